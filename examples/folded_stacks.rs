@@ -1,5 +1,5 @@
-//! Folds a recording on all cores into one line a stack, `comm;caller;callee COUNT`, the input of
-//! flame graphs: the smallest whole use of `Fold` and `Resolver`.
+//! Folds a recording on all cores into one line per stack, `comm;caller;callee COUNT`, the input of flame graphs: a
+//! minimal complete use of `Fold` and `Resolver`.
 //!
 //! `cargo run --release --example folded_stacks -- perf.data`
 #![expect(clippy::print_stdout, reason = "an example prints")]
@@ -10,10 +10,10 @@ use std::path::Path;
 
 use rperf_perfdata::PerfData;
 use rperf_replay::{Fold, Replay, Sample, World};
-use rperf_resolve::{Place, Resolver};
+use rperf_resolve::{AddressContext, Resolver};
 use rperf_symbol::{FileBytes, Files, SearchPaths};
 
-/// The disk, read plainly; the tool itself maps files.
+/// Reads files from disk; rperf itself maps them.
 struct Disk;
 
 impl Files for Disk {
@@ -22,7 +22,7 @@ impl Files for Disk {
     }
 }
 
-/// What one worker has seen: stacks, innermost frame last, and how often.
+/// The stacks seen by one worker, innermost frame last, with their counts.
 struct Stacks<'r> {
     resolver: &'r Resolver<'r>,
     counts: BTreeMap<String, u64>,
@@ -33,7 +33,7 @@ impl Fold for Stacks<'_> {
         let Some(chain) = sample.wire.callchain else {
             return;
         };
-        let at = Place {
+        let at = AddressContext {
             machine: sample.machine(),
             pid: sample.pid,
             order: sample.order,
@@ -41,7 +41,7 @@ impl Fold for Stacks<'_> {
         let mut frames = Vec::new();
         self.resolver.callchain(at, chain, 127, &mut frames);
         let mut line = world
-            .comm(world.comm_at(sample.pid, sample.tid, sample.order))
+            .comm(world.comm_at(sample.tid, sample.order))
             .to_owned();
         for frame in frames.iter().rev() {
             line.push(';');

@@ -3,8 +3,8 @@
 #
 #     cargo build --release && sh examples/install.sh [PREFIX]
 #
-# PREFIX is /usr/local by default. For packages, DESTDIR is put before all paths, RPERF names another binary than
-# target/release/rperf (it must run on this machine), and STRIP=1 leaves debug information out.
+# PREFIX is /usr/local by default. For packages, DESTDIR is prepended to all paths, RPERF names another binary than
+# target/release/rperf (it must run on this machine), and STRIP=1 strips debug information.
 set -eu
 umask 022
 top=$(dirname "$0")/..
@@ -25,7 +25,7 @@ esac
 
 root=${DESTDIR:-}$prefix
 share=$root/share
-# The pages and scripts are about rperf, whatever the binary is called.
+# The pages and scripts are for rperf, whatever the name of the binary.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 case $binary in

@@ -1,6 +1,6 @@
 //! `rperf`: Linux perf written anew, one binary with git-style subcommands.
 //!
-//! Everything the command line does lives in [`cli`]; the library crates beside it neither print nor exit.
+//! Everything the command line does lives in [`cli`]; the library crates neither print nor exit.
 
 mod cli;
 

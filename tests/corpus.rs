@@ -1,8 +1,8 @@
-//! Recordings that other projects publish for their tests: each is read as perf reads it, or, where perf cannot,
-//! without harm and with a clear word about what is wrong.
+//! Recordings published by other projects for their tests: each is read as perf reads it, or, if perf cannot, without a
+//! crash and with a clear message.
 //!
-//! They lie in the folder that `RPERF_CORPUS` names, or beside the project's own. The recordings of other machines
-//! that perf made for the project are read along with them.
+//! They are in the folder named by `RPERF_CORPUS`, by default next to the project's own. Recordings of other machines
+//! made by perf for this project are read, too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,49 +10,50 @@ use std::path::{Path, PathBuf};
 use rperf_testkit::{Outcome, Run, Scratch, absent, real_perf};
 
 use crate::differential::difference;
+use crate::tools::without_zero_config;
 
 /// How two texts may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
-    /// Not at all.
+    /// Equal.
     Same,
-    /// In what stands behind the addresses of frames.
+    /// Different after the addresses of frames.
     SameAddresses,
-    /// In what stands behind the names of lines.
+    /// Different after the names of lines.
     SameNames,
-    /// By lines that rperf prints in addition.
+    /// rperf prints additional lines.
     More,
-    /// Altogether.
+    /// Unrelated.
     Other,
 }
 
 use Relation::{More, Other, Same, SameAddresses, SameNames};
 
-/// Differences on purpose: the end of a file's name, the command, how it may differ. The reasons stand in
-/// docs/compatibility.md.
+/// Intended differences: the file's name, the command, how the output may differ. docs/compatibility.md has the
+/// reasons.
 const EXPLAINED: &[(&str, &str, Relation)] = &[
-    // perf lends the kernel the symbols of the running one, and its mapping their addresses.
+    // perf uses the running kernel's symbols, and its mapping their addresses.
     ("perf_display_bitmaps.data", "script", SameAddresses),
     ("perf_merge2.data", "script", SameAddresses),
     ("perf_with_jit_symbol.data", "script", SameAddresses),
     ("perf_with_mini_debug_info.data", "script", SameAddresses),
-    // perf unwinds no stacks of other architectures, and ends some where nothing is mapped.
+    // perf does not unwind stacks of other architectures, and ends some at unmapped addresses.
     ("perf_no_unwind.data", "script", More),
     ("dwarf.data", "script", More),
     ("perf_with_ip_zero_in_callchain.data", "script", More),
-    // perf looks for calls in a hardware trace, and says of each branch that it has no code.
+    // perf looks for calls in a hardware trace, and prints for each branch that it has no code.
     ("bts.data", "script", Other),
-    // In pipes perf's evlist looks at attrs alone, and takes the ids behind short ones for fields of theirs.
+    // In pipes perf's evlist only reads attrs, and takes the ids after short ones for fields of theirs.
     ("sleep.compressed.pipe.data", "evlist", Other),
     ("perf.data.piped.lost_samples-4.4", "evlist", Other),
     ("perf.data.piped.target-3.8", "evlist", Other),
-    // Sections of newer releases.
+    // Header sections of newer releases.
     ("sleep.compressed.pipe.data", "report", More),
-    // Behind a feature that it cannot decode perf prints zeros.
+    // After a feature that it cannot decode perf prints zeros.
     ("perf.data.armv7.perf_3.14-3.8", "report", SameNames),
 ];
 
-/// Where the corpus lies, if it is there.
+/// The corpus folder, if it exists.
 #[expect(
     clippy::disallowed_methods,
     reason = "a test is told where its files are"
@@ -62,7 +63,7 @@ pub(crate) fn shared() -> PathBuf {
     std::env::var_os("RPERF_CORPUS").map_or_else(beside, PathBuf::from)
 }
 
-/// The files of the corpus, if it is there.
+/// The files of the corpus, if it exists.
 fn corpus() -> Option<Vec<PathBuf>> {
     let found = files(shared());
     (!found.is_empty()).then_some(found)
@@ -76,7 +77,7 @@ fn files(root: PathBuf) -> Vec<PathBuf> {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let is_text = path.extension().is_some_and(|extension| extension == "md");
-            // One with a header in it is a recording of several files.
+            // A folder with a header file is a recording directory.
             if path.is_dir() && !path.join("data").is_file() {
                 folders.push(path);
             } else if !is_text {
@@ -88,19 +89,20 @@ fn files(root: PathBuf) -> Vec<PathBuf> {
     found
 }
 
-/// A program that is ended where it does not end itself: perf does not on some files.
+/// Runs a program with a time limit: perf does not terminate on some files.
 fn outcome(program: &str, scratch: &Scratch, words: &[&str]) -> Outcome {
     let run = Run::new("timeout").args(["60", program]).args(words);
     let run = run.within(scratch.path()).env("HOME", scratch.path());
     run.finish().expect("timeout starts")
 }
 
-/// What is wrong with our outcome whatever perf does: a panic, a signal, no end, an error that names nothing.
+/// The faults of rperf's outcome regardless of perf: a panic, a signal, a timeout, an error message without the file
+/// name.
 fn fault(path: &str, ours: &Outcome) -> Option<String> {
-    let told = ours.stderr.contains(path) && !ours.stderr.contains("panicked");
+    let is_reported = ours.stderr.contains(path) && !ours.stderr.contains("panicked");
     let sound = match ours.status {
         0 => !ours.stderr.contains("panicked"),
-        255 => told,
+        255 => is_reported,
         _ => false,
     };
     (!sound).then(|| format!("status {}: {}", ours.status, ours.stderr))
@@ -111,9 +113,10 @@ fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Opti
         .iter()
         .find(|(name, command, _)| path.ends_with(name) && words.first() == Some(command));
     let relation = explained.map_or(Same, |(.., relation)| *relation);
-    // Advice names the program as it was called.
+    // Messages name the program as it was called.
     let theirs = theirs.stdout.replace("'perf ", "'rperf ");
-    let (theirs, ours) = (theirs.as_str(), ours.stdout.as_str());
+    let ours = without_zero_config(&ours.stdout);
+    let (theirs, ours) = (theirs.as_str(), ours.as_str());
     let found = match relation {
         Same => difference(theirs, ours),
         SameAddresses => difference(&addresses(theirs), &addresses(ours)),
@@ -131,7 +134,7 @@ fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Opti
     found
 }
 
-/// Frames up to their addresses, other lines as they are.
+/// Frames truncated after their addresses; other lines unchanged.
 fn addresses(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -145,7 +148,7 @@ fn addresses(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Lines up to their colon.
+/// Lines truncated at their colon.
 fn names(text: &str) -> String {
     let names = text
         .lines()
@@ -168,7 +171,7 @@ fn every_recording_is_read_or_refused_in_words() {
     let mut faults = Vec::new();
     for file in &files {
         let path = file.display().to_string();
-        // perf prints a header even for what it cannot read; and what it makes of damage is its own.
+        // perf prints a header even for files it cannot read, and its output for damaged files differs.
         let mut read = !path.contains("/fuzz/");
         for words in [
             &["script"][..],
@@ -196,7 +199,7 @@ fn every_recording_is_read_or_refused_in_words() {
     );
 }
 
-/// What no perf of 6.1 reads, and rperf does: the samples are counted.
+/// Files that perf 6.1 cannot read but rperf can: the samples are counted.
 #[test]
 fn recordings_that_perf_refuses_are_read() {
     let name = "recordings_that_perf_refuses_are_read";

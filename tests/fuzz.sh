@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs every fuzz target for so many seconds, two at a time: `sh tests/fuzz.sh [SECONDS] [TARGET...]`; 0 only builds
-# them. The first corpus are the recordings of tests/fixtures, the running kernel's descriptions of tracepoints, the
-# program's own tables of events, small programs that are compiled here, and tests/fuzz/seeds; what is found stays in
-# target/fuzz/found. With FUZZ_SEED each run tries the same inputs in the same order, as far as the time reaches: what it
-# finds was brought in by the last change. Without it they are new ones each time.
+# Runs every fuzz target for some seconds, two at a time: `sh tests/fuzz.sh [SECONDS] [TARGET...]`; 0 only builds them.
+# The initial corpus consists of the recordings of tests/fixtures, the running kernel's tracepoint formats, rperf's own
+# event tables, small programs that are compiled here, and tests/fuzz/seeds; findings are kept in target/fuzz/found.
+# With FUZZ_SEED each run tries the same inputs in the same order, as far as time permits, so new findings are due to
+# the last change. Otherwise inputs are new each time.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -19,7 +19,7 @@ RUSTC_WRAPPER=$PWD/tests/fuzz/rustc.sh CARGO_TARGET_DIR=$folder cargo build --qu
     --manifest-path tests/fuzz/Cargo.toml
 [ "$seconds" != 0 ] || exit 0
 
-# Seeds: what a target takes as it is.
+# Seeds: files that a target takes unchanged.
 recordings=$folder/seeds/recordings
 descriptions=$folder/seeds/descriptions
 tables=$folder/seeds/tables
@@ -43,7 +43,8 @@ for lines in names texts; do
     mkdir -p "$folder/seeds/$lines"
     split -l 1 "tests/fuzz/seeds/$lines.txt" "$folder/seeds/$lines/"
 done
-# Small programs with debug information of several kinds, and types as the kernel has them; as far as the compiler makes them.
+# Small programs with several kinds of debug information, and BTF types like the kernel's; as far as the compiler
+# supports them.
 questions=$(printf '%s\n' 'work* it->name[2] it->more kind $vars' walk+4 leaf%return program.cpp:31)
 program() {
     name=$1
@@ -89,7 +90,7 @@ run() {
     fi
 }
 
-# Two at a time, each pair waited for.
+# Two at a time; each pair is waited for.
 failed=0
 # shellcheck disable=SC2086 # a list of words
 set -- $targets

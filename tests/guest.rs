@@ -1,7 +1,7 @@
-//! What this machine's kernel has not: hardware counters, kprobes, another architecture. Emulated guests record with
-//! both tools and read every recording with both; here the texts are compared.
+//! What this machine's kernel lacks: hardware counters, kprobes, another architecture. Both tools record in emulated
+//! guests, and both read every recording there; the texts are compared here.
 //!
-//! tests/guest/README.md says how the guests are made. `RPERF_GUESTS` is their folder, `RPERF_STATIC` the target
+//! tests/guest/README.md describes how the guests are made. `RPERF_GUESTS` is their folder, `RPERF_STATIC` the target
 //! directory with the static builds; tests/run.sh sets both.
 
 mod probes;
@@ -15,24 +15,25 @@ use regex::Regex;
 use rperf_insn::Isa;
 use rperf_testkit::{Scratch, skip};
 
+use crate::commands::without_notes;
 use crate::differential::disassembly;
 use crate::differential::{compare_texts, difference, masked};
 use crate::tidy::root;
 
-/// The cases of which every sample counts.
+/// The cases in which every sample counts.
 const EXACT: &str = "exact";
 
-/// One guest, booted once with all of its cases.
+/// A guest, booted once for all of its cases.
 struct Guest {
     machine: &'static str,
-    /// Where its cases stand, below tests/guest.
+    /// The folder of its cases, below tests/guest.
     folder: &'static str,
     made: PathBuf,
     rperf: PathBuf,
 }
 
 impl Guest {
-    /// Says why it is left out where it is.
+    /// Finds the guest; prints why if it is skipped.
     fn find(test: &str, machine: &'static str, folder: &'static str) -> Option<Self> {
         let (Some(guests), Some(target)) = (variable("RPERF_GUESTS"), variable("RPERF_STATIC"))
         else {
@@ -56,12 +57,12 @@ impl Guest {
         })
     }
 
-    /// The module that counts on x86-64: made only where its source was at hand.
+    /// The module with counters on x86-64: only built if its source was available.
     fn counters(&self) -> PathBuf {
         self.made.join("fakepmu.ko")
     }
 
-    /// What is recorded there, line by line; of x86-64 without counters only what both tools record by the clock.
+    /// The cases, one per line; on x86-64 without counters only those that both tools record by a clock.
     fn cases(&self) -> String {
         let folder = root().join("tests/guest").join(self.folder);
         let mut cases = text(&folder.join("cases"));
@@ -71,7 +72,7 @@ impl Guest {
         cases
     }
 
-    /// Runs the guest's cases and returns the folder of what they left.
+    /// Runs the guest's cases and returns the folder of their output.
     fn run(&self, scratch: &Scratch) -> PathBuf {
         let payload = scratch.path().join("payload");
         fs::create_dir(&payload).expect("a folder in scratch");
@@ -107,20 +108,20 @@ impl Guest {
         let mut boot = Command::new(source.join("boot.sh"));
         boot.args(words);
         if cases.join("stat").exists() {
-            // Two sockets, so that sums over them differ from those over everything.
+            // Two sockets, so that sums by socket differ from those of the whole system.
             boot.env("CPUS", "4,sockets=2,cores=2");
         }
         if cases.join("traces").exists() {
-            // perf asks the processor, not its units, whose traces there are.
+            // perf checks the processor's vendor, not its PMUs, for hardware traces.
             boot.env("MODEL", "max,vendor=GenuineIntel");
         }
         if self.folder == EXACT {
-            // Time passes with instructions, which one processor alone can do.
+            // With -icount time passes with instructions, which requires a single CPU.
             boot.env("CPUS", "1").args(["-icount", "shift=1,sleep=off"]);
         }
         let mut started = || boot.status().expect("boot.sh starts").code();
         let mut status = started();
-        // Emulated timers may come so fast that the guest gets nowhere.
+        // Emulated timers may fire so fast that the guest makes no progress.
         if status == Some(HUNG) {
             status = started();
         }
@@ -128,7 +129,7 @@ impl Guest {
         out
     }
 
-    /// A static program with frame pointers.
+    /// Builds a static program with frame pointers.
     fn build_load(&self, program: &Path) {
         let triple = format!("{}-unknown-linux-musl", self.machine);
         let built = run(Command::new("rustc")
@@ -149,12 +150,12 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
 }
 
-/// Whether the fixtures are to be recorded anew.
+/// Whether to update the fixtures.
 fn bless() -> bool {
     variable("RPERF_BLESS").is_some()
 }
 
-/// Takes over what the guest recorded as fixtures.
+/// Copies the guest's recordings to the fixtures.
 fn take_fixtures(machine: &str, out: &Path) {
     let fixtures = root().join("tests/fixtures").join(machine);
     let recorded = out.join("fixtures");
@@ -168,7 +169,7 @@ fn take_fixtures(machine: &str, out: &Path) {
     }
 }
 
-/// How boot.sh ends where a guest did not come to an end.
+/// The exit status of boot.sh if a guest did not finish.
 const HUNG: i32 = 125;
 
 fn run(command: &mut Command) -> bool {
@@ -183,7 +184,7 @@ fn text(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What is wrong with one case, recorded by `recorder`.
+/// The faults of one case, recorded by `recorder`.
 fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> {
     let name = format!("{case}.{recorder}");
     let file = |suffix: &str| text(&out.join(format!("{name}{suffix}")));
@@ -196,14 +197,15 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
         faults.push(format!("{name}: no samples"));
     }
     for reader in ["perf", "rperf"] {
-        let said = file(&format!(".{reader}.said"));
-        if !said.is_empty() {
-            faults.push(format!("{name}: {reader} script says: {said}"));
+        let message = without_notes(&file(&format!(".{reader}.said")));
+        if !message.is_empty() {
+            faults.push(format!("{name}: {reader} script says: {message}"));
         }
     }
     let script = difference(&lines, &file(".rperf"));
     faults.extend(script.map(|found| format!("{name}: script\n{found}")));
-    // How many branches leave their page depends on where the kernel and the program lie, which the tools tell differently.
+    // The number of branches that leave their page depends on the addresses of kernel and program, which the tools
+    // print differently.
     let report = |reader: &str| -> String {
         let text = file(&format!(".report.{reader}"));
         let lines = text.lines().filter(|line| !line.contains("CROSS_"));
@@ -213,7 +215,7 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     };
     let report = compare_texts(&report("perf"), &report("rperf"));
     faults.extend(report.map(|found| format!("{name}: report\n{found}")));
-    // perf shows instructions of x86 alone.
+    // perf only disassembles x86.
     if machine == "x86_64" {
         let insn = difference(&file(".insn.perf"), &file(".insn.rperf"));
         faults.extend(insn.map(|found| format!("{name}: instructions\n{found}")));
@@ -221,8 +223,9 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     faults
 }
 
-/// A row of branches without where they lead to: now and then perf in the guest names the function that a branch is in for the
-/// one before it, two bytes away, that it leads to. Outside of guests both name the same for such branches of all functions.
+/// A row of branches without the target: sometimes perf in the guest gives the function of a branch instead of that of
+/// the branch before it, two bytes away, to which it leads. Outside of guests both tools print the same for all such
+/// branches.
 fn without_target(row: &str) -> String {
     match row.split("[.] ").collect::<Vec<_>>()[..] {
         [before, from, to] => {
@@ -233,7 +236,7 @@ fn without_target(row: &str) -> String {
     }
 }
 
-/// What is wrong with one hardware trace, recorded by `recorder`: perf must decode it, and both must tell the same of it.
+/// The faults of one hardware trace, recorded by `recorder`: perf must decode it, and both tools must print the same.
 fn trace_faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
     let name = format!("{case}.{recorder}");
     let file = |suffix: &str| text(&out.join(format!("{name}{suffix}")));
@@ -245,21 +248,21 @@ fn trace_faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
         r"^ +load +[0-9]+ +1 +branches:uH: +[0-9a-f]+ \S+ \(/payload/load\) => +[0-9a-f]+ \S+ \(/payload/load\)$",
     );
     let branch = branch.expect("a pattern");
-    // Where the process ends there is no address any more.
+    // The last branch of a process has no target address.
     let branches = file(".branches");
     let branches: Vec<&str> = branches
         .lines()
         .filter(|line| line.contains("branches:uH:"))
         .collect();
-    let whole = branches.iter().filter(|line| branch.is_match(line)).count();
-    if whole < 50 || whole * 2 < branches.len() {
+    let complete = branches.iter().filter(|line| branch.is_match(line)).count();
+    if complete < 50 || complete * 2 < branches.len() {
         faults.push(format!(
-            "{name}: {whole} of {} branches are whole, the last is {:?}",
+            "{name}: {complete} of {} branches are whole, the last is {:?}",
             branches.len(),
             branches.last()
         ));
     }
-    // Behind compressed records places are counted otherwise.
+    // Offsets after compressed records are counted differently.
     let is_compressed = case.contains("-zstd-");
     let dumps = difference(&file(".dump.perf"), &file(".dump.rperf"));
     let dumps = dumps.filter(|_| !is_compressed);
@@ -267,7 +270,7 @@ fn trace_faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
     faults
 }
 
-/// The records that a recorder makes itself, as a dump names them, up to the first of the kernel's.
+/// The synthesized records, as named by a dump, up to the first kernel record.
 fn own_records(dump: &str) -> Vec<String> {
     let record = Regex::new(r"PERF_RECORD_(\w+)").expect("a pattern");
     let names = dump.lines().filter_map(|line| record.captures(line));
@@ -275,12 +278,12 @@ fn own_records(dump: &str) -> Vec<String> {
     names.take_while(|name| name != "FINISHED_INIT").collect()
 }
 
-/// How large a recorder's rings are, as it said where that was asked for.
-fn ring_size(said: &str) -> Option<&str> {
-    said.lines().find(|line| line.contains("mmap size"))
+/// The size of a recorder's rings, if it printed it.
+fn ring_size(message: &str) -> Option<&str> {
+    message.lines().find(|line| line.contains("mmap size"))
 }
 
-/// What is wrong with hardware traces, as root records them and another user, who may lock less memory.
+/// The faults of hardware traces recorded by root and by an unprivileged user, who may lock less memory.
 fn traces_faults(out: &Path, cases: &str) -> Vec<String> {
     let mut found = Vec::new();
     let of_both = |name| ["root", "other"].map(|who| format!("{name}-{who}"));
@@ -305,9 +308,9 @@ fn traces_faults(out: &Path, cases: &str) -> Vec<String> {
         }
     }
     for (case, size) in [("trace-root", 4 << 20), ("trace-other", 128 << 10)] {
-        let said = text(&out.join(format!("{case}.rperf.said")));
-        if !said.contains(&format!("AUX area mmap length {size}\n")) {
-            found.push(format!("{case}: the area has not {size} bytes: {said}"));
+        let message = text(&out.join(format!("{case}.rperf.said")));
+        if !message.contains(&format!("AUX area mmap length {size}\n")) {
+            found.push(format!("{case}: the area has not {size} bytes: {message}"));
         }
     }
     let refused = text(&out.join("refused"));
@@ -319,14 +322,14 @@ fn traces_faults(out: &Path, cases: &str) -> Vec<String> {
     found
 }
 
-/// What is wrong with the tables of one line of `stat`.
+/// The faults in the tables of one line of `stat`.
 fn stat_faults(out: &Path, case: &str) -> Vec<String> {
     let table = |tool: &str| text(&out.join(format!("{case}.{tool}.stat")));
     let rperf = table("rperf");
     let found = difference(&masked(&table("perf")), &masked(&rperf));
     let found = found.map(|found| format!("stat {case}\n{found}"));
     let mut faults: Vec<String> = found.into_iter().collect();
-    // The counters are made so that every instruction takes half a cycle, whatever they are summed up by.
+    // The counters are defined such that every instruction takes half a cycle, in every aggregation mode.
     let ratios = rperf.lines().filter_map(|line| {
         let (before, _) = line.split_once("insn per cycle")?;
         before
@@ -335,8 +338,8 @@ fn stat_faults(out: &Path, case: &str) -> Vec<String> {
             .next()
     });
     let ratios: Vec<f64> = ratios.filter_map(|ratio| ratio.parse().ok()).collect();
-    // Whole CPUs go on while they are read one after another, which takes its time where they are emulated. What is
-    // summed up wrongly is out by a factor of two.
+    // CPUs keep running while they are read one after another, which is slow in emulation. A wrong sum is off by a
+    // factor of two.
     let slack = match case {
         "intervals" | "cpus" | "cores" | "sockets" | "nodes" => 0.5,
         _ => 0.1,
@@ -355,7 +358,7 @@ fn stat_faults(out: &Path, case: &str) -> Vec<String> {
     faults
 }
 
-/// What is wrong with a table that perf has nothing like: its metric, of two decimals, is that of the counters.
+/// The fault of a table that perf does not have: its metric, with two decimals, must match the counters.
 fn stat_alone_faults(out: &Path, case: &str) -> Option<String> {
     let table = text(&out.join(format!("{case}.alone.stat")));
     let metric = Regex::new(r"(?m)(?:^|[ ,])([0-9]\.[0-9]{2})(?:[ ,]|$)").expect("a pattern");
@@ -372,7 +375,7 @@ fn names(cases: &str) -> impl Iterator<Item = &str> {
     cases.lines().filter_map(|line| line.split(' ').next())
 }
 
-/// Runs the guest of one machine and compares what it brought back.
+/// Runs the guest of one machine and compares its output.
 fn compare(test: &str, machine: &'static str) {
     let Some(guest) = Guest::find(test, machine, machine) else {
         return;
@@ -392,7 +395,7 @@ fn compare(test: &str, machine: &'static str) {
         found.extend(attrs.map(|found| format!("{case}: attrs\n{found}")));
     }
     let folder = root().join("tests/guest").join(machine);
-    // Without counters both would tell of none.
+    // Without counters neither tool has any output.
     if guest.counters().exists() {
         let both = text(&folder.join("stat"));
         let both = names(&both).chain(["threads"]);
@@ -439,7 +442,7 @@ fn aarch64_to_the_last_sample() {
     }
 }
 
-/// No guest, but of the static build that they get: the one object of arm64 at hand.
+/// Not run in a guest, but on its static build: the only arm64 object available.
 #[test]
 fn instructions_of_arm64_read_as_in_objdump() {
     const NAME: &str = "guest::instructions_of_arm64_read_as_in_objdump";

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the tests of hostile links, FIFOs and devices on a release build, as root (who also becomes an ordinary user in them),
-# with the kernel's own protections off and on. It changes fs.protected_* of this machine while it runs.
+# Runs the tests of hostile links, FIFOs and devices on a release build, as root (the tests also switch to an ordinary
+# user), with the kernel's own protections off and on. It changes fs.protected_* of this machine while it runs.
 set -eu
 cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo "error: this needs root" >&2; exit 1; }

@@ -1,5 +1,5 @@
-//! Recordings of this very kernel: every target, read back by the perf of Linux, whose own recording of
-//! the same command line must have the same attrs.
+//! Recordings on the running kernel: every target, read back by Linux perf, whose own recording with the same command
+//! line must have the same attrs.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -9,13 +9,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
-/// A loop of some 50 ms.
+/// A loop of about 50 ms.
 pub(crate) const BUSY: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
 
-/// rperf in a directory that is also its home, so that the build-id cache is the test's own.
+/// rperf in a directory that is also its home, so that the test has its own build-id cache.
 pub(crate) fn rperf_in(scratch: &Scratch, words: &[&str]) -> Run {
     let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
     run.within(scratch.path()).env("HOME", scratch.path())
+}
+
+/// Records a workload into perf.data of the directory. Without `-o`, it would be written to the test's pipe.
+pub(crate) fn record_in(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+    let words = [&["record", "-o", "perf.data"], options, workload].concat();
+    rperf_in(scratch, &words).finish().expect("rperf starts")
 }
 
 pub(crate) fn perf_in(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) -> Outcome {
@@ -24,19 +30,19 @@ pub(crate) fn perf_in(perf: &std::path::Path, scratch: &Scratch, words: &[&str])
     run.finish().expect("perf starts")
 }
 
-/// Whether the tests run as root; others may not observe whole CPUs.
+/// Whether the tests run as root; system-wide recording needs root.
 pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-/// A user without any privilege, whom no other test is, with a copy of rperf in a directory that everyone may write.
+/// An unprivileged user, different for each test, with a copy of rperf in a world-writable directory.
 pub(crate) struct Stranger<'s> {
     scratch: &'s Scratch,
     user: String,
 }
 
 impl<'s> Stranger<'s> {
-    /// `None`, which is said, where nobody can become another.
+    /// `None`, with a printed reason, if the user cannot be changed.
     pub(crate) fn new(test: &str, scratch: &'s Scratch) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if !is_root() || !Path::new(SETPRIV).exists() {
@@ -52,7 +58,7 @@ impl<'s> Stranger<'s> {
         Some(Self { scratch, user })
     }
 
-    /// What a program says to this user, for whom `./rperf` is that copy.
+    /// Runs a program as this user, for whom `./rperf` is that copy.
     pub(crate) fn run(&self, words: &[&str]) -> Outcome {
         let run = Run::new(SETPRIV).args(["--reuid", &self.user, "--regid", &self.user]);
         let run = run.args(["--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]);
@@ -77,13 +83,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Options, and whether they need root. `PID` stands for a process that runs already.
+/// Options, and whether they need root. `PID` is replaced by that of a running process.
 const RECORDINGS: &[(&[&str], bool)] = &[
     (&[], false),
     (&["--call-graph", "fp,5"], false),
@@ -121,12 +127,9 @@ const RECORDINGS: &[(&[&str], bool)] = &[
 ];
 
 #[test]
-fn files_are_those_of_perf_in_every_mode() {
+fn files_match_perf_in_every_mode() {
     let Some(perf) = real_perf() else {
-        return skip(
-            "kernel::files_are_those_of_perf_in_every_mode",
-            "there is no perf",
-        );
+        return skip("kernel::files_match_perf_in_every_mode", "there is no perf");
     };
     let scratch = Scratch::new();
     let target = Running::spin();
@@ -134,8 +137,8 @@ fn files_are_those_of_perf_in_every_mode() {
     for (options, needs_root) in RECORDINGS {
         if *needs_root && !is_root() {
             skip(
-                "kernel::files_are_those_of_perf_in_every_mode",
-                "whole CPUs need root",
+                "kernel::files_match_perf_in_every_mode",
+                "system-wide recording needs root",
             );
             continue;
         }
@@ -144,7 +147,7 @@ fn files_are_those_of_perf_in_every_mode() {
             .map(|word| if *word == "PID" { &pid } else { *word });
         let mut words: Vec<&str> = std::iter::once("record").chain(options).collect();
         words.extend(["-o", "FILE", "--"]);
-        // What runs beside the workload has samples anyway: a timer bounds those recordings.
+        // Other tasks always have samples: a timer bounds those recordings.
         let follows_others = ["-a", "-C", "-p", "-t"]
             .iter()
             .any(|word| words.contains(word));
@@ -169,7 +172,7 @@ fn files_are_those_of_perf_in_every_mode() {
     }
 }
 
-/// perf reads ours without a word, finds samples, and the same attrs and records as in its own.
+/// Checks that perf reads ours without warnings, finds samples, and the same attrs and records as in its own.
 fn assert_accepted(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) {
     let read = |command: &[&str], file| perf_in(perf, scratch, &[command, &["-i", file]].concat());
     let evlist = read(&["evlist", "-v"], "ours.data");
@@ -194,7 +197,7 @@ fn assert_accepted(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) {
     );
 }
 
-/// The kinds of record that perf itself writes at the start of a file, in order.
+/// The types of records that perf synthesizes at the start of a file, in order.
 fn own_kinds(perf: &std::path::Path, scratch: &Scratch, file: &str) -> Vec<String> {
     let dump = perf_in(perf, scratch, &["script", "-D", "-i", file]).stdout;
     let kinds = dump.lines().filter(|line| line.contains(": PERF_RECORD_"));
@@ -220,7 +223,7 @@ fn samples_before_exec_are_of_perf_exec() {
     if !is_root() {
         return skip(
             "kernel::samples_before_exec_are_of_perf_exec",
-            "whole CPUs need root",
+            "system-wide recording needs root",
         );
     }
     let Some(perf) = real_perf() else {
@@ -252,18 +255,15 @@ fn samples_before_exec_are_of_perf_exec() {
 }
 
 #[test]
-fn losses_are_told_as_perf_tells_them() {
+fn losses_are_reported_as_by_perf() {
     if !is_root() {
         return skip(
-            "kernel::losses_are_told_as_perf_tells_them",
-            "whole CPUs need root",
+            "kernel::losses_are_reported_as_by_perf",
+            "system-wide recording needs root",
         );
     }
     let Some(perf) = real_perf() else {
-        return skip(
-            "kernel::losses_are_told_as_perf_tells_them",
-            "there is no perf",
-        );
+        return skip("kernel::losses_are_reported_as_by_perf", "there is no perf");
     };
     let scratch = Scratch::new();
     let words = [
@@ -289,24 +289,24 @@ fn losses_are_told_as_perf_tells_them() {
     let theirs = perf_in(&perf, &scratch, &["report", "--stdio"]);
     assert!(!warnings(&ours.stderr).is_empty(), "{}", ours.stderr);
     assert_eq!(warnings(&ours.stderr), warnings(&theirs.stderr));
-    for told in [
+    for message in [
         "samples lost of cpu-clock: ",
         " (CPU ",
-        "hint: try larger rings (-m ",
-        "a lower rate (-F ",
+        "hint: try larger ring buffers (-m ",
+        "fewer samples (-F ",
     ] {
-        assert!(ours.stderr.contains(told), "{told}: {}", ours.stderr);
+        assert!(ours.stderr.contains(message), "{message}: {}", ours.stderr);
     }
 }
 
 #[test]
-fn kallsyms_and_vdso_are_kept_under_their_build_ids() {
+fn kallsyms_and_vdso_are_cached_by_build_id() {
     let scratch = Scratch::new();
     let words = ["record", "-q", "-e", "cpu-clock", "--", "sh", "-c", BUSY];
     let ours = rperf_in(&scratch, &words).finish().expect("rperf starts");
     assert_eq!(ours.status, 0, "{}", ours.stderr);
     let cache = scratch.path().join(".debug");
-    let kept = |object: &str, file: &str| {
+    let cached = |object: &str, file: &str| {
         let ids = fs::read_dir(cache.join(object))
             .into_iter()
             .flatten()
@@ -323,13 +323,13 @@ fn kallsyms_and_vdso_are_kept_under_their_build_ids() {
         .collect::<Vec<_>>()
     };
     assert_eq!(
-        kept("[vdso]", "vdso")
+        cached("[vdso]", "vdso")
             .first()
             .and_then(|image| image.first_chunk()),
         Some(b"\x7fELF")
     );
     if is_root() {
         let kallsyms = fs::read("/proc/kallsyms").expect("root reads kallsyms");
-        assert_eq!(kept("[kernel.kallsyms]", "kallsyms"), [kallsyms]);
+        assert_eq!(cached("[kernel.kallsyms]", "kallsyms"), [kallsyms]);
     }
 }

@@ -1,12 +1,13 @@
-//! The tests that run the binary or look at the whole tree; one binary, so that it links once.
+//! The tests that run the binary or check the whole tree, in one binary, so that it links once.
 
 mod commands;
 mod corpus;
 mod differential;
-mod forms;
 mod guest;
 mod kernel;
-mod poked;
 mod probing;
+mod recording_formats;
+mod text_pokes;
 mod tidy;
+mod tools;
 mod unwinding;

@@ -1,13 +1,13 @@
-//! Probes: what is written into `uprobe_events` beside what perf writes, and what they record beside what programs print.
+//! Probes: definitions compared with those of perf, and recorded values with the output of programs.
 
-mod beside_perf;
+mod definitions;
 mod details;
 mod events;
-mod fired;
-mod kept;
+mod listings;
 mod options;
-mod own;
+mod probe_cache;
 mod programs;
+mod recorded_values;
 mod scopes;
-mod shown;
-mod trouble;
+mod temporary_events;
+mod unusual_programs;

@@ -1,10 +1,9 @@
-//! Stacks that are unwound out of copies (`--call-graph dwarf`): against what the programs are known to do, and
-//! beside perf.
+//! Stacks unwound from stack copies (`--call-graph dwarf`): compared with the programs' known callers, and with perf.
 
-mod beside_perf;
-mod go;
-mod known;
+mod c_programs;
+mod go_programs;
+mod hidden_programs;
 mod live;
-mod mapped;
 mod programs;
+mod same_stacks;
 mod stacks;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# From a fresh clone to the first profile: builds rperf, records a real workload with it and prints
-# the report. Needs a Rust toolchain; a C linker is installed if it is missing and may be.
+# From a fresh clone to the first profile: builds rperf, records a real workload and prints the report. Needs a Rust
+# toolchain; installs a C linker if it is missing and this is permitted.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -34,8 +34,8 @@ rperf=$target/release/rperf
 say "building the workload, with frame pointers so that its stacks can be followed"
 rustc -O -g -C force-frame-pointers=yes -o "$out/workload" examples/first_profile/workload.rs
 
-# Without root, the kernel shows others' processes and itself only below certain levels of
-# perf_event_paranoid; then the profile covers the workload alone.
+# For unprivileged users, perf_event_paranoid may forbid recording the kernel and other users' processes; then only the
+# workload is recorded.
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo 4)
 if [ "$(id -u)" = 0 ] || [ "$paranoid" -le 0 ]; then
     say "recording the whole system with callchains while the workload runs"

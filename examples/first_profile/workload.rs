@@ -1,8 +1,8 @@
-//! A workload worth a profile: it counts the words of this project's own sources, over and over,
-//! in two threads, once with a hash map and once by sorting.
+//! A workload to profile: it repeatedly counts the words of this project's sources in two threads, once with a hash map
+//! and once by sorting.
 //!
-//! `rustc -O -g -C force-frame-pointers=yes examples/first_profile/workload.rs` builds it; the first
-//! argument is how many seconds it runs.
+//! Build it with `rustc -O -g -C force-frame-pointers=yes examples/first_profile/workload.rs`; the first argument is
+//! the number of seconds it runs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -39,8 +39,7 @@ fn read_sources(folder: &Path, text: &mut String) {
     }
 }
 
-/// Runs `count` until the time is over; returns how many different words it found and how many
-/// words it went through in all.
+/// Runs `count` until `end`; returns the number of distinct words and the number of words processed in total.
 #[inline(never)]
 fn repeat_until(end: Instant, count: impl Fn() -> (usize, usize)) -> (usize, usize) {
     let (mut different, mut total) = (0, 0);

@@ -1,24 +1,24 @@
-//! perf's option grammar, rewritten into words that clap reads one way only.
+//! Rewrites perf's option grammar into words that clap parses unambiguously.
 //!
-//! perf's users type unique prefixes, bundles, attached values, negatives of everything, and a workload whose options are
-//! not ours. This pass resolves all of it against the command's own declaration and hands on `--name`, `--name=false`,
-//! `--name=value` in the order given, then `--` and the remaining words. Nothing downstream guesses any more.
+//! perf accepts unique prefixes, bundles, attached values, negatives of every option, and a workload with options of its own. This pass
+//! resolves all of it against the command's declaration and emits `--name`, `--name=false`, `--name=value` in the order given, then `--`
+//! and the remaining words.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use clap::{Arg, Command};
 
-use super::options::{Shape, options, spelling};
-use rperf_events::nearest;
+use super::options::{OptionShape, options, spelling};
+use rperf_names::nearest;
 
 mod cursor;
 
 pub(crate) use self::cursor::Cursor;
 
-/// What the words after the command's name ask for.
+/// The request expressed by the words after the command's name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum ParsedCommand {
     /// Run the command with these words, which clap parses.
     Run(Vec<OsString>),
     /// `-h [keyword…]`: the option summary, narrowed to the keywords.
@@ -29,14 +29,14 @@ pub(crate) enum Request {
     ListOptions,
 }
 
-/// Why the words are not understood.
+/// Why the words cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Misuse {
-    /// No such long option; the nearest one there is.
+pub(crate) enum UsageError {
+    /// No such long option; the nearest existing one.
     UnknownOption(String, Option<String>),
-    /// No such short option; the long option that lost a dash, if the whole word is the beginning of one.
+    /// No such short option; the long option with a missing dash, if the whole word is the prefix of one.
     UnknownSwitch(String, Option<String>),
-    /// A prefix of several options: as given, the last two candidates as spelled, and the ids of all.
+    /// A prefix of several options: as given, the last two candidates as the user would spell them, and the ids of all.
     Ambiguous {
         given: String,
         pair: [String; 2],
@@ -46,13 +46,13 @@ pub(crate) enum Misuse {
     NeedsValue(String),
     /// The option as spelled by the user takes none.
     TakesNoValue(String),
-    /// perf has it, rperf does not yet: the option, and what to do instead (may be empty).
+    /// Supported by perf but not by rperf yet: the option, and what to do instead (may be empty).
     NotYet(String, String),
 }
 
-/// Where the workload begins: the first word that is neither an option nor the value of one, unless `--` stands before it.
+/// Returns the index of the workload's first word: the first that is neither an option nor an option's value, unless `--` precedes it.
 pub(crate) fn first_word(command: &Command, words: &[OsString]) -> Option<usize> {
-    let mut pass = Pass::new(command, words);
+    let mut pass = WordPass::new(command, words);
     while let Some(word) = pass.take() {
         let bytes = word.as_bytes();
         let request = match bytes {
@@ -68,15 +68,20 @@ pub(crate) fn first_word(command: &Command, words: &[OsString]) -> Option<usize>
     None
 }
 
-/// Rewrites `words`, which follow the command's name.
-pub(crate) fn normalise(command: &Command, words: &[OsString]) -> Result<Request, Misuse> {
+/// Rewrites `words`, the words after the command's name.
+pub(crate) fn normalise(
+    command: &Command,
+    words: &[OsString],
+) -> Result<ParsedCommand, UsageError> {
     let workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
-    let mut pass = Pass::new(command, words);
+    let mut pass = WordPass::new(command, words);
     let mut rest: Vec<OsString> = Vec::new();
+    // The words after `--`.
+    let mut after: Vec<OsString> = Vec::new();
     while let Some(word) = pass.take() {
         let bytes = word.as_bytes();
         if bytes == b"--" {
-            rest.extend_from_slice(pass.remaining());
+            after = pass.remaining().to_vec();
             break;
         }
         let request = if let Some(long) = bytes.strip_prefix(b"--") {
@@ -96,30 +101,34 @@ pub(crate) fn normalise(command: &Command, words: &[OsString]) -> Result<Request
         }
     }
     let mut out: Vec<OsString> = pass.out.into_iter().map(|(_, word)| word).collect();
+    if command.get_positionals().any(Arg::is_last_set) {
+        out.append(&mut rest);
+    }
+    rest.append(&mut after);
     if !rest.is_empty() {
         out.push("--".into());
         out.append(&mut rest);
     }
-    Ok(Request::Run(out))
+    Ok(ParsedCommand::Run(out))
 }
 
-/// One run over the words.
-struct Pass<'a> {
+/// The state of one pass over the words.
+struct WordPass<'a> {
     command: &'a Command,
     words: &'a [OsString],
     next: usize,
-    /// Each rewritten word with the option it belongs to: a negative takes back what was given before.
+    /// Each rewritten word with its option: a negative removes what was given before.
     out: Vec<(&'a Arg, OsString)>,
 }
 
-/// An option found by name, and whether its negative was meant.
+/// An option found by name, and whether it was given in its negative form.
 #[derive(Clone, Copy)]
-struct Found<'a> {
+struct FoundOption<'a> {
     arg: &'a Arg,
     negative: bool,
 }
 
-impl<'a> Pass<'a> {
+impl<'a> WordPass<'a> {
     fn new(command: &'a Command, words: &'a [OsString]) -> Self {
         Self {
             command,
@@ -139,16 +148,16 @@ impl<'a> Pass<'a> {
         self.words.get(self.next..).unwrap_or_default()
     }
 
-    /// `--name`, `--name=value`, the dashes already cut off.
-    fn long(&mut self, word: &'a [u8]) -> Result<Option<Request>, Misuse> {
+    /// Parses `--name` or `--name=value`, without the dashes.
+    fn long(&mut self, word: &'a [u8]) -> Result<Option<ParsedCommand>, UsageError> {
         let (name, attached) = match word.iter().position(|&byte| byte == b'=') {
             Some(equals) => (&word[..equals], Some(&word[equals + 1..])),
             None => (word, None),
         };
         let name = String::from_utf8_lossy(name);
         match name.as_ref() {
-            "help" => return Ok(Some(Request::Manual)),
-            "list-opts" => return Ok(Some(Request::ListOptions)),
+            "help" => return Ok(Some(ParsedCommand::Manual)),
+            "list-opts" => return Ok(Some(ParsedCommand::ListOptions)),
             _ => {}
         }
         let found = resolve(self.command, &name)?;
@@ -157,8 +166,8 @@ impl<'a> Pass<'a> {
         Ok(None)
     }
 
-    /// `-x`, `-xyz`, `-xVALUE`, the dash already cut off.
-    fn bundle(&mut self, word: &'a [u8]) -> Result<Option<Request>, Misuse> {
+    /// Parses `-x`, `-xyz` or `-xVALUE`, without the dash.
+    fn bundle(&mut self, word: &'a [u8]) -> Result<Option<ParsedCommand>, UsageError> {
         for (position, &byte) in word.iter().enumerate() {
             let letter = char::from(byte);
             let Some(arg) = options(self.command).find(|arg| arg.get_short() == Some(letter))
@@ -169,18 +178,18 @@ impl<'a> Pass<'a> {
                         .iter()
                         .map(|word| word.to_string_lossy().into_owned())
                         .collect();
-                    return Ok(Some(Request::Summary(keywords)));
+                    return Ok(Some(ParsedCommand::Summary(keywords)));
                 }
                 return Err(self.unknown_switch(word, position));
             };
-            let found = Found {
+            let found = FoundOption {
                 arg,
                 negative: false,
             };
             let given = format!("switch `{letter}'");
             let rest = &word[position + 1..];
-            match Shape::of(arg) {
-                Shape::Switch | Shape::Counter | Shape::NotYet => {
+            match OptionShape::of(arg) {
+                OptionShape::Switch | OptionShape::Counter | OptionShape::NotYet => {
                     self.apply(found, None, &given)?
                 }
                 _ => {
@@ -193,57 +202,57 @@ impl<'a> Pass<'a> {
         Ok(None)
     }
 
-    fn unknown_switch(&self, word: &[u8], position: usize) -> Misuse {
+    fn unknown_switch(&self, word: &[u8], position: usize) -> UsageError {
         let letter = String::from_utf8_lossy(&word[position..])
             .chars()
             .take(1)
             .collect();
-        let whole = String::from_utf8_lossy(word);
+        let word_text = String::from_utf8_lossy(word);
         let long = (word.len() > 2)
             .then(|| {
                 options(self.command)
                     .filter_map(Arg::get_long)
-                    .find(|long| long.starts_with(whole.as_ref()))
+                    .find(|long| long.starts_with(word_text.as_ref()))
             })
             .flatten();
-        Misuse::UnknownSwitch(letter, long.map(|long| format!("--{long}")))
+        UsageError::UnknownSwitch(letter, long.map(|long| format!("--{long}")))
     }
 
-    /// Writes out one option. `given` is how messages name it.
+    /// Emits one option. `given` is its name in messages.
     fn apply(
         &mut self,
-        found: Found<'a>,
+        found: FoundOption<'a>,
         attached: Option<&[u8]>,
         given: &str,
-    ) -> Result<(), Misuse> {
-        let Found { arg, negative } = found;
-        let shape = Shape::of(arg);
-        if shape == Shape::NotYet {
+    ) -> Result<(), UsageError> {
+        let FoundOption { arg, negative } = found;
+        let shape = OptionShape::of(arg);
+        if shape == OptionShape::NotYet {
             let instead = arg.get_help().map(ToString::to_string).unwrap_or_default();
-            return Err(Misuse::NotYet(spelling(arg).into_owned(), instead));
+            return Err(UsageError::NotYet(spelling(arg).into_owned(), instead));
         }
-        let valueless = negative || matches!(shape, Shape::Switch | Shape::Counter);
+        let valueless = negative || matches!(shape, OptionShape::Switch | OptionShape::Counter);
         if valueless && attached.is_some() {
-            return Err(Misuse::TakesNoValue(given.to_owned()));
+            return Err(UsageError::TakesNoValue(given.to_owned()));
         }
-        if negative && shape != Shape::Switch {
+        if negative && shape != OptionShape::Switch {
             self.out
                 .retain(|(earlier, _)| earlier.get_id() != arg.get_id());
             return Ok(());
         }
         let value: Option<&[u8]> = match shape {
-            Shape::Switch => negative.then_some(b"false".as_slice()),
-            Shape::Counter | Shape::NotYet => None,
-            Shape::Attached => attached,
-            Shape::Value => match attached {
+            OptionShape::Switch => negative.then_some(b"false".as_slice()),
+            OptionShape::Counter | OptionShape::NotYet => None,
+            OptionShape::Attached => attached,
+            OptionShape::Value => match attached {
                 Some(value) => Some(value),
                 None => Some(
                     self.take()
-                        .ok_or_else(|| Misuse::NeedsValue(given.to_owned()))?
+                        .ok_or_else(|| UsageError::NeedsValue(given.to_owned()))?
                         .as_bytes(),
                 ),
             },
-            Shape::Optional => match attached {
+            OptionShape::Optional => match attached {
                 Some(value) => Some(value),
                 None if self.next_is_value() => self.take().map(|word| word.as_bytes()),
                 None => None,
@@ -265,17 +274,17 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Finds the option that `name` means: exact, negative, unique prefix, or an older spelling with underscores.
-fn resolve<'a>(command: &'a Command, name: &str) -> Result<Found<'a>, Misuse> {
+/// Resolves `name`: exact, negative, unique prefix, or an older spelling with underscores.
+fn resolve<'a>(command: &'a Command, name: &str) -> Result<FoundOption<'a>, UsageError> {
     if let Some(found) = options(command).find_map(|arg| exact(arg, name)) {
         return Ok(found);
     }
-    let candidates: Vec<Found<'_>> = options(command)
+    let candidates: Vec<FoundOption<'_>> = options(command)
         .filter_map(|arg| abbreviated(arg, name))
         .collect();
     match candidates.as_slice() {
         [found] => Ok(*found),
-        [.., first, second] => Err(Misuse::Ambiguous {
+        [.., first, second] => Err(UsageError::Ambiguous {
             given: name.to_owned(),
             pair: [display(first), display(second)],
             ids: candidates
@@ -287,35 +296,35 @@ fn resolve<'a>(command: &'a Command, name: &str) -> Result<Found<'a>, Misuse> {
         [] => {
             let bare = name.strip_prefix("no-").unwrap_or(name);
             let known = options(command)
-                .filter(|arg| Shape::of(arg) != Shape::NotYet)
+                .filter(|arg| OptionShape::of(arg) != OptionShape::NotYet)
                 .filter_map(Arg::get_long);
             let nearest = nearest(bare, known).map(|long| format!("--{long}"));
-            Err(Misuse::UnknownOption(name.to_owned(), nearest))
+            Err(UsageError::UnknownOption(name.to_owned(), nearest))
         }
     }
 }
 
-/// `name` written in full: the option, its negative `no-NAME`, or the negative of an option that is itself `no-…`.
-fn exact<'a>(arg: &'a Arg, name: &str) -> Option<Found<'a>> {
+/// Matches the full `name`: the option, its negative `no-NAME`, or the negative of an option that is itself `no-…`.
+fn exact<'a>(arg: &'a Arg, name: &str) -> Option<FoundOption<'a>> {
     let long = arg.get_long()?;
     if long == name {
-        return Some(Found {
+        return Some(FoundOption {
             arg,
             negative: false,
         });
     }
     let negative = name.strip_prefix("no-") == Some(long) || long.strip_prefix("no-") == Some(name);
-    negative.then_some(Found { arg, negative })
+    negative.then_some(FoundOption { arg, negative })
 }
 
-/// `name` cut short. Unlike perf, `n` and `no` are not taken for the beginning of every negative.
-fn abbreviated<'a>(arg: &'a Arg, name: &str) -> Option<Found<'a>> {
+/// Matches a prefix. Unlike in perf, `n` and `no` are not prefixes of every negative.
+fn abbreviated<'a>(arg: &'a Arg, name: &str) -> Option<FoundOption<'a>> {
     let long = arg.get_long()?;
     if name.is_empty() {
         return None;
     }
     if long.starts_with(name) {
-        return Some(Found {
+        return Some(FoundOption {
             arg,
             negative: false,
         });
@@ -327,13 +336,13 @@ fn abbreviated<'a>(arg: &'a Arg, name: &str) -> Option<Found<'a>> {
         && long
             .strip_prefix("no-")
             .is_some_and(|rest| rest.starts_with(name));
-    (of_positive || of_negative).then_some(Found {
+    (of_positive || of_negative).then_some(FoundOption {
         arg,
         negative: true,
     })
 }
 
-fn display(found: &Found<'_>) -> String {
+fn display(found: &FoundOption<'_>) -> String {
     let long = found.arg.get_long().unwrap_or_default();
     if found.negative {
         format!("--no-{long}")

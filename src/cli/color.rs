@@ -1,4 +1,4 @@
-//! Whether text has colours: an option, `color.ui` of a config file, `NO_COLOR` and the terminal decide.
+//! Whether output is coloured: an option, `color.ui` of a config file, `NO_COLOR` and the terminal decide.
 
 use rperf_view::terminal::Csi;
 
@@ -6,22 +6,22 @@ use crate::cli::config::boolean;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// What colours on stdout begin with, if it is painted, where `asked` is the value of the option `option`.
+/// Returns the colour escape prefix for stdout if output is coloured; `value` is the value of the option `option`.
 ///
 /// # Errors
 ///
-/// Status 129: a value that is neither `always`, `never`, `auto` nor a boolean.
+/// Status 129: the value is not `always`, `never`, `auto` or a boolean.
 pub(crate) fn paints(
     context: &Context,
     option: &str,
-    asked: Option<&str>,
+    value: Option<&str>,
 ) -> Result<Option<Csi>, CliError> {
     let csi = |wanted: bool| wanted.then(|| context.output.csi());
     let reads = || reads_colors(context);
-    if let Some(asked) = asked {
-        let mode = mode(asked).ok_or_else(|| {
+    if let Some(value) = value {
+        let mode = mode(value).ok_or_else(|| {
             CliError::usage(format!(
-                "--{option} {asked}: expected always, never or auto"
+                "--{option} {value}: expected always, never or auto"
             ))
         })?;
         return Ok(csi(mode.unwrap_or_else(reads)));
@@ -32,18 +32,18 @@ pub(crate) fn paints(
     Ok(csi(configured.unwrap_or_else(usual)))
 }
 
-/// A mode; `Some(None)` leaves it to the terminal.
+/// Parses a mode; `Some(None)` leaves the decision to the terminal.
 fn mode(word: &str) -> Option<Option<bool>> {
     match word {
         "always" => Some(Some(true)),
         "never" => Some(Some(false)),
         "auto" => Some(None),
-        // As in perf, what is on is so where it is of use.
+        // As in perf, a true boolean means `auto`.
         word => boolean(word).map(|on| (!on).then_some(false)),
     }
 }
 
-/// Whether stdout is a terminal that shows them.
+/// Whether stdout is a terminal that supports colours.
 fn reads_colors(context: &Context) -> bool {
     let is_dumb = context.var("TERM").is_none_or(|term| term == "dumb");
     context.output.is_terminal() && !is_dumb
@@ -54,7 +54,7 @@ mod tests {
     use super::mode;
 
     #[test]
-    fn what_is_on_is_left_to_the_terminal() {
+    fn color_true_depends_on_the_terminal() {
         assert_eq!(mode("always"), Some(Some(true)));
         assert_eq!(mode("never"), Some(Some(false)));
         assert_eq!(mode("false"), Some(Some(false)));

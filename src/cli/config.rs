@@ -1,7 +1,6 @@
 //! perf's configuration: `PERF_CONFIG` alone, or `/etc/perfconfig` and then `~/.perfconfig`.
 //!
-//! A file that cannot be read or a line that cannot be understood is a finding, not an error: the rest still counts, and
-//! the user is told file and line.
+//! A file that cannot be read or a line that cannot be parsed is a warning with file and line, not an error: the other settings apply.
 
 pub(crate) mod edit;
 mod keys;
@@ -10,18 +9,20 @@ mod parse;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rperf_safefs::{Opened, Refusal, read_all};
+use rperf_safefs::{FoundFile, Refusal, read_all};
 
 pub(crate) use self::keys::names as known_settings;
 use super::context::variable;
 
-/// The file of the whole system.
+/// The system-wide file.
 const SYSTEM: &str = "/etc/perfconfig";
 
-/// Every setting in the order read; the last one of a name counts.
+/// All settings in the order read; the last one of a name applies.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
-    entries: Vec<parse::Entry>,
+    entries: Vec<parse::ConfigEntry>,
+    /// The files of the entries, each with the index of its first one.
+    files: Vec<(usize, String)>,
     findings: Vec<String>,
 }
 
@@ -40,25 +41,25 @@ impl Config {
         config
     }
 
-    /// The settings of one file alone.
+    /// Reads the settings of a single file.
     pub(crate) fn of(path: &Path) -> Self {
         let mut config = Self::default();
         config.read(path);
         config
     }
 
-    /// The file that applies to every user.
+    /// Returns the system-wide file.
     pub(crate) fn system_file() -> PathBuf {
         PathBuf::from(SYSTEM)
     }
 
-    /// The user's own file: what `PERF_CONFIG` names, or `~/.perfconfig`. None without a home.
+    /// Returns the user's file: `PERF_CONFIG`, or `~/.perfconfig`. `None` without a home directory.
     pub(crate) fn user_file() -> Option<PathBuf> {
         let home = || Some(PathBuf::from(variable("HOME")?).join(".perfconfig"));
         variable("PERF_CONFIG").map(PathBuf::from).or_else(home)
     }
 
-    /// Names and values, each name once with the value that counts, sections and names in the order they came.
+    /// Returns names and effective values, each name once, in the order of first appearance.
     pub(crate) fn settings(&self) -> Vec<(&str, &str)> {
         let section = |name: &str| {
             name.rsplit_once('.')
@@ -82,16 +83,16 @@ impl Config {
         settings
     }
 
-    /// Whether a value can be given to `section.key`; the error says what was expected.
+    /// Checks a value for `section.key`; the error names the expected values.
     ///
     /// # Errors
     ///
-    /// Known keys with a value that is none of theirs.
+    /// The key is known and the value is not valid for it.
     pub(crate) fn check(name: &str, value: &str) -> Result<(), String> {
         keys::check(&name.to_ascii_lowercase(), value)
     }
 
-    /// The value of `section.key`, names in lower case; without a value (`[tui] report`) it is empty.
+    /// Returns the value of `section.key`, with names in lower case; a key without a value (`[tui] report`) is an empty string.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.entries
             .iter()
@@ -100,20 +101,58 @@ impl Config {
             .map(|entry| entry.value.as_str())
     }
 
-    /// The value of a key that is a boolean. A bad value was reported when the file was read and counts as unset.
+    /// Returns the value of a boolean key. An invalid value was reported when the file was read and counts as unset.
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         self.text(name).and_then(boolean)
     }
 
-    /// What was wrong with the files, one line each, naming file and line.
+    /// Returns the problems found in the files, one line each, with file and line number.
     pub(crate) fn findings(&self) -> &[String] {
         &self.findings
+    }
+
+    /// Returns a line for each setting that has no effect in this command although it has one in perf, and for unknown settings of
+    /// the command's own section.
+    pub(crate) fn unused(&self, command: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let mut later = self.entries.iter().skip(index + 1);
+            let of_command = entry.name.split('.').next() == Some(command);
+            let problem = match keys::why_unused(&entry.name, Some(command)) {
+                Some(why) => format!("{} has no effect: {why}", entry.name),
+                None => match Self::unknown(&entry.name) {
+                    Some(unknown) if of_command => unknown,
+                    _ => continue,
+                },
+            };
+            if later.any(|later| later.name == entry.name) {
+                continue;
+            }
+            let files = self.files.iter().rev();
+            let mut files = files.filter(|(first, _)| *first <= index);
+            let file = files.next().map_or("", |(_, file)| file);
+            lines.push(format!("{file} line {}: {problem}", entry.line));
+        }
+        lines
+    }
+
+    /// Returns why a setting has no effect in any command; `None` if it has one or is unknown.
+    pub(crate) fn why_unused(name: &str) -> Option<&'static str> {
+        keys::why_unused(&name.to_ascii_lowercase(), None)
+    }
+
+    /// Describes a setting that neither perf nor rperf has; `None` if it is known.
+    pub(crate) fn unknown(name: &str) -> Option<String> {
+        let name = name.to_ascii_lowercase();
+        let near = keys::nearest(&name);
+        let near = near.map_or_else(String::new, |near| format!(": did you mean '{near}'?"));
+        (!keys::is_known(&name)).then(|| format!("unknown setting {name}{near}"))
     }
 
     /// Adds the settings of one file; a missing file adds none.
     fn read(&mut self, path: &Path) {
         let shown = path.display();
-        let bytes = match read_own(path) {
+        let bytes = match read_trusted(path) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 self.findings.push(format!(
@@ -131,7 +170,7 @@ impl Config {
         self.add(&String::from_utf8_lossy(&bytes), &shown.to_string());
     }
 
-    /// Adds the settings in `text`, which came from the file `shown`.
+    /// Adds the settings in `text`, which was read from the file `shown`.
     fn add(&mut self, text: &str, shown: &str) {
         let (entries, bad) = parse::parse(text);
         let findings = bad.into_iter().map(|bad| {
@@ -141,6 +180,7 @@ impl Config {
             )
         });
         self.findings.extend(findings);
+        self.files.push((self.entries.len(), shown.to_owned()));
         for entry in entries {
             match keys::check(&entry.name, &entry.value) {
                 Ok(()) => self.entries.push(entry),
@@ -153,7 +193,7 @@ impl Config {
     }
 }
 
-/// perf's booleans: `yes on true 1`, nothing at all, and their opposites.
+/// Parses perf's booleans: `yes`, `on`, `true`, `1`, the empty string, and their opposites.
 pub(crate) fn boolean(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "" | "true" | "yes" | "on" => Some(true),
@@ -162,15 +202,14 @@ pub(crate) fn boolean(value: &str) -> Option<bool> {
     }
 }
 
-/// The largest file of settings that is read, in bytes.
+/// The maximum size of a settings file, in bytes.
 pub(crate) const MAX_SIZE: u64 = 1 << 20;
 
-/// The bytes of a file that belongs to root or to the user who runs this; `None` for another user's, which could name a pager
-/// or redirect what is written.
-fn read_own(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let found = Opened::find(path)?;
+/// Reads a file owned by root or by the current user. Returns `None` for another user's, which could name a pager or redirect output.
+fn read_trusted(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let found = FoundFile::find(path)?;
     match found.is_users() {
-        // /dev/null is a usual way to have no settings.
+        // /dev/null is commonly used for an empty configuration.
         true if found.metadata().is_file() => read_all(found.for_reading()?, MAX_SIZE).map(Some),
         true if path == Path::new("/dev/null") => Ok(Some(Vec::new())),
         true => Err(Refusal::NotRegular.into()),
@@ -205,6 +244,35 @@ mod tests {
                 "bad config file line 2 in F: report.children = maybe: expected true or false",
                 "bad config file line 3 in F: report.percent-limit = 5x: expected a percentage",
             ]
+        );
+    }
+
+    #[test]
+    fn settings_without_an_effect_are_reported_with_file_and_line() {
+        let mut config = config("[colors]\n top = red, default\n[ui]\n\n show-headers = false\n");
+        config.add(
+            "[annotate]\n jump_arrows = true\n[colors]\n top = blue, default\n",
+            "G",
+        );
+        let lines = config.unused("report");
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(
+            lines[0].starts_with("F line 5: ui.show-headers has no effect: "),
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].starts_with("G line 2: annotate.jump_arrows has"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[2].starts_with("G line 4: colors.top has"),
+            "{lines:?}"
+        );
+        assert!(config.unused("record").is_empty());
+        config.add("[record]\n buildid = skip\n[other]\n name = 1\n", "H");
+        assert_eq!(
+            config.unused("record"),
+            ["H line 2: unknown setting record.buildid: did you mean 'record.build-id'?"]
         );
     }
 

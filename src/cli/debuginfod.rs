@@ -1,4 +1,4 @@
-//! `--debuginfod`: which servers are asked for objects and debug files, how long, and what is shown of it.
+//! `--debuginfod`: which servers are queried for objects and debug files, time limits, and the progress display.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches};
-use rperf_debuginfod::{Client, Error, Limits, Progress, Server, Settings, Watch};
+use rperf_debuginfod::{
+    Client, DownloadLimits, DownloadObserver, Error, Progress, Server, Settings,
+};
 use rperf_safefs::Folder;
 use rperf_view::terminal::one_line;
 
 use super::context::Context;
-use super::error::CliError;
-use super::options::attached;
-use super::output::Output;
+use super::error::{CliError, without_error_numbers};
+use super::options::{attached, given_value};
+use super::output::OutputStreams;
 
-/// What stands for the servers of `DEBUGINFOD_URLS`.
+/// The value that selects the servers of `DEBUGINFOD_URLS`.
 const SYSTEM: &str = "system";
 
-/// Where systems keep the certificates of authorities: Debian, Fedora, SUSE, Alpine.
+/// CA certificate bundles: Debian, Fedora, SUSE, Alpine.
 const CERTIFICATES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -27,27 +29,27 @@ const CERTIFICATES: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// How often progress is shown anew.
+/// The refresh interval of the progress line.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// The option.
+/// The `--debuginfod` option.
 pub(crate) fn option() -> Arg {
     attached("debuginfod", "urls").help(
-        "ask these debuginfod servers for what is not on this machine; without urls, those of DEBUGINFOD_URLS",
+        "download missing objects and debug files from these debuginfod servers (default: DEBUGINFOD_URLS)",
     )
 }
 
-/// A client, if the option of the command or else this setting asks for one.
+/// Returns a client if the command's option, or otherwise this setting, enables it.
 ///
 /// # Errors
 ///
-/// Words that are no addresses; the option without any server; no place for a cache.
+/// Invalid URLs; the option without any server; no directory for a cache.
 pub(crate) fn client(
     matches: &ArgMatches,
     setting: &str,
     context: &Context,
 ) -> Result<Option<Client>, CliError> {
-    let given = matches.try_get_one::<String>("debuginfod").ok().flatten();
+    let given = given_value::<String>(matches, "debuginfod");
     let configured = || context.config.text(setting);
     let Some(words) = given.map(String::as_str).or_else(configured) else {
         return Ok(None);
@@ -59,11 +61,11 @@ pub(crate) fn client(
     let servers = Server::list(&list).map_err(|error| CliError::failure(129, error))?;
     if servers.is_empty() {
         if given.is_none() {
-            context.warn(format_args!("{setting}: DEBUGINFOD_URLS names no server"));
+            context.warn(format_args!("{setting}: no server in DEBUGINFOD_URLS"));
             return Ok(None);
         }
-        return Err(CliError::usage("--debuginfod: no server is known")
-            .hint("--debuginfod=URL names one, DEBUGINFOD_URLS those that are always asked"));
+        return Err(CliError::usage("--debuginfod: no server given")
+            .hint("give one with --debuginfod=URL, or set DEBUGINFOD_URLS"));
     }
     let settings = Settings {
         servers,
@@ -71,10 +73,10 @@ pub(crate) fn client(
         limits: limits(context),
         authorities: authorities(context),
     };
-    Ok(Some(Client::new(settings, Display::new(context))))
+    Ok(Some(Client::new(settings, DownloadProgress::new(context))))
 }
 
-/// The folder that all clients on this machine share, as libdebuginfod looks for it.
+/// Returns the cache directory shared by all clients on this machine, located as libdebuginfod does.
 fn cache(context: &Context) -> Result<PathBuf, CliError> {
     let home = context.home();
     let old = home
@@ -89,28 +91,28 @@ fn cache(context: &Context) -> Result<PathBuf, CliError> {
             caches.map(|caches| caches.join("debuginfod_client"))
         });
     found.ok_or_else(|| {
-        CliError::message(255, "there is no place for what debuginfod servers send")
-            .hint("DEBUGINFOD_CACHE_PATH names one; so does HOME")
+        CliError::message(255, "no directory for downloads from debuginfod servers")
+            .hint("set DEBUGINFOD_CACHE_PATH or HOME")
     })
 }
 
-fn limits(context: &Context) -> Limits {
-    let usual = Limits::default();
+fn limits(context: &Context) -> DownloadLimits {
+    let usual = DownloadLimits::default();
     let seconds = |name, usual| number(context, name).map_or(usual, |n| n.map(Duration::from_secs));
-    Limits {
+    DownloadLimits {
         stall: seconds("DEBUGINFOD_TIMEOUT", usual.stall),
-        whole: seconds("DEBUGINFOD_MAXTIME", usual.whole),
+        total_time: seconds("DEBUGINFOD_MAXTIME", usual.total_time),
         size: number(context, "DEBUGINFOD_MAXSIZE").unwrap_or(usual.size),
     }
 }
 
-/// A limit out of the environment: zero and less stand for none. What is no number is said and not used.
+/// Reads a limit from the environment: zero or less means no limit. Invalid numbers are reported and ignored.
 fn number(context: &Context, name: &str) -> Option<Option<u64>> {
     let word = text(context, name)?;
     match word.trim().parse::<i64>() {
         Ok(number) => Some(u64::try_from(number).ok().filter(|number| *number > 0)),
         Err(_) => {
-            context.warn(format_args!("{name}={word}: not a number, not used"));
+            context.warn(format_args!("{name}={word}: not a number, ignored"));
             None
         }
     }
@@ -121,35 +123,35 @@ fn text(context: &Context, name: &str) -> Option<String> {
     value.map(|value| value.to_string_lossy().into_owned())
 }
 
-/// `SSL_CERT_FILE`, and no other, or what the system has.
+/// Returns `SSL_CERT_FILE` alone if set, otherwise the system's bundles.
 fn authorities(context: &Context) -> Vec<PathBuf> {
     let named = context.var("SSL_CERT_FILE").map(|file| vec![file.into()]);
     named.unwrap_or_else(|| CERTIFICATES.map(PathBuf::from).to_vec())
 }
 
-/// Shows on stderr what goes on.
-struct Display {
+/// Shows download progress on stderr.
+struct DownloadProgress {
     quiet: bool,
-    /// On a terminal: one line that is written over.
+    /// Whether stderr is a terminal: one line that is overwritten.
     live: bool,
-    /// Set once stdout goes through a pager, which owns the terminal from then on.
+    /// Set once stdout goes through a pager, which then owns the terminal.
     paged: Arc<AtomicBool>,
     refreshed: Mutex<Option<Instant>>,
 }
 
-impl Display {
+impl DownloadProgress {
     fn new(context: &Context) -> Self {
         let quiet = context.output.is_quiet();
         Self {
             quiet,
-            live: !quiet && Output::shows_errors_on_terminal(),
+            live: !quiet && OutputStreams::shows_errors_on_terminal(),
             paged: context.output.redirected(),
             refreshed: Mutex::new(None),
         }
     }
 }
 
-impl Watch for Display {
+impl DownloadObserver for DownloadProgress {
     fn progress(&self, progress: &Progress<'_>) {
         if !self.live || self.paged.load(Ordering::Relaxed) {
             return;
@@ -160,7 +162,7 @@ impl Watch for Display {
             .unwrap_or_else(PoisonError::into_inner);
         if refreshed.is_none_or(|last| last.elapsed() >= REFRESH) {
             *refreshed = Some(Instant::now());
-            Output::status(&line(progress));
+            OutputStreams::status(&line(progress));
         }
     }
 
@@ -170,7 +172,7 @@ impl Watch for Display {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if refreshed.take().is_some() {
-            Output::status("");
+            OutputStreams::status("");
         }
     }
 
@@ -179,12 +181,13 @@ impl Watch for Display {
             let cause = std::error::Error::source(error);
             let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
             let line = format!("Warning: {error}{cause}");
-            Output::error(&format!("{}\n", one_line(&line)));
+            let line = without_error_numbers(&one_line(&line));
+            OutputStreams::error_lines(&format!("{line}\n"));
         }
     }
 }
 
-/// `debuginfod: libc.so.6 from https://server: 3.1 of 12.0 MB`.
+/// Formats `debuginfod: libc.so.6 from https://server: 3.1 of 12.0 MB`.
 fn line(progress: &Progress<'_>) -> String {
     let object = progress.object.file_name().map(Path::new);
     let object = object.unwrap_or(progress.object).display();

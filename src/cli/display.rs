@@ -1,4 +1,4 @@
-//! The terminal for a browser: whether there is one, and how it is opened and given back.
+//! The terminal for a browser: detecting, opening and restoring it.
 
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd as _;
@@ -6,27 +6,26 @@ use std::sync::mpsc::Receiver;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use clap::ArgMatches;
-use rperf_sys::{Signals, TerminalBackup, die_by, poll};
+use rperf_sys::{Signals, TerminalBackup, exit_by_signal, poll};
 use rperf_tui::{Restorer, Screen, Session, Terminal, Theme};
 
 use super::context::Context;
 use super::error::CliError;
 use super::options::flag;
 
-/// The signals that end this process, after the terminal is given back.
-const DEADLY: &[i32] = &[libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+/// The signals that end this process after the terminal is restored.
+const FATAL_SIGNALS: &[i32] = &[libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
-/// The terminal in a browser's hands, until dropped. What is said on stderr meanwhile is said then.
-pub(crate) struct Display<'c> {
+/// The terminal while a browser uses it, until dropped. Messages for stderr are held until then.
+pub(crate) struct BrowserTerminal<'c> {
     context: &'c Context,
-    /// None after it was given back.
+    /// `None` once restored.
     terminal: Option<Terminal>,
     theme: Theme,
     _backup: TerminalBackup,
 }
 
-/// Whether a command browses what nothing else keeps it from: as `--tui` says; otherwise where there is a terminal, if it
-/// `usually` does.
+/// Whether a command opens the browser if nothing else prevents it: as `--tui` says; otherwise, if it `usually` does, on a terminal.
 ///
 /// # Errors
 ///
@@ -44,34 +43,31 @@ pub(crate) fn browses(
     }
 }
 
-/// Whether there is a terminal to browse on: one that shows more than lines, for keys as well as for text.
+/// Whether stdin and stdout are a terminal with cursor control.
 fn can_browse(context: &Context) -> bool {
     let term = context.var("TERM");
     let is_dumb = term.is_none_or(|term| term == "dumb");
     !is_dumb && context.output.is_terminal() && io::stdin().is_terminal()
 }
 
-/// The refusal of `--tui` where there is no terminal.
+/// The error for `--tui` without a terminal.
 fn no_terminal(context: &Context, command: &str) -> CliError {
-    let text = format!(
-        "{} {command}: --tui needs a terminal for keys and text",
-        context.program
-    );
-    CliError::usage(text).hint("--stdio prints text; TERM must name a terminal that is not 'dumb'")
+    let text = format!("{} {command}: --tui needs a terminal", context.program);
+    CliError::usage(text).hint("use --stdio, or set TERM to the type of your terminal")
 }
 
-impl<'c> Display<'c> {
-    /// Takes the terminal. Threads that are started before do not hold signals back: make this first.
+impl<'c> BrowserTerminal<'c> {
+    /// Opens the terminal. Must be called before threads are started, as it blocks signals that they inherit.
     ///
     /// # Errors
     ///
     /// The terminal cannot be set up.
     pub(crate) fn open(context: &'c Context) -> Result<Self, CliError> {
-        let signals = Signals::hold(DEADLY)?;
+        let signals = Signals::block(FATAL_SIGNALS)?;
         let out = context.output.terminal()?;
         let backup = TerminalBackup::save(&io::stdin(), &out, Terminal::restoring_text())?;
         let terminal = Terminal::enter(Box::new(out))?;
-        context.output.hold();
+        context.output.hold_messages();
         let restorer = terminal.restorer();
         let thread = thread::Builder::new().spawn(move || restore_and_die(signals, &restorer));
         thread.map_err(no_thread)?;
@@ -83,27 +79,27 @@ impl<'c> Display<'c> {
         })
     }
 
-    /// How things look on it.
+    /// Returns the theme.
     pub(crate) fn theme(&self) -> Theme {
         self.theme
     }
 
-    /// What ends this process by a signal that another thread was given, after the terminal is given back.
-    pub(crate) fn ender(&self) -> impl Fn(i32) + Send + Sync + use<> {
+    /// Returns a function that restores the terminal and ends this process by a signal that another thread received.
+    pub(crate) fn process_ender(&self) -> impl Fn(i32) + Send + Sync + use<> {
         let restorer = self.terminal.as_ref().map(Terminal::restorer);
         move |signal| {
             if let Some(restorer) = &restorer {
                 restorer.restore();
             }
-            die_by(signal);
+            exit_by_signal(signal);
         }
     }
 
-    /// Runs a session that begins with `first` and hears of `messages`.
+    /// Runs a session that starts with the view `first` and receives `messages`.
     ///
     /// # Errors
     ///
-    /// The terminal cannot be read or written to.
+    /// The terminal cannot be read or written.
     pub(crate) fn run<M>(
         &mut self,
         first: Box<dyn Screen<M>>,
@@ -116,11 +112,11 @@ impl<'c> Display<'c> {
     }
 }
 
-/// Starts the thread that answers a browser. Without it there is nothing to show: text needs less.
+/// Starts the thread that serves a browser.
 ///
 /// # Errors
 ///
-/// Status 255: no thread can be started.
+/// Status 255: the thread cannot be started.
 pub(crate) fn started<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
@@ -131,26 +127,26 @@ pub(crate) fn started<'scope, T: Send + 'scope>(
 
 fn no_thread(error: io::Error) -> CliError {
     let error = anyhow::Error::new(error).context("cannot start a thread for the browser");
-    CliError::failure(255, error).hint("--stdio prints text and needs less memory")
+    CliError::failure(255, error).hint("use --stdio, which needs less memory")
 }
 
-impl Drop for Display<'_> {
+impl Drop for BrowserTerminal<'_> {
     fn drop(&mut self) {
         self.terminal = None;
         self.context.output.release();
     }
 }
 
-/// Waits for a signal, gives the terminal back and ends the process by that signal, whatever other threads are at.
+/// Waits for a signal, restores the terminal and ends the process by that signal, even if other threads are busy.
 fn restore_and_die(signals: Signals, restorer: &Restorer) {
     loop {
-        // Interrupted or not, the signal is there or isn't.
+        // The result does not matter: the signal is pending or not.
         let _ = poll(&[signals.as_fd()], -1);
         if let Ok(Some(signal)) = signals.next() {
             restorer.restore();
-            // This thread takes signals again.
+            // Unblocks the signals for this thread.
             drop(signals);
-            return die_by(signal);
+            return exit_by_signal(signal);
         }
     }
 }

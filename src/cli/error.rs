@@ -1,6 +1,6 @@
-//! How a command ends: [`Exit`] for the status, [`CliError`] for what went wrong.
+//! How a command ends: [`ExitStatus`] for the status, [`CliError`] for the error.
 //!
-//! This file is the one place that turns an error into text and into an exit status.
+//! Only this file turns an error into text and into an exit status.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -9,75 +9,78 @@ use rperf_view::terminal::one_line;
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum ExitStatus {
     /// Status 0.
     Ok,
-    /// The exit status of the workload, passed on.
+    /// The exit status of the workload.
     Child(u8),
-    /// Status 129: the command line was not understood.
+    /// Status 129: the command line is invalid.
     Usage,
     /// Another failure. perf uses 1, 244 (no such target), 254 (lookups) and 255 (open, read).
     Failure(u8),
-    /// The process ends by this signal, so that a shell sees 128 + signal.
+    /// The process ends by this signal, so a shell sees 128 + signal.
     Signal(i32),
 }
 
-impl Exit {
-    /// The status as the shell shows it.
+impl ExitStatus {
+    /// Returns the status as the shell shows it.
     pub(crate) fn status(self) -> u8 {
         match self {
-            Exit::Ok => 0,
-            Exit::Child(status) | Exit::Failure(status) => status,
-            Exit::Usage => 129,
-            Exit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(255),
+            ExitStatus::Ok => 0,
+            ExitStatus::Child(status) | ExitStatus::Failure(status) => status,
+            ExitStatus::Usage => 129,
+            ExitStatus::Signal(signal) => u8::try_from(128 + signal).unwrap_or(255),
         }
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ExitStatus> for ExitCode {
+    fn from(exit: ExitStatus) -> Self {
         ExitCode::from(exit.status())
     }
 }
 
-/// What kind of error it is; decides the exit status.
+/// The kind of error; decides the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The command line was not understood: 129.
+pub(crate) enum ErrorKind {
+    /// The command line is invalid: 129.
     Usage,
     /// Everything else, with its status.
     Failure(u8),
 }
 
-/// An error as the user sees it: what failed, its causes, and what to do about it.
+/// An error as shown to the user: what failed, its causes, and what to do about it.
 ///
-/// Message, details and hints are a line each. Newlines in them come out of names and are escaped, so that no name looks like
-/// a line of ours; text of several lines is given with [`CliError::details`].
+/// Message, details and hints are a line each. Newlines in them come from names and are escaped, so that a name cannot imitate a line of
+/// output; text of several lines is added with [`CliError::details`].
 #[derive(Debug)]
 pub(crate) struct CliError {
-    kind: Kind,
+    kind: ErrorKind,
     error: anyhow::Error,
     details: Vec<String>,
     hints: Vec<String>,
 }
 
 impl CliError {
-    /// A mistake on the command line, exit status 129.
+    /// Creates an error in the command line, exit status 129.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::new(Kind::Usage, anyhow::Error::msg(message.into()))
+        Self::new(ErrorKind::Usage, anyhow::Error::msg(message.into()))
     }
 
-    /// A failure with perf's exit status for this kind of failure.
+    /// Creates a failure with perf's exit status for it.
     pub(crate) fn failure(status: u8, error: impl Into<anyhow::Error>) -> Self {
-        Self::new(Kind::Failure(status), error.into())
+        Self::new(ErrorKind::Failure(status), error.into())
     }
 
-    /// A failure described by its message alone.
+    /// Creates a failure from a message.
     pub(crate) fn message(status: u8, message: impl Into<String>) -> Self {
-        Self::new(Kind::Failure(status), anyhow::Error::msg(message.into()))
+        Self::new(
+            ErrorKind::Failure(status),
+            anyhow::Error::msg(message.into()),
+        )
     }
 
-    fn new(kind: Kind, error: anyhow::Error) -> Self {
+    fn new(kind: ErrorKind, error: anyhow::Error) -> Self {
         Self {
             kind,
             error,
@@ -93,38 +96,38 @@ impl CliError {
         self
     }
 
-    /// Adds the lines of a text of our own, whose newlines come out of no name.
+    /// Adds the lines of a text whose newlines do not come from names.
     #[must_use]
     pub(crate) fn details(self, text: &str) -> Self {
         text.lines().fold(self, Self::detail)
     }
 
-    /// Adds a way out, printed on a line of its own as `hint: …`.
+    /// Adds a hint, printed on a line of its own as `hint: …`.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Whether it names a way out.
+    /// Whether it has hints.
     pub(crate) fn has_hints(&self) -> bool {
         !self.hints.is_empty()
     }
 
-    /// How the process ends after this error.
-    pub(crate) fn exit(&self) -> Exit {
+    /// Returns how the process ends after this error.
+    pub(crate) fn exit(&self) -> ExitStatus {
         match self.kind {
-            Kind::Usage => Exit::Usage,
-            Kind::Failure(status) => Exit::Failure(status),
+            ErrorKind::Usage => ExitStatus::Usage,
+            ErrorKind::Failure(status) => ExitStatus::Failure(status),
         }
     }
 
-    /// The text for stderr, each line ended: message and causes, details, hints.
+    /// Returns the text for stderr, each line terminated: message and causes, details, hints.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         let mut last = String::new();
         for (depth, cause) in self.error.chain().enumerate() {
-            let cause = one_line(&cause.to_string()).into_owned();
+            let cause = without_error_numbers(&one_line(&cause.to_string()));
             // Some errors repeat their source in their own text.
             if depth > 0 && last.ends_with(&cause) {
                 continue;
@@ -141,14 +144,32 @@ impl CliError {
             text.push('\n');
         }
         for hint in &self.hints {
-            // A String takes every write.
+            // Writing to a String cannot fail.
             let _ = writeln!(text, "hint: {}", one_line(hint));
         }
         text
     }
 }
 
-/// Errors of the libraries are failures to open, read or write something: perf's 255.
+/// Removes the numbers that the standard library appends to the system's messages: ` (os error 2)`.
+pub(crate) fn without_error_numbers(text: &str) -> String {
+    const START: &str = " (os error ";
+    let mut parts = text.split(START);
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        match rest.strip_prefix(')') {
+            Some(rest) if rest.len() + 1 < part.len() => plain.push_str(rest),
+            _ => {
+                plain.push_str(START);
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
+}
+
+/// Errors of the libraries are failures to open, read or write: perf's 255.
 impl<E: Into<anyhow::Error>> From<E> for CliError {
     fn from(error: E) -> Self {
         Self::failure(255, error)
@@ -160,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_stand_on_one_line_and_hints_below() {
+    fn causes_are_on_one_line_and_hints_below() {
         let cause = std::io::Error::other("device gone");
         let outer = anyhow::Error::new(cause).context("failed to open perf.data");
         let error = CliError::from(outer).hint("record again");
@@ -169,6 +190,19 @@ mod tests {
             "failed to open perf.data: device gone\nhint: record again\n"
         );
         assert_eq!(error.exit().status(), 255);
+    }
+
+    #[test]
+    fn system_messages_have_no_numbers() {
+        let error = std::io::Error::from_raw_os_error(2);
+        let error = CliError::from(anyhow::Error::new(error).context("failed to open x"));
+        assert_eq!(
+            error.text(),
+            "failed to open x: No such file or directory\n"
+        );
+        let named = "a (os error 2) b (os error c), (os error ): d (os error 13)";
+        let plain = "a b (os error c), (os error ): d";
+        assert_eq!(without_error_numbers(named), plain);
     }
 
     #[test]
@@ -184,11 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn statuses_are_those_of_perf() {
-        assert_eq!(Exit::Usage.status(), 129);
-        assert_eq!(Exit::Signal(9).status(), 137);
-        assert_eq!(Exit::Signal(13).status(), 141);
-        assert_eq!(CliError::usage("no").exit(), Exit::Usage);
-        assert_eq!(CliError::message(244, "no").exit(), Exit::Failure(244));
+    fn exit_statuses_match_perf() {
+        assert_eq!(ExitStatus::Usage.status(), 129);
+        assert_eq!(ExitStatus::Signal(9).status(), 137);
+        assert_eq!(ExitStatus::Signal(13).status(), 141);
+        assert_eq!(CliError::usage("no").exit(), ExitStatus::Usage);
+        assert_eq!(
+            CliError::message(244, "no").exit(),
+            ExitStatus::Failure(244)
+        );
     }
 }

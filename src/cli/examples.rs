@@ -1,17 +1,27 @@
-//! Ready one-liners: `help examples` prints all of them, a manual page those of its command.
+//! Example command lines: `help examples` prints those for tasks, `-h` and the manual of a command those of the command.
+
+mod by_command;
 
 use super::context::Program;
+use super::shared::wrap::wrap;
 
-/// A task and the command lines that do it.
+pub(crate) use self::by_command::of;
+
+/// Width of the page.
+const WIDTH: usize = 80;
+
+/// A task and the command lines for it.
 pub(crate) struct Example {
-    /// The task, as a question or a phrase that ends in a colon or a question mark.
+    /// The section of the page.
+    section: &'static str,
+    /// The task, ending in a colon or a question mark.
     pub(crate) task: &'static str,
-    /// The command lines, each without the name of the program.
+    /// The command lines without the program's name.
     pub(crate) lines: &'static [&'static str],
 }
 
 impl Example {
-    /// Whether a line runs this command or part of a command (`stat`, `stat report`).
+    /// Whether a line runs this command or subcommand (`stat`, `stat report`).
     pub(crate) fn uses(&self, command: &str) -> bool {
         let runs = |line: &&str| {
             let rest = line.strip_prefix(command);
@@ -21,76 +31,168 @@ impl Example {
     }
 }
 
-/// All of them, in the order of `help examples`.
+/// All examples, in the order of `help examples`.
 pub(crate) const EXAMPLES: &[Example] = &[
     Example {
-        task: "Where does the whole machine spend its time? Ten seconds, with call graphs, then the report:",
+        section: "Record",
+        task: "Profile the whole system for ten seconds with call graphs, then show the report:",
         lines: &["record -ag -- sleep 10", "report --stdio"],
     },
     Example {
-        task: "The same for one program, or for one that already runs:",
-        lines: &["record -g ./program", "record -g -p 1234 sleep 10"],
+        section: "Record",
+        task: "Profile one program, or a running process for ten seconds:",
+        lines: &["record -g -- ./program", "record -g -p 1234 -- sleep 10"],
     },
     Example {
-        task: "At 99 samples a second, in user space only:",
-        lines: &["record -F 99 -e cpu-clock:u -g ./program"],
+        section: "Record",
+        task: "Sample at 99 Hz, user space only:",
+        lines: &["record -F 99 -e cpu-clock:u -g -- ./program"],
     },
     Example {
-        task: "Who causes context switches, who causes page faults?",
+        section: "Record",
+        task: "Record programs built without frame pointers: copy stacks, or unwind them while recording:",
         lines: &[
-            "record -e context-switches -ag -- sleep 5",
-            "record -e page-faults -g ./program",
+            "record --call-graph dwarf -- ./program",
+            "record --call-graph dwarf --unwind live -- ./program",
         ],
     },
     Example {
-        task: "Flat, by program and library, with sample counts:",
+        section: "Record",
+        task: "Record context switches, or page faults, with the code that causes them:",
+        lines: &[
+            "record -e context-switches -ag -- sleep 5",
+            "record -e page-faults -g -- ./program",
+        ],
+    },
+    Example {
+        section: "Record",
+        task: "Record a tracepoint, only the events that match a filter:",
+        lines: &[
+            "record -e sched:sched_switch --filter 'prev_pid != 0' -a -- sleep 5",
+            "record -e cpu-clock --filter 'cpu == 0' -a -- sleep 5",
+        ],
+    },
+    Example {
+        section: "Record",
+        task: "Find the functions that cause the events of a tracepoint:",
+        lines: &[
+            "record -g -e sched:sched_switch -a -- sleep 5",
+            "report --stdio --no-children -s symbol",
+        ],
+    },
+    Example {
+        section: "Record",
+        task: "Find out where a program waits: record off-CPU time with callchains:",
+        lines: &[
+            "record --off-cpu -g -- ./program",
+            "report --stdio --no-children",
+        ],
+    },
+    Example {
+        section: "Record",
+        task: "Flight recorder: keep the newest records in memory, write them at SIGUSR2:",
+        lines: &["record -a --overwrite --switch-output=signal -- sleep 60"],
+    },
+    Example {
+        section: "Report",
+        task: "Show a flat profile by command and object, with sample counts:",
         lines: &["report --stdio -g none -n -s comm,dso"],
     },
     Example {
-        task: "Callers below callees, without what the callees cost:",
+        section: "Report",
+        task: "Show own overhead only, with callers below each function:",
         lines: &["report --stdio --no-children"],
     },
     Example {
-        task: "Every sample as text; then only a few columns of it:",
-        lines: &["script", "script -F comm,tid,time,event"],
+        section: "Report",
+        task: "Show one command and one time range only:",
+        lines: &["report --stdio --comms program --time 10%-50%"],
     },
     Example {
-        task: "What machine was this file recorded on, and how? Which events does it hold, and is it whole?",
-        lines: &["report --header-only", "evlist -v", "data check"],
-    },
-    Example {
-        task: "Which instructions of a function are hot?",
-        lines: &["annotate --stdio main"],
-    },
-    Example {
-        task: "A flame graph of the recording, or of a command that runs now:",
-        lines: &["flamegraph", "flamegraph -- ./program"],
-    },
-    Example {
-        task: "When were samples taken, second by second?",
-        lines: &["heatmap"],
-    },
-    Example {
-        task: "What runs right now, with call graphs:",
-        lines: &["top -g"],
-    },
-    Example {
-        task: "How many instructions does a program execute? Ten runs, then the whole machine every second:",
+        section: "Report",
+        task: "Print every sample as text, with selected fields, as JSON, or as CSV:",
         lines: &[
-            "stat -e cycles,instructions -r 10 ./program",
-            "stat -a -I 1000",
+            "script",
+            "script -F comm,tid,time,event",
+            "script --json",
+            "script --csv",
         ],
     },
     Example {
-        task: "Keep the counts of each CPU, and show them by socket later:",
+        section: "Report",
+        task: "Annotate the instructions of the hottest functions, or of one function:",
+        lines: &["annotate --stdio", "annotate --stdio compute"],
+    },
+    Example {
+        section: "Report",
+        task: "Draw a flame graph of the recording, or record a command and draw it:",
+        lines: &["flamegraph", "flamegraph -- ./program"],
+    },
+    Example {
+        section: "Report",
+        task: "Show, or draw, what changed between two recordings; fail if a share has grown by 5%:",
+        lines: &[
+            "diff",
+            "flamegraph --diff perf.data.old",
+            "diff --fail-above 5%",
+        ],
+    },
+    Example {
+        section: "Report",
+        task: "Draw when samples were taken, second by second:",
+        lines: &["heatmap"],
+    },
+    Example {
+        section: "Report",
+        task: "Draw the times between context switches of each thread:",
+        lines: &[
+            "record -e sched:sched_switch -a -- sleep 5",
+            "heatmap --from sched:sched_switch --to sched:sched_switch",
+        ],
+    },
+    Example {
+        section: "Report",
+        task: "Show how long tasks waited for a CPU, when each task ran, and on which CPU:",
+        lines: &[
+            "sched record -- sleep 10",
+            "sched latency -s max",
+            "sched timehist --summary",
+            "sched map --compact",
+        ],
+    },
+    Example {
+        section: "Report",
+        task: "Show machine, command line and events of a recording, and check it for damage:",
+        lines: &["report --header-only", "evlist -v", "data check"],
+    },
+    Example {
+        section: "Count",
+        task: "Count cycles and instructions of a program, mean of ten runs:",
+        lines: &["stat -e cycles,instructions -r 10 -- ./program"],
+    },
+    Example {
+        section: "Count",
+        task: "Count the whole system, printed every second, or per CPU:",
+        lines: &["stat -a -I 1000 -- sleep 10", "stat -a -A -- sleep 5"],
+    },
+    Example {
+        section: "Count",
+        task: "Save the counts of each CPU, show them per socket later:",
         lines: &["stat record -a -A -- sleep 10", "stat report --per-socket"],
     },
     Example {
-        task: "Which events are there?",
-        lines: &["list", "list 'sched:*'"],
+        section: "Live",
+        task: "Show what runs right now, with call graphs, or as blocks of text:",
+        lines: &["top -g", "top --roll"],
     },
     Example {
-        task: "An event at a function of a program, with its first argument, recorded and removed:",
+        section: "Events and probes",
+        task: "List events, tracepoints of a subsystem, or the fields of a tracepoint:",
+        lines: &["list", "list 'sched:*'", "list -v sched:sched_switch"],
+    },
+    Example {
+        section: "Events and probes",
+        task: "Trace a function of a program with its first argument: add a probe, record, delete it:",
         lines: &[
             "probe -x /bin/bash readline '%di'",
             "record -e probe_bash:readline -a -- sleep 10",
@@ -98,15 +200,64 @@ pub(crate) const EXAMPLES: &[Example] = &[
         ],
     },
     Example {
-        task: "Where is a function of the running kernel?",
+        section: "Events and probes",
+        task: "Trace a function of a library, for one recording only:",
+        lines: &["record --probe 'libc.so.6:malloc size=%di' -- ./program"],
+    },
+    Example {
+        section: "Events and probes",
+        task: "Trace USDT probes: store those of a program in the cache, list and record them:",
+        lines: &[
+            "buildid-cache --add ./program",
+            "list sdt",
+            "record -e sdt_program:step -- ./program",
+        ],
+    },
+    Example {
+        section: "Events and probes",
+        task: "Find the address of a kernel function:",
         lines: &["kallsyms schedule"],
     },
     Example {
+        section: "Recipes",
+        task: "Which code misses the caches?",
+        lines: &[
+            "stat -e cache-references,cache-misses -- ./program",
+            "record -e cache-misses -c 1000 -g -- ./program",
+        ],
+    },
+    Example {
+        section: "Recipes",
+        task: "Who allocates memory, and how much?",
+        lines: &[
+            "record --probe 'libc.so.6:malloc size=%di' -g -- ./program",
+            "report --stdio -s size,symbol",
+        ],
+    },
+    Example {
+        section: "Recipes",
+        task: "Who retransmits TCP segments?",
+        lines: &[
+            "record -e tcp:tcp_retransmit_skb -ag -- sleep 10",
+            "script -F comm,pid,time,event,trace",
+        ],
+    },
+    Example {
+        section: "Recipes",
+        task: "Who opens connections?",
+        lines: &[
+            "record -e syscalls:sys_enter_connect -a -- sleep 10",
+            "report --stdio -s comm,pid",
+        ],
+    },
+    Example {
+        section: "Move and set up",
         task: "Read the recording on another machine, or with another tool:",
         lines: &["archive", "data convert --to-pprof profile.pb.gz"],
     },
     Example {
-        task: "Keep a program for reports to come, and list what is kept:",
+        section: "Move and set up",
+        task: "Keep a program for later reports, list the cache and the build-ids of a recording:",
         lines: &[
             "buildid-cache -a ./program",
             "buildid-cache -l",
@@ -114,24 +265,56 @@ pub(crate) const EXAMPLES: &[Example] = &[
         ],
     },
     Example {
-        task: "Report without the cost of callees from now on:",
+        section: "Move and set up",
+        task: "Turn off accumulated overhead in all reports:",
         lines: &["config report.children=false"],
     },
     Example {
-        task: "Complete command lines in this shell, and write manual pages:",
+        section: "Move and set up",
+        task: "Install completion for this shell, and manual pages:",
         lines: &["completion bash", "help --man man/man1"],
     },
     Example {
-        task: "Which version is this, and what is built in?",
-        lines: &["version --build-options"],
+        section: "Move and set up",
+        task: "Compare the speed of two machines, or of one before and after a change:",
+        lines: &[
+            "bench -r 10 sched pipe -l 10000",
+            "bench --precision 10 syscall basic -l 10000",
+        ],
+    },
+    Example {
+        section: "Move and set up",
+        task: "Show the version and the build options:",
+        lines: &["version --build-options", "check feature zstd,dwarf"],
+    },
+    Example {
+        section: "Move and set up",
+        task: "Check what can be recorded on this machine, with details for a bug report:",
+        lines: &["test", "test -v"],
+    },
+    Example {
+        section: "Move and set up",
+        task: "Run a program with a known function, to try a recording:",
+        lines: &["test -w noploop 0.1"],
     },
 ];
 
-/// The page of `help examples`.
+/// Returns the text of `help examples`.
 pub(crate) fn page(program: Program) -> String {
-    let mut text = "EXAMPLES\n".to_owned();
-    for Example { task, lines } in EXAMPLES {
-        text.push_str(&format!("\n{task}\n"));
+    let mut text = String::new();
+    let mut last = "";
+    for Example {
+        section,
+        task,
+        lines,
+    } in EXAMPLES
+    {
+        if *section != last {
+            let lead = if last.is_empty() { "" } else { "\n" };
+            text.push_str(&format!("{lead}{}\n", section.to_uppercase()));
+            last = section;
+        }
+        text.push_str(&format!("\n{}", wrap(task, 3, WIDTH)));
         for line in *lines {
             text.push_str(&format!("       {program} {line}\n"));
         }
@@ -143,8 +326,9 @@ pub(crate) fn page(program: Program) -> String {
 mod tests {
     use std::ffi::OsString;
 
+    use super::by_command::CommandLine;
     use super::*;
-    use crate::cli::argv::{self, Request};
+    use crate::cli::argv::{self, ParsedCommand};
     use crate::cli::commands::{COMMANDS, PARTS, part};
 
     #[test]
@@ -155,17 +339,36 @@ mod tests {
         }
     }
 
+    /// Splits a line at spaces outside of single quotes, as a shell does.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for letter in line.chars() {
+            match letter {
+                '\'' => quoted = !quoted,
+                ' ' if !quoted => words.push(String::new()),
+                letter => words.last_mut().expect("a word").push(letter),
+            }
+        }
+        words
+    }
+
     #[test]
     fn the_options_of_examples_exist() {
-        for line in EXAMPLES.iter().flat_map(|example| example.lines) {
-            let words: Vec<&str> = line.split(' ').collect();
+        let tasks = EXAMPLES
+            .iter()
+            .flat_map(|example| example.lines.iter().copied());
+        let names = COMMANDS.iter().chain(PARTS).map(|entry| entry.name);
+        let own = names.flat_map(|name| of(name).iter().map(|example| example.line));
+        for line in tasks.chain(own) {
+            let words = words(line);
             let entry = COMMANDS.iter().find(|entry| entry.name == words[0]);
             let entry = entry.expect("an example begins with a command");
             let part = words.get(1).and_then(|word| part(entry, word));
             let rest = words.iter().skip(if part.is_some() { 2 } else { 1 });
             let rest: Vec<OsString> = rest.map(OsString::from).collect();
             let command = (part.unwrap_or(entry).build)();
-            let Ok(Request::Run(words)) = argv::normalise(&command, &rest) else {
+            let Ok(ParsedCommand::Run(words)) = argv::normalise(&command, &rest) else {
                 panic!("{line}");
             };
             let parser = command.no_binary_name(true).args_override_self(true);
@@ -175,8 +378,30 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_a_whole_word() {
-        let example = |lines| Example { task: "", lines };
+    fn every_command_has_three_to_six_lines_of_its_own() {
+        for entry in COMMANDS.iter().chain(PARTS) {
+            let lines = of(entry.name);
+            let few = ["completion", "help", "version"].contains(&entry.name);
+            let least = if few { 2 } else { 3 };
+            assert!((least..=6).contains(&lines.len()), "{}", entry.name);
+            for CommandLine { line, what } in lines {
+                let own = line.strip_prefix(entry.name);
+                assert!(
+                    own.is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
+                    "{line}"
+                );
+                assert!(line.len() <= 70 && !what.is_empty(), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn commands_match_full_words() {
+        let example = |lines| Example {
+            section: "",
+            task: "",
+            lines,
+        };
         assert!(example(&["stat report -A"]).uses("stat"));
         assert!(example(&["stat report -A"]).uses("stat report"));
         assert!(!example(&["statistics"]).uses("stat"));

@@ -1,25 +1,25 @@
-//! The disk as the symbol loader sees it.
+//! File access for the symbol loader.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use rperf_safefs::{Folder, Opened, Refusal};
+use rperf_safefs::{Folder, FoundFile, Refusal};
 use rperf_symbol::{FileBytes, Files};
 
-use super::memory::Unmapped;
+use super::memory::UnmappedObjects;
 
-/// Reads files of this machine: maps them, except where they have no length of their own, as in /proc and /sys.
+/// Reads files of this machine. They are mapped, except files without a size, as in /proc and /sys.
 pub(crate) struct DiskFiles;
 
-/// The largest file that is read where it can't be mapped, and the largest sparse one that is mapped where its owner decides
-/// (perf maps): 1 GiB. Sparse files of any size cost nothing to make.
+/// The maximum size of a file that is read because it can't be mapped, and of a sparse file that is mapped although its owner chose its
+/// size (perf maps): 1 GiB. Sparse files of any size cost nothing to create.
 const MAX_READ: u64 = 1 << 30;
 
-/// What of `/proc` and `/sys` describes code: the kernel's symbols, modules, memory, build-ids and types, and what a process
-/// has mapped. Other files there may block, or lose what is read.
-fn is_listing(path: &Path) -> bool {
+/// Whether the path is a `/proc` or `/sys` file that describes code: the kernel's symbols, modules, memory, build-ids and types, and the
+/// maps of a process. Reading other files there may block or consume data.
+fn is_readable_kernel_file(path: &Path) -> bool {
     const IN_PROC: [&str; 4] = ["kallsyms", "modules", "kcore", "iomem"];
     const OF_PROCESS: [&str; 3] = ["maps", "status", "auxv"];
     const IN_KERNEL: [&str; 2] = ["notes", "btf/vmlinux"];
@@ -40,11 +40,11 @@ fn is_listing(path: &Path) -> bool {
 
 impl Files for DiskFiles {
     fn read(&self, path: &Path) -> io::Result<FileBytes> {
-        bytes_of(&Opened::find(path)?, path)
+        bytes_of(&FoundFile::find(path)?, path)
     }
 
     fn read_trusted(&self, path: &Path) -> io::Result<Option<FileBytes>> {
-        let found = Opened::find(path)?;
+        let found = FoundFile::find(path)?;
         if !found.metadata().is_file() || found.is_users() {
             return match is_sparse(found.metadata()) {
                 true => Err(Refusal::TooLarge { limit: MAX_READ }.into()),
@@ -55,11 +55,11 @@ impl Files for DiskFiles {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>> {
-        Ok(Box::new(regular(&Opened::find(path)?, path)?))
+        Ok(Box::new(open_regular(&FoundFile::find(path)?, path)?))
     }
 
     fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let file = regular(&Opened::find(path)?, path)?;
+        let file = open_regular(&FoundFile::find(path)?, path)?;
         let mut filled = 0;
         while let Some(rest) = into.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             match file.read_at(rest, offset.saturating_add(filled as u64)) {
@@ -83,22 +83,22 @@ impl Files for DiskFiles {
     }
 }
 
-/// Whether a large file has fewer blocks of 512 bytes than bytes.
+/// Whether a large file has fewer allocated blocks (512 bytes) than its size.
 fn is_sparse(metadata: &Metadata) -> bool {
     metadata.len() > MAX_READ && metadata.blocks().saturating_mul(512) < metadata.len()
 }
 
-/// Opens a regular file on a disk, or a listing of the kernel's.
-fn regular(found: &Opened, path: &Path) -> io::Result<File> {
-    match found.metadata().is_file() && is_listing(path) {
-        true => found.as_it_is(),
+/// Opens a regular file on a disk, or a readable file of the kernel.
+fn open_regular(found: &FoundFile, path: &Path) -> io::Result<File> {
+    match found.metadata().is_file() && is_readable_kernel_file(path) {
+        true => found.for_reading_any_type(),
         false => found.for_reading(),
     }
 }
 
-fn bytes_of(found: &Opened, path: &Path) -> io::Result<FileBytes> {
-    let file = regular(found, path)?;
-    // What /proc and /sys make up has no length, or says a page where there are a few bytes.
+fn bytes_of(found: &FoundFile, path: &Path) -> io::Result<FileBytes> {
+    let file = open_regular(found, path)?;
+    // Files in /proc and /sys have size 0, or a page for a few bytes.
     if found.metadata().len() == 0 || path.starts_with("/sys") {
         return rperf_safefs::read_all(file, MAX_READ).map(FileBytes::from);
     }
@@ -106,12 +106,12 @@ fn bytes_of(found: &Opened, path: &Path) -> io::Result<FileBytes> {
     if let Err(error) = &mapped
         && error.kind() == io::ErrorKind::OutOfMemory
     {
-        Unmapped::note(path, error);
+        UnmappedObjects::note(path, error);
     }
     Ok(FileBytes::new(Mapped(mapped?)))
 }
 
-/// A mapping that gives its bytes the way [`FileBytes`] asks for them.
+/// A mapped file as [`FileBytes`].
 struct Mapped(rperf_sys::MappedFile);
 
 impl AsRef<[u8]> for Mapped {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_mapped_and_made_up_files_and_no_devices() {
+    fn reads_mapped_and_proc_files_but_no_devices() {
         let own = DiskFiles.read(Path::new("/proc/self/exe")).unwrap();
         assert!(own.starts_with(b"\x7fELF"));
         let status = DiskFiles.read(Path::new("/proc/self/status")).unwrap();
@@ -134,8 +134,8 @@ mod tests {
         let exe = Path::new("/proc/self/exe");
         assert_eq!(DiskFiles.read_at(exe, 0, &mut magic).unwrap(), 4);
         assert_eq!(&magic, b"\x7fELF");
-        let behind = own.len() as u64 - 1;
-        assert_eq!(DiskFiles.read_at(exe, behind, &mut magic).unwrap(), 1);
+        let last = own.len() as u64 - 1;
+        assert_eq!(DiskFiles.read_at(exe, last, &mut magic).unwrap(), 1);
         let listed = DiskFiles.list(Path::new("/proc/self")).unwrap();
         assert!(listed.contains(&exe.to_path_buf()));
         for path in ["/dev/zero", "/", "/proc/self/environ", "/proc/kmsg"] {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn large_holes_are_not_believed() {
+    fn large_sparse_files_are_rejected() {
         let scratch = rperf_testkit::Scratch::new();
         let path = scratch.write("perf-1.map", "10 8 function\n").unwrap();
         let map = DiskFiles.read_trusted(&path).unwrap().unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn listings_of_the_kernel_are_few() {
+    fn only_known_kernel_files_are_readable() {
         for path in [
             "/proc/kallsyms",
             "/proc/42/maps",
@@ -166,7 +166,7 @@ mod tests {
             "/sys/kernel/btf/vmlinux",
             "/sys/module/ext4/notes/.note.gnu.build-id",
         ] {
-            assert!(is_listing(Path::new(path)), "{path}");
+            assert!(is_readable_kernel_file(Path::new(path)), "{path}");
         }
         for path in [
             "/proc/kmsg",
@@ -176,7 +176,7 @@ mod tests {
             "/sys/kernel/debug/tracing/trace_pipe",
             "/home/proc/kallsyms",
         ] {
-            assert!(!is_listing(Path::new(path)), "{path}");
+            assert!(!is_readable_kernel_file(Path::new(path)), "{path}");
         }
     }
 }

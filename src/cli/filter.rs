@@ -1,41 +1,42 @@
-//! The options that choose samples: `--time`, `--cpu`, `--comms`, `--pid`, `--tid`, `--dsos`, `--symbols`.
+//! The options that select samples: `--time`, `--cpu`, `--comms`, `--pid`, `--tid`, `--dsos`, `--symbols`.
 
 pub(crate) mod args;
 
 use clap::ArgMatches;
-use rperf_perfdata::Described;
-use rperf_resolve::{Filter, IntervalError, Intervals, SymbolNames};
+use rperf_perfdata::Metadata;
+use rperf_resolve::{IntervalError, SampleCriteria, SymbolNames, TimeIntervals};
 use rperf_sys::CpuList;
 use rperf_wire::SampleType;
 
 use super::error::CliError;
+use super::options::given_value;
 
-/// How samples come to have a CPU.
+/// How to record the CPU of samples.
 pub(crate) const CPU_HINT: &str = "record with 'record --sample-cpu' or 'record -a'";
 
-/// What the options ask for of samples.
-pub(crate) struct Wanted {
-    /// All but their time.
-    filter: Filter,
-    /// `--time`: in percent it depends on the recording.
+/// The requested filters.
+pub(crate) struct RequestedFilters {
+    /// All but the time.
+    filter: SampleCriteria,
+    /// `--time`: percentages depend on the recording.
     time: Option<String>,
 }
 
-impl Wanted {
-    /// Reads the options.
+impl RequestedFilters {
+    /// Parses the options.
     ///
     /// # Errors
     ///
-    /// Lists that can't be read.
+    /// Invalid lists.
     pub(crate) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let symbols = words(matches, "symbols");
-        let range = matches.try_get_one::<u64>("addr-range").ok().flatten();
+        let range = given_value::<u64>(matches, "addr-range");
         if range.is_some() && symbols.is_none() {
-            let message = "--addr-range needs the addresses that it counts from: -S ADDRESS";
+            let message = "--addr-range needs -S ADDRESS";
             return Err(CliError::usage(message));
         }
         let range = range.copied().unwrap_or_default();
-        let filter = Filter {
+        let filter = SampleCriteria {
             intervals: None,
             cpus: cpus(matches)?,
             comms: words(matches, "comms"),
@@ -49,26 +50,34 @@ impl Wanted {
         Ok(Self { filter, time })
     }
 
-    /// The stretches of time, as they were given.
+    /// Returns the same filters for another file, whose time ranges are these.
+    pub(crate) fn at_time(&self, time: Option<&str>) -> Self {
+        Self {
+            filter: self.filter.clone(),
+            time: time.map(str::to_owned),
+        }
+    }
+
+    /// Returns the time ranges as given.
     pub(crate) fn time(&self) -> Option<&str> {
         self.time.as_deref()
     }
 
-    /// Which samples of `recording` are wanted; with `relative` moments count from the first sample.
+    /// Returns the filter for `recording`; with `relative`, times count from the first sample.
     ///
     /// # Errors
     ///
-    /// Times that can't be read, and what is asked for that the recording does not tell.
+    /// Invalid times, and filters on fields that the recording does not have.
     pub(crate) fn filter(
         &self,
-        recording: Described<'_>,
+        recording: Metadata<'_>,
         relative: bool,
-    ) -> Result<Filter, CliError> {
+    ) -> Result<SampleCriteria, CliError> {
         let mut filter = self.filter.clone();
         if let Some(text) = &self.time {
             let boundaries = recording.features.sample_time();
-            let intervals = Intervals::parse(text, boundaries, relative);
-            filter.intervals = Some(intervals.map_err(untimely)?);
+            let intervals = TimeIntervals::parse(text, boundaries, relative);
+            filter.intervals = Some(intervals.map_err(invalid_interval)?);
         }
         let mut events = recording.events.iter();
         let has_cpus = |sample_type: SampleType| sample_type.contains(SampleType::CPU);
@@ -80,7 +89,7 @@ impl Wanted {
     }
 }
 
-/// A list of words between commas.
+/// Returns a comma-separated list of words.
 pub(crate) fn words(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
     let list = matches.get_one::<String>(id)?;
     let words = list.split(',').filter(|word| !word.is_empty());
@@ -92,12 +101,14 @@ fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<u32>>, CliError> {
         return Ok(None);
     };
     let ids = words.iter().map(|word| {
-        // -1 is how a sample without ids shows them.
+        // -1 is the pid shown for samples without one.
         let number = word
             .parse()
             .or_else(|_| word.parse::<i32>().map(i32::cast_unsigned));
         number.map_err(|_| {
-            CliError::usage(format!("problems parsing {id} list: '{word}' is no number"))
+            CliError::usage(format!(
+                "problems parsing {id} list: '{word}' is not a number"
+            ))
         })
     });
     ids.collect::<Result<_, _>>().map(Some)
@@ -113,15 +124,15 @@ fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
     Ok(Some(cpus.numbers().to_vec()))
 }
 
-fn untimely(error: IntervalError) -> CliError {
+fn invalid_interval(error: IntervalError) -> CliError {
     let cli = CliError::message(234, error.to_string());
     match error {
         IntervalError::NoBoundaries => {
-            cli.hint("name the times in seconds, as START,END; script shows them")
+            cli.hint("give START,END in seconds, as printed by 'script'")
         }
         _ => cli.hint(
-            "START,END in seconds, either of which may be left out; several with blanks between; 10%/2 is the second tenth; \
-             10%-20%,40%-50%",
+            "give START,END in seconds (either may be omitted), several separated by spaces, or percentages: 10%/2 (the second \
+tenth), 10%-20%,40%-50%",
         ),
     }
 }

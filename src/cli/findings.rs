@@ -1,24 +1,54 @@
-//! What is said at the end about a recording that could be read, but not without loss.
+//! The final warnings about a recording that was read with losses.
 
 use std::path::Path;
 
-use rperf_replay::{Bad, Diagnostics};
+use rperf_replay::{BadRecord, DecodeErrors, Diagnostics};
 use rperf_resolve::Resolver;
-use rperf_symbol::Finding;
+use rperf_symbol::SymbolFinding;
 
 use super::context::Context;
 use super::error::CliError;
+use super::missing_names;
 
-/// Warns of what was lost or skipped in `path`.
+/// The exit status if records could not be decoded.
+const BAD_RECORDS: u8 = 1;
+
+/// Warns about lost, late or skipped records of `path`.
 ///
 /// # Errors
 ///
-/// Status 255 where reading stopped before the end of the recording: what was printed is not all of it.
+/// Status 255: reading stopped before the end of the recording, so the output is incomplete. Status 1: records could not be decoded.
 pub(crate) fn conclude(
     path: &Path,
     found: &Diagnostics,
     context: &Context,
 ) -> Result<(), CliError> {
+    warn_of_losses(path, found, context);
+    let bad = [
+        (&found.bad_records, "records"),
+        (&found.bad_samples, "samples"),
+    ];
+    let mut bad = bad.iter().filter_map(|(bad, what)| {
+        let first = bad.first.as_ref()?;
+        Some(bad_records(bad, first, what, path))
+    });
+    if let Some(end) = &found.end {
+        bad.for_each(|line| context.warn(line));
+        let message = format!("{}: {end}", path.display());
+        return Err(
+            CliError::message(255, message).hint("the output contains only the records before it")
+        );
+    }
+    match bad.next() {
+        None => Ok(()),
+        Some(first) => Err(bad
+            .fold(CliError::message(BAD_RECORDS, first), CliError::detail)
+            .hint("the output lacks them; 'data check' lists all damage")),
+    }
+}
+
+/// Warns about lost, late and skipped records.
+fn warn_of_losses(path: &Path, found: &Diagnostics, context: &Context) {
     let shown = path.display();
     if found.lost_chunks > 0 {
         context.warn(format_args!(
@@ -26,7 +56,7 @@ pub(crate) fn conclude(
             found.records, found.lost_chunks
         ));
         context.note(format_args!(
-            "hint: {} records were lost while recording: give it larger buffers (-m) or a lower frequency (-F)",
+            "hint: {} records were lost while recording: use larger ring buffers (-m) or a lower frequency (-F)",
             found.lost_records
         ));
     }
@@ -42,31 +72,41 @@ pub(crate) fn conclude(
             found.unknown_ids
         ));
     }
-    warn_of(&found.bad_records, "records", path, context);
-    warn_of(&found.bad_samples, "samples", path, context);
-    match &found.end {
-        None => Ok(()),
-        Some(end) => Err(CliError::message(255, format!("{shown}: {end}"))
-            .hint("what was read before that is printed above")),
+    if found.unknown_kinds > 0 {
+        context.warn(format_args!(
+            "Found {} unknown events!",
+            found.unknown_kinds
+        ));
+        context.note(format_args!(
+            "hint: {shown}: records of unknown types were skipped; a newer version may have written them"
+        ));
+    }
+    if found.out_of_order > 0 {
+        context.warn(format_args!(
+            "{} out of order events recorded.",
+            found.out_of_order
+        ));
     }
 }
 
-/// What there is to say about the symbols that were wanted; with `-v`, all of it.
-pub(crate) fn tell_of_symbols(context: &Context, resolver: &Resolver<'_>, verbose: bool) {
+/// Reports problems with the symbols that were used; with `-v`, all of them.
+pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>, verbose: bool) {
     warn_of_symbols(context, resolver);
     if verbose {
-        for finding in resolver.findings() {
-            context.note(finding.what);
+        let warned = resolver.lost_names();
+        let findings = resolver.findings().map(|finding| finding.what);
+        for finding in findings.filter(|finding| !warned.contains(finding)) {
+            context.note(finding);
         }
     }
 }
 
-/// Warns of files that are not those of the recording, and of debug information that can't be read.
+/// Warns about files that are not those of the recording, and about debug information that can't be read.
 pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();
-    let is_replaced = |found: &rperf_resolve::Finding<'_>| {
-        let is_other = matches!(found.what, Finding::BuildIdMismatch { .. });
-        // Kernels are looked for in many places, and named from elsewhere.
+    let is_replaced = |found: &rperf_resolve::ObjectFinding<'_>| {
+        let is_other = matches!(found.what, SymbolFinding::BuildIdMismatch { .. });
+        // Kernels are searched in many places, and symbols may come from elsewhere.
         is_other && !world.dso(found.dso).is_kernel() && !resolver.has_file(found.dso)
     };
     let replaced: Vec<_> = resolver.findings().filter(is_replaced).collect();
@@ -74,23 +114,40 @@ pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
         context.warn(first.what);
         let others = match rest.len() {
             0 => String::new(),
-            count => format!(" and those of {count} other files"),
+            count => format!(" and the functions of {count} other files"),
         };
         context.note(format_args!(
-            "hint: its functions{others} are shown as addresses; 'buildid-cache --add' takes the files that were recorded"
+            "hint: its functions{others} are shown as addresses; add the recorded files with 'buildid-cache --add'"
         ));
+    }
+    for finding in resolver.lost_names() {
+        context.warn(finding);
+        if let SymbolFinding::Untrusted { path } = finding {
+            context.note(format_args!(
+                "hint: chown the file to the current user or root if it can be trusted: {}",
+                path.display()
+            ));
+        }
     }
     for finding in resolver.debug_findings() {
         context.warn(finding);
     }
+    for note in missing_names::notes(resolver) {
+        context.note(note);
+    }
 }
 
-fn warn_of(bad: &Bad, what: &str, path: &Path, context: &Context) {
-    if let Some((offset, error)) = &bad.first {
-        context.warn(format_args!(
-            "{}: {} {what} cannot be decoded; the first, at offset {offset}: {error}",
-            path.display(),
-            bad.count
-        ));
-    }
+/// Describes records that could not be decoded.
+fn bad_records(bad: &DecodeErrors, first: &BadRecord, what: &str, path: &Path) -> String {
+    let BadRecord {
+        offset,
+        kind,
+        error,
+    } = first;
+    format!(
+        "{}: {} {what} cannot be decoded; the first, {kind} (type {}) at offset {offset}: {error}",
+        path.display(),
+        bad.count,
+        kind.0
+    )
 }

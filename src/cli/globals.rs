@@ -1,4 +1,4 @@
-//! The words before the command: the program's own options, and which command follows.
+//! The words before the command: global options, and the command's name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,46 +8,49 @@ use clap::{Arg, Command};
 
 use super::context::{Globals, Program};
 use super::error::CliError;
-use super::options::{switch, value};
+use super::options::{attached, switch, value};
 use super::pager::Paging;
 use rperf_safefs::Folder;
 
-/// The options before the command, for `--list-opts`, completion and the manual page. [`parse`] reads them.
+/// The options before the command, for `--list-opts`, completion and the manual page. They are parsed by [`parse`].
 pub(crate) fn options() -> Command {
     Command::new("command")
         .arg(
             switch("help")
                 .short('h')
-                .help("show the list of commands, or the manual of the command that follows"),
+                .help("show the list of commands, or the manual of the given command"),
         )
         .arg(
             switch("version")
                 .short('v')
-                .help("show the version; -vv also shows what is built in"),
+                .help("show the version; -vv also shows build options"),
         )
-        .arg(switch("exec-path").help("print the directory of the program"))
+        .arg(attached("exec-path", "directory").help(
+            "print the directory of the program; with a directory, run unknown commands from there, as perf-NAME",
+        ))
         .arg(
             switch("paginate")
                 .short('p')
-                .help("use the pager, whatever the configuration says"),
+                .help("use the pager even if the configuration turns it off"),
         )
-        .arg(switch("no-pager").help("use no pager"))
+        .arg(switch("no-pager").help("do not use a pager"))
         .arg(
             value("debugfs-dir", "directory")
-                .help("read tracepoints below this directory instead of the mounted tracefs"),
+                .help("read tracepoints from this directory instead of the mounted tracefs"),
         )
         .arg(
             value("buildid-dir", "directory")
                 .help("directory of the build-id cache (default: ~/.debug)"),
         )
-        .arg(switch("list-cmds").help("print the names of all commands on one line"))
+        .arg(switch("list-cmds").help("print all command names on one line"))
         .arg(
             switch("list-opts")
-                .help("print these options on one line; after a command, its options"),
+                .help("print these options on one line; after a command, those of the command"),
         )
         .arg(
-            value("debug", "verbose[=n]")
-                .help("the same as n times -v after the command (default: 1)"),
+            value("debug", "variable[=n]").help(
+                "verbose: the same as n times -v after the command (default: 1); perf-event-open: print every call and its attr; stderr: print messages on stderr, as always",
+            ),
         )
         .arg(
             Arg::new("words")
@@ -57,24 +60,27 @@ pub(crate) fn options() -> Command {
         )
 }
 
-/// What the command line asks for.
+/// The task requested by the command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Task {
-    /// Run the command of this name with these words.
+pub(crate) enum InformationalTask {
+    /// Run this command with these words.
     Command(OsString, Vec<OsString>),
-    /// No command at all: the list of commands, as an error.
+    /// No command: prints the list of commands, as an error.
     Nothing,
     /// `--list-cmds`.
     ListCommands,
     /// `--list-opts`.
     ListOptions,
-    /// `--exec-path`: where the program lies.
+    /// `--exec-path`: the directory of the program.
     ExecPath,
 }
 
-/// Reads the words after the program's name up to the command.
-pub(crate) fn parse(program: Program, words: &[OsString]) -> Result<(Globals, Task), CliError> {
-    let mut reader = Reader {
+/// Parses the words after the program's name up to the command.
+pub(crate) fn parse(
+    program: Program,
+    words: &[OsString],
+) -> Result<(Globals, InformationalTask), CliError> {
+    let mut reader = GlobalsParser {
         program,
         words: words.iter(),
         globals: Globals::default(),
@@ -83,39 +89,41 @@ pub(crate) fn parse(program: Program, words: &[OsString]) -> Result<(Globals, Ta
         let task = if word.as_bytes().starts_with(b"-") {
             reader.option(word)?
         } else {
-            Some(Task::Command(word.clone(), reader.rest()))
+            Some(InformationalTask::Command(word.clone(), reader.rest()))
         };
         if let Some(task) = task {
             return Ok((reader.globals, task));
         }
     }
-    Ok((reader.globals, Task::Nothing))
+    Ok((reader.globals, InformationalTask::Nothing))
 }
 
-/// One run over the words.
-struct Reader<'a> {
+/// The state of one pass over the words.
+struct GlobalsParser<'a> {
     program: Program,
     words: std::slice::Iter<'a, OsString>,
     globals: Globals,
 }
 
-impl Reader<'_> {
-    /// One option; a task where it asks for one itself.
-    fn option(&mut self, word: &OsStr) -> Result<Option<Task>, CliError> {
+impl GlobalsParser<'_> {
+    /// Parses one option; returns a task if the option is one.
+    fn option(&mut self, word: &OsStr) -> Result<Option<InformationalTask>, CliError> {
         let (name, attached) = split(word);
         let task = match (name.as_str(), attached) {
-            ("-h" | "--help", None) => Task::Command("help".into(), self.rest()),
-            ("-v" | "--version", None) => Task::Command("version".into(), self.rest()),
-            ("-vv", None) => Task::Command("version".into(), vec!["--build-options".into()]),
-            ("--list-cmds", None) => Task::ListCommands,
-            ("--list-opts", None) => Task::ListOptions,
-            ("--exec-path", None) => Task::ExecPath,
+            ("-h" | "--help", None) => InformationalTask::Command("help".into(), self.rest()),
+            ("-v" | "--version", None) => InformationalTask::Command("version".into(), self.rest()),
+            ("-vv", None) => {
+                InformationalTask::Command("version".into(), vec!["--build-options".into()])
+            }
+            ("--list-cmds", None) => InformationalTask::ListCommands,
+            ("--list-opts", None) => InformationalTask::ListOptions,
+            ("--exec-path", None) => InformationalTask::ExecPath,
             _ => return self.setting(word, &name, attached).map(|()| None),
         };
         Ok(Some(task))
     }
 
-    /// An option that says how the command runs.
+    /// Parses an option that affects how the command runs.
     fn setting(
         &mut self,
         word: &OsStr,
@@ -130,19 +138,15 @@ impl Reader<'_> {
                 self.globals.buildid_dir = Some(self.value(name, "directory", attached)?.into());
             }
             ("--debugfs-dir", _) => {
-                self.globals.debugfs_dir = Some(existing_directory(self.value(
-                    name,
-                    "directory",
-                    attached,
-                )?)?);
+                let directory = self.value(name, "directory", attached)?;
+                self.globals.debugfs_dir = Some(existing_directory(name, directory)?);
             }
             ("--debug", _) => {
-                self.globals.verbose = debug(program, &self.value(name, "variable", attached)?)?
+                let word = self.value(name, "variable", attached)?;
+                debug(program, &word, &mut self.globals)?;
             }
-            ("--exec-path", _) => {
-                return Err(CliError::usage(format!(
-                    "--exec-path takes no directory: {program} is one program"
-                )));
+            ("--exec-path", Some(directory)) => {
+                self.globals.exec_path = Some(existing_directory(name, directory.to_owned())?);
             }
             ("--html-path", _) => {
                 let instead = format!("'{program} help COMMAND' prints it");
@@ -160,7 +164,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The value of an option: attached, or the next word.
+    /// Returns the value of an option: attached, or the next word.
     fn value(
         &mut self,
         name: &str,
@@ -173,13 +177,13 @@ impl Reader<'_> {
         value.ok_or_else(|| misuse(self.program, format!("No {what} given for {name}.")))
     }
 
-    /// The words not read yet.
+    /// Returns the remaining words.
     fn rest(&self) -> Vec<OsString> {
         self.words.as_slice().to_vec()
     }
 }
 
-/// Cuts `--name=value` in two.
+/// Splits `--name=value`.
 fn split(word: &OsStr) -> (String, Option<&OsStr>) {
     let bytes = word.as_bytes();
     match bytes.iter().position(|&byte| byte == b'=') {
@@ -191,33 +195,57 @@ fn split(word: &OsStr) -> (String, Option<&OsStr>) {
     }
 }
 
-fn existing_directory(path: OsString) -> Result<PathBuf, CliError> {
+fn existing_directory(option: &str, path: OsString) -> Result<PathBuf, CliError> {
     let path = PathBuf::from(path);
     if Folder::open(&path).is_ok() {
         return Ok(path);
     }
     Err(CliError::usage(format!(
-        "--debugfs-dir {}: no such directory",
+        "{option} {}: no such directory",
         path.display()
     )))
 }
 
-/// `--debug verbose[=N]`; perf's other variables steer parts that rperf does not have.
-fn debug(program: Program, word: &OsStr) -> Result<u8, CliError> {
+/// Variables of `--debug` that perf has for parts that rperf does not have.
+const NO_SUCH_PART: [&str; 4] = ["data-convert", "kmaps", "ordered-events", "type-profile"];
+
+/// Parses `--debug VARIABLE[=N]`.
+fn debug(program: Program, word: &OsStr, globals: &mut Globals) -> Result<(), CliError> {
     let word = word.to_string_lossy();
     let (name, value) = word.split_once('=').unwrap_or((&word, "1"));
-    if name != "verbose" {
-        return Err(misuse(
-            program,
-            format!("Unknown option name '{name}' for --debug; there is 'verbose'"),
-        ));
-    }
-    value.parse().map_err(|_| {
+    let level: u8 = value.parse().map_err(|_| {
         misuse(
             program,
-            format!("--debug verbose={value}: not a number from 0 to 255"),
+            format!("--debug {name}={value}: not a number from 0 to 255"),
         )
-    })
+    })?;
+    match name {
+        "verbose" => globals.verbose = level,
+        "perf-event-open" => globals.shows_perf_event_open = level > 0,
+        // Messages are always written to stderr, from browsers too.
+        "stderr" if level > 0 => {}
+        "stderr" => {
+            return Err(misuse(
+                program,
+                "--debug stderr=0: messages are always written to stderr".to_owned(),
+            ));
+        }
+        _ if NO_SUCH_PART.contains(&name) => {
+            return Err(misuse(
+                program,
+                format!("--debug {name}: {program} has no such messages; -v has others"),
+            ));
+        }
+        _ => {
+            return Err(misuse(
+                program,
+                format!(
+                    "Unknown option name '{name}' for --debug; there are verbose, perf-event-open, stderr"
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn misuse(program: Program, message: String) -> CliError {
@@ -226,14 +254,14 @@ fn misuse(program: Program, message: String) -> CliError {
         .detail(format!(" Usage: {program} {SYNOPSIS}"))
 }
 
-/// The shape of every command line.
+/// The synopsis of the command line.
 pub(crate) const SYNOPSIS: &str = "[--version] [--help] [OPTIONS] COMMAND [ARGS]";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Result<(Globals, Task), CliError> {
+    fn read(words: &[&str]) -> Result<(Globals, InformationalTask), CliError> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         parse(Program::new(None), &words)
     }
@@ -246,7 +274,10 @@ mod tests {
         ] {
             let (globals, task) = read(words)?;
             assert_eq!(globals.buildid_dir, Some(PathBuf::from("/c")));
-            assert_eq!(task, Task::Command("record".into(), vec!["-a".into()]));
+            assert_eq!(
+                task,
+                InformationalTask::Command("record".into(), vec!["-a".into()])
+            );
         }
         Ok(())
     }
@@ -268,6 +299,19 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_of_external_commands_does_not_end_the_line() -> Result<(), CliError> {
+        let (globals, task) = read(&["--exec-path=/", "daemon", "-v"])?;
+        assert_eq!(globals.exec_path, Some(PathBuf::from("/")));
+        assert_eq!(
+            task,
+            InformationalTask::Command("daemon".into(), vec!["-v".into()])
+        );
+        assert_eq!(read(&["--exec-path"])?.1, InformationalTask::ExecPath);
+        assert!(read(&["--exec-path=/nosuch", "daemon"]).is_err());
+        Ok(())
+    }
+
+    #[test]
     fn the_last_word_on_the_pager_counts() -> Result<(), CliError> {
         assert_eq!(read(&["-p", "--no-pager"])?.0.paging, Paging::Never);
         assert_eq!(
@@ -278,10 +322,29 @@ mod tests {
     }
 
     #[test]
-    fn debug_takes_verbose_and_names_what_it_does_not_take() -> Result<(), CliError> {
+    fn debug_accepts_verbose_and_names_unsupported_keys() -> Result<(), CliError> {
         assert_eq!(read(&["--debug", "verbose=3", "record"])?.0.verbose, 3);
         assert_eq!(read(&["--debug=verbose", "record"])?.0.verbose, 1);
-        assert!(read(&["--debug", "kmaps", "record"]).is_err());
+        let calls = read(&["--debug", "perf-event-open", "record"])?.0;
+        assert!(calls.shows_perf_event_open && calls.verbose == 0);
+        assert!(
+            !read(&["--debug", "perf-event-open=0"])?
+                .0
+                .shows_perf_event_open
+        );
+        assert!(read(&["--debug=stderr=1", "report"]).is_ok());
+        for (word, reason) in [
+            ("kmaps", "no such messages"),
+            ("ordered-events=1", "no such messages"),
+            ("stderr=0", "always written to stderr"),
+            ("nosuch", "Unknown option name 'nosuch'"),
+        ] {
+            let text = read(&["--debug", word, "record"]).map_err(|error| error.text());
+            assert!(
+                matches!(&text, Err(text) if text.contains(reason)),
+                "{word}: {text:?}"
+            );
+        }
         assert!(read(&["--debug", "verbose=many"]).is_err());
         assert!(read(&["--debug"]).is_err());
         assert!(read(&["--nosuch"]).is_err());

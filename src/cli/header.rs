@@ -1,4 +1,4 @@
-//! `--header` and `--header-only`: what the recorder noted, for the commands that read recordings.
+//! `--header` and `--header-only`: the recording's header, for the commands that read recordings.
 
 use rperf_perfdata::PerfData;
 use rperf_view::header::{HeaderOptions, write_header};
@@ -7,7 +7,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::input::Input;
 
-/// Prints the header of `input` with local times; `full` tells topology and caches, not only that they are there.
+/// Prints the header of `input` with local times; `full` includes topology and caches.
 pub(crate) fn print_header(
     context: &Context,
     input: &Input,
@@ -22,7 +22,7 @@ pub(crate) fn print_header(
     Ok(())
 }
 
-/// How it is written, for a recording that was last changed then.
+/// Returns how the header is printed, for a recording last modified at `changed`.
 pub(crate) fn options(changed: i64) -> HeaderOptions<'static> {
     HeaderOptions {
         captured: changed,

@@ -1,67 +1,100 @@
-//! The recording that a reading command is given: found, checked for its owner, brought into memory.
+//! The recording given to a reading command: located, checked for its owner, and loaded.
 
 use std::cell::OnceCell;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches};
 use rperf_perfdata::PerfData;
-use rperf_safefs::{Folder, Opened as Found, is_users};
+use rperf_safefs::{Folder, FoundFile as Found, is_users};
 
 use super::context::Context;
 use super::error::CliError;
 use super::options::{flag, switch, value};
-use super::spool::Bytes;
-use super::stream::{Pipe, Stream};
-use super::unpacked::{HEADER, Part, Unpacked};
+use super::spool::FileBytes;
+use super::stream::{PipeInput, RecordingStream};
+use super::unpacked::{DirectoryFile, HEADER, UnpackedRecords};
 
-/// The name of a recording where none is given.
+/// The default name of a recording.
 pub(crate) const DEFAULT: &str = "perf.data";
+
+/// Maximum number of bytes of the first line of folded stacks.
+const LINE: u64 = 64 << 10;
 
 /// The name of the standard input.
 const STDIN: &str = "-";
 
-/// The option that names the recording.
+/// The `-i` option.
 pub(crate) fn option() -> Arg {
     value("input", "file")
         .short('i')
-        .help("the recording to read (default: perf.data)")
+        .help("recording to read (default: perf.data)")
 }
 
-/// The option that lets it belong to anybody.
+/// The `-f` option: ignore the owner.
 pub(crate) fn force() -> Arg {
     switch("force")
         .short('f')
-        .help("read the file whoever owns it")
+        .help("do not check the owner of the file")
+}
+
+/// A recording as a command names it.
+pub(crate) struct InputName {
+    /// The file; perf.data if not given.
+    pub(crate) given: Option<PathBuf>,
+    /// Whether stdin is read if it is a pipe and no file is named.
+    pub(crate) may_be_stdin: bool,
+    /// Whether files of other users are read.
+    pub(crate) force: bool,
+    /// The command that writes such files.
+    pub(crate) recorder: &'static str,
+}
+
+impl InputName {
+    /// The name by the options `input` and `force` of a command.
+    pub(crate) fn new(matches: &ArgMatches) -> Self {
+        let given = matches.get_one::<String>("input").map(PathBuf::from);
+        Self::of(given, flag(matches, "force") == Some(true))
+    }
+
+    /// The name of a file with samples.
+    fn of(given: Option<PathBuf>, force: bool) -> Self {
+        Self {
+            given,
+            may_be_stdin: true,
+            force,
+            recorder: "record",
+        }
+    }
 }
 
 /// A recording in memory.
 pub(crate) struct Input {
     /// The file as the user named it, for messages.
     pub(crate) path: PathBuf,
-    /// When the file was last changed, in seconds since 1970.
+    /// The modification time, in seconds since 1970.
     pub(crate) changed: i64,
     /// Its bytes; never empty.
-    pub(crate) bytes: Bytes,
+    pub(crate) bytes: FileBytes,
     /// The other files of a directory.
-    parts: Vec<Part>,
-    /// Its records, where they do not stand in `bytes` as they are.
-    unpacked: OnceCell<Unpacked>,
+    parts: Vec<DirectoryFile>,
+    /// Its records, if `bytes` does not contain them as they are (compressed, or in several files).
+    unpacked: OnceCell<UnpackedRecords>,
 }
 
-/// A recording that has an end, or one that is still being written.
-pub(crate) enum Opened {
+/// A complete recording, or one that is still being written.
+pub(crate) enum OpenedInput {
     /// In memory.
     Whole(Input),
-    /// Records of pipe mode, as they come.
-    Stream(Stream),
+    /// Records of pipe mode, streamed.
+    Stream(RecordingStream),
 }
 
 impl Input {
-    /// A recording of one file.
-    pub(super) fn new(path: PathBuf, changed: i64, bytes: Bytes) -> Self {
+    /// Creates a recording of one file.
+    pub(super) fn new(path: PathBuf, changed: i64, bytes: FileBytes) -> Self {
         Self {
             path,
             changed,
@@ -71,35 +104,35 @@ impl Input {
         }
     }
 
-    /// Opens what `-i` names, or perf.data. Uses the options `input` and `force` of the command. A pipe
-    /// is read to its end first.
+    /// Opens the file given by `-i`, by default perf.data. Uses the options `input` and `force` of the command. A pipe is read to its end
+    /// first.
     ///
     /// # Errors
     ///
     /// Status 255: no such file, no permission, another user's file without `-f`, an empty file.
     pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
-        Opened::open(matches, context)?.whole(context)
+        OpenedInput::open(matches, context)?.complete(context)
     }
 
-    /// Reads header, events and features; tells of what is damaged and goes on where it can.
+    /// Reads header, events and features; warns about damage and continues if possible.
     ///
     /// # Errors
     ///
-    /// Status 255: not a recording, or one whose header cannot be understood. The text says where and why.
+    /// Status 255: not a recording, or its header cannot be parsed. The text says where and why.
     pub(crate) fn parse(&self, context: &Context) -> Result<PerfData<'_>, CliError> {
         let data = self.read(context)?;
         self.warn_of_damage(&data, context);
         Ok(data)
     }
 
-    /// Tells of what is damaged, as [`Input::parse`] does.
+    /// Warns about damage, as [`Input::parse`] does.
     pub(crate) fn warn_of_damage(&self, data: &PerfData<'_>, context: &Context) {
         for finding in data.findings() {
             context.warn(format_args!("{}: {finding}", self.path.display()));
         }
     }
 
-    /// The same without a word of what is damaged.
+    /// Reads like `parse`, without warnings about damage.
     ///
     /// # Errors
     ///
@@ -112,7 +145,7 @@ impl Input {
         let unpacked = match self.unpacked.get() {
             Some(unpacked) => unpacked,
             None => {
-                let fresh = Unpacked::new(&data, &self.parts, context)?;
+                let fresh = UnpackedRecords::new(&data, &self.parts, context)?;
                 self.unpacked.get_or_init(|| fresh)
             }
         };
@@ -120,49 +153,56 @@ impl Input {
     }
 }
 
-impl Opened {
-    /// All of it: a pipe is read to its end first.
+impl OpenedInput {
+    /// Returns the complete recording: a pipe is read to its end first.
     ///
     /// # Errors
     ///
-    /// What reading the pipe fails with.
-    pub(crate) fn whole(self, context: &Context) -> Result<Input, CliError> {
+    /// Reading the pipe fails.
+    pub(crate) fn complete(self, context: &Context) -> Result<Input, CliError> {
         match self {
             Self::Whole(input) => Ok(input),
             Self::Stream(stream) => stream.spool(context),
         }
     }
 
-    /// The same as [`Input::open`], but what comes through a pipe in pipe mode is left to be read.
+    /// Opens the recording as [`Input::open`] does, but does not read a pipe-mode stream.
     ///
     /// # Errors
     ///
-    /// Those of [`Input::open`]; for a pipe also that it does not begin as a recording.
+    /// Those of [`Input::open`]; also a pipe that does not start with a recording.
     pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
-        let given = matches.get_one::<String>("input").map(PathBuf::from);
-        Self::named(given, flag(matches, "force") == Some(true), context)
+        Self::of(InputName::new(matches), context)
     }
 
-    /// The same for the file of this name, whoever owns it where `force` says so.
+    /// Opens this file like `open`; `force` ignores the owner.
     ///
     /// # Errors
     ///
-    /// Those of [`Opened::open`].
+    /// Those of [`OpenedInput::open`].
     pub(crate) fn named(
         given: Option<PathBuf>,
         force: bool,
         context: &Context,
     ) -> Result<Self, CliError> {
-        let default = given.is_none();
-        if given.as_deref() == Some(Path::new(STDIN)) || (default && stdin_is_pipe()) {
-            let (path, input) = (STDIN.into(), Pipe::stdin());
-            return input
-                .and_then(|input| Stream::begin(path, input))
-                .map_err(|error| unreadable(context, Path::new(STDIN), false, &error))?
-                .open(context);
+        Self::of(InputName::of(given, force), context)
+    }
+
+    /// Opens the recording of this name like `open`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`OpenedInput::open`].
+    pub(crate) fn of(name: InputName, context: &Context) -> Result<Self, CliError> {
+        let InputName { given, force, .. } = name;
+        if (name.may_be_stdin || given.is_some())
+            && let Some(stream) = on_stdin(given.as_deref(), context)?
+        {
+            return stream.open(context);
         }
+        let recorder = given.is_none().then_some(name.recorder);
         let path = given.unwrap_or_else(|| PathBuf::from(DEFAULT));
-        let failed = |error: &io::Error| unreadable(context, &path, default, error);
+        let failed = |error: &io::Error| unreadable(context, &path, recorder, error);
         let mut found = Found::find(&path).map_err(|error| failed(&error))?;
         let directory = match found.metadata().is_dir() {
             true => Some(Folder::open(&path).map_err(|error| failed(&error))?),
@@ -174,9 +214,9 @@ impl Opened {
         }
         check(&path, found.metadata(), force)?;
         if found.is_fifo() {
-            let input = found.as_it_is().map(Pipe::new);
+            let input = found.for_reading_any_type().map(PipeInput::new);
             return input
-                .and_then(|input| Stream::begin(path.clone(), input))
+                .and_then(|input| RecordingStream::begin(path.clone(), input))
                 .map_err(|error| failed(&error))?
                 .open(context);
         }
@@ -184,16 +224,16 @@ impl Opened {
         let bytes = bytes.map_err(|error| failed(&error))?;
         let parts = match &directory {
             Some(directory) => {
-                Part::of_directory(directory, |metadata| check(&path, metadata, force))?
+                DirectoryFile::of_directory(directory, |metadata| check(&path, metadata, force))?
             }
             None => Vec::new(),
         };
-        let input = Input::new(path, found.metadata().mtime(), Bytes::Mapped(bytes));
+        let input = Input::new(path, found.metadata().mtime(), FileBytes::Mapped(bytes));
         Ok(Self::Whole(Input { parts, ..input }))
     }
 }
 
-/// Refuses what is no recording, or not the user's.
+/// Rejects files that are not recordings, or not the user's.
 fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliError> {
     let shown = path.display();
     let kind = metadata.file_type();
@@ -207,7 +247,7 @@ fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliErr
     if kind.is_file() && metadata.len() == 0 {
         let message = format!("zero-sized data ({shown}), nothing to do!");
         return Err(CliError::message(255, message)
-            .hint("the recording was ended before anything was written"));
+            .hint("the recording was interrupted before data were written; record again"));
     }
     Ok(())
 }
@@ -219,7 +259,7 @@ fn no_header(path: &Path, error: &io::Error) -> CliError {
     CliError::message(255, message)
 }
 
-/// What the system says, without the number.
+/// Returns the system's error text, without the number.
 fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error")
@@ -228,25 +268,88 @@ fn cause(error: &io::Error) -> String {
         .to_owned()
 }
 
-/// What is said of a file that is no recording, or a damaged one.
+/// The error for a file that is not a recording, or a damaged one.
 pub(crate) fn foreign(path: &Path, cause: &rperf_perfdata::Error) -> CliError {
     let shown = path.display();
     CliError::message(255, format!("incompatible file format ({shown}): {cause}"))
 }
 
-/// perf reads its standard input where that is a pipe and no file is named.
+/// Returns the stream on stdin if it is named, or if nothing is and stdin is a pipe.
+fn on_stdin(given: Option<&Path>, context: &Context) -> Result<Option<RecordingStream>, CliError> {
+    let wanted = given.map_or_else(stdin_is_pipe, |path| path == Path::new(STDIN));
+    if !wanted {
+        return Ok(None);
+    }
+    PipeInput::stdin()
+        .and_then(|input| RecordingStream::begin(STDIN.into(), input))
+        .map(Some)
+        .map_err(|error| unreadable(context, Path::new(STDIN), None, &error))
+}
+
+/// A recording, or text.
+pub(crate) enum TextOrRecording {
+    Text(Box<dyn Read>),
+    Recording(OpenedInput),
+}
+
+impl TextOrRecording {
+    /// Opens this file like [`OpenedInput::named`]. Text on stdin is read, also if stdin is a file and no other is named.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`OpenedInput::named`].
+    pub(crate) fn named(
+        given: Option<PathBuf>,
+        force: bool,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        if let Some(stream) = on_stdin(given.as_deref(), context)? {
+            return match stream.is_text() {
+                true => Ok(Self::Text(Box::new(stream.into_text()))),
+                false => stream.open(context).map(Self::Recording),
+            };
+        }
+        if given.is_none()
+            && let Some(text) = redirected_text()
+        {
+            return Ok(Self::Text(Box::new(text)));
+        }
+        OpenedInput::named(given, force, context).map(Self::Recording)
+    }
+}
+
+/// Opens the file that stdin was redirected from anew, so that nothing is taken from other readers; `None` if it has no folded stacks.
+fn redirected_text() -> Option<impl Read> {
+    let path = Path::new("/proc/self/fd/0");
+    let found = Found::find(path)
+        .ok()
+        .filter(|found| found.metadata().is_file());
+    let mut file = found?.for_reading().ok()?;
+    let mut first = Vec::new();
+    (&mut file).take(LINE).read_to_end(&mut first).ok()?;
+    let line = first.split(|byte| *byte == b'\n').next()?;
+    let weight = line.rsplit(|byte| *byte == b' ').next()?;
+    let is_folded = line.contains(&b' ') && weight.iter().all(u8::is_ascii_digit);
+    (is_folded && !weight.is_empty()).then(|| io::Cursor::new(first).chain(file))
+}
+
+/// Whether stdin is a pipe, which perf reads if no file is named.
 fn stdin_is_pipe() -> bool {
     fs::metadata("/proc/self/fd/0").is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
-fn unreadable(context: &Context, path: &Path, default: bool, error: &io::Error) -> CliError {
+/// The error for a file that cannot be read; for the default file, with the command that writes it.
+fn unreadable(
+    context: &Context,
+    path: &Path,
+    recorder: Option<&str>,
+    error: &io::Error,
+) -> CliError {
     let cause = cause(error);
     let program = context.program;
-    let advice = if default {
-        format!("  (try '{program} record' first)")
-    } else {
-        String::new()
-    };
+    let advice = recorder.map_or_else(String::new, |recorder| {
+        format!("  (try '{program} {recorder}' first)")
+    });
     CliError::message(
         255,
         format!("failed to open {}: {cause}{advice}", path.display()),

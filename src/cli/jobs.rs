@@ -1,4 +1,4 @@
-//! How many threads analyse a recording: `-j`, or `rperf.jobs` of the configuration.
+//! The number of threads that analyse a recording: `-j`, or `rperf.jobs` of the configuration.
 
 use std::num::NonZeroUsize;
 
@@ -8,31 +8,33 @@ use super::context::Context;
 use super::error::CliError;
 use super::options::{number, value};
 
-/// The option. What is printed does not depend on it.
+/// The `-j` option. The output does not depend on it.
 pub(crate) fn option() -> Arg {
     value("jobs", "n")
         .short('j')
         .value_parser(number)
-        .help("threads to work with (default: one for each processor)")
+        .help("number of worker threads (default: one per CPU)")
 }
 
-/// The threads to work with.
+/// Returns the number of threads.
 ///
 /// # Errors
 ///
-/// Usage: none.
+/// Usage: zero threads.
 pub(crate) fn jobs(matches: &ArgMatches, context: &Context) -> Result<NonZeroUsize, CliError> {
     let configured = || context.config.text("rperf.jobs")?.parse().ok();
-    let asked = matches.get_one::<u64>("jobs").copied().or_else(configured);
-    let Some(asked) = asked else {
+    let requested = matches.get_one::<u64>("jobs").copied().or_else(configured);
+    let Some(requested) = requested else {
         let processors = NonZeroUsize::new(rperf_sys::parallelism());
         return Ok(processors.unwrap_or(NonZeroUsize::MIN));
     };
-    // Far more than any machine has would only take memory.
-    let asked = usize::try_from(asked).unwrap_or(MOST).min(MOST);
-    NonZeroUsize::new(asked)
-        .ok_or_else(|| CliError::usage("-j 0: at least one thread has to do the work".to_owned()))
+    // Larger than any machine's CPU count; more would only waste memory.
+    let requested = usize::try_from(requested)
+        .unwrap_or(MAX_THREADS)
+        .min(MAX_THREADS);
+    NonZeroUsize::new(requested)
+        .ok_or_else(|| CliError::usage("-j 0: give at least one thread".to_owned()))
 }
 
-/// Most threads.
-const MOST: usize = 1024;
+/// The maximum number of threads.
+const MAX_THREADS: usize = 1024;

@@ -1,8 +1,8 @@
-//! Copies of a kernel's memory: its code, and that of its modules, with the listings that belong to it.
+//! Copies of kernel memory: the code of the kernel and its modules, with the matching kallsyms and modules files.
 //!
 //! ```text
 //! FOLDER/kcore       an ELF file with the code at its run-time addresses
-//!       /kallsyms    copies of the files beside it
+//!       /kallsyms    copies of the files next to it
 //!       /modules
 //! ```
 
@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rperf_safefs::Folder;
-use rperf_session::KernelCode;
+use rperf_session::KernelCodeReader;
 use rperf_symbol::Files as _;
 use rperf_symbol::{KernelMemory, build_id_of_notes, kallsyms, native_endian};
 use rperf_sys::page_size;
@@ -22,14 +22,14 @@ use super::live::explain::reason;
 
 const FILE_HEADER: u16 = 64;
 const PROGRAM_HEADER: u16 = 56;
-/// The largest listing that is compared, in bytes: today's have some ten million.
+/// The maximum size of a listing that is compared, in bytes: current ones have some ten million.
 const MAX_LISTING: u64 = 256 << 20;
-/// Bytes that are copied at a time.
+/// Bytes copied at a time.
 const CHUNK: usize = 1 << 20;
 
 /// The files of one kernel.
 #[derive(Debug)]
-pub(crate) struct Kernel {
+pub(crate) struct KernelCopy {
     memory: PathBuf,
     listing: Vec<u8>,
     modules: Vec<u8>,
@@ -37,23 +37,23 @@ pub(crate) struct Kernel {
     pub(crate) id: String,
 }
 
-impl Kernel {
-    /// The kernel of `memory`: `/proc/kcore`, or one in a folder like it.
+impl KernelCopy {
+    /// Returns the kernel of `memory`: `/proc/kcore`, or a kcore file with the same neighbours.
     ///
     /// # Errors
     ///
-    /// What is missing, in words.
+    /// A description of what is missing.
     pub(crate) fn read(memory: &Path) -> Result<Self, String> {
         if memory.file_name().is_none_or(|name| name != "kcore") {
-            return Err("it is not called kcore".to_owned());
+            return Err("its file name is not kcore".to_owned());
         }
         let memory = std::path::absolute(memory).map_err(|error| reason(&error))?;
-        let beside = |name: &str| {
+        let sibling = |name: &str| {
             let path = memory.with_file_name(name);
             let bytes = DiskFiles.read(&path).map(|bytes| bytes.to_vec());
             bytes.map_err(|error| format!("{}: {}", path.display(), reason(&error)))
         };
-        let (listing, modules) = (beside("kallsyms")?, beside("modules")?);
+        let (listing, modules) = (sibling("kallsyms")?, sibling("modules")?);
         let root = memory.ancestors().nth(2).unwrap_or(Path::new("/"));
         let notes = root.join("sys/kernel/notes");
         let id = DiskFiles.read(&notes).ok();
@@ -67,8 +67,8 @@ impl Kernel {
         })
     }
 
-    /// A copy from when kernel and modules were where they are now.
-    pub(crate) fn known(&self, copies: &Folder) -> Option<PathBuf> {
+    /// Returns an existing copy with the same addresses of kernel and modules.
+    pub(crate) fn existing_copy(&self, copies: &Folder) -> Option<PathBuf> {
         let names = copies.names().ok()?;
         let mut folders = names
             .iter()
@@ -82,39 +82,39 @@ impl Kernel {
         Some(known?.path().to_owned())
     }
 
-    /// The addresses of the kernel's code, and of its modules, in whole pages.
+    /// Returns the addresses of the code of the kernel and its modules, in whole pages.
     ///
     /// # Errors
     ///
-    /// Addresses that are hidden.
+    /// Addresses are hidden (kptr_restrict).
     pub(crate) fn ranges(&self) -> Result<Vec<Range<u64>>, String> {
         let page = page_size() as u64;
         let address = |name: &str| {
             let found = address_of(&self.listing, name.as_bytes());
             let found = found.filter(|address| *address != 0);
-            found.ok_or_else(|| format!("kallsyms doesn't tell the address of {name}"))
+            found.ok_or_else(|| format!("kallsyms has no address of {name}"))
         };
-        let whole = |start: u64, end: u64| {
+        let in_pages = |start: u64, end: u64| {
             let end = end.checked_next_multiple_of(page).unwrap_or(end);
             start - start % page..end
         };
-        let mut ranges = vec![whole(address("_stext")?, address("_etext")?)];
+        let mut ranges = vec![in_pages(address("_stext")?, address("_etext")?)];
         let modules = placed(&self.modules);
         let first = modules.iter().map(|(start, _, _)| *start).min();
         let last = modules
             .iter()
             .map(|(start, size, _)| start.saturating_add(*size));
         if let (Some(first), Some(last)) = (first.filter(|first| *first != 0), last.max()) {
-            ranges.push(whole(first, last));
+            ranges.push(in_pages(first, last));
         }
         Ok(ranges)
     }
 
-    /// Writes what lies in these ranges, and the listings, into an empty folder.
+    /// Writes the memory of these ranges, and the listings, to an empty folder.
     ///
     /// # Errors
     ///
-    /// What reading and writing report.
+    /// Errors of reading and writing.
     pub(crate) fn copy(&self, ranges: &[Range<u64>], folder: &Folder) -> io::Result<()> {
         write(folder, "kallsyms", |out| out.write_all(&self.listing))?;
         write(folder, "modules", |out| out.write_all(&self.modules))?;
@@ -122,7 +122,7 @@ impl Kernel {
         let there = ranges.iter().filter_map(|range| memory.part(range.clone()));
         let there: Vec<Range<u64>> = there.collect();
         let headers = headers(memory.header(), &there)
-            .ok_or_else(|| io::Error::other("it is no ELF file of 64 bits"))?;
+            .ok_or_else(|| io::Error::other("not a 64-bit ELF file"))?;
         write(folder, "kcore", |out| {
             out.write_all(&headers)?;
             let mut chunk = vec![0; CHUNK];
@@ -142,14 +142,14 @@ impl Kernel {
     }
 }
 
-impl KernelCode for Kernel {
+impl KernelCodeReader for KernelCopy {
     fn copy_to(&self, folder: &Folder) -> io::Result<()> {
         let ranges = self.ranges().map_err(io::Error::other)?;
         self.copy(&ranges, folder)
     }
 }
 
-/// A file that its owner can read and nobody write.
+/// Writes a file that its owner can read and no one can write.
 fn write(
     folder: &Folder,
     name: &str,
@@ -163,7 +163,7 @@ fn address_of(listing: &[u8], name: &[u8]) -> Option<u64> {
     Some(lines.find(|line| line.text == name)?.address)
 }
 
-/// Address, size and name of each module: `NAME SIZE COUNT USERS STATE ADDRESS` (proc(5)).
+/// Returns address, size and name of each module: `NAME SIZE COUNT USERS STATE ADDRESS` (proc(5)).
 fn placed(modules: &[u8]) -> Vec<(u64, u64, String)> {
     let text = String::from_utf8_lossy(modules);
     let mut placed: Vec<_> = text
@@ -180,7 +180,7 @@ fn placed(modules: &[u8]) -> Vec<(u64, u64, String)> {
     placed
 }
 
-/// The headers of an ELF file like `original`, with these addresses in it one after the other, up to where they begin.
+/// Returns the headers of an ELF file like `original` that contains these address ranges in order, up to where their data starts.
 fn headers(original: &[u8], ranges: &[Range<u64>]) -> Option<Vec<u8>> {
     const ELFCLASS64: u8 = 2;
     let ident = original.get(..16)?;

@@ -1,15 +1,18 @@
-//! What commands that watch the live system share: whom they watch, which events, and why the kernel refused.
+//! Shared code of the commands that observe the live system: targets, events, and explanations of why the kernel refused.
 
 pub(crate) mod cgroups;
 pub(crate) mod control;
 pub(crate) mod events;
 pub(crate) mod explain;
+pub(crate) mod limits;
+pub(crate) mod lower_rate;
+mod pid_namespace;
 pub(crate) mod probes;
+pub(crate) mod record_reporter;
 mod refusal;
-pub(crate) mod said;
 pub(crate) mod target;
 mod user;
 pub(crate) mod workload;
 
-/// Where the kernel's file systems are mounted.
+/// The mount point of procfs.
 pub(crate) const PROC: &str = "/proc";

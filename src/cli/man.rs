@@ -1,6 +1,6 @@
-//! Manual pages in section 1: one for the program, one for each command, made from the command table and clap declarations.
+//! Manual pages in section 1: one for the program and one for each command, generated from the command table and clap declarations.
 //!
-//! The only code that builds the options of all commands; it runs for `help --man` alone.
+//! Only this code builds the options of all commands; it runs for `help --man`.
 
 mod sections;
 
@@ -15,18 +15,18 @@ use rperf_safefs::Folder;
 use rperf_sys::unix_time;
 use rperf_view::header::stamp;
 
-use self::sections::{FILES, Fact, STATUSES, VARIABLES, related};
-use super::commands::{COMMANDS, Entry, PARTS};
+use self::sections::{FILES, STATUSES, SectionEntry, VARIABLES, related};
+use super::commands::{COMMANDS, CommandEntry, PARTS};
 use super::context::{Context, Program};
 use super::error::CliError;
 use super::examples::EXAMPLES;
 use super::globals;
-use super::options::{Shape, options, spelling};
+use super::options::{OptionShape, options, spelling};
 
-/// Placeholder for a line break in an option's text until the page is rendered: clap_mangen fills lines.
+/// Placeholder for a line break in an option's text until the page is rendered: clap_mangen joins lines.
 const BREAK: char = '\u{2028}';
 
-/// The preamble of everything that roff renders; a page needs one.
+/// The preamble that every rendered page needs.
 const PREAMBLE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
 
 const ABOUT: &str = "\
@@ -41,25 +41,25 @@ A long option may be shortened to a prefix that no other option has. A switch --
 given counts. Short options without a value may be written together, the last of them may have a value: -age cycles. A value is \
 the next word, or follows = after a long option or the letter of a short one; optional values shown as [=<value>] must be attached.
 
-For commands that run a program, the first word that is no option, or the word after --, begins the program's own command line.
+For commands that run a program, the first word that is not an option, or the word after --, begins the program's own command line.
 
 -h after a command lists its options, -h WORD those about WORD; --help shows its manual.";
 
-/// Readable by all that the umask allows.
+/// The mode of a created directory, before the umask.
 const DIRECTORY_MODE: u32 = 0o777;
 const FILE_MODE: u32 = 0o666;
 
-/// Writes all pages into the directory at `path`, which is created if it does not exist. Each file appears whole or not at all.
+/// Writes all pages into the directory at `path`, which is created if it does not exist. Files are created atomically.
 ///
 /// # Errors
 ///
-/// Status 255: a file or directory that cannot be written. Status 129: a SOURCE_DATE_EPOCH that is no number.
+/// Status 255: a file or directory that cannot be written. Status 129: SOURCE_DATE_EPOCH is not a number.
 pub(crate) fn write_pages(path: &Path, context: &Context) -> Result<(), CliError> {
     let failed = |error: io::Error| {
         let message = format!("failed to write pages into {}: {error}", path.display());
-        CliError::message(255, message).hint("--man DIR names a directory that you may write to")
+        CliError::message(255, message).hint("give --man a directory that you can write to")
     };
-    let book = Book {
+    let book = ManualContext {
         program: context.program,
         date: date(context)?,
     };
@@ -69,7 +69,7 @@ pub(crate) fn write_pages(path: &Path, context: &Context) -> Result<(), CliError
         let name = format!("{}.1", page.name);
         let text = page.render()?;
         folder
-            .write_whole(OsStr::new(&name), FILE_MODE, |out| {
+            .write_atomic(OsStr::new(&name), FILE_MODE, |out| {
                 out.write_all(text.as_bytes())
             })
             .map_err(failed)?;
@@ -77,7 +77,7 @@ pub(crate) fn write_pages(path: &Path, context: &Context) -> Result<(), CliError
     Ok(())
 }
 
-/// `2026-11-21`: the day of SOURCE_DATE_EPOCH, so that packages can be built twice with the same bytes, or today.
+/// Returns the date, `2026-11-21`: that of SOURCE_DATE_EPOCH, for reproducible builds, or today.
 fn date(context: &Context) -> Result<String, CliError> {
     const VARIABLE: &str = "SOURCE_DATE_EPOCH";
     let seconds = match context.var(VARIABLE) {
@@ -92,14 +92,14 @@ fn date(context: &Context) -> Result<String, CliError> {
     Ok(format!("{}-{}-{}", part(0..4), part(4..6), part(6..8)))
 }
 
-/// What all pages share.
-struct Book {
+/// What all pages have in common.
+struct ManualContext {
     program: Program,
     date: String,
 }
 
 /// A page before it is rendered.
-struct Page {
+struct ManualPage {
     /// `rperf-stat-report`.
     name: String,
     man: Man,
@@ -107,18 +107,18 @@ struct Page {
     has_options: bool,
     /// Whether there is a list of commands to show.
     has_commands: bool,
-    /// The sections behind the options, or behind the commands.
+    /// The sections after the options or commands.
     rest: Roff,
 }
 
-impl Book {
-    /// The name of a command's page: the program and the words of the command, joined by dashes.
+impl ManualContext {
+    /// Returns the name of a command's page: the words of the command joined by dashes, after the program's name.
     fn name(&self, command: &str) -> String {
         format!("{}-{}", self.program, command.replace(' ', "-"))
     }
 
-    /// The page of a command.
-    fn page(&self, entry: &Entry) -> Page {
+    /// Builds the page of a command.
+    fn page(&self, entry: &CommandEntry) -> ManualPage {
         let declared = (entry.build)();
         let name = self.name(entry.name);
         let usage = entry.usage.iter().map(|form| {
@@ -135,7 +135,7 @@ impl Book {
             .args(shown(&declared).map(presented));
         let mut rest = Roff::new();
         not_supported(&mut rest, &declared);
-        let concerns = |fact: &&Fact| fact.concerns(entry.name);
+        let concerns = |fact: &&SectionEntry| fact.concerns(entry.name);
         facts(&mut rest, "EXIT STATUS", STATUSES.iter().filter(concerns));
         facts(&mut rest, "ENVIRONMENT", VARIABLES.iter().filter(concerns));
         facts(&mut rest, "FILES", FILES.iter().filter(concerns));
@@ -145,7 +145,7 @@ impl Book {
             &mut rest,
             [self.program.to_string()].into_iter().chain(others),
         );
-        Page {
+        ManualPage {
             has_options: shown(&declared).next().is_some(),
             has_commands: false,
             man: self.man(command),
@@ -154,8 +154,8 @@ impl Book {
         }
     }
 
-    /// The page of the program itself.
-    fn overview(&self) -> Page {
+    /// Builds the page of the program.
+    fn overview(&self) -> ManualPage {
         let name = self.program.to_string();
         let declared = globals::options();
         // Their options are on their own pages.
@@ -185,7 +185,7 @@ impl Book {
         self.examples(&mut rest, |_| true);
         let others = entries().map(|entry| self.name(entry.name));
         see_also(&mut rest, others);
-        Page {
+        ManualPage {
             has_options: true,
             has_commands: true,
             man: self.man(command),
@@ -194,7 +194,7 @@ impl Book {
         }
     }
 
-    /// A page with its head line.
+    /// Returns a page with its title line.
     fn man(&self, command: Command) -> Man {
         let title = command.get_name().to_uppercase();
         let command = command.disable_help_flag(true).disable_version_flag(true);
@@ -205,7 +205,7 @@ impl Book {
             .manual(format!("{} manual", self.program))
     }
 
-    /// The examples that are `wanted`.
+    /// Adds the `wanted` examples.
     fn examples(&self, roff: &mut Roff, wanted: impl Fn(&super::examples::Example) -> bool) {
         roff.control("SH", ["EXAMPLES"]);
         for (index, example) in EXAMPLES.iter().filter(|one| wanted(one)).enumerate() {
@@ -224,13 +224,13 @@ impl Book {
     }
 }
 
-impl Page {
-    /// The page as roff(7) text.
+impl ManualPage {
+    /// Renders the page as roff(7) text.
     fn render(&self) -> io::Result<String> {
         let mut text = Vec::new();
         let Self { man, .. } = self;
         man.render_title(&mut text)?;
-        // Names of options and pages are neither hyphenated nor stretched.
+        // Disables hyphenation and justification.
         text.extend_from_slice(b".nh\n.ad l\n");
         man.render_name_section(&mut text)?;
         man.render_synopsis_section(&mut text)?;
@@ -250,10 +250,10 @@ impl Page {
     }
 }
 
-/// Every command, its parts after it.
-fn entries() -> impl Iterator<Item = &'static Entry> {
-    let parts = |entry: &'static Entry| {
-        let is_part = |part: &&Entry| {
+/// Returns every command, each followed by its subcommands.
+fn entries() -> impl Iterator<Item = &'static CommandEntry> {
+    let parts = |entry: &'static CommandEntry| {
+        let is_part = |part: &&CommandEntry| {
             let rest = part.name.strip_prefix(entry.name);
             rest.is_some_and(|rest| rest.starts_with(' '))
         };
@@ -263,24 +263,24 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
     COMMANDS.iter().flat_map(family)
 }
 
-/// The options that a page explains.
+/// Returns the documented options.
 fn shown(command: &Command) -> impl Iterator<Item = &Arg> {
-    options(command).filter(|arg| Shape::of(arg) != Shape::NotYet && !arg.is_hide_set())
+    options(command).filter(|arg| OptionShape::of(arg) != OptionShape::NotYet && !arg.is_hide_set())
 }
 
-/// An option as clap_mangen is to show it.
+/// Returns an option as clap_mangen should show it.
 fn presented(arg: &Arg) -> Arg {
     let help = arg.get_long_help().or_else(|| arg.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
-    // A switch is declared with the values of its negative form, which are not the user's.
-    let is_switch = Shape::of(arg) == Shape::Switch;
+    // A switch is declared with values for its negative form, which users cannot give.
+    let is_switch = OptionShape::of(arg) == OptionShape::Switch;
     let arg = arg.clone().hide_possible_values(is_switch);
-    // A line that begins with a blank breaks by itself, and keeps its indentation.
+    // roff keeps the line break and indentation of lines that start with a space.
     let broken = help.replace('\n', &BREAK.to_string());
     arg.long_help(broken.replace(&format!("{BREAK} "), "\n "))
 }
 
-/// Each line as a paragraph of its own, as the built-in manual breaks them.
+/// Makes each line a paragraph of its own, as the built-in manual does.
 fn paragraphs(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines.collect::<Vec<_>>().join("\n\n")
@@ -296,9 +296,9 @@ fn filled(roff: &mut Roff, text: &str) {
     }
 }
 
-/// Adds the options of Linux perf that are refused.
+/// Adds the refused options of Linux perf.
 fn not_supported(roff: &mut Roff, command: &Command) {
-    let refused = options(command).filter(|arg| Shape::of(arg) == Shape::NotYet);
+    let refused = options(command).filter(|arg| OptionShape::of(arg) == OptionShape::NotYet);
     let names: Vec<String> = refused.map(|arg| spelling(arg).into_owned()).collect();
     if !names.is_empty() {
         roff.control("SH", ["NOT SUPPORTED YET"]);
@@ -308,7 +308,7 @@ fn not_supported(roff: &mut Roff, command: &Command) {
 }
 
 /// Adds a section of names with their meanings.
-fn facts<'f>(roff: &mut Roff, heading: &str, facts: impl Iterator<Item = &'f Fact>) {
+fn facts<'f>(roff: &mut Roff, heading: &str, facts: impl Iterator<Item = &'f SectionEntry>) {
     roff.control("SH", [heading]);
     for fact in facts {
         roff.control("TP", []);

@@ -1,4 +1,4 @@
-//! What is printed when memory runs out, whether an error says so or an allocation fails where none can be returned.
+//! What is printed when memory runs out, reported by an error or by a failed allocation.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,26 +6,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use clap::ArgMatches;
 use rperf_sys::{OutOfMemoryMessage, address_space_limit, explain_out_of_memory};
 
 use super::context::Program;
 use super::error::CliError;
-use super::output::Output;
+use super::output::OutputStreams;
 
-/// Exit status where memory runs out.
+/// The exit status when memory runs out.
 const STATUS: u8 = 255;
-/// By one of these an error says that it did, in our words or in those of the system.
+/// Texts that identify an out-of-memory error, our own and the system's.
 const MARKS: [&str; 2] = ["out of memory", "Cannot allocate memory"];
 
-/// The hint for the command that runs.
+/// The hint for the running command.
 pub(crate) struct MemoryHint {
     program: Program,
     hint: Mutex<String>,
 }
 
 impl MemoryHint {
-    /// The hint before the command is known.
+    /// Creates the hint before the command is known.
     pub(crate) fn new(program: Program) -> Self {
         Self {
             program,
@@ -33,16 +32,14 @@ impl MemoryHint {
         }
     }
 
-    /// Names `-j` where the command has it and more than one thread works.
-    pub(crate) fn set_command(&self, matches: &ArgMatches) {
-        let has_threads =
-            matches!(matches.try_get_one::<u64>("jobs"), Ok(jobs) if jobs != Some(&1));
+    /// Suggests `-j1` if the command has the option and uses more than one thread.
+    pub(crate) fn set_threads(&self, has_threads: bool) {
         *self.hint.lock().unwrap_or_else(PoisonError::into_inner) =
             text(has_threads, address_space_limit());
         self.explain();
     }
 
-    /// Adds the hint to an error that says that memory ran out and has none.
+    /// Adds the hint to an out-of-memory error that has none.
     pub(crate) fn add_to(&self, error: CliError) -> CliError {
         let text = error.text();
         let is_meant = MARKS.iter().any(|mark| text.contains(mark)) && !error.has_hints();
@@ -52,30 +49,34 @@ impl MemoryHint {
         }
     }
 
-    /// Has it printed when an allocation fails and no error can say so.
+    /// Prints the hint when an allocation fails and no error can be returned.
     pub(crate) fn explain(&self) {
         let hint = self.hint.lock().unwrap_or_else(PoisonError::into_inner);
         explain_out_of_memory(OutOfMemoryMessage {
-            before: format!("{}{}: out of memory: ", Output::error_start(), self.program),
+            before: format!(
+                "{}{}: out of memory: ",
+                OutputStreams::error_start(),
+                self.program
+            ),
             after: format!(" bytes could not be allocated\nhint: {hint}\n"),
             status: STATUS,
         });
     }
 }
 
-/// Objects that did not fit into memory: who asks for one takes another, or goes without.
+/// Objects that could not be mapped for lack of memory and were replaced or skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unmapped {
-    /// What is said of the first of them.
+pub(crate) struct UnmappedObjects {
+    /// The message about the first of them.
     first: String,
     all: BTreeSet<PathBuf>,
 }
 
-/// Those of this process.
-static UNMAPPED: Mutex<Option<Unmapped>> = Mutex::new(None);
+/// The unmapped objects of this process.
+static UNMAPPED: Mutex<Option<UnmappedObjects>> = Mutex::new(None);
 
-impl Unmapped {
-    /// Notes one, so that the end of the run tells of it.
+impl UnmappedObjects {
+    /// Records an object, to be reported at the end of the run.
     pub(crate) fn note(path: &Path, error: &io::Error) {
         let mut unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
         let unmapped = unmapped.get_or_insert_with(|| Self {
@@ -85,27 +86,27 @@ impl Unmapped {
         unmapped.all.insert(path.to_owned());
     }
 
-    /// What is missing for want of memory; `None` if nothing is.
+    /// Returns the error for objects missing for lack of memory; `None` if there are none.
     pub(crate) fn error() -> Option<CliError> {
         let unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
         let Self { first, all } = unmapped.as_ref()?;
         let mut text = first.clone();
         if let others @ 1.. = all.len() - 1 {
-            // A String takes every write.
+            // Writing to a String cannot fail.
             let _ = write!(text, ", nor could {others} other files");
         }
-        text.push_str("; names and code of functions are missing above");
+        text.push_str("; symbols and code of functions are missing above");
         Some(CliError::message(STATUS, text))
     }
 }
 
-/// What to do, for a command with or without several threads, under a limit of the address space in bytes.
+/// Returns the advice, for a command with or without several threads, under an address-space limit in bytes.
 fn text(has_threads: bool, limit: Option<u64>) -> String {
     let mut text = String::new();
     if has_threads {
-        text.push_str("use one thread, which needs less memory (-j1), or ");
+        text.push_str("use one thread (-j1), which needs less memory, or ");
     }
-    // A String takes every write.
+    // Writing to a String cannot fail.
     let _ = match limit {
         Some(limit) => write!(
             text,
@@ -125,10 +126,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hint_names_what_there_is() {
+    fn the_hint_names_the_limit() {
         assert_eq!(
             text(true, Some(300_000 * 1024)),
-            "use one thread, which needs less memory (-j1), or raise the limit of the address space (ulimit -v, now 300000 KiB)"
+            "use one thread (-j1), which needs less memory, or raise the limit of the address space (ulimit -v, now 300000 KiB)"
         );
         assert_eq!(
             text(false, None),

@@ -1,7 +1,7 @@
-//! The command line: words in, a command run, an exit status out.
+//! The command line.
 //!
-//! The only code of the project that prints, reads the environment or ends the process. One pass over the words finds
-//! the command ([`globals`]), [`argv`] rewrites what follows it, clap parses that, and the command's `run` does the work.
+//! Only this code prints, reads the environment or ends the process. One pass over the words finds the command ([`globals`]), [`argv`]
+//! rewrites what follows it, clap parses that, and the command's `run` does the work.
 
 mod argv;
 mod color;
@@ -9,16 +9,16 @@ mod commands;
 mod config;
 mod context;
 mod debuginfod;
-mod diagnosis;
 mod display;
-mod dump;
 mod error;
+mod event_lookup;
+mod event_tables;
 mod examples;
+mod external;
 mod files;
 mod filter;
 mod findings;
 mod globals;
-mod groups;
 mod header;
 mod help;
 mod input;
@@ -27,46 +27,48 @@ mod jobs;
 mod kernel_copy;
 mod live;
 mod man;
-mod marks;
 mod memory;
+mod missing_names;
 mod name_bytes;
 mod options;
 mod output;
+mod output_file;
 mod pager;
+mod parsing;
 mod payloads;
 mod pmus;
-mod product;
 mod progress;
-mod sampled;
+mod record_dump;
+mod report_hints;
+mod shared;
 mod spool;
-mod stacks;
+mod stack_folding;
 mod stream;
 mod switches;
 mod symbol_options;
 mod symbols;
 mod tracefs;
 mod unpacked;
+mod usdt_markers;
 mod vendor;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Command;
 use rperf_sys::Allocator;
 
-use self::argv::{Misuse, Request};
-use self::commands::Entry;
-use self::commands::probe::OwnProbes;
 use self::config::Config;
 use self::context::{Context, Program};
-use self::error::{CliError, Exit};
-use self::globals::Task;
-use self::memory::{MemoryHint, Unmapped};
-use self::output::Output;
+use self::error::{CliError, ExitStatus};
+use self::globals::InformationalTask;
+use self::memory::{MemoryHint, UnmappedObjects};
+use self::output::OutputStreams;
 use self::pager::Pager;
+use self::parsing::Parsed;
+use self::shared::probing::OwnProbes;
 
-/// All memory of the process.
+/// The global allocator.
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
@@ -83,18 +85,18 @@ pub(crate) fn main() -> ExitCode {
     let (globals, task) = match globals::parse(program, argv.get(1..).unwrap_or_default()) {
         Ok(parsed) => parsed,
         Err(error) => {
-            Output::error(&error.text());
+            OutputStreams::error_lines(&error.text());
             return error.exit().into();
         }
     };
     let config = Config::load();
-    let guarded = rperf_sys::survive_cut_files();
+    let guarded = rperf_sys::handle_truncated_files();
     let context = Context {
         program,
         argv,
         globals,
         config,
-        output: Output::new(),
+        output: OutputStreams::new(),
         pager: Pager::default(),
         probes: OwnProbes::default(),
         memory,
@@ -104,7 +106,7 @@ pub(crate) fn main() -> ExitCode {
     }
     if let Err(error) = guarded {
         context.warn(format_args!(
-            "a file that is cut short while it is read will end this run: {error}"
+            "cannot handle files that are truncated while being read: {error}"
         ));
     }
     let result = run(&context, task);
@@ -112,20 +114,23 @@ pub(crate) fn main() -> ExitCode {
     finish(&context, result)
 }
 
-/// Does what the command line asks for.
-fn run(context: &Context, task: Task) -> Result<Exit, CliError> {
+/// Performs the requested task.
+fn run(context: &Context, task: InformationalTask) -> Result<ExitStatus, CliError> {
     match task {
-        Task::Command(name, words) => dispatch(context, &name, &words),
-        Task::Nothing => {
+        InformationalTask::Command(name, words) => dispatch(context, &name, &words),
+        InformationalTask::Nothing => {
             help::overview(context)?;
-            Ok(Exit::Failure(1))
+            Ok(ExitStatus::Failure(1))
         }
-        Task::ListCommands => {
+        InformationalTask::ListCommands => {
             let names: Vec<&str> = commands::COMMANDS.iter().map(|entry| entry.name).collect();
             line(context, &names.join(" "))
         }
-        Task::ListOptions => line(context, &help::list_options(&globals::options())),
-        Task::ExecPath => {
+        InformationalTask::ListOptions => line(context, &help::list_options(&globals::options())),
+        InformationalTask::ExecPath if let Some(directory) = external::directory(context) => {
+            line(context, &directory.to_string_lossy())
+        }
+        InformationalTask::ExecPath => {
             let program = std::env::current_exe()?;
             line(
                 context,
@@ -135,161 +140,61 @@ fn run(context: &Context, task: Task) -> Result<Exit, CliError> {
     }
 }
 
-/// Finds the command and gives it its parsed words.
+/// Finds the command and runs it with its parsed words.
 pub(crate) fn dispatch(
     context: &Context,
     name: &OsStr,
     words: &[OsString],
-) -> Result<Exit, CliError> {
+) -> Result<ExitStatus, CliError> {
     let name = name.to_string_lossy();
-    let whole = commands::find(context, &name)?;
-    let command = (whole.build)();
+    let entry = match commands::find(context, &name) {
+        Ok(found) => found,
+        Err(unknown) => return external::run(context, &name, words).unwrap_or(Err(unknown)),
+    };
+    let command = (entry.build)();
     let part = argv::first_word(&command, words)
-        .and_then(|index| Some((index, commands::part(whole, words.get(index)?.to_str()?)?)));
+        .and_then(|index| Some((index, commands::part(entry, words.get(index)?.to_str()?)?)));
     let (entry, command, words) = match part {
-        // Options may stand before and behind the word.
+        // Options may precede and follow the subcommand.
         Some((index, part)) => {
-            let (before, behind) = words.split_at(index);
-            let behind = behind.get(1..).unwrap_or_default();
-            (part, (part.build)(), [before, behind].concat())
+            let (before, after) = words.split_at(index);
+            let after = after.get(1..).unwrap_or_default();
+            (part, (part.build)(), [before, after].concat())
         }
-        None => (whole, command, words.to_vec()),
+        None => (entry, command, words.to_vec()),
     };
-    let words = match argv::normalise(&command, &words) {
-        Ok(Request::Run(words)) => words,
-        Ok(Request::Summary(keywords)) => {
-            Output::error(&help::summary(context.program, entry, &command, &keywords));
-            return Ok(Exit::Usage);
-        }
-        Ok(Request::Manual) => {
-            help::manual(context, entry, &command)?;
-            return Ok(Exit::Ok);
-        }
-        Ok(Request::ListOptions) => return line(context, &help::list_options(&command)),
-        Err(misuse) => return Err(explain(context, entry, &command, misuse)),
+    let has_jobs = command
+        .get_arguments()
+        .any(|option| option.get_id() == "jobs");
+    let matches = match parsing::parse(context, entry.title(), command, &words)? {
+        Parsed::Matches(matches) => matches,
+        Parsed::Answered(exit) => return Ok(exit),
     };
-    let parser = command
-        .no_binary_name(true)
-        .disable_help_flag(true)
-        .disable_version_flag(true);
-    let matches = parser
-        .args_override_self(true)
-        .try_get_matches_from(words)
-        .map_err(|error| refused(context, entry, &error))?;
     if options::flag(&matches, "quiet") == Some(true) {
         context.output.set_quiet(true);
     }
-    context.memory.set_command(&matches);
+    for unused in context.config.unused(entry.name) {
+        context.warn(unused);
+    }
+    let jobs = has_jobs.then(|| matches.get_one::<u64>("jobs"));
+    context
+        .memory
+        .set_threads(jobs.is_some_and(|jobs| jobs != Some(&1)));
     (entry.run)(&matches, context)
 }
 
-/// Puts into words why the options are not understood.
-fn explain(context: &Context, entry: &Entry, command: &Command, misuse: Misuse) -> CliError {
-    let usage = || help::usage(context.program, entry, " Usage: ");
-    let hint = format!("'{} {} -h' lists the options", context.program, entry.name);
-    let near = |nearest: Option<String>, words: &str| {
-        nearest
-            .map(|name| format!("; {words} {name}?"))
-            .unwrap_or_default()
-    };
-    match misuse {
-        Misuse::UnknownOption(name, nearest) => {
-            let nearest = near(nearest, "did you mean");
-            CliError::usage(format!("  Error: unknown option '{name}'{nearest}"))
-                .details(&usage())
-                .hint(hint)
-        }
-        Misuse::UnknownSwitch(letter, long) => {
-            let long = near(long, "did you mean, with two dashes,");
-            CliError::usage(format!("  Error: unknown switch '{letter}'{long}"))
-                .details(&usage())
-                .hint(hint)
-        }
-        Misuse::Ambiguous {
-            given,
-            pair: [first, second],
-            ids,
-        } => {
-            let candidates = help::lines_of(command, |arg| {
-                ids.iter().any(|id| arg.get_id() == id.as_str())
-            });
-            CliError::usage(format!(
-                " Error: Ambiguous option: {given} (could be {first} or {second})"
-            ))
-            .details(&usage())
-            .details(candidates.trim_end())
-        }
-        Misuse::NeedsValue(given) => CliError::usage(format!(" Error: {given} requires a value"))
-            .details(&usage())
-            .hint(hint),
-        Misuse::TakesNoValue(given) => CliError::usage(format!(" Error: {given} takes no value"))
-            .details(&usage())
-            .hint(hint),
-        Misuse::NotYet(option, instead) => {
-            let separator = if instead.is_empty() { "" } else { "; " };
-            let command = format!("{} {}", context.program, entry.name);
-            CliError::usage(format!(
-                "{command}: {option} is not supported yet{separator}{instead}"
-            ))
-        }
-    }
-}
-
-/// Puts into words what clap refused: a value that is no number, a word too many.
-fn refused(context: &Context, entry: &Entry, error: &clap::Error) -> CliError {
-    use clap::error::{ContextKind, ErrorKind};
-    let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
-    let argument = part(ContextKind::InvalidArg);
-    let argument = argument
-        .split([' ', '='])
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches('-')
-        .to_owned();
-    let message = match error.kind() {
-        ErrorKind::ValueValidation => {
-            let cause = std::error::Error::source(error)
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            format!(
-                " Error: option `{argument}' {cause}: '{}'",
-                part(ContextKind::InvalidValue)
-            )
-        }
-        ErrorKind::UnknownArgument => format!(
-            "  Error: unexpected word '{}'",
-            part(ContextKind::InvalidArg)
-        ),
-        _ => format!(
-            " Error: {}",
-            error
-                .to_string()
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .trim_start_matches("error: ")
-        ),
-    };
-    CliError::usage(message)
-        .details(&help::usage(context.program, entry, " Usage: "))
-        .hint(format!(
-            "'{} {} -h' lists the options",
-            context.program, entry.name
-        ))
-}
-
-/// One line on stdout.
-fn line(context: &Context, text: &str) -> Result<Exit, CliError> {
+/// Prints one line on stdout.
+fn line(context: &Context, text: &str) -> Result<ExitStatus, CliError> {
     writeln!(context.stdout(), "{text}")?;
-    Ok(Exit::Ok)
+    Ok(ExitStatus::Ok)
 }
 
-/// Flushes, lets the user leave the pager, tells what went wrong, and settles the exit status.
-fn finish(context: &Context, result: Result<Exit, CliError>) -> ExitCode {
+/// Flushes, waits for the pager, prints the error, and returns the exit status.
+fn finish(context: &Context, result: Result<ExitStatus, CliError>) -> ExitCode {
     let flushed = context.output.finish();
     context.pager.wait();
     if context.output.is_closed() {
-        return end(Exit::Signal(libc::SIGPIPE));
+        return end(ExitStatus::Signal(libc::SIGPIPE));
     }
     let result = match flushed {
         Err(error) if result.is_ok() => Err(CliError::failure(
@@ -298,38 +203,36 @@ fn finish(context: &Context, result: Result<Exit, CliError>) -> ExitCode {
         )),
         _ => result,
     };
-    let result = match Unmapped::error() {
+    let result = match UnmappedObjects::error() {
         Some(error) if result.is_ok() => Err(error),
         _ => result,
     };
     let exit = result.unwrap_or_else(|error| {
         let error = context.memory.add_to(error);
-        Output::error(&error.text());
+        OutputStreams::error_lines(&error.text());
         error.exit()
     });
-    end(if rperf_sys::found_cut_file() {
-        tell_of_cut_file(context, exit)
+    end(if rperf_sys::found_truncated_file() {
+        report_truncated_file(context, exit)
     } else {
         exit
     })
 }
 
-/// A file that was cut short while it was read: what is shown is not all, so that it is no success.
-fn tell_of_cut_file(context: &Context, exit: Exit) -> Exit {
-    context.warn(
-        "a file was cut short while it was read; what was behind its new end is missing above",
-    );
+/// Reports a file that was truncated while being read: the output is incomplete, so the exit is not a success.
+fn report_truncated_file(context: &Context, exit: ExitStatus) -> ExitStatus {
+    context.warn("a file was truncated while being read; the output above is incomplete");
     match exit {
-        Exit::Ok => Exit::Failure(255),
+        ExitStatus::Ok => ExitStatus::Failure(255),
         other => other,
     }
 }
 
-/// Ends by a signal where the exit says so; returns the status otherwise.
-fn end(exit: Exit) -> ExitCode {
-    if let Exit::Signal(signal) = exit {
-        rperf_sys::die_by(signal);
+/// Ends by a signal if the exit status is one; otherwise returns the status.
+fn end(exit: ExitStatus) -> ExitCode {
+    if let ExitStatus::Signal(signal) = exit {
+        rperf_sys::exit_by_signal(signal);
     }
-    // A signal that cannot end this process leaves its number in the status.
+    // For a signal that does not end this process.
     exit.into()
 }

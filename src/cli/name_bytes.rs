@@ -1,18 +1,18 @@
-//! Names on their way out: text keeps bytes that are not UTF-8 as characters ([`rperf_wire::name_text`]), streams get the bytes.
+//! Names in output: text encodes bytes that are not UTF-8 as characters ([`rperf_wire::name_text`]), streams receive the bytes.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rperf_wire::restored_byte;
 
-/// The first byte of a character that stands for a byte, and how many the character has.
-const LEAD: u8 = 0xf4;
+/// The first byte of a character that encodes a byte, and the character's length.
+const LEAD_BYTE: u8 = 0xf4;
 const LENGTH: usize = 4;
 
-/// Writes the bytes of names in place of the characters that stand for them.
+/// Decodes the characters that encode bytes.
 pub(crate) struct NameBytes<W> {
     inner: W,
-    /// The beginning of a character that is to be continued.
+    /// The start of an incomplete character.
     started: Vec<u8>,
     verbatim: Option<&'static AtomicBool>,
 }
@@ -26,15 +26,15 @@ impl<W: Write> NameBytes<W> {
         }
     }
 
-    /// Changes nothing once `verbatim` is set: what is no text may have the same bytes.
+    /// Passes everything unchanged once `verbatim` is set: binary data may contain the same bytes.
     pub(crate) fn unless(mut self, verbatim: &'static AtomicBool) -> Self {
         self.verbatim = Some(verbatim);
         self
     }
 
-    /// Writes `bytes`, but for a character at its end that isn't complete.
+    /// Writes `bytes`, except for an incomplete character at the end.
     fn restore(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while let Some(at) = memchr::memchr(LEAD, bytes) {
+        while let Some(at) = memchr::memchr(LEAD_BYTE, bytes) {
             let (before, rest) = bytes.split_at(at);
             self.inner.write_all(before)?;
             let Some(letter) = rest.first_chunk::<LENGTH>() else {
@@ -68,7 +68,7 @@ impl<W: Write> Write for NameBytes<W> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // What isn't continued is what it is.
+        // An incomplete character is written as it is.
         let started = std::mem::take(&mut self.started);
         self.inner.write_all(&started)?;
         self.inner.flush()
@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn streams_get_the_bytes_however_they_are_cut(
+        fn streams_get_the_bytes_for_any_chunk_size(
             bytes in prop::collection::vec(prop_oneof![Just(b'a'), Just(0xf4), Just(0xe9), any::<u8>()], 0..40),
             cut in 1..9_usize,
         ) {

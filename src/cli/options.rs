@@ -1,58 +1,59 @@
-//! Builders for the kinds of option perf has, and their reading back from clap's own metadata.
+//! Builders for perf's kinds of options, and functions that read them back from clap's metadata.
 //!
-//! An option is declared once, as a clap [`Arg`]; [`argv`](super::argv) and [`help`](super::help) ask that declaration
-//! what the option is ([`Shape`]). Declare options in perf's order: its text for an ambiguous prefix depends on it.
+//! An option is declared once, as a clap [`Arg`]; [`argv`](super::argv) and [`help`](super::help) derive its [`OptionShape`] from that
+//! declaration. Declare options in perf's order: the message for an ambiguous prefix depends on it.
 
+use std::any::Any;
 use std::borrow::Cow;
 
 use clap::builder::Str;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-/// Heading of options that perf has and rperf does not build yet; their help says what to do instead.
-const NOT_YET: &str = "Not supported yet";
+/// Heading of perf options that rperf does not support yet; their help says what to do instead.
+const UNSUPPORTED_HEADING: &str = "Not supported yet";
 
-/// What an option does with a value.
+/// How an option takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// No value; three states: unset, on, off by its negative form.
+pub(crate) enum OptionShape {
+    /// No value; three states: unset, on, off by the negative form.
     Switch,
     /// No value; each occurrence counts (`-vv`).
     Counter,
-    /// A value, attached or the next word.
+    /// A value, attached or in the next word.
     Value,
-    /// A value or none; only an attached word is one (`-z3`, `--threads=cpu`).
+    /// An optional value, attached only (`-z3`, `--threads=cpu`).
     Attached,
-    /// A value or none; the next word is one unless it begins with `-` (report's `-g caller`).
+    /// An optional value; the next word is one unless it starts with `-` (report's `-g caller`).
     Optional,
-    /// Known to perf and refused by name.
+    /// A perf option that is refused by name.
     NotYet,
 }
 
-impl Shape {
-    /// Reads the shape off an option's declaration.
+impl OptionShape {
+    /// Derives the shape from an option's declaration.
     pub(crate) fn of(arg: &Arg) -> Self {
         let takes_none = arg
             .get_num_args()
             .is_some_and(|range| range.min_values() == 0);
         match arg.get_action() {
-            _ if arg.get_help_heading() == Some(NOT_YET) => Shape::NotYet,
-            ArgAction::Count => Shape::Counter,
-            _ if !takes_none => Shape::Value,
-            _ if arg.get_value_names().is_none() => Shape::Switch,
-            _ if arg.is_require_equals_set() => Shape::Attached,
-            _ => Shape::Optional,
+            _ if arg.get_help_heading() == Some(UNSUPPORTED_HEADING) => OptionShape::NotYet,
+            ArgAction::Count => OptionShape::Counter,
+            _ if !takes_none => OptionShape::Value,
+            _ if arg.get_value_names().is_none() => OptionShape::Switch,
+            _ if arg.is_require_equals_set() => OptionShape::Attached,
+            _ => OptionShape::Optional,
         }
     }
 }
 
-/// A boolean, `--name` and `--no-name`; read it with [`flag`].
+/// A boolean, `--name` and `--no-name`; read with [`flag`].
 pub(crate) fn switch(long: &'static str) -> Arg {
     let mut arg = short_switch(long);
     arg = arg.long(long);
     arg
 }
 
-/// A boolean that has only a short form, known to the program as `id`.
+/// A boolean with only a short form; its id is `id`.
 pub(crate) fn short_switch(id: &'static str) -> Arg {
     Arg::new(id)
         .action(ArgAction::Set)
@@ -67,7 +68,7 @@ pub(crate) fn counter(long: &'static str) -> Arg {
     Arg::new(long).long(long).action(ArgAction::Count)
 }
 
-/// An option with a value; the last one given wins. `name` is how the help calls the value.
+/// An option with a value; the last one given wins. `name` is the value's name in the help.
 pub(crate) fn value(long: &'static str, name: &'static str) -> Arg {
     Arg::new(long)
         .long(long)
@@ -75,34 +76,34 @@ pub(crate) fn value(long: &'static str, name: &'static str) -> Arg {
         .value_name(name)
 }
 
-/// An option with a value whose occurrences add up in order.
+/// An option with a value whose occurrences accumulate in order.
 pub(crate) fn list(long: &'static str, name: &'static str) -> Arg {
     value(long, name).action(ArgAction::Append)
 }
 
-/// An option whose value may be missing and otherwise is the next word, unless that begins with `-`.
+/// An option with an optional value in the next word, unless that starts with `-`.
 pub(crate) fn optional(long: &'static str, name: &'static str, missing: &'static str) -> Arg {
     value(long, name)
         .num_args(0..=1)
         .default_missing_value(missing)
 }
 
-/// An option whose value may be missing and otherwise is attached (`--user-regs=ax`); no value reads as an empty one.
+/// An option with an optional attached value (`--user-regs=ax`); without one it reads as empty.
 pub(crate) fn attached(long: &'static str, name: &'static str) -> Arg {
     optional(long, name, "").require_equals(true)
 }
 
-/// An option of perf that is refused by name. `instead` continues "… is not supported yet; " and may be empty.
-pub(crate) fn not_yet(long: &'static str, instead: impl Into<Str>) -> Arg {
+/// A perf option that is refused by name. `instead` continues "… is not supported yet; " and may be empty.
+pub(crate) fn unsupported(long: &'static str, instead: impl Into<Str>) -> Arg {
     let instead: Str = instead.into();
     Arg::new(long)
         .long(long)
         .hide(true)
-        .help_heading(NOT_YET)
+        .help_heading(UNSUPPORTED_HEADING)
         .help(instead.as_str().to_owned())
 }
 
-/// The word after an option that is parsed as a number: decimal, or hexadecimal or octal as in C.
+/// Parses a number: decimal, or hexadecimal or octal as in C.
 pub(crate) fn number(word: &str) -> Result<u64, String> {
     let parsed = if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         u64::from_str_radix(hex, 16)
@@ -114,24 +115,45 @@ pub(crate) fn number(word: &str) -> Result<u64, String> {
     parsed.map_err(|_| "expects a numerical value".to_owned())
 }
 
-/// A list of numbers, `1,2,3`, still as text. Blanks within one quoted word are fine; a comma at the end means that the
-/// list went on in the next word, which would be taken for the workload.
+/// Checks a list of numbers, `1,2,3`, and returns it as text. Spaces within one quoted word are accepted; a trailing comma means that the
+/// list continues in the next word, which would be taken for the workload.
 pub(crate) fn number_list(word: &str) -> Result<String, String> {
     let list = word.trim();
-    if list.is_empty() || list.ends_with(',') {
+    if list.is_empty() {
+        return Err("needs a list in one word, such as 1,2,3".to_owned());
+    }
+    if list.ends_with(',') {
         return Err(
-            "needs a list in one word, such as 1,2,3: it may not contain blanks".to_owned(),
+            "needs a number after the last comma; write the list without spaces".to_owned(),
         );
     }
     Ok(list.to_owned())
 }
 
-/// The state of a [`switch`]: `None` where neither the option nor its negative was given, or the command has none.
-pub(crate) fn flag(matches: &ArgMatches, id: &str) -> Option<bool> {
-    matches.try_get_one::<bool>(id).ok().flatten().copied()
+/// Returns the value of an option: `None` if it was not given, is no `T`, or the command does not have it.
+///
+/// clap reports a missing option in debug builds only, so nothing may depend on that: ask the [`clap::Command`] instead.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that makes debug and release builds the same"
+)]
+pub(crate) fn given_value<'m, T>(matches: &'m ArgMatches, id: &str) -> Option<&'m T>
+where
+    T: Any + Clone + Send + Sync + 'static,
+{
+    matches.try_get_one(id).ok().flatten()
 }
 
-/// Whether an option of the command was given, for a [`switch`] rather than its negative.
+/// Returns the state of a [`switch`]: `None` if neither the option nor its negative was given, or the command does not have it.
+pub(crate) fn flag(matches: &ArgMatches, id: &str) -> Option<bool> {
+    given_value(matches, id).copied()
+}
+
+/// Whether an option was given; for a [`switch`], not in its negative form.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "its error tells a switch from an option with a value here"
+)]
 pub(crate) fn is_given(matches: &ArgMatches, id: &str) -> bool {
     match matches.try_get_one::<bool>(id) {
         Ok(given) => given == Some(&true),
@@ -139,22 +161,17 @@ pub(crate) fn is_given(matches: &ArgMatches, id: &str) -> bool {
     }
 }
 
-/// How often a [`counter`] was given; 0 where the command has none.
+/// Returns how often a [`counter`] was given; 0 if the command does not have it.
 pub(crate) fn count(matches: &ArgMatches, id: &str) -> u8 {
-    matches
-        .try_get_one::<u8>(id)
-        .ok()
-        .flatten()
-        .copied()
-        .unwrap_or_default()
+    given_value(matches, id).copied().unwrap_or_default()
 }
 
-/// The options of a command that a user can give, in declared order; positional words are left out.
+/// Returns the options of a command in declared order, without positional arguments.
 pub(crate) fn options(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !arg.is_positional())
 }
 
-/// How an option is called in messages: `--long`, or `-s` where that is all it has.
+/// Returns the name of an option in messages: `--long`, or `-s` if it has only that.
 pub(crate) fn spelling(arg: &Arg) -> Cow<'_, str> {
     match (arg.get_long(), arg.get_short()) {
         (Some(long), _) => Cow::Owned(format!("--{long}")),

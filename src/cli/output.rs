@@ -1,11 +1,11 @@
-//! The process's two streams: one locked, buffered stdout and stderr line by line.
+//! The process's two streams: a buffered stdout, and stderr line by line.
 //!
-//! Data goes to [`Output::stdout`], everything said about it to [`Output::note`] and [`Output::warn`]. A reader that
-//! closes the pipe is noticed here, once: commands return the write error like any other and `cli::main` ends silently.
+//! Data goes to [`OutputStreams::stdout`], messages to [`OutputStreams::note`] and [`OutputStreams::warn`]. A closed pipe is detected here: commands return
+//! the write error like any other and `cli::main` ends silently.
 //!
-//! Where a stream leads to a terminal, through a pager or not, control characters of names are shown and never sent
-//! ([`rperf_view::terminal`]). Control sequences of our own on stdout begin with [`Output::csi`], those on stderr are
-//! written in this file alone. A name cannot begin a line of a message, on any stderr.
+//! If a stream leads to a terminal, through a pager or not, control characters in names are escaped ([`rperf_view::terminal`]). Our own
+//! control sequences on stdout start with [`OutputStreams::csi`], those on stderr are written in this file only. Newlines in names are escaped
+//! in messages on any stderr.
 
 use std::fmt;
 use std::fs::File;
@@ -15,29 +15,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rperf_sys::{widen_pipe, window_size};
-use rperf_view::terminal::{Csi, Filter, escaped, one_line};
+use rperf_view::terminal::{Csi, TerminalFilter, escaped, one_line};
 
+use super::error::without_error_numbers;
 use super::name_bytes::NameBytes;
+use super::shared::wrap::wrap_message;
 
-/// Bytes gathered before a write to stdout.
+/// Buffer size of stdout.
 const BUFFER: usize = 64 << 10;
 
-/// Puts the cursor to the start of an empty line (ECMA-48: EL).
+/// Moves the cursor to the start of the line and clears it (ECMA-48: EL).
 const ERASE: &str = "\r\x1b[K";
-/// Puts the cursor into the first column of the first line and clears the screen (ECMA-48: CUP, ED).
+/// Moves the cursor home and clears the screen (ECMA-48: CUP, ED).
 pub(crate) const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// What was to be said on stderr while a browser has the terminal; None while nothing has.
-static HELD: Mutex<Option<String>> = Mutex::new(None);
+/// Messages held back while a browser uses the terminal; `None` otherwise.
+static HELD_MESSAGES: Mutex<Option<String>> = Mutex::new(None);
 
-/// Whether stdout gets bytes as they are.
-static VERBATIM: AtomicBool = AtomicBool::new(false);
+/// Whether stdout receives bytes unchanged.
+static IS_RAW_STDOUT: AtomicBool = AtomicBool::new(false);
 
-type Sink = BufWriter<Box<dyn Write + Send>>;
+type BufferedStream = BufWriter<Box<dyn Write + Send>>;
 
-/// The streams, shared by reference; every method locks for as long as it writes.
-pub(crate) struct Output {
-    stdout: Mutex<Sink>,
+/// The streams, shared by reference; every method locks while it writes.
+pub(crate) struct OutputStreams {
+    stdout: Mutex<BufferedStream>,
     terminal: bool,
     csi: Csi,
     closed: AtomicBool,
@@ -45,8 +47,8 @@ pub(crate) struct Output {
     redirected: Arc<AtomicBool>,
 }
 
-impl Output {
-    /// The process's own stdout and stderr.
+impl OutputStreams {
+    /// Returns the process's stdout and stderr.
     #[expect(clippy::disallowed_methods, reason = "the one place that opens stdout")]
     pub(crate) fn new() -> Self {
         let stdout = io::stdout();
@@ -74,11 +76,11 @@ impl Output {
         }
     }
 
-    /// A terminal's stdout for a browser, which writes whole frames itself and escapes what is in them.
+    /// Returns stdout for a browser, which writes whole frames and escapes their content.
     ///
     /// # Errors
     ///
-    /// What dup(2) reports.
+    /// Errors of dup(2).
     #[expect(clippy::disallowed_methods, reason = "the one place that opens stdout")]
     pub(crate) fn terminal(&self) -> io::Result<File> {
         io::stdout().as_fd().try_clone_to_owned().map(File::from)
@@ -89,7 +91,7 @@ impl Output {
         self.terminal
     }
 
-    /// Rows and columns of the terminal at stdout, which may change at any time.
+    /// Returns the rows and columns of the terminal at stdout, which may change at any time.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that asks for stdout"
@@ -98,49 +100,45 @@ impl Output {
         self.terminal.then(|| window_size(&io::stdout())).flatten()
     }
 
-    /// What control sequences on stdout begin with: where it is a terminal, a mark that no name contains.
+    /// Returns the prefix of control sequences on stdout: on a terminal, a marker that no name can contain.
     pub(crate) fn csi(&self) -> Csi {
         self.csi
     }
 
-    /// Stdout, locked until the returned writer is dropped.
+    /// Returns a buffered writer to stdout. It locks stdout for each write only, so that any number of writers may exist at a time.
     pub(crate) fn stdout(&self) -> Stdout<'_> {
-        Stdout {
-            csi: self.csi,
-            sink: self.lock(),
-            closed: &self.closed,
-        }
+        Stdout(self)
     }
 
-    /// From now on stdout gets a file of some format, whose bytes are no text of ours.
+    /// Makes stdout binary: bytes are written unchanged from now on.
     pub(crate) fn make_verbatim(&self) {
-        VERBATIM.store(true, Ordering::Relaxed);
+        IS_RAW_STDOUT.store(true, Ordering::Relaxed);
     }
 
-    /// Tells, also later, whether stdout was sent elsewhere.
+    /// Returns a flag that is set once stdout is redirected.
     pub(crate) fn redirected(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.redirected)
     }
 
-    /// Sends stdout elsewhere from now on: to a pager.
+    /// Redirects stdout to a pager from now on.
     pub(crate) fn redirect(&self, sink: Box<dyn Write + Send>) {
         self.redirected.store(true, Ordering::Relaxed);
         *self.lock() = BufWriter::with_capacity(BUFFER, filtered(sink, self.terminal, self.csi));
     }
 
-    /// Writes out what is buffered and lets go of the sink, so that a pager sees the end of its input.
+    /// Flushes the buffer and closes the sink, so that a pager sees the end of its input.
     pub(crate) fn finish(&self) -> io::Result<()> {
         let flushed = self.stdout().flush();
         self.redirect(Box::new(io::sink()));
         flushed
     }
 
-    /// Whether the reader of stdout has gone away.
+    /// Whether the reader of stdout has closed it.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// `-q`: [`note`](Self::note) and [`warn`](Self::warn) say nothing from now on. Errors are always printed.
+    /// Sets `-q`: [`note`](Self::note) and [`warn`](Self::warn) print nothing from now on. Errors are always printed.
     pub(crate) fn set_quiet(&self, quiet: bool) {
         self.quiet.store(quiet, Ordering::Relaxed);
     }
@@ -150,7 +148,7 @@ impl Output {
         self.quiet.load(Ordering::Relaxed)
     }
 
-    /// Whether stderr is a terminal, so that a line of it may be written over.
+    /// Whether stderr is a terminal, so that lines may be overwritten.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that asks for stderr"
@@ -159,7 +157,7 @@ impl Output {
         io::stderr().is_terminal()
     }
 
-    /// What a last message on stderr begins with, so that no line of progress stays before it.
+    /// Returns the prefix of a final message on stderr, which erases a line of progress.
     pub(crate) fn error_start() -> &'static str {
         match Self::shows_errors_on_terminal() {
             true => ERASE,
@@ -167,47 +165,78 @@ impl Output {
         }
     }
 
-    /// One line on stderr, unless `-q`. Newlines in it come out of names, and are escaped.
+    /// Prints a line on stderr, unless `-q`. Newlines in it come from names, and are escaped. A terminal gets it wrapped.
     pub(crate) fn note(&self, line: impl fmt::Display) {
         if !self.quiet.load(Ordering::Relaxed) {
-            Self::error(&format!("{}\n", one_line(&line.to_string())));
+            let line = without_error_numbers(&one_line(&line.to_string()));
+            Self::error_lines(&format!("{line}\n"));
         }
     }
 
-    /// One line on stderr that begins with `Warning: `, unless `-q`.
+    /// Prints a line on stderr that starts with `Warning: `, unless `-q`.
     pub(crate) fn warn(&self, line: impl fmt::Display) {
         self.note(format_args!("Warning: {line}"));
     }
 
-    /// Keeps all that is said on stderr until [`Output::release`]: a browser has the terminal now. Who shows progress there
-    /// stops.
-    pub(crate) fn hold(&self) {
+    /// Holds all messages for stderr until [`OutputStreams::release`], while a browser uses the terminal. Progress lines are disabled.
+    pub(crate) fn hold_messages(&self) {
         self.redirected.store(true, Ordering::Relaxed);
-        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = HELD_MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
         held.get_or_insert_default();
     }
 
-    /// Says what was kept.
+    /// Prints the held messages.
     pub(crate) fn release(&self) {
-        let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let held = HELD_MESSAGES
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         self.redirected.store(false, Ordering::Relaxed);
         Self::error(&held.unwrap_or_default());
     }
 
-    /// Text for stderr that is printed in any case: the lines of an error.
+    /// Prints text on stderr unconditionally.
     pub(crate) fn error(text: &str) {
         Self::write_error("", text);
     }
 
-    /// The same on a screen that was cleared.
+    /// Prints the lines of a message on stderr unconditionally. They are wrapped to the width of a terminal; a file or pipe gets them
+    /// unchanged.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that asks for stderr"
+    )]
+    pub(crate) fn error_lines(text: &str) {
+        match Self::shows_errors_on_terminal()
+            .then(|| window_size(&io::stderr()))
+            .flatten()
+        {
+            Some((_, width)) => {
+                let lines = text.lines().map(|line| wrap_message(line, width));
+                let lines = lines.map(|line| line + "\n");
+                Self::error(&lines.collect::<String>());
+            }
+            None => Self::error(text),
+        }
+    }
+
+    /// Returns a line for stdout, wrapped to the width of a terminal.
+    pub(crate) fn wrapped(&self, line: &str) -> String {
+        match self.window_size() {
+            Some((_, width)) => wrap_message(line, width),
+            None => line.to_owned(),
+        }
+    }
+
+    /// Clears the screen and prints text on stderr unconditionally.
     pub(crate) fn error_screen(text: &str) {
         Self::write_error(CLEAR, text);
     }
 
-    /// A line on the terminal at stderr that takes the place of the one before, or nothing in its place. While a browser has the
-    /// terminal none is shown.
+    /// Shows a status line on the terminal at stderr, replacing the previous one; an empty one erases it. Not shown while a browser uses
+    /// the terminal.
     pub(crate) fn status(line: &str) {
-        if HELD
+        if HELD_MESSAGES
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .is_none()
@@ -216,10 +245,10 @@ impl Output {
         }
     }
 
-    /// Text for stderr behind a control sequence.
+    /// Writes a control sequence and text to stderr.
     #[expect(clippy::disallowed_methods, reason = "the one place that opens stderr")]
     fn write_error(control: &str, text: &str) {
-        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = HELD_MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = held.as_mut() {
             return held.push_str(text);
         }
@@ -227,26 +256,26 @@ impl Output {
             true => escaped(text),
             false => text.into(),
         };
-        // Nobody is left to tell when stderr itself fails.
+        // A failure of stderr itself cannot be reported.
         let _ = io::stderr()
             .lock()
             .write_all(format!("{control}{text}").as_bytes());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Sink> {
+    fn lock(&self) -> MutexGuard<'_, BufferedStream> {
         self.stdout.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What writes text to `sink`, which leads to a terminal or does not; control sequences of `csi` pass.
+/// Returns a writer of text to `sink`, which is a terminal or not; control sequences of `csi` are passed through.
 fn filtered(sink: Box<dyn Write + Send>, terminal: bool, csi: Csi) -> Box<dyn Write + Send> {
     match terminal {
-        true => Box::new(NameBytes::new(Filter::new(sink, csi))),
-        false => Box::new(NameBytes::new(sink).unless(&VERBATIM)),
+        true => Box::new(NameBytes::new(TerminalFilter::new(sink, csi))),
+        false => Box::new(NameBytes::new(sink).unless(&IS_RAW_STDOUT)),
     }
 }
 
-/// What writes text to a file that the user names, which can be a terminal, too.
+/// Returns a writer of text to a file named by the user, which may be a terminal.
 pub(crate) fn text_file(file: File) -> Box<dyn Write + Send> {
     let terminal = file.is_terminal();
     match terminal {
@@ -255,17 +284,13 @@ pub(crate) fn text_file(file: File) -> Box<dyn Write + Send> {
     }
 }
 
-/// Stdout while it is locked.
-pub(crate) struct Stdout<'a> {
-    csi: Csi,
-    sink: MutexGuard<'a, Sink>,
-    closed: &'a AtomicBool,
-}
+/// A writer to the stdout of all [`OutputStreams::stdout`].
+pub(crate) struct Stdout<'a>(&'a OutputStreams);
 
 impl Stdout<'_> {
     /// Clears the terminal.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        let csi = self.csi;
+        let csi = self.0.csi;
         write!(self, "{csi}H{csi}2J")
     }
 
@@ -273,7 +298,7 @@ impl Stdout<'_> {
         if let Err(error) = &result
             && error.kind() == io::ErrorKind::BrokenPipe
         {
-            self.closed.store(true, Ordering::Relaxed);
+            self.0.closed.store(true, Ordering::Relaxed);
         }
         result
     }
@@ -281,17 +306,49 @@ impl Stdout<'_> {
 
 impl Write for Stdout<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let result = self.sink.write(bytes);
+        let result = self.0.lock().write(bytes);
         self.seen(result)
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let result = self.sink.write_all(bytes);
+        let result = self.0.lock().write_all(bytes);
         self.seen(result)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let result = self.sink.flush();
+        let result = self.0.lock().flush();
         self.seen(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_writers_share_one_buffer() {
+        let streams = OutputStreams::new();
+        let shared: Arc<Mutex<Vec<u8>>> = Arc::default();
+        streams.redirect(Box::new(SharedSink(Arc::clone(&shared))));
+        let mut first = streams.stdout();
+        let mut second = streams.stdout();
+        first.write_all(b"one ").unwrap();
+        second.write_all(b"two ").unwrap();
+        first.write_all(b"three").unwrap();
+        assert!(shared.lock().unwrap().is_empty(), "buffered");
+        second.flush().unwrap();
+        assert_eq!(*shared.lock().unwrap(), b"one two three");
+    }
+
+    struct SharedSink(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for SharedSink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
 }

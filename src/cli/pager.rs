@@ -1,4 +1,4 @@
-//! The pager: text for a terminal goes through `pager.CMD`, `PERF_PAGER`, `core.pager`, `PAGER` or the system's own.
+//! The pager: text for a terminal is piped through `pager.CMD`, `PERF_PAGER`, `core.pager`, `PAGER` or the system's default.
 
 use std::ffi::OsString;
 use std::process::{Child, Command, Stdio};
@@ -9,24 +9,24 @@ use rperf_sys::{forget_pager, note_pager};
 use super::context::Context;
 use super::error::CliError;
 
-/// What the options before the command say about the pager.
+/// Pager use according to the options before the command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Paging {
-    /// Nothing: the configuration decides, and without one the pager is used.
+    /// No option: the configuration decides; by default the pager is used.
     #[default]
     Configured,
-    /// `-p`, `--paginate`: use it whatever the configuration says.
+    /// `-p`, `--paginate`: overrides the configuration.
     Always,
     /// `--no-pager`.
     Never,
 }
 
-/// The pager of this process, if one was started.
+/// The pager of this process, if started.
 #[derive(Debug, Default)]
 pub(crate) struct Pager(Mutex<Option<Child>>);
 
 impl Pager {
-    /// Starts the pager and sends stdout into it, where stdout is a terminal and `command`'s text may be paged.
+    /// Starts the pager and redirects stdout to it, if stdout is a terminal and paging is enabled for `command`.
     pub(crate) fn start(&self, context: &Context, command: &str) -> Result<(), CliError> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if running.is_some() || !context.output.is_terminal() {
@@ -38,12 +38,12 @@ impl Pager {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(&program).stdin(Stdio::piped());
         if context.var("LESS").is_none() {
-            // Quit when it fits one screen, keep colours, cut long lines, leave the screen as it is.
+            // Quit if it fits one screen, keep colours, chop long lines, do not clear the screen.
             shell.env("LESS", "FRSX");
         }
         let mut child = shell
             .spawn()
-            .map_err(|error| CliError::failure(255, error).hint("--no-pager prints without one"))?;
+            .map_err(|error| CliError::failure(255, error).hint("use --no-pager"))?;
         if let Some(stdin) = child.stdin.take() {
             note_pager(child.id(), &stdin);
             context.output.redirect(Box::new(stdin));
@@ -52,18 +52,18 @@ impl Pager {
         Ok(())
     }
 
-    /// Waits until the user leaves the pager. Stdout must have been finished, or this waits for ever.
+    /// Waits until the user leaves the pager. Stdout must be finished first, otherwise this blocks forever.
     pub(crate) fn wait(&self) {
         let child = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut child) = child {
             forget_pager();
-            // Its exit status is of no interest: the text was shown, or the user left.
+            // Its exit status does not matter: the text was shown, or the user quit.
             let _ = child.wait();
         }
     }
 }
 
-/// The pager's command line, None for none.
+/// Returns the pager's command line, `None` for no pager.
 fn choose(context: &Context, command: &str) -> Option<OsString> {
     let configured = context.config.text(&format!("pager.{command}"));
     let wanted = match context.globals.paging {
@@ -87,7 +87,7 @@ fn choose(context: &Context, command: &str) -> Option<OsString> {
     (program != "cat").then_some(program)
 }
 
-/// The system's own pager, if it has one.
+/// Returns the system's default pager, if installed.
 fn installed(context: &Context) -> Option<OsString> {
     let path = context.var("PATH")?;
     let names = ["pager", "less"].into_iter();

@@ -1,14 +1,14 @@
-//! What tracepoints tell, for the commands that show it.
+//! Tracepoint fields, for the commands that print them.
 
 use std::path::Path;
 
-use rperf_lines::Payloads;
-use rperf_perfdata::Described;
+use rperf_lines::TracepointPrinter;
+use rperf_perfdata::Metadata;
 
 use super::context::Context;
 use super::error::CliError;
 
-/// The tracepoints of the recording in `path`, ready to be printed; says which of them can't be.
+/// Returns the tracepoint formats of the recording in `path`, prepared for printing; warns about those that can't be printed.
 ///
 /// # Errors
 ///
@@ -16,12 +16,12 @@ use super::error::CliError;
 pub(crate) fn payloads(
     context: &Context,
     path: &Path,
-    recording: Described<'_>,
-) -> Result<Payloads, CliError> {
-    let payloads = Payloads::new(recording).map_err(|cause| {
+    recording: Metadata<'_>,
+) -> Result<TracepointPrinter, CliError> {
+    let payloads = TracepointPrinter::new(recording).map_err(|cause| {
         let error = anyhow::Error::new(cause).context(path.display().to_string());
         CliError::failure(255, error)
-            .hint("without what tracepoints tell: script -F -trace, report -s comm,dso,symbol")
+            .hint("omit tracepoint data: script -F -trace, report -s comm,dso,symbol")
     })?;
     for finding in payloads.findings() {
         context.warn(finding);

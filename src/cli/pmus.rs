@@ -1,30 +1,30 @@
-//! This machine's PMUs, tables of events and kernel symbols, for the parser of event names.
+//! This machine's PMUs, event tables and kernel symbols, for the parser of event names.
 
 use std::path::PathBuf;
 
-use rperf_events::vendor::Tables;
-use rperf_events::{Catalogue, Machine};
+use rperf_events::vendor::VendorTables;
+use rperf_events::{Catalogue, EventSources};
 use rperf_sys::{Proc, Sysfs};
 
 use crate::cli::context::Context;
 use crate::cli::tracefs::MachineTracepoints;
 use crate::cli::vendor::MachineTables;
 
-/// Where sysfs is mounted unless the environment says otherwise, as it can to perf.
+/// The mount point of sysfs, unless overridden by the environment, as in perf.
 pub(super) const SYSFS: &str = "/sys";
 const SYSFS_VARIABLE: &str = "SYSFS_PATH";
 
-/// The PMUs of a sysfs, and what vendors tell of them.
+/// The PMUs of a sysfs, and the vendor's event tables.
 #[derive(Debug)]
 pub(crate) struct MachinePmus {
     pub(crate) sysfs: Sysfs,
     pub(crate) tables: MachineTables,
-    /// Of several PMUs alike, the one whose events alone are meant.
+    /// Of several identical PMUs, the only one whose events are used.
     pub(crate) only: Option<String>,
 }
 
 impl MachinePmus {
-    /// Those of this machine.
+    /// Finds this machine's PMUs.
     pub(crate) fn find(context: &Context) -> Self {
         let given = context.var(SYSFS_VARIABLE).map(PathBuf::from);
         let sysfs = Sysfs::new(given.unwrap_or_else(|| SYSFS.into()));
@@ -35,10 +35,10 @@ impl MachinePmus {
         }
     }
 
-    /// All that events of this machine are named by.
+    /// Returns all sources of event names of this machine.
     pub(crate) fn catalogue<'a>(&'a self, tracepoints: &'a MachineTracepoints) -> Catalogue<'a> {
         Catalogue {
-            // None where there is no sysfs.
+            // Empty without sysfs.
             pmus: self.sysfs.pmu_types().unwrap_or_default(),
             only: self.only.clone(),
             machine: self,
@@ -47,7 +47,7 @@ impl MachinePmus {
     }
 }
 
-impl Machine for MachinePmus {
+impl EventSources for MachinePmus {
     fn format(&self, pmu: &str, term: &str) -> Option<String> {
         self.sysfs.pmu_file(pmu, "format", term)
     }
@@ -68,12 +68,12 @@ impl Machine for MachinePmus {
         Proc::new("/proc").kernel_symbol(name).ok().flatten()
     }
 
-    /// Where a machine has several kinds of cores, or on Arm, `cpus` lists those of the PMU.
+    /// Whether it is a core PMU. On hybrid machines and on Arm, these have a list of their CPUs in `cpus`.
     fn is_core(&self, pmu: &str) -> bool {
         pmu == "cpu" || self.sysfs.pmu_file(pmu, "", "cpus").is_some()
     }
 
-    fn vendor(&self) -> &Tables {
+    fn vendor(&self) -> &VendorTables {
         self.tables.get()
     }
 }

@@ -1,4 +1,4 @@
-//! How far a command is, on stderr while somebody waits.
+//! Progress of a command, on stderr.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,48 +6,48 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rperf_replay::Walked;
+use rperf_replay::BytesRead;
 
 use super::context::Context;
-use super::output::Output;
+use super::output::OutputStreams;
 
-/// What takes no longer says nothing.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// The line is written anew after so long.
+/// The delay before progress is shown.
+const DISPLAY_DELAY: Duration = Duration::from_secs(1);
+/// The refresh interval of the line.
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// A line that tells of the walks over a recording, until dropped: if stderr is a terminal and a walk takes its time.
+/// A progress line for passes over a recording, until dropped: shown if stderr is a terminal and a pass takes long.
 pub(crate) struct Progress {
-    /// What the walks add to.
-    pub(crate) walked: Walked,
-    shown: Option<(Arc<Ending>, JoinHandle<()>)>,
+    /// The counter that passes add to.
+    pub(crate) walked: BytesRead,
+    shown: Option<(Arc<ProgressEnd>, JoinHandle<()>)>,
 }
 
-/// Whether there is nothing to tell any more.
+/// Whether progress has ended.
 #[derive(Default)]
-struct Ending {
+struct ProgressEnd {
     is_near: Mutex<bool>,
     changed: Condvar,
 }
 
 impl Progress {
-    /// For walks over so many bytes, by a command that prints nothing meanwhile.
+    /// Starts progress for passes over `size` bytes, for a command that prints nothing meanwhile.
     pub(crate) fn start(context: &Context, size: usize) -> Self {
-        let walked = Walked::default();
-        let is_wanted = !context.output.is_quiet() && Output::shows_errors_on_terminal();
+        let walked = BytesRead::default();
+        let is_wanted = !context.output.is_quiet() && OutputStreams::shows_errors_on_terminal();
         let paged = context.output.redirected();
-        let line = Line {
+        let line = ProgressLine {
             size: size as u64,
             pass: 0,
             since: Instant::now(),
         };
         let show = |ending| {
             let walked = walked.clone();
-            thread::Builder::new().spawn(move || tell(line, &walked, &paged, ending))
+            thread::Builder::new().spawn(move || refresh(line, &walked, &paged, ending))
         };
         let shown = is_wanted.then(|| {
-            let ending = Arc::new(Ending::default());
-            // Without a thread for it nothing is told.
+            let ending = Arc::new(ProgressEnd::default());
+            // Without a thread, no progress is shown.
             let thread = show(Arc::clone(&ending)).ok()?;
             Some((ending, thread))
         });
@@ -57,16 +57,16 @@ impl Progress {
         }
     }
 
-    /// The same where somebody else tells.
+    /// Creates progress that is not shown.
     pub(crate) fn silent() -> Self {
         Self {
-            walked: Walked::default(),
+            walked: BytesRead::default(),
             shown: None,
         }
     }
 
-    /// The same for a command that prints as it goes: on a terminal its text tells enough.
-    pub(crate) fn beside_text(context: &Context, size: usize) -> Self {
+    /// Starts progress for a command that prints as it reads: not shown if its output is a terminal.
+    pub(crate) fn for_text_output(context: &Context, size: usize) -> Self {
         match context.output.is_terminal() {
             true => Self::silent(),
             false => Self::start(context, size),
@@ -82,14 +82,19 @@ impl Drop for Progress {
         let near = ending.is_near.lock();
         *near.unwrap_or_else(PoisonError::into_inner) = true;
         ending.changed.notify_one();
-        // It has nothing to return, and no reason to panic.
+        // The thread returns nothing and does not panic.
         let _ = thread.join();
     }
 }
 
-/// Writes the line again and again, and takes it away at the end.
-fn tell(mut line: Line, walked: &Walked, paged: &AtomicBool, ending: Arc<Ending>) {
-    let mut pause = PATIENCE;
+/// Refreshes the line until the end, then erases it.
+fn refresh(
+    mut line: ProgressLine,
+    walked: &BytesRead,
+    paged: &AtomicBool,
+    ending: Arc<ProgressEnd>,
+) {
+    let mut pause = DISPLAY_DELAY;
     let mut is_written = false;
     let mut near = ending
         .is_near
@@ -99,30 +104,30 @@ fn tell(mut line: Line, walked: &Walked, paged: &AtomicBool, ending: Arc<Ending>
         let waited = ending.changed.wait_timeout(near, pause);
         let timeout;
         (near, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        // A pager owns the terminal from its start.
+        // A pager owns the terminal once started.
         if timeout.timed_out() && !paged.load(Ordering::Relaxed) {
             let text = line.text(walked.bytes(), Instant::now());
-            Output::status(&text);
+            OutputStreams::status(&text);
             is_written = true;
             pause = REFRESH;
         }
     }
     if is_written && !paged.load(Ordering::Relaxed) {
-        Output::status("");
+        OutputStreams::status("");
     }
 }
 
-/// What is told.
-struct Line {
+/// The progress line.
+struct ProgressLine {
     /// Bytes of a pass.
     size: u64,
-    /// Passes that are done, and since when the present one runs.
+    /// Completed passes, and the start of the current one.
     pass: u64,
     since: Instant,
 }
 
-impl Line {
-    /// `reading: 512 of 2048 MB, 128 MB/s, 12 s left`, when so much was walked over at `now`.
+impl ProgressLine {
+    /// Formats `reading: 512 of 2048 MB, 128 MB/s, 12 s left` for `walked` bytes at `now`.
     fn text(&mut self, walked: u64, now: Instant) -> String {
         let size = self.size.max(1);
         let pass = walked / size;
@@ -153,7 +158,7 @@ mod tests {
     #[test]
     fn every_pass_has_a_rate_of_its_own() {
         let start = Instant::now();
-        let mut line = Line {
+        let mut line = ProgressLine {
             size: 1_000_000_000,
             pass: 0,
             since: start,

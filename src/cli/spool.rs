@@ -1,4 +1,4 @@
-//! Bytes that are gathered before they are read: in memory, or in a nameless file where there are many.
+//! Bytes that are buffered before they are read: in memory, or in an unnamed temporary file if there are many.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -6,23 +6,23 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use rperf_memory::reserve;
-use rperf_safefs::nameless_file;
+use rperf_safefs::unnamed_file;
 use rperf_sys::MappedFile;
 
 use super::context::Context;
 
-/// Bytes that are kept in memory; more of them go to the file.
+/// The maximum number of bytes kept in memory; beyond it the file is used.
 const IN_MEMORY: usize = 64 << 20;
 
-/// Bytes of a recording.
-pub(crate) enum Bytes {
-    /// A file's, mapped.
+/// The bytes of a recording.
+pub(crate) enum FileBytes {
+    /// A mapped file.
     Mapped(MappedFile),
     /// In memory.
     Read(Vec<u8>),
 }
 
-impl Deref for Bytes {
+impl Deref for FileBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -33,7 +33,7 @@ impl Deref for Bytes {
     }
 }
 
-/// Takes bytes and gives them back in one run.
+/// Collects bytes and returns them as one slice.
 pub(crate) struct Spool {
     memory: Vec<u8>,
     file: Option<File>,
@@ -41,7 +41,7 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// An empty one.
+    /// Creates an empty spool.
     pub(crate) fn new(context: &Context) -> Self {
         Self {
             memory: Vec::new(),
@@ -50,22 +50,22 @@ impl Spool {
         }
     }
 
-    /// Where many bytes go, for messages.
+    /// Returns the directory of the temporary file, for messages.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Whether memory has room for more. Without it they go to the file early.
+    /// Whether memory has room for `more` bytes; otherwise the file is used early.
     fn has_room(&mut self, more: usize) -> bool {
         let held = self.memory.len();
         self.memory.capacity() - held >= more || reserve(&mut self.memory, more.max(held)).is_ok()
     }
 
-    /// All bytes.
-    pub(crate) fn finish(self) -> io::Result<Bytes> {
+    /// Returns all bytes.
+    pub(crate) fn finish(self) -> io::Result<FileBytes> {
         match self.file {
-            None => Ok(Bytes::Read(self.memory)),
-            Some(file) => rperf_sys::map(&file).map(Bytes::Mapped),
+            None => Ok(FileBytes::Read(self.memory)),
+            Some(file) => rperf_sys::map(&file).map(FileBytes::Mapped),
         }
     }
 }
@@ -79,7 +79,7 @@ impl Write for Spool {
             self.memory.extend_from_slice(bytes);
             return Ok(bytes.len());
         }
-        let mut file = nameless_file(&self.directory)?;
+        let mut file = unnamed_file(&self.directory)?;
         file.write_all(&std::mem::take(&mut self.memory))?;
         self.file.insert(file).write(bytes)
     }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_nameless_file_can_be_written_and_mapped() {
         let directory = std::env::temp_dir();
-        let mut file = nameless_file(&directory).unwrap();
+        let mut file = unnamed_file(&directory).unwrap();
         file.write_all(b"gone").unwrap();
         assert_eq!(&*rperf_sys::map(&file).unwrap(), b"gone");
         assert_eq!(file.metadata().unwrap().nlink(), 0);
@@ -112,13 +112,13 @@ mod tests {
         };
         let mut few = spool();
         few.write_all(b"few").unwrap();
-        assert!(matches!(few.finish().unwrap(), Bytes::Read(bytes) if bytes == b"few"));
+        assert!(matches!(few.finish().unwrap(), FileBytes::Read(bytes) if bytes == b"few"));
         let mut many = spool();
         let half = vec![7; IN_MEMORY / 2 + 1];
         many.write_all(&half).unwrap();
         many.write_all(&half).unwrap();
         let bytes = many.finish().unwrap();
-        assert!(matches!(bytes, Bytes::Mapped(_)));
+        assert!(matches!(bytes, FileBytes::Mapped(_)));
         assert_eq!(bytes.len(), 2 * half.len());
     }
 }

@@ -1,5 +1,4 @@
-//! A recording that comes through a pipe: read as it comes, or gathered for the commands that need all
-//! of it.
+//! A recording read from a pipe: streamed, or buffered for the commands that need all of it.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -7,58 +6,58 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use rperf_perfdata::{Error, FileHeader, PipeReader, Source};
+use rperf_perfdata::{Error, FileHeader, PipeReader, StreamInput};
 
 use super::context::Context;
 use super::error::CliError;
-use super::input::{Input, Opened, foreign};
+use super::input::{Input, OpenedInput, foreign};
 use super::spool::Spool;
 
-/// Bytes that are gathered with one read.
+/// Bytes per read when buffering.
 const CHUNK: u64 = 1 << 20;
 
-/// The reading end of a pipe, or what stands in its place.
-pub(crate) struct Pipe(File);
+/// The read end of a pipe, or a file in its place.
+pub(crate) struct PipeInput(File);
 
-impl Pipe {
-    /// The standard input.
+impl PipeInput {
+    /// Returns the standard input.
     pub(super) fn stdin() -> io::Result<Self> {
         let fd: OwnedFd = io::stdin().as_fd().try_clone_to_owned()?;
         Ok(Self(fd.into()))
     }
 
-    /// An open FIFO.
+    /// Wraps an open FIFO.
     pub(super) fn new(file: File) -> Self {
         Self(file)
     }
 }
 
-impl Read for Pipe {
+impl Read for PipeInput {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.0.read(into)
     }
 }
 
-impl Source for Pipe {
+impl StreamInput for PipeInput {
     fn is_ready(&self) -> bool {
         rperf_sys::poll(&[self.0.as_fd()], 0)
             .is_ok_and(|ready| ready.iter().any(|ready| ready.readable || ready.closed))
     }
 }
 
-/// A stream of which the first bytes were read.
-pub(crate) struct Stream {
+/// A stream whose first bytes were read.
+pub(crate) struct RecordingStream {
     /// The name for messages.
     pub(crate) path: PathBuf,
-    /// When the pipe was last written to, in seconds since 1970.
+    /// When the pipe was last written, in seconds since 1970.
     pub(crate) changed: i64,
     first: Vec<u8>,
-    input: Pipe,
+    input: PipeInput,
 }
 
-impl Stream {
-    /// Reads as much as a header of pipe mode takes, or all there is.
-    pub(super) fn begin(path: PathBuf, mut input: Pipe) -> io::Result<Self> {
+impl RecordingStream {
+    /// Reads at most the size of a pipe-mode header.
+    pub(super) fn begin(path: PathBuf, mut input: PipeInput) -> io::Result<Self> {
         let mut first = Vec::new();
         let mut header = (&mut input).take(FileHeader::PIPE_SIZE);
         header.read_to_end(&mut first)?;
@@ -71,22 +70,34 @@ impl Stream {
         })
     }
 
-    /// Leaves pipe mode to be streamed; a file that comes this way is read to its end. What begins as
-    /// neither is not read any further.
-    pub(super) fn open(self, context: &Context) -> Result<Opened, CliError> {
+    /// Whether it is text rather than a recording.
+    pub(super) fn is_text(&self) -> bool {
+        let is_foreign = matches!(FileHeader::decode(&self.first), Err(Error::Magic { .. }));
+        is_foreign && !self.first.contains(&0)
+    }
+
+    /// Returns the bytes from the first one.
+    pub(super) fn into_text(self) -> impl Read {
+        io::Cursor::new(self.first).chain(self.input)
+    }
+
+    /// Keeps pipe mode for streaming; a regular recording is read to its end. Anything else is not read any further.
+    pub(super) fn open(self, context: &Context) -> Result<OpenedInput, CliError> {
         match FileHeader::decode(&self.first) {
-            Ok(header) if header.is_pipe() => Ok(Opened::Stream(self)),
-            Ok(_) | Err(Error::HeaderCut { .. }) => self.spool(context).map(Opened::Whole),
+            Ok(header) if header.is_pipe() => Ok(OpenedInput::Stream(self)),
+            Ok(_) | Err(Error::HeaderTruncated { .. }) => {
+                self.spool(context).map(OpenedInput::Whole)
+            }
             Err(cause) => Err(foreign(&self.path, &cause)),
         }
     }
 
-    /// The records, as they come.
+    /// Returns a reader of the records as they arrive.
     ///
     /// # Errors
     ///
-    /// Status 255: it does not begin as a stream.
-    pub(crate) fn reader(self) -> Result<PipeReader<Pipe>, CliError> {
+    /// Status 255: the header is not that of pipe mode.
+    pub(crate) fn reader(self) -> Result<PipeReader<PipeInput>, CliError> {
         let path = self.path;
         PipeReader::new(self.first, self.input).map_err(|cause| foreign(&path, &cause))
     }
@@ -95,7 +106,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Status 255: reading fails, or there is no room for a long stream.
+    /// Status 255: reading fails, or there is no space for a long stream.
     pub(super) fn spool(mut self, context: &Context) -> Result<Input, CliError> {
         let shown = self.path.display();
         let failed = |what: String, error: io::Error| {

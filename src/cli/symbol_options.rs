@@ -1,4 +1,4 @@
-//! Where symbols come from, as options say.
+//! Symbol sources selected by options.
 
 pub(crate) mod args;
 
@@ -20,10 +20,11 @@ use super::input;
 use super::options::flag;
 use super::symbols::{own_vdso, search_paths};
 
-/// The files and servers that options name.
-pub(crate) struct Symbols {
+/// The files and servers given by options.
+#[derive(Clone)]
+pub(crate) struct SymbolSources {
     vmlinux: Option<PathBuf>,
-    /// No kernel image is read, but for one that is named.
+    /// Ignore kernel images, except one given explicitly.
     ignore_vmlinux: bool,
     kallsyms: Option<PathBuf>,
     symfs: Option<PathBuf>,
@@ -31,19 +32,19 @@ pub(crate) struct Symbols {
     servers: Option<Arc<dyn Servers>>,
     demangle: bool,
     demangle_kernel: bool,
-    mark_cut: bool,
+    mark_truncated: bool,
 }
 
-impl Symbols {
-    /// Reads the options.
+impl SymbolSources {
+    /// Parses the options.
     ///
     /// # Errors
     ///
-    /// Files that can't be read, servers that can't be asked.
+    /// Files that can't be read, invalid servers.
     pub(crate) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         if flag(matches, "modules") == Some(false) {
             return Err(CliError::usage(
-                "--no-modules: symbols of modules that samples fell on are always read",
+                "--no-modules is not supported: symbols of modules are always read",
             ));
         }
         let file = |option| {
@@ -55,15 +56,35 @@ impl Symbols {
             servers: servers.map(|client| Arc::new(client) as Arc<dyn Servers>),
             vmlinux: file("vmlinux")?,
             ignore_vmlinux: flag(matches, "ignore-vmlinux") == Some(true),
-            kallsyms: file("kallsyms")?.or_else(|| beside_records(matches)),
+            kallsyms: file("kallsyms")?,
             symfs: file("symfs")?,
             demangle: flag(matches, "demangle") != Some(false),
             demangle_kernel: flag(matches, "demangle-kernel") == Some(true),
-            mark_cut: flag(matches, "mark-cut") == Some(true),
+            mark_truncated: flag(matches, "mark-truncated") == Some(true),
         })
     }
 
-    /// What names the addresses of a recording with these features.
+    /// Parses the options for a command that reads a recording directory, which may contain a copy of kallsyms.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::new`].
+    pub(crate) fn for_recording(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let input = matches.get_one::<String>("input");
+        let directory = input.map_or(input::DEFAULT, String::as_str);
+        Ok(Self::new(matches, context)?.of_recording(Path::new(directory)))
+    }
+
+    /// Returns the sources for the recording at this path, a directory of which may contain a copy of kallsyms.
+    pub(crate) fn of_recording(&self, path: &Path) -> Self {
+        let kallsyms = self.kallsyms.clone();
+        Self {
+            kallsyms: kallsyms.or_else(|| recorded_kallsyms(path)),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the resolver of a recording with these features.
     pub(crate) fn resolver<'w>(
         &self,
         context: &Context,
@@ -71,44 +92,42 @@ impl Symbols {
         features: &Features<'_>,
     ) -> Resolver<'w> {
         let paths = self.search_paths(search_paths(context, features));
-        // Another machine's files are read without this one's kernel.
+        // With `--symfs` the files are of another machine, which has another vdso.
         let vdso = match self.symfs {
             Some(_) => None,
             None => own_vdso(),
         };
         Resolver::new(world, &DiskFiles, paths)
             .with_vdso(vdso)
-            .marking_cut_stacks(self.mark_cut)
+            .marking_truncated_stacks(self.mark_truncated)
     }
 
-    /// Where files of the system that runs are.
+    /// Returns the search paths for the running system.
     pub(crate) fn live_paths(&self, context: &Context) -> SearchPaths {
         self.search_paths(SearchPaths::new(context.buildid_dir()))
     }
 
-    /// The usual places, as far as nothing else was said. Below `--symfs` there is a cache of its own, as in perf.
-    fn search_paths(&self, usual: SearchPaths) -> SearchPaths {
+    /// Applies the options to the default paths. Below `--symfs` there is a separate cache, as in perf.
+    fn search_paths(&self, defaults: SearchPaths) -> SearchPaths {
         let cache = self.symfs.as_ref().map(|root| root.join(".debug"));
-        let guesses = Some(usual.vmlinux_candidates).filter(|_| !self.ignore_vmlinux);
+        let candidates = Some(defaults.vmlinux_candidates).filter(|_| !self.ignore_vmlinux);
         SearchPaths {
-            vmlinux_candidates: guesses.unwrap_or_default(),
+            vmlinux_candidates: candidates.unwrap_or_default(),
             vmlinux: self.vmlinux.clone(),
             kallsyms_override: self.kallsyms.clone(),
-            build_id_cache: cache.or(usual.build_id_cache),
+            build_id_cache: cache.or(defaults.build_id_cache),
             symfs: self.symfs.clone(),
             servers: self.servers.clone(),
             demangle: self.demangle,
             demangle_kernel: self.demangle_kernel,
-            ..usual
+            ..defaults
         }
     }
 }
 
-/// The kernel's listing in the directory that is read, beside a copy of its code (`record --kcore`).
-fn beside_records(matches: &ArgMatches) -> Option<PathBuf> {
-    let input = matches.try_get_one::<String>("input").ok()?;
-    let directory = input.map_or(input::DEFAULT, String::as_str);
-    let listing = Path::new(directory).join("kcore_dir/kallsyms");
+/// Returns kallsyms in the recording's directory, next to a copy of the kernel's code (`record --kcore`).
+fn recorded_kallsyms(directory: &Path) -> Option<PathBuf> {
+    let listing = directory.join("kcore_dir/kallsyms");
     listing.is_file().then_some(listing)
 }
 

@@ -1,4 +1,4 @@
-//! Where the commands that name addresses look for symbols.
+//! Where the commands that resolve addresses look for symbols.
 
 use std::num::NonZeroUsize;
 
@@ -11,7 +11,7 @@ use super::context::Context;
 use super::files::DiskFiles;
 use super::progress::Progress;
 
-/// A recording after pass 1, which `progress` tells of and later of other passes, with what runtimes tell of the code that they made meanwhile.
+/// Returns a recording after pass 1, shown by `progress` as later passes are, with the JIT code that runtimes described.
 pub(crate) fn replay<'a>(
     data: &'a PerfData<'a>,
     jobs: NonZeroUsize,
@@ -31,7 +31,7 @@ fn is_monotonic(events: &[EventDesc]) -> bool {
     })
 }
 
-/// The usual places, for a recording with these header features.
+/// Returns the default paths, for a recording with these header features.
 pub(crate) fn search_paths(context: &Context, features: &Features<'_>) -> SearchPaths {
     let paths = SearchPaths::new(context.buildid_dir());
     match features.os_release() {
@@ -40,14 +40,13 @@ pub(crate) fn search_paths(context: &Context, features: &Features<'_>) -> Search
     }
 }
 
-/// Whether inlined functions are frames of an event's callchains: as asked for, else where these are unwound from copies
-/// of stacks.
-pub(crate) fn shows_inlines(attr: &Attr, asked: Option<bool>) -> bool {
+/// Whether inlined functions are frames of an event's callchains: as requested, by default if these are unwound from stack copies.
+pub(crate) fn shows_inlines(attr: &Attr, inlines: Option<bool>) -> bool {
     let unwound = [SampleType::STACK_USER, SampleType::REGS_USER];
-    asked.unwrap_or(unwound.iter().all(|bit| attr.sample_type.contains(*bit)))
+    inlines.unwrap_or(unwound.iter().all(|bit| attr.sample_type.contains(*bit)))
 }
 
-/// The image of `[vdso]` that the kernel maps into every process, if there is one.
+/// Returns the image of `[vdso]` that the kernel maps into every process, if there is one.
 pub(crate) fn own_vdso() -> Option<FileBytes> {
     rperf_sys::vdso_image().ok().map(FileBytes::from)
 }

@@ -8,12 +8,12 @@ use rperf_safefs::Folder;
 use rperf_sys::{Tracefs, kernel_text};
 use rperf_tracepoint::{Abi, Tracepoint};
 
-/// Tracefs where `/proc` says that it is mounted, or where the user does.
+/// Tracefs at its mount point according to `/proc`, or as given by the user.
 #[derive(Debug)]
 pub(crate) struct MachineTracepoints(pub(crate) Tracefs);
 
 impl MachineTracepoints {
-    /// Below `debugfs` where that is given (`--debugfs-dir`): a mounted debugfs, or a tracefs or a copy of one.
+    /// Returns tracefs below `debugfs` if given (`--debugfs-dir`): a mounted debugfs, a tracefs, or a copy of one.
     pub(crate) fn find(debugfs: Option<&Path>) -> Self {
         if let Some(folder) = debugfs {
             let tracing = folder.join("tracing");
@@ -46,11 +46,11 @@ impl Tracepoints for MachineTracepoints {
     }
 }
 
-/// The description of a tracepoint of this machine.
+/// Returns the format of a tracepoint of this machine.
 ///
 /// # Errors
 ///
-/// What reading its format file reports, and what parsing it does.
+/// Errors of reading or parsing the format file.
 pub(crate) fn describe(
     tracefs: &Tracefs,
     system: &str,

@@ -1,5 +1,4 @@
-//! The records of a recording in one run, where the file does not hold them so: decompressed, and those of
-//! all files of a directory.
+//! The records of a recording as one slice, if the file does not store them that way: decompressed, or from all files of a directory.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -12,23 +11,23 @@ use rperf_sys::MappedFile;
 
 use super::context::Context;
 use super::error::CliError;
-use super::spool::{Bytes, Spool};
+use super::spool::{FileBytes, Spool};
 
-/// Name of the file with the header in a directory that `record --threads` made.
+/// Name of the file with the header in a directory created by `record --threads`.
 pub(super) const HEADER: &str = "data";
 
-/// A file of such a directory that holds nothing but records.
-pub(super) struct Part {
+/// A file of such a directory that contains only records.
+pub(super) struct DirectoryFile {
     path: PathBuf,
     bytes: MappedFile,
 }
 
-impl Part {
-    /// The files `data.0`, `data.1` and so on, by number. Empty ones are left out.
+impl DirectoryFile {
+    /// Returns the files `data.0`, `data.1` and so on, by number. Empty ones are skipped.
     ///
     /// # Errors
     ///
-    /// What `check` says of each, and status 255 for what can't be opened or is no regular file.
+    /// Those of `check`, and status 255 for files that can't be opened or are not regular.
     pub(super) fn of_directory(
         directory: &Folder,
         check: impl Fn(&Metadata) -> Result<(), CliError>,
@@ -63,21 +62,21 @@ fn part_number(name: &OsStr) -> Option<u32> {
     number.parse().ok()
 }
 
-/// Records in one run, and why there are not more.
-pub(super) struct Unpacked {
-    pub(super) records: Bytes,
+/// Records in one slice, and why they end early.
+pub(super) struct UnpackedRecords {
+    pub(super) records: FileBytes,
     pub(super) end: Option<Error>,
 }
 
-impl Unpacked {
-    /// Gathers the records of `data` and its parts.
+impl UnpackedRecords {
+    /// Collects the records of `data` and its parts.
     ///
     /// # Errors
     ///
-    /// Status 255: there is no room for them.
+    /// Status 255: not enough space.
     pub(super) fn new(
         data: &PerfData<'_>,
-        parts: &[Part],
+        parts: &[DirectoryFile],
         context: &Context,
     ) -> Result<Self, CliError> {
         let mut spool = Spool::new(context);

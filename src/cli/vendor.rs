@@ -1,32 +1,34 @@
-//! This machine's tables of events: which processor it is, and the folder that they are read from.
+//! This machine's event tables: its processor, and the folder of the tables.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rperf_events::vendor::{BuiltIn, Folder, Loaded, Tables, load};
-use rperf_safefs::Opened;
+use rperf_events::vendor::{
+    BuiltIn, LoadedTables, TableFolder, VendorTables, default_metrics, load,
+};
+use rperf_safefs::FoundFile;
 
 use crate::cli::context::Context;
 
-/// Where tables are, unless the environment says otherwise.
+/// The default folder of tables.
 const FOLDER: &str = "/usr/share/rperf/events";
 const FOLDER_VARIABLE: &str = "RPERF_EVENTS";
-/// Names another processor than this machine's, as it can to perf.
+/// Overrides this machine's processor, as in perf.
 const CPUID_VARIABLE: &str = "PERF_CPUID";
-/// Findings that are told; the rest is counted.
-const TOLD: usize = 3;
+/// Problems that are reported; the rest is counted.
+const MAX_REPORTED: usize = 3;
 
-/// Tables that are read when they are first asked for.
+/// Tables that are read on first use.
 #[derive(Debug)]
 pub(crate) struct MachineTables {
     folder: PathBuf,
     cpuid: Option<String>,
-    loaded: OnceLock<Loaded>,
+    loaded: OnceLock<LoadedTables>,
 }
 
 impl MachineTables {
-    /// Those for this machine's processor, of which sysfs tells on some architectures.
+    /// Finds the tables for this machine's processor, which on some architectures is read from sysfs.
     pub(crate) fn find(context: &Context, sysfs: &Path) -> Self {
         let folder = context.var(FOLDER_VARIABLE).map(PathBuf::from);
         let given = context.var(CPUID_VARIABLE);
@@ -38,36 +40,44 @@ impl MachineTables {
         }
     }
 
-    /// What is known of the processor: from the folder, or the program's own few events where that has nothing.
-    pub(crate) fn get(&self) -> &Tables {
+    /// Returns the processor's tables, from the folder or the few built-in events if it has none, with the metrics of generic events.
+    pub(crate) fn get(&self) -> &VendorTables {
         let loaded = self.loaded.get_or_init(|| {
             let cpuid = self.cpuid();
             let found = load(&DiskFolder(&self.folder), cpuid);
-            match found.tables.is_empty() {
-                true => Loaded {
+            let loaded = match found.tables.is_empty() {
+                true => LoadedTables {
                     findings: found.findings,
                     ..load(&BuiltIn, cpuid)
                 },
                 false => found,
+            };
+            LoadedTables {
+                tables: loaded.tables.with_metrics(default_metrics()),
+                ..loaded
             }
         });
         &loaded.tables
     }
 
-    /// The processor as tables call it; empty where it isn't known.
+    /// Returns the processor's name in tables; empty if unknown.
     pub(crate) fn cpuid(&self) -> &str {
         self.cpuid.as_deref().unwrap_or_default()
     }
 
-    /// Says what could not be used of the tables, if they were read.
-    pub(crate) fn tell(&self, context: &Context) {
+    /// Reports problems with the tables, if they were read.
+    pub(crate) fn report_problems(&self, context: &Context) {
         let findings = self.loaded.get().map(|loaded| &loaded.findings);
         let findings = findings.map(Vec::as_slice).unwrap_or_default();
         let folder = self.folder.display();
-        for finding in findings.iter().take(TOLD) {
+        for finding in findings.iter().take(MAX_REPORTED) {
             context.warn(format_args!("event tables: {folder}/{finding}"));
         }
-        if let Some(more) = findings.len().checked_sub(TOLD).filter(|more| *more > 0) {
+        if let Some(more) = findings
+            .len()
+            .checked_sub(MAX_REPORTED)
+            .filter(|more| *more > 0)
+        {
             context.warn(format_args!(
                 "event tables: {more} more entries cannot be used"
             ));
@@ -75,7 +85,7 @@ impl MachineTables {
     }
 }
 
-/// A processor as tables call it: `GenuineIntel-6-55-4` for the header's `GenuineIntel,6,85,4`.
+/// Returns the processor's name in tables: `GenuineIntel-6-55-4` for the header's `GenuineIntel,6,85,4`.
 fn table_name(cpuid: &str) -> String {
     let fields: Vec<&str> = cpuid.split(',').collect();
     let hex = |text: &str| text.parse::<u32>().ok().map(|number| format!("{number:X}"));
@@ -88,13 +98,13 @@ fn table_name(cpuid: &str) -> String {
     }
 }
 
-/// The largest table that is read, in bytes.
+/// The maximum size of a table, in bytes.
 const MAX_TABLE: u64 = 256 << 20;
 
 #[derive(Debug)]
 struct DiskFolder<'a>(&'a Path);
 
-impl Folder for DiskFolder<'_> {
+impl TableFolder for DiskFolder<'_> {
     fn read(&self, path: &str) -> io::Result<String> {
         let bytes = rperf_safefs::read(&self.0.join(path), MAX_TABLE)?;
         String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
@@ -106,9 +116,9 @@ impl Folder for DiskFolder<'_> {
         };
         let names = folder.names().unwrap_or_default().into_iter();
         let named = names.filter_map(|name| {
-            let found = Opened::find(&folder.path().join(&name)).ok()?;
+            let found = FoundFile::find(&folder.path().join(&name)).ok()?;
             let name = name.into_string().ok()?;
-            // What begins with a dot is no table: a repository's own files.
+            // Hidden files are not tables but belong to a repository.
             let is_hidden = name.starts_with('.');
             let slash = if found.metadata().is_dir() { "/" } else { "" };
             (!is_hidden).then(|| format!("{name}{slash}"))

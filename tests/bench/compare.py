@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs two commands in turns and prints medians beside each other.
+"""Runs two commands alternately and prints their medians side by side.
 
 usage: compare.py [-n ROUNDS] [--row JOB [--limit SECONDS | --walls]] [--stop SECONDS] [--memory GB]
                   [--kept FILE] NAME COMMAND NAME COMMAND
@@ -35,7 +35,7 @@ def anonymous_kib(pid):
 
 
 class Bounds:
-    """What a command is given: seconds, and GB of address space."""
+    """Limits of a command: seconds, and GB of address space."""
 
     def __init__(self, stop, memory):
         self.stop = stop
@@ -48,7 +48,7 @@ def run(command, bounds):
     child = subprocess.Popen(
         ["sh", "-c", f"{bounds.prefix}exec {command}"], stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
     )
-    # Where memory runs out, it is the measured command that ends.
+    # If memory runs out, the measured command fails.
     with open(f"/proc/{child.pid}/oom_score_adj", "w", encoding="utf-8") as score:
         score.write("1000")
     peak = 0
@@ -63,7 +63,7 @@ def run(command, bounds):
     child.returncode = os.waitstatus_to_exitcode(status)
     wall = time.monotonic() - start
     said.seek(0)
-    # perf 6.1 exits with 0 then.
+    # perf 6.1 then exits with 0.
     code = errno.ENOMEM if b"Cannot allocate memory" in said.read(1 << 20) else child.returncode
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, peak / 1024, code
 
@@ -79,7 +79,7 @@ def measure(pairs, rounds, bounds):
 
 
 def kept(path, pair, rounds, bounds):
-    """The first command's figures from the file; measured, and written there, if it doesn't have them."""
+    """The first command's figures from the file; if missing, they are measured and written to it."""
     try:
         with open(path, encoding="utf-8") as file:
             figures = json.load(file)

@@ -1,5 +1,5 @@
-# Records the files that run.sh measures; read by it. `need NAME` makes NAME.data in the current folder if it isn't there.
-# What is recorded runs first in line (chrt), so that other work of the machine doesn't fill the file.
+# Records the files that run.sh measures; sourced by it. `need NAME` creates NAME.data in the current folder if it does
+# not exist. Recordings run with real-time priority (chrt), so that other programs do not fill the file.
 
 built() {
     g++ -O2 -g -fno-omit-frame-pointer -pthread "$here/load.cpp" -o load

@@ -1,4 +1,4 @@
-"""Compares what perf and rperf make of a kernel's image: definitions, variables and source lines.
+"""Compares the results of perf and rperf for a kernel image: definitions, variables and source lines.
 
 usage: image.py RPERF VMLINUX [SOURCES]   (VMLINUX of linux-image-*-dbg, SOURCES an unpacked linux-source-*)
 
@@ -32,7 +32,7 @@ def told(tool, words):
 
 
 def is_more(theirs, ours):
-    """Whether ours are theirs with some between them."""
+    """Whether theirs is a subsequence of ours."""
     rest = iter(ours)
     return all(line in rest for line in theirs)
 
@@ -48,7 +48,7 @@ def same_variables(theirs, ours):
 
 
 def numbers_only(theirs, ours):
-    """Whether lines have the same text, and ours all numbers that theirs have."""
+    """Whether all lines have the same text, and ours all line numbers of theirs."""
     def split(line):
         return line[:7].strip(), line[7:].strip()
     pairs = list(zip(theirs[1:], ours[1:]))

@@ -1,4 +1,4 @@
-// What no reader can be faster than: maps a recording, sums its bytes, and walks its record headers on one core.
+// Lower bound for any reader: maps a recording, sums its bytes, and walks its record headers on one core.
 // Build: g++ -O2 limit.cpp -o limit;  run: ./limit perf.data;  prints seconds of each, and the number of records.
 #include <chrono>
 #include <cstdint>

@@ -1,12 +1,12 @@
-//! A Rust load in two threads: trait objects, closures, iterators, generic sorting, maps of strings and recursion over
-//! boxed trees, so that copied stacks differ in depth and most frames have inlined ones within.
+//! A Rust workload with two threads: trait objects, closures, iterators, generic sorting, string maps and recursion
+//! over boxed trees. Copied stacks differ in depth and most frames contain inlined ones.
 //! Build: rustc --edition 2021 -O -C debuginfo=1 load.rs -o load-rust;  run: ./load-rust SECONDS
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// A generator of random numbers (xorshift), so that the load needs no crate.
+/// A random number generator (xorshift), so that the workload needs no crate.
 struct Random(u64);
 
 impl Random {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A machine at work: compilers of C, C++ and Rust over generated sources, Python, and a deep call tree, side by side.
+# A busy machine: compilers of C, C++ and Rust on generated sources, Python, and a deep call tree, in parallel.
 # usage: mix.sh SECONDS PATHS   (PATHS: the program of paths.cpp; scratch files in a folder that is deleted)
 set -eu
 end=$(($(date +%s) + $1))
@@ -10,7 +10,7 @@ cd "$scratch"
 left() { [ "$(date +%s)" -lt "$end" ]; }
 run() { timeout $((end - $(date +%s))) "$@" || true; }
 
-# N functions in either language, each with loops, branches and a call of the one before.
+# N functions in either language, each with loops, branches and a call of the previous one.
 sources() {
     awk -v n="$1" 'BEGIN {
         print "double f0(double x) { return x; }" > "some.c"

@@ -1,6 +1,6 @@
 // A call graph of 2,000 functions, each of which calls any other: two threads walk random paths through it, so that
-// nearly every stack is distinct. A path is LEAST to MOST calls deep, short ones by far the most, and takes microseconds.
-// Build: g++ -O2 -g -fno-omit-frame-pointer -pthread paths.cpp -o paths;  run: ./paths SECONDS LEAST MOST [FUNCTIONS]
+// nearly every stack is distinct. A path is MIN_DEPTH to MAX_DEPTH calls deep (most are short) and takes microseconds.
+// Build: g++ -O2 -g -fno-omit-frame-pointer -pthread paths.cpp -o paths;  run: ./paths SECONDS MIN_DEPTH MAX_DEPTH [FUNCTIONS]
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What recording costs, Linux perf and rperf in turns: each row of the tables by its name.
+"""Measures the cost of recording with Linux perf and rperf alternately: each row of the tables by its name.
 
 usage: record.py [-n ROUNDS] [--scale PART] [--perf PERF] RPERF ROW...       (root)
 
@@ -30,7 +30,7 @@ SYSCALLS = "-a -e raw_syscalls:sys_enter"
 
 
 class Done:
-    """A recorder that has ended: its pid, seconds until then, CPU seconds, peak memory in MB, and what it said."""
+    """A recorder that has exited: pid, wall seconds, CPU seconds, peak memory in MB, and its output."""
 
     def __init__(self, child, began):
         said = child.stderr.read().decode()
@@ -69,7 +69,7 @@ class Bench:
         self.scale = options.scale
 
     def scaled(self, number):
-        """So many calls, or bytes, or as many of them as are wanted."""
+        """A number of calls or bytes, or the requested number of them."""
         return max(1, int(number * self.scale))
 
     def row(self, name, figures, tools=None):
@@ -86,7 +86,7 @@ class Bench:
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
     def samples_by(self, keys):
-        """Samples in r.data by these keys, which are told from each other by colons."""
+        """Samples in r.data by these keys, separated by colons."""
         report = [self.rperf, "report", "-i", "r.data", "--stdio", "-q", "-n", "-g", "none", "--no-children", "-s", keys]
         text = subprocess.run(report, capture_output=True, text=True, check=True).stdout
         rows = re.findall(r"^ *[\d.]+% +(\d+) +(.*?) *$", text, re.M)
@@ -194,7 +194,7 @@ class Bench:
 
 
 class Load:
-    """A program that keeps a processor busy."""
+    """A program that keeps a CPU busy."""
 
     def __enter__(self):
         self.process = subprocess.Popen(["./load", "1000"], stdout=subprocess.DEVNULL)

@@ -1,9 +1,9 @@
-// Writes a recording that is COPIES times as long: the rounds of the first again and again, each copy's times (those of
+// Writes a recording that is COPIES times as long: repeats the rounds of the input, with the times of each copy (those of
 // samples and of the sample_id trailers of other records) shifted past the copy before.
-// Records without a time (what was there when recording began) and what describes the file stand in the first copy only.
+// Records without a time (synthesized at the start of the recording) and records that describe the file are only in the first copy.
 // Build: g++ -O2 -Wall repeat.cpp -o repeat;  run: ./repeat COPIES perf.data TO
 // Layouts: perf.data-file-format.txt of Linux, perf_event_open(2). Files of this machine's byte order that are neither
-// compressed nor piped, with times at one place in all events.
+// compressed nor piped, with times at the same offset in all events.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -44,7 +44,7 @@ template <typename T> static T read_at(const uint8_t* bytes, uint64_t at) {
     return value;
 }
 
-// Where events keep their times: bytes from a sample's start, and from the end of any other record of the kernel.
+// Offsets of times: from the start of a sample, and from the end of any other record of the kernel.
 struct Places {
     uint64_t in_sample, before_end;
 
@@ -56,7 +56,7 @@ struct Places {
     bool operator==(const Places& other) const {
         return in_sample == other.in_sample && before_end == other.before_end;
     }
-    // Where the time of a record stands; 0 where it has none.
+    // Offset of the time of a record; 0 if it has none.
     uint64_t of(const RecordHeader& record) const {
         if (record.type >= user_types) return 0;
         uint64_t at = record.type == sample ? in_sample : record.size - before_end;
@@ -96,7 +96,7 @@ struct Recording {
         return found.front();
     }
 
-    // Calls `each` with every record's header and place, up to the last whole one.
+    // Calls `each` with header and offset of every complete record.
     template <typename F> void records(F each) const {
         uint64_t at = header.data.offset, end = at + header.data.size;
         while (at + sizeof(RecordHeader) <= end) {
@@ -117,7 +117,7 @@ struct Recording {
 
 static bool is_time(uint64_t time) { return time != 0 && time != ~uint64_t(0); }
 
-// The sections behind the data, moved; the one of the first and last time ends later.
+// The feature sections after the data, moved; the last time of the time section is updated.
 static std::vector<uint8_t> tail(const Recording& from, uint64_t moved, uint64_t longer) {
     uint64_t start = from.header.data.offset + from.header.data.size;
     std::vector<uint8_t> bytes(from.bytes + start, from.bytes + from.size);

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Records the files that docs/performance.md speaks of, measures perf and rperf in turns, and prints its tables.
+# Records the files used in docs/performance.md, measures perf and rperf alternately, and prints the tables.
 # usage: tests/bench/run.sh [FOLDER [PART...]]   (root; needs linux-perf, g++, rustc, python3; 12 GB if all parts run)
-# Parts: fp tp dwarf hard distinct zstd pipe tenfold text pictures exports record start; without any, all of them.
-# probe is one more, which needs VMLINUX, a kernel's image with debug information (linux-image-*-dbg), and has rows for
-# SOURCES (linux-source-*, unpacked), CPP (libceph-common.so.2 of librados2, joined with its debug information by eu-unstrip
-# and unpacked by objcopy --decompress-debug-sections) and RUST (rperf itself, not optimised), if those are given.
-# pictures installs inferno, as tools to measure beside, into FOLDER/inferno.
-# Files that are in FOLDER already are kept, and so are perf's figures (FOLDER/perf.json: delete it to measure perf anew).
-# RPERF names a binary to measure instead of building one, ROUNDS how often; STOP and
-# MEMORY are the seconds and GB that a command is given (180, 21).
+# Parts: fp tp dwarf hard distinct zstd pipe tenfold text pictures exports record start; all of them if none is given.
+# The additional part probe needs VMLINUX, a kernel image with debug information (linux-image-*-dbg), and has rows for
+# SOURCES (linux-source-*, unpacked), CPP (libceph-common.so.2 of librados2, merged with its debug information by
+# eu-unstrip and decompressed by objcopy --decompress-debug-sections) and RUST (rperf itself, unoptimised), if given.
+# pictures installs inferno into FOLDER/inferno for comparison.
+# Existing files in FOLDER are kept, and so are perf's results (FOLDER/perf.json: delete it to measure perf again).
+# RPERF is the binary to measure instead of building one, ROUNDS the number of measurements; STOP and MEMORY limit each
+# command, in seconds and GB (180, 21).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
@@ -17,9 +17,9 @@ folder=${1:-target/bench}
 parts=${*:-fp tp dwarf hard distinct zstd pipe tenfold text pictures exports record start}
 mkdir -p "$folder"
 if [ -z "${RPERF:-}" ]; then
-    cargo build --release --quiet
-    RPERF=$(pwd)/${CARGO_TARGET_DIR:-target}/release/rperf
-    case ${CARGO_TARGET_DIR:-} in /*) RPERF=$CARGO_TARGET_DIR/release/rperf ;; esac
+    cargo build --profile dist --quiet
+    RPERF=$(pwd)/${CARGO_TARGET_DIR:-target}/dist/rperf
+    case ${CARGO_TARGET_DIR:-} in /*) RPERF=$CARGO_TARGET_DIR/dist/rperf ;; esac
 fi
 rperf=$RPERF
 cd "$folder"
@@ -31,20 +31,21 @@ echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate
 
 compare() { python3 "$here/compare.py" -n "${ROUNDS:-3}" --stop "${STOP:-180}" --memory "${MEMORY:-21}" "$@"; }
 
-# row FILE JOB WORDS [WORDS OF RPERF ALONE]: a row beside perf over FILE.data, with the walk over headers as the limit.
+# row FILE JOB ARGUMENTS [ARGUMENTS OF RPERF ONLY]: a row comparing perf and rperf on FILE.data, with walking the record
+# headers as the lower bound.
 row() {
     need "$1"
     compare --kept perf.json --row "$2, $1" --limit "$(./limit "$1.data" | cut -d' ' -f2)" \
         perf "perf $3 -i $1.data" rperf "$rperf $3 ${4:-} -i $1.data"
 }
 
-# own FILE JOB WORDS: what perf 6.1 doesn't do.
+# own FILE JOB ARGUMENTS: a row for what perf 6.1 cannot do.
 own() {
     need "$1"
     compare --row "$2, $1 (perf has none)" rperf "$rperf $3 -i $1.data"
 }
 
-# piped JOB WORDS: as row, with the file through standard input.
+# piped JOB ARGUMENTS: like row, with the file on standard input.
 piped() { compare --kept perf.json --row "$1, pipe" perf "perf $2 -i - <pipe.data" rperf "$rperf $2 -i - <pipe.data"; }
 
 report="report --stdio --no-inline"
@@ -63,7 +64,7 @@ copied() {
     row "$1" "\`report -s srcline\`" "report --stdio -s srcline"
 }
 
-# text NAME WORDS: into a file and through a pipe, beside cat of the same text.
+# text NAME ARGUMENTS: into a file and through a pipe, compared with cat of the same text.
 text() {
     $rperf $2 2>/dev/null >text
     compare --walls --row "$1, into a file" "cat" "cat text >copy" rperf "$rperf $2 >copy"
@@ -79,7 +80,7 @@ recorded() {
     done
 }
 
-# The text of perf through inferno, beside one step.
+# The text of perf through inferno, compared with one step.
 pictures() {
     need fp
     [ -x inferno/bin/inferno-flamegraph ] || cargo install --quiet --root inferno inferno
@@ -89,7 +90,7 @@ pictures() {
         perf "$text | $tools-collapse-perf | $tools-flamegraph" rperf "$rperf flamegraph -o /dev/null -i fp.data"
 }
 
-# probed OPTIONS WORDS...: a row for each of the words.
+# probed OPTIONS ARGUMENTS...: a row for each of the arguments.
 probed() {
     options=$1
     shift

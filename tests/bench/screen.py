@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long the browser of `report` takes to its first rows, to all of them, and from a key to another screen.
+"""Measures the browser of `report`: time to the first rows, to all rows, and from a key press to the next screen.
 
     tests/bench/screen.py RPERF PERF.DATA
 """
@@ -21,7 +21,7 @@ def screen():
 
 
 def until(start, is_so):
-    """Seconds from `start` until the screen is so; None where it takes too long."""
+    """Seconds from `start` until the screen matches; None after the time limit."""
     while time.time() - start < LIMIT:
         if is_so(screen()):
             return time.time() - start

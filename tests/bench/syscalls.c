@@ -1,4 +1,4 @@
-/* Makes system calls for the tracepoints of them to fire: run with their number. */
+/* Makes system calls to trigger their tracepoints; the argument is their number. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-//! `rperf annotate`: instructions and shares beside perf, and the source between them.
+//! `rperf annotate`: instructions, percentages and interleaved source, compared with perf.
 
 mod brief;
 mod code;
@@ -8,43 +8,43 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::beside::{BOTH, Beside, Tool};
 use crate::tidy::root;
+use crate::tools::{BOTH, Tool, Tools};
 
-/// The program whose functions are shown.
+/// The source of the annotated program.
 fn source() -> PathBuf {
     root().join("tests/workloads/stacks.c")
 }
 
-/// Functions in which the program spends its time, on a line each.
+/// The functions in which the program spends its time, one per line.
 const BURNING: &str = "burn_deep,burn_compare,burn_handler,burn_alloca,burn_realigned,burn_jump";
 
-/// The program compiled and recorded; the name of the recording.
-fn recorded(test: &str) -> Option<(Beside, String)> {
+/// Compiles and records the program; returns the recording's name.
+fn recorded(test: &str) -> Option<(Tools, String)> {
     recorded_with(test, &["-e", "cpu-clock:u"])
 }
 
-/// The program, compiled with these options besides, beside the tools.
-fn compiled(test: &str, options: &[&str]) -> Option<(Beside, String)> {
-    let beside = Beside::find(test)?;
-    let program = beside.path().join("stacks");
+/// Compiles the program with these additional options.
+fn compiled(test: &str, options: &[&str]) -> Option<(Tools, String)> {
+    let tools = Tools::find_for(test)?;
+    let program = tools.path().join("stacks");
     let mut compiler = Command::new("cc");
     compiler.args(["-O1", "-g", "-pthread"]).args(options);
     compiler.arg("-o").arg(&program).arg(source());
     assert!(compiler.status().expect("a C compiler").success());
     let program = program.to_str().expect("a printable path");
-    Some((beside, program.to_owned()))
+    Some((tools, program.to_owned()))
 }
 
-/// The same of other events.
-fn recorded_with(test: &str, events: &[&str]) -> Option<(Beside, String)> {
-    let (beside, program) = compiled(test, &[])?;
+/// Like `recorded`, with other events.
+fn recorded_with(test: &str, events: &[&str]) -> Option<(Tools, String)> {
+    let (tools, program) = compiled(test, &[])?;
     let words = [events, &["-F", "2500", "--", &program, "300"]].concat();
-    let file = beside.record(Tool::Rperf, "stacks", &words)?;
-    Some((beside, file))
+    let file = tools.record(Tool::Rperf, "stacks", &words)?;
+    Some((tools, file))
 }
 
-/// Titles and instructions, without the names of places: perf's objdump knows others in stripped objects.
+/// Titles and instructions, without symbol names of addresses: perf's objdump knows others in stripped objects.
 fn instructions(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| {
         let before = line.split(" :").next().unwrap_or_default().trim();
@@ -54,15 +54,15 @@ fn instructions(text: &str) -> Vec<String> {
     });
     let plain = |line: &str| match line.split_once(" <") {
         Some((before, name)) => {
-            let behind = name.split_once('>').map_or("", |(_, behind)| behind);
-            format!("{before}{behind}")
+            let after = name.split_once('>').map_or("", |(_, after)| after);
+            format!("{before}{after}")
         }
         None => line.to_owned(),
     };
     lines.map(plain).collect()
 }
 
-/// The same with functions in an order of their own: of equal shares perf shows any first.
+/// Like `instructions`, with the functions sorted: perf orders functions of equal share arbitrarily.
 fn functions(text: &str) -> Vec<Vec<String>> {
     let lines = instructions(text);
     let mut functions: Vec<Vec<String>> = lines
@@ -74,9 +74,9 @@ fn functions(text: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn instructions_and_shares_are_those_of_perf() {
-    let test = "commands::annotate::instructions_and_shares_are_those_of_perf";
-    let Some((beside, file)) = recorded(test) else {
+fn instructions_and_percentages_match_perf() {
+    let test = "commands::annotate::instructions_and_percentages_match_perf";
+    let Some((tools, file)) = recorded(test) else {
         return;
     };
     for words in [
@@ -91,7 +91,7 @@ fn instructions_and_shares_are_those_of_perf() {
         &["-d", "stacks", "--no-source"],
     ] {
         let line = [&["annotate", "--stdio", "-i", &file], words].concat();
-        let [perf, ours] = BOTH.map(|tool| beside.outcome(tool, &line));
+        let [perf, ours] = BOTH.map(|tool| tools.outcome(tool, &line));
         assert_eq!(ours.status, 0, "{ours:?}");
         let (perf, ours) = (functions(&perf.stdout), functions(&ours.stdout));
         assert!(ours.iter().flatten().count() > 8, "{words:?}: {ours:?}");
@@ -100,9 +100,9 @@ fn instructions_and_shares_are_those_of_perf() {
 }
 
 #[test]
-fn events_stand_where_their_samples_fell() {
-    let test = "commands::annotate::events_stand_where_their_samples_fell";
-    let Some((beside, program)) = compiled(test, &["-no-pie"]) else {
+fn events_are_annotated_where_they_were_sampled() {
+    let test = "commands::annotate::events_are_annotated_where_they_were_sampled";
+    let Some((tools, program)) = compiled(test, &["-no-pie"]) else {
         return;
     };
     let listed = Command::new("nm").arg(&program).output();
@@ -112,7 +112,7 @@ fn events_stand_where_their_samples_fell() {
     let (address, _) = code.expect("a function");
     for event in [&format!("mem:0x{address}:x:u"), "page-faults:u"] {
         let words = ["-e", event, "-c", "1", "--", &program, "3"];
-        let Some(file) = beside.record(Tool::Rperf, "events", &words) else {
+        let Some(file) = tools.record(Tool::Rperf, "events", &words) else {
             return;
         };
         let line = [
@@ -124,7 +124,7 @@ fn events_stand_where_their_samples_fell() {
             "-i",
             &file,
         ];
-        let [perf, ours] = BOTH.map(|tool| beside.outcome(tool, &line));
+        let [perf, ours] = BOTH.map(|tool| tools.outcome(tool, &line));
         let (perf, ours) = (functions(&perf.stdout), functions(&ours.stdout));
         assert!(!ours.is_empty(), "{event}");
         assert_eq!(ours, perf, "{event}");
@@ -132,14 +132,14 @@ fn events_stand_where_their_samples_fell() {
 }
 
 #[test]
-fn source_lines_are_where_they_say() {
-    let test = "commands::annotate::source_lines_are_where_they_say";
-    let Some((beside, file)) = recorded(test) else {
+fn source_lines_match_the_file() {
+    let test = "commands::annotate::source_lines_match_the_file";
+    let Some((tools, file)) = recorded(test) else {
         return;
     };
     let text = fs::read_to_string(source()).expect("the source");
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let moved = beside.path().join("moved");
+    let moved = tools.path().join("moved");
     fs::create_dir(&moved).expect("a folder");
     fs::copy(source(), moved.join("stacks.c")).expect("a copy");
     let depth = source().components().count() - 2;
@@ -147,7 +147,7 @@ fn source_lines_are_where_they_say() {
     let moved = moved.to_str().expect("a printable path");
     for words in [&[][..], &["--prefix", moved, "--prefix-strip", &strip]] {
         let line = [&["annotate", "-i", &file, "-l", "-S", BURNING], words].concat();
-        let ours = beside.outcome(Tool::Rperf, &line);
+        let ours = tools.outcome(Tool::Rperf, &line);
         assert_eq!(ours.status, 0, "{ours:?}");
         let shown = ours.stdout.lines().filter_map(|line| {
             let (number, text) = line.strip_prefix("         : ")?.split_once(' ')?;
@@ -168,14 +168,14 @@ fn source_lines_are_where_they_say() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_said() {
-    let test = "commands::annotate::what_cannot_be_shown_is_said";
-    let Some((beside, file)) = recorded(test) else {
+fn functions_without_code_are_reported() {
+    let test = "commands::annotate::functions_without_code_are_reported";
+    let Some((tools, file)) = recorded(test) else {
         return;
     };
     let run = |words: &[&str]| {
         let line = [&["annotate", "-i", &file], words].concat();
-        beside.outcome(Tool::Rperf, &line)
+        tools.outcome(Tool::Rperf, &line)
     };
     let unknown = run(&["burn_dep"]);
     assert_eq!((unknown.status, unknown.stdout.as_str()), (1, ""));
@@ -187,21 +187,18 @@ fn what_cannot_be_shown_is_said() {
         unknown.stderr.contains("did you mean 'burn_deep'?"),
         "{unknown:?}"
     );
-    for (words, said) in [
-        (
-            &["-M", "masm"][..],
-            "-M masm: operands are written as att or intel",
-        ),
-        (&["--percent-type", "all"], "there is no type 'all'"),
-        (&["--percent-limit", "x"], "that is no share in percent"),
-        (&["-s", "burn_deep", "main"], "one function can be named"),
+    for (words, message) in [
+        (&["-M", "masm"][..], "-M masm: give att or intel"),
+        (&["--percent-type", "all"], "unknown type 'all'"),
+        (&["--percent-limit", "x"], "'x' is not a percentage"),
+        (&["-s", "burn_deep", "main"], "more than one function given"),
     ] {
         let refused = run(words);
         assert_eq!(refused.status, 129, "{refused:?}");
-        assert!(refused.stderr.contains(said), "{refused:?}");
+        assert!(refused.stderr.contains(message), "{refused:?}");
     }
-    fs::remove_dir_all(beside.path().join(".debug")).expect("the cache");
-    let program = beside.path().join("stacks");
+    fs::remove_dir_all(tools.path().join(".debug")).expect("the cache");
+    let program = tools.path().join("stacks");
     let mut foreign = fs::read(&program).expect("the program");
     // EM_RISCV in e_machine.
     foreign[18..20].copy_from_slice(&243_u16.to_le_bytes());
@@ -209,11 +206,18 @@ fn what_cannot_be_shown_is_said() {
     fs::write(&program, foreign).expect("another");
     let other = run(&["-s", "burn_deep"]);
     assert_eq!((other.status, other.stdout.as_str()), (1, ""), "{other:?}");
-    let said = "of an architecture that is not read: x86 and arm64 are";
-    assert!(other.stderr.contains(said), "{other:?}");
+    let message = "its architecture is not supported: only x86 and arm64 are disassembled";
+    assert!(other.stderr.contains(message), "{other:?}");
     fs::remove_file(program).expect("the program");
-    let gone = run(&["-d", "stacks"]);
-    assert_eq!((gone.status, gone.stdout.as_str()), (1, ""), "{gone:?}");
-    let said = "no sample fell on a function that is known by name";
-    assert!(gone.stderr.contains(said), "{gone:?}");
+    let without_program = run(&["-d", "stacks"]);
+    assert_eq!(
+        (without_program.status, without_program.stdout.as_str()),
+        (1, ""),
+        "{without_program:?}"
+    );
+    let message = "no samples in functions with symbols";
+    assert!(
+        without_program.stderr.contains(message),
+        "{without_program:?}"
+    );
 }

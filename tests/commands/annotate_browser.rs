@@ -1,19 +1,19 @@
-//! The browser of `annotate`, as a person uses it.
+//! The browser of `annotate`, driven through a terminal.
 
 use std::process::Command;
 
 use rperf_testkit::{Bytes, Scratch};
 
 use super::assert_refused;
-use super::handmade::{Attr, file, record};
+use super::generated_files::{Attr, file, record};
 use super::tmux::Tmux;
 
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
-/// Where the program's code is.
+/// The address of the program's code.
 const TEXT: u64 = 0x40_1000;
 
-/// A program for x86-64; no compiler has a say in what its code is.
+/// A program for x86-64 in assembly, so that its code does not depend on a compiler.
 const PROGRAM: &str = "# Two functions
 	.text
 	.globl	leaf
@@ -37,7 +37,7 @@ twist:
 	.size	twist, .-twist
 ";
 
-/// The samples: bytes from the start of the code, and how many.
+/// The samples: offset from the start of the code, and count.
 const SAMPLES: &[(u64, usize)] = &[(6, 60), (10, 25), (14, 1), (17, 4), (0x1a, 10)];
 
 /// A directory with the program, its source and a recording of it.
@@ -73,7 +73,7 @@ fn recording() -> Scratch {
     scratch
 }
 
-/// A command on that recording, when code is there.
+/// Starts a command on that recording and waits until it shows code.
 fn browser(size: (u16, u16), scratch: &Scratch, words: &str) -> Option<Tmux> {
     let tmux = Tmux::start(size, scratch.path(), "", words)?;
     tmux.wait_for("Event count");
@@ -89,7 +89,7 @@ fn code_has_arrows_addresses_and_source() {
         return;
     };
     tmux.golden("annotate", "← ret");
-    // Without its source, from the hottest instruction to the last of its loop.
+    // Without source, from the hottest instruction to the last of its loop.
     tmux.press(&["s", "Down", "Down", "Down", "J", "o", "O", "O"]);
     tmux.golden("annotate_jump", "└──");
     tmux.press(&["J", "o", "O", "s", "k", "p", "t", "t", "H", "l"]);
@@ -110,13 +110,13 @@ fn calls_are_followed_and_left() {
     };
     tmux.press(&["/", "c", "a", "l", "l", "Enter", "n", "Enter"]);
     tmux.wait_for("twist  ./calc");
-    // From a function without further calls back to the caller, from that to the shell.
+    // From a function without further calls back to the caller, and then back to the shell.
     tmux.press(&["End", "Enter"]);
     tmux.wait_for("leaf  ./calc");
     tmux.press(&[">"]);
     tmux.wait_for("twist  ./calc");
     tmux.press(&[">"]);
-    tmux.wait_for("There is no such function.");
+    tmux.wait_for("Unknown function.");
     tmux.press(&["q", "Escape"]);
     tmux.wait_for("leaf  ./calc");
     tmux.press(&["r"]);
@@ -146,7 +146,7 @@ fn a_large_terminal_has_room_for_source_and_code() {
 }
 
 #[test]
-fn report_shows_code_and_takes_it_away() {
+fn report_opens_and_closes_annotate() {
     let scratch = recording();
     let Some(tmux) = browser((80, 24), &scratch, "report --no-children") else {
         return;
@@ -179,7 +179,7 @@ fn report_shows_code_and_takes_it_away() {
 }
 
 #[test]
-fn text_is_printed_where_it_is_asked_for() {
+fn stdio_prints_text_on_a_terminal() {
     let scratch = recording();
     let words = "--no-pager annotate --stdio2";
     let Some(tmux) = Tmux::start((80, 50), scratch.path(), "", words) else {
@@ -187,8 +187,8 @@ fn text_is_printed_where_it_is_asked_for() {
     };
     let screen = tmux.ends_with(0);
     assert!(screen.contains("leaf() ./calc"), "{screen}");
-    let text = "rperf annotate: --tui needs a terminal for keys and text\n\
-        hint: --stdio prints text; TERM must name a terminal that is not 'dumb'\n";
+    let text = "rperf annotate: --tui needs a terminal\n\
+        hint: use --stdio, or set TERM to the type of your terminal\n";
     let path = scratch.path().join("perf.data");
     let path = path.to_str().expect("a printable path");
     assert_refused(&["annotate", "--tui", "-i", path], 129, text);

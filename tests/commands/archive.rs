@@ -1,15 +1,15 @@
-//! `rperf archive`: what it packs, and that it is read elsewhere.
+//! `rperf archive`: what it packs, and that the archive works on another machine.
 
 use std::fs;
 use std::path::Path;
 
 use rperf_testkit::{Run, Scratch, skip};
 
-use super::beside::{BOTH, Beside, Tool};
 use super::recording::{Recording, Sampled};
 use super::{assert_refused, rperf};
+use crate::tools::{BOTH, Tool, Tools};
 
-/// Runs tar in this folder; `None`, said, where it can't read such archives.
+/// Runs tar in this folder; returns `None` and prints why if it cannot read such archives.
 fn tar(test: &str, folder: &Path, words: &[&str]) -> Option<String> {
     let outcome = Run::new("tar").args(words).within(folder).finish();
     match outcome {
@@ -24,7 +24,7 @@ fn tar(test: &str, folder: &Path, words: &[&str]) -> Option<String> {
     }
 }
 
-/// Runs for a while, and then as the program that is named.
+/// Spins for a while and then executes the given program.
 const SPINNING: &str = r"
 #include <unistd.h>
 int main(int argc, char **argv)
@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 }
 ";
 
-/// Compiles two programs that share no object with anybody: caches are made of links, and each that another test makes or
-/// removes changes a file in the eyes of the tar that perf runs.
+/// Compiles two programs that share no object with others: caches consist of hard links, and a link that another test
+/// adds or removes changes a file for the tar that perf runs.
 fn compile(folder: &Path) {
     fs::write(folder.join("spinning.c"), SPINNING).expect("a source");
     for (name, rounds) in [
@@ -59,24 +59,24 @@ fn compile(folder: &Path) {
 }
 
 #[test]
-fn both_tools_pack_the_same_and_it_is_read_elsewhere() {
-    const TEST: &str = "both_tools_pack_the_same_and_it_is_read_elsewhere";
-    let Some(beside) = Beside::find(TEST) else {
+fn archives_of_both_tools_match_and_are_read_elsewhere() {
+    const TEST: &str = "archives_of_both_tools_match_and_are_read_elsewhere";
+    let Some(tools) = Tools::find_for(TEST) else {
         return;
     };
-    let program = beside.path().join("prog");
-    compile(beside.path());
+    let program = tools.path().join("prog");
+    compile(tools.path());
     let words = ["-e", "cpu-clock:u", "-F", "5000", "./prog", "./other"];
-    let file = beside
+    let file = tools
         .record(Tool::Perf, "packed", &words)
         .expect("perf records");
     let name = format!("{file}.tar.bz2");
     let mut lists = Vec::new();
     for tool in BOTH {
-        let outcome = beside.outcome(tool, &["archive", &file]);
+        let outcome = tools.outcome(tool, &["archive", &file]);
         assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{tool:?}");
         let text = outcome.stdout.replace("'rperf ", "'perf ");
-        let Some(list) = tar(TEST, beside.path(), &["tjf", &name]) else {
+        let Some(list) = tar(TEST, tools.path(), &["tjf", &name]) else {
             return;
         };
         let mut list: Vec<String> = list.lines().map(str::to_owned).collect();
@@ -88,31 +88,31 @@ fn both_tools_pack_the_same_and_it_is_read_elsewhere() {
         let is_packed = lists[0].1.iter().any(|path| path.contains(name));
         assert!(is_packed, "{name}: {:?}", lists[0].1);
     }
-    // The program is gone, and so is the cache: the archive has both.
+    // The program and the cache are removed: the archive has both.
     let report = ["report", "-i", &file, "--stdio", "-s", "dso,sym", "-q"];
-    let before = beside.outcome(Tool::Rperf, &report);
+    let before = tools.outcome(Tool::Rperf, &report);
     fs::remove_file(&program).expect("the program can be removed");
-    let cache = beside.path().join(".debug");
+    let cache = tools.path().join(".debug");
     fs::remove_dir_all(&cache).expect("there is a cache");
     fs::create_dir(&cache).expect("a new one");
     tar(TEST, &cache, &["xjf", &format!("../{name}")]);
-    assert_eq!(beside.outcome(Tool::Rperf, &report), before);
+    assert_eq!(tools.outcome(Tool::Rperf, &report), before);
 }
 
 #[test]
-fn what_is_installed_need_not_be_cached() {
-    const TEST: &str = "what_is_installed_need_not_be_cached";
-    let Some(beside) = Beside::find(TEST) else {
+fn installed_objects_need_not_be_cached() {
+    const TEST: &str = "installed_objects_need_not_be_cached";
+    let Some(tools) = Tools::find_for(TEST) else {
         return;
     };
     let words = ["-N", "-e", "cpu-clock:u", "-F", "20000", "ls", "/usr/bin"];
-    let file = beside
+    let file = tools
         .record(Tool::Perf, "bare", &words)
         .expect("perf records");
-    let hits = beside.outcome(Tool::Rperf, &["buildid-list", "-H", "-i", &file]);
-    let outcome = beside.outcome(Tool::Rperf, &["archive", &file]);
+    let hits = tools.outcome(Tool::Rperf, &["buildid-list", "-H", "-i", &file]);
+    let outcome = tools.outcome(Tool::Rperf, &["archive", &file]);
     assert_eq!(outcome.status, 0, "{outcome:?}");
-    let Some(list) = tar(TEST, beside.path(), &["tjf", &format!("{file}.tar.bz2")]) else {
+    let Some(list) = tar(TEST, tools.path(), &["tjf", &format!("{file}.tar.bz2")]) else {
         return;
     };
     for line in hits.stdout.lines() {
@@ -125,14 +125,14 @@ fn what_is_installed_need_not_be_cached() {
 #[test]
 fn a_recording_travels_with_its_objects() {
     const TEST: &str = "a_recording_travels_with_its_objects";
-    let Some(beside) = Beside::find(TEST) else {
+    let Some(tools) = Tools::find_for(TEST) else {
         return;
     };
     let words = ["-e", "cpu-clock:u", "-F", "20000", "ls", "/usr/bin"];
-    let file = beside
+    let file = tools
         .record(Tool::Rperf, "travels", &words)
         .expect("rperf records");
-    let packed = beside.outcome(Tool::Rperf, &["archive", "--all", &file]);
+    let packed = tools.outcome(Tool::Rperf, &["archive", "--all", &file]);
     assert_eq!((packed.status, &*packed.stderr), (0, ""), "{packed:?}");
     let name = packed.stdout.lines().find_map(|line| {
         let (_, name) = line.split_once("archive --unpack ")?;
@@ -141,10 +141,10 @@ fn a_recording_travels_with_its_objects() {
     let name = name.expect("the name of the archive is said");
     assert!(name.starts_with("perf.all-"), "{name}");
     let report = ["report", "-i", &file, "--stdio", "-s", "dso,sym", "-q"];
-    let before = beside.outcome(Tool::Rperf, &report);
-    // On another machine, whose home this is.
+    let before = tools.outcome(Tool::Rperf, &report);
+    // The home of another machine.
     let there = Scratch::new();
-    fs::copy(beside.path().join(&name), there.path().join(&name)).expect("it travels");
+    fs::copy(tools.path().join(&name), there.path().join(&name)).expect("it travels");
     let run = |words: &[&str]| {
         let run = rperf(words).within(there.path());
         let run = run.env("HOME", there.path());
@@ -157,29 +157,28 @@ fn a_recording_travels_with_its_objects() {
         "{unpacked:?}"
     );
     assert_eq!(run(&report).stdout, before.stdout);
-    let hits = beside.outcome(Tool::Rperf, &["buildid-list", "-H", "-i", &file]);
+    let hits = tools.outcome(Tool::Rperf, &["buildid-list", "-H", "-i", &file]);
     let cached = run(&["buildid-cache", "-l"]).stdout;
     for line in hits.stdout.lines() {
         assert!(cached.contains(line), "{line} in {cached}");
     }
-    // Once more: the recording is there, and stays.
+    // Again: the existing recording is not replaced.
     let again = run(&["archive", "--unpack", &name]);
-    let stderr =
-        format!("Warning: left out {file}: there is such a file already; -f writes over it\n");
+    let stderr = format!("Warning: left out {file}: the file exists; -f overwrites it\n");
     assert_eq!((again.status, again.stderr), (1, stderr));
     assert_eq!(run(&["archive", "-f", "--unpack", &name]).status, 0);
-    // Two archives leave the choice to the user.
+    // With two archives the user has to choose.
     fs::copy(there.path().join(&name), there.path().join("perf.tar.bz2")).expect("a copy");
     let which = run(&["archive", "--unpack"]);
     assert_eq!(which.status, 1, "{which:?}");
     assert!(
-        which.stderr.contains("there are several: perf.all-"),
+        which.stderr.contains("several archives: perf.all-"),
         "{which:?}"
     );
 }
 
 #[test]
-fn nothing_to_pack_is_an_error() {
+fn an_empty_archive_is_an_error() {
     let scratch = Scratch::new();
     let mut file = Recording::new();
     file.mmap(7, (0x40_0000, 0x1000, 0), "/opt/prog", 0);
@@ -192,7 +191,7 @@ fn nothing_to_pack_is_an_error() {
     scratch.write("perf.data", file.finish()).expect("a file");
     let run = rperf(&["archive"]).within(scratch.path());
     let outcome = run.finish().expect("rperf starts");
-    let stderr = "rperf archive: no build-ids found\nhint: the recording was made with -B, or by perf into a pipe\n";
+    let stderr = "rperf archive: no build-ids found\nhint: the recording has no build-ids: it was made with -B, or written to a pipe by perf\n";
     assert_eq!(
         (outcome.status, &*outcome.stdout, &*outcome.stderr),
         (1, "", stderr)
@@ -209,11 +208,11 @@ fn nothing_to_pack_is_an_error() {
 }
 
 #[test]
-fn what_is_missing_is_named_and_the_rest_is_packed() {
-    let Some(beside) = Beside::find("what_is_missing_is_named_and_the_rest_is_packed") else {
+fn missing_objects_are_named_and_the_rest_is_packed() {
+    let Some(tools) = Tools::find_for("missing_objects_are_named_and_the_rest_is_packed") else {
         return;
     };
-    let program = beside.path().join("prog");
+    let program = tools.path().join("prog");
     fs::copy("/bin/sh", &program).expect("a program can be copied");
     let shell = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
     let words = [
@@ -226,13 +225,48 @@ fn what_is_missing_is_named_and_the_rest_is_packed() {
         "-c",
         shell,
     ];
-    let file = beside
+    let file = tools
         .record(Tool::Perf, "missing", &words)
         .expect("perf records");
     fs::remove_file(&program).expect("the program can be removed");
-    let outcome = beside.outcome(Tool::Rperf, &["archive", &file]);
+    let outcome = tools.outcome(Tool::Rperf, &["archive", &file]);
     assert_eq!(outcome.status, 1, "{outcome:?}");
-    let named = format!(" {}: neither cached nor installed\n", program.display());
+    let named = format!(
+        " {}: neither in the build-id cache nor installed\n",
+        program.display()
+    );
     assert!(outcome.stderr.ends_with(&named), "{outcome:?}");
-    assert!(beside.path().join(format!("{file}.tar.bz2")).is_file());
+    assert!(tools.path().join(format!("{file}.tar.bz2")).is_file());
+}
+
+#[test]
+fn sizes_are_shown_and_nothing_is_written() {
+    let Some(tools) = Tools::find_for("sizes_are_shown_and_nothing_is_written") else {
+        return;
+    };
+    let words = ["-N", "-e", "cpu-clock:u", "-F", "20000", "ls", "/usr/bin"];
+    let recorded = tools.record(Tool::Rperf, "sizes", &words);
+    let file = recorded.expect("rperf records");
+    let outcome = tools.outcome(Tool::Rperf, &["archive", "--size", &file]);
+    assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{outcome:?}");
+    assert!(!tools.path().join(format!("{file}.tar.bz2")).exists());
+    let states = tools.outcome(
+        Tool::Rperf,
+        &["buildid-list", "-H", "--missing", "-i", &file],
+    );
+    assert_eq!((states.status, &*states.stderr), (0, ""), "{states:?}");
+    let mut total = 0;
+    for line in states.stdout.lines() {
+        let (state, object) = line.split_once(' ').expect("state and object");
+        assert_eq!(state, "installed", "{line}");
+        let object = object.trim_start();
+        let row = outcome.stdout.lines().find(|row| row.ends_with(object));
+        let size = row.expect(object).split_whitespace().next();
+        let size: u64 = size.and_then(|size| size.parse().ok()).expect("a size");
+        let (_, path) = object.split_once(' ').expect("id and path");
+        assert_eq!(size, fs::metadata(path).expect(path).len());
+        total += size;
+    }
+    let last = outcome.stdout.lines().last().unwrap_or_default();
+    assert_eq!(last.trim(), format!("{total} bytes before compression"));
 }

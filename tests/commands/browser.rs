@@ -1,4 +1,4 @@
-//! The browser of `report`, as a person uses it.
+//! The browser of `report`, driven through a terminal.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rperf_testkit::{Bytes, Scratch, skip};
 
-use super::handmade::{Attr, file, record};
+use super::generated_files::{Attr, file, record};
 use super::tmux::Tmux;
 use super::{assert_refused, rperf};
 
@@ -25,7 +25,7 @@ fn address(function: &str) -> u64 {
     START + 0x100 * (place.expect("a function") as u64 + 1) + 0x10
 }
 
-/// A sample of a thread with this callchain, the innermost function first.
+/// A sample of a thread with this callchain, innermost function first.
 fn sample((thread, time): (u32, u64), chain: &[&str]) -> Vec<u8> {
     let body = Bytes::new().u64(address(chain[0]));
     let body = body.u32(thread).u32(thread).u64(time);
@@ -40,12 +40,12 @@ fn named(thread: u32, name: &str) -> Vec<u8> {
     record(3, 0, Bytes::new().u32(thread).u32(thread).text(name, 8))
 }
 
-/// A directory with a recording of two programs and the names of its functions.
+/// A directory with a recording of two programs and the symbols of its functions.
 fn recording() -> Scratch {
     recording_of(200)
 }
 
-/// The same with so many samples.
+/// Like `recording`, with this many samples.
 fn recording_of(samples: u64) -> Scratch {
     let mapped = Bytes::new().u32(u32::MAX).u32(0).u64(START).u64(0x10_0000);
     let mapped = mapped.u64(START).text("[kernel.kallsyms]_text", 8);
@@ -73,7 +73,7 @@ fn recording_of(samples: u64) -> Scratch {
     scratch
 }
 
-/// The browser on that recording, when its rows are there.
+/// Starts the browser on that recording and waits until its rows are shown.
 fn browser(size: (u16, u16), scratch: &Scratch, words: &str) -> Option<Tmux> {
     let words = format!("report {OPTIONS} {words}");
     let tmux = Tmux::start(size, scratch.path(), "", &words)?;
@@ -101,7 +101,7 @@ fn rows_unfold_and_fold() {
 }
 
 #[test]
-fn zooms_lie_on_each_other_and_escape_takes_the_last() {
+fn zooms_are_nested_and_escape_undoes_the_last() {
     let scratch = recording();
     let Some(tmux) = browser((120, 24), &scratch, "--no-children") else {
         return;
@@ -133,7 +133,38 @@ fn zooms_lie_on_each_other_and_escape_takes_the_last() {
     tmux.ends_with(0);
 }
 
-/// Its first part is shown before the rest is read, and gives way to it.
+#[test]
+fn rows_are_ordered_by_another_column() {
+    let scratch = recording();
+    let Some(tmux) = browser((120, 24), &scratch, "--no-children") else {
+        return;
+    };
+    let rows = |screen: &str| -> Vec<String> {
+        let rows = screen
+            .lines()
+            .filter(|line| line.contains('%') && line.contains("] "));
+        let name = |line: &str| line.rsplit(' ').next().unwrap_or_default().to_owned();
+        rows.map(|line| name(line.trim_end())).collect()
+    };
+    let usual = rows(&tmux.wait_for("idler"));
+    tmux.press(&["o"]);
+    tmux.wait_for(", ordered by Overhead");
+    tmux.press(&["o"]);
+    tmux.wait_for(", ordered by Command");
+    tmux.press(&["o", "o"]);
+    let by_name = rows(&tmux.wait_for(", ordered by Symbol"));
+    let mut sorted = usual.clone();
+    sorted.sort();
+    assert_eq!(by_name, sorted);
+    assert_ne!(by_name, usual);
+    tmux.press(&["o"]);
+    let again = tmux.wait("order of the report", |screen| {
+        !screen.contains("ordered by")
+    });
+    assert_eq!(rows(&again), usual);
+}
+
+/// The first part is shown before the rest is read, and is then replaced.
 #[test]
 fn a_large_recording_ends_with_all_of_its_samples() {
     let scratch = recording_of(200_000);
@@ -157,7 +188,10 @@ fn a_large_terminal_shows_menu_help_header_and_flames() {
     tmux.golden("large", "- ");
     tmux.press(&["Enter"]);
     tmux.golden("menu", "Zoom into");
-    tmux.press(&["Escape", "?"]);
+    tmux.press(&["Escape"]);
+    // Together the keys are Alt and '?'.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    tmux.press(&["?"]);
     tmux.golden("help", "Navigate");
     tmux.press(&["q", "i"]);
     tmux.wait_for("# arch : x86_64");
@@ -215,7 +249,7 @@ fn another_size_is_painted_at_once() {
     tmux.wait("a tiny screen", |screen| screen.lines().count() <= 2);
     tmux.resize(80, 24);
     tmux.wait_for("Event count");
-    // Keys that come faster than a terminal paints.
+    // Keys that come faster than the terminal is painted.
     let mut keys = vec!["Down"; 60];
     keys.extend(["Home", "C"]);
     tmux.press(&keys);
@@ -223,7 +257,7 @@ fn another_size_is_painted_at_once() {
 }
 
 #[test]
-fn the_terminal_comes_back_whatever_ends_the_program() {
+fn signals_restore_the_terminal() {
     for signal in ["TERM", "HUP", "INT"] {
         let scratch = recording();
         let Some(tmux) = browser((80, 24), &scratch, "") else {
@@ -231,7 +265,7 @@ fn the_terminal_comes_back_whatever_ends_the_program() {
         };
         assert!(tmux.is_alternate());
         let program = tmux.program();
-        // In the middle of painting.
+        // While it is painting.
         tmux.press(&["E", "PageDown", "C"]);
         let killed = Command::new("kill")
             .args([&format!("-{signal}"), &program])
@@ -246,9 +280,9 @@ fn the_terminal_comes_back_whatever_ends_the_program() {
     }
 }
 
-/// It takes 64 bytes a millisecond: writes have to wait, and so have keys.
+/// The terminal takes 64 bytes a millisecond: both output and keys have to wait.
 #[test]
-fn a_slow_terminal_gets_all_of_it() {
+fn a_slow_terminal_gets_all_output() {
     let scratch = recording();
     let program = env!("CARGO_BIN_EXE_rperf");
     let line = format!("stty cols 80 rows 24; exec {program} report {OPTIONS}");
@@ -262,12 +296,12 @@ fn a_slow_terminal_gets_all_of_it() {
         .env("PERF_CONFIG", "/dev/null");
     terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut terminal) = terminal.spawn() else {
-        return skip("a_slow_terminal_gets_all_of_it", "there is no script");
+        return skip("a_slow_terminal_gets_all_output", "there is no script");
     };
     let mut keys = terminal.stdin.take().expect("a pipe");
     let mut output = terminal.stdout.take().expect("a pipe");
     let (mut seen, mut bytes) = (Vec::new(), [0; 64]);
-    // What is there before the keys are pressed: the last line; the shares of an unfolded graph.
+    // What is shown before the keys are pressed: the last line, and the shares of an unfolded call graph.
     let arrows = "\x1b[B\x1b[A".repeat(100) + "q";
     let mut steps = [("Tip:", "E"), ("75.00%", &arrows)].into_iter().peekable();
     while let Ok(count @ 1..) = output.read(&mut bytes) {
@@ -282,17 +316,17 @@ fn a_slow_terminal_gets_all_of_it() {
     let status = terminal.wait().expect("a child");
     let seen = String::from_utf8_lossy(&seen);
     assert!(status.success(), "{status}: {seen}");
-    let (_, behind) = seen
+    let (_, after) = seen
         .rsplit_once("\x1b[?1049h")
         .expect("a screen of its own");
     assert!(
-        steps.next().is_none() && behind.contains("\x1b[?1049l"),
-        "{behind}"
+        steps.next().is_none() && after.contains("\x1b[?1049l"),
+        "{after}"
     );
 }
 
 #[test]
-fn a_terminal_of_lines_alone_gets_text() {
+fn a_dumb_terminal_gets_text() {
     let scratch = recording();
     let words = format!("--no-pager report {OPTIONS} -g none");
     let Some(tmux) = Tmux::start((80, 40), scratch.path(), "TERM=dumb", &words) else {
@@ -304,8 +338,8 @@ fn a_terminal_of_lines_alone_gets_text() {
 
 #[test]
 fn without_a_terminal_there_is_no_browser() {
-    let text = "rperf report: --tui needs a terminal for keys and text\n\
-        hint: --stdio prints text; TERM must name a terminal that is not 'dumb'\n";
+    let text = "rperf report: --tui needs a terminal\n\
+        hint: use --stdio, or set TERM to the type of your terminal\n";
     assert_refused(&["report", "--tui"], 129, text);
     let scratch = recording();
     let words = ["report", "--kallsyms", "kallsyms"];
@@ -315,7 +349,7 @@ fn without_a_terminal_there_is_no_browser() {
 }
 
 #[test]
-fn what_is_said_meanwhile_is_said_at_the_end() {
+fn messages_are_printed_after_the_session() {
     let scratch = Scratch::new();
     scratch.write("perf.data", "no recording").expect("a file");
     let Some(tmux) = Tmux::start((80, 24), scratch.path(), "", "report") else {

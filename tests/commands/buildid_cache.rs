@@ -1,4 +1,4 @@
-//! `rperf buildid-cache`: one cache on disk for both tools.
+//! `rperf buildid-cache`: both tools share one cache on disk.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,12 +8,12 @@ use std::thread;
 
 use rperf_testkit::{Bytes, Outcome, Run, Scratch};
 
-use super::beside::{BOTH, Beside, Tool};
-use super::handmade::kcore;
+use super::generated_files::kcore;
 use super::rperf;
 use crate::tidy::root;
+use crate::tools::{BOTH, Tool, Tools};
 
-/// Everything below a folder: its path and, of links, where they lead.
+/// All paths below a folder, with the targets of links.
 fn tree(root: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -24,8 +24,8 @@ fn tree(root: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
             if entry.file_type().expect("it has a type").is_dir() {
                 folders.push(path.clone());
             }
-            let below = path.strip_prefix(root).expect("it is below").to_owned();
-            found.push((below, fs::read_link(&path).ok()));
+            let relative = path.strip_prefix(root).expect("it is below").to_owned();
+            found.push((relative, fs::read_link(&path).ok()));
         }
     }
     found.sort();
@@ -33,34 +33,32 @@ fn tree(root: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
 }
 
 #[test]
-fn both_tools_make_and_read_the_same_tree() {
-    let Some(beside) = Beside::find("both_tools_make_and_read_the_same_tree") else {
+fn both_tools_create_and_read_the_same_tree() {
+    let Some(tools) = Tools::find_for("both_tools_create_and_read_the_same_tree") else {
         return;
     };
-    let (cache, program) = (beside.path().join(".debug"), beside.path().join("prog"));
+    let (cache, program) = (tools.path().join(".debug"), tools.path().join("prog"));
     fs::copy("/bin/sh", &program).expect("a program can be copied");
-    let words = ["buildid-cache", "-a", "prog,/bin/ls"];
+    let args = ["buildid-cache", "-a", "prog,/bin/ls"];
     let trees = BOTH.map(|tool| {
         let _ = fs::remove_dir_all(&cache);
-        let outcome = beside.outcome(tool, &words);
+        let outcome = tools.outcome(tool, &args);
         assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{tool:?}");
-        beside.assert_same(&["buildid-cache", "-l"]);
+        tools.assert_same(&["buildid-cache", "-l"]);
         tree(&cache)
     });
     assert_eq!(trees[0], trees[1]);
-    // What one adds, the other takes out; perf leaves empty folders and links behind.
+    // What one tool adds, the other removes; perf leaves empty folders and links behind.
     for (adds, removes) in [(Tool::Perf, Tool::Rperf), (Tool::Rperf, Tool::Perf)] {
         for option in ["-r", "-p"] {
             let _ = fs::remove_dir_all(&cache);
             assert_eq!(
-                beside
-                    .outcome(adds, &["buildid-cache", "-a", "prog"])
-                    .status,
+                tools.outcome(adds, &["buildid-cache", "-a", "prog"]).status,
                 0
             );
-            let outcome = beside.outcome(removes, &["buildid-cache", option, "prog"]);
+            let outcome = tools.outcome(removes, &["buildid-cache", option, "prog"]);
             assert_eq!(outcome.status, 0, "{outcome:?}");
-            assert_eq!(beside.assert_same(&["buildid-cache", "-l"]), "");
+            assert_eq!(tools.assert_same(&["buildid-cache", "-l"]), "");
             if removes == Tool::Rperf {
                 assert_eq!(tree(&cache), []);
             }
@@ -68,22 +66,22 @@ fn both_tools_make_and_read_the_same_tree() {
     }
 }
 
-/// Marked places (USDT) of programs that are added have rows in `list`.
+/// USDT probes of added programs are listed by `rperf list`.
 #[test]
-fn marked_places_are_listed_from_the_cache() {
-    let Some(beside) = Beside::find("marked_places_are_listed_from_the_cache") else {
+fn usdt_probes_are_listed_from_the_cache() {
+    let Some(tools) = Tools::find_for("usdt_probes_are_listed_from_the_cache") else {
         return;
     };
     let source = root().join("tests/workloads/marked.c");
     let compiled = Run::new("cc").args(["-O2", "-o", "marked"]).args([source]);
-    let compiled = compiled.within(beside.path()).finish();
+    let compiled = compiled.within(tools.path()).finish();
     assert_eq!(compiled.expect("cc starts").status, 0);
-    let cache = beside.path().join(".debug");
+    let cache = tools.path().join(".debug");
     let lists = BOTH.map(|tool| {
         let _ = fs::remove_dir_all(&cache);
-        let added = beside.outcome(tool, &["buildid-cache", "-a", "marked"]);
+        let added = tools.outcome(tool, &["buildid-cache", "-a", "marked"]);
         assert_eq!((added.status, &*added.stderr), (0, ""), "{tool:?}");
-        let text = beside.assert_same(&["list", "sdt"]);
+        let text = tools.assert_same(&["list", "sdt"]);
         let row = format!("  {:<50} [SDT event]", "sdt_demo:tick");
         assert_eq!(text.trim_end(), row, "{tool:?}");
         let files = tree(&cache);
@@ -91,12 +89,12 @@ fn marked_places_are_listed_from_the_cache() {
         let (list, _) = list.expect("there is a list");
         fs::read_to_string(cache.join(list)).expect("a text")
     });
-    let told = beside.outcome(Tool::Rperf, &["list", "-v", "sdt"]).stdout;
+    let output = tools.outcome(Tool::Rperf, &["list", "-v", "sdt"]).stdout;
     let place = format!(
-        "in {}: 1 place with ",
-        beside.path().join("marked").display()
+        "in {}: 1 location with ",
+        tools.path().join("marked").display()
     );
-    assert!(told.contains(&place), "{told}");
+    assert!(output.contains(&place), "{output}");
     let [theirs, ours] = lists;
     assert!(theirs.contains("\np:sdt_demo/tick /"), "{theirs}");
     assert_eq!(
@@ -106,40 +104,43 @@ fn marked_places_are_listed_from_the_cache() {
 }
 
 #[test]
-fn what_a_recording_lacks_is_listed() {
-    let Some(beside) = Beside::find("what_a_recording_lacks_is_listed") else {
+fn missing_objects_are_listed() {
+    let Some(tools) = Tools::find_for("missing_objects_are_listed") else {
         return;
     };
-    let words = ["-e", "cpu-clock", "-F", "20000", "ls", "/usr/bin"];
-    let file = beside
-        .record(Tool::Perf, "lacks", &words)
+    let args = ["-e", "cpu-clock", "-F", "20000", "ls", "/usr/bin"];
+    let file = tools
+        .record(Tool::Perf, "missing-objects", &args)
         .expect("perf records");
-    let all = beside
+    let all = tools
         .outcome(Tool::Rperf, &["buildid-list", "-i", &file])
         .stdout;
     assert!(all.lines().count() > 1, "{all}");
-    let missing = |words: &[&str]| {
-        let words = [&["buildid-cache", "-M", &file], words].concat();
-        let outcome = beside.outcome(Tool::Rperf, &words);
+    let missing = |args: &[&str]| {
+        let args = [&["buildid-cache", "-M", &file], args].concat();
+        let outcome = tools.outcome(Tool::Rperf, &args);
         assert_eq!((outcome.status, &*outcome.stderr), (0, ""));
         outcome.stdout
     };
-    // perf has filled the cache while recording; the vdso it leaves to memory.
-    let left = missing(&[]);
-    assert!(left.lines().all(|line| line.ends_with(" [vdso]")), "{left}");
-    fs::remove_dir_all(beside.path().join(".debug")).expect("there is a cache");
+    // perf has filled the cache while recording, except for the vdso, which has no file.
+    let remaining = missing(&[]);
+    assert!(
+        remaining.lines().all(|line| line.ends_with(" [vdso]")),
+        "{remaining}"
+    );
+    fs::remove_dir_all(tools.path().join(".debug")).expect("there is a cache");
     assert_eq!(missing(&[]), all);
 }
 
-/// In a folder that is also the home.
-fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
-    let run = rperf(&[&["buildid-cache"], words].concat());
+/// Runs rperf in a folder that is also its home.
+fn run(scratch: &Scratch, args: &[&str]) -> Outcome {
+    let run = rperf(&[&["buildid-cache"], args].concat());
     let run = run.within(scratch.path()).env("HOME", scratch.path());
     run.finish().expect("rperf starts")
 }
 
 #[test]
-fn what_is_done_is_said_when_asked() {
+fn verbose_prints_each_change() {
     let scratch = Scratch::new();
     let program = scratch.path().join("prog");
     fs::copy("/bin/sh", &program).expect("a program can be copied");
@@ -147,7 +148,7 @@ fn what_is_done_is_said_when_asked() {
     let id = listed.finish().expect("rperf starts").stdout;
     let id = id.trim();
     let home = scratch.path().display();
-    for (words, said) in [
+    for (args, message) in [
         (&["-v", "-a", "prog"][..], format!("Adding {id} prog: Ok\n")),
         (&["-v", "-u", "prog"], format!("Updating {id} prog: Ok\n")),
         (&["-v", "-r", "prog"], format!("Removing {id} prog: Ok\n")),
@@ -157,13 +158,13 @@ fn what_is_done_is_said_when_asked() {
         ),
         (
             &["-v", "-p", "prog"],
-            "Couldn't purge prog: no build of it is in the cache\n".to_owned(),
+            "Couldn't purge prog: no build of it is cached\n".to_owned(),
         ),
     ] {
-        let outcome = run(&scratch, words);
-        let stderr = format!("build-id cache: {home}/.debug\n{said}");
+        let outcome = run(&scratch, args);
+        let stderr = format!("build-id cache: {home}/.debug\n{message}");
         assert_eq!((outcome.stdout.as_str(), outcome.stderr), ("", stderr));
-        assert_eq!(outcome.status, i32::from(said.starts_with("Couldn't")));
+        assert_eq!(outcome.status, i32::from(message.starts_with("Couldn't")));
     }
     assert_eq!(run(&scratch, &["-a", "prog"]).status, 0);
     let cached = scratch.path().join(".debug/.build-id");
@@ -175,42 +176,42 @@ fn what_is_done_is_said_when_asked() {
     assert_eq!(tree(&scratch.path().join(".debug")), []);
 }
 
-/// Several that fill, empty and list one cache at once: what is there in the end is whole, and nothing else.
+/// Several processes change and list one cache concurrently: all files in it are complete.
 #[test]
-fn who_works_at_once_leaves_whole_files() {
+fn concurrent_runs_leave_complete_files() {
     let scratch = Scratch::new();
-    // On the cache's file system as well as on another, maybe: links and copies.
+    // If the cache is on another file system, files are copied instead of linked.
     fs::copy("/bin/ls", scratch.path().join("prog")).expect("a program can be copied");
     let adds = ["-a", "prog,/bin/sh,/bin/cat"];
     assert_eq!(run(&scratch, &adds).status, 0);
     let cache = scratch.path().join(".debug");
-    let alone = tree(&cache);
+    let expected = tree(&cache);
     assert_eq!(run(&scratch, &["-P"]).status, 0);
 
-    let same = |words: &'static [&'static str]| {
+    let run_concurrently = |args: &'static [&'static str]| {
         let all: Vec<Outcome> = thread::scope(|scope| {
             let workers: Vec<_> = (0..6)
-                .map(|_| scope.spawn(|| run(&scratch, words)))
+                .map(|_| scope.spawn(|| run(&scratch, args)))
                 .collect();
             let done = workers.into_iter().map(|worker| worker.join());
             done.map(|done| done.expect("no panic")).collect()
         });
         for outcome in all {
-            assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{words:?}");
+            assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{args:?}");
         }
     };
-    same(&["-a", "prog,/bin/sh,/bin/cat"]);
-    assert_eq!(tree(&cache), alone);
+    run_concurrently(&["-a", "prog,/bin/sh,/bin/cat"]);
+    assert_eq!(tree(&cache), expected);
     let recorded = ["record", "-q", "-e", "cpu-clock", "-F", "20000", "-o"];
     thread::scope(|scope| {
         for file in ["first.data", "second.data", "third.data"] {
-            let words = [&recorded[..], &[file, "ls", "/usr/bin"]].concat();
+            let args = [&recorded[..], &[file, "ls", "/usr/bin"]].concat();
             let scratch = &scratch;
             scope.spawn(move || {
-                let run = rperf(&words).within(scratch.path());
+                let run = rperf(&args).within(scratch.path());
                 let outcome = run.env("HOME", scratch.path()).finish();
                 let outcome = outcome.expect("rperf starts");
-                assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{words:?}");
+                assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{args:?}");
             });
         }
         scope.spawn(|| run(&scratch, &["-u", "prog,/bin/sh"]));
@@ -218,7 +219,7 @@ fn who_works_at_once_leaves_whole_files() {
     });
     for line in run(&scratch, &["-l"]).stdout.lines() {
         let (id, path) = line.split_once(' ').expect("an id and a path");
-        // The kernel's and the vdso have no file.
+        // The kernel and the vdso have no file.
         if path.starts_with('/') {
             let cached = cache.join(".build-id").join(&id[..2]).join(&id[2..]);
             let cached = fs::read(cached.join("elf")).expect("it is cached");
@@ -229,17 +230,17 @@ fn who_works_at_once_leaves_whole_files() {
         let names = ["elf", "debug", "kallsyms", "vdso", "probes"];
         names.iter().any(|known| name == *known)
     };
-    for (path, leads) in tree(&cache) {
+    for (path, target) in tree(&cache) {
         let file = cache.join(&path);
-        assert!(file.exists(), "{} leads nowhere", path.display());
+        assert!(file.exists(), "{} is a dangling link", path.display());
         let name = path.file_name().expect("a name");
-        let is_ours = leads.is_some() || file.is_dir() || is_content(name);
-        assert!(is_ours, "{}", path.display());
+        let is_expected = target.is_some() || file.is_dir() || is_content(name);
+        assert!(is_expected, "{}", path.display());
     }
 }
 
 #[test]
-fn files_are_those_that_a_process_sees() {
+fn files_are_read_in_the_namespace_of_a_process() {
     let scratch = Scratch::new();
     let program = fs::canonicalize("/bin/sh").expect("there is a shell");
     let pid = std::process::id().to_string();
@@ -258,13 +259,13 @@ fn files_are_those_that_a_process_sees() {
     }
     let removed = run(&scratch, &["--target-ns", &pid, "-r", "/bin/sh"]);
     assert_eq!((removed.status, &*run(&scratch, &["-l"]).stdout), (0, ""));
-    let gone = run(&scratch, &["--target-ns", "4194305", "-a", "/bin/sh"]);
+    let no_process = run(&scratch, &["--target-ns", "4194305", "-a", "/bin/sh"]);
     let stderr = "--target-ns 4194305: No such file or directory\n";
-    assert_eq!((gone.status, &*gone.stderr), (1, stderr));
+    assert_eq!((no_process.status, &*no_process.stderr), (1, stderr));
 }
 
 #[test]
-fn what_cannot_be_added_is_named_and_the_rest_is_done() {
+fn files_that_cannot_be_added_are_named_and_the_rest_is_added() {
     let scratch = Scratch::new();
     scratch.write("text", "no program").expect("a file");
     let outcome = run(&scratch, &["-a", "nofile,text,/bin/sh"]);
@@ -277,11 +278,14 @@ fn what_cannot_be_added_is_named_and_the_rest_is_done() {
     let none = rperf(&["--buildid-dir", "/dev/null", "buildid-cache", "-l"]);
     let none = none.finish().expect("rperf starts");
     assert_eq!((none.status, &*none.stdout), (255, ""));
-    assert!(none.stderr.starts_with("there is no build-id cache\n"));
+    assert!(
+        none.stderr
+            .starts_with("no build-id cache: its directory is unknown\n")
+    );
 }
 
-/// The copies of the kernel's memory in the cache: the time of each without its digits, mode, bytes.
-fn kernels(cache: &Path) -> Vec<(String, u32, Vec<u8>)> {
+/// The copies of kernel memory in the cache: timestamp with its digits masked, mode, bytes.
+fn kcore_copies(cache: &Path) -> Vec<(String, u32, Vec<u8>)> {
     let is_time = |name: &str| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_digit());
     let files = tree(cache)
         .into_iter()
@@ -305,11 +309,11 @@ fn kernels(cache: &Path) -> Vec<(String, u32, Vec<u8>)> {
 }
 
 #[test]
-fn the_kernels_memory_is_kept_as_perf_keeps_it() {
-    let Some(beside) = Beside::find("the_kernels_memory_is_kept_as_perf_keeps_it") else {
+fn kcore_is_cached_as_perf_does() {
+    let Some(tools) = Tools::find_for("kcore_is_cached_as_perf_does") else {
         return;
     };
-    let root = beside.path().join("root");
+    let root = tools.path().join("root");
     fs::create_dir_all(root.join("sys/kernel")).expect("a folder in scratch");
     fs::create_dir_all(root.join("proc")).expect("a folder in scratch");
     let notes = Bytes::new()
@@ -325,35 +329,39 @@ fn the_kernels_memory_is_kept_as_perf_keeps_it() {
     write("sys/kernel/notes", &notes.done());
     write("proc/kallsyms", listing.as_bytes());
     write("proc/modules", modules.as_bytes());
-    // The module's two pages are inside of what there is for modules.
+    // The module's two pages are inside the range for modules.
     let bytes = |len: usize| (0..len).map(|at| (at >> 4) as u8).collect();
     let modules = (0xffff_ffff_c000_0000, bytes(0x10000));
     let kernel = (0xffff_ffff_8100_0000, bytes(0x3800));
     write("proc/kcore", &kcore(&[kernel, modules]));
-    let cache = beside.path().join(".debug");
+    let cache = tools.path().join(".debug");
     let add = ["buildid-cache", "-v", "-k", "root/proc/kcore"];
-    let kept = BOTH.map(|tool| {
+    let messages = BOTH.map(|tool| {
         let _ = fs::remove_dir_all(&cache);
-        for said in [
+        for message in [
             "kcore added to build-id cache directory ",
             "same kcore found in ",
         ] {
-            let outcome = beside.outcome(tool, &add);
+            let outcome = tools.outcome(tool, &add);
             assert_eq!(outcome.status, 0, "{tool:?}");
-            assert!(outcome.stderr.contains(said), "{tool:?} {}", outcome.stderr);
+            assert!(
+                outcome.stderr.contains(message),
+                "{tool:?} {}",
+                outcome.stderr
+            );
         }
-        kernels(&cache)
+        kcore_copies(&cache)
     });
-    let [perf, rperf] = &kept;
+    let [perf, rperf] = &messages;
     assert_eq!(perf.len(), 3);
     for (theirs, ours) in perf.iter().zip(rperf) {
         assert_eq!((&theirs.0, theirs.1), (&ours.0, ours.1));
         assert!(theirs.2 == ours.2, "{} differs", ours.0);
     }
     let again = [&add[..], &["-f"]].concat();
-    assert_eq!(beside.outcome(Tool::Rperf, &again).status, 0);
-    assert_eq!(kernels(&cache).len(), 6);
-    let missing = beside.outcome(Tool::Rperf, &["buildid-cache", "-k", "gone/kcore"]);
+    assert_eq!(tools.outcome(Tool::Rperf, &again).status, 0);
+    assert_eq!(kcore_copies(&cache).len(), 6);
+    let missing = tools.outcome(Tool::Rperf, &["buildid-cache", "-k", "gone/kcore"]);
     assert_eq!(missing.status, 1, "{missing:?}");
     assert!(
         missing.stderr.contains("Couldn't add gone/kcore: "),
@@ -361,30 +369,30 @@ fn the_kernels_memory_is_kept_as_perf_keeps_it() {
     );
 }
 
-/// What was used least recently goes, and what is left is said.
+/// The least recently used files are removed, and the remaining size is printed.
 #[test]
-fn caches_are_made_smaller() {
+fn caches_are_limited_by_size_and_age() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let run = |words: &[&str]| -> Outcome {
-        let run = rperf(&["buildid-cache"]).args(words);
+    let run = |args: &[&str]| -> Outcome {
+        let run = rperf(&["buildid-cache"]).args(args);
         run.within(folder)
             .env("HOME", folder)
             .finish()
             .expect("rperf starts")
     };
     for (name, size) in [("old", 300_000), ("new", 200_000)] {
-        let source = format!("char room[{size}] = {{ 1 }}; int main(void) {{ return 0; }}\n");
-        fs::write(folder.join("room.c"), source).expect("a source");
-        let words = ["-Wl,--build-id", "-o", name, "room.c"];
+        let source = format!("char data[{size}] = {{ 1 }}; int main(void) {{ return 0; }}\n");
+        fs::write(folder.join("data.c"), source).expect("a source");
+        let args = ["-Wl,--build-id", "-o", name, "data.c"];
         let compiler = std::process::Command::new("cc")
-            .args(words)
+            .args(args)
             .current_dir(folder)
             .status();
         assert!(compiler.expect("a compiler").success());
         assert_eq!(run(&["-a", name]).status, 0);
     }
-    // The files are linked into the cache.
+    // The files in the cache are hard links.
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     let times = fs::FileTimes::new()
         .set_accessed(long_ago)
@@ -397,22 +405,31 @@ fn caches_are_made_smaller() {
             file.set_times(times).expect("its times");
         }
     }
-    let whole = run(&["--max-size", "1G"]);
-    let said = "build-id cache: 2 objects, 0.6 MB; taken out: 0 objects, 0.0 MB\n";
-    assert_eq!((whole.status, &*whole.stderr), (0, said));
-    let fewer = run(&["-v", "--max-size", "400K"]);
-    assert_eq!(fewer.status, 0, "{}", fewer.stderr);
+    let within_limit = run(&["--max-size", "1G"]);
+    let message = "build-id cache: 2 objects, 0.6 MB; removed: 0 objects, 0.0 MB\n";
+    assert_eq!((within_limit.status, &*within_limit.stderr), (0, message));
+    let none_too_old = run(&["--max-age", "20000d"]);
     assert!(
-        fewer
+        none_too_old
             .stderr
-            .contains("/old: Ok\nbuild-id cache: 1 object, 0.3 MB; taken out: 1 object, 0.4 MB\n"),
+            .ends_with("removed: 0 objects, 0.0 MB\n"),
         "{}",
-        fewer.stderr
+        none_too_old.stderr
     );
-    let left = run(&["-l"]).stdout;
+    assert_eq!(run(&["--max-age", "30"]).status, 129);
+    let one_too_old = run(&["-v", "--max-age", "30d"]);
+    assert_eq!(one_too_old.status, 0, "{}", one_too_old.stderr);
     assert!(
-        left.ends_with("/new\n") && left.lines().count() == 1,
-        "{left}"
+        one_too_old
+            .stderr
+            .contains("/old: Ok\nbuild-id cache: 1 object, 0.3 MB; removed: 1 object, 0.4 MB\n"),
+        "{}",
+        one_too_old.stderr
+    );
+    let remaining = run(&["-l"]).stdout;
+    assert!(
+        remaining.ends_with("/new\n") && remaining.lines().count() == 1,
+        "{remaining}"
     );
     let none = run(&["--max-size", "none"]);
     assert_eq!(none.status, 129, "{}", none.stderr);

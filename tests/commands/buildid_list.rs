@@ -1,25 +1,25 @@
-//! `rperf buildid-list`: beside perf over recordings of both, and over files that no recorder makes.
+//! `rperf buildid-list`, compared with perf on recordings of both tools and on files that no recorder writes.
 
 use std::fs;
 use std::path::Path;
 
 use rperf_testkit::{Bytes, Outcome, Scratch};
 
-use super::beside::{BOTH, Beside, Tool};
 use super::recording::{Recording, Sampled};
 use super::{assert_refused, outcome, rperf};
+use crate::tools::{BOTH, Tool, Tools};
 
 const NONE: &str = "\
 no build-ids in perf.data
-hint: a recording has none if it was made with -B, or by perf into a pipe
+hint: recordings made with -B, or written to a pipe by perf, have none
 ";
 
 #[test]
-fn recordings_list_what_perf_lists() {
-    let Some(beside) = Beside::find("recordings_list_what_perf_lists") else {
+fn build_ids_of_recordings_match_perf() {
+    let Some(tools) = Tools::find_for("build_ids_of_recordings_match_perf") else {
         return;
     };
-    // Hits in several objects and in the kernel.
+    // Samples in several objects and in the kernel.
     let words = [
         "-e",
         "cpu-clock",
@@ -30,19 +30,19 @@ fn recordings_list_what_perf_lists() {
         "ls / | sort; ls /usr > /dev/null",
     ];
     for tool in BOTH {
-        let Some(file) = beside.record(tool, "objects", &words) else {
+        let Some(file) = tools.record(tool, "objects", &words) else {
             continue;
         };
         for words in [&[][..], &["-H"], &["-f"]] {
-            let text = beside.assert_same(&[&["buildid-list", "-i", &file], words].concat());
+            let text = tools.assert_same(&[&["buildid-list", "-i", &file], words].concat());
             assert!(text.lines().count() > 1, "{text}");
         }
     }
     let without = ["-B", "true"];
-    let file = beside
+    let file = tools
         .record(Tool::Perf, "without", &without)
         .expect("perf records");
-    let outcome = beside.outcome(Tool::Rperf, &["buildid-list", "-v", "-i", &file]);
+    let outcome = tools.outcome(Tool::Rperf, &["buildid-list", "-v", "-i", &file]);
     assert_eq!((outcome.status, &*outcome.stdout), (0, ""));
     assert!(
         outcome.stderr.contains(&format!("no build-ids in {file}")),
@@ -52,19 +52,19 @@ fn recordings_list_what_perf_lists() {
 
 #[test]
 fn the_kernel_and_files_have_the_ids_that_perf_finds() {
-    let Some(beside) = Beside::find("the_kernel_and_files_have_the_ids_that_perf_finds") else {
+    let Some(tools) = Tools::find_for("the_kernel_and_files_have_the_ids_that_perf_finds") else {
         return;
     };
     if fs::read("/sys/kernel/notes").is_ok() {
-        assert_eq!(beside.assert_same(&["buildid-list", "-k"]).len(), 41);
-        beside.assert_same(&["buildid-list", "-m"]);
+        assert_eq!(tools.assert_same(&["buildid-list", "-k"]).len(), 41);
+        tools.assert_same(&["buildid-list", "-m"]);
     }
     let shell = fs::canonicalize("/bin/sh").expect("there is a shell");
     let shell = shell.to_str().expect("its path is text");
-    beside.assert_same(&["buildid-list", "-i", shell]);
+    tools.assert_same(&["buildid-list", "-i", shell]);
 }
 
-/// One entry of the build-id section, its size said or left out.
+/// An entry of the build-id section, with or without a size.
 fn entry(misc: u16, id: &[u8], size: Option<u8>, name: &str) -> Vec<u8> {
     const SIZE_IS_SAID: u16 = 1 << 15;
     let mut room = id.to_vec();
@@ -81,7 +81,7 @@ fn entry(misc: u16, id: &[u8], size: Option<u8>, name: &str) -> Vec<u8> {
         .done()
 }
 
-/// The file with a build-id section behind its data.
+/// The file with a build-id section after its data.
 fn with_build_ids(file: Vec<u8>, section: &[u8]) -> Vec<u8> {
     const FEATURES: usize = 72;
     let mut file = file;
@@ -100,7 +100,7 @@ fn list(bytes: &[u8], words: &[&str]) -> Outcome {
     run.within(scratch.path()).finish().expect("rperf starts")
 }
 
-/// Samples in a program; a library that none hits.
+/// Samples in a program, and a library without samples.
 fn recording() -> Vec<u8> {
     let mut file = Recording::new();
     file.comm(0, (7, 7), "prog", 0);
@@ -133,32 +133,32 @@ fn ids_of_every_length_and_objects_without_one() {
         (all.status, all.stdout, &*all.stderr),
         (0, format!("{short}{long}"), "")
     );
-    if let Some(beside) = Beside::find("padding of short ids") {
-        fs::write(beside.path().join("perf.data"), &bytes).expect("a file");
-        beside.assert_same(&["buildid-list"]);
+    if let Some(tools) = Tools::find_for("padding of short ids") {
+        fs::write(tools.path().join("perf.data"), &bytes).expect("a file");
+        tools.assert_same(&["buildid-list"]);
     }
     let hit = list(&bytes, &["-H"]);
     assert_eq!((hit.stdout, &*hit.stderr), (long.clone(), ""));
-    let told = list(&bytes, &["-Hv"]);
+    let output = list(&bytes, &["-Hv"]);
     assert_eq!(
-        (told.stdout, &*told.stderr),
+        (output.stdout, &*output.stderr),
         (long, "no build-id: /opt/plain\n")
     );
 }
 
 #[test]
-fn a_recording_without_ids_says_so() {
+fn a_recording_without_ids_has_a_message() {
     let none = list(&recording(), &[]);
     assert_eq!((none.status, &*none.stdout, &*none.stderr), (0, "", NONE));
-    let told = list(&recording(), &["-v"]);
+    let output = list(&recording(), &["-v"]);
     assert_eq!(
-        told.stderr,
+        output.stderr,
         format!("no build-id: /opt/prog, /opt/plain\n{NONE}")
     );
 }
 
 #[test]
-fn what_is_no_recording_and_no_object_is_refused() {
+fn files_that_are_no_recording_and_no_object_are_refused() {
     assert_refused(
         &["buildid-list", "-i", "/nonexistent/file"],
         255,
@@ -169,18 +169,18 @@ fn what_is_no_recording_and_no_object_is_refused() {
     let magic = magic.to_str().expect("its path is text");
     let stderr = format!("{magic} has no build-id\nhint: link it with -Wl,--build-id\n");
     assert_refused(&["buildid-list", "-i", magic], 255, &stderr);
-    // Cut anywhere, it lists what is left or says what is missing.
+    // Truncated anywhere, it lists what remains or reports what is missing.
     let section = entry(2, &[0xcd; 20], Some(20), "/opt/prog");
-    let whole = with_build_ids(recording(), &section);
-    for length in (0..whole.len()).step_by(11) {
-        let outcome = list(&whole[..length], &["-Hv"]);
+    let complete = with_build_ids(recording(), &section);
+    for length in (0..complete.len()).step_by(11) {
+        let outcome = list(&complete[..length], &["-Hv"]);
         assert!(matches!(outcome.status, 0 | 255), "{length}: {outcome:?}");
         assert!(!outcome.stderr.is_empty(), "{length}: {outcome:?}");
     }
 }
 
 #[test]
-fn a_word_of_its_own_is_not_taken_for_the_file() {
+fn positional_arguments_are_refused() {
     let outcome = outcome(&["buildid-list", "perf.data"]);
     assert_eq!(
         (outcome.status, Path::new(&outcome.stdout)),

@@ -1,12 +1,14 @@
-//! The top level: help, version, lists, the name it goes by, unknown commands, closed pipes.
+//! The top level: help, version, command lists, the name of the binary, unknown commands, closed pipes.
 
+use std::fs;
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 
 use rperf_testkit::{Run, Scratch, skip};
 
-use super::{assert_refused, outcome, rperf};
+use super::{PRIVATE_WORDS, assert_refused, outcome, rperf};
 
 #[test]
 fn without_a_command_the_list_is_printed_and_the_status_is_1() {
@@ -21,7 +23,7 @@ fn without_a_command_the_list_is_printed_and_the_status_is_1() {
     assert!(
         lines
             .iter()
-            .any(|line| line.starts_with("   record          Run")),
+            .any(|line| line.starts_with("   record          Sample")),
         "{lines:?}"
     );
     assert!(
@@ -29,6 +31,9 @@ fn without_a_command_the_list_is_printed_and_the_status_is_1() {
             "\n See 'rperf help COMMAND' for more information on a specific command.\n\n"
         )
     );
+    for line in lines {
+        assert!(line.len() <= 80, "{line}");
+    }
     for words in [&["help"], &["-h"], &["--help"]] {
         let help = outcome(words);
         assert_eq!((help.status, &help.stdout), (0, &bare.stdout), "{words:?}");
@@ -36,7 +41,7 @@ fn without_a_command_the_list_is_printed_and_the_status_is_1() {
 }
 
 #[test]
-fn a_link_named_perf_speaks_as_perf() {
+fn a_link_named_perf_prints_the_name_perf() {
     let run = |words| {
         rperf(words)
             .arg0("/usr/local/bin/perf")
@@ -91,29 +96,63 @@ fn the_summary_goes_to_stderr_and_the_status_is_129() {
     for command in ["record", "report", "script"] {
         let help = outcome(&[command, "-h"]);
         assert_eq!((help.status, help.stdout.as_str()), (129, ""));
-        let options: Vec<&str> = help
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with("    -"))
-            .collect();
-        let letters: Vec<String> = options
-            .iter()
-            .filter_map(|line| line[5..].chars().next())
-            .map(|c| c.to_lowercase().to_string())
-            .collect();
-        assert!(
-            !letters.is_empty() && letters.is_sorted(),
-            "{command}: {letters:?}"
-        );
-        let first_long = help
-            .stderr
-            .find("\n        --")
-            .unwrap_or(help.stderr.len());
-        assert!(
-            !help.stderr[first_long..].contains("\n    -"),
-            "short options stand first: {}",
-            help.stderr
-        );
+        let groups: Vec<&str> = help.stderr.split("\n\n ").skip(1).collect();
+        assert!(groups.len() > 4, "{}", help.stderr);
+        for group in groups {
+            let options = group.lines().filter(|line| line.starts_with("    -"));
+            let letters = options.filter_map(|line| line[5..].chars().next());
+            let letters: Vec<String> = letters.map(|c| c.to_lowercase().to_string()).collect();
+            assert!(letters.is_sorted(), "{command}: {letters:?}");
+            let first_long = group.find("\n        --").unwrap_or(group.len());
+            assert!(
+                !group[first_long..].contains("\n    -"),
+                "options with a letter come first: {group}"
+            );
+        }
+    }
+}
+
+/// Every command and subcommand.
+fn all_commands() -> Vec<String> {
+    let listed = outcome(&["--list-cmds"]).stdout;
+    let parts = ["stat record", "stat report"].map(str::to_owned);
+    listed
+        .split_whitespace()
+        .map(str::to_owned)
+        .chain(parts)
+        .collect()
+}
+
+#[test]
+fn summaries_fit_80_columns_and_end_with_examples() {
+    for command in all_commands() {
+        let words: Vec<&str> = command.split(' ').chain(["-h"]).collect();
+        let help = outcome(&words).stderr;
+        for line in help.lines() {
+            assert!(line.chars().count() <= 80, "{command}: {line}");
+        }
+        let (_, examples) = help.split_once("\n Examples:\n").expect("examples");
+        let line = format!("    rperf {command}");
+        let lines = examples.lines().filter(|one| one.starts_with(&line));
+        assert!(lines.count() >= 2, "{command}: {examples}");
+    }
+}
+
+#[test]
+fn help_uses_the_words_of_the_field() {
+    for command in all_commands() {
+        let words: Vec<&str> = command.split(' ').collect();
+        let help = outcome(&[words.as_slice(), &["-h"]].concat()).stderr;
+        let manual = outcome(&[words.as_slice(), &["--help"]].concat()).stdout;
+        for text in [help, manual] {
+            for line in text.lines() {
+                let mut words = line.split(|c: char| !c.is_alphabetic());
+                assert!(
+                    !words.any(|word| PRIVATE_WORDS.contains(&word)),
+                    "{command}: {line}"
+                );
+            }
+        }
     }
 }
 
@@ -171,6 +210,71 @@ fn versions() {
 }
 
 #[test]
+fn build_options_match_the_build() {
+    let listed = outcome(&["version", "--build-options"]).stdout;
+    let line = |name: &str| {
+        let found = listed
+            .lines()
+            .find(|line| line.trim_start().starts_with(&format!("{name}: ")));
+        found.unwrap_or_else(|| panic!("{name} is missing: {listed}"))
+    };
+    for name in [
+        "debuginfod",
+        "dwarf",
+        "dwarf-unwind",
+        "libelf",
+        "libslang",
+        "libtraceevent",
+        "lzma",
+        "zlib",
+        "zstd",
+    ] {
+        assert!(line(name).contains("[ on  ]"), "{}", line(name));
+    }
+    for name in ["bpf", "libpython", "babeltrace2-ctf-writer"] {
+        assert!(line(name).contains("[ OFF ]"), "{}", line(name));
+    }
+}
+
+#[test]
+fn features_are_checked_by_status() {
+    let check = |words: &[&str]| {
+        let checked = outcome(&[&["check"], words].concat());
+        (checked.status, checked.stdout, checked.stderr)
+    };
+    let (status, on, errors) = check(&["feature", "zstd"]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    assert!(
+        on.starts_with("                  zstd: [ on  ]  # "),
+        "{on}"
+    );
+    let (status, several, _) = check(&["feature", "ZSTD,bpf_skeletons"]);
+    assert_eq!((status, several.lines().count()), (1, 2), "{several}");
+    let (status, known, errors) = check(&["feature", "nosuch,zstd"]);
+    assert_eq!((status, known), (1, on));
+    assert!(errors.starts_with("Unknown feature 'nosuch', "), "{errors}");
+    for (words, status) in [
+        (&["-q", "feature", "zstd,dwarf"][..], 0),
+        (&["feature", "-q", "bpf_skeletons"], 1),
+        (&["feature", "-q", "nosuch"], 1),
+    ] {
+        assert_eq!(
+            check(words),
+            (status, String::new(), String::new()),
+            "{words:?}"
+        );
+    }
+    for words in [
+        &[][..],
+        &["feature"],
+        &["nosuch"],
+        &["feature", "zstd", "dwarf"],
+    ] {
+        assert_eq!(check(words).0, 129, "{words:?}");
+    }
+}
+
+#[test]
 fn lists_for_completion_are_one_line() {
     let commands = outcome(&["--list-cmds"]).stdout;
     assert_eq!(commands.lines().count(), 1);
@@ -205,7 +309,7 @@ fn unknown_commands_name_the_nearest() {
     assert_refused(
         &["recrod"],
         1,
-        "rperf: 'recrod' is not a perf-command. See 'rperf --help'.\nhint: the nearest command is 'record'\n",
+        "rperf: 'recrod' is not a perf-command. See 'rperf --help'.\nhint: did you mean 'record'?\n",
     );
     assert_refused(
         &["xyzzyx"],
@@ -220,8 +324,8 @@ fn unknown_commands_name_the_nearest() {
 }
 
 #[test]
-fn commands_to_come_answer_in_one_line() {
-    for command in ["sched", "trace", "diff"] {
+fn planned_commands_print_one_line() {
+    for command in ["kwork", "trace", "c2c"] {
         let answer = outcome(&[command, "-a", "--nosuch"]);
         assert_eq!(
             (answer.status, answer.stdout.as_str()),
@@ -232,11 +336,32 @@ fn commands_to_come_answer_in_one_line() {
         assert!(
             answer
                 .stderr
-                .starts_with(&format!("rperf: '{command}' is not built yet; meanwhile: ")),
+                .starts_with(&format!("rperf: '{command}' is not implemented; use ")),
             "{}",
             answer.stderr
         );
     }
+}
+
+#[test]
+fn unknown_commands_are_run_from_the_exec_path() -> Result<(), Box<dyn std::error::Error>> {
+    let scratch = Scratch::new();
+    let program = scratch.path().join("perf-hello");
+    fs::write(&program, "#!/bin/sh\necho \"hello $*\"; exit 7\n")?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    let directory = format!("--exec-path={}", scratch.path().display());
+    let hello = outcome(&[&directory, "hello", "-a", "b"]);
+    assert_eq!((hello.status, hello.stdout.as_str()), (7, "hello -a b\n"));
+    let by_variable = rperf(&["hello"])
+        .env("PERF_EXEC_PATH", scratch.path())
+        .finish()?;
+    assert_eq!(by_variable.status, 7, "{by_variable:?}");
+    assert_eq!(outcome(&[&directory, "nosuch"]).status, 1);
+    assert_eq!(
+        outcome(&[&directory, "--exec-path"]).stdout,
+        format!("{}\n", scratch.path().display())
+    );
+    Ok(())
 }
 
 #[test]
@@ -246,6 +371,8 @@ fn options_before_the_command() {
         &["--buildid-dir=/tmp", "--no-pager", "version"],
         &["--debugfs-dir", "/", "-p", "version"],
         &["--debug", "verbose=2", "version"],
+        &["--debug", "perf-event-open=1", "version"],
+        &["--exec-path=/", "version"],
     ] {
         assert_eq!(outcome(words).status, 0, "{words:?}");
     }
@@ -260,7 +387,7 @@ fn options_before_the_command() {
         &["--buildid-dir"],
         &["--debugfs-dir", "/nonexistent/debugfs", "version"],
         &["--debug", "kmaps=1", "version"],
-        &["--exec-path=/x", "version"],
+        &["--exec-path=/nonexistent/programs", "version"],
         &["--html-path"],
     ] {
         let refused = outcome(words);
@@ -306,7 +433,7 @@ fn a_closed_pipe_ends_it_silently_as_the_signal_does() -> std::io::Result<()> {
 
 #[test]
 fn text_for_a_terminal_goes_through_the_pager() -> std::io::Result<()> {
-    // script(1) gives the command a terminal.
+    // script(1) runs the command on a terminal.
     let run = |words: &str, pager: &str| {
         let line = format!("{} {words}", env!("CARGO_BIN_EXE_rperf"));
         Run::new("script")

@@ -1,4 +1,4 @@
-//! The configuration files: which are read, and what is said of a bad line.
+//! The configuration files: which are read, and the messages about invalid lines.
 
 use std::io;
 use std::os::unix::fs::chown;
@@ -10,7 +10,7 @@ use super::rperf;
 const BAD: &str = "[report]\n\tchildren = maybe\n";
 
 #[test]
-fn a_bad_line_is_named_and_the_command_goes_on() -> io::Result<()> {
+fn a_bad_line_is_reported_and_skipped() -> io::Result<()> {
     let scratch = Scratch::new();
     let path = scratch.write("config", BAD)?;
     let outcome = rperf(&["version"]).env("PERF_CONFIG", &path).finish()?;

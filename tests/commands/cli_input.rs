@@ -1,11 +1,11 @@
-//! What the reading commands say of a file they cannot read at all.
+//! Messages about input files that cannot be read at all.
 
 use std::io;
 use std::os::unix::fs::chown;
 
 use rperf_testkit::{Bytes, Scratch, skip};
 
-use super::handmade::{Attr, file, record};
+use super::generated_files::{Attr, file, record};
 use super::rperf;
 use crate::tidy::root;
 
@@ -91,10 +91,10 @@ fn a_pipe_is_read_by_name_and_where_none_is_given() -> io::Result<()> {
         for (bytes, text) in [
             (Vec::new(), "(-): the file is empty"),
             (b"GARBAGE!".to_vec(), "(-): not a perf.data file: "),
-            (stream(&[]), "(-): the file ends inside its header"),
+            (stream(&[]), "(-): the file is truncated inside its header"),
             (
                 stream(&[99, 0, 0, 0, 0, 0, 0, 0]),
-                "(-): header at offset 8 says a size of 99 bytes",
+                "(-): header at offset 8 has a size of 99 bytes",
             ),
         ] {
             for words in [&[*reader, "-i", "-"][..], &[*reader]] {
@@ -121,7 +121,7 @@ fn a_pipe_is_read_by_name_and_where_none_is_given() -> io::Result<()> {
 }
 
 #[test]
-fn foreign_and_cut_files_say_where_and_why() -> io::Result<()> {
+fn foreign_and_truncated_files_are_reported_with_the_offset() -> io::Result<()> {
     let scratch = Scratch::new();
     scratch.write("foreign", "hello, world\n")?;
     scratch.write("cut", Bytes::new().raw("PERFILE2").u64(104).u64(144).done())?;
@@ -134,7 +134,7 @@ fn foreign_and_cut_files_say_where_and_why() -> io::Result<()> {
             ),
             (
                 "cut",
-                "incompatible file format (cut): the file ends inside its header: 24 of 104 bytes",
+                "incompatible file format (cut): the file is truncated inside its header: it has 24 of 104 bytes",
             ),
             (
                 "pipe",
@@ -155,7 +155,7 @@ fn foreign_and_cut_files_say_where_and_why() -> io::Result<()> {
 fn garbage_after_the_magic_is_refused_without_panic() -> io::Result<()> {
     let scratch = Scratch::new();
     for seed in 0..40_u64 {
-        // A sound beginning, then bytes that mean nothing.
+        // A valid beginning, then garbage.
         let mut bytes = Bytes::new().raw("PERFILE2").u64(104).u64(seed % 3 * 68);
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         for _ in 0..seed {
@@ -182,12 +182,12 @@ fn garbage_after_the_magic_is_refused_without_panic() -> io::Result<()> {
 }
 
 #[test]
-fn what_is_missing_behind_a_trace_is_told_too() -> io::Result<()> {
+fn missing_records_after_a_trace_are_reported() -> io::Result<()> {
     let scratch = Scratch::new();
     let trace = root().join("tests/fixtures/x86_64/bts.data");
-    let whole = std::fs::read(trace)?;
+    let complete = std::fs::read(trace)?;
     // Header features are at the end of a file.
-    scratch.write("perf.data", &whole[..whole.len() - 1000])?;
+    scratch.write("perf.data", &complete[..complete.len() - 1000])?;
     for words in [&["report", "--stdio"][..], &["script", "--itrace=b"]] {
         let outcome = rperf(words).within(scratch.path()).finish()?;
         assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
@@ -201,7 +201,7 @@ fn what_is_missing_behind_a_trace_is_told_too() -> io::Result<()> {
 }
 
 #[test]
-fn damaged_counts_are_told_with_the_name_of_the_file() -> io::Result<()> {
+fn damaged_counts_are_reported_with_the_file() -> io::Result<()> {
     const STAT: u32 = 76;
     let scratch = Scratch::new();
     let attr = Attr::default();
@@ -212,13 +212,15 @@ fn damaged_counts_are_told_with_the_name_of_the_file() -> io::Result<()> {
         scratch.write("perf.data", file(&attr, "x86_64", &records))?;
         let run = rperf(&["stat", "report"]).within(scratch.path());
         let outcome = run.finish()?;
-        assert_eq!(outcome.status, 255, "{}", outcome.stderr);
-        texts.push(outcome.stderr);
+        texts.push((outcome.status, outcome.stderr));
     }
-    let warning = "Warning: perf.data: 1 records cannot be decoded; the first, at offset ";
+    let (statuses, texts): (Vec<i32>, Vec<String>) = texts.into_iter().unzip();
+    assert_eq!(statuses, [1, 255], "{texts:?}");
+    let warning =
+        "perf.data: 1 records cannot be decoded; the first, PERF_RECORD_STAT (type 76) at offset ";
     assert!(texts.iter().all(|text| text.contains(warning)), "{texts:?}");
-    assert!(texts[0].contains("perf.data: there are no counts in it"));
-    let end = "bytes, smaller than its header\nhint: what was read before that is printed above\n";
+    let end =
+        "bytes, smaller than its header\nhint: the output contains only the records before it\n";
     assert!(
         texts[1].contains("\nperf.data: record at offset "),
         "{texts:?}"

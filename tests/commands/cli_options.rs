@@ -1,4 +1,4 @@
-//! perf's option grammar through the binary: what is refused, in which words, with which status.
+//! perf's option grammar: what is refused, with which message and exit status.
 
 use super::{assert_refused, outcome};
 
@@ -84,7 +84,7 @@ fn values_missing_or_too_many() {
 }
 
 #[test]
-fn what_perf_has_and_this_has_not_is_refused_by_name_in_one_line() {
+fn unsupported_perf_options_are_refused_by_name() {
     for words in [
         &["record", "--vmlinux", "true"] as &[&str],
         &["record", "--debuginfod", "true"],
@@ -108,11 +108,11 @@ fn what_perf_has_and_this_has_not_is_refused_by_name_in_one_line() {
 }
 
 #[test]
-fn a_list_in_two_words_is_not_taken_for_the_workload() {
+fn a_list_with_a_space_is_refused() {
     for (letter, name) in [("-p", "pid"), ("-t", "tid"), ("-C", "cpu")] {
         let refused = outcome(&["record", letter, "1,", "2"]);
         let line = format!(
-            " Error: option `{name}' needs a list in one word, such as 1,2,3: it may not contain blanks: '1,'"
+            " Error: option `{name}' needs a number after the last comma; write the list without spaces: '1,'"
         );
         assert_eq!(
             (refused.status, refused.stderr.lines().next()),
@@ -123,7 +123,7 @@ fn a_list_in_two_words_is_not_taken_for_the_workload() {
 
 #[test]
 fn old_spellings_are_explained() {
-    let line = "'lbr' after -g is taken for the workload, and there is no such program\n";
+    let line = "'lbr' after -g is taken as the command to run, and there is no such program\n";
     let hint = "hint: use `--call-graph lbr`\n";
     assert_refused(
         &["record", "-g", "lbr", "sleep", "1"],
@@ -141,14 +141,14 @@ fn old_spellings_are_explained() {
     );
     let reader = outcome(&["trace"]);
     assert!(
-        reader.stderr.contains("to read a file use 'script'"),
+        reader.stderr.contains("'script' to read a recording"),
         "{}",
         reader.stderr
     );
 }
 
 #[test]
-fn options_stand_anywhere_where_there_is_no_workload() {
+fn options_may_be_anywhere_without_a_workload() {
     let words = &["help", "record"];
     assert_eq!(outcome(words).status, 0);
     let unknown = outcome(&["help", "record", "--nosuch"]);

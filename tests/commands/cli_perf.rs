@@ -1,4 +1,4 @@
-//! Prefixes of options, typed at the real perf and at the binary: both must understand the same.
+//! Abbreviated options, compared with the real perf: both must resolve them alike.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use rperf_testkit::{Run, real_perf, skip};
 
 use super::rperf;
 
-/// What became of a line of options.
+/// How a command line with an option was answered.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
-    /// The option was understood; the file named after it was looked for, or the option was refused by name.
+    /// The option was recognised: the input file was looked for, or the option was refused by name.
     Understood,
-    /// The whole first line: it names the candidates.
+    /// The first line of the message, which names the candidates.
     Ambiguous(String),
     Unknown,
 }
@@ -31,11 +31,11 @@ fn answer(stderr: &str) -> Answer {
     }
 }
 
-/// Types `--PREFIX` at both, for every second prefix of these options and of their negatives.
+/// Passes `--PREFIX` to both, for every second prefix of these options and of their negatives.
 fn compare(perf: &Path, command: &str, options: &[&str]) {
     for option in options {
         for full in [(*option).to_owned(), format!("no-{option}")] {
-            // perf takes `n` and `no` for the beginning of every negative.
+            // perf takes `n` and `no` as prefixes of every negative.
             let shortest = if full.starts_with('n') { 4 } else { 1 };
             for end in (shortest..=full.len()).step_by(2) {
                 let word = format!("--{}", &full[..end]);
@@ -53,12 +53,9 @@ fn compare(perf: &Path, command: &str, options: &[&str]) {
 }
 
 #[test]
-fn prefixes_mean_what_they_mean_to_perf() {
+fn prefixes_match_perf() {
     let Some(perf) = real_perf() else {
-        skip(
-            "prefixes_mean_what_they_mean_to_perf",
-            "there is no perf here",
-        );
+        skip("prefixes_match_perf", "there is no perf here");
         return;
     };
     compare(
@@ -96,7 +93,7 @@ fn every_option_of_perf_is_known_by_name() {
             .stdout;
         let mut known = 0;
         for option in listed.split_whitespace() {
-            // The value keeps an option that takes one from asking for it; a switch refuses it by name.
+            // The `=1` gives a value to an option that takes one; a switch refuses it by name.
             let word = format!("{option}=1");
             let ours = rperf(&[command, &word, "-h"])
                 .finish()

@@ -1,4 +1,4 @@
-//! `completion`: the scripts in their shells, and the answers that they get.
+//! `completion`: the scripts run in their shells, and the candidates they get.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -11,13 +11,13 @@ use super::{assert_refused, commands, outcome, visible_options};
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
-/// The folder of the binary, which has the name that the scripts complete for.
+/// The folder of the binary, under the name that the scripts complete.
 fn folder() -> &'static Path {
     let binary = Path::new(env!("CARGO_BIN_EXE_rperf"));
     binary.parent().expect("the binary is in a folder")
 }
 
-/// A search path that begins with `first`.
+/// A `PATH` that begins with `first`.
 #[expect(
     clippy::disallowed_methods,
     reason = "the shells need what is installed"
@@ -27,7 +27,7 @@ fn path(first: &Path) -> String {
     format!("{}:{usual}", first.display())
 }
 
-/// The words of a line as bash splits them: at blanks, and at = and :.
+/// The words of a line as bash splits them: at blanks, `=` and `:`.
 fn bash_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for word in line.split(' ') {
@@ -45,7 +45,7 @@ fn bash_words(line: &str) -> Vec<String> {
     words
 }
 
-/// What bash's function offers for the end of a line.
+/// The candidates of bash's function for the end of a line.
 fn bash(line: &str) -> Vec<String> {
     let script = outcome(&["completion", "bash"]).stdout;
     let ask = r#"
@@ -74,6 +74,7 @@ fn every_visible_option_is_offered_by_bash() {
         let refused = refused
             .split_once("refused by name:")
             .map_or("", |(_, list)| list);
+        let refused = refused.split("\n\n").next().unwrap_or_default();
         for option in refused.split_whitespace() {
             let option = option.trim_end_matches('.').to_owned();
             assert!(!offered.contains(&option), "{command} {option}");
@@ -108,6 +109,7 @@ fn words_are_completed_by_perfs_option_grammar() {
         ("rperf record --unw", &["--unwind"]),
         ("rperf record -a --unwind l", &["later", "live"]),
         ("rperf record --unwind=l", &["later", "live"]),
+        ("rperf test -w th", &["thloop"]),
         ("rperf record --unw=liv", &["live"]),
         ("rperf record --no-all-cp", &["--no-all-cpus"]),
         ("rperf record --inh", &["--inherit"]),
@@ -121,7 +123,7 @@ fn words_are_completed_by_perfs_option_grammar() {
         ("rperf report -g cal", &["caller", "callee"]),
         ("rperf script -F comm,brstacks", &["comm,brstacksym"]),
         ("rperf flamegraph --format=j", &["json"]),
-        // Neither a value that is not known nor an option of the workload is made up.
+        // Neither unknown values nor options of the workload are completed.
         ("rperf record --nosuch=l", &[]),
         ("rperf record -c ", &[]),
         ("rperf record -a ls --all-c", &[]),
@@ -147,7 +149,7 @@ fn tracepoints_are_completed_system_by_system() {
 }
 
 #[test]
-fn answers_name_what_the_shell_adds() {
+fn completions_say_what_the_shell_appends() {
     let first_line = |line: &str| {
         let words: Vec<&str> = ["completion", "words", "--"]
             .into_iter()
@@ -175,7 +177,7 @@ fn answers_name_what_the_shell_adds() {
     }
 }
 
-/// A folder with files, a program to be recorded, and a link to the binary.
+/// A folder with files, a program to record, and a link to the binary.
 fn workplace() -> std::io::Result<Scratch> {
     let scratch = Scratch::new();
     let at = |name: &str| scratch.path().join(name);
@@ -192,7 +194,7 @@ fn workplace() -> std::io::Result<Scratch> {
     Ok(scratch)
 }
 
-/// What is typed, and what the line is after a TAB.
+/// Typed text, and the line after TAB.
 const TYPED: &[(&str, &str)] = &[
     ("rperf heatm", "rperf heatmap"),
     ("rperf record --all-cg", "rperf record --all-cgroups"),
@@ -213,7 +215,7 @@ const TYPED: &[(&str, &str)] = &[
     ("rperf stat -- cat al", "rperf stat -- cat alpha.data"),
 ];
 
-/// Types all lines at an interactive shell.
+/// Types all lines into an interactive shell.
 fn type_at(shell: &str, command: &str, prepare: &str) -> std::io::Result<()> {
     let work = workplace()?;
     if Run::new(shell).args(["-c", "exit"]).finish().is_err() {
@@ -241,7 +243,7 @@ fn type_at(shell: &str, command: &str, prepare: &str) -> std::io::Result<()> {
 }
 
 #[test]
-fn bash_completes_what_is_typed() -> std::io::Result<()> {
+fn bash_completes_words() -> std::io::Result<()> {
     type_at(
         "bash",
         "bash --norc --noprofile -i",
@@ -250,13 +252,13 @@ fn bash_completes_what_is_typed() -> std::io::Result<()> {
 }
 
 #[test]
-fn zsh_completes_what_is_typed() -> std::io::Result<()> {
+fn zsh_completes_words() -> std::io::Result<()> {
     let prepare = "autoload -U compinit && compinit -u -D && source <(rperf completion zsh)";
     type_at("zsh", "zsh -f -i", prepare)
 }
 
 #[test]
-fn fish_completes_what_is_typed() -> std::io::Result<()> {
+fn fish_completes_words() -> std::io::Result<()> {
     let work = workplace()?;
     for (typed, expected) in TYPED {
         let line = "rperf completion fish | source; complete -C $argv[1]";
@@ -265,7 +267,7 @@ fn fish_completes_what_is_typed() -> std::io::Result<()> {
             .within(work.path());
         let fish = fish.env("PATH", path(&work.path().join("bin")));
         let Ok(answer) = fish.env("HOME", work.path()).finish() else {
-            skip("fish_completes_what_is_typed", "there is no fish");
+            skip("fish_completes_words", "there is no fish");
             return Ok(());
         };
         let words = answer
@@ -273,7 +275,7 @@ fn fish_completes_what_is_typed() -> std::io::Result<()> {
             .lines()
             .filter_map(|line| line.split('\t').next());
         let words: Vec<&str> = words.collect();
-        // Listed without the escapes of the command line.
+        // Candidates are listed without the escapes of the command line.
         let expected = expected.replace('\\', "");
         let is_end = |word: &&str| !word.is_empty() && expected.ends_with(&format!(" {word}"));
         assert!(words.iter().any(is_end), "{typed}: {answer:?}");
@@ -310,14 +312,14 @@ fn scripts_are_for_the_name_that_is_given() -> std::io::Result<()> {
 }
 
 #[test]
-fn what_is_no_shell_is_refused() {
-    let known = "'bash', 'zsh' and 'fish' are supported\n";
+fn unknown_shells_are_refused() {
+    let known = "choose from bash, zsh, fish\n";
     assert_refused(
         &["completion"],
         129,
-        &format!("rperf completion: no shell given; {known}"),
+        &format!("rperf completion: no shell given: {known}"),
     );
-    let unknown = format!("rperf completion: unknown shell 'tcsh'; {known}");
+    let unknown = format!("rperf completion: unknown shell 'tcsh': {known}");
     assert_refused(&["completion", "tcsh"], 129, &unknown);
     let more = "rperf completion: unexpected word 'zsh' after the shell\n";
     assert_refused(&["completion", "bash", "zsh"], 129, more);
@@ -328,7 +330,7 @@ fn what_is_no_shell_is_refused() {
             (129, ""),
             "{name}"
         );
-        let start = format!("--name '{name}': not the name of a program\nhint: ");
+        let start = format!("--name '{name}': not a program name\nhint: ");
         assert!(refused.stderr.starts_with(&start), "{}", refused.stderr);
     }
     for shell in SHELLS {

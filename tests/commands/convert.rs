@@ -1,4 +1,4 @@
-//! `rperf data convert`: perf's JSON beside perf, and the formats of other tools against folded stacks.
+//! `rperf data convert`: perf's JSON compared with perf, and the formats of other tools with folded stacks.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -9,16 +9,16 @@ use flate2::read::GzDecoder;
 use rperf_testkit::{Scratch, skip};
 use serde_json::Value;
 
-use super::beside::{BOTH, Beside};
-use super::folded::{Folded, parse};
-use super::rperf;
+use super::folded_parser::{Folded, parse};
+use super::{perfetto_trace, rperf, without_notes};
 use crate::differential::settled;
+use crate::tools::{BOTH, Tools};
 
 const BUSY: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; ls /usr >/dev/null";
 
 #[test]
 fn the_json_is_that_of_perf() {
-    let Some(beside) = Beside::find("commands::convert::the_json_is_that_of_perf") else {
+    let Some(tools) = Tools::find_for("commands::convert::the_json_is_that_of_perf") else {
         return;
     };
     let recordings: [(&str, &[&str]); 4] = [
@@ -34,33 +34,33 @@ fn the_json_is_that_of_perf() {
         for (name, words) in recordings {
             let words = [words, &["--", "sh", "-c", BUSY]].concat();
             let found = settled(|| {
-                let file = beside.record(tool, name, &words);
-                file.map_or_else(Vec::new, |file| Vec::from_iter(differing(&beside, &file)))
+                let file = tools.record(tool, name, &words);
+                file.map_or_else(Vec::new, |file| Vec::from_iter(differing(&tools, &file)))
             });
             assert!(found.is_empty(), "{tool:?} {name}: {found:?}");
         }
     }
 }
 
-/// What differs in the JSON of one recording, and in what is told of it.
-fn differing(beside: &Beside, file: &str) -> Option<String> {
+/// The differences between the tools' JSON and messages for one recording.
+fn differing(tools: &Tools, file: &str) -> Option<String> {
     let [(theirs, they), (ours, us)] = BOTH.map(|by| {
         let target = format!("{by:?}-{file}.json");
-        let path = beside.path().join(&target);
-        // Neither writes over a file.
+        let path = tools.path().join(&target);
+        // Neither tool overwrites a file.
         let _ = fs::remove_file(&path);
         let words = ["data", "convert", "--to-json", &target, "-i", file];
-        let outcome = beside.outcome(by, &words);
+        let outcome = tools.outcome(by, &words);
         assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
-        let told = outcome.stderr.replace("rperf data", "perf data");
+        let messages = without_notes(&outcome.stderr).replace("rperf data", "perf data");
         let json = fs::read_to_string(path).expect("a file");
-        (json, told.replace(&target, ""))
+        (json, messages.replace(&target, ""))
     });
     let difference = rperf_testkit::golden::difference(&theirs, &ours);
     difference.or_else(|| (they != us).then(|| format!("{they} {us}")))
 }
 
-fn recorded(scratch: &Scratch, words: &[&str]) {
+pub(super) fn recorded(scratch: &Scratch, words: &[&str]) {
     let words = [
         &["record", "-q", "-o", "perf.data"],
         words,
@@ -71,7 +71,7 @@ fn recorded(scratch: &Scratch, words: &[&str]) {
 }
 
 #[track_caller]
-fn ran(scratch: &Scratch, words: &[&str]) {
+pub(super) fn ran(scratch: &Scratch, words: &[&str]) {
     let run = rperf(words)
         .within(scratch.path())
         .env("HOME", scratch.path());
@@ -79,9 +79,9 @@ fn ran(scratch: &Scratch, words: &[&str]) {
     assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
 }
 
-/// What a conversion writes; on any number of threads the same.
+/// The output of a conversion, which must not depend on the number of threads.
 #[track_caller]
-fn converted(scratch: &Scratch, format: &str, words: &[&str]) -> Vec<u8> {
+pub(super) fn converted(scratch: &Scratch, format: &str, words: &[&str]) -> Vec<u8> {
     let [one, four] = ["1", "4"].map(|jobs| {
         let to = format!("--to-{format}");
         let file = format!("{format}-{jobs}");
@@ -93,11 +93,11 @@ fn converted(scratch: &Scratch, format: &str, words: &[&str]) -> Vec<u8> {
     one
 }
 
-fn json(bytes: &[u8]) -> Value {
+pub(super) fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).expect("JSON")
 }
 
-fn list(value: &Value) -> &[Value] {
+pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().expect("a list")
 }
 
@@ -119,7 +119,7 @@ fn count(stacks: &mut Folded, comm: &str, frames: impl Iterator<Item = String>) 
     *stacks.entry(stack.join(";")).or_default() += 1;
 }
 
-/// The stacks of a speedscope file, after a look at what its schema demands.
+/// The stacks of a speedscope file, after checking it against the schema.
 fn of_speedscope(file: &Value) -> Folded {
     assert_eq!(
         file["$schema"],
@@ -154,7 +154,7 @@ fn of_speedscope(file: &Value) -> Folded {
     stacks
 }
 
-/// Columns of a table, all of the length that it states.
+/// Checks that the columns of a table have the length that it states.
 fn columns_are_whole(table: &Value) {
     for (name, column) in table.as_object().expect("a table") {
         if let Some(column) = column.as_array() {
@@ -167,9 +167,39 @@ fn columns_are_whole(table: &Value) {
     }
 }
 
-/// The stacks of a Firefox profile, after a look at its tables.
+/// Checks the fields from which the profiler computes times: those of a recording of cpu-clock that has just been made.
+fn clocks_are_weighed_in_milliseconds(file: &Value) {
+    let meta = &file["meta"];
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.expect("after 1970").as_millis() as f64;
+    let start = number(&meta["startTime"]);
+    assert!((now - 3_600_000.0..=now).contains(&start), "{start} {now}");
+    // 1999 Hz.
+    assert!((number(&meta["interval"]) - 0.5).abs() < 0.1, "{meta}");
+    assert_eq!(meta["sampleUnits"]["threadCPUDelta"], "ns");
+    let end = number(&meta["profilingEndTime"]);
+    for thread in list(&file["threads"]) {
+        let samples = &thread["samples"];
+        assert_eq!(samples["weightType"], "tracing-ms");
+        let weights = list(&samples["weight"]).iter().map(number);
+        let deltas = list(&samples["threadCPUDelta"]).iter().map(number);
+        let weights: Vec<f64> = weights.collect();
+        let deltas: Vec<f64> = deltas.map(|nanos| nanos / 1e6).collect();
+        assert_eq!(weights, deltas);
+        // A thread runs at most as long as it is recorded; timers are late at times.
+        let sum: f64 = weights.iter().sum();
+        assert!(sum > 0.0 && sum < 2.0 * end + 5.0, "{sum} {end}");
+        let times: Vec<f64> = list(&samples["time"]).iter().map(number).collect();
+        // The profiler omits samples at the end.
+        assert!(times.is_sorted() && times.iter().all(|time| (0.0..end).contains(time)));
+    }
+}
+
+/// The stacks of a Firefox profile, after checking its tables.
 fn of_firefox(file: &Value) -> Folded {
     assert_eq!(file["meta"]["preprocessedProfileVersion"], 48);
+    clocks_are_weighed_in_milliseconds(file);
     let mut stacks = Folded::new();
     for thread in list(&file["threads"]) {
         for table in [
@@ -235,9 +265,20 @@ fn other_formats_have_the_stacks_that_are_folded() {
         assert_eq!(of_speedscope(&json(&speedscope)), expected, "{chains:?}");
         let firefox = json(&converted(&scratch, "firefox", &[]));
         assert_eq!(of_firefox(&firefox), expected, "{chains:?}");
-        converted(&scratch, "perfetto", &[]);
+        let perfetto = perfetto_trace::decode(&converted(&scratch, "perfetto", &[]));
+        let mut stacks = Folded::new();
+        for (stack, count) in &expected {
+            let (_comm, frames) = stack.split_once(';').expect("comm and frames");
+            *stacks.entry(frames.to_owned()).or_default() += count;
+        }
+        assert_eq!(perfetto.stacks, stacks, "{chains:?}");
+        let speedscope_file = json(&speedscope);
+        let profiles = list(&speedscope_file["profiles"]).iter();
+        let periods = profiles.map(|profile| profile["endValue"].as_u64().expect("a number"));
+        let period: u64 = periods.sum();
+        assert_eq!(perfetto.periods.values().sum::<u64>(), period, "{chains:?}");
         converted(&scratch, "json", &[]);
-        // What is compressed is the same.
+        // Compressed output has the same contents.
         ran(&scratch, &["data", "convert", "--to-speedscope", "s.gz"]);
         let mut unpacked = Vec::new();
         let packed = File::open(scratch.path().join("s.gz")).expect("a file");
@@ -268,8 +309,8 @@ fn samples_of_other_events_are_markers() {
 }
 
 #[test]
-fn pprof_itself_reads_what_is_for_it() {
-    let test = "commands::convert::pprof_itself_reads_what_is_for_it";
+fn pprof_reads_converted_profiles() {
+    let test = "commands::convert::pprof_reads_converted_profiles";
     let scratch = Scratch::new();
     recorded(&scratch, &["-g", "-F", "1999", "-e", "cpu-clock"]);
     converted(&scratch, "pprof", &[]);
@@ -290,7 +331,7 @@ fn pprof_itself_reads_what_is_for_it() {
         .split("Locations")
         .next()
         .expect("before the locations");
-    // `count period: location...`, and a line of labels behind each.
+    // `count period: location...`, each followed by a line of labels.
     let counts = samples.lines().filter_map(|line| {
         let (values, _) = line.split_once(": ")?;
         values.split_whitespace().next()?.parse::<u64>().ok()
@@ -301,7 +342,13 @@ fn pprof_itself_reads_what_is_for_it() {
     }
     let sorted = pprof(scratch.path(), "-top").expect("it was there");
     assert!(sorted.contains("Type: cpu-clock"), "{sorted}");
-    // Functions of the outermost frames are there by name.
+    // Neither program has most of the samples.
+    let file = sorted.lines().find(|line| line.starts_with("File:"));
+    assert!(
+        file.is_none_or(|line| ["File: dash", "File: sh", "File: ls"].contains(&line)),
+        "{sorted}"
+    );
+    // The functions of the outermost frames have names.
     let name = expected
         .keys()
         .find_map(|stack| stack.split(';').find(|name| name.contains("syscall")));
@@ -310,8 +357,8 @@ fn pprof_itself_reads_what_is_for_it() {
     }
 }
 
-/// What `go tool pprof` says of the file `pprof-1`.
-fn pprof(folder: &Path, form: &str) -> Option<String> {
+/// The output of `go tool pprof` for the file `pprof-1`.
+pub(super) fn pprof(folder: &Path, form: &str) -> Option<String> {
     let mut command = Command::new("go");
     command.args(["tool", "pprof", form, "pprof-1"]);
     let outcome = command
@@ -319,13 +366,13 @@ fn pprof(folder: &Path, form: &str) -> Option<String> {
         .env("HOME", folder)
         .output()
         .ok()?;
-    let said = String::from_utf8_lossy(&outcome.stderr).into_owned();
-    assert!(outcome.status.success(), "{said}");
+    let message = String::from_utf8_lossy(&outcome.stderr).into_owned();
+    assert!(outcome.status.success(), "{message}");
     Some(String::from_utf8_lossy(&outcome.stdout).into_owned())
 }
 
 #[test]
-fn a_file_is_replaced_by_force_alone() {
+fn a_file_is_replaced_with_force_only() {
     let scratch = Scratch::new();
     recorded(&scratch, &["-e", "cpu-clock"]);
     let path = scratch.write("out", "mine").expect("a file");
@@ -349,12 +396,12 @@ fn a_file_is_replaced_by_force_alone() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
-    for (words, status, said) in [
+fn invalid_options_are_refused() {
+    for (words, status, message) in [
         (
             &["convert"][..],
             255,
-            "You must specify one of --to-ctf or --to-json.\n",
+            "You must specify one of the output formats.\n",
         ),
         (
             &["convert", "--to-json", "a", "--to-pprof", "b"],
@@ -374,17 +421,22 @@ fn what_makes_no_sense_is_refused() {
         (
             &["convert", "--to-ctf", "a"],
             129,
-            "rperf data: --to-ctf is not supported yet; --to-json and",
+            "rperf data: --to-ctf is not supported yet; use --to-json",
         ),
         (
             &["convert", "x", "--to-json", "a"],
             129,
-            "rperf data convert: 'x' is no option\n",
+            "rperf data convert: unexpected word 'x'\n",
+        ),
+        (
+            &["check", "-v", "a"],
+            129,
+            "rperf data check: --verbose is an option of 'data convert'\n",
         ),
         (
             &["check", "--to-json", "a"],
             129,
-            "rperf data check: --to-json is for 'data convert'\n",
+            "rperf data check: --to-json is an option of 'data convert'\n",
         ),
     ] {
         let outcome = super::outcome(&[&["data"], words].concat());
@@ -393,7 +445,10 @@ fn what_makes_no_sense_is_refused() {
             (status, ""),
             "{words:?}"
         );
-        assert!(outcome.stderr.starts_with(said), "{words:?}: {outcome:?}");
+        assert!(
+            outcome.stderr.starts_with(message),
+            "{words:?}: {outcome:?}"
+        );
     }
     let scratch = Scratch::new();
     let words = ["data", "convert", "-i", "none", "--to-json", "new"];

@@ -1,27 +1,27 @@
-//! `rperf data check`: whole and damaged recordings.
+//! `rperf data check` on intact and damaged recordings.
 
 use rperf_testkit::{Bytes, Outcome, Scratch};
 
-use super::beside::{BOTH, Beside};
-use super::handmade::{Attr, ID, file, record};
+use super::generated_files::{Attr, ID, file, record};
 use super::{assert_refused, rperf};
+use crate::tools::{BOTH, Tools};
 
 /// `PERF_SAMPLE_IP | TID | TIME | IDENTIFIER`.
 const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 16;
 
 #[test]
-fn what_either_tool_records_is_whole() {
-    let Some(beside) = Beside::find("what_either_tool_records_is_whole") else {
+fn recordings_of_both_tools_are_complete() {
+    let Some(tools) = Tools::find_for("recordings_of_both_tools_are_complete") else {
         return;
     };
     for tool in BOTH {
         let words = ["-g", "-e", "cpu-clock,page-faults", "true"];
-        let Some(file) = beside.record(tool, "whole", &words) else {
+        let Some(file) = tools.record(tool, "whole", &words) else {
             continue;
         };
-        let outcome = beside.outcome(super::beside::Tool::Rperf, &["data", "check", &file]);
+        let outcome = tools.outcome(crate::tools::Tool::Rperf, &["data", "check", &file]);
         let line = outcome.stdout.lines().last().unwrap_or_default();
-        assert!(line.ends_with(": whole"), "{outcome:?}");
+        assert!(line.ends_with(": complete"), "{outcome:?}");
         assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{file}");
     }
 }
@@ -53,7 +53,7 @@ fn check(bytes: &[u8], words: &[&str]) -> Outcome {
 
 #[test]
 fn every_fault_is_named_with_its_place() {
-    // The first record stands at 256.
+    // The first record is at offset 256.
     let records = [
         sample(ID, 20),
         comm(b"\x07\0\0\0\x08\0\0\0name\0\0\0\0"),
@@ -67,11 +67,11 @@ fn every_fault_is_named_with_its_place() {
     ];
     let outcome = check(&recording(&records), &[]);
     let expected = "\
-perf.data: PERF_RECORD_COMM at offset 344 cannot be decoded: pid needs 4 bytes at offset 0 of the record, 2 are left; likewise 1 more of PERF_RECORD_COMM
+perf.data: PERF_RECORD_COMM at offset 344 cannot be decoded: pid needs 4 bytes at offset 0 of the record, 2 are left; 1 more of this kind (PERF_RECORD_COMM)
 perf.data: PERF_RECORD_SAMPLE at offset 411 cannot be decoded: ip needs 8 bytes at offset 8 of the record, 4 are left
 perf.data: PERF_RECORD_EVENT_UPDATE at offset 431 cannot be decoded: event id needs 8 bytes at offset 8 of the record, 0 are left
-perf.data: note: record type 201 at offset 447 is of a kind that is not known here; likewise 1 more of record type 201
-perf.data: note: 3 records were lost while recording, in 1 chunks
+perf.data: note: record type 201 at offset 447 has an unknown type; 1 more of this kind (record type 201)
+perf.data: note: 3 records were lost while recording (LOST records: 1)
 perf.data: 9 records, 1 sample of 1 event, 1 header feature: 3 faults
 ";
     assert_eq!((outcome.stdout.as_str(), &*outcome.stderr), (expected, ""));
@@ -81,14 +81,14 @@ perf.data: 9 records, 1 sample of 1 event, 1 header feature: 3 faults
 }
 
 #[test]
-fn a_cut_recording_is_never_whole() {
-    let whole = recording(&[sample(ID, 20), sample(ID, 30)]);
-    let outcome = check(&whole, &[]);
-    let line = "perf.data: 2 records, 2 samples of 1 event, 1 header feature: whole\n";
+fn a_truncated_recording_is_never_complete() {
+    let complete = recording(&[sample(ID, 20), sample(ID, 30)]);
+    let outcome = check(&complete, &[]);
+    let line = "perf.data: 2 records, 2 samples of 1 event, 1 header feature: complete\n";
     assert_eq!((outcome.status, &*outcome.stdout), (0, line));
-    for length in (0..whole.len()).step_by(7) {
-        let outcome = check(&whole[..length], &[]);
-        // In its header or before its events end, it is no recording.
+    for length in (0..complete.len()).step_by(7) {
+        let outcome = check(&complete[..length], &[]);
+        // Truncated in its header or before the end of its attrs, it is not a recording.
         let status = if length < 256 { 255 } else { 1 };
         assert_eq!(outcome.status, status, "{length}: {outcome:?}");
         assert_eq!(outcome.stdout.is_empty(), status == 255, "{length}");
@@ -96,7 +96,7 @@ fn a_cut_recording_is_never_whole() {
 }
 
 #[test]
-fn what_is_no_recording_is_refused() {
+fn other_files_are_refused() {
     let outcome = check(b"#!/bin/sh\n", &[]);
     assert_eq!((outcome.status, &*outcome.stdout), (255, ""));
     assert!(
@@ -111,23 +111,23 @@ fn what_is_no_recording_is_refused() {
 }
 
 #[test]
-fn words_say_what_to_do() {
+fn missing_and_unknown_subcommands_are_reported() {
     for (words, message) in [
         (
             &["data"][..],
-            "rperf data: what is to be done with the data? 'convert' and 'check' are what there is\n",
+            "rperf data: no subcommand given: use 'data convert' or 'data check'\n",
         ),
         (
             &["data", "chekc"],
-            "rperf data: 'chekc' is none of its commands; 'convert' and 'check' are\n",
+            "rperf data: unknown subcommand 'chekc': use 'data convert' or 'data check'\n",
         ),
         (
             &["data", "check", "a", "b"],
-            "rperf data check: one file at a time; 'b' is one too many\n",
+            "rperf data check: unexpected word 'b': one file can be checked at a time\n",
         ),
         (
             &["data", "check", "-i", "a", "b"],
-            "rperf data check: one file at a time; 'b' is one too many\n",
+            "rperf data check: unexpected word 'b': one file can be checked at a time\n",
         ),
     ] {
         let outcome = super::outcome(words);

@@ -1,4 +1,4 @@
-//! `-e` with what sysfs and the tables of vendors name, of a machine that is made up: the attrs are those of `perf record -vv`.
+//! `-e` with events of sysfs and of vendor tables of a fake machine: the attrs equal those of `perf record -vv`.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use super::record_events::first_attr;
 use crate::kernel::rperf_in;
 
-/// The processor whose tables perf has built in.
+/// A processor whose tables are built into perf.
 const CPUID: &str = "GenuineIntel-6-55-4";
 
-/// Terms of the cores' PMU, as Intel's have them.
+/// Format terms of the core PMU, as on Intel.
 const FORMATS: [(&str, &str); 11] = [
     ("event", "config:0-7"),
     ("umask", "config:8-15"),
@@ -27,7 +27,7 @@ const FORMATS: [(&str, &str); 11] = [
     ("frontend", "config1:0-23"),
 ];
 
-/// Files of PMUs beside these.
+/// Other files of PMUs.
 const FILES: [(&str, &str); 17] = [
     ("cpu/type", "4"),
     ("cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3"),
@@ -57,7 +57,7 @@ const FILES: [(&str, &str); 17] = [
     ("power/events/energy-pkg", "event=0x02"),
 ];
 
-/// Codes of events as the processor's manual has them; perf's own tables say the same.
+/// Event codes from the processor's manual; perf's own tables have the same.
 const TABLE: &str = r#"{"Header": {"Info": "made by hand"}, "Events": [
     {"EventName": "INST_RETIRED.ANY", "EventCode": "0x00", "UMask": "0x01", "SampleAfterValue": "2000003"},
     {"EventName": "CPU_CLK_UNHALTED.THREAD", "EventCode": "0x00", "UMask": "0x02", "SampleAfterValue": "2000003"},
@@ -84,7 +84,7 @@ const METRICS: &str = r#"[
     {"MetricName": "cpi", "MetricExpr": "1 / ipc", "MetricGroup": "Summary", "ScaleUnit": "1per_instr", "BriefDescription": "Cycles per instruction."}
 ]"#;
 
-/// What `-e` is asked: at least one of each form.
+/// The event specifications: at least one of each form.
 const EVENTS: [&str; 44] = [
     "inst_retired.any",
     "INST_RETIRED.ANY:u",
@@ -132,25 +132,25 @@ const EVENTS: [&str; 44] = [
     "cpu/event=0xc4/D",
 ];
 
-/// A machine: its sysfs and its tables.
-struct Made {
+/// The sysfs and the event tables of a fake machine.
+struct FakeMachine {
     sysfs: String,
     tables: String,
 }
 
-impl Made {
+impl FakeMachine {
     fn new(folder: &Path) -> Self {
         let root = folder.join("sys");
-        let put = |name: &str, text: &str| {
+        let write = |name: &str, text: &str| {
             let path = root.join("bus/event_source/devices").join(name);
             fs::create_dir_all(path.parent().expect("in a folder")).expect("created");
             fs::write(path, format!("{text}\n")).expect("written");
         };
         for (name, text) in FORMATS {
-            put(&format!("cpu/format/{name}"), text);
+            write(&format!("cpu/format/{name}"), text);
         }
         for (name, text) in FILES {
-            put(name, text);
+            write(name, text);
         }
         fs::create_dir_all(root.join("devices")).expect("created");
         std::os::unix::fs::symlink("/sys/devices/system", root.join("devices/system"))
@@ -173,7 +173,7 @@ impl Made {
         run.finish().expect("it starts")
     }
 
-    /// The cores' PMU becomes two, as on processors with two kinds of cores.
+    /// Splits the core PMU into two, as on hybrid processors.
     fn hybrid(self, folder: &Path) -> Self {
         let devices = folder.join("sys/bus/event_source/devices");
         fs::rename(devices.join("cpu"), devices.join("cpu_core")).expect("renamed");
@@ -194,7 +194,7 @@ impl Made {
         self
     }
 
-    /// The first attr of each event is the same as perf's, as far as its fields are among the given ones.
+    /// Checks that the first attr of each event equals perf's in the given fields.
     fn assert_same_attrs(&self, perf: &Path, scratch: &Scratch, events: &[&str], fields: &[&str]) {
         let attr = |outcome: &Outcome| -> Vec<String> {
             let lines = first_attr(&outcome.stderr).into_iter();
@@ -205,7 +205,7 @@ impl Made {
             };
             lines.filter(is_compared).map(str::to_owned).collect()
         };
-        // perf waits for the kernel most of the time.
+        // perf mostly waits for the kernel.
         thread::scope(|scope| {
             for events in events.chunks(events.len().div_ceil(WORKERS)) {
                 let attr = &attr;
@@ -225,32 +225,32 @@ impl Made {
 }
 
 #[test]
-fn attrs_of_named_events_are_perfs() {
-    let test = "event_tables::attrs_of_named_events_are_perfs";
+fn attrs_of_named_events_match_perf() {
+    let test = "event_tables::attrs_of_named_events_match_perf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
     if cfg!(not(target_arch = "x86_64")) {
-        return skip(test, "the PMU is one of x86");
+        return skip(test, "the fake PMU needs x86-64");
     }
     let scratch = Scratch::new();
-    let made = Made::new(scratch.path());
-    made.assert_same_attrs(&perf, &scratch, &EVENTS, &[""]);
+    let machine = FakeMachine::new(scratch.path());
+    machine.assert_same_attrs(&perf, &scratch, &EVENTS, &[""]);
 }
 
 const WORKERS: usize = 6;
 
 #[test]
-fn attrs_of_machines_with_two_kinds_of_cores_are_perfs() {
-    let test = "event_tables::attrs_of_machines_with_two_kinds_of_cores_are_perfs";
+fn attrs_on_hybrid_machines_match_perf() {
+    let test = "event_tables::attrs_on_hybrid_machines_match_perf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
     if cfg!(not(target_arch = "x86_64")) {
-        return skip(test, "the PMUs are those of x86");
+        return skip(test, "the fake PMUs need x86-64");
     }
     let scratch = Scratch::new();
-    let made = Made::new(scratch.path()).hybrid(scratch.path());
+    let machine = FakeMachine::new(scratch.path()).hybrid(scratch.path());
     let events = [
         "cycles",
         "instructions:u",
@@ -262,16 +262,16 @@ fn attrs_of_machines_with_two_kinds_of_cores_are_perfs() {
         "cpu_atom/mem-loads/",
         "cpu_atom/r1c0/",
     ];
-    // Which of several events carries what else is recorded is not what is asked here.
+    // Which of several events carries the side-band records does not matter here.
     let fields = ["type", "config", "precise_ip"];
-    made.assert_same_attrs(&perf, &scratch, &events, &fields);
+    machine.assert_same_attrs(&perf, &scratch, &events, &fields);
 }
 
 #[test]
-fn both_kinds_of_cores_are_counted_by_default() {
+fn events_are_counted_on_both_pmus_of_hybrid_machines_by_default() {
     let scratch = Scratch::new();
-    let made = Made::new(scratch.path()).hybrid(scratch.path());
-    let outcome = made.run(rperf_in(&scratch, &["stat", "-x,", "true"]));
+    let machine = FakeMachine::new(scratch.path()).hybrid(scratch.path());
+    let outcome = machine.run(rperf_in(&scratch, &["stat", "-x,", "true"]));
     let names = outcome.stderr.lines().map(|line| line.split(',').nth(2));
     let names: Vec<&str> = names.map(|name| name.unwrap_or_default()).collect();
     let both = |name: &str| ["cpu_atom", "cpu_core"].map(|pmu| format!("{pmu}/{name}/"));
@@ -290,33 +290,35 @@ fn both_kinds_of_cores_are_counted_by_default() {
 }
 
 #[test]
-fn events_that_tables_lack_are_pointed_at() {
+fn unknown_table_events_get_suggestions() {
     let scratch = Scratch::new();
-    let made = Made::new(scratch.path());
-    let refused = |event: &str| {
-        let outcome = made.run(rperf_in(&scratch, &["record", "-e", event, "true"]));
+    let machine = FakeMachine::new(scratch.path());
+    let error_of = |event: &str| {
+        let outcome = machine.run(rperf_in(&scratch, &["record", "-e", event, "true"]));
         assert_eq!(outcome.status, 129, "{event}");
         outcome.stderr
     };
-    let near = refused("mem_load_retired.l3_hits");
+    let near = error_of("mem_load_retired.l3_hits");
     assert!(
         near.contains("did you mean `mem_load_retired.l3_hit'?"),
         "{near}"
     );
-    let near = refused("cpu/inst_retired.ani/");
+    let near = error_of("cpu/inst_retired.ani/");
     assert!(near.contains("did you mean `inst_retired.any'?"), "{near}");
     fs::remove_dir_all(scratch.path().join("sys/bus/event_source/devices/cpu")).expect("removed");
-    let absent = refused("inst_retired.any");
+    let absent = error_of("inst_retired.any");
     assert!(
-        absent.contains("`inst_retired.any' is an event of the PMU `cpu', and there is none here"),
+        absent.contains(
+            "`inst_retired.any' is an event of the PMU `cpu', which this machine doesn't have"
+        ),
         "{absent}"
     );
 }
 
 #[test]
-fn a_damaged_table_is_named_and_the_rest_is_used() {
+fn a_damaged_table_is_reported_and_the_rest_is_used() {
     let scratch = Scratch::new();
-    let made = Made::new(scratch.path());
+    let machine = FakeMachine::new(scratch.path());
     let broken = TABLE.replace("\"EventCode\": \"0xD0\"", "\"EventCode\": \"D zero\"");
     fs::write(scratch.path().join("tables/SKX/core.json"), broken).expect("written");
     let words = [
@@ -328,7 +330,7 @@ fn a_damaged_table_is_named_and_the_rest_is_used() {
         "inst_retired.any",
         "true",
     ];
-    let outcome = made.run(rperf_in(&scratch, &words));
+    let outcome = machine.run(rperf_in(&scratch, &words));
     assert!(
         outcome
             .stderr
@@ -336,31 +338,33 @@ fn a_damaged_table_is_named_and_the_rest_is_used() {
         "{}",
         outcome.stderr
     );
-    let named =
-        "SKX/core.json: mem_inst_retired.all_loads: `EventCode' is `D zero', which is no number\n";
+    let named = "SKX/core.json: mem_inst_retired.all_loads: `EventCode' is `D zero', which is not a number\n";
     assert!(outcome.stderr.contains(named), "{}", outcome.stderr);
 }
 
-/// What `list` prints of the machine.
-fn listed(words: &[&str]) -> String {
+/// The output of `rperf list` with `args` on the fake machine.
+fn listed(args: &[&str]) -> String {
     let scratch = Scratch::new();
-    let made = Made::new(scratch.path());
-    let outcome = made.run(rperf_in(&scratch, &[&["list"], words].concat()));
+    let machine = FakeMachine::new(scratch.path());
+    let outcome = machine.run(rperf_in(&scratch, &[&["list"], args].concat()));
     assert_eq!(
         (outcome.status, outcome.stderr.as_str()),
         (0, ""),
-        "{words:?}"
+        "{args:?}"
     );
     outcome.stdout
 }
 
 #[test]
-fn rows_of_tables_are_perfs() {
+fn listed_table_events_match_perf() {
     let Some(perf) = real_perf() else {
-        return skip("event_tables::rows_of_tables_are_perfs", "there is no perf");
+        return skip(
+            "event_tables::listed_table_events_match_perf",
+            "there is no perf",
+        );
     };
     let scratch = Scratch::new();
-    let made = Made::new(scratch.path());
+    let machine = FakeMachine::new(scratch.path());
     for words in [
         &["--no-desc", "mem_load_retired.l3_hit"][..],
         &["--no-desc", "load_latency_gt_128"],
@@ -369,15 +373,15 @@ fn rows_of_tables_are_perfs() {
         &["energy"],
     ] {
         let words = [&["list"], words].concat();
-        let theirs = made.run(Run::new(&perf).args(&words).within(scratch.path()));
-        let ours = made.run(rperf_in(&scratch, &words));
+        let theirs = machine.run(Run::new(&perf).args(&words).within(scratch.path()));
+        let ours = machine.run(rperf_in(&scratch, &words));
         assert!(!ours.stdout.is_empty(), "{words:?}: {}", ours.stderr);
         assert_eq!(ours.stdout, theirs.stdout, "{words:?}");
     }
 }
 
 #[test]
-fn events_of_tables_are_listed_by_topic_with_what_is_told_of_them() {
+fn events_of_tables_are_listed_by_topic_with_descriptions() {
     let l3 = format!("  {:<50}\n       [", "mem_load_retired.l3_hit");
     let brief = "Loads that retired and hit the third level cache Supports address when\n        precise (Precise event)]\n";
     assert_eq!(listed(&["l3_hit"]), format!("\ncore:\n{l3}{brief}"));
@@ -409,7 +413,7 @@ fn events_of_tables_are_listed_by_topic_with_what_is_told_of_them() {
 }
 
 #[test]
-fn metrics_are_listed_alone_and_by_group() {
+fn metrics_are_listed_by_name_and_by_group() {
     let cpi = "  cpi\n       [Cycles per instruction]\n";
     let ipc = "  ipc\n       [Instructions per cycle]\n";
     assert_eq!(listed(&["metric"]), format!("\nMetrics:\n\n{cpi}{ipc}"));
@@ -423,19 +427,19 @@ fn metrics_are_listed_alone_and_by_group() {
     let formula = "       [INST_RETIRED.ANY / CPU_CLK_UNHALTED.THREAD]\n";
     assert_eq!(
         listed(&["--details", "ipc"]),
-        format!("\nMetrics:\n\n{ipc}{formula}")
+        format!("\nMetric Groups:\n\nRet:\n{ipc}{formula}Summary:\n{ipc}{formula}")
     );
     assert_eq!(listed(&["--raw-dump", "metric"]), "cpi ipc ");
 }
 
 #[test]
-fn raw_codes_are_read_backwards() {
+fn raw_codes_are_decoded_to_event_names() {
     let row = |name: &str| format!("  {name:<50} [Raw hardware event descriptor]\n");
-    let decoded = "       cpu/event=0xd1,umask=0x4/\n       also called mem_load_retired.l3_hit\n";
+    let decoded = "       cpu/event=0xd1,umask=0x4/\n       alias mem_load_retired.l3_hit\n";
     assert_eq!(listed(&["r04d1"]), format!("{}{decoded}", row("r4d1")));
-    let odd = "       cpu/event=0xc4,inv=0x1,cmask=0x2,config=0x8000000000000000/\n";
+    let unknown_bits = "       cpu/event=0xc4,inv=0x1,cmask=0x2,config=0x8000000000000000/\n";
     assert_eq!(
         listed(&["r80000000028000c4"]),
-        format!("{}{odd}", row("r80000000028000c4"))
+        format!("{}{unknown_bits}", row("r80000000028000c4"))
     );
 }

@@ -1,16 +1,16 @@
-//! `rperf evlist`: beside perf over recordings of both, and over files that no recorder makes.
+//! `rperf evlist`, compared with perf on recordings of both tools and on files that no recorder writes.
 
 use std::fs;
 use std::path::Path;
 
 use rperf_testkit::{Scratch, assert_golden, may_trace};
 
-use super::beside::{BOTH, Beside, Tool};
 use super::recording::Recording;
 use super::{assert_refused, rperf};
 use crate::tidy::root;
+use crate::tools::{BOTH, Tool, Tools};
 
-/// Every way to list one file.
+/// The options with which each file is listed.
 const WORDS: &[&[&str]] = &[
     &[],
     &["-F"],
@@ -22,13 +22,13 @@ const WORDS: &[&[&str]] = &[
     &["-v", "--trace-fields"],
 ];
 
-/// Recordings that perf makes, too; it takes its time.
+/// Recorded with perf as well, which is slow.
 const BY_BOTH: &[&str] = &["groups", "mixed"];
 
-/// Recordings that rperf does not make yet.
+/// Recorded with perf only: rperf cannot record them yet.
 const BY_PERF: &[&str] = &["breakpoint"];
 
-/// Names of recordings and what makes them.
+/// Names of recordings and the options that make them.
 const RECORDINGS: &[(&str, &[&str])] = &[
     ("default", &["true"]),
     ("chains", &["-g", "-F", "99", "-e", "cpu-clock:u", "true"]),
@@ -57,8 +57,8 @@ const TRACEPOINTS: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn evlist_lists_what_perf_lists() {
-    let Some(beside) = Beside::find("evlist_lists_what_perf_lists") else {
+fn evlist_matches_perf() {
+    let Some(tools) = Tools::find_for("evlist_matches_perf") else {
         return;
     };
     let tracefs = Path::new("/sys/kernel/tracing/events/sched").is_dir();
@@ -73,11 +73,11 @@ fn evlist_lists_what_perf_lists() {
             if !made {
                 continue;
             }
-            let Some(file) = beside.record(tool, name, recording) else {
+            let Some(file) = tools.record(tool, name, recording) else {
                 continue;
             };
             for words in WORDS {
-                let text = beside.assert_same(&[&["evlist", "-i", &file], *words].concat());
+                let text = tools.assert_same(&[&["evlist", "-i", &file], *words].concat());
                 assert!(!text.is_empty(), "{file} has events");
             }
         }
@@ -85,37 +85,37 @@ fn evlist_lists_what_perf_lists() {
 }
 
 #[test]
-fn a_pipe_and_a_file_tell_the_same_events() {
-    let test = "a_pipe_and_a_file_tell_the_same_events";
-    let Some(beside) = Beside::find(test) else {
+fn a_pipe_and_a_file_have_the_same_events() {
+    let test = "a_pipe_and_a_file_have_the_same_events";
+    let Some(tools) = Tools::find_for(test) else {
         return;
     };
     if !may_trace(test) {
         return;
     }
-    // Names, groups and fields of tracepoints are lost to perf's own evlist when they come through a pipe.
+    // perf's own evlist loses names, groups and fields of tracepoints in pipes.
     let events = ["-e", "{cpu-clock,page-faults},sched:sched_switch"];
     let words = [&events[..], &["-o", "-", "true"]].concat();
-    let stream = beside.path().join("stream");
+    let stream = tools.path().join("stream");
     let shell = format!("perf record -q {} > stream", words.join(" "));
     let recorded = rperf_testkit::Run::new("sh").args(["-c", &shell]);
-    let recorded = recorded.within(beside.path()).finish().expect("sh starts");
+    let recorded = recorded.within(tools.path()).finish().expect("sh starts");
     assert_eq!(recorded.status, 0, "{recorded:?}");
-    beside.record(Tool::Perf, "file", &[&events[..], &["true"]].concat());
+    tools.record(Tool::Perf, "file", &[&events[..], &["true"]].concat());
     let bytes = fs::read(&stream).expect("perf wrote a stream");
     for words in [&[][..], &["-F"], &["-g"], &["--trace-fields"]] {
         let listed = |file| [&["evlist", "-i", file], words].concat();
-        let file = beside.outcome(Tool::Rperf, &listed("Perf-file.data"));
-        let stored = beside.outcome(Tool::Rperf, &listed("stream"));
+        let file = tools.outcome(Tool::Rperf, &listed("Perf-file.data"));
+        let stored = tools.outcome(Tool::Rperf, &listed("stream"));
         assert_eq!(file, stored, "{words:?}");
-        let piped = beside.run(Tool::Rperf, &listed("-")).stdin(bytes.clone());
+        let piped = tools.run(Tool::Rperf, &listed("-")).stdin(bytes.clone());
         assert_eq!(piped.finish().expect("rperf starts"), file, "{words:?}");
     }
 }
 
 #[test]
 fn options_that_exclude_each_other_are_refused() {
-    let stderr = "  Error: --group option is not compatible with other options\nhint: -g alone shows the groups, -F and -v the events\n";
+    let stderr = "  Error: --group option is not compatible with other options\nhint: use -g without -F and -v\n";
     assert_refused(&["evlist", "-g", "-F"], 129, stderr);
     assert_refused(&["evlist", "-vg"], 129, stderr);
     assert_refused(
@@ -128,21 +128,21 @@ fn options_that_exclude_each_other_are_refused() {
 #[test]
 fn a_file_of_few_bytes() {
     let scratch = Scratch::new();
-    let whole = Recording::new().finish();
+    let complete = Recording::new().finish();
     let list = |bytes: &[u8]| {
         scratch.write("perf.data", bytes).expect("a file");
         let run = rperf(&["evlist", "-v", "--trace-fields"]);
         run.within(scratch.path()).finish().expect("rperf starts")
     };
-    let outcome = list(&whole);
+    let outcome = list(&complete);
     assert_eq!(outcome.status, 0);
     assert_golden(
         &root().join("tests/golden/evlist/attr.txt"),
         &outcome.stdout,
     );
-    // Cut anywhere, it lists its events or says what is missing.
-    for length in (0..whole.len()).step_by(9) {
-        let outcome = list(&whole[..length]);
+    // Truncated anywhere, it lists its events or reports what is missing.
+    for length in (0..complete.len()).step_by(9) {
+        let outcome = list(&complete[..length]);
         assert!(matches!(outcome.status, 0 | 255), "{length}: {outcome:?}");
         assert!(!outcome.stderr.is_empty(), "{length}: {outcome:?}");
         assert_eq!(outcome.status == 0, !outcome.stdout.is_empty());

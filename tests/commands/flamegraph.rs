@@ -1,4 +1,4 @@
-//! Flame graphs: their stacks beside those of `script`, and the picture in a browser.
+//! Flame graphs: their stacks compared with those of `script`, and the SVG in a browser.
 
 use std::fs;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::process::Command;
 
 use rperf_testkit::{Outcome, Scratch, skip};
 
-use super::folded::{Folded, parse};
+use super::folded_parser::{Folded, parse};
 use super::rperf;
 use crate::kernel::{BUSY, rperf_in};
 
-/// A recording with stacks of user space.
+/// Makes a recording with user-space callchains.
 fn recorded(scratch: &Scratch) {
     let words = [
         "record",
@@ -38,7 +38,8 @@ fn ran(scratch: &Scratch, words: &[&str]) -> Outcome {
     outcome
 }
 
-/// The samples of script's text, folded: the slow and obvious way. Frames without a function are called by their object.
+/// The samples of script's text, folded by a simple reference implementation. Frames without a function have the name
+/// of their object.
 fn folded_script(text: &str) -> Folded {
     let mut stacks = Folded::new();
     for sample in text
@@ -70,7 +71,7 @@ fn folded_script(text: &str) -> Folded {
 }
 
 #[test]
-fn folded_stacks_are_those_of_script() {
+fn folded_stacks_match_script() {
     let scratch = Scratch::new();
     recorded(&scratch);
     let script = ran(&scratch, &["script", "-F", "comm,ip,sym,dso"]).stdout;
@@ -78,7 +79,7 @@ fn folded_stacks_are_those_of_script() {
     let expected = folded_script(&script);
     assert!(expected.values().sum::<u64>() > 20, "{script}");
     assert_eq!(parse(&folded), expected);
-    // What was written is read back, merged the other way round, and narrowed.
+    // The output is read back, merged inverted, and filtered.
     let again = scratch
         .write("again.folded", &folded)
         .expect("a scratch file");
@@ -91,7 +92,7 @@ fn folded_stacks_are_those_of_script() {
         .finish()
         .expect("rperf starts");
     assert_eq!(none.status, 255);
-    assert!(none.stderr.contains("no sample is left"), "{none:?}");
+    assert!(none.stderr.contains("no samples to draw"), "{none:?}");
 }
 
 #[test]
@@ -108,14 +109,38 @@ fn a_command_is_recorded_and_drawn_in_one_step() {
     );
     assert!(picture.contains("<title>sh ("), "{picture}");
     assert!(
-        scratch.path().join("perf.data").exists(),
-        "the recording stays"
+        !scratch.path().join("perf.data").exists(),
+        "the recording is temporary"
     );
-    // Drawn again, it is the same to the last byte.
-    ran(&scratch, &["flamegraph", "-j", "1", "-o", "again.svg"]);
+    let keep = [
+        "flamegraph",
+        "-e",
+        "cpu-clock:u",
+        "--keep",
+        "kept.data",
+        "--",
+        "sh",
+        "-c",
+        BUSY,
+    ];
+    ran(&scratch, &keep);
+    let picture = fs::read_to_string(scratch.path().join("flamegraph.svg")).expect("a picture");
+    // Drawn again, it is identical.
+    ran(
+        &scratch,
+        &[
+            "flamegraph",
+            "-i",
+            "kept.data",
+            "-j",
+            "1",
+            "-o",
+            "again.svg",
+        ],
+    );
     let again = fs::read_to_string(scratch.path().join("again.svg")).expect("a picture");
     assert_eq!(again, picture);
-    // The status is that of the command, which is drawn whatever it is.
+    // The exit status is the workload's; the graph is drawn in any case.
     let failing = format!("{BUSY}; exit 3");
     let words = [
         "flamegraph",
@@ -131,23 +156,102 @@ fn a_command_is_recorded_and_drawn_in_one_step() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
-    for (words, said) in [
-        (&["--colors", "plaid"][..], "no palette 'plaid'"),
-        (&["--root", "cpu"], "--root takes"),
-        (&["--weight", "bytes"], "--weight takes"),
-        (&["--widths", "before"], "are for --diff"),
-        (&["--folded", "--diff", "x"], "--diff colours a picture"),
-        (&["--min-width", "-1"], "--min-width takes pixels"),
-        (&["--width", "5"], "--width takes 100"),
-        (&["-F", "99"], "no command is given"),
-        (&["--marks"], "--marks is for --folded"),
+fn processes_are_recorded_and_their_waits_drawn() {
+    let scratch = Scratch::new();
+    let target = crate::kernel::Running::spin();
+    let pid = target.0.id().to_string();
+    let folded = [
+        "flamegraph",
+        "--folded",
+        "-e",
+        "cpu-clock:u",
+        "-p",
+        &pid,
+        "--",
+        "sleep",
+        "0.3",
+    ];
+    let outcome = ran(&scratch, &folded);
+    assert!(
+        outcome.stdout.lines().all(|line| line.starts_with("sh")),
+        "{outcome:?}"
+    );
+    assert!(!outcome.stdout.is_empty(), "{outcome:?}");
+    let live = [
+        "flamegraph",
+        "--folded",
+        "--unwind",
+        "live",
+        "-e",
+        "cpu-clock:u",
+        "--",
+    ];
+    ran(&scratch, &[&live[..], &["sh", "-c", BUSY]].concat());
+    if crate::kernel::is_root() {
+        let waits = ["flamegraph", "--folded", "--off-cpu", "--", "sleep", "0.1"];
+        let outcome = ran(&scratch, &waits);
+        assert!(
+            outcome.stderr.contains("samples of offcpu-time"),
+            "{outcome:?}"
+        );
+    }
+    let files = fs::read_dir(scratch.path()).expect("a folder").flatten();
+    let files: Vec<_> = files.map(|file| file.file_name()).collect();
+    assert!(!files.iter().any(|name| name == "perf.data"), "{files:?}");
+}
+
+#[test]
+fn folded_stacks_are_read_from_stdin() {
+    let scratch = Scratch::new();
+    scratch.write("stacks", "a;b 3\na;c 2\n").expect("a file");
+    let program = env!("CARGO_BIN_EXE_rperf");
+    for command in [
+        "RPERF flamegraph -o - < stacks",
+        "cat stacks | RPERF flamegraph -o -",
+        "cat stacks | RPERF flamegraph -i - -o -",
+    ] {
+        let command = command.replace("RPERF", program);
+        let outcome = Command::new("sh")
+            .args(["-c", &command])
+            .current_dir(scratch.path())
+            .output();
+        let outcome = outcome.expect("a shell");
+        let picture = String::from_utf8_lossy(&outcome.stdout);
+        assert!(
+            outcome.status.success() && picture.contains("<title>b (3 samples"),
+            "{command}: {outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn invalid_options_are_refused() {
+    for (words, message) in [
+        (&["--colors", "plaid"][..], "unknown palette 'plaid'"),
+        (&["--root", "cpu"], "--root: 'cpu' is none of"),
+        (
+            &["--format", "png"],
+            "--format: 'png' is none of svg, html, json",
+        ),
+        (&["--widths", "before"], "need --diff"),
+        (
+            &["--folded", "--diff", "x"],
+            "--diff and --folded exclude each other",
+        ),
+        (
+            &["--min-width", "-1"],
+            "--min-width: '-1' is not a number of pixels",
+        ),
+        (&["--width", "5"], "--width: give 100"),
+        (&["-F", "99"], "applies to recording"),
+        (&["--off-cpu"], "--off-cpu applies to recording"),
+        (&["--marks"], "--marks needs --folded"),
     ] {
         let outcome = rperf(&[&["flamegraph"], words].concat())
             .finish()
             .expect("rperf starts");
         assert_eq!(outcome.status, 129, "{words:?}: {outcome:?}");
-        assert!(outcome.stderr.contains(said), "{words:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(message), "{words:?}: {outcome:?}");
     }
     let scratch = Scratch::new();
     scratch
@@ -170,7 +274,7 @@ app;main;render;std::sort 40
 app;main;render;do_syscall_64_[k] 20
 ";
 
-/// The picture's elements after its script ran, with this behind the address.
+/// The page after its script ran, with this fragment in the URL.
 pub(super) fn browse(picture: &Path, state: &str) -> Option<String> {
     let browser = ["chromium", "chromium-browser", "google-chrome"];
     let home = picture.parent()?.join("browser");
@@ -192,7 +296,7 @@ pub(super) fn browse(picture: &Path, state: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&outputs.stdout).into_owned())
 }
 
-/// What the element with this id holds.
+/// The contents of the element with this id.
 pub(super) fn shown<'t>(page: &'t str, id: &str) -> &'t str {
     let from = page
         .split(&format!("id=\"{id}\""))
@@ -202,7 +306,7 @@ pub(super) fn shown<'t>(page: &'t str, id: &str) -> &'t str {
     from.split('<').next().expect("its text")
 }
 
-/// Classes of the frame of that name and depth.
+/// The classes of the frame of that name and depth.
 fn classes<'t>(page: &'t str, name: &str, depth: usize) -> &'t str {
     let mut frames = page.split("<g class=\"").skip(1);
     let depth = format!("data-d=\"{depth}\"");
@@ -215,6 +319,88 @@ fn classes<'t>(page: &'t str, name: &str, depth: usize) -> &'t str {
         .split('"')
         .next()
         .expect("its classes")
+}
+
+#[test]
+fn a_page_searches_as_the_picture_does() {
+    let scratch = Scratch::new();
+    scratch.write("app.folded", FOLDED).expect("a scratch file");
+    let words = [
+        "script",
+        "report",
+        "flamegraph",
+        "-f",
+        "html",
+        "--colorscheme",
+        "blue-green",
+    ];
+    ran(&scratch, &[&words[..], &["-i", "app.folded"]].concat());
+    let path = scratch.path().join("flamegraph.html");
+    let text = std::fs::read_to_string(&path).expect("the default file");
+    assert!(text.starts_with("<!DOCTYPE html>\n"), "{text}");
+    assert!(
+        !text.contains("<?xml") && text.ends_with("</html>\n"),
+        "{text}"
+    );
+    let Some(page) = browse(&path, "s=sort") else {
+        let test = "commands::flamegraph::a_page_searches_as_the_picture_does";
+        return skip(test, "there is no browser");
+    };
+    assert_eq!(shown(&page, "matched"), "Matched: 50.00%");
+    assert_eq!(classes(&page, "std::sort", 4), "f hit");
+}
+
+#[test]
+fn a_field_of_a_tracepoint_is_the_width() {
+    let scratch = Scratch::new();
+    let program = "printf 12345; printf 1234567; cat /nonexistent/file 2>/dev/null; true";
+    let events = "syscalls:sys_enter_write,syscalls:sys_exit_openat";
+    let words = [
+        "record",
+        "-q",
+        "-g",
+        "-e",
+        events,
+        "-o",
+        "perf.data",
+        "--",
+        "sh",
+        "-c",
+        program,
+    ];
+    ran(&scratch, &words);
+    let run = |words: &[&str]| {
+        let words = [&["flamegraph", "--folded", "--root", "process"], words].concat();
+        rperf_in(&scratch, &words).finish().expect("rperf starts")
+    };
+    let writes = run(&[
+        "-e",
+        "syscalls:sys_enter_write",
+        "--weight",
+        "count",
+        "--comms",
+        "sh",
+    ]);
+    assert_eq!(writes.status, 0, "{writes:?}");
+    let weights = parse(&writes.stdout);
+    assert_eq!(weights.values().sum::<u64>(), 12, "{writes:?}");
+    assert!(
+        weights.keys().all(|stack| stack.starts_with("sh (")),
+        "{writes:?}"
+    );
+    // Files that are not there: the result is an error code.
+    let opens = run(&["-e", "syscalls:sys_exit_openat", "--weight", "ret"]);
+    assert!(
+        opens
+            .stderr
+            .contains(" samples with a negative ret are not drawn\n"),
+        "{opens:?}"
+    );
+    let unknown = run(&["-e", "syscalls:sys_enter_write", "--weight", "size"]);
+    assert_eq!(unknown.status, 129, "{unknown:?}");
+    let message =
+        "--weight: syscalls:sys_enter_write has no field 'size' with a number\nhint: its numbers, ";
+    assert!(unknown.stderr.contains(message), "{unknown:?}");
 }
 
 #[test]
@@ -243,7 +429,7 @@ fn a_browser_searches_and_zooms() {
     assert_eq!(shown(&page, "matched"), "Matched: 50.00%");
     assert_eq!(classes(&page, "std::sort", 4), "f hit");
     assert_eq!(classes(&page, "std::regex", 4), "f");
-    // `render` begins behind `parse` and is 60 samples wide.
+    // `render` begins after `parse` and is 60 samples wide.
     let page = browse(&picture, "x=40&w=60&d=3").expect("the browser is there");
     assert_eq!(classes(&page, "main", 2), "f above");
     assert_eq!(classes(&page, "parse", 3), "f off");

@@ -1,4 +1,4 @@
-//! `rperf heatmap`: cells, and the stretch of time that is chosen in a browser.
+//! `rperf heatmap`: cells, and selecting a time range in a browser.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use rperf_testkit::{Bytes, Scratch, skip};
 
 use super::flamegraph::{browse, shown};
-use super::handmade::{Attr, ID, file, record};
+use super::generated_files::{Attr, ID, file, record};
 use super::rperf;
 
 const SECOND: u64 = 1_000_000_000;
@@ -64,7 +64,7 @@ fn cells(picture: &str) -> Vec<(u64, u64, String)> {
 #[test]
 fn seconds_are_columns_and_a_browser_chooses_a_stretch() {
     let scratch = Scratch::new();
-    // In a machine that has run for a year.
+    // On a machine that has been up for a year.
     let base = 31_536_000 * SECOND;
     let times = [0, 5, 20_000_000, SECOND + 999_999_999, 3 * SECOND].map(|time| base + time);
     scratch
@@ -72,10 +72,14 @@ fn seconds_are_columns_and_a_browser_chooses_a_stretch() {
         .expect("a file");
     let picture = drawn(&scratch, &[]);
     let expected = [
-        (0, 0, "31536000s, 0 ns: 2 samples"),
-        (0, 1, "31536000.02s, 20 ms: 1 samples"),
-        (1, 49, "31536001.98s, 980 ms: 1 samples"),
-        (3, 0, "31536003s, 0 ns: 1 samples"),
+        (0, 0, "31536000s, 0 ns: 2 samples, 66.7% of the column"),
+        (0, 1, "31536000.02s, 20 ms: 1 samples, 33.3% of the column"),
+        (
+            1,
+            49,
+            "31536001.98s, 980 ms: 1 samples, 100.0% of the column",
+        ),
+        (3, 0, "31536003s, 0 ns: 1 samples, 100.0% of the column"),
     ];
     let found = cells(&picture);
     let found: Vec<_> = found
@@ -100,7 +104,7 @@ fn seconds_are_columns_and_a_browser_chooses_a_stretch() {
         2,
         "a mark in each column"
     );
-    // The other way round it is the same, and what it says is understood.
+    // Reversed bounds select the same, and the output can be passed to `--time`.
     let again = browse(&path, "from=99&to=1").expect("the browser is there");
     assert_eq!(shown(&again, "chosen"), chosen);
     let (option, stretch) = chosen.split_once(' ').expect("option and stretch");
@@ -110,8 +114,8 @@ fn seconds_are_columns_and_a_browser_chooses_a_stretch() {
 }
 
 #[test]
-fn durations_are_those_between_the_lines_of_script() {
-    let test = "commands::heatmap::durations_are_those_between_the_lines_of_script";
+fn durations_match_script() {
+    let test = "commands::heatmap::durations_match_script";
     let scratch = Scratch::new();
     let run = |words: &[&str]| {
         let run = rperf(words)
@@ -148,7 +152,37 @@ fn durations_are_those_between_the_lines_of_script() {
         }
     }
     assert!(durations > 3, "{script}");
-    for key in [&[][..], &["--key", "common_pid"]] {
+    let text = run(&["heatmap", "--from", from, "--to", to, "--format", "text"]).stdout;
+    assert_eq!(text.lines().count() as u64, durations, "{text}");
+    let is_pair = |line: &str| {
+        line.split(' ')
+            .filter(|word| word.parse::<f64>().is_ok())
+            .count()
+            == 2
+    };
+    assert!(text.lines().all(is_pair), "{text}");
+    fs::write(scratch.path().join("pairs"), &text).expect("a file");
+    let title = ["--title", "x"];
+    let again = drawn(&scratch, &[&["--latencies", "pairs"][..], &title].concat());
+    let direct = drawn(
+        &scratch,
+        &[&["--from", from, "--to", to][..], &title].concat(),
+    );
+    assert_eq!(again, direct, "the same times and latencies");
+    let edges = ["--from", from, "--to", to, "--edges", "0,1,1000000"];
+    let picture = drawn(&scratch, &edges);
+    assert!(picture.contains("1 s and more"), "{picture}");
+    assert!(
+        cells(&picture)
+            .iter()
+            .all(|(_, row, title)| *row < 3 && title.ends_with("% of the column"))
+    );
+    for key in [
+        &[][..],
+        &["--key", "common_pid"],
+        &["--scale", "log"],
+        &["--scale", "linear", "--max-latency", "1"],
+    ] {
         let picture = drawn(&scratch, &[&["--from", from, "--to", to], key].concat());
         let counts = cells(&picture).into_iter().map(|(_, _, title)| {
             let count = title.split(": ").nth(1).expect("a count");
@@ -170,36 +204,47 @@ fn durations_are_those_between_the_lines_of_script() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
-    for (words, said) in [
+fn invalid_options_are_refused() {
+    for (words, message) in [
         (
             &["--from", "a"][..],
-            "--from: what takes time has a beginning and an end",
+            "--from: needs a start and an end event",
         ),
-        (
-            &["--key", "a"],
-            "--key: what takes time has a beginning and an end",
-        ),
+        (&["--key", "a"], "--key: needs a start and an end event"),
         (
             &["--from", "a", "--to", "b", "-e", "c"],
-            "--event draws samples",
+            "--event excludes --from and --to",
         ),
-        (&["--rows", "0"], "--rows takes 1 to 1000"),
+        (&["--rows", "0"], "--rows: give 1 to 1000"),
+        (&["--scale", "log"], "--scale is for latencies"),
+        (&["--format", "text"], "--format text is for latencies"),
+        (
+            &["--latencies", "x", "--pid", "1"],
+            "--pid and --latencies exclude each other",
+        ),
+        (
+            &["--from", "a", "--to", "b", "--scale", "x"],
+            "--scale takes linear or log, not 'x'",
+        ),
+        (
+            &["--from", "a", "--to", "b", "--edges", "1,x"],
+            "--edges takes microseconds",
+        ),
     ] {
         let outcome = super::outcome(&[&["heatmap"], words].concat());
         assert_eq!(outcome.status, 129, "{words:?}: {outcome:?}");
-        assert!(outcome.stderr.contains(said), "{words:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(message), "{words:?}: {outcome:?}");
     }
     let scratch = Scratch::new();
     scratch.write("perf.data", recording(&[1])).expect("a file");
-    for (words, said) in [
+    for (words, message) in [
         (&["-e", "cycles"][..], "perf.data has no event 'cycles'"),
-        (&["--pid", "1"], "no sample is left to draw"),
+        (&["--pid", "1"], "no samples to draw"),
     ] {
         let run = rperf(&[&["heatmap"], words].concat()).within(scratch.path());
         let outcome = run.finish().expect("rperf starts");
         assert_eq!(outcome.status, 255, "{words:?}: {outcome:?}");
-        assert!(outcome.stderr.contains(said), "{words:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(message), "{words:?}: {outcome:?}");
         assert!(
             !scratch.path().join("heatmap.svg").exists(),
             "nothing is left behind"

@@ -1,8 +1,8 @@
-//! What a report says at its end on a terminal.
+//! The hints at the end of a report on a terminal.
 
 use rperf_testkit::{Bytes, Outcome, Run, Scratch, skip};
 
-use super::handmade::{Attr, ID, file, record};
+use super::generated_files::{Attr, ID, file, record};
 
 /// `PERF_RECORD_MISC_KERNEL` and `_USER`.
 const KERNEL: u16 = 1;
@@ -19,7 +19,7 @@ fn sample(mode: u16, chain: &[u64]) -> Vec<u8> {
     record(9, mode, body)
 }
 
-/// A program that no file is at hand for, mapped at 0x1000.
+/// A mapping at 0x1000 of a program whose file is missing.
 fn mapping() -> Vec<u8> {
     let body = Bytes::new().u32(7).u32(7).u64(0x1000).u64(0x1000).u64(0);
     let body = body.raw("/nonexistent/app").raw([0; 8]);
@@ -35,7 +35,7 @@ fn recording(samples: &[Vec<u8>]) -> Vec<u8> {
     file(&attr, "x86_64", &[&[mapping()], samples].concat().concat())
 }
 
-/// What `report` says on a terminal.
+/// The output of `report` on a terminal.
 fn on_terminal(scratch: &Scratch, options: &str) -> Option<Outcome> {
     let program = env!("CARGO_BIN_EXE_rperf");
     let line = format!("{program} --no-pager report {options}");
@@ -52,7 +52,7 @@ fn hints(outcome: &Outcome) -> Vec<&str> {
 }
 
 #[test]
-fn what_would_spoil_a_report_stands_below_it_on_a_terminal_alone() {
+fn hints_follow_a_report_on_terminals_only() {
     let scratch = Scratch::new();
     let samples = [
         sample(USER, &[USER_CHAIN, 0x1004, 0x99]),
@@ -63,16 +63,14 @@ fn what_would_spoil_a_report_stands_below_it_on_a_terminal_alone() {
         .write("perf.data", recording(&samples))
         .expect("a file");
     let Some(outcome) = on_terminal(&scratch, "") else {
-        let test = "commands::hints::what_would_spoil_a_report_stands_below_it_on_a_terminal_alone";
+        let test = "commands::hints::hints_follow_a_report_on_terminals_only";
         return skip(test, "there is no script(1)");
     };
     let expected = [
-        "# hint: 100% of the user stacks end before the start of their thread, most of them in app: for what is built without \
-         frame pointers record with --call-graph dwarf",
-        "# hint: 66% of the samples fell on code without a name, most of it in app: install its debug symbols, or ask servers \
-         for them with --debuginfod",
-        "# hint: 33% of the samples fell on code of the kernel without a name: set kernel.kptr_restrict to 0 while recording, \
-         or name the kernel's image with -k",
+        "# hint: 100% of the user callchains are truncated, most of them in app: record with --call-graph dwarf if code has no frame pointers",
+        "# hint: 66% of the samples have no symbol, most of them in app: install its debug symbols, or download them with --debuginfod",
+        "# hint: 33% of the samples are kernel code without symbols: set kernel.kptr_restrict to 0 while recording, or name the kernel image \
+with -k",
     ];
     assert_eq!(hints(&outcome), expected, "{outcome:?}");
     for options in ["--no-hints", "-q"] {
@@ -93,7 +91,7 @@ fn what_would_spoil_a_report_stands_below_it_on_a_terminal_alone() {
     assert!(hints(&chosen).is_empty(), "{chosen:?}");
 }
 
-/// `leaf` has no frame, so that `middle` is in no chain of frame pointers.
+/// `leaf` has no frame, so frame pointers skip `middle`.
 const FRAMELESS: &str = r#"
 __attribute__((noinline, optimize("omit-frame-pointer"))) long leaf(long count) {
     for (long i = 0; i < count; i++) __asm__ volatile("");
@@ -109,8 +107,8 @@ __asm__(".globl _start\n.type _start, @function\n_start: xor %ebp, %ebp\ncall be
 "#;
 
 #[test]
-fn callers_that_frame_pointers_miss_are_told_of() {
-    let test = "commands::hints::callers_that_frame_pointers_miss_are_told_of";
+fn callers_missed_by_frame_pointers_are_reported() {
+    let test = "commands::hints::callers_missed_by_frame_pointers_are_reported";
     if cfg!(not(target_arch = "x86_64")) {
         return skip(test, "the program is one for x86");
     }
@@ -126,7 +124,7 @@ fn callers_that_frame_pointers_miss_are_told_of() {
         .finish();
     let built = built.expect("a compiler");
     if built.status != 0 {
-        // Others than GCC may know no such attribute.
+        // Compilers other than GCC may not know this attribute.
         return skip(test, &built.stderr);
     }
     let words = ["record", "-N", "-g", "-e", "cpu-clock:u", "-o", "perf.data"];
@@ -148,8 +146,8 @@ fn callers_that_frame_pointers_miss_are_told_of() {
     let [hint] = hints(&outcome)[..] else {
         panic!("{outcome:?}")
     };
-    let said = "% of the user stacks lack a caller, that of a function which sets up no frame of its own, most of them in \
-                frameless: for all callers record with --call-graph dwarf";
-    assert!(hint.ends_with(said), "{hint}");
+    let message = "% of the user callchains may lack the caller of a leaf function, most of them in frameless: record with --call-graph dwarf \
+for all callers";
+    assert!(hint.ends_with(message), "{hint}");
     assert!(!script.contains("middle"), "{script}");
 }

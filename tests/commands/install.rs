@@ -1,4 +1,4 @@
-//! `examples/install.sh` into scratch prefixes.
+//! `examples/install.sh` with temporary prefixes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,12 +44,12 @@ fn every_file_is_below_the_prefix() -> std::io::Result<()> {
     };
     let found: BTreeSet<String> = files(&prefix).iter().map(|path| below(path)).collect();
     assert_eq!(found, expected);
-    let said: BTreeSet<String> = done
+    let listed: BTreeSet<String> = done
         .stdout
         .lines()
         .map(|line| below(Path::new(line)))
         .collect();
-    assert_eq!(said, expected, "the script lists what it installs");
+    assert_eq!(listed, expected, "the script lists what it installs");
     for name in &expected {
         let mode = fs::metadata(prefix.join(name))?.permissions().mode() & 0o777;
         let usual = if name == "bin/rperf" { 0o755 } else { 0o644 };
@@ -86,7 +86,7 @@ fn packages_have_a_staging_directory_and_no_debug_information() -> std::io::Resu
 }
 
 #[test]
-fn mistakes_install_nothing() {
+fn invalid_arguments_install_nothing() {
     let scratch = Scratch::new();
     let relative = install(Path::new("usr"), &[]);
     assert_eq!((relative.status, relative.stdout.as_str()), (1, ""));

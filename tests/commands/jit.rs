@@ -1,4 +1,4 @@
-//! Code made at run time that its runtime dumps: functions are known for as long as they are there.
+//! JIT-compiled code in jitdump files: functions have names only while they exist.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,14 +8,14 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use crate::kernel::rperf_in;
 use crate::tidy::root;
 
-/// The functions that the program runs, one after the other, each at an address where another was before.
+/// The functions that the program runs in turn, each at the address of the one before.
 const PHASES: [&str; 4] = ["interpreted", "compiled", "another", "interpreted"];
 
 fn done(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
 }
 
-/// The functions of a script's lines, runs of equal ones as one.
+/// The functions in script's lines, with repetitions merged.
 fn phases(text: &str) -> Vec<&str> {
     let symbols = text
         .lines()
@@ -26,7 +26,7 @@ fn phases(text: &str) -> Vec<&str> {
     made
 }
 
-/// What perf shows once it has put the dump's functions into the recording.
+/// perf's output after `perf inject` added the dump's functions to the recording.
 fn injected(perf: &Path, scratch: &Scratch, words: &[&str]) -> String {
     let inject = ["inject", "--jit", "-i", "perf.data", "-o", "injected.data"];
     let words = [words, &["-i", "injected.data"]].concat();
@@ -38,7 +38,7 @@ fn injected(perf: &Path, scratch: &Scratch, words: &[&str]) -> String {
     outcomes.map(|outcome| outcome.stdout).concat()
 }
 
-/// A program, compiled; `jitdump` writes its dump into the scratch folder.
+/// Compiles a program that writes its jitdump into the scratch folder.
 fn program(scratch: &Scratch, name: &str) -> String {
     let program = scratch.path().join(name);
     let mut compiler = Command::new("cc");
@@ -49,13 +49,13 @@ fn program(scratch: &Scratch, name: &str) -> String {
     program.to_str().expect("a printable path").to_owned()
 }
 
-/// The lines of a script that name one of these functions, each with that of its source if one follows.
+/// The lines of script that name one of these functions, each with the source line that follows, if any.
 fn about<'t>(text: &'t str, functions: &[&str]) -> Vec<[&'t str; 2]> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let named = |line: &str| {
         let symbol = line.split_whitespace().nth(1).unwrap_or_default();
         let name = symbol.split('+').next().unwrap_or_default();
-        // perf's tables have no line for what lies behind the start of the last one.
+        // perf's tables have no line for code after the start of the last entry.
         functions.contains(&name) && symbol != "looping+0xb"
     };
     let pairs = lines.windows(2).filter(|pair| named(pair[0]));
@@ -96,7 +96,7 @@ fn lines_and_frames_of_dumped_functions() {
     );
     let words: Vec<&str> = script.stdout.split_whitespace().collect();
     let callers = words.windows(4).filter(|words| words[0] == "calling");
-    // Its frame has no frame pointer: the runtime's table leads out of it.
+    // Its frame has no frame pointer: it is unwound by the runtime's table.
     assert!(
         callers.clone().all(|words| words[3] == "main"),
         "{script:?}"
@@ -114,7 +114,7 @@ fn lines_and_frames_of_dumped_functions() {
 }
 
 #[test]
-fn functions_at_addresses_that_are_used_again_are_told_apart() {
+fn functions_at_reused_addresses_are_distinguished() {
     let scratch = Scratch::new();
     let program = program(&scratch, "jitdump");
     let folder = scratch.path().to_str().expect("a printable path");
@@ -125,7 +125,7 @@ fn functions_at_addresses_that_are_used_again_are_told_apart() {
         let recorded = done(&scratch, &words);
         if recorded.status != 0 {
             return skip(
-                "commands::jit::functions_at_addresses_that_are_used_again_are_told_apart",
+                "commands::jit::functions_at_reused_addresses_are_distinguished",
                 &recorded.stderr,
             );
         }
@@ -148,7 +148,7 @@ fn functions_at_addresses_that_are_used_again_are_told_apart() {
 }
 
 #[test]
-fn the_list_of_code_that_was_made_is_named() {
+fn the_perf_map_with_jit_symbols_is_named() {
     let scratch = Scratch::new();
     let program = program(&scratch, "jit");
     for (listed, is_named) in [("1", true), ("0", false)] {
@@ -158,8 +158,10 @@ fn the_list_of_code_that_was_made_is_named() {
         let recorded = done(&scratch, &words);
         assert_eq!(recorded.status, 0, "{}", recorded.stderr);
         let list = format!("/tmp/perf-{}.map", recorded.stdout.trim());
-        let named = recorded.stderr.contains(&format!("{list} has the names"));
-        // It stays behind, for a program that may be started with this number.
+        let named = recorded
+            .stderr
+            .contains(&format!("{list} contains the symbols"));
+        // It is left over, and a later program may get this pid.
         let _ = std::fs::remove_file(list);
         assert_eq!(named, is_named, "{}", recorded.stderr);
     }

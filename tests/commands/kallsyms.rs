@@ -1,4 +1,4 @@
-//! `rperf kallsyms`: where functions of this kernel lie.
+//! `rperf kallsyms`: addresses of functions of the running kernel.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,12 +6,12 @@ use std::fs;
 use rperf_testkit::skip;
 
 use super::assert_refused;
-use super::beside::{Beside, Tool};
+use crate::tools::{Tool, Tools};
 
 #[test]
-fn functions_lie_where_perf_finds_them() {
-    const TEST: &str = "functions_lie_where_perf_finds_them";
-    let Some(beside) = Beside::find(TEST) else {
+fn kernel_functions_match_perf() {
+    const TEST: &str = "kernel_functions_match_perf";
+    let Some(tools) = Tools::find_for(TEST) else {
         return;
     };
     let listing = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
@@ -30,7 +30,7 @@ fn functions_lie_where_perf_finds_them() {
     for (name, _) in &lines {
         *count.entry(name).or_default() += 1;
     }
-    // Of several functions of one name, perf takes any.
+    // If several functions have the same name, perf prints an arbitrary one.
     let unique = count.into_iter().filter(|(_, count)| *count == 1);
     let unique: Vec<&str> = unique.map(|(name, _)| name).collect();
     let step = unique.len() / 100 + 1;
@@ -42,9 +42,9 @@ fn functions_lie_where_perf_finds_them() {
             .filter(|name| !name.contains('\t')),
     );
     line.extend(["schedule", "nosuchfunction"]);
-    let perf = beside.outcome(Tool::Perf, &line);
-    let rperf = beside.outcome(Tool::Rperf, &line);
-    // Functions that only ran at boot lie outside of what perf takes for the kernel.
+    let perf = tools.outcome(Tool::Perf, &line);
+    let rperf = tools.outcome(Tool::Rperf, &line);
+    // Functions of the init section are outside of perf's range of the kernel.
     let pairs = perf.stdout.lines().zip(rperf.stdout.lines());
     let (mut same, mut unknown) = (0, 0);
     for (perf, rperf) in pairs {
@@ -63,15 +63,16 @@ fn functions_lie_where_perf_finds_them() {
             .contains("\nschedule: [kernel] [kernel.kallsyms] 0x")
     );
     assert!(rperf.stdout.ends_with("\nnosuchfunction: not found\n"));
-    // perf ends with 0.
+    // perf exits with 0.
     assert_eq!((perf.status, rperf.status), (0, 1));
-    let two = beside.outcome(Tool::Rperf, &["kallsyms", "schedule,vfs_read"]);
+    let two = tools.outcome(Tool::Rperf, &["kallsyms", "schedule,vfs_read"]);
     assert_eq!((two.status, two.stdout.lines().count()), (0, 2));
 }
 
 #[test]
 fn a_name_is_needed() {
-    let stderr = "rperf kallsyms: name the functions to look up\n";
+    let stderr =
+        "rperf kallsyms: no function given\nhint: 'rperf kallsyms schedule' looks up a function\n";
     assert_refused(&["kallsyms"], 129, stderr);
     assert_refused(&["kallsyms", ","], 129, stderr);
 }

@@ -1,4 +1,4 @@
-//! `list` beside perf, and what it tells beyond that.
+//! `list` compared with perf, and what it prints in addition.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use rperf_testkit::{Outcome, Run, Scratch, golden, may_trace};
 
-use super::beside::{Beside, Tool};
 use super::record_events::sysfs;
 use super::rperf;
 use crate::kernel::rperf_in;
+use crate::tools::{Tool, Tools};
 
-/// Command lines that any machine answers, some of them with nothing.
+/// Command lines that work on any machine, some without output.
 const LINES: &[&[&str]] = &[
     &["sw"],
     &["software"],
@@ -27,7 +27,7 @@ const LINES: &[&[&str]] = &[
     &["--raw-dump", "sw"],
 ];
 
-/// Those that tracefs answers.
+/// Command lines that need tracefs.
 const TRACEPOINTS: &[&[&str]] = &[
     &["tracepoint"],
     &["sched:*"],
@@ -49,31 +49,31 @@ const TRACEPOINTS: &[&[&str]] = &[
 #[test]
 fn kinds_and_patterns_are_listed_alike() {
     const NAME: &str = "kinds_and_patterns_are_listed_alike";
-    let Some(beside) = Beside::find(NAME) else {
+    let Some(tools) = Tools::find_for(NAME) else {
         return;
     };
     for words in LINES {
-        beside.assert_same(&[&["list"], *words].concat());
+        tools.assert_same(&[&["list"], *words].concat());
     }
     if !may_trace(NAME) {
         return;
     }
     for words in TRACEPOINTS {
-        beside.assert_same(&[&["list"], *words].concat());
+        tools.assert_same(&[&["list"], *words].concat());
     }
-    // Behind all events perf lists the metrics of its own tables.
-    let [perf, ours] = [Tool::Perf, Tool::Rperf].map(|tool| beside.outcome(tool, &["list"]).stdout);
-    let events = perf.split("\n\nMetric").next().unwrap_or(&perf);
-    assert_eq!(golden::difference(events.trim_end(), ours.trim_end()), None);
+    // After all events come the metrics of each tool's tables.
+    let [perf, ours] = [Tool::Perf, Tool::Rperf].map(|tool| tools.outcome(tool, &["list"]).stdout);
+    let [perf, ours] = [&perf, &ours].map(|text| text.split("\nMetric").next().unwrap_or(text));
+    assert_eq!(golden::difference(perf.trim_end(), ours.trim_end()), None);
     assert!(ours.contains("  rNNN "), "{ours}");
 }
 
 #[test]
 fn events_of_pmus_are_listed_alike() {
-    let Some(beside) = Beside::find("events_of_pmus_are_listed_alike") else {
+    let Some(tools) = Tools::find_for("events_of_pmus_are_listed_alike") else {
         return;
     };
-    let sysfs = sysfs(beside.path());
+    let sysfs = sysfs(tools.path());
     for words in [
         &["pmu"][..],
         &["mem-"],
@@ -83,8 +83,8 @@ fn events_of_pmus_are_listed_alike() {
         &["--raw-dump", "pmu"],
     ] {
         let [perf, ours] = [Tool::Perf, Tool::Rperf].map(|tool| {
-            let run = beside.run(tool, &[&["list"], words].concat());
-            // A processor without tables of events.
+            let run = tools.run(tool, &[&["list"], words].concat());
+            // A processor without event tables.
             let run = run.env("SYSFS_PATH", &sysfs).env("PERF_CPUID", "None-0-0");
             run.finish().expect("both start").stdout
         });
@@ -99,23 +99,20 @@ fn list(words: &[&str]) -> Outcome {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn unknown_events_are_reported() {
     let none = list(&["nosuch_event"]);
     assert_eq!((none.status, none.stdout.as_str()), (1, ""));
     assert_eq!(
         none.stderr,
-        "no event is called 'nosuch_event', or like it\n"
+        "no event matches 'nosuch_event'; 'list' without arguments shows all events\n"
     );
-    let metrics = list(&["metric"]);
-    assert_eq!((metrics.status, metrics.stdout.as_str()), (0, ""));
-    assert!(metrics.stderr.contains("no metrics"), "{}", metrics.stderr);
     let scratch = Scratch::new();
     let folder = scratch.path().display().to_string();
     let run = rperf(&["--debugfs-dir", &folder, "list", "sw", "tracepoint"]);
     let untraced = run.finish().expect("rperf starts");
     assert_eq!(untraced.status, 0, "{}", untraced.stderr);
     assert!(untraced.stdout.contains("page-faults OR faults"));
-    assert!(untraced.stderr.starts_with("tracepoints are left out"));
+    assert!(untraced.stderr.starts_with("tracepoints are not listed"));
     assert_eq!(list(&["--json", "--raw-dump"]).status, 129);
 }
 
@@ -126,7 +123,7 @@ fn capital_letters_matter_where_something_has_them() {
     assert_eq!(found, row);
 }
 
-/// A tracefs with one tracepoint.
+/// Creates a tracefs with one tracepoint.
 fn tracefs(scratch: &Scratch) -> String {
     let event = scratch.path().join("events/cook/cook_meal");
     fs::create_dir_all(&event).expect("created");
@@ -142,42 +139,42 @@ fn tracefs(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn fields_of_a_tracepoint_are_told_with_their_types() {
+fn fields_of_a_tracepoint_are_listed_with_types() {
     let scratch = Scratch::new();
     let folder = tracefs(&scratch);
-    let told = |words: &[&str]| {
+    let output = |words: &[&str]| {
         let words = [&["--debugfs-dir", &folder, "list"], words].concat();
         let outcome = rperf(&words).finish().expect("rperf starts");
         assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
         outcome.stdout
     };
     let row = format!("  {:<50} [Tracepoint event]\n", "cook:cook_meal");
-    assert_eq!(told(&["cook"]), row);
+    assert_eq!(output(&["cook"]), row);
     let number = format!("{row}       type 2, config 77\n");
-    assert_eq!(told(&["--details", "cook:*"]), number);
-    assert_eq!(told(&["--details", "--no-desc", "cook:*"]), row);
+    assert_eq!(output(&["--details", "cook:*"]), number);
+    assert_eq!(output(&["--details", "--no-desc", "cook:*"]), row);
     let fields = [
         ("char dish[8]", "8 bytes, text"),
         ("int minutes", "4 bytes, signed"),
-        ("__data_loc char guest[]", "any size, text"),
+        ("__data_loc char guest[]", "variable size, text"),
     ];
     let fields = fields.map(|(declared, room)| format!("       {declared:<40} {room}\n"));
-    let behind = "       print fmt: \"%s %d\", REC->dish, REC->minutes\n       \
+    let after = "       print fmt: \"%s %d\", REC->dish, REC->minutes\n       \
                   filter: --filter 'minutes > 1 && dish == \"calc\"'\n";
-    let all = format!("{number}{}{behind}", fields.concat());
-    assert_eq!(told(&["-v", "cook:cook_meal"]), all);
+    let all = format!("{number}{}{after}", fields.concat());
+    assert_eq!(output(&["-v", "cook:cook_meal"]), all);
 }
 
-/// The fields that a real kernel has, and that it takes the filter.
+/// Checks the fields of a real tracepoint, and that the kernel accepts the filter.
 #[test]
-fn the_filter_that_is_shown_is_taken() {
-    const NAME: &str = "list::the_filter_that_is_shown_is_taken";
+fn the_listed_filter_is_accepted() {
+    const NAME: &str = "list::the_listed_filter_is_accepted";
     if !may_trace(NAME) {
         return;
     }
-    let told = list(&["-v", "sched:sched_switch"]).stdout;
-    assert!(told.contains("       char prev_comm[16] "), "{told}");
-    let filter = told.lines().find_map(|line| {
+    let output = list(&["-v", "sched:sched_switch"]).stdout;
+    assert!(output.contains("       char prev_comm[16] "), "{output}");
+    let filter = output.lines().find_map(|line| {
         let quoted = line.trim_start().strip_prefix("filter: --filter '")?;
         quoted.strip_suffix('\'')
     });
@@ -187,6 +184,58 @@ fn the_filter_that_is_shown_is_taken() {
     let run = rperf_in(&scratch, &[&words[..], &["true"]].concat());
     let recorded = run.finish().expect("rperf starts");
     assert_eq!(recorded.status, 0, "{filter}: {}", recorded.stderr);
+}
+
+/// The metrics of generic events, with perf 7.2's names and groups; no vendor's table has them.
+#[test]
+fn metrics_of_generic_events_need_no_tables() {
+    let metrics = list(&["--raw-dump", "metrics"]).stdout;
+    let names: Vec<&str> = metrics.split_whitespace().collect();
+    for name in [
+        "CPUs_utilized",
+        "cs_per_second",
+        "migrations_per_second",
+        "page_faults_per_second",
+        "insn_per_cycle",
+        "cycles_frequency",
+        "branch_frequency",
+        "branch_miss_rate",
+        "frontend_cycles_idle",
+        "backend_cycles_idle",
+        "stalled_cycles_per_instruction",
+        "l1d_miss_rate",
+        "llc_miss_rate",
+        "l1i_miss_rate",
+        "dtlb_miss_rate",
+        "itlb_miss_rate",
+        "l1_prefetch_miss_rate",
+    ] {
+        assert!(names.contains(&name), "{name}: {metrics}");
+    }
+    let groups = list(&["--raw-dump", "metricgroups"]).stdout;
+    assert!(
+        groups.contains("Default Default2 Default3 Default4 "),
+        "{groups}"
+    );
+    // Scripts recognise metrics of these groups by the first word.
+    let one = list(&["--raw-dump", "llc_miss_rate"]).stdout;
+    assert_eq!(one, "Default2 llc_miss_rate ");
+    let text = list(&["CPUs_utilized"]).stdout;
+    assert!(
+        text.contains("\nDefault:\n  CPUs_utilized\n       ["),
+        "{text}"
+    );
+}
+
+#[test]
+fn words_of_the_letters_of_codes_are_looked_up_as_names() {
+    let race = list(&["race"]).stdout;
+    assert!(!race.contains("Raw hardware event"), "{race}");
+    let code = list(&["rcafe"]).stdout;
+    assert!(code.starts_with("  rcafe "), "{code}");
+    let read = list(&["read"]).stdout;
+    assert!(read.contains("[Tracepoint event]"), "{read}");
+    assert!(!read.contains("Raw hardware event"), "{read}");
 }
 
 #[test]
@@ -208,17 +257,17 @@ fn events_as_json() {
 }
 
 #[test]
-fn forms_come_with_examples() {
-    let told = list(&["rNNN", "mem:"]).stdout;
+fn event_syntaxes_have_examples() {
+    let output = list(&["rNNN", "mem:"]).stdout;
     for part in [
         "[Raw hardware event descriptor]\n       -e r01d2: ",
         "[Hardware breakpoint]\n       -e mem:0x1000/8:w: ",
     ] {
-        assert!(told.contains(part), "{told}");
+        assert!(output.contains(part), "{output}");
     }
 }
 
-/// A listing of this tracefs that does not take for ever.
+/// Lists this tracefs within a time limit.
 fn list_in(folder: &str, words: &[&str]) -> String {
     let program = env!("CARGO_BIN_EXE_rperf");
     let line = [&["60", program, "--debugfs-dir", folder, "list"], words].concat();
@@ -228,9 +277,9 @@ fn list_in(folder: &str, words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// Names are those of folders: nothing is kept from one run to the next, and nothing in the folders is opened.
+/// Names are those of folders: nothing is cached between runs, and nothing in the folders is opened.
 #[test]
-fn tracepoints_are_those_that_there_are_now() {
+fn the_current_tracepoints_are_listed() {
     let scratch = Scratch::new();
     let folder = tracefs(&scratch);
     let event = |name: &str| {
@@ -248,7 +297,7 @@ fn tracepoints_are_those_that_there_are_now() {
         list_in(&folder, &["tracepoint"]),
         meal.clone() + &row("cook_soup")
     );
-    // A module comes, and brings a name that is longer than its column.
+    // A module is loaded, with an event name longer than its column.
     let long = "cook_breakfast_for_all_who_stay_in_this_house_tonight";
     event(long);
     let all = format!(
@@ -261,11 +310,11 @@ fn tracepoints_are_those_that_there_are_now() {
 }
 
 #[test]
-fn pipes_get_one_event_a_line_and_nothing_else() {
-    if !may_trace("list::pipes_get_one_event_a_line_and_nothing_else") {
+fn pipes_get_one_event_per_line() {
+    if !may_trace("list::pipes_get_one_event_per_line") {
         return;
     }
-    // What else comes and goes on this machine can do so between the two.
+    // Other events of this machine can come and go between the two runs.
     let mut seen = String::new();
     for _ in 0..5 {
         let (listed, there) = (listed_systems(), systems());
@@ -278,12 +327,12 @@ fn pipes_get_one_event_a_line_and_nothing_else() {
     panic!("{seen}");
 }
 
-/// Other tests add groups of probes and take them away meanwhile.
+/// Other tests add and remove groups of probes meanwhile.
 fn lasts(name: &str) -> bool {
     !name.starts_with("rperf") && !name.contains("probe")
 }
 
-/// The systems in a listing, of which each line must be an event.
+/// The systems in a listing in which each line must be an event.
 fn listed_systems() -> BTreeSet<String> {
     let text = list(&["tracepoint"]).stdout;
     let system = |line: &str| {
@@ -298,7 +347,7 @@ fn listed_systems() -> BTreeSet<String> {
     systems.filter(|name| lasts(name)).collect()
 }
 
-/// The folders of events; one in which nothing but switches lies is none.
+/// The folders with at least one event.
 fn systems() -> BTreeSet<String> {
     let folders = |path: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -330,24 +379,26 @@ fn a_terminal_gets_a_title() {
 }
 
 #[test]
-fn what_a_name_stands_for_is_told() {
+fn the_definition_of_a_name_is_listed() {
     let faults = list(&["-v", "page-faults"]).stdout;
     for part in [
         "  page-faults OR faults ",
         "\n       type 1, config 0x2\n",
         "\n       modifiers ukhG",
-        "; opens here",
+        "; can be opened by this user",
     ] {
         assert!(faults.contains(part), "{faults}");
     }
     let cycles = list(&["-v", "cycles"]);
-    // Where it is counted, it is a row; else it is said, with the same numbers.
-    let told = cycles.stdout + &cycles.stderr;
-    assert!(told.contains("type 0, config 0x0"), "{told}");
-    if !may_trace("list::what_a_name_stands_for_is_told") {
+    // If it can be counted it is a row, otherwise a message with the same numbers.
+    let output = cycles.stdout + &cycles.stderr;
+    assert!(output.contains("type 0, config 0x0"), "{output}");
+    if !may_trace("list::the_definition_of_a_name_is_listed") {
         return;
     }
     let call = list(&["-v", "syscalls:sys_enter_openat"]).stdout;
+    let number = format!("\n       system call {}\n", libc::SYS_openat);
+    assert!(call.contains(&number), "{call}");
     for declared in [
         "int __syscall_nr ",
         "const char * filename ",

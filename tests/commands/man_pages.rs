@@ -1,4 +1,4 @@
-//! `help --man`: a page for every command, with every option, that renders without a warning.
+//! `help --man`: a page for each command, with each option, that renders without warnings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,23 +6,9 @@ use std::path::Path;
 
 use rperf_testkit::{Run, Scratch, skip};
 
-use super::{commands, outcome, rperf, visible_options};
+use super::{PRIVATE_WORDS, commands, outcome, rperf, visible_options};
 
-/// Words that the sections of the pages do without: the glossary has better ones.
-const PRIVATE: &[&str] = &[
-    "told",
-    "tells",
-    "stands",
-    "nobody",
-    "lent",
-    "said",
-    "says",
-    "beside",
-    "whom",
-    "meanwhile",
-];
-
-/// The pages by name, without the escapes of roff(7).
+/// The pages by name, without roff(7) escapes.
 fn pages(folder: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder).expect("the folder of pages can be read");
     let page = |entry: fs::DirEntry| {
@@ -36,7 +22,7 @@ fn pages(folder: &Path) -> BTreeMap<String, String> {
     entries.map(page).collect()
 }
 
-/// Pages in a folder that did not exist.
+/// Writes the pages into a new folder.
 fn written() -> (Scratch, std::path::PathBuf) {
     let scratch = Scratch::new();
     let folder = scratch.path().join("share/man/man1");
@@ -134,7 +120,7 @@ fn their_sections_use_the_words_of_the_field() {
                 .any(|section| part.trim_start_matches('"').starts_with(section))
         });
         for word in parts.flat_map(|part| part.split(|c: char| !c.is_alphabetic())) {
-            assert!(!PRIVATE.contains(&word), "{name}: {word}");
+            assert!(!PRIVATE_WORDS.contains(&word), "{name}: {word}");
         }
     }
 }
@@ -195,7 +181,7 @@ fn a_link_named_perf_writes_pages_of_that_name() -> std::io::Result<()> {
 }
 
 #[test]
-fn what_cannot_be_written_is_named() -> std::io::Result<()> {
+fn unwritable_folders_are_named() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let file = scratch.write("file", "")?;
     let below = file.join("man1");
@@ -207,7 +193,7 @@ fn what_cannot_be_written_is_named() -> std::io::Result<()> {
     let both = outcome(&["help", "--man", "x", "record"]);
     assert_eq!(
         (both.status, both.stderr.as_str()),
-        (129, "help --man writes all pages: it takes no topic\n")
+        (129, "help --man writes all pages and takes no topic\n")
     );
     let dated = rperf(&["help", "--man"])
         .args([scratch.path()])

@@ -1,4 +1,4 @@
-//! Memory that runs out (`ulimit -v`): a message, a hint and a status, at whatever point it happens.
+//! Memory exhaustion (`ulimit -v`): a message, a hint and an exit status, at any limit.
 
 use std::fs::File;
 
@@ -6,11 +6,12 @@ use rperf_testkit::{Outcome, Run, Scratch};
 
 use super::recording::{Recording, Sampled};
 
+/// `PERF_CONTEXT_USER`.
 const USER: u64 = (-512_i64).cast_unsigned();
-/// From what hardly starts the binary to what is enough for every command, in KiB.
-const LIMITS: [u64; 7] = [45_000, 60_000, 80_000, 110_000, 150_000, 250_000, 8_000_000];
+/// From hardly enough to start the binary to enough for every command, in KiB.
+const LIMITS: [u64; 7] = [52_000, 60_000, 80_000, 110_000, 150_000, 250_000, 8_000_000];
 
-/// Some 5 MB of stacks that are all different, so that what is kept of them grows as well.
+/// About 5 MB of distinct stacks, so that memory use grows with them.
 fn large_recording() -> Vec<u8> {
     let mut file = Recording::new();
     file.comm(0, (10, 10), "program", 0);
@@ -28,10 +29,10 @@ fn large_recording() -> Vec<u8> {
     file.finish()
 }
 
-/// Bytes that may not be mapped, whatever the binary takes.
+/// A file size that is too large to be mapped within the limit.
 const SPARSE: u64 = 1 << 30;
 
-/// A file of so many bytes, most of them a hole; its whole path.
+/// Creates a sparse file of `SPARSE` bytes; returns its absolute path.
 fn sparse(scratch: &Scratch, name: &str) -> String {
     let path = scratch.write(name, "").expect("a file can be written");
     let file = File::options().write(true).open(&path);
@@ -40,7 +41,7 @@ fn sparse(scratch: &Scratch, name: &str) -> String {
     path.to_str().expect("a name in ASCII").to_owned()
 }
 
-/// `words` in so much address space.
+/// Runs `words` with this limit on address space.
 fn limited(scratch: &Scratch, limit: u64, words: &[&str]) -> Outcome {
     let script = "ulimit -c 0; ulimit -v $0 && exec \"$@\"";
     let limit = limit.to_string();
@@ -53,15 +54,15 @@ fn limited(scratch: &Scratch, limit: u64, words: &[&str]) -> Outcome {
         .expect("the shell starts")
 }
 
-/// Whether a command had enough memory; if not it must have said so, and what helps.
+/// Whether a command had enough memory; if not, checks the message and the hint.
 #[track_caller]
 fn succeeds(outcome: &Outcome, case: &str) -> bool {
     let Outcome { status, stderr, .. } = outcome;
     for word in ["panicked", "backtrace", "memory allocation of"] {
         assert!(!stderr.contains(word), "{case}: {stderr}");
     }
-    // The program is not there, so that there is no code to annotate.
-    if *status == 0 || *status == 1 && stderr.contains("no sample fell on a function") {
+    // The program is missing, so there is no code to annotate.
+    if *status == 0 || *status == 1 && stderr.contains("no samples in functions") {
         return true;
     }
     assert_eq!(*status, 255, "{case}: {stderr}");
@@ -92,9 +93,12 @@ fn readers_end_with_a_message_and_a_hint() {
             let case = format!("{words:?} in {limit} KiB");
             succeeds(&limited(&scratch, limit, words), &case)
         };
-        let ended: Vec<bool> = LIMITS.into_iter().map(run).collect();
-        assert_eq!(ended.last(), Some(&true), "{words:?}");
-        failures += ended.iter().filter(|has_ended| !**has_ended).count();
+        let succeeded: Vec<bool> = LIMITS.into_iter().map(run).collect();
+        assert_eq!(succeeded.last(), Some(&true), "{words:?}");
+        failures += succeeded
+            .iter()
+            .filter(|has_succeeded| !**has_succeeded)
+            .count();
     }
     assert!(failures > 0, "no limit is low enough");
 }
@@ -116,7 +120,7 @@ fn recorders_end_with_a_message_and_a_hint() {
 }
 
 #[test]
-fn an_object_that_does_not_fit_is_named_below_the_report() {
+fn an_object_that_cannot_be_mapped_is_reported() {
     let scratch = Scratch::new();
     let object = sparse(&scratch, "object.so");
     let mut file = Recording::new();
@@ -138,7 +142,7 @@ fn an_object_that_does_not_fit_is_named_below_the_report() {
 }
 
 #[test]
-fn the_hint_names_one_thread_where_there_are_more() {
+fn the_hint_suggests_one_thread_if_there_are_more() {
     let scratch = Scratch::new();
     sparse(&scratch, "perf.data");
     let stderr = |words: &[&str]| {
@@ -153,7 +157,7 @@ fn the_hint_names_one_thread_where_there_are_more() {
     let input = ["-i", "perf.data"];
     assert_eq!(
         stderr(&[&["script"][..], &input].concat()),
-        format!("{message}\nhint: use one thread, which needs less memory (-j1), or {limit}\n")
+        format!("{message}\nhint: use one thread (-j1), which needs less memory, or {limit}\n")
     );
     for words in [&["script", "-j1"][..], &["evlist"]] {
         assert_eq!(

@@ -1,4 +1,4 @@
-//! `rperf record`: what it says, how it ends, and what happens to files.
+//! `rperf record`: messages, exit status, and output files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,13 +10,13 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 use crate::kernel::{BUSY, Running, rperf_in};
 
-/// Into perf.data: without a name a recording would follow the test's pipe.
+/// Records into perf.data: without `-o` it would write to the test's pipe.
 fn record(scratch: &Scratch, words: &[&str]) -> Outcome {
     let words = [&["record", "-o", "perf.data"], words].concat();
     rperf_in(scratch, &words).finish().expect("rperf starts")
 }
 
-/// The last two lines of a recording, with numbers of any size.
+/// Checks the last two lines of a recording, with any numbers.
 fn assert_closing_lines(stderr: &str, program: &str, file: &str) {
     let lines: Vec<&str> = stderr.lines().collect();
     let [.., woken, wrote] = lines[..] else {
@@ -75,7 +75,7 @@ fn a_command_is_recorded_and_its_status_passed_on() {
 }
 
 #[test]
-fn through_a_link_named_perf_it_says_perf_and_quiet_says_nothing() {
+fn a_link_named_perf_prints_perf_and_quiet_prints_nothing() {
     let scratch = Scratch::new();
     let words = ["record", "-o", "perf.data", "-e", "cpu-clock", "true"];
     let outcome = rperf_in(&scratch, &words)
@@ -98,7 +98,7 @@ fn the_workloads_output_stays_its_own() {
 }
 
 #[test]
-fn what_can_not_be_recorded_leaves_the_old_file_alone() {
+fn failed_recordings_keep_the_old_file() {
     let scratch = Scratch::new();
     scratch.write("perf.data", "precious").expect("writable");
     scratch
@@ -120,12 +120,12 @@ fn what_can_not_be_recorded_leaves_the_old_file_alone() {
         (
             &["-e", "cs", "-p", "2000000000"],
             244,
-            "Couldn't create thread/CPU maps: No such process\nthere is no process or thread 2000000000\n",
+            "Couldn't create thread/CPU maps: No such process\nprocess or thread 2000000000 does not exist\n",
         ),
         (
             &["-e", "cs", "-t", "2000000000"],
             244,
-            "Couldn't create thread/CPU maps: No such process\nthere is no process or thread 2000000000\n",
+            "Couldn't create thread/CPU maps: No such process\nprocess or thread 2000000000 does not exist\n",
         ),
         (
             &["-e", "cs", "-o", "/nodir/x", "true"],
@@ -150,7 +150,7 @@ fn what_can_not_be_recorded_leaves_the_old_file_alone() {
         (
             &["-p", "1,x", "true"],
             129,
-            "'x' is no process or thread id\n",
+            "'x' is not a process or thread id\n",
         ),
         (
             &["--call-graph", "dwarf,65529", "true"],
@@ -159,7 +159,7 @@ fn what_can_not_be_recorded_leaves_the_old_file_alone() {
         ),
     ] {
         let outcome = record(&scratch, words);
-        // As an ordinary user the event's fallback is announced first.
+        // For an ordinary user the fallback of the event is printed first.
         assert!(
             outcome.stderr.ends_with(message),
             "{words:?}: {}",
@@ -203,7 +203,7 @@ fn cpus_that_are_not_there_are_named() {
     let outcome = record(&scratch, &["-C", "3-1", "true"]);
     assert_eq!(
         (outcome.status, outcome.stderr.as_str()),
-        (129, "-C: '3-1' runs backwards\n")
+        (129, "-C: the range '3-1' ends below its start\n")
     );
 }
 
@@ -261,7 +261,7 @@ fn vv_shows_each_attr_and_each_call() {
     assert!(calls.count() >= 1, "{}", outcome.stderr);
 }
 
-/// A recording in the background, once its file is there.
+/// Starts a recording in the background and waits until its file exists.
 pub(super) fn start(scratch: &Scratch, words: &[&str]) -> Running {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     command
@@ -286,7 +286,7 @@ pub(super) fn start(scratch: &Scratch, words: &[&str]) -> Running {
     running
 }
 
-/// Sends one to the recorder.
+/// Sends a signal to the recorder.
 pub(super) fn signal(running: &Running, name: &str) {
     let pid = running.0.id().to_string();
     let sent = Command::new("kill")
@@ -296,7 +296,7 @@ pub(super) fn signal(running: &Running, name: &str) {
     assert!(sent.success());
 }
 
-/// How often `perf script` shows a sample, and what it says.
+/// The number of samples that `perf script` prints, and its messages.
 fn samples(perf: &Path, scratch: &Scratch) -> (usize, String) {
     let run = Run::new(perf)
         .args(["script", "-F", "comm,time"])
@@ -331,8 +331,8 @@ fn a_signal_ends_it_with_a_complete_file() {
         let mut pipe = recording.0.stderr.take().expect("a pipe");
         std::io::Read::read_to_string(&mut pipe, &mut stderr).expect("text");
         assert_closing_lines(&stderr, "rperf", "perf.data");
-        let (count, said) = samples(&perf, &scratch);
-        assert!(count > 10 && said.is_empty(), "{count} {said}");
+        let (count, reported) = samples(&perf, &scratch);
+        assert!(count > 10 && reported.is_empty(), "{count} {reported}");
     }
 }
 
@@ -369,11 +369,11 @@ fn a_killed_recording_stays_readable() {
     }
     recording.0.kill().expect("it runs");
     recording.0.wait().expect("a child");
-    let (count, said) = samples(&perf, &scratch);
-    assert!(count > 10 && said.is_empty(), "{count} {said}");
+    let (count, reported) = samples(&perf, &scratch);
+    assert!(count > 10 && reported.is_empty(), "{count} {reported}");
 }
 
-/// A small file system of its own, for root.
+/// A small file system, mounted as root.
 struct SmallDisk(Scratch);
 
 impl SmallDisk {
@@ -391,16 +391,16 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Else the directory below could not be removed; nothing depends on it.
+        // Otherwise the directory below could not be removed; nothing depends on it.
         let _ = Command::new("umount").arg(self.0.path()).status();
     }
 }
 
 #[test]
-fn a_full_disk_keeps_what_was_written() {
+fn a_full_disk_keeps_written_records() {
     let (Some(perf), Some(disk)) = (real_perf(), SmallDisk::mount()) else {
         return skip(
-            "record::a_full_disk_keeps_what_was_written",
+            "record::a_full_disk_keeps_written_records",
             "no perf, or no right to mount",
         );
     };
@@ -424,7 +424,7 @@ fn a_full_disk_keeps_what_was_written() {
     let run = Run::new(env!("CARGO_BIN_EXE_rperf"))
         .args(words)
         .within(scratch.path());
-    // The build-id cache is not to fill the disk.
+    // Keep the build-id cache from filling the disk.
     let home = Scratch::new();
     let outcome = run.env("HOME", home.path()).finish().expect("rperf starts");
     assert_eq!(outcome.status, 255, "{}", outcome.stderr);
@@ -435,7 +435,7 @@ fn a_full_disk_keeps_what_was_written() {
         "{}",
         outcome.stderr
     );
-    let (count, said) = samples(&perf, scratch);
-    assert!(count > 100, "{count} {said}");
-    assert_eq!(said, "");
+    let (count, reported) = samples(&perf, scratch);
+    assert!(count > 100, "{count} {reported}");
+    assert_eq!(reported, "");
 }

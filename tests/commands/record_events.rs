@@ -1,13 +1,13 @@
-//! `-e` with what a machine's sysfs names: the attrs are those of `perf record -vv`.
+//! `-e` with names from a machine's sysfs: the attrs equal those of `perf record -vv`.
 
 use std::fs;
 use std::path::Path;
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 
-use crate::kernel::rperf_in;
+use crate::kernel::{record_in, rperf_in};
 
-/// Files of a PMU with the formats of an Intel core, and of two uncore units.
+/// Files of a PMU with the formats of an Intel core, and of two uncore PMUs.
 const SYSFS: [(&str, &str); 15] = [
     ("cpu/type", "4"),
     ("cpu/format/event", "config:0-7"),
@@ -26,7 +26,7 @@ const SYSFS: [(&str, &str); 15] = [
     ("uncore_imc_1/format/event", "config:0-7"),
 ];
 
-/// A folder that both programs take for sysfs.
+/// Creates a fake sysfs for both programs; returns its path.
 pub(super) fn sysfs(folder: &Path) -> String {
     let root = folder.join("sys");
     for (name, text) in SYSFS {
@@ -39,7 +39,7 @@ pub(super) fn sysfs(folder: &Path) -> String {
     root.display().to_string()
 }
 
-/// The lines of the first attr that `-vv` shows.
+/// The lines of the first attr that `-vv` prints.
 pub(super) fn first_attr(stderr: &str) -> Vec<&str> {
     let mut lines = stderr
         .lines()
@@ -49,8 +49,8 @@ pub(super) fn first_attr(stderr: &str) -> Vec<&str> {
 }
 
 #[test]
-fn attrs_of_named_events_are_perfs() {
-    let test = "record_events::attrs_of_named_events_are_perfs";
+fn attrs_of_named_events_match_perf() {
+    let test = "record_events::attrs_of_named_events_match_perf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -86,33 +86,36 @@ fn attrs_of_named_events_are_perfs() {
 }
 
 #[test]
-fn what_a_pmu_does_not_have_is_pointed_at() {
+fn unknown_pmu_terms_have_their_position() {
     let scratch = Scratch::new();
     let sysfs = sysfs(scratch.path());
     let words = ["record", "-e", "cpu/evnt=1/", "true"];
     let outcome = rperf_in(&scratch, &words).env("SYSFS_PATH", &sysfs);
     let outcome = outcome.finish().expect("rperf starts");
-    let said = "event syntax error: 'cpu/evnt=1/'\n                         \\___ unknown term 'evnt' for pmu 'cpu', did you mean `event'?\nhint: valid terms: cmask,event,inv,";
+    let message = "event syntax error: 'cpu/evnt=1/'\n                         \\___ unknown term 'evnt' for pmu 'cpu', did you mean `event'?\nhint: valid terms: cmask,event,inv,";
     assert_eq!(outcome.status, 129);
-    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+    assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
 }
 
 #[test]
-fn what_only_counts_is_not_recorded() {
-    for (event, said) in [
+fn counting_only_events_are_refused() {
+    for (event, message) in [
         (
             "duration_time",
-            "event duration_time is a time that 'stat' takes",
+            "event duration_time can only be counted, by 'stat'",
         ),
-        ("cs/percore/", "event cs/percore/: `percore' is for counts"),
+        (
+            "cs/percore/",
+            "event cs/percore/: `percore' is supported by 'stat' only",
+        ),
     ] {
         let refused = super::outcome(&["record", "-e", event, "true"]);
         assert_eq!(refused.status, 129, "{event}");
-        assert!(refused.stderr.starts_with(said), "{}", refused.stderr);
+        assert!(refused.stderr.starts_with(message), "{}", refused.stderr);
     }
 }
 
-/// A machine that has units for hardware traces.
+/// A machine with hardware trace PMUs.
 fn with_tracers(scratch: &Scratch) -> String {
     let sysfs = sysfs(scratch.path());
     for (name, number) in [
@@ -138,53 +141,53 @@ fn traces_that_cannot_be_recorded_are_refused_before_anything_is_opened() {
         (
             &["-e", "intel_pt//u"],
             &[],
-            "event intel_pt//u is a hardware trace of a kind that is not recorded",
+            "event intel_pt//u is not supported: intel_bts is the only hardware trace",
         ),
         (
             &trace,
             &[],
-            "event intel_bts//u: the trace follows threads, not CPUs",
+            "event intel_bts//u: the trace is recorded per thread, not per CPU",
         ),
         (
             &trace,
             &["-a"],
-            "event intel_bts//u: the trace follows threads, not CPUs",
+            "event intel_bts//u: the trace is recorded per thread, not per CPU",
         ),
         (
             &followed,
             &["-e", "intel_bts//"],
-            "event intel_bts//: one hardware trace",
+            "event intel_bts//: only one hardware trace",
         ),
         (
             &followed,
             &["--aux-sample"],
-            "rperf record: --aux-sample is not supported yet; Intel's branch trace store cannot",
+            "rperf record: --aux-sample is not supported yet; intel_bts has no AUX samples",
         ),
         (
             &followed,
             &["--overwrite"],
-            "event intel_bts//u: --overwrite does not go with a trace",
+            "event intel_bts//u: --overwrite cannot be combined with a trace",
         ),
-        (&followed, &["-Sx"], "--snapshot: 'x' is no size"),
+        (&followed, &["-Sx"], "--snapshot: 'x' is not a size"),
         (
             &followed,
             &["-Se", "--switch-output", "-o", "kept"],
             "--snapshot and --switch-output exclude each other",
         ),
-        (&["-e", "cs"], &["-S"], "--snapshot is for hardware traces"),
+        (&["-e", "cs"], &["-S"], "--snapshot needs a hardware trace"),
         (
             &["-e", "cs"],
             &["-m", "1,4"],
-            "a second size of -m is for hardware traces",
+            "the second size of -m needs a hardware trace",
         ),
     ];
-    for (events, options, said) in cases {
+    for (events, options, message) in cases {
         let words = [&["record"], events, options, &["true"]].concat();
         let outcome = rperf_in(&scratch, &words).env("SYSFS_PATH", &sysfs);
         let outcome = outcome.finish().expect("rperf starts");
         assert_eq!(outcome.status, 129, "{words:?}");
         assert!(
-            outcome.stderr.starts_with(said),
+            outcome.stderr.starts_with(message),
             "{words:?}: {}",
             outcome.stderr
         );
@@ -193,10 +196,10 @@ fn traces_that_cannot_be_recorded_are_refused_before_anything_is_opened() {
 }
 
 #[test]
-fn traces_are_opened_as_perf_does_it_and_told_of_by_another_event() {
+fn traces_are_opened_as_by_perf_with_a_side_band_event() {
     let scratch = Scratch::new();
     let sysfs = with_tracers(&scratch);
-    // No kernel has a unit of this number: what is said before it refuses is to be seen.
+    // No kernel has a PMU of this number; the output before the refusal is checked.
     let words = [
         "record",
         "-vv",
@@ -228,16 +231,9 @@ fn traces_are_opened_as_perf_does_it_and_told_of_by_another_event() {
 #[test]
 fn breakpoints_are_recorded() {
     let scratch = Scratch::new();
-    // The page that the vdso reads the time from is always there, and nothing writes this address.
-    let words = [
-        "record",
-        "-o",
-        "perf.data",
-        "-e",
-        "mem:0x1000/8:rw:u,cs/period=1/",
-        "true",
-    ];
-    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    // The page from which the vdso reads the time is always mapped, and nothing writes to this address.
+    let options = ["-e", "mem:0x1000/8:rw:u,cs/period=1/"];
+    let outcome = record_in(&scratch, &options, &["true"]);
     if outcome.stderr.contains("mem:0x1000/8:rw:u") && outcome.status != 0 {
         return skip(
             "record_events::breakpoints_are_recorded",
@@ -251,17 +247,17 @@ fn breakpoints_are_recorded() {
     assert_eq!(listed.stdout, "mem:0x1000/8:rw:u\ncs/period=1/\n");
 }
 
-/// The kernel says no more than "invalid argument" to these.
+/// The kernel only returns EINVAL for these.
 #[test]
-fn what_the_kernel_refuses_of_an_event_is_named() {
+fn the_refused_attr_field_is_named() {
     let scratch = Scratch::new();
-    let said = |event: &str| {
+    let message = |event: &str| {
         let words = ["record", "-o", "perf.data", "-e", event, "true"];
         let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
         assert_eq!(outcome.status, 255, "{event}");
         outcome.stderr
     };
-    let often = said("cs/freq=100000000/");
+    let often = message("cs/freq=100000000/");
     let part = "because of its sample_period or sample_freq 0x5f5e100.";
     assert!(often.contains(part), "{often}");
 }

@@ -1,4 +1,4 @@
-//! What happens around a recording that nobody wishes for: nothing may be lost that is not counted.
+//! Failures during a recording: everything lost must be counted.
 
 use std::fs;
 use std::path::Path;
@@ -9,14 +9,10 @@ use std::time::Duration;
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
-use crate::kernel::{BUSY, is_root, rperf_in};
+use crate::kernel::{BUSY, is_root, record_in, rperf_in};
+use crate::tools::without_zero_config;
 
-fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
-    let words = [&["record", "-o", "perf.data"], options, workload].concat();
-    rperf_in(scratch, &words).finish().expect("rperf starts")
-}
-
-/// The lines that `words` print, which both must agree on.
+/// Runs both tools with `words`, asserts that their output is equal, and returns its lines. `None` without perf.
 pub(super) fn lines(scratch: &Scratch, words: &[&str]) -> Option<Vec<String>> {
     let perf = real_perf()?;
     let theirs = Run::new(perf).args(words).within(scratch.path());
@@ -26,7 +22,7 @@ pub(super) fn lines(scratch: &Scratch, words: &[&str]) -> Option<Vec<String>> {
         .expect("perf starts");
     let ours = rperf_in(scratch, words).finish().expect("rperf starts");
     assert_eq!(theirs.status, 0, "{}", theirs.stderr);
-    assert_eq!(ours.stdout, theirs.stdout);
+    assert_eq!(without_zero_config(&ours.stdout), theirs.stdout);
     Some(theirs.stdout.lines().map(str::to_owned).collect())
 }
 
@@ -40,7 +36,7 @@ fn a_process_may_end_while_the_recording_starts() {
             .spawn();
         let mut child = child.expect("sleep starts");
         let pid = child.id().to_string();
-        let outcome = record(&scratch, &["-e", "cs", "-p", &pid], &[]);
+        let outcome = record_in(&scratch, &["-e", "cs", "-p", &pid], &[]);
         child.wait().expect("a child");
         match outcome.status {
             0 => assert!(
@@ -58,22 +54,22 @@ fn a_process_may_end_while_the_recording_starts() {
     }
 }
 
-/// The old output cannot be moved out of the way, which is found out when the workload runs.
+/// The old output cannot be renamed, which is only noticed while the workload runs.
 #[test]
-fn a_recording_that_fails_leaves_no_workload_behind() {
+fn a_failed_recording_ends_its_workload() {
     let scratch = Scratch::new();
     fs::create_dir(scratch.path().join("perf.data.old")).expect("a folder");
     let write = |path: &str| scratch.write(path, "kept").expect("a scratch file");
-    for path in ["perf.data", "perf.data.old/precious"] {
+    for path in ["perf.data", "perf.data.old/file"] {
         write(path);
     }
     let followed = write("followed");
     let followed = followed.to_str().expect("a path of text");
     let workload = ["tail", "-f", followed];
-    let outcome = record(&scratch, &["-e", "cpu-clock"], &workload);
+    let outcome = record_in(&scratch, &["-e", "cpu-clock"], &workload);
     assert_eq!(outcome.status, 255, "{}", outcome.stderr);
-    let said = "failed to open perf.data.old : Directory not empty";
-    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let message = "failed to open perf.data.old : Directory not empty";
+    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     let runs = || {
         let processes = fs::read_dir("/proc").expect("processes").flatten();
         let mut words = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -85,7 +81,7 @@ fn a_recording_that_fails_leaves_no_workload_behind() {
         }
         thread::sleep(Duration::from_millis(100));
     }
-    panic!("{workload:?} runs on");
+    panic!("{workload:?} is still running");
 }
 
 #[test]
@@ -101,7 +97,7 @@ fn a_thousand_threads_are_followed() {
     };
     let threads: Vec<_> = (0..1000).map(wait).collect();
     let own = std::process::id().to_string();
-    let outcome = record(&scratch, &["-e", "cs:u", "-p", &own], &["true"]);
+    let outcome = record_in(&scratch, &["-e", "cs:u", "-p", &own], &["true"]);
     end.wait();
     let joined = threads
         .into_iter()
@@ -123,7 +119,7 @@ fn a_thousand_threads_are_followed() {
     assert!(comms.count() > 1000);
 }
 
-/// What a file says was lost of its samples.
+/// The number of lost samples stated in a file.
 pub(super) fn lost_samples(perf: &Path, scratch: &Scratch, file: &str) -> usize {
     let dump = Run::new(perf).args(["script", "-D", "-i", file]);
     let dump = dump.within(scratch.path()).env("HOME", scratch.path());
@@ -136,13 +132,13 @@ pub(super) fn lost_samples(perf: &Path, scratch: &Scratch, file: &str) -> usize 
 }
 
 #[test]
-fn what_a_full_ring_loses_is_counted_to_the_last() {
-    let test = "record_faults::what_a_full_ring_loses_is_counted_to_the_last";
+fn all_losses_of_a_full_ring_are_counted() {
+    let test = "record_faults::all_losses_of_a_full_ring_are_counted";
     let Some(perf) = real_perf().filter(|_| is_root()) else {
-        return skip(test, "there is no perf, or no root");
+        return skip(test, "needs perf and root");
     };
     let calls = 5000;
-    // The recorder stands still meanwhile, however fast it is.
+    // The recorder is stopped, so that the ring overflows however fast it is.
     let script = format!(
         "kill -STOP $PPID; dd if=/dev/zero of=/dev/null bs=1 count={calls} status=none; kill -CONT $PPID"
     );
@@ -150,25 +146,25 @@ fn what_a_full_ring_loses_is_counted_to_the_last() {
     for threads in [&[][..], &["--threads"]] {
         let scratch = Scratch::new();
         let options = [&event, threads].concat();
-        let outcome = record(&scratch, &options, &["sh", "-c", &script]);
+        let outcome = record_in(&scratch, &options, &["sh", "-c", &script]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-        let said = outcome.stderr.contains(" lost ") && outcome.stderr.contains("-m ");
-        assert!(said, "{}", outcome.stderr);
-        let kept = lines(&scratch, &["script", "-F", "comm"]).unwrap_or_default();
-        let kept = kept.iter().filter(|line| line.trim() == "dd").count();
+        let is_reported = outcome.stderr.contains(" lost ") && outcome.stderr.contains("-m ");
+        assert!(is_reported, "{}", outcome.stderr);
+        let comms = lines(&scratch, &["script", "-F", "comm"]).unwrap_or_default();
+        let comms = comms.iter().filter(|line| line.trim() == "dd").count();
         let lost = lost_samples(&perf, &scratch, "perf.data");
-        assert!(kept > 0 && kept < calls / 2, "{kept}");
-        // The kernel counts side records that found no room as lost samples, too.
+        assert!(comms > 0 && comms < calls / 2, "{comms}");
+        // The kernel counts lost side-band records as lost samples, too.
         assert!(
-            (calls..calls + 20).contains(&(kept + lost)),
-            "{kept} are kept and {lost} said to be lost"
+            (calls..calls + 20).contains(&(comms + lost)),
+            "{comms} samples were written, {lost} reported as lost"
         );
     }
 }
 
 #[test]
-fn the_recorders_own_calls_are_few_and_its_memory_stays() {
-    let test = "record_faults::the_recorders_own_calls_are_few_and_its_memory_stays";
+fn the_recorder_makes_few_system_calls_and_its_memory_is_bounded() {
+    let test = "record_faults::the_recorder_makes_few_system_calls_and_its_memory_is_bounded";
     if !is_root() {
         return skip(test, "needs root");
     }
@@ -178,7 +174,7 @@ fn the_recorders_own_calls_are_few_and_its_memory_stays() {
     for threads in [&[][..], &["--threads"]] {
         let scratch = Scratch::new();
         let options = [&["-a", "-e", "raw_syscalls:sys_enter"], threads].concat();
-        let outcome = record(&scratch, &options, &["sh", "-c", &script]);
+        let outcome = record_in(&scratch, &options, &["sh", "-c", &script]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
         let [recorder, _, before, _, _, after, _] = words[..] else {
@@ -197,7 +193,10 @@ fn the_recorders_own_calls_are_few_and_its_memory_stays() {
         let (own, others): (Vec<_>, Vec<_>) = rows.partition(|(_, is_own)| *is_own);
         let sum = |rows: &[(usize, bool)]| rows.iter().map(|(count, _)| count).sum::<usize>();
         let (own, others) = (sum(&own), sum(&others));
-        assert!(own * 100 < others, "{own} of its own beside {others}");
+        assert!(
+            own * 100 < others,
+            "{own} system calls of the recorder, {others} of others"
+        );
         assert!(others > 100_000, "{}", report.stdout);
     }
 }
@@ -206,8 +205,8 @@ fn kilobytes(word: &str) -> u64 {
     word.parse().expect("a number")
 }
 
-/// How many of `lines` hold `word`, and whether losses were said.
-fn counted(outcome: &Outcome, lines: &[String], word: &str, expected: usize) {
+/// Checks the number of `lines` that contain `word`, and the messages about losses.
+fn assert_line_count(outcome: &Outcome, lines: &[String], word: &str, expected: usize) {
     let count = lines.iter().filter(|line| line.contains(word)).count();
     let is_lossy = outcome.stderr.contains(" lost ");
     assert!(
@@ -218,25 +217,25 @@ fn counted(outcome: &Outcome, lines: &[String], word: &str, expected: usize) {
 }
 
 #[test]
-fn storms_of_forks_and_execs_are_recorded_whole() {
-    let test = "record_faults::storms_of_forks_and_execs_are_recorded_whole";
+fn many_forks_and_execs_are_recorded_completely() {
+    let test = "record_faults::many_forks_and_execs_are_recorded_completely";
     let scratch = Scratch::new();
     let script = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); (:) & done; wait; \
                   i=0; while [ $i -lt 50 ]; do i=$((i+1)); /bin/true; done";
-    let outcome = record(&scratch, &["-e", "cs", "-c", "1"], &["sh", "-c", script]);
+    let outcome = record_in(&scratch, &["-e", "cs", "-c", "1"], &["sh", "-c", script]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let Some(lines) = lines(&scratch, &["script", "--show-task-events"]) else {
         return skip(test, "there is no perf");
     };
-    counted(&outcome, &lines, "PERF_RECORD_FORK(", 250);
-    counted(&outcome, &lines, "PERF_RECORD_COMM exec: true:", 50);
+    assert_line_count(&outcome, &lines, "PERF_RECORD_FORK(", 250);
+    assert_line_count(&outcome, &lines, "PERF_RECORD_COMM exec: true:", 50);
 }
 
 #[test]
-fn every_clock_is_read_by_both() {
+fn recordings_with_every_clock_are_read_by_both() {
     for clock in ["monotonic", "monotonic_raw", "realtime", "boottime", "tai"] {
         let scratch = Scratch::new();
-        let outcome = record(
+        let outcome = record_in(
             &scratch,
             &["-e", "cpu-clock", "-k", clock],
             &["sh", "-c", BUSY],
@@ -244,7 +243,7 @@ fn every_clock_is_read_by_both() {
         assert_eq!(outcome.status, 0, "{clock}: {}", outcome.stderr);
         let Some(lines) = lines(&scratch, &["script", "-F", "comm,time,ip"]) else {
             return skip(
-                "record_faults::every_clock_is_read_by_both",
+                "record_faults::recordings_with_every_clock_are_read_by_both",
                 "there is no perf",
             );
         };
@@ -257,7 +256,7 @@ fn a_recorder_bound_to_one_cpu_records_all() {
     let test = "record_faults::a_recorder_bound_to_one_cpu_records_all";
     let cpus = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     if !is_root() || cpus.trim() == "0" {
-        return skip(test, "there is one CPU, or no root");
+        return skip(test, "needs root and more than one CPU");
     }
     let scratch = Scratch::new();
     let words = [

@@ -1,4 +1,4 @@
-//! Filters of samples whose events the kernel compares nothing of, and `--exclude-perf` for them.
+//! Sample filters for events that the kernel cannot filter, and `--exclude-perf` for them.
 
 use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 
@@ -11,25 +11,24 @@ fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     rperf_in(scratch, &words).finish().expect("rperf starts")
 }
 
-/// The same where nothing is wrong: how many samples were left out, of how many, and how many were written.
+/// On success: how many samples were dropped, of how many, and how many were written.
 fn sifted(outcome: &Outcome) -> [u64; 3] {
-    let said = &outcome.stderr;
-    assert_eq!(outcome.status, 0, "{said}");
-    let counts = said.lines().find_map(|line| {
-        let counts =
-            line.strip_suffix(" samples did not fit their event's filter and were left out")?;
+    let message = &outcome.stderr;
+    assert_eq!(outcome.status, 0, "{message}");
+    let counts = message.lines().find_map(|line| {
+        let counts = line.strip_suffix(" samples did not match the filter of their event")?;
         counts.split_once(" of ")
     });
-    let (left_out, of) = counts.expect(said);
-    let written = said
+    let (left_out, of) = counts.expect(message);
+    let written = message
         .split_once(" samples)")
         .and_then(|(before, _)| before.rsplit('(').next());
     [left_out, of, written.unwrap_or("0")].map(|count| count.parse().expect("a number"))
 }
 
 #[test]
-fn samples_that_do_not_fit_are_left_out_and_counted() {
-    let test = "record_filter::samples_that_do_not_fit_are_left_out_and_counted";
+fn filtered_samples_are_dropped_and_counted() {
+    let test = "record_filter::filtered_samples_are_dropped_and_counted";
     if real_perf().is_none() || !is_root() {
         return skip(test, "there is no perf, or no root");
     }
@@ -107,10 +106,10 @@ fn each_event_has_its_own_filter() {
 }
 
 #[test]
-fn the_recorder_leaves_itself_out() {
-    let test = "record_filter::the_recorder_leaves_itself_out";
+fn exclude_perf_excludes_the_recorder() {
+    let test = "record_filter::exclude_perf_excludes_the_recorder";
     if !is_root() {
-        return skip(test, "whole CPUs need root");
+        return skip(test, "system-wide recording needs root");
     }
     let found = settled(|| {
         let scratch = Scratch::new();
@@ -133,31 +132,31 @@ fn the_recorder_leaves_itself_out() {
 #[test]
 fn filters_that_cannot_be_are_refused() {
     let scratch = Scratch::new();
-    for (words, status, said) in [
+    for (words, status, message) in [
         (
             &["--filter", "cpus == 1"][..],
             255,
-            "failed to set filter \"cpus == 1\" on event cs\nthere is no term 'cpus'\nhint: choose from ip, ",
+            "failed to set filter \"cpus == 1\" on event cs\nunknown field 'cpus'\nhint: choose from ip, ",
         ),
         (
-            &["--filter", "cpu == 1, mem_lvl == l1"],
+            &["--filter", "cpu == 1, mem_lvl == l9"],
             255,
-            "failed to set filter \"cpu == 1, mem_lvl == l1\" on event cs\nsamples are not filtered by 'mem_lvl'\nhint: ",
+            "failed to set filter \"cpu == 1, mem_lvl == l9\" on event cs\n'l9' is not a value of mem_lvl\nhint: ",
         ),
         (
             &["--filter", "cpu == 1", "--threads"],
             129,
-            "filters of other events than tracepoints do not go with --threads\nhint: leave --threads out\n",
+            "filters of events other than tracepoints cannot be combined with --threads\nhint: omit --threads\n",
         ),
         (
             &["--exclude-perf", "--overwrite"],
             129,
-            "filters of other events than tracepoints do not go with --overwrite\n",
+            "filters of events other than tracepoints cannot be combined with --overwrite\n",
         ),
     ] {
         let outcome = record(&scratch, &[&["-e", "cs"], words].concat(), &["true"]);
         assert!(
-            outcome.stderr.starts_with(said),
+            outcome.stderr.starts_with(message),
             "{words:?}: {}",
             outcome.stderr
         );
@@ -166,7 +165,7 @@ fn filters_that_cannot_be_are_refused() {
     assert!(!scratch.path().join("perf.data").exists());
     let words = ["stat", "-e", "cs", "--filter", "cpu == 1", "true"];
     let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
-    let said = "event cs takes no filter: only tracepoints have fields to compare\n";
-    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+    let message = "event cs takes no filter: only tracepoints have fields\n";
+    assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
     assert_eq!(outcome.status, 129);
 }

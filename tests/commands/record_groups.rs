@@ -1,4 +1,4 @@
-//! Groups whose leader samples for all (`{a,b}:S`), read back: one sample for each member, as in perf.
+//! Leader-sampled groups (`{a,b}:S`), read back: one sample for each member, as in perf.
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 
@@ -6,7 +6,7 @@ use crate::kernel::{BUSY, is_root, rperf_in};
 
 const FIELDS: [&str; 3] = ["script", "-F", "comm,tid,time,event,period,ip"];
 
-/// Events, and whether whole CPUs are observed.
+/// Events, and whether the recording is system-wide.
 const RECORDINGS: [(&str, bool); 3] = [
     ("{cpu-clock,cs,page-faults}:S", false),
     ("cpu-clock:S", false),
@@ -14,15 +14,15 @@ const RECORDINGS: [(&str, bool); 3] = [
 ];
 
 #[test]
-fn each_member_has_samples_of_what_it_gained() {
-    let test = "record_groups::each_member_has_samples_of_what_it_gained";
+fn group_members_have_samples_of_their_deltas() {
+    let test = "record_groups::group_members_have_samples_of_their_deltas";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
     let scratch = Scratch::new();
     for (events, whole) in RECORDINGS {
         if whole && !is_root() {
-            skip(test, "whole CPUs need root");
+            skip(test, "system-wide recording needs root");
             continue;
         }
         for output in ["perf.data", "-"] {

@@ -4,7 +4,7 @@ use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 
 use crate::kernel::{perf_in, rperf_in};
 
-/// Nanoseconds that the workload sleeps.
+/// Nanoseconds for which the workload sleeps.
 const SLEEP: u64 = 120_000_000;
 
 fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
@@ -13,14 +13,14 @@ fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
     done
 }
 
-/// Records a child that sleeps, and its parent, who waits for it.
+/// Records a sleeping child and its parent, which waits for it.
 fn record(scratch: &Scratch, options: &[&str]) -> String {
     let words = ["record", "--off-cpu", "-e", "cpu-clock", "-o", "perf.data"];
     let work = ["--", "sh", "-c", "sleep 0.12; :"];
     rperf(scratch, &[&words, options, &work].concat()).stderr
 }
 
-/// Command, nanoseconds and kernel functions of the samples of the time off CPUs.
+/// Command, nanoseconds and kernel functions of the off-CPU samples.
 fn off_cpu(script: &str) -> Vec<(String, u64, String)> {
     let mut samples = Vec::new();
     for paragraph in script.split("\n\n") {
@@ -35,14 +35,17 @@ fn off_cpu(script: &str) -> Vec<(String, u64, String)> {
     samples
 }
 
-/// Whether a child slept for its whole time and its parent waited, as a recording with these options tells.
+/// Checks that with these options the child sleeps for the full time and its parent waits.
 fn tells(options: &[&str]) -> Result<(), String> {
     let scratch = Scratch::new();
-    let said = record(&scratch, options);
+    let message = record(&scratch, options);
     let fields = ["script", "--no-inline", "-F", "comm,period,event,ip,sym"];
     let script = rperf(&scratch, &fields).stdout;
     let written = script.matches("offcpu-time:").count() + script.matches("cpu-clock:").count();
-    assert!(said.contains(&format!("({written} samples)")), "{said}");
+    assert!(
+        message.contains(&format!("({written} samples)")),
+        "{message}"
+    );
     let dump = rperf(&scratch, &["script", "-D"]).stdout;
     assert!(!dump.contains("PERF_RECORD_SWITCH"), "{dump}");
     let samples = off_cpu(&script);
@@ -60,24 +63,21 @@ fn tells(options: &[&str]) -> Result<(), String> {
 #[test]
 fn waiting_tasks_are_sampled_with_the_time_that_they_waited() {
     for options in [&["-g"][..], &["--call-graph", "dwarf", "--unwind", "live"]] {
-        // Who sets his alarm and is pushed off his CPU sleeps for less than it says.
+        // A task that is preempted between setting its timer and sleeping sleeps for less than that time.
         let mut scripts = Vec::new();
-        let told = (0..6).any(|_| {
+        let is_reported = (0..6).any(|_| {
             tells(options)
                 .map_err(|script| scripts.push(script))
                 .is_ok()
         });
-        assert!(told, "{options:?}: {scripts:#?}");
+        assert!(is_reported, "{options:?}: {scripts:#?}");
     }
 }
 
 #[test]
-fn readers_take_the_event_for_one_of_theirs() {
+fn perf_reads_the_off_cpu_event() {
     let Some(perf) = real_perf() else {
-        return skip(
-            "readers_take_the_event_for_one_of_theirs",
-            "there is no perf",
-        );
+        return skip("perf_reads_the_off_cpu_event", "there is no perf");
     };
     let scratch = Scratch::new();
     record(&scratch, &["-g"]);
@@ -122,22 +122,47 @@ fn short_waits_are_one_sample_for_each_place() {
             .filter(|line| line.trim_start().starts_with("sh "))
             .count()
     };
-    // The shell waits for each of them in one place, unless it is done before that.
+    // The shell waits for each of them in one place, unless the child exits before that.
     let (all, summed) = (count("0"), count("3600000"));
     assert!(all > 2 * summed, "{all} {summed}");
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn conflicting_options_are_refused() {
     let scratch = Scratch::new();
     let words = ["record", "--off-cpu-thresh", "5", "true"];
     let refused = rperf_in(&scratch, &words).finish().expect("rperf starts");
-    let line = "--off-cpu-thresh is for --off-cpu alone\n";
+    let line = "--off-cpu-thresh needs --off-cpu\n";
     assert_eq!((refused.status, refused.stderr.as_str()), (129, line));
     for other in ["--overwrite", "--per-thread", "--tail-synthesize", "-n"] {
         let words = ["record", "--off-cpu", other, "true"];
         let refused = rperf_in(&scratch, &words).finish().expect("rperf starts");
         assert_eq!(refused.status, 129, "{other}");
-        assert!(refused.stderr.contains("--off-cpu does not go with"));
+        assert!(refused.stderr.contains("--off-cpu cannot be combined with"));
     }
+}
+
+#[test]
+fn flame_graphs_draw_waits_by_their_time() {
+    let scratch = Scratch::new();
+    record(&scratch, &["-F", "4000", "-g"]);
+    let drawn = rperf(&scratch, &["flamegraph", "--folded"]);
+    let used = drawn
+        .stderr
+        .contains(" samples of offcpu-time; not used: cpu-clock (");
+    assert!(used, "{}", drawn.stderr);
+    let nanoseconds = |line: &str| line.rsplit_once(' ')?.1.parse::<u64>().ok();
+    let sleep = drawn
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("sleep;"));
+    assert!(
+        sleep.filter_map(nanoseconds).sum::<u64>() >= SLEEP,
+        "{}",
+        drawn.stdout
+    );
+    let svg = rperf(&scratch, &["flamegraph", "-o", "-"]).stdout;
+    assert!(svg.contains("Flame Graph: offcpu-time"), "{svg}");
+    let samples = rperf(&scratch, &["flamegraph", "--folded", "--weight", "samples"]);
+    assert_ne!(samples.stdout, drawn.stdout);
 }

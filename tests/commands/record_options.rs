@@ -1,53 +1,48 @@
-//! Options of `rperf record` that decide when, how long and for whom is recorded.
+//! Options of `rperf record` that select when, how long and what is recorded.
 
 use std::fs;
 use std::path::Path;
 
-use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+use rperf_testkit::{Run, Scratch, real_perf, skip};
 
 use crate::differential::settled;
-use crate::kernel::{BUSY, Running, rperf_in};
-
-fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
-    let words = [&["record", "-o", "perf.data"], options, workload].concat();
-    rperf_in(scratch, &words).finish().expect("rperf starts")
-}
+use crate::kernel::{BUSY, Running, record_in, rperf_in};
 
 #[test]
 fn delayed_events_miss_the_beginning() {
     let scratch = Scratch::new();
     let work = ["sh", "-c", BUSY];
     let options = ["-e", "cpu-clock", "-D"];
-    let never = record(&scratch, &[&options[..], &["-1"]].concat(), &work);
+    let never = record_in(&scratch, &[&options[..], &["-1"]].concat(), &work);
     assert!(never.stderr.starts_with("Events disabled\n"));
     assert!(
         never.stderr.ends_with(" MB perf.data ]\n"),
         "{}",
         never.stderr
     );
-    let late = record(&scratch, &[&options[..], &["20"]].concat(), &work);
+    let late = record_in(&scratch, &[&options[..], &["20"]].concat(), &work);
     let begin = "Events disabled\nEvents enabled\n[";
     assert!(late.stderr.starts_with(begin), "{}", late.stderr);
     assert!(late.stderr.ends_with(" samples) ]\n"), "{}", late.stderr);
-    let ranges = record(&scratch, &[&options[..], &["5-10,20-25"]].concat(), &work);
+    let ranges = record_in(&scratch, &[&options[..], &["5-10,20-25"]].concat(), &work);
     assert_eq!(ranges.stderr.matches("Events enabled\n").count(), 2);
     assert_eq!(ranges.stderr.matches("Events disabled\n").count(), 3);
 }
 
-/// Kilobytes at which a recording of a program without an end stops.
+/// The size in kilobytes at which the recording of an endless program stops.
 fn stops_at(options: &[&str]) -> u64 {
     let scratch = Scratch::new();
     let options = [&["-N", "-e", "cpu-clock", "-F", "20000"], options].concat();
-    let outcome = record(&scratch, &options, &["sh", "-c", "while :; do :; done"]);
+    let outcome = record_in(&scratch, &options, &["sh", "-c", "while :; do :; done"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let said = "[ rperf record: perf size limit reached (";
-    let size = outcome.stderr.strip_prefix(said);
+    let outcome_text = "[ rperf record: perf size limit reached (";
+    let size = outcome.stderr.strip_prefix(outcome_text);
     let size = size.and_then(|rest| rest.split(' ').next());
     size.and_then(|size| size.parse().ok())
         .expect(&outcome.stderr)
 }
 
-/// Rings of any size are emptied in time, whoever does it. What is told of the program alone may be enough.
+/// Rings of any size are drained in time, in every mode. The side-band records of the program alone may reach the limit.
 #[test]
 fn a_recording_ends_at_its_size() {
     for options in [&[][..], &["--threads"], &["-m", "8"], &["-m", "4M", "-g"]] {
@@ -65,7 +60,7 @@ fn a_recording_ends_at_its_size() {
 }
 
 #[test]
-fn it_is_told_when_a_disk_would_soon_be_full() {
+fn fast_growth_has_a_warning() {
     let target = Running::spin();
     let pid = target.0.id().to_string();
     let found = settled(|| {
@@ -73,22 +68,25 @@ fn it_is_told_when_a_disk_would_soon_be_full() {
         let words = ["record", "-o", "/dev/null", "-F", "4000", "-e", "cpu-clock"];
         let copies = ["--call-graph", "dwarf,65528", "-m", "8M", "-p", &pid];
         let words = [&words[..], &copies, &["sleep", "2"]].concat();
-        let said = rperf_in(&scratch, &words).finish().expect("rperf starts");
-        let mut lines = said.stderr.lines();
-        let told = lines.any(|line| {
+        let outcome_text = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        let mut lines = outcome_text.stderr.lines();
+        let is_reported = lines.any(|line| {
             let [before, after] = [" samples a second make ", " GB a minute: try -F "];
             line.starts_with("hint: ") && line.contains(before) && line.contains(after)
         });
-        (!told).then_some(said.stderr).into_iter().collect()
+        (!is_reported)
+            .then_some(outcome_text.stderr)
+            .into_iter()
+            .collect()
     });
     assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]
-fn build_ids_and_their_cache_can_be_left_out() {
+fn build_ids_and_their_cache_can_be_disabled() {
     let Some(perf) = real_perf() else {
         return skip(
-            "record_options::build_ids_and_their_cache_can_be_left_out",
+            "record_options::build_ids_and_their_cache_can_be_disabled",
             "there is no perf",
         );
     };
@@ -100,17 +98,17 @@ fn build_ids_and_their_cache_can_be_left_out() {
         list.finish().expect("perf starts").stdout
     };
     let work = ["sh", "-c", BUSY];
-    record(&scratch, &["-N", "-e", "cpu-clock"], &work);
+    record_in(&scratch, &["-N", "-e", "cpu-clock"], &work);
     let with_id = |list: &str| list.lines().filter(|line| !line.starts_with(' ')).count();
     assert!(with_id(&listed()) > 1, "{}", listed());
-    record(&scratch, &["-B", "-e", "cpu-clock"], &work);
+    record_in(&scratch, &["-B", "-e", "cpu-clock"], &work);
     assert_eq!(with_id(&listed()), 0, "{}", listed());
     assert!(!scratch.path().join(".debug").exists());
-    record(&scratch, &["-e", "cpu-clock"], &work);
-    // Of the files that are mapped those are kept that were hit, under the name of the recording.
+    record_in(&scratch, &["-e", "cpu-clock"], &work);
+    // Of the mapped files those with samples are kept, under the recording's name.
     let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
-    let kept = scratch.path().join(".debug").join(below(&shell));
-    let ids: Vec<_> = std::fs::read_dir(kept)
+    let cached = scratch.path().join(".debug").join(below(&shell));
+    let ids: Vec<_> = std::fs::read_dir(cached)
         .expect("the shell is kept")
         .map(|id| id.expect("a folder").path())
         .collect();
@@ -123,22 +121,73 @@ fn build_ids_and_their_cache_can_be_left_out() {
     assert!(listed().contains(&format!("{id} {}", shell.display())));
 }
 
+#[test]
+fn a_recording_ends_after_its_time() {
+    let scratch = Scratch::new();
+    let begun = std::time::Instant::now();
+    let recorded = record_in(&scratch, &["--duration", "300ms"], &["sleep", "60"]);
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    let passed = begun.elapsed().as_millis();
+    assert!((300..20_000).contains(&passed), "{passed}");
+    let outcome = record_in(&scratch, &["--duration", "10x"], &["true"]);
+    let message = "--duration: '10x' is not a duration\nhint: give seconds (10, 0.5)";
+    assert_eq!(outcome.status, 129);
+    assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
+}
+
+#[test]
+fn stacks_are_copied_to_be_unwound() {
+    let scratch = Scratch::new();
+    let copies = |options: &[&str]| {
+        let options = [options, &["-e", "cpu-clock"]].concat();
+        let recorded = record_in(&scratch, &options, &["sh", "-c", BUSY]);
+        assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+        let attrs = rperf_in(&scratch, &["evlist", "-v"]).finish();
+        attrs.expect("rperf starts").stdout.contains("STACK_USER")
+    };
+    assert!(copies(&["--unwind", "live"]) && copies(&["-g", "--unwind", "live"]));
+    assert!(!copies(&["-g", "--unwind", "later"]));
+    let refused = record_in(
+        &scratch,
+        &["--call-graph", "fp", "--unwind", "live"],
+        &["true"],
+    );
+    assert_eq!(refused.status, 129, "{}", refused.stderr);
+}
+
+#[test]
+fn all_mapped_files_are_cached_on_request() {
+    let scratch = Scratch::new();
+    // Without samples: no event is enabled.
+    let cached = |options: &[&str]| {
+        record_in(
+            &scratch,
+            &[options, &["-e", "dummy"]].concat(),
+            &["sh", "-c", ":"],
+        );
+        let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
+        scratch.path().join(".debug").join(below(&shell)).exists()
+    };
+    assert!(!cached(&[]), "it has no samples");
+    assert!(cached(&["--buildid-all"]));
+}
+
 fn below(path: &Path) -> &Path {
     path.strip_prefix("/").expect("an absolute path")
 }
 
 #[test]
-fn nothing_is_recorded_by_a_dry_run() {
+fn a_dry_run_records_nothing() {
     let scratch = Scratch::new();
-    let outcome = record(&scratch, &["--dry-run", "-e", "cpu-clock"], &["true"]);
+    let outcome = record_in(&scratch, &["--dry-run", "-e", "cpu-clock"], &["true"]);
     assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""));
     assert!(!scratch.path().join("perf.data").exists());
-    let wrong = record(&scratch, &["--dry-run", "-e", "nosuch"], &["true"]);
+    let wrong = record_in(&scratch, &["--dry-run", "-e", "nosuch"], &["true"]);
     assert_eq!(wrong.status, 129);
 }
 
 #[test]
-fn what_is_wrong_is_named_with_what_would_do() {
+fn invalid_options_are_named_with_a_hint() {
     let scratch = Scratch::new();
     for (options, status, message) in [
         (
@@ -149,22 +198,22 @@ fn what_is_wrong_is_named_with_what_would_do() {
         (
             &["-u", "4000000000"],
             244,
-            "Couldn't create thread/CPU maps: No such process\nuser 4000000000 has no processes that can be seen\n",
+            "Couldn't create thread/CPU maps: No such process\nuser 4000000000 has no processes\n",
         ),
         (
             &["-D", "20-10"],
             129,
-            "-D: '20-10' is no delay\nhint: give milliseconds",
+            "-D: '20-10' is not a delay\nhint: give milliseconds",
         ),
         (
             &["-k", "sundial"],
             129,
-            "-k: there is no clock 'sundial'\nhint: choose from monotonic,",
+            "-k: unknown clock 'sundial'\nhint: choose from monotonic,",
         ),
         (
             &["--max-size", "7"],
             129,
-            "--max-size: '7' is no size\nhint: give bytes with a unit",
+            "--max-size: '7' is not a size\nhint: give bytes with a unit",
         ),
         (
             &["--synth", "x"],
@@ -174,7 +223,7 @@ fn what_is_wrong_is_named_with_what_would_do() {
         (
             &["--user-regs=ax,zx"],
             129,
-            "--user-regs: there is no register 'zx'\nhint: choose from ax ",
+            "--user-regs: unknown register 'zx'\nhint: choose from ax ",
         ),
         (
             &["-j", "any,x"],
@@ -184,17 +233,17 @@ fn what_is_wrong_is_named_with_what_would_do() {
         (
             &["-b", "-j", "u"],
             129,
-            "-b means '-j any': give one of them\n",
+            "-b and -j exclude each other: -b is '-j any'\n",
         ),
         (
             &["--call-graph", "fp,deferred"],
             129,
-            "'deferred' is no number of frames: use --call-graph fp,N or fp,defer\n",
+            "'deferred' is not a number of frames: use --call-graph fp,N or fp,defer\n",
         ),
         (
             &["--kcore", "--switch-output=1s"],
             129,
-            "--kcore writes a directory, which is not for a pipe, nor for --switch-output\n",
+            "--kcore writes a directory: it excludes pipes and --switch-output\n",
         ),
         (
             &["-F", "1000000000", "--strict-freq"],
@@ -202,7 +251,7 @@ fn what_is_wrong_is_named_with_what_would_do() {
             "error: Maximum frequency rate (",
         ),
     ] {
-        let outcome = record(
+        let outcome = record_in(
             &scratch,
             &[options, &["-e", "cpu-clock"]].concat(),
             &["true"],
@@ -218,11 +267,11 @@ fn what_is_wrong_is_named_with_what_would_do() {
 }
 
 #[test]
-fn branches_are_refused_where_nothing_keeps_them() {
+fn branch_sampling_is_refused_for_unsupported_events() {
     let scratch = Scratch::new();
-    // The kernel's own clock never has branches.
+    // cpu-clock never has branches.
     for options in [&["-b"][..], &["--call-graph", "lbr"]] {
-        let outcome = record(
+        let outcome = record_in(
             &scratch,
             &[options, &["-e", "cpu-clock"]].concat(),
             &["true"],
@@ -261,12 +310,12 @@ fn tracepoints_are_found_below_the_folder_that_is_named() {
     assert_eq!(check("tracing/events"), 129);
 }
 
-/// Where the kernel's memory can be read, a copy of its code is beside the records; elsewhere that is said before anything
-/// is opened.
+/// If kernel memory is readable, a copy of the kernel's code is stored with the records; otherwise an error is reported
+/// before anything is opened.
 #[test]
-fn the_kernels_code_goes_with_the_records() {
+fn kcore_is_stored_with_the_recording() {
     let scratch = Scratch::new();
-    let recorded = record(&scratch, &["--kcore", "-q", "-e", "cpu-clock"], &["true"]);
+    let recorded = record_in(&scratch, &["--kcore", "-q", "-e", "cpu-clock"], &["true"]);
     let made = scratch.path().join("perf.data");
     if recorded.status == 0 {
         for file in [
@@ -278,9 +327,13 @@ fn the_kernels_code_goes_with_the_records() {
             assert!(made.join(file).is_file(), "{file}");
         }
     } else {
-        let said = "ERROR: kcore is not readable.\n/";
+        let outcome_text = "ERROR: kcore is not readable.\n/";
         assert_eq!(recorded.status, 255, "{}", recorded.stderr);
-        assert!(recorded.stderr.starts_with(said), "{}", recorded.stderr);
+        assert!(
+            recorded.stderr.starts_with(outcome_text),
+            "{}",
+            recorded.stderr
+        );
         assert!(!made.exists());
     }
 }
@@ -289,13 +342,13 @@ fn the_kernels_code_goes_with_the_records() {
 fn user_callchains_are_put_off_where_the_kernel_can() {
     let scratch = Scratch::new();
     let options = ["-e", "cpu-clock:u", "--call-graph", "fp,defer"];
-    let outcome = record(&scratch, &options, &["sh", "-c", BUSY]);
+    let outcome = record_in(&scratch, &options, &["sh", "-c", BUSY]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let listed = rperf_in(&scratch, &["evlist", "-v"]).finish();
     let listed = listed.expect("rperf starts").stdout;
-    let cannot = outcome.stderr.contains(
-        "Warning: this kernel cannot put off user callchains, as Linux 6.19 and later can: ",
-    );
+    let cannot = outcome
+        .stderr
+        .contains("Warning: deferred user callchains need Linux 6.19 or later: ");
     let put_off = listed.contains("defer_callchain: 1, defer_output: 1");
     assert_eq!(put_off, !cannot, "{listed}{}", outcome.stderr);
     assert!(listed.contains("|CALLCHAIN|"), "{listed}");

@@ -1,4 +1,4 @@
-//! What recordings of whole CPUs hold: who ran there, in order of time, and how much each sample stands for.
+//! System-wide recordings: which tasks ran, in time order, and the period of each sample.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use rperf_testkit::{Outcome, Scratch, skip};
 
 use crate::differential::settled;
-use crate::kernel::{BUSY, Running, is_root, rperf_in};
+use crate::kernel::{BUSY, Running, is_root, record_in, rperf_in};
 
 fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     let words = [&["record", "-N", "-o", "perf.data"], options, workload].concat();
@@ -22,10 +22,10 @@ fn read(scratch: &Scratch, words: &[&str]) -> String {
 }
 
 #[test]
-fn a_cpus_tasks_are_recorded_and_those_of_no_other() {
-    let test = "record_order::a_cpus_tasks_are_recorded_and_those_of_no_other";
+fn only_tasks_of_the_selected_cpu_are_recorded() {
+    let test = "record_order::only_tasks_of_the_selected_cpu_are_recorded";
     if !is_root() {
-        return skip(test, "whole CPUs need root");
+        return skip(test, "system-wide recording needs root");
     }
     let bound = |cpu: &str| {
         let mut command = Command::new("taskset");
@@ -90,12 +90,12 @@ fn events_of_all_cpus_are_read_in_order_of_time() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// The kernel changes the period of an event with a rate as it comes more often or less.
+/// The kernel adjusts the period of an event with a frequency.
 #[test]
-fn each_sample_stands_for_its_own_period() {
+fn each_sample_has_its_own_period() {
     let found = settled(|| {
         let scratch = Scratch::new();
-        // Each child touches the pages that it shares with its parent.
+        // Each child touches the pages it shares with its parent.
         let forks = "i=0; while [ $i -lt 300 ]; do ( : ); i=$((i+1)); done";
         let options = ["-e", "page-faults:u", "-F", "2000"];
         record(&scratch, &options, &["sh", "-c", forks]);
@@ -132,19 +132,9 @@ fn hardware_events_without_a_unit_are_refused_by_name() {
         return skip(test, "this machine counts instructions");
     }
     let scratch = Scratch::new();
-    let words = [
-        "record",
-        "-o",
-        "perf.data",
-        "-e",
-        "instructions",
-        "sh",
-        "-c",
-        BUSY,
-    ];
-    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
-    let said = "Error:\nThe instructions event is not supported.\n";
-    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+    let outcome = record_in(&scratch, &["-e", "instructions"], &["sh", "-c", BUSY]);
+    let message = "Error:\nThe instructions event is not supported.\n";
+    assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
     assert_eq!(outcome.status, 255);
     assert!(!scratch.path().join("perf.data").exists());
 }

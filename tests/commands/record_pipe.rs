@@ -1,4 +1,4 @@
-//! `rperf record -o -`, and the recordings that come through pipes, to and from perf.
+//! `rperf record -o -`, and recordings through pipes, to and from perf.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -6,11 +6,12 @@ use std::process::{Command, Stdio};
 
 use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 
+use super::without_notes;
 use crate::kernel::{BUSY, is_root, rperf_in};
 
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
 
-/// What one program says of the recording that another writes into the pipe between them.
+/// The reader's output for a recording that the writer pipes to it.
 fn piped(scratch: &Scratch, writer: (&Path, &[&str]), reader: (&Path, &[&str])) -> Outcome {
     let command = |(program, words): (&Path, &[&str])| {
         let mut command = Command::new(program);
@@ -40,7 +41,7 @@ fn piped(scratch: &Scratch, writer: (&Path, &[&str]), reader: (&Path, &[&str])) 
     }
 }
 
-/// The options of the recordings; the workload prints, which must not stand among the records.
+/// The options of the recordings; the workload's output must not be mixed with the records.
 const RECORDINGS: &[&[&str]] = &[
     &["-e", "cpu-clock"],
     &["-g", "-e", "cpu-clock:u,page-faults", "-o", "-"],
@@ -63,12 +64,13 @@ fn pipes_are_read_without_a_warning_in_both_directions() {
                 &["script", "-i", "-"][..],
                 &["report", "--stdio", "-i", "-"],
             ];
-            // perf's report looks up every symbol: once is enough.
+            // perf's report looks up every symbol: run it once.
             let wanted = if options.len() == 2 { 2 } else { 1 };
             for command in commands.into_iter().take(wanted) {
                 let outcome = piped(&scratch, (writer, &words), (reader, command));
+                let messages = without_notes(&outcome.stderr);
                 assert_eq!(
-                    (outcome.status, outcome.stderr.as_str()),
+                    (outcome.status, messages.as_str()),
                     (0, ""),
                     "{words:?} {reader:?}"
                 );
@@ -79,9 +81,10 @@ fn pipes_are_read_without_a_warning_in_both_directions() {
     }
 }
 
-/// A reader goes at once, or with the first byte, while what runs already is told: the workload waits for its start then.
+/// The reader closes the pipe at once or after the first byte. A running process is described in records before the
+/// start; a workload is started after that.
 #[test]
-fn a_reader_that_goes_ends_the_recording() {
+fn a_closed_reader_ends_the_recording() {
     let scratch = Scratch::new();
     let target: &[&str] = if is_root() { &["-a"] } else { &[] };
     for bytes in [0, 1, 1, 1] {
@@ -111,7 +114,7 @@ fn a_pipe_with_a_name_is_a_stream_too() {
         .arg(scratch.path().join("fifo"))
         .status();
     assert!(made.expect("mkfifo starts").success());
-    // The reader waits for the writer, and the writer for the reader.
+    // Reader and writer wait for each other.
     let reader = Command::new(RPERF)
         .args(["script", "-F", "comm", "-i", "fifo"])
         .current_dir(scratch.path())
@@ -132,7 +135,7 @@ fn a_pipe_with_a_name_is_a_stream_too() {
 }
 
 #[test]
-fn what_is_lost_on_a_device_is_not_said_to_be_kept() {
+fn losses_on_a_device_are_reported() {
     let scratch = Scratch::new();
     let words = ["record", "-o", "/dev/full", "-e", "cpu-clock", "true"];
     let full = rperf_in(&scratch, &words).finish().expect("rperf starts");
@@ -168,7 +171,7 @@ fn copies_of_stacks_are_unwound_by_both() {
         (Path::new(RPERF), &words),
         (Path::new(RPERF), &script[..5]),
     );
-    // Single stacks may lead where no unwind information is: that is said, and no failure.
+    // Some stacks may lead to code without unwind information: that is reported, but not an error.
     assert_eq!(ours.status, 0, "{}", ours.stderr);
     assert!(ours.stdout.contains("libc_start"), "{}", ours.stdout);
 }

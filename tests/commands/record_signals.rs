@@ -1,4 +1,4 @@
-//! Signals that a recorder is given, or that it was started without.
+//! Signals sent to a recorder, or ignored when it starts.
 
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -13,7 +13,7 @@ use crate::kernel::{BUSY, Running, rperf_in};
 const OLD: &str = "env knows no --ignore-signal (coreutils 8.31)";
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
 
-/// What a recorder leaves that env(1) starts with these options, as its own process.
+/// The outcome of a recorder that env(1) executes with these options.
 fn after(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     let env = Run::new("env").args(options).args([RPERF, "record"]);
     let env = env
@@ -23,7 +23,7 @@ fn after(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     env.finish().expect("env starts")
 }
 
-/// Whether env(1) can have a signal ignored.
+/// Whether env(1) can ignore a signal.
 fn can_ignore() -> bool {
     let tried = Run::new("env").args(["--ignore-signal=HUP", "true"]);
     tried.finish().expect("env starts").status == 0
@@ -36,10 +36,10 @@ fn is_whole(scratch: &Scratch) -> bool {
 }
 
 #[test]
-fn what_is_ignored_by_nohup_ends_no_recording() {
+fn ignored_signals_do_not_end_the_recording() {
     if !can_ignore() {
         return skip(
-            "record_signals::what_is_ignored_by_nohup_ends_no_recording",
+            "record_signals::ignored_signals_do_not_end_the_recording",
             OLD,
         );
     }
@@ -51,7 +51,7 @@ fn what_is_ignored_by_nohup_ends_no_recording() {
     );
     assert_eq!(outcome.status, 3, "{}", outcome.stderr);
     assert!(is_whole(&scratch));
-    // Where nobody ignores it, it does.
+    // Unless the signal is ignored, it does.
     let outcome = after(
         &scratch,
         &[],
@@ -62,9 +62,9 @@ fn what_is_ignored_by_nohup_ends_no_recording() {
 }
 
 #[test]
-fn the_end_of_a_workload_is_seen_by_who_was_to_ignore_children() {
+fn the_workloads_exit_is_seen_with_sigchld_ignored() {
     if !can_ignore() {
-        let test = "record_signals::the_end_of_a_workload_is_seen_by_who_was_to_ignore_children";
+        let test = "record_signals::the_workloads_exit_is_seen_with_sigchld_ignored";
         return skip(test, OLD);
     }
     let scratch = Scratch::new();
@@ -90,11 +90,11 @@ fn a_turn_without_files_to_turn_to_is_no_end() {
 }
 
 #[test]
-fn a_file_that_may_not_grow_is_whole() {
+fn a_file_at_its_size_limit_is_complete() {
     let scratch = Scratch::new();
     let script = "ulimit -f 40; exec \"$@\"";
     let shell = Run::new("sh").args(["-c", script, "sh", RPERF, "record", "-F", "max"]);
-    // Copies of stacks are large, however few come.
+    // Stack copies are large, however few there are.
     let shell = shell.args(["--call-graph", "dwarf"]);
     let shell = shell.args(["-o", "perf.data", "-e", "cpu-clock", "sh", "-c", BUSY]);
     let shell = shell.within(scratch.path()).env("HOME", scratch.path());
@@ -108,7 +108,7 @@ fn a_file_that_may_not_grow_is_whole() {
     assert!(is_whole(&scratch));
 }
 
-/// Ends a process that was not waited for, however the test ends.
+/// Kills a process that was not waited for, on drop.
 struct Stubborn(String);
 
 impl Drop for Stubborn {
@@ -123,7 +123,7 @@ fn send(signal: &str, pid: &str) {
     let _ = kill.status();
 }
 
-/// What a file says, once it says a line.
+/// Waits until a file has a line and returns it.
 fn line_of(path: &Path) -> String {
     let began = Instant::now();
     loop {
@@ -136,7 +136,7 @@ fn line_of(path: &Path) -> String {
     }
 }
 
-/// Sends a signal again and again until the recorder ends by it.
+/// Sends a signal repeatedly until the recorder exits by it.
 fn ended_by(recording: &mut Child, signal: &str) -> Option<i32> {
     let pid = recording.id().to_string();
     let began = Instant::now();
@@ -151,7 +151,7 @@ fn ended_by(recording: &mut Child, signal: &str) -> Option<i32> {
 }
 
 #[test]
-fn a_workload_that_stays_is_left_alone_at_the_second_signal() {
+fn the_second_signal_does_not_wait_for_the_workload() {
     let scratch = Scratch::new();
     let workload = "trap '' TERM INT; exec 2>&-; echo $$ >pid; while :; do sleep 0.1; done";
     let mut command = Command::new(RPERF);
@@ -164,12 +164,12 @@ fn a_workload_that_stays_is_left_alone_at_the_second_signal() {
     let workload = Stubborn(line_of(&scratch.path().join("pid")));
     let mut stderr = recording.0.stderr.take().expect("a pipe");
     send("-INT", &recording.0.id().to_string());
-    // The file is complete while the workload goes on.
-    let mut said = vec![0; 512];
-    let length = stderr.read(&mut said).expect("a line");
-    let said = String::from_utf8_lossy(said.get(..length).unwrap_or_default()).into_owned();
-    let waits = format!("process {} was told to end", workload.0);
-    assert!(said.contains(&waits), "{said}");
+    // The file is complete while the workload keeps running.
+    let mut message = vec![0; 512];
+    let length = stderr.read(&mut message).expect("a line");
+    let message = String::from_utf8_lossy(message.get(..length).unwrap_or_default()).into_owned();
+    let waits = format!("waiting for process {} to exit", workload.0);
+    assert!(message.contains(&waits), "{message}");
     assert!(is_whole(&scratch));
     assert_eq!(ended_by(&mut recording.0, "-INT"), Some(2));
     let mut rest = String::new();

@@ -1,8 +1,9 @@
-//! Whom `rperf record` observes and how often, and what the header says of the machine.
+//! Targets and sampling rates of `rperf record`, and the description of the machine in the header.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rperf_testkit::{Scratch, real_perf, skip};
 
@@ -11,7 +12,7 @@ use super::record_faults::lines;
 use crate::differential::{difference, settled};
 use crate::kernel::{BUSY, Running, is_root, perf_in, rperf_in};
 
-/// The samples of a recording, by these fields of `script`.
+/// The samples of a recording, with these fields of `script`.
 fn samples(scratch: &Scratch, words: &[&str], fields: &str) -> Vec<String> {
     let words = [&["record", "-N", "-o", "perf.data"], words].concat();
     let done = rperf_in(scratch, &words).finish().expect("rperf starts");
@@ -26,7 +27,7 @@ fn samples(scratch: &Scratch, words: &[&str], fields: &str) -> Vec<String> {
 fn without_workload_and_target_everything_is_recorded_until_a_signal() {
     let test = "record_targets::without_workload_and_target_everything_is_recorded_until_a_signal";
     if !is_root() {
-        return skip(test, "whole CPUs need root");
+        return skip(test, "system-wide recording needs root");
     }
     let _busy = Running::spin();
     for options in [
@@ -53,7 +54,7 @@ fn without_workload_and_target_everything_is_recorded_until_a_signal() {
 }
 
 #[test]
-fn lists_of_processes_and_threads_are_recorded_whole() {
+fn lists_of_processes_and_threads_are_recorded() {
     let targets = [Running::spin(), Running::spin()];
     let pids = targets.each_ref().map(|target| target.0.id().to_string());
     let list = pids.join(",");
@@ -78,7 +79,7 @@ fn a_users_processes_are_recorded_and_no_others() {
     if !is_root() || !Path::new("/usr/bin/setpriv").exists() {
         return skip(test, "needs root and setpriv");
     }
-    // One that nobody else has.
+    // A user id that no other test uses.
     let user = (4_000_000 + std::process::id()).to_string();
     let child = Command::new("/usr/bin/setpriv")
         .args(["--reuid", &user, "--clear-groups", "sh", "-c"])
@@ -87,6 +88,18 @@ fn a_users_processes_are_recorded_and_no_others() {
         .spawn();
     let target = Running(child.expect("setpriv starts"));
     let pid = target.0.id().to_string();
+    // Before setpriv has run, the user has no process.
+    let status = format!("/proc/{pid}/status");
+    let is_users = || {
+        std::fs::read_to_string(&status).is_ok_and(|text| text.contains(&format!("Uid:\t{user}")))
+    };
+    for _ in 0..1000 {
+        if is_users() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(is_users(), "setpriv has not changed the user");
     let _other = Running::spin();
     let found = settled(|| {
         let scratch = Scratch::new();
@@ -102,7 +115,7 @@ fn a_users_processes_are_recorded_and_no_others() {
 }
 
 #[test]
-fn children_are_left_out_where_nothing_is_inherited() {
+fn no_inherit_excludes_children() {
     let script = format!("sh -c '{BUSY}; :'; {BUSY}");
     for (options, several) in [
         (&["-e", "cpu-clock"][..], true),
@@ -128,7 +141,7 @@ fn samples_are_as_many_as_the_rate() {
             samples(&scratch, &words, "pid").len()
         };
         let (few, many) = (count("50"), count("4000"));
-        // Eighty times as many, of a program that gets any part of a processor.
+        // Eighty times as many, of a program that gets any share of a CPU.
         let is_right = few > 0 && many > 8 * few;
         (!is_right)
             .then(|| format!("{few}, {many}"))
@@ -139,8 +152,8 @@ fn samples_are_as_many_as_the_rate() {
 }
 
 #[test]
-fn headers_say_what_perfs_say() {
-    let test = "record_targets::headers_say_what_perfs_say";
+fn headers_match_perf() {
+    let test = "record_targets::headers_match_perf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -159,7 +172,7 @@ fn headers_say_what_perfs_say() {
     let header = || {
         let read = perf_in(&perf, &scratch, &["report", "--header-only", "-I"]);
         assert_eq!((read.status, read.stderr.as_str()), (0, ""));
-        // What differs from one recording to the next, and from one program to the other.
+        // Fields that differ between recordings and between the tools.
         let own = [
             "captured on",
             "data offset",
@@ -189,4 +202,108 @@ fn headers_say_what_perfs_say() {
     assert_eq!(ours.status, 0, "{}", ours.stderr);
     assert!(theirs.lines().count() > 10, "{theirs}");
     assert_eq!(difference(&theirs, &header()), None);
+}
+
+#[test]
+fn mappings_on_other_cpus_are_recorded() {
+    let test = "record_targets::mappings_on_other_cpus_are_recorded";
+    if !is_root() || std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+        return skip(test, "it takes root and two CPUs");
+    }
+    let scratch = Scratch::new();
+    for layout in [&[][..], &["--threads"], &["--threads=0/0"]] {
+        let words = [
+            &["record", "-C", "0", "-e", "cpu-clock", "-o", "perf.data"],
+            layout,
+            &["--", "taskset", "-c", "1", "true"],
+        ];
+        let recorded = rperf_in(&scratch, &words.concat()).finish();
+        let recorded = recorded.expect("rperf starts");
+        assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+        let words = ["script", "--show-mmap-events", "-C", "1", "-F", "cpu,comm"];
+        let shown = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        assert!(
+            shown.stdout.contains("PERF_RECORD_MMAP2"),
+            "{layout:?}: {}",
+            shown.stdout
+        );
+    }
+}
+
+/// A program that was deleted, or replaced by another build, while it runs.
+#[test]
+fn a_deleted_program_keeps_its_names() {
+    let scratch = Scratch::new();
+    let source = "volatile long sum; __attribute__((noinline)) void spin_here(void) \
+                  { for (long i = 0; i < 1000000; i++) sum += i; } int main() { for (;;) spin_here(); }";
+    let file = |name: &str| scratch.path().join(name);
+    std::fs::write(file("spin.c"), source).expect("writable");
+    let cc = ["-O1", "-Wl,--build-id", "-o", "spin", "spin.c"];
+    let mut compiler = Command::new("cc");
+    compiler.args(cc).current_dir(scratch.path());
+    assert!(compiler.status().expect("a C compiler").success());
+    let running = Command::new(file("spin")).spawn().expect("it starts");
+    let running = Running(running);
+    std::fs::remove_file(file("spin")).expect("it exists");
+    let pid = running.0.id().to_string();
+    let words = ["record", "-o", "perf.data", "-e", "cpu-clock:u", "-p", &pid];
+    let words = [&words[..], &["--duration", "0.3"]].concat();
+    let recorded = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    drop(running);
+    let words = ["report", "--stdio", "-s", "dso,sym"];
+    let shown = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    let row = shown
+        .stdout
+        .lines()
+        .find(|line| line.contains("spin (deleted)"));
+    assert!(
+        row.is_some_and(|row| row.contains("spin_here")),
+        "{}",
+        shown.stdout
+    );
+}
+
+#[test]
+fn ids_may_be_those_of_a_container() {
+    let test = "record_targets::ids_may_be_those_of_a_container";
+    let shell = ["-pf", "sh", "-c", "while :; do :; done"];
+    let started = Command::new("unshare")
+        .args(shell)
+        .stdin(Stdio::null())
+        .spawn();
+    let Ok(unshare) = started.map(Running) else {
+        return skip(test, "there is no unshare");
+    };
+    std::thread::sleep(Duration::from_millis(300));
+    let parent = unshare.0.id();
+    let children = format!("/proc/{parent}/task/{parent}/children");
+    let children = std::fs::read_to_string(children).unwrap_or_default();
+    let Some(inside) = children.split_whitespace().next() else {
+        return skip(test, "there are no PID namespaces for this user");
+    };
+    let scratch = Scratch::new();
+    let options = ["-e", "cpu-clock:u", "--duration", "0.2", "--pid-ns", inside];
+    let found = samples(&scratch, &[&options[..], &["-p", "1"]].concat(), "pid");
+    let words = ["record", "--pid-ns", inside, "-p", "4000000"];
+    let refused = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    let alone = rperf_in(&scratch, &["record", "--pid-ns", inside, "true"]);
+    let alone = alone.finish().expect("rperf starts");
+    // The shell outlives unshare.
+    let _ended = Command::new("kill").arg("-KILL").arg(inside).status();
+    assert!(
+        !found.is_empty() && found.iter().all(|pid| pid.trim() == inside),
+        "{found:?}"
+    );
+    assert_eq!(
+        (refused.status, alone.status),
+        (244, 129),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.starts_with("no task 4000000 in"),
+        "{}",
+        refused.stderr
+    );
 }

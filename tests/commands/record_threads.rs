@@ -1,4 +1,4 @@
-//! `rperf record --threads` and `--affinity`: who empties the rings, and the directory that comes of it.
+//! `rperf record --threads` and `--affinity`: which threads drain the rings, and the resulting directory.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -27,7 +27,7 @@ fn succeed(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     outcome
 }
 
-/// One file for each CPU that is online.
+/// The number of online CPUs: there is a file for each.
 fn online() -> usize {
     let cpus = fs::read_to_string("/sys/devices/system/cpu/online").expect("sysfs");
     let ranges = cpus.trim().split(',').map(|range| {
@@ -38,7 +38,7 @@ fn online() -> usize {
     ranges.sum()
 }
 
-/// A file with the header and one for each ring, for their owner alone.
+/// Checks for a file with the header and one for each ring, readable by their owner only.
 fn assert_parts(folder: &Path) {
     let mode = fs::metadata(folder).expect("a folder").permissions();
     assert_eq!(mode.mode() & 0o777, 0o700);
@@ -84,8 +84,8 @@ fn each_ring_has_a_file_and_both_read_the_directory() {
             samples.len(),
             outcome.stderr
         );
-        let said = outcome.stderr.contains(", compressed (original ");
-        assert_eq!(said, options.contains(&"-z"), "{}", outcome.stderr);
+        let is_reported = outcome.stderr.contains(", compressed (original ");
+        assert_eq!(is_reported, options.contains(&"-z"), "{}", outcome.stderr);
         if options.len() > 1 {
             continue;
         }
@@ -105,7 +105,7 @@ fn each_ring_has_a_file_and_both_read_the_directory() {
                 .any(|line| line.contains("% ") && line.contains(" sh "))
         );
     }
-    // The one before is kept, and a file takes its place.
+    // The previous recording is kept, and a file takes its place.
     succeed(&scratch, &[], &["true"]);
     assert!(scratch.path().join("perf.data").is_file());
     assert!(scratch.path().join("perf.data.old/data.0").is_file());
@@ -134,8 +134,8 @@ fn threads_end_with_the_tasks_and_at_the_size() {
         &pid,
     ];
     let outcome = succeed(&scratch, &options, &[]);
-    let said = "[ rperf record: perf size limit reached (";
-    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+    let message = "[ rperf record: perf size limit reached (";
+    assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
     drop(target);
     let script = format!("{BUSY}; sleep 0.2");
     let child = std::process::Command::new("sh")
@@ -144,7 +144,7 @@ fn threads_end_with_the_tasks_and_at_the_size() {
     let mut child = child.expect("sh starts");
     let outcome = record(&scratch, &["--threads", "-p", &child.id().to_string()], &[]);
     child.wait().expect("a child");
-    // On a busy machine it has ended before the recording begins.
+    // On a busy machine it may have exited before the recording begins.
     assert!(
         outcome.status == 0 || outcome.stderr.contains("No such process"),
         "{}",
@@ -176,7 +176,7 @@ fn a_killed_directory_stays_readable() {
     let ours = ours.expect("rperf starts");
     let own = ours.stdout.lines().filter(|line| line.trim() == pid);
     assert!(own.count() > 10, "{}", ours.stdout);
-    // Without a feature that says so, perf takes nothing but the header's file.
+    // Unless the header has the directory feature, perf only reads the header's file.
     if let Some(perf) = real_perf() {
         let theirs = perf_in(&perf, &scratch, &["script", "-F", "pid"]);
         assert_eq!(theirs.stdout, "");
@@ -202,12 +202,12 @@ fn masks_share_out_all_rings() {
         );
     }
     for (masks, message) in [
-        ("0/0", "no thread empties the ring of CPU 1\n"),
+        ("0/0", "no thread reads the ring buffer of CPU 1\n"),
         (
             "7/0:0-1/1",
-            "a thread for CPUs 7 would have nothing to do\n",
+            "a thread would read only CPUs 7, which are not recorded\n",
         ),
-        ("0-1/4000", "no thread may run on CPUs 4000: "),
+        ("0-1/4000", "this process may not run on CPUs 4000: "),
     ] {
         let outcome = record(&scratch, &[&format!("--threads={masks}")], &["true"]);
         assert_eq!(outcome.status, 255);
@@ -230,7 +230,7 @@ fn one_thread_follows_the_rings() {
     for (options, message) in [
         (
             &["--affinity=moon"][..],
-            "--affinity: 'moon' is no place\nhint: choose from sys, node, cpu\n",
+            "--affinity: unknown value 'moon'\nhint: choose from sys, node, cpu\n",
         ),
         (
             &["--threads", "--affinity=cpu"],
@@ -250,11 +250,11 @@ fn one_thread_follows_the_rings() {
         ),
         (
             &["--threads", "--call-graph", "dwarf", "--unwind", "live"],
-            "--unwind live does not go with --threads\n",
+            "--unwind live cannot be combined with --threads\n",
         ),
         (
             &["--threads", "-o", "-"],
-            "--threads writes a directory, which is not for a pipe",
+            "--threads writes a directory: name it with -o",
         ),
     ] {
         let outcome = record(&scratch, options, &["true"]);
@@ -264,8 +264,8 @@ fn one_thread_follows_the_rings() {
 }
 
 #[test]
-fn a_whole_machine_is_in_a_directory() {
-    const NAME: &str = "record_threads::a_whole_machine_is_in_a_directory";
+fn system_wide_recordings_with_threads_are_directories() {
+    const NAME: &str = "record_threads::system_wide_recordings_with_threads_are_directories";
     if !is_root() {
         return skip(NAME, "needs root");
     }
@@ -276,7 +276,9 @@ fn a_whole_machine_is_in_a_directory() {
         &["sh", "-c", BUSY],
     );
     let parts = fs::read_dir(scratch.path().join("perf.data")).expect("a folder");
-    assert_eq!(parts.count(), 2, "the header, and the ring of CPU 0");
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    // Names and mappings are recorded on all CPUs.
+    assert_eq!(parts.count(), 1 + cpus, "the header, and the rings");
     let Some(samples) = lines(&scratch, &["script", "-F", "cpu,time"]) else {
         return skip(NAME, "there is no perf");
     };

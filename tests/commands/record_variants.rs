@@ -1,5 +1,5 @@
-//! Every option of `rperf record` that leaves its mark in the file, alone and beside others: the perf of Linux reads what
-//! comes of it without a word, and finds as many samples as rperf and the recorder do.
+//! Every option of `rperf record` that affects the file, alone and combined: perf reads the result without warnings,
+//! and finds as many samples as rperf and the recorder.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use crate::differential::{difference, settled};
 use crate::kernel::{Running, is_root};
 
-/// Options of `record` beside an event's. `PID` is a process that runs already.
+/// Options of `record` besides an event's. `PID` is a running process.
 const ALONE: &[&str] = &[
     "-e cpu-clock",
     "-e cpu-clock:u -c 200000",
@@ -68,10 +68,10 @@ const ALONE: &[&str] = &[
     "-C 0 -e cpu-clock:k",
 ];
 
-/// What perf has not, or does otherwise: its attrs are not compared.
+/// Options that perf does not have or implements differently: their attrs are not compared.
 const OURS: &[&str] = &["--unwind", "--off-cpu", "--latency", "--max-size"];
 
-/// Where and how records are written: each goes with each of [`KINDS`].
+/// Where and how records are written: each is combined with each of [`KINDS`].
 const MODES: &[&str] = &[
     "-z",
     "--threads",
@@ -81,7 +81,7 @@ const MODES: &[&str] = &[
     "-z --threads",
 ];
 
-/// What records hold.
+/// What records contain.
 const KINDS: &[&str] = &[
     "-e cpu-clock",
     "-g",
@@ -108,7 +108,7 @@ impl Variant<'_> {
         run.finish().expect("it starts")
     }
 
-    /// What it said and what it wrote into a pipe; else why it failed.
+    /// Its messages and what it wrote into a pipe, or why it failed.
     fn record(&self) -> Result<(String, Vec<u8>), String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
         command.args(["record", "-N", "-o", "perf.data"]);
@@ -126,17 +126,17 @@ impl Variant<'_> {
         command.current_dir(folder).env("HOME", folder);
         command.env("PERF_CONFIG", "/dev/null").stdin(Stdio::null());
         let done = command.output().expect("rperf starts");
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let message = String::from_utf8_lossy(&done.stderr).into_owned();
         match done.status.success() {
-            true => Ok((said, done.stdout)),
-            false => Err(format!("{:?}: {said}", self.words)),
+            true => Ok((message, done.stdout)),
+            false => Err(format!("{:?}: {message}", self.words)),
         }
     }
 
-    /// What is different in the attrs of perf's own recording with the same options.
+    /// The differences from the attrs of perf's own recording with the same options.
     fn attrs(&self, line: &str) -> Option<String> {
         let is_ours = self.words.iter().any(|word| OURS.contains(word));
-        // Each mode has its attrs above already.
+        // The attrs of each mode were compared above.
         if is_ours || !ALONE.contains(&line) {
             return None;
         }
@@ -154,7 +154,7 @@ impl Variant<'_> {
         difference(&list("theirs"), &list("perf.data"))
     }
 
-    /// The files that were written, or `-`.
+    /// The output files, or `-`.
     fn files(&self, begin: &str) -> Vec<String> {
         if self.has("-") {
             return vec!["-".to_owned()];
@@ -167,7 +167,7 @@ impl Variant<'_> {
         names
     }
 
-    /// What is wrong with one of the files, and how many samples it has.
+    /// The faults of one of the files, and its number of samples.
     fn read(&self, file: &str, stream: &[u8]) -> (Vec<String>, u64) {
         let mut found = Vec::new();
         let mut quiet = |words: &[&str]| {
@@ -185,7 +185,7 @@ impl Variant<'_> {
         }
         let report = ["report", "--stdio", "-g", "none", "-i", file];
         let ours = self.run(env!("CARGO_BIN_EXE_rperf"), &report, stream);
-        // Of several files one can be without: what ran may have waited all the while.
+        // One of several files can be empty: the workload may have been blocked all the time.
         if script.is_empty() && self.has_none(&report, &ours, stream) {
             return (found, 0);
         }
@@ -197,16 +197,16 @@ impl Variant<'_> {
         (found, samples)
     }
 
-    /// Whether both tools say that there are no samples.
+    /// Whether both tools report that there are no samples.
     fn has_none(&self, report: &[&str], ours: &Outcome, stream: &[u8]) -> bool {
         let theirs = self.run(self.perf, report, stream);
         let mut both = [&theirs, ours].into_iter();
         both.all(|outcome| outcome.stderr.contains("data has no samples!"))
     }
 
-    /// What is wrong with the recording.
+    /// The faults of the recording.
     fn faults(&self, line: &str) -> Vec<String> {
-        let (said, stream) = match self.record() {
+        let (message, stream) = match self.record() {
             Ok(done) => done,
             Err(failed) => return vec![failed],
         };
@@ -217,21 +217,21 @@ impl Variant<'_> {
             samples += count;
         }
         faults.extend(self.attrs(line));
-        // Each member of such a group counts as one when the samples are read.
+        // Each member of such a group counts as one sample when it is read.
         let is_read = self.words.iter().any(|word| word.ends_with(":S"));
         let noted = match samples {
             0 => ".data".to_owned(),
             samples => format!("({samples} samples)"),
         };
-        if !is_read && !said.contains(&noted) {
-            faults.push(format!("{samples} samples are read of those: {said}"));
+        if !is_read && !message.contains(&noted) {
+            faults.push(format!("{samples} samples are read of those: {message}"));
         }
-        let heading = |fault: String| format!("{:?}: {fault}\nrecorded: {said}", self.words);
+        let heading = |fault: String| format!("{:?}: {fault}\nrecorded: {message}", self.words);
         faults.into_iter().map(heading).collect()
     }
 }
 
-/// The samples of each event, with its name, as a report's heads have them.
+/// The number of samples of each event and its name, from the headings of a report.
 fn counts(report: &str) -> Vec<(u64, &str)> {
     let heads = report
         .lines()
@@ -248,8 +248,8 @@ fn counts(report: &str) -> Vec<(u64, &str)> {
 }
 
 #[test]
-fn perf_reads_what_comes_of_every_option() {
-    let test = "record_variants::perf_reads_what_comes_of_every_option";
+fn perf_reads_recordings_of_every_option() {
+    let test = "record_variants::perf_reads_recordings_of_every_option";
     let Some(perf) = real_perf().filter(|_| is_root()) else {
         return skip(test, "there is no perf, or no root");
     };
@@ -291,7 +291,7 @@ fn perf_reads_what_comes_of_every_option() {
         }
         faults
     };
-    // Two at a time: most of it is waiting for what runs.
+    // Two at a time: most of the time is spent waiting for workloads.
     let faults = std::thread::scope(|scope| {
         let other = scope.spawn(check);
         let mut faults = check();

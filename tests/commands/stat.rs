@@ -1,4 +1,4 @@
-//! `rperf stat`: streams, exit statuses, formats, and what it says when something can't be.
+//! `rperf stat`: output streams, exit statuses, formats and error messages.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ fn stat_in(scratch: &Scratch, words: &[&str]) -> Outcome {
 }
 
 #[test]
-fn the_workloads_end_is_passed_on_and_its_output_left_alone() {
+fn the_workloads_exit_status_and_output_are_passed_on() {
     for (script, status) in [("echo out; exit 7", 7), ("echo out; kill -9 $$", 137)] {
         let outcome = stat(&["-e", "cs", "sh", "-c", script]);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (status, "out\n"));
@@ -29,7 +29,7 @@ fn the_workloads_end_is_passed_on_and_its_output_left_alone() {
 }
 
 #[test]
-fn elapsed_time_spans_the_workload_and_its_usage_is_told() {
+fn elapsed_time_spans_the_workload_and_its_usage_is_printed() {
     let outcome = stat(&["-n", "sleep", "0.05"]);
     let time = |what: &str| -> f64 {
         let line = outcome.stderr.lines().find(|line| line.ends_with(what));
@@ -49,7 +49,7 @@ fn exact_counts_are_exact() {
 }
 
 #[test]
-fn tables_go_where_they_are_sent() {
+fn tables_are_written_to_file_or_descriptor() {
     let scratch = Scratch::new();
     let file = scratch.path().join("table");
     assert_eq!(
@@ -61,6 +61,11 @@ fn tables_go_where_they_are_sent() {
     let text = fs::read_to_string(&file).expect("the file is there");
     assert_eq!(text.matches("# started on ").count(), 2, "{text}");
     assert!(text.contains("seconds time elapsed"), "{text}");
+    let object = ["-e", "cs", "-j", "-o", "object", "true"];
+    assert_eq!(stat_in(&scratch, &object).stderr, "");
+    let object = fs::read(scratch.path().join("object")).expect("the file is there");
+    let object: serde_json::Value = serde_json::from_slice(&object).expect("JSON without a date");
+    assert_eq!(object["event"], "cs");
     let closed = stat(&["-e", "cs", "--log-fd", "99", "true"]);
     assert_eq!(closed.status, 234);
     assert_eq!(closed.stderr, "Failed opening logfd: Bad file descriptor\n");
@@ -83,8 +88,51 @@ fn json_can_be_read() {
     assert_eq!(lines[1]["event"], "cs");
 }
 
+/// The numbers of fields that perf 6.1's checker of JSON expects; the rows of unsupported events have them, too.
 #[test]
-fn what_goes_before_and_after_runs_each_time() {
+fn json_rows_have_all_fields_of_perfs_checker() {
+    const EVENT: [&str; 7] = [
+        "counter-value",
+        "unit",
+        "event",
+        "event-runtime",
+        "pcnt-running",
+        "metric-value",
+        "metric-unit",
+    ];
+    for (options, before) in [
+        (&["-e", "cs,dummy,cycles,cpu-clock"][..], &[][..]),
+        (&["-a"], &[]),
+        (&["-A", "-a"], &["cpu"]),
+        (&["-I", "1000"], &["interval"]),
+        (&["--per-core", "-a"], &["core", "aggregate-number"]),
+        (&["--per-socket", "-a"], &["socket", "aggregate-number"]),
+        (&["--per-die", "-a"], &["die", "aggregate-number"]),
+        (&["--per-node", "-a"], &["node", "aggregate-number"]),
+    ] {
+        let outcome = stat(&[&["-j"], options, &["true"]].concat());
+        let expected: Vec<&str> = before.iter().chain(&EVENT).copied().collect();
+        assert!(!outcome.stderr.is_empty(), "{options:?}");
+        for line in outcome.stderr.lines() {
+            let row: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            for key in &expected {
+                assert!(row.contains_key(*key), "{key}: {line}");
+            }
+            // The checker counts commas.
+            assert_eq!(line.matches(',').count(), expected.len() - 1, "{line}");
+            let value = row["counter-value"].as_str().expect("a string");
+            let is_known = ["<not counted>", "<not supported>"].contains(&value);
+            assert!(is_known || value.parse::<f64>().is_ok(), "{line}");
+            for number in ["event-runtime", "pcnt-running", "metric-value"] {
+                assert!(row[number].is_number(), "{number}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pre_and_post_commands_run_each_time() {
     let words = ["-e", "cs", "--pre", "echo before", "--post", "echo after"];
     let words = [&words[..], &["-r", "2", "-S", "echo", "run"]].concat();
     let outcome = stat(&words);
@@ -112,7 +160,7 @@ fn a_timeout_ends_the_workload() {
 }
 
 #[test]
-fn a_delay_is_said_and_left_out_of_the_time() {
+fn a_delay_is_reported_and_excluded_from_the_time() {
     let outcome = stat(&["-e", "cs", "-D", "30", "sleep", "0.1"]);
     assert!(
         outcome
@@ -133,7 +181,7 @@ fn a_delay_is_said_and_left_out_of_the_time() {
 }
 
 #[test]
-fn intervals_come_in_time_and_the_summary_is_their_sum() {
+fn intervals_are_on_time_and_the_summary_is_their_sum() {
     let words = ["-I", "30", "--summary", "-x,", "-e", "faults:u"];
     let script = "for i in 1 2 3 4 5; do true; sleep 0.02; done";
     let outcome = stat(&[&words[..], &["sh", "-c", script]].concat());
@@ -184,11 +232,15 @@ fn a_process_is_counted_until_it_or_the_timer_ends() {
     );
     let absent = stat(&["-e", "cs", "-C", "4000", "true"]);
     assert_eq!(absent.status, 255);
-    let said = "CPU 4000 is not online: choose from 0";
-    assert!(absent.stderr.starts_with(said), "{}", absent.stderr);
-    let gone = stat(&["-e", "cs", "-p", "4194303"]);
-    assert_eq!(gone.status, 244);
-    assert!(gone.stderr.contains("4194303"), "{}", gone.stderr);
+    let message = "CPU 4000 is not online: choose from 0";
+    assert!(absent.stderr.starts_with(message), "{}", absent.stderr);
+    let no_process = stat(&["-e", "cs", "-p", "4194303"]);
+    assert_eq!(no_process.status, 244);
+    assert!(
+        no_process.stderr.contains("4194303"),
+        "{}",
+        no_process.stderr
+    );
 }
 
 #[test]
@@ -204,8 +256,8 @@ fn a_group_with_something_missing_is_counted_without_it() {
 }
 
 #[test]
-fn contradictions_are_said_before_anything_runs() {
-    for (words, said) in [
+fn contradictions_are_reported_before_the_workload_runs() {
+    for (words, message) in [
         (&["-A", "true"][..], "system-wide mode"),
         (&["--per-core", "true"], "system-wide mode"),
         (&["-G", "a", "-e", "cs", "true"], "system-wide mode"),
@@ -215,9 +267,9 @@ fn contradictions_are_said_before_anything_runs() {
         (&["-x,", "-j", "true"], "-x and -j"),
         (&["-o", "f", "--log-fd", "2", "true"], "--log-fd"),
         (&["--append", "true"], "-o"),
-        (&["-A", "--per-core", "-a", "true"], "give one of"),
+        (&["-A", "--per-core", "-a", "true"], "exclude each other"),
         (&["--per-thread", "true"], "-p -t -a"),
-        (&["-D", "x", "true"], "no delay"),
+        (&["-D", "x", "true"], "'x' is not a delay"),
         (
             &["--pmu-filter", "imc_9", "-e", "cs", "true"],
             "no PMU 'imc_9'",
@@ -230,7 +282,7 @@ fn contradictions_are_said_before_anything_runs() {
         let outcome = stat(words);
         assert_eq!(outcome.status, 129, "{words:?} {outcome:?}");
         assert!(
-            outcome.stderr.contains(said),
+            outcome.stderr.contains(message),
             "{words:?} {}",
             outcome.stderr
         );
@@ -246,35 +298,35 @@ fn contradictions_are_said_before_anything_runs() {
 }
 
 #[test]
-fn what_is_easily_misunderstood_is_said() {
+fn easily_misunderstood_options_have_notes() {
     let hint = |words: &[&str]| {
         let stderr = stat(words).stderr;
         let last = stderr.lines().next_back().unwrap_or_default().to_owned();
         last.strip_prefix("hint: ").map(str::to_owned)
     };
     let one = hint(&["-v", "-n", "true"]);
-    let expected = "this was one run; -r 5 tells how far several are apart";
+    let expected = "-r 5 repeats the command and shows the deviation";
     assert_eq!(one.as_deref(), Some(expected));
     assert_eq!(hint(&["-n", "true"]), None);
     assert_eq!(hint(&["-v", "-n", "-r", "2", "true"]), None);
-    let whole = hint(&["-a", "-n", "true"]);
-    let expected = "whole CPUs were counted; 'true' only set how long";
-    assert_eq!(whole.as_deref(), Some(expected));
+    let system_wide = hint(&["-a", "-n", "true"]);
+    let expected = "the whole system was counted while 'true' ran";
+    assert_eq!(system_wide.as_deref(), Some(expected));
     assert_eq!(hint(&["-a", "-n", "sleep", "0.01"]), None);
 }
 
 #[test]
-fn breakpoints_beyond_those_of_the_processor_are_named() {
+fn breakpoints_beyond_the_hardware_limit_are_named() {
     let events = (0..20).map(|number| format!("mem:{:#x}:w:u", 0x1000 + 8 * number));
     let outcome = stat(&["-e", &events.collect::<Vec<_>>().join(","), "true"]);
-    // Where there are no breakpoints at all the first is not supported.
+    // If there are no hardware breakpoints at all, even the first is not supported.
     if outcome.status == 0 {
         assert!(outcome.stderr.contains("<not supported>"), "{outcome:?}");
         return;
     }
     assert_eq!(outcome.status, 255, "{outcome:?}");
-    let said = "Error:\nno address can be watched beside the others: mem:0x10";
-    assert!(outcome.stderr.starts_with(said), "{outcome:?}");
+    let message = "Error:\nno breakpoint register is free for mem:0x10";
+    assert!(outcome.stderr.starts_with(message), "{outcome:?}");
 }
 
 #[test]
@@ -292,7 +344,7 @@ fn thousands_of_counters_are_opened() {
     );
 }
 
-/// A program that does little but system calls, each of which is counted, takes no multiple of its time.
+/// A program that mostly makes system calls is not slowed down by a multiple if each is counted.
 #[test]
 fn counted_system_calls_cost_little() {
     if !rperf_testkit::may_trace("stat::counted_system_calls_cost_little") {
@@ -300,7 +352,7 @@ fn counted_system_calls_cost_little() {
     }
     let copy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1"];
     let copy = [&copy[..], &["count=100000", "status=none"]].concat();
-    // Processor time, which does not depend on what else runs.
+    // CPU time, which does not depend on what else runs.
     let used = |options: &[&str]| {
         let outcome = stat(&[options, &copy].concat());
         let times = outcome.stderr.lines().filter_map(|line| {
@@ -310,22 +362,22 @@ fn counted_system_calls_cost_little() {
         (times.sum::<f64>(), outcome.stderr)
     };
     let (alone, _) = used(&["-n"]);
-    let (counted, said) = used(&["-e", "syscalls:sys_enter_r*,syscalls:sys_enter_w*"]);
+    let (counted, message) = used(&["-e", "syscalls:sys_enter_r*,syscalls:sys_enter_w*"]);
     assert!(
-        said.contains(" 100000      syscalls:sys_enter_write "),
-        "{said}"
+        message.contains(" 100000      syscalls:sys_enter_write "),
+        "{message}"
     );
     assert!(alone > 0.0 && counted < 30.0 * alone, "{alone} {counted}");
 }
 
-/// Many tracepoints of whole CPUs go through the kernel together; each is counted as it would be alone.
+/// Many system-wide tracepoints are opened together; each is counted as if it were alone.
 #[test]
-fn tracepoints_of_whole_cpus_are_counted_each_for_itself() {
-    let test = "stat::tracepoints_of_whole_cpus_are_counted_each_for_itself";
+fn system_wide_tracepoints_are_counted_separately() {
+    let test = "stat::system_wide_tracepoints_are_counted_separately";
     if !is_root() || !rperf_testkit::may_trace(test) {
         return;
     }
-    // Few of them come by themselves, and one does not happen at all.
+    // Few of these happen unprovoked, and one does not happen at all.
     let events = "sched:*,syscalls:sys_enter_reboot,syscalls:sys_enter_mq_open";
     let never = "common_pid == 1 && common_pid == 2";
     let outcome = stat(&[
@@ -360,9 +412,9 @@ fn tracepoints_of_whole_cpus_are_counted_each_for_itself() {
     assert!(switches[0] > 0 && switches[1] == 0, "{switches:?}");
 }
 
-/// What a shell makes of `--event=faults:{k,u}`.
+/// The brace expansion of `--event=faults:{k,u}` by a shell.
 #[test]
-fn the_kernels_part_and_that_of_programs_make_the_whole() {
+fn kernel_and_user_counts_add_up() {
     let words = [
         "-x,",
         "--event=faults:k",
@@ -392,13 +444,13 @@ fn too_many_counters_for_the_files_that_may_be_open() {
     let program = env!("CARGO_BIN_EXE_rperf");
     let events = vec!["faults:u"; 20].join(",");
     let line = format!("ulimit -n 16; exec {program} stat -e {events} true");
-    // Root may raise any limit as long as it has this capability.
+    // With this capability root may raise any limit.
     let run = match is_root() {
         true => Run::new("setpriv").args(["--bounding-set=-sys_resource", "sh", "-c", &line]),
         false => Run::new("sh").args(["-c", &line]),
     };
     let outcome = run.finish().expect("a shell starts");
     assert_eq!(outcome.status, 255, "{outcome:?}");
-    let said = "Error:\nToo many events are opened.\nhint: the limit of open files was raised as far as it goes; 'ulimit -Hn'";
-    assert!(outcome.stderr.starts_with(said), "{outcome:?}");
+    let message = "Error:\nToo many events are opened.\nhint: the limit of open files is at its maximum; raise it as root with 'ulimit -Hn'";
+    assert!(outcome.stderr.starts_with(message), "{outcome:?}");
 }

@@ -1,4 +1,4 @@
-//! `stat --control`: orders through a fifo, answers through another.
+//! `stat --control`: commands through a FIFO, acknowledgements through another.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -9,30 +9,27 @@ use rperf_testkit::Scratch;
 
 use super::outcome;
 
-/// A fifo, open for both directions so that nobody waits for anybody.
+/// A FIFO, opened for reading and writing so that no open blocks.
 pub(super) fn fifo(path: &Path) -> File {
-    let made = Command::new("mkfifo").arg(path).status();
-    assert!(made.expect("mkfifo starts").success());
+    let status = Command::new("mkfifo").arg(path).status();
+    assert!(status.expect("mkfifo starts").success());
     let opened = OpenOptions::new().read(true).write(true).open(path);
-    opened.expect("the fifo opens")
+    opened.expect("the FIFO opens")
 }
 
 #[test]
-fn orders_are_carried_out_in_turn_and_answered() {
+fn control_commands_are_executed_in_order_and_acknowledged() {
     let scratch = Scratch::new();
-    let (orders, answers) = (
-        scratch.path().join("orders"),
-        scratch.path().join("answers"),
-    );
-    let (mut to, mut replies) = (fifo(&orders), fifo(&answers));
-    let place = format!("--control=fifo:{},{}", orders.display(), answers.display());
+    let (control, ack) = (scratch.path().join("control"), scratch.path().join("ack"));
+    let (mut to, mut acknowledgements) = (fifo(&control), fifo(&ack));
+    let option = format!("--control=fifo:{},{}", control.display(), ack.display());
     let words = [
         "stat",
         "-D",
         "-1",
         "-e",
         "cs,faults",
-        &place,
+        &option,
         "-x,",
         "sleep",
         "60",
@@ -43,7 +40,7 @@ fn orders_are_carried_out_in_turn_and_answered() {
         .stdin(Stdio::null())
         .stderr(Stdio::piped());
     let child = command.spawn().expect("rperf starts");
-    for order in [
+    for request in [
         "ping",
         "enable faults",
         "disable cs",
@@ -51,14 +48,14 @@ fn orders_are_carried_out_in_turn_and_answered() {
         "evlist -F",
         "stop",
     ] {
-        writeln!(to, "{order}").expect("the fifo takes an order");
-        let mut answer = [0; 5];
-        replies.read_exact(&mut answer).expect("an answer");
-        assert_eq!(answer, *b"ack\n\0", "{order}");
+        writeln!(to, "{request}").expect("the FIFO is writable");
+        let mut reply = [0; 5];
+        acknowledgements.read_exact(&mut reply).expect("a reply");
+        assert_eq!(reply, *b"ack\n\0", "{request}");
     }
     let ended = child.wait_with_output().expect("rperf ends");
     assert_eq!(ended.status.code(), Some(143), "the workload was ended");
-    let said = String::from_utf8_lossy(&ended.stderr);
+    let message = String::from_utf8_lossy(&ended.stderr);
     let expected = "Events disabled
 Event faults enabled
 Event cs disabled
@@ -66,24 +63,28 @@ failed: can't find 'x' event
 cs: sample_period=0
 faults: sample_period=0
 ";
-    assert!(said.starts_with(expected), "{said}");
-    assert!(said.contains("<not counted>,,cs,"), "{said}");
-    assert!(!said.contains("<not counted>,,faults,"), "{said}");
+    assert!(message.starts_with(expected), "{message}");
+    assert!(message.contains("<not counted>,,cs,"), "{message}");
+    assert!(!message.contains("<not counted>,,faults,"), "{message}");
 }
 
 #[test]
-fn places_that_are_none_are_named() {
-    for (place, said) in [
-        ("pipe:3", "'pipe:3' names no place that orders come from"),
-        ("fifo:", "'fifo:' names no place that orders come from"),
+fn invalid_control_arguments_are_rejected() {
+    for (option, message) in [
+        ("pipe:3", "'pipe:3' is neither a fifo nor a file descriptor"),
+        ("fifo:", "'fifo:' is neither a fifo nor a file descriptor"),
         ("fd:99", "Failed to open '99': Bad file descriptor"),
         (
             "fifo:/no/such",
             "Failed to open '/no/such': No such file or directory",
         ),
     ] {
-        let refused = outcome(&["stat", "--control", place, "-e", "cs", "true"]);
-        assert_eq!(refused.status, 129, "{place}");
-        assert!(refused.stderr.contains(said), "{place}: {}", refused.stderr);
+        let rejected = outcome(&["stat", "--control", option, "-e", "cs", "true"]);
+        assert_eq!(rejected.status, 129, "{option}");
+        assert!(
+            rejected.stderr.contains(message),
+            "{option}: {}",
+            rejected.stderr
+        );
     }
 }

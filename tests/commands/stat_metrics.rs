@@ -1,4 +1,4 @@
-//! `stat -M`, `--topdown` and `--metric-only`, on a processor with made-up metrics.
+//! `stat -M`, `--topdown` and `--metric-only` on a processor with test metrics.
 
 use std::fs;
 
@@ -6,14 +6,14 @@ use rperf_testkit::{Outcome, Scratch};
 
 use crate::kernel::rperf_in;
 
-/// Metrics of a made-up processor, over events that every machine counts.
+/// Metrics of a fake processor, using events that every machine counts.
 const METRICS: &str = r#"[
     {"MetricName": "minor_share", "MetricExpr": "minor\\-faults / page\\-faults", "MetricGroup": "Mine;TopdownL1"},
     {"MetricName": "percent", "MetricExpr": "minor\\-faults / page\\-faults", "MetricGroup": "Mine", "ScaleUnit": "100%"},
     {"MetricName": "long", "MetricExpr": "duration_time > 0.01", "MetricGroup": "TopdownL2"}
 ]"#;
 
-/// A folder with tables of that processor.
+/// A folder with that processor's tables.
 struct Processor(Scratch);
 
 impl Processor {
@@ -61,8 +61,65 @@ fn metrics_are_computed_from_their_events() {
     assert!(unknown.stderr.contains("minor_share"), "{}", unknown.stderr);
 }
 
+/// The metrics of perf 7.2 that need neither tables nor hardware counters.
 #[test]
-fn metrics_alone_are_columns() {
+fn metrics_of_software_events_are_computed_everywhere() {
+    let scratch = Scratch::new();
+    let stat = |words: &[&str]| {
+        let run = rperf_in(&scratch, &[&["stat", "-x,"], words].concat());
+        let outcome = run.env("RPERF_EVENTS", "/nonexistent").finish();
+        let outcome = outcome.expect("rperf starts");
+        assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
+        outcome.stderr
+    };
+    // The metric's value, and the count of each event.
+    let values = |text: &str, metric: &str| {
+        let line = text.lines().find(|line| line.ends_with(metric));
+        let line = line.unwrap_or_else(|| panic!("{metric}: {text}"));
+        let value = line.rsplit(',').nth(1).expect("a value");
+        value.parse::<f64>().expect("a number")
+    };
+    let count = |text: &str, event: &str| {
+        let line = text.lines().find(|line| line.contains(event));
+        let line = line.unwrap_or_else(|| panic!("{event}: {text}"));
+        let count = line.split(',').next().expect("a count");
+        count.parse::<f64>().expect("a number")
+    };
+    let busy = [
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
+    ];
+    for (metric, unit, event) in [
+        ("cs_per_second", "cs/sec", ",context-switches,"),
+        ("page_faults_per_second", "faults/sec", ",page-faults,"),
+        (
+            "migrations_per_second",
+            "migrations/sec",
+            ",cpu-migrations,",
+        ),
+    ] {
+        let text = stat(&[&["-M", metric], &busy[..]].concat());
+        let rate = values(&text, &format!("{unit}  {metric}"));
+        let expected = count(&text, event) / count(&text, ",task-clock,") * 1e3;
+        assert!(
+            (rate - expected).abs() <= expected * 0.01 + 0.1,
+            "{rate} for {expected}: {text}"
+        );
+    }
+    let one = stat(&[&["-M", "CPUs_utilized"], &busy[..]].concat());
+    let used = values(&one, "CPUs  CPUs_utilized");
+    assert!(used > 0.0 && used < 1.5, "{one}");
+    // With -a the CPUs' clock is the base: all CPUs are always counted.
+    let all = stat(&["-a", "-M", "CPUs_utilized", "sleep", "0.1"]);
+    assert!(all.contains(",cpu-clock,"), "{all}");
+    for group in ["Default", "Default2", "Default3", "Default4"] {
+        stat(&["-a", "-M", group, "sleep", "0.01"]);
+    }
+}
+
+#[test]
+fn metric_only_prints_columns() {
     let processor = Processor::new();
     let csv = processor.stat(&["-x,", "--metric-only", "-M", "Mine", "true"]);
     assert_eq!(csv.stderr, "minor_share,%  percent,\n1.00,100.0,\n");
@@ -98,7 +155,7 @@ fn the_top_down_method_is_a_group_of_metrics() {
     assert_eq!(second.stderr, "long,\n1.00,\n");
     let rows = processor.stat(&["-x,", "--topdown", "--no-metric-only", "true"]);
     assert!(rows.stderr.contains(",,page-faults,"), "{}", rows.stderr);
-    for (words, status, said) in [
+    for (words, status, message) in [
         (
             &["--topdown", "--td-level", "3", "true"][..],
             255,
@@ -107,7 +164,7 @@ fn the_top_down_method_is_a_group_of_metrics() {
         (
             &["--td-level", "1", "true"][..],
             129,
-            "--td-level is the level of --topdown",
+            "--td-level needs --topdown",
         ),
         (
             &["--metric-only", "-r", "2", "true"][..],
@@ -118,7 +175,7 @@ fn the_top_down_method_is_a_group_of_metrics() {
         let refused = processor.stat(words);
         assert_eq!(refused.status, status, "{words:?}: {}", refused.stderr);
         assert!(
-            refused.stderr.contains(said),
+            refused.stderr.contains(message),
             "{words:?}: {}",
             refused.stderr
         );

@@ -1,20 +1,20 @@
-//! Where the commands that name addresses look for symbols, and what they say when these are not there.
+//! Where the commands look for symbols, and their messages if there are none.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use rperf_perfdata::PerfData;
-use rperf_testkit::{Outcome, Run, Scratch, skip};
+use rperf_testkit::{Bytes, Outcome, Run, Scratch, skip};
 use rperf_wire::TextPoke;
 
-use super::beside::{Beside, Tool};
-use super::handmade::kcore;
-use crate::kernel::{BUSY, rperf_in};
-use crate::poked::{samples, with_text_poke};
+use super::generated_files::{Attr, file, kcore, record};
+use crate::kernel::{BUSY, record_in, rperf_in};
+use crate::text_pokes::{samples, with_text_poke};
 use crate::tidy::root;
+use crate::tools::{Tool, Tools};
 
-/// Without the build-id cache that the recording filled.
+/// Runs without the build-id cache that the recording filled.
 fn elsewhere(scratch: &Scratch, words: &[&str]) -> Outcome {
     let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
     let home = scratch.path().join("elsewhere");
@@ -23,29 +23,16 @@ fn elsewhere(scratch: &Scratch, words: &[&str]) -> Outcome {
 }
 
 #[test]
-fn a_program_that_was_replaced_is_said() {
+fn a_replaced_program_is_reported() {
     let scratch = Scratch::new();
     let program = scratch.path().join("program");
     fs::copy("/bin/sh", &program).expect("a copy of the shell");
     let shell = program.to_str().expect("a printable path");
-    let words = [
-        "record",
-        "-q",
-        "-o",
-        "perf.data",
-        "-e",
-        "cpu-clock:u",
-        "-F",
-        "999",
-        "--",
-        shell,
-        "-c",
-        BUSY,
-    ];
-    let recorded = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    let options = ["-q", "-e", "cpu-clock:u", "-F", "999"];
+    let recorded = record_in(&scratch, &options, &[shell, "-c", BUSY]);
     if recorded.status != 0 {
         return skip(
-            "commands::symbols::a_program_that_was_replaced_is_said",
+            "commands::symbols::a_replaced_program_is_reported",
             &recorded.stderr,
         );
     }
@@ -70,13 +57,63 @@ fn a_program_that_was_replaced_is_said() {
         assert_eq!(outcome.status, 0, "{outcome:?}");
         assert!(warned(&outcome), "{outcome:?}");
     }
-    let kept = elsewhere(&scratch, &["buildid-cache", "--add", "/bin/sh"]);
-    assert_eq!(kept.status, 0, "{kept:?}");
+    let added = elsewhere(&scratch, &["buildid-cache", "--add", "/bin/sh"]);
+    assert_eq!(added.status, 0, "{added:?}");
     let outcome = elsewhere(&scratch, &["report"]);
     assert!(!warned(&outcome), "the cache has it: {outcome:?}");
 }
 
-/// The address of a function in a listing of the kernel.
+#[test]
+fn files_that_give_no_names_are_named() {
+    const KERNEL: u64 = 0xffff_ffff_8100_0000;
+    const CODE: u64 = 0x7f00_0000_0000;
+    let scratch = Scratch::new();
+    let dump = scratch.write("jit-7.dump", "no dump").expect("a file");
+    let dump = dump.to_str().expect("a printable path");
+    scratch.write("vmlinux", "no image").expect("a file");
+    scratch.write("symbols", "no\nlist\n").expect("a file");
+    let attr = Attr {
+        // IP, TID and TIME.
+        sample_type: 7,
+        bare: true,
+        ..Attr::default()
+    };
+    // Larger than any pid of this machine.
+    let pid = 4_200_000;
+    let map = |(pid, misc): (u32, u16), start, name: &str| {
+        let body = Bytes::new().u32(pid).u32(pid).u64(start);
+        record(1, misc, body.u64(0x1000).u64(0).text(name, 8))
+    };
+    let sample = |misc, address| {
+        let body = Bytes::new().u64(address).u32(pid).u32(pid);
+        record(9, misc, body.u64(10))
+    };
+    let records = [
+        map((u32::MAX, 1), KERNEL, "[kernel.kallsyms]_text"),
+        map((pid, 2), CODE, dump),
+        map((pid, 2), CODE, "//anon"),
+        sample(1, KERNEL + 16),
+        sample(2, CODE + 16),
+    ];
+    let recording = file(&attr, "x86_64", &records.concat());
+    scratch.write("perf.data", recording).expect("a file");
+    let symbols =
+        "Warning: symbols: no lines of the form 'ADDRESS KIND NAME', as in /proc/kallsyms\n";
+    let of_dump = format!("Warning: {dump}: not a jitdump file\n");
+    for command in [&["report", "--stdio"][..], &["script"], &["script", "-v"]] {
+        let words = [command, &["--kallsyms", "symbols"]].concat();
+        let outcome = elsewhere(&scratch, &words);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        let times = |text: &str| outcome.stderr.matches(text).count();
+        assert_eq!((times(symbols), times(&of_dump)), (1, 1), "{outcome:?}");
+        let words = [command, &["-k", "vmlinux"]].concat();
+        let outcome = elsewhere(&scratch, &words);
+        let image = "Warning: vmlinux: not an ELF file\n";
+        assert!(outcome.stderr.contains(image), "{outcome:?}");
+    }
+}
+
+/// The address of a function in kallsyms.
 fn listed(listing: &str, name: &str) -> Option<u64> {
     let mut lines = listing.lines().map(str::split_whitespace);
     let mut line = lines.find(|line| line.clone().nth(2) == Some(name))?;
@@ -85,7 +122,7 @@ fn listed(listing: &str, name: &str) -> Option<u64> {
         .filter(|at| *at != 0)
 }
 
-/// Instructions of one byte from `start` to `end`, which tell their addresses.
+/// Instructions of one byte from `start` to `end`, each value derived from its address.
 fn code(start: u64, end: u64) -> Vec<u8> {
     const OPCODES: [u8; 8] = [0x90, 0xc3, 0xf4, 0xf8, 0xf9, 0xfc, 0xfd, 0xcc];
     let code = (start..end).map(|address| OPCODES[(address >> 4) as usize % 8]);
@@ -95,12 +132,12 @@ fn code(start: u64, end: u64) -> Vec<u8> {
 #[test]
 fn the_kernels_code_is_in_a_copy_of_its_memory() {
     let test = "commands::symbols::the_kernels_code_is_in_a_copy_of_its_memory";
-    let Some(beside) = Beside::find(test) else {
+    let Some(tools) = Tools::find_for(test) else {
         return;
     };
     let copy = ["if=/dev/zero", "of=/dev/null", "bs=4k", "count=100000"];
     let words = ["-e", "cpu-clock:k", "-F", "999", "--", "dd"];
-    let Some(file) = beside.record(Tool::Rperf, "kernel", &[&words[..], &copy].concat()) else {
+    let Some(file) = tools.record(Tool::Rperf, "kernel", &[&words[..], &copy].concat()) else {
         return;
     };
     let listing = fs::read_to_string("/proc/kallsyms").expect("the kernel's symbols");
@@ -108,13 +145,13 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
         return skip(test, "the kernel's addresses are hidden");
     };
     let script = ["script", "-i", &file, "-F", "ip,sym,symoff,dso,insn"];
-    let without = beside.outcome(Tool::Rperf, &script).stdout;
-    let id = beside.outcome(Tool::Rperf, &["buildid-list", "--kernel"]);
-    let copies = beside
+    let without = tools.outcome(Tool::Rperf, &script).stdout;
+    let id = tools.outcome(Tool::Rperf, &["buildid-list", "--kernel"]);
+    let copies = tools
         .path()
         .join(".debug/[kernel.kcore]")
         .join(id.stdout.trim());
-    // Of another boot, when the kernel was elsewhere: of no use.
+    // Of another boot, with the kernel at another address: not usable.
     for (time, moved) in [("2026010100000000", 0), ("2026010200000000", 0x20_0000)] {
         let copy = copies.join(time);
         fs::create_dir_all(&copy).expect("a folder in the cache");
@@ -127,20 +164,20 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
         let memory = kcore(&[(start, code(start, end))]);
         fs::write(copy.join("kcore"), memory).expect("the kernel's code");
     }
-    let text = beside.assert_same(&script);
+    let text = tools.assert_same(&script);
     assert!(text.lines().all(|line| line.contains(" insn: ")), "{text}");
     assert_eq!(
         without.contains(" insn: "),
         Path::new("/proc/kcore").exists()
     );
-    let recording = fs::read(beside.path().join(&file)).expect("the recording");
+    let recording = fs::read(tools.path().join(&file)).expect("the recording");
     for is_of_before in [true, false] {
         let poked = poked(&recording, is_of_before);
-        fs::write(beside.path().join(&file), poked).expect("scratch");
+        fs::write(tools.path().join(&file), poked).expect("scratch");
         let now = match is_of_before {
-            true => beside.assert_same(&script),
-            // perf takes what it finds for the code of before.
-            false => beside.outcome(Tool::Rperf, &script).stdout,
+            true => tools.assert_same(&script),
+            // perf takes the current code for the earlier code.
+            false => tools.outcome(Tool::Rperf, &script).stdout,
         };
         assert_ne!(now, text);
         let changed = now.lines().zip(text.lines());
@@ -153,12 +190,12 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
     }
 }
 
-/// A change of an instruction that many samples are at, before the later half of the samples; what is found in the
-/// kernel's memory is of before, or else of afterwards.
+/// Adds a TEXT_POKE record for an instruction with many samples, before the later half of the samples. The code in kernel
+/// memory is the old one if `is_of_before`, otherwise the new one.
 fn poked(recording: &[u8], is_of_before: bool) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let samples = samples(&data);
-    // Those of each processor stand together in the file.
+    // The samples of each CPU are contiguous in the file.
     let mut by_time: Vec<usize> = (0..samples.len()).collect();
     by_time.sort_by_key(|index| samples[*index].1.time);
     let middle = samples.len() / 2;
@@ -225,6 +262,6 @@ fn the_vdso_of_32_bit_processes() {
     let in_vdso = frames.iter().filter(|frame| frame.ends_with("([vdso32])"));
     let called = |pair: &&[&str]| is_in(pair[0], gettime) && is_in(pair[1], "ask");
     let (calls, all) = (frames.windows(2).filter(called).count(), in_vdso.count());
-    // Frame pointers lead out of it, but not in its first instructions; and it calls a function without a name.
+    // Frame pointers lead out of it, but not in its prologue; and it calls a function without a symbol.
     assert!(calls > 0 && 10 * calls >= 8 * all, "{calls} of {all}");
 }

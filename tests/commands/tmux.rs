@@ -1,4 +1,4 @@
-//! A terminal to test browsers on: tmux with a server of its own, keys in, screens out.
+//! A terminal for browser tests: tmux with its own server, keys in, screens out.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use rperf_testkit::{assert_golden, skip};
 
 use crate::tidy::root;
 
-/// How long a screen may take: machines that run tests are busy.
+/// The time limit for a screen: test machines are busy.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How long a screen may differ from what is expected; no longer, since all of it is waited for where that is not so.
+/// The time limit for a screen to match the golden one; shorter, since a mismatch always waits for all of it.
 const PARTS: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
-/// What the shell says when the program has ended.
+/// Printed by the shell when the program has exited.
 const ENDED: &str = "ended with";
 
-/// One terminal with one program; both end when it is dropped.
+/// A terminal with a program; both are killed on drop.
 pub(crate) struct Tmux {
     socket: String,
 }
 
 impl Tmux {
-    /// Runs the binary with `words` in `folder` on a terminal of so many columns and lines, with `settings` (`TERM=dumb`) added
-    /// to its environment. None, and a line that says so, where there is no tmux.
+    /// Runs the binary with `words` in `folder` on a terminal of this size, with `settings` (`TERM=dumb`) added to its
+    /// environment. Returns `None` and prints why if there is no tmux.
     pub(crate) fn start(
         size: (u16, u16),
         folder: &Path,
@@ -37,7 +37,7 @@ impl Tmux {
         Self::start_line(size, folder, &format!("{settings} {program} {words}"))
     }
 
-    /// The same for a command line, settings first.
+    /// Like `start` for a command line that begins with settings.
     pub(crate) fn start_line(
         (width, height): (u16, u16),
         folder: &Path,
@@ -74,23 +74,23 @@ impl Tmux {
         }
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     pub(crate) fn resize(&self, width: u16, height: u16) {
         let (width, height) = (width.to_string(), height.to_string());
         self.tell(&["resize-window", "-x", &width, "-y", &height]);
     }
 
-    /// What is on the screen, each line without the blanks at its end.
+    /// The screen's contents, without trailing blanks.
     pub(crate) fn screen(&self) -> String {
         let mut screen = String::new();
         for line in self.tell(&["capture-pane", "-p"]).lines() {
-            // A String takes every write.
+            // Writing to a String cannot fail.
             let _ = writeln!(screen, "{}", line.trim_end());
         }
         screen
     }
 
-    /// The screen, as soon as it is as it should be.
+    /// Waits until the screen satisfies a condition and returns it.
     #[track_caller]
     pub(crate) fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
@@ -107,20 +107,20 @@ impl Tmux {
         }
     }
 
-    /// The screen, as soon as this text is on it.
+    /// Waits until this text is on the screen and returns the screen.
     #[track_caller]
     pub(crate) fn wait_for(&self, text: &str) -> String {
         self.wait(text, |screen| screen.contains(text))
     }
 
-    /// Waits for a text, and then for the screen in tests/golden/browser of this name.
+    /// Waits for a text, and then for the screen to equal this file of tests/golden/browser.
     #[track_caller]
     pub(crate) fn golden(&self, name: &str, text: &str) {
         let path: PathBuf = root().join(format!("tests/golden/browser/{name}.screen"));
         let mut screen = self.wait_for(text);
         let start = Instant::now();
         let expected = std::fs::read_to_string(&path).unwrap_or_default();
-        // A frame may come in two parts.
+        // A frame may arrive in two parts.
         while screen != expected && start.elapsed() < PARTS {
             sleep(PAUSE);
             screen = self.screen();
@@ -134,7 +134,7 @@ impl Tmux {
         flag.trim() == "1"
     }
 
-    /// The process of the program.
+    /// The pid of the program.
     pub(crate) fn program(&self) -> String {
         let shell = self.tell(&["display-message", "-p", "#{pane_pid}"]);
         let children = format!("/proc/{0}/task/{0}/children", shell.trim());
@@ -142,7 +142,7 @@ impl Tmux {
         children.trim().to_owned()
     }
 
-    /// Waits for the program's end, and checks its status and that the terminal is as it was before.
+    /// Waits for the program to exit, and checks its status and that the terminal is restored.
     #[track_caller]
     pub(crate) fn ends_with(&self, status: i32) -> String {
         let ended = format!("{ENDED} {status}\n");

@@ -1,4 +1,4 @@
-//! `top` without a terminal: what runs is shown in blocks, of whatever runs it is asked.
+//! `top` without a terminal: printed in blocks, for every kind of target.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use rperf_testkit::{Outcome, Scratch};
 use super::rperf;
 use crate::kernel::{Running, is_root, rperf_in};
 
-/// What `top` prints of a shell that spins, with these options behind `-p PID`.
+/// The output of `top` for a spinning shell, with these options after `-p PID`.
 fn of_spinning(options: &[&str]) -> Outcome {
     let target = Running::spin();
     of(&target, options)
@@ -23,7 +23,7 @@ fn of(target: &Running, options: &[&str]) -> Outcome {
     outcome
 }
 
-/// Runs again until the output has `wanted`: on a busy machine nothing may have run in an interval.
+/// Runs again until the output contains `wanted`: on a busy machine an interval may have no samples.
 fn until(wanted: &str, options: &[&str]) -> String {
     let mut seen = String::new();
     for intervals in ["2", "4", "8", "16", "32"] {
@@ -86,6 +86,7 @@ fn objects_are_one_a_line() {
     for line in text.lines() {
         let object: serde_json::Value = serde_json::from_str(line).expect("an object");
         assert_eq!(object["event"], "cpu-clock");
+        assert_eq!(object["version"], 1);
         for row in object["rows"].as_array().expect("rows") {
             assert_eq!(row["overhead_percent"], 100.0);
             assert!(row["samples"].as_u64() > Some(0));
@@ -112,14 +113,14 @@ fn the_kernel_and_user_space_can_be_hidden() {
 }
 
 #[test]
-fn the_end_of_what_is_observed_ends_the_blocks() {
+fn top_ends_with_its_target() {
     let child = Command::new("sleep").arg("1").stdin(Stdio::null()).spawn();
     let target = Running(child.expect("sleep starts"));
     let outcome = of(&target, &["-d", "0.3"]);
     assert!(
         outcome
             .stderr
-            .contains("all observed processes and threads have ended"),
+            .contains("all target processes and threads have exited"),
         "{}",
         outcome.stderr
     );
@@ -157,7 +158,7 @@ fn an_interrupt_is_the_usual_end() {
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut top = command.spawn().expect("rperf starts");
-    // Keys are for terminals: what comes through a pipe is left alone, and its end too.
+    // Keys are for terminals: input from a pipe is ignored, including its end.
     let mut keys = top.stdin.take().expect("a pipe");
     keys.write_all(b"xq\n").expect("room");
     drop(keys);
@@ -178,9 +179,9 @@ fn an_interrupt_is_the_usual_end() {
     );
 }
 
-/// A ring of a page has room for sixty system calls of a program that makes nothing else.
+/// A ring of one page has room for sixty system calls of a program that does nothing else.
 #[test]
-fn losses_are_counted_with_what_would_help() {
+fn losses_are_counted_with_a_hint() {
     if !is_root() {
         return rperf_testkit::skip("top::losses", "tracepoints need root");
     }
@@ -199,7 +200,7 @@ fn losses_are_counted_with_what_would_help() {
         seen = outcome.stdout;
         let title = seen.lines().rfind(|line| is_title(line)).expect("a block");
         if !title.contains("lost 0/0") {
-            assert!(seen.contains("-m 8M has larger rings"), "{seen}");
+            assert!(seen.contains("try larger ring buffers (-m 8M)"), "{seen}");
             return;
         }
     }
@@ -207,9 +208,9 @@ fn losses_are_counted_with_what_would_help() {
 }
 
 #[test]
-fn the_whole_system_has_a_block_for_each_event() {
+fn the_system_has_a_block_for_each_event() {
     if !is_root() {
-        return rperf_testkit::skip("top::the_whole_system", "whole CPUs need root");
+        return rperf_testkit::skip("top::the_whole_system", "system-wide recording needs root");
     }
     let scratch = Scratch::new();
     let words = "top -e cs,cpu-clock -c 1000000 -d 0.5 --intervals 2 -E 3 -s comm";
@@ -231,15 +232,15 @@ fn the_whole_system_has_a_block_for_each_event() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_a_line() {
+fn invalid_arguments_are_refused_in_one_line() {
     for (words, status, message) in [
         (
             &["-F", "9", "-c", "9"][..],
             234,
             "cannot set frequency and period at the same time",
         ),
-        (&["-d", "x"], 129, "-d: 'x' is no number of seconds"),
-        (&["calc"], 129, "rperf top: 'calc' is no option"),
+        (&["-d", "x"], 129, "-d: 'x' is not a number of seconds"),
+        (&["calc"], 129, "rperf top: unexpected word 'calc'"),
         (&["-s", "nosuch"], 129, "Unknown --sort key: `nosuch'"),
         (&["-s", "mem"], 129, "Invalid --sort key: `mem'"),
         (

@@ -1,4 +1,4 @@
-//! `top` on a terminal: the browser, the screen of text, their keys, and the terminal as it was afterwards.
+//! `top` on a terminal: the browser, the text screen, their keys, and restoring the terminal.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +10,7 @@ use rperf_testkit::Scratch;
 use super::tmux::Tmux;
 use crate::kernel::Running;
 
-/// `top` of a shell that spins, on a terminal of 120 by 24; none where there is no tmux.
+/// `top` of a spinning shell on a terminal of 120 by 24; `None` if there is no tmux.
 fn top(options: &str) -> Option<(Tmux, Running, Scratch)> {
     let (scratch, target) = (Scratch::new(), Running::spin());
     let pid = target.0.id();
@@ -41,6 +41,30 @@ fn the_browser_shows_rows_that_change_and_gives_the_terminal_back() {
     pane.wait_for("Sample zeroing on.");
     pane.press(&["Space"]);
     pane.press(&["q"]);
+    pane.ends_with(0);
+}
+
+#[test]
+fn keys_zoom_into_the_kernel_and_say_why_they_cannot() {
+    let (scratch, words) = (
+        Scratch::new(),
+        "top -e cpu-clock -F 499 -d 0.3 -a -s comm,dso,symbol",
+    );
+    let Some(pane) = Tmux::start((120, 24), scratch.path(), "", words) else {
+        return;
+    };
+    pane.wait_for("[kernel]");
+    pane.press(&["k"]);
+    pane.wait("rows of the kernel", |screen| {
+        screen.contains("DSO: kernel") && screen.contains("[k] ")
+    });
+    pane.press(&["Escape", "S"]);
+    pane.wait_for("There is no such column: run with --sort socket.");
+    pane.press(&[
+        "Space", "/", "n", "o", "n", "e", "_", "s", "u", "c", "h", "Enter", "a",
+    ]);
+    pane.wait_for("There is no row at the cursor.");
+    pane.press(&["Space", "q"]);
     pane.ends_with(0);
 }
 
@@ -87,7 +111,7 @@ fn the_screen_of_text_has_keys() {
     pane.ends_with(0);
 }
 
-/// A program that does nothing but loop in one function.
+/// A program that only loops in one function.
 const LOOPING: &str = "static void looping(void)
 {
 	for (volatile long i = 0; i < 1000000; i++)
@@ -118,7 +142,7 @@ fn of_looping(options: &str) -> Option<(Tmux, Running, Scratch)> {
     Some((tmux, target, scratch))
 }
 
-/// Whether an instruction of a loop has a share.
+/// Whether an instruction of a loop has a percentage.
 fn has_shares(screen: &str) -> bool {
     let mut lines = screen
         .lines()
@@ -135,7 +159,7 @@ fn code_is_shown_while_it_runs() {
         return;
     };
     pane.wait_for("] looping");
-    // Other functions may have begun the program.
+    // The program may have started with other functions.
     pane.press(&["/", "l", "o", "o", "p", "i", "Enter"]);
     pane.wait_for("Symbol: loopi");
     pane.press(&["a"]);
@@ -177,7 +201,7 @@ fn the_screen_of_text_shows_code() {
     pane.press(&["s"]);
     pane.wait_for("Enter details symbol:");
     pane.press(&["x", "x", "Enter"]);
-    pane.wait_for("no sample fell on xx yet");
+    pane.wait_for("no samples in xx yet");
     pane.press(&["F"]);
     pane.wait_for("event filter (percent):");
     pane.press(&["7", "Enter"]);
@@ -187,7 +211,18 @@ fn the_screen_of_text_shows_code() {
 }
 
 #[test]
-fn a_terminal_that_is_gone_ends_it() {
+fn code_comes_from_the_given_objdump() {
+    let options = "--stdio --sym-annotate looping --objdump ./nosuch";
+    let Some((pane, _target, _scratch)) = of_looping(options) else {
+        return;
+    };
+    pane.wait_for("--objdump ./nosuch: No such file or directory");
+    pane.press(&["q"]);
+    pane.ends_with(0);
+}
+
+#[test]
+fn a_closed_terminal_ends_top() {
     let Some((pane, _target, _scratch)) = top("") else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Tracepoints named, mistaken and filtered on the command line.
+//! Tracepoints on the command line: names, misspellings and filters.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use rperf_testkit::{Outcome, Run, Scratch, may_trace, skip};
 
 use crate::kernel::rperf_in;
 
-/// The scratch directory, where this user may read tracefs.
+/// A scratch directory, if this user may read tracefs.
 fn scratch(test: &str) -> Option<Scratch> {
     may_trace(test).then(Scratch::new)
 }
@@ -60,12 +60,12 @@ fn a_mistaken_filter_is_shown_before_anything_is_opened() {
     };
     refused(
         "prev_pid => 1",
-        "                        \\___ `=>' is no operator, did you mean `>='?",
+        "                        \\___ `=>' is not an operator, did you mean `>='?",
     );
     refused(
         "nosuchfield > 1",
         "               \\___ sched:sched_switch has no field `nosuchfield'\nhint: its fields are prev_comm, prev_pid, prev_prio, \
-prev_state, next_comm, next_pid, next_prio; a member reached through pointers goes by its own name",
+prev_state, next_comm, next_pid, next_prio",
     );
 }
 
@@ -85,9 +85,9 @@ fn a_filter_follows_the_tracepoints_that_it_is_for() {
         &scratch,
         &[&["-e", "sched:sched_switch,cs"], &filter[..]].concat(),
         255,
-        "failed to set filter \"prev_pid > 1\" on event cs\nthere is no term 'prev_pid'\nhint: choose from ip, id, tid, pid, cpu, time, addr, period, txn, weight, weight1, weight2, weight3, ins_lat, p_stage_cyc, retire_lat, phys_addr, code_pgsz, code_page_size, data_pgsz, data_page_size\n",
+        "failed to set filter \"prev_pid > 1\" on event cs\nunknown field 'prev_pid'\nhint: choose from ip, id, tid, pid, cpu, time, addr, period, txn, weight, weight1, weight2, weight3, ins_lat, p_stage_cyc, retire_lat, phys_addr, code_pgsz, code_page_size, data_pgsz, data_page_size, mem_op, mem_lvl, mem_snoop, mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops\n",
     );
-    // What the check does not know the kernel refuses.
+    // The kernel refuses what the check does not know.
     assert_refused(
         &scratch,
         &[
@@ -102,8 +102,8 @@ fn a_filter_follows_the_tracepoints_that_it_is_for() {
 }
 
 #[test]
-fn filters_are_joined_and_leave_out_what_does_not_fit() {
-    let Some(scratch) = scratch("filters_are_joined_and_leave_out_what_does_not_fit") else {
+fn filters_are_combined_and_exclude_samples() {
+    let Some(scratch) = scratch("filters_are_combined_and_exclude_samples") else {
         return;
     };
     let script = |filters: &[&str]| {
@@ -130,33 +130,28 @@ fn filters_are_joined_and_leave_out_what_does_not_fit() {
 }
 
 #[test]
-fn who_may_not_read_tracefs_is_told_how_he_could() {
-    let Some(scratch) = scratch("who_may_not_read_tracefs_is_told_how_he_could") else {
+fn unreadable_tracefs_has_a_hint() {
+    let Some(scratch) = scratch("unreadable_tracefs_has_a_hint") else {
         return;
     };
-    // tracefs is hidden from a mount namespace of its own.
+    // tracefs is hidden in a new mount namespace, wherever it is mounted.
     let words = ["-m", "sh", "-c"];
-    let script = "umount -l /sys/kernel/tracing && exec \"$0\" record -e sched:sched_switch true";
+    let script = "awk '$3 == \"tracefs\" { print $2 }' /proc/mounts | xargs -n 1 umount -l &&
+        exec \"$0\" record -e sched:sched_switch true";
     let run = Run::new("unshare")
         .args(words)
         .args([script, env!("CARGO_BIN_EXE_rperf")]);
     let Ok(outcome) = run.within(scratch.path()).finish() else {
-        return skip(
-            "who_may_not_read_tracefs_is_told_how_he_could",
-            "there is no unshare",
-        );
+        return skip("unreadable_tracefs_has_a_hint", "there is no unshare");
     };
     if outcome.status != 129 {
-        return skip(
-            "who_may_not_read_tracefs_is_told_how_he_could",
-            &outcome.stderr,
-        );
+        return skip("unreadable_tracefs_has_a_hint", &outcome.stderr);
     }
     let folder = "/sys/kernel/tracing/events";
-    let told = format!(
+    let message = format!(
         "can't access trace events: there is no {folder}\nhint: mount it: 'sudo mount -t tracefs"
     );
-    assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
 }
 
 #[test]
@@ -166,11 +161,11 @@ fn a_damaged_description_names_the_file_and_the_way_round() {
     };
     let recorded = record(&scratch, &["-q", "-e", "sched:sched_process_exec"]);
     assert_eq!((recorded.status, &*recorded.stderr), (0, ""));
-    let whole = fs::read(scratch.path().join("data")).expect("the file is there");
+    let complete = fs::read(scratch.path().join("data")).expect("the file is there");
     let damaged = |find: &[u8], instead: &[u8], words: &[&str]| {
-        let place = whole.windows(find.len()).position(|bytes| bytes == find);
+        let place = complete.windows(find.len()).position(|bytes| bytes == find);
         let place = place.expect("it is in the file");
-        let mut bytes = whole.clone();
+        let mut bytes = complete.clone();
         bytes[place..place + instead.len()].copy_from_slice(instead);
         fs::write(scratch.path().join("damaged"), bytes).expect("it can be written");
         let words = [words, &["-i", "damaged"]].concat();
@@ -179,12 +174,12 @@ fn a_damaged_description_names_the_file_and_the_way_round() {
     for words in [&["script"][..], &["report", "--stdio"]] {
         let magic = damaged(b"\x17\x08Dtracing", b"xxxx", words);
         assert_eq!((magic.status, &*magic.stdout), (255, ""), "{words:?}");
-        let told = "damaged: the tracing data section does not begin as one\nhint: ";
-        assert!(magic.stderr.starts_with(told), "{}", magic.stderr);
+        let message = "damaged: the tracing data section has an unknown magic number\nhint: ";
+        assert!(magic.stderr.starts_with(message), "{}", magic.stderr);
         let other = damaged(b"\nID: ", b"\nXX: ", words);
         assert_eq!(other.status, 0, "{words:?}");
-        let told = "no description of sched:sched_process_exec";
-        assert!(other.stderr.contains(told), "{}", other.stderr);
+        let message = "no format of sched:sched_process_exec";
+        assert!(other.stderr.contains(message), "{}", other.stderr);
     }
     let rest = damaged(b"\x17\x08Dtracing", b"xxxx", &["script", "-F", "-trace"]);
     assert_eq!((rest.status, &*rest.stderr), (0, ""));

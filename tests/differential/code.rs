@@ -1,7 +1,7 @@
-//! What shows instructions: `insn`, `insnlen`, and `brstackinsn` over recordings whose branches are made up.
+//! Printed instructions: `insn`, `insnlen`, and `brstackinsn` on recordings with generated branches.
 //!
-//! Few machines under these tests have branch stacks. So each sample of an ordinary recording gets one that could have been:
-//! the program's code is followed from branch to branch. Every few samples something in it is wrong.
+//! Few test machines have branch stacks. Each sample of an ordinary recording gets a possible one: the program's code
+//! is followed from branch to branch. Every few samples one of them is corrupted.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use rperf_insn::{Isa, Printer, Syntax, decode};
 use rperf_perfdata::{EventDesc, FeatureSet, PerfData, Writer};
 use rperf_testkit::{Bytes, skip};
 use rperf_wire::{
-    Attr, BranchSampleType, Encoder, RawRecord, Record, RecordKind, Sample, SampleLayout,
+    Attr, BranchSampleType, Encoder, RawRecord, Record, RecordKind, SampleLayout, SampleRecord,
     SampleType,
 };
 
@@ -18,12 +18,12 @@ use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike, compare_script, settled};
 use crate::tidy::root;
 
-/// Branches of a sample.
+/// Branches per sample.
 const BRANCHES: usize = 12;
-/// An address of the kernel.
+/// A kernel address.
 const KERNEL: u64 = 0xffff_ffff_8100_0040;
 
-/// Code that is mapped for execution.
+/// Code in an executable mapping.
 struct Text {
     start: u64,
     bytes: Vec<u8>,
@@ -31,7 +31,7 @@ struct Text {
 }
 
 impl Text {
-    /// What a record maps of the program.
+    /// The code that a record maps, if it is of the program.
     fn of(record: &Record<'_>, program: &str) -> Option<Self> {
         let Record::Mmap2(mapped) = record else {
             return None;
@@ -56,7 +56,7 @@ impl Text {
         self.bytes.get(offset..).filter(|rest| !rest.is_empty())
     }
 
-    /// The first branch from `ip` on, and where it goes if it says so.
+    /// The first branch from `ip` on, and its target if it is direct.
     fn branch(&self, mut ip: u64) -> Option<(u64, Option<u64>)> {
         loop {
             let insn = decode(self.isa, self.at(ip)?)?;
@@ -72,7 +72,7 @@ impl Text {
 /// From, to and flags.
 type Branch = [u64; 3];
 
-/// Branches that lead to `ip`, newest first; what indirect ones lead to are the addresses `seen` in other samples.
+/// Branches that lead to `ip`, newest first; targets of indirect ones are the addresses `seen` in other samples.
 fn branches(texts: &[Text], seen: &[u64], number: usize) -> Vec<Branch> {
     let mut found = Vec::new();
     let mut at = seen[number % seen.len()];
@@ -82,7 +82,7 @@ fn branches(texts: &[Text], seen: &[u64], number: usize) -> Vec<Branch> {
             break;
         };
         let next = seen[(number + found.len() * 7) % seen.len()];
-        // Behind a branch that is not taken the code goes straight on.
+        // After a branch that is not taken, execution continues with the next instruction.
         let taken = !(number + found.len()).is_multiple_of(3) || to.is_none();
         let step = here(from).and_then(|text| Some(decode(text.isa, text.at(from)?)?.len));
         if !taken && let Some(step) = step {
@@ -98,7 +98,7 @@ fn branches(texts: &[Text], seen: &[u64], number: usize) -> Vec<Branch> {
     found
 }
 
-/// Spoils the branches of every few samples, each time in another way; returns the sample's address.
+/// Corrupts the branches of every few samples, each in a different way; returns the sample's address.
 fn spoil(branches: &mut [Branch], number: usize) -> u64 {
     let from_lowest = branches.iter().map(|branch| branch[0]).min();
     let from_highest = branches.iter().map(|branch| branch[0]).max();
@@ -121,7 +121,7 @@ fn spoil(branches: &mut [Branch], number: usize) -> u64 {
     ip
 }
 
-/// The recording with branches in all samples.
+/// Adds branches to all samples of the recording.
 fn with_branches(recording: &[u8], program: &str) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let endian = data.endian();
@@ -158,7 +158,7 @@ fn with_branches(recording: &[u8], program: &str) -> Vec<u8> {
     for raw in records() {
         let mut out = Vec::new();
         if raw.kind == RecordKind::SAMPLE {
-            // Some places lead out of the code that is known.
+            // From some addresses the branches lead out of known code.
             let mut tries = (number..number + 100).map(|start| branches(&texts, &seen, start));
             let found = tries.find(|found| found.len() == BRANCHES);
             let mut found = found.expect("a place that leads on");
@@ -178,10 +178,10 @@ fn with_branches(recording: &[u8], program: &str) -> Vec<u8> {
     file.into_inner()
 }
 
-/// A sample's body with branches at its end: samples of these recordings have nothing behind them.
+/// A sample's body with branches at its end: samples of these recordings have no later fields.
 fn sample_with(
     layout: &SampleLayout,
-    sample: &Sample<'_>,
+    sample: &SampleRecord<'_>,
     branches: &[Branch],
     endian: rperf_wire::Endian,
 ) -> Vec<u8> {
@@ -197,7 +197,7 @@ fn sample_with(
     body
 }
 
-/// What is asked for over made-up branches.
+/// Options used on generated branches.
 const BRANCHED: &[&[&str]] = &[
     &["-F", "+brstackinsn"],
     &["-F", "ip,brstackinsnlen"],
@@ -206,7 +206,7 @@ const BRANCHED: &[&[&str]] = &[
     &["-F", "+insn,+insnlen,+brstack"],
 ];
 
-/// What is asked for over ordinary recordings.
+/// Options used on ordinary recordings.
 const SAMPLED: &[&[&str]] = &[
     &["-F", "+insn,+insnlen"],
     &["-F", "comm,insn"],
@@ -223,7 +223,7 @@ fn script_shows_the_same_instructions() {
     if !cfg!(target_arch = "x86_64") {
         return skip(NAME, "perf decodes x86 alone");
     }
-    let workloads = Workloads::build(tools.scratch.path());
+    let workloads = Workloads::build(tools.path());
     for (name, options) in [
         ("counted", &["-e", "cpu-clock:u", "-c", "50000"][..]),
         ("chains", &["-g", "-F", "999"]),
@@ -237,7 +237,7 @@ fn script_shows_the_same_instructions() {
     }
 }
 
-/// What both print about a new recording, as far as it differs.
+/// The differences between both tools' output on a new recording.
 fn differing_lines(tools: &Tools, workloads: &Workloads, recording: &Recording) -> Vec<String> {
     let file = recording.make(tools, workloads, Tool::Perf);
     let file = file.expect("perf records a program");
@@ -247,9 +247,9 @@ fn differing_lines(tools: &Tools, workloads: &Workloads, recording: &Recording) 
         .filter_map(|words| compare(&file, words))
         .collect();
     if !recording.options.contains(&"-g") {
-        let path = tools.scratch.path().join(&file);
+        let path = tools.path().join(&file);
         let made = with_branches(&fs::read(&path).expect("the recording"), "/frames");
-        fs::write(tools.scratch.path().join("branched.data"), made).expect("scratch");
+        fs::write(tools.path().join("branched.data"), made).expect("scratch");
         let lines = BRANCHED.iter();
         differences.extend(lines.filter_map(|words| compare("branched.data", words)));
         assert_text_of_bytes(tools, "branched.data");
@@ -257,7 +257,7 @@ fn differing_lines(tools: &Tools, workloads: &Workloads, recording: &Recording) 
     differences
 }
 
-/// `brstackdisasm` is `brstackinsn` with what the bytes read as.
+/// Checks that `brstackdisasm` is `brstackinsn` with the bytes disassembled.
 fn assert_text_of_bytes(tools: &Tools, file: &str) {
     let [bytes, texts] = ["ip,brstackinsn", "ip,brstackdisasm"].map(|fields| {
         let printed = tools.outcome(Tool::Rperf, &["script", "-i", file, "-F", fields]);

@@ -1,13 +1,13 @@
-//! Two texts, line by line.
+//! Line-by-line comparison of two texts.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// Differing lines that are shown.
+/// The number of differing lines to show.
 const SHOWN: usize = 10;
 
-/// Accepts what docs/compatibility.md says of objects whose symbols perf reads with an error (some that were optimised
-/// after linking): it leaves the first address in such an object without a name, and names all others.
+/// Accepts the difference described in docs/compatibility.md for objects whose symbols perf reads with an error (some
+/// that were optimised after linking): perf does not resolve the first address in such an object, but all others.
 fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> bool {
     let Some((start, object)) = perf.split_once(" [unknown] (") else {
         return false;
@@ -18,20 +18,20 @@ fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> b
     named && objects.insert(object.to_owned())
 }
 
-/// Of so many lines perf may have lost the mappings of one.
+/// perf may have lost the mappings of one in this many lines.
 const LOST_OF: usize = 500;
 
-/// Whether perf knows no mapping where rperf names a function: docs/compatibility.md tells when.
+/// Whether perf knows no mapping where rperf prints a function: docs/compatibility.md describes when.
 fn is_lost_mapping(perf: &str, rperf: &str) -> bool {
     const UNKNOWN: &str = " [unknown] ([unknown])";
     perf.ends_with(UNKNOWN) && rperf.ends_with(')') && !rperf.ends_with(UNKNOWN)
 }
 
-/// Our lines of `script` over a recording of everything that ran, with perf's wherever perf has lost the mappings of a
-/// process other than `steady`, the one that ran from before the recording to its end.
+/// Our lines of `script` on a system-wide recording, replaced by perf's wherever perf has lost the mappings of a
+/// process other than `steady`, which runs throughout the recording.
 ///
-/// Processes come and go beside such a recording, more of them on a busy machine, and perf knows no mapping of many that
-/// begin while it starts. What is told of `steady` must be the same.
+/// Processes come and go during such a recording, more of them on a busy machine, and perf knows no mapping of many
+/// that start while perf itself starts. The lines of `steady` must be equal.
 pub(crate) fn with_lost_mappings(perf: &str, rperf: &str, steady: Option<u32>) -> String {
     let steady = steady.map(|pid| pid.to_string());
     let mut theirs = perf.lines();
@@ -40,7 +40,7 @@ pub(crate) fn with_lost_mappings(perf: &str, rperf: &str, steady: Option<u32>) -
     for ours in rperf.lines() {
         let perf = theirs.next().unwrap_or_default();
         if !perf.starts_with('\t') && !perf.is_empty() {
-            // NAME TID or NAME PID/TID; frames follow behind tabs.
+            // NAME TID or NAME PID/TID; frames follow after tabs.
             let mut words = perf.split_whitespace().map(|word| word.split('/').next());
             is_steady = steady.is_some() && words.any(|word| word == steady.as_deref());
         }
@@ -51,7 +51,7 @@ pub(crate) fn with_lost_mappings(perf: &str, rperf: &str, steady: Option<u32>) -
     text
 }
 
-/// The first differing lines of both texts, each with the line before it; `None` where the texts are equal.
+/// The first differing lines of both texts, each with the line before it; `None` if the texts are equal.
 pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
         return None;
@@ -106,7 +106,7 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
 }
 
 #[test]
-fn shows_what_differs_and_counts_the_rest() {
+fn shows_differing_lines_and_counts_the_rest() {
     assert_eq!(difference("a\nb\n", "a\nb\n"), None);
     let text = difference("a\nb\nc\n", "a\nx\n").expect("they differ");
     assert!(

@@ -1,4 +1,4 @@
-//! Instructions as text, beside objdump over whole objects.
+//! Disassembly compared with objdump for whole objects.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -12,10 +12,10 @@ use super::recordings::{Recording, Target};
 use super::workloads::Workloads;
 use super::{Tool, Tools};
 
-/// Of a thousand instructions, those that may read otherwise: see docs/compatibility.md.
+/// Accepted differences in a thousand instructions: see docs/compatibility.md.
 const OTHERS: usize = 1;
 
-/// One instruction as objdump shows it.
+/// One instruction as printed by objdump.
 #[derive(Debug)]
 struct Shown {
     address: u64,
@@ -23,7 +23,7 @@ struct Shown {
     text: String,
 }
 
-/// Hexadecimal bytes, or on arm64 one word.
+/// Parses hexadecimal bytes, or on arm64 one word.
 fn bytes(isa: Isa, text: &str) -> Option<Vec<u8>> {
     if isa == Isa::Arm64 {
         let word = u32::from_str_radix(text.trim(), 16).ok()?;
@@ -35,7 +35,7 @@ fn bytes(isa: Isa, text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// The text of an instruction without the names of places and remarks, laid out as on x86.
+/// The text of an instruction without symbols and comments, laid out as on x86.
 fn plain(text: &str) -> String {
     let text = text.split("\t//").next().unwrap_or_default();
     let text = text.split("        # ").next().unwrap_or_default();
@@ -47,7 +47,7 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// `address:` tab, bytes, tab, instruction; of a long one the rest of its bytes comes in a line of its own.
+/// Parses `address:` tab, bytes, tab, instruction; the remaining bytes of a long one are on a line of their own.
 fn add(shown: &mut Vec<Shown>, isa: Isa, line: &str) {
     let mut parts = line.splitn(3, '\t');
     let address = parts.next().and_then(|text| text.trim().strip_suffix(':'));
@@ -67,7 +67,7 @@ fn add(shown: &mut Vec<Shown>, isa: Isa, line: &str) {
     }
 }
 
-/// What objdump makes of an object; `None` where there is no such program.
+/// Runs objdump on an object; `None` if there is no such program.
 fn objdump(program: &str, words: &[&str], isa: Isa, object: &Path) -> Option<Vec<Shown>> {
     let mut command = Command::new(program);
     command.args(words).arg("-d").arg(object);
@@ -134,7 +134,7 @@ fn sampled_instructions_read_as_in_objdump() {
     if !cfg!(target_arch = "x86_64") {
         return skip(NAME, "this machine's objects are not of x86-64");
     }
-    let workloads = Workloads::build(tools.scratch.path());
+    let workloads = Workloads::build(tools.path());
     let recording = Recording {
         name: "sampled",
         options: &["-e", "cpu-clock:u", "-c", "50000"],
@@ -142,7 +142,7 @@ fn sampled_instructions_read_as_in_objdump() {
     };
     let file = recording.make(&tools, &workloads, Tool::Perf);
     let file = file.expect("perf records a program");
-    let object = tools.scratch.path().join("frames");
+    let object = tools.path().join("frames");
     let Some(expected) = objdump("objdump", &[], Isa::X86_64, &object) else {
         return skip(NAME, "there is no objdump");
     };
@@ -167,7 +167,7 @@ fn sampled_instructions_read_as_in_objdump() {
         let address = u64::from_str_radix(offset, 16).expect("a number");
         let known = of.get(&address).unwrap_or_else(|| panic!("{line}"));
         match insn.split_once(" <") {
-            // The address is that of the process.
+            // The address is that in the process.
             Some((jump, _)) => assert_eq!(jump.split(' ').next(), known.split(' ').next()),
             None => assert_eq!(insn, *known),
         }

@@ -1,5 +1,5 @@
-//! Recordings made in guests by perf (tests/guest), of what few machines under these tests can record: hardware
-//! counters, groups, branch stacks, memory accesses, AUX data, probes in the kernel, registers of arm64.
+//! Recordings made by perf in guests (tests/guest) of what few test machines can record: hardware counters, groups,
+//! branch stacks, memory accesses, AUX data, kprobes, arm64 registers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,9 @@ use rperf_testkit::skip;
 
 use super::{Tool, Tools, compare_texts, difference};
 use crate::tidy::root;
+use crate::tools::without_zero_config;
 
-/// Text that is compared as it is.
+/// Commands whose text is compared exactly.
 const EXACT: &[&[&str]] = &[
     &["script"],
     &["script", "-F", "+addr,+period"],
@@ -24,8 +25,7 @@ const REPORTS: &[&[&str]] = &[
     &["report", "--stdio", "-s", "comm,dso"],
 ];
 
-/// Reports of what only some recordings have, by file. perf's columns of instructions per cycle appear with the word
-/// `symbol` in `-s`.
+/// Reports of data that only some recordings have, by file. perf's IPC columns appear with the word `symbol` in `-s`.
 const SPECIAL: &[(&str, &[&str])] = &[
     (
         "x86_64/branches",
@@ -113,17 +113,17 @@ const SPECIAL: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What prints lists instead of reports, compared as it is.
+/// Options that print lists instead of reports; compared exactly.
 const LISTS: &[(&str, &[&str])] = &[
     ("x86_64/kprobe", &["--tasks"]),
     ("x86_64/kprobe", &["--mmaps"]),
     ("x86_64/pages", &["--mmaps"]),
     ("aarch64/group", &["--mmaps"]),
-    // Samples that stand for two events.
+    // Samples that count for two events.
     ("x86_64/leader", &["-D"]),
 ];
 
-/// What is not compared, by file and first word, and why.
+/// Exceptions by file and first word, with the reason.
 const EXCEPT: &[(&str, &str, &str)] = &[
     (
         "x86_64/bts",
@@ -133,7 +133,7 @@ const EXCEPT: &[(&str, &str, &str)] = &[
     (
         "x86_64/bts",
         "script",
-        "without --itrace perf looks for calls, whose code is not at hand",
+        "without --itrace perf looks for calls, whose code is not available",
     ),
     (
         "aarch64/dwarf",
@@ -162,7 +162,7 @@ const EXCEPT: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The recordings, directories of the newer form among them.
+/// The recordings, including directories of the newer format.
 fn recordings() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for machine in ["x86_64", "aarch64"] {
@@ -186,7 +186,7 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
     let path = recording.to_str()?;
     let line = [words, &["-f", "-i", path]].concat();
     let perf = tools.outcome(Tool::Perf, &line);
-    // By that name, advice is about perf as well.
+    // With that name, hints mention perf as well.
     let rperf = tools.run(Tool::Rperf, &line).arg0("perf");
     let rperf = rperf.finish().expect("rperf starts");
     let found = if words.contains(&"--stdio") {
@@ -196,7 +196,7 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
             without_branches(&rperf.stdout, kinds),
         )
     } else {
-        difference(&perf.stdout, &rperf.stdout)
+        difference(&perf.stdout, &without_zero_config(&rperf.stdout))
     };
     let status = (perf.status != rperf.status).then(|| {
         format!(
@@ -208,15 +208,16 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
     Some(format!("{}\n{found}", line.join(" ")))
 }
 
-/// The text without the kinds of branches: where several branches are one row, perf counts the first of them for all.
-fn without_branches(text: &str, cut: bool) -> &str {
-    let end = text.find("# Branch Statistics:").filter(|_| cut);
+/// The text without the branch statistics if `omit`: if several branches share a row, perf counts all with the type of
+/// the first.
+fn without_branches(text: &str, omit: bool) -> &str {
+    let end = text.find("# Branch Statistics:").filter(|_| omit);
     end.map_or(text, |end| &text[..end])
 }
 
 #[test]
-fn what_few_recordings_have_reads_alike() {
-    let name = "differential::fixtures::what_few_recordings_have_reads_alike";
+fn rare_features_are_read_as_in_perf() {
+    let name = "differential::fixtures::rare_features_are_read_as_in_perf";
     let Some(tools) = Tools::find() else {
         return skip(name, "there is no perf");
     };
@@ -268,7 +269,7 @@ fn traces_are_dumped_and_decoded_alike() {
         let (perf, rperf) = both(words);
         let branches = perf.lines().count();
         assert!(branches > 50, "{perf}");
-        // perf leaves out the last branch of each part.
+        // perf omits the last branch of each part.
         let ours: Vec<&str> = rperf.lines().collect();
         assert_eq!(ours.len(), branches + 1, "{rperf}");
         let ours = ours[..branches].join("\n") + "\n";
@@ -276,8 +277,11 @@ fn traces_are_dumped_and_decoded_alike() {
     }
     let line = ["script", "--itrace=bi", "-f", "-i", path];
     let refused = tools.outcome(Tool::Rperf, &line);
-    let said = "--itrace: 'i' in 'bi' is not available";
-    assert_eq!((refused.status, refused.stderr.find(said)), (129, Some(0)));
+    let message = "--itrace: unknown letter 'i' in 'bi'";
+    assert_eq!(
+        (refused.status, refused.stderr.find(message)),
+        (129, Some(0))
+    );
     let (perf, rperf) = both(&["report", "--stats"]);
     assert_eq!(difference(&perf, &rperf), None);
     let (perf, rperf) = both(&["report", "--stdio", "-s", "comm", "-n"]);

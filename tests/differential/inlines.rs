@@ -1,4 +1,4 @@
-//! Functions that compilers inlined, and places in the source, in stacks that both tools unwind.
+//! Inlined functions and source lines in stacks that both tools unwind.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use rperf_testkit::skip;
 use super::{Tool, Tools, assert_alike, settled};
 use crate::tidy::root;
 
-/// A program, and how its stacks are taken.
+/// A program, and how its stacks are recorded.
 struct Program {
     compiler: &'static str,
     flags: &'static [&'static str],
@@ -37,7 +37,7 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// perf finds no frame information of Go, and what it inlines it shows in unwound stacks alone.
+/// perf finds no unwind information of Go, and shows its inlined functions only in unwound stacks.
 const GO: Program = Program {
     compiler: "go",
     flags: &["build"],
@@ -45,10 +45,10 @@ const GO: Program = Program {
     call_graph: "fp",
 };
 
-/// Of so many frames one may differ without a reason that is known here.
+/// One in this many frames may differ without a known reason.
 const ONE_OF: usize = 1000;
 
-/// A frame as script shows it: its line, and the place in the source below it.
+/// A frame of script: its line, and the source line below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Frame {
     address: String,
@@ -83,13 +83,14 @@ fn frames(sample: &str) -> Vec<Frame> {
     frames
 }
 
-/// What differs for a reason that docs/compatibility.md tells. `around` is the function that ours may be inlined into.
+/// Whether the difference is described in docs/compatibility.md. `around` is the function that ours may be inlined
+/// into.
 fn is_known(ours: &Frame, theirs: &Frame, around: &Frame) -> bool {
-    // perf takes a function for inlined whose symbol has another name than its debug information.
+    // perf considers a function inlined if its symbol's name differs from that in its debug information.
     let is_alias = theirs.inlined && !ours.inlined;
-    // binutils calls an inlined function without linkage name, when asked first, by the symbol around it.
+    // binutils names an inlined function without linkage name by the surrounding symbol if it is looked up first.
     let is_unlinked = ours.inlined && !theirs.inlined && theirs.symbol == around.symbol;
-    // binutils takes files before the first that a line table sets, and of code without lines, from elsewhere.
+    // binutils has other files before the first one that a line table sets, and for code without lines.
     let line = |frame: &Frame| {
         frame
             .place
@@ -102,7 +103,8 @@ fn is_known(ours: &Frame, theirs: &Frame, around: &Frame) -> bool {
         && (is_alias || is_unlinked || is_place)
 }
 
-/// The frames of one recording: how many, how many of them inlined, and those that differ without a known reason.
+/// Compares the frames of a recording: the number of frames, of inlined ones, and those that differ without a known
+/// reason.
 fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     let words = ["script", "-i", recording, "-F", "ip,sym,srcline"];
     let [theirs, ours] = tools.outcomes(&words, &[]);
@@ -128,8 +130,8 @@ fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     (ours.iter().flatten().count(), inlined.count(), different)
 }
 
-/// The frames that perf follows for certain, if these are the inner ones of ours. In code without unwind information, such
-/// as `_init` and `_fini`, it goes by a frame pointer that may be none, to an end in the middle of nowhere.
+/// The frames that perf unwinds reliably, if they equal our inner ones. In code without unwind information, such as
+/// `_init` and `_fini`, it follows a frame pointer that may not be one and ends at an arbitrary address.
 fn followed<'t>(ours: &[Frame], theirs: &'t [Frame]) -> Option<&'t [Frame]> {
     let (last, inner) = theirs.split_last()?;
     let theirs = match last.symbol.as_str() {
@@ -141,7 +143,7 @@ fn followed<'t>(ours: &[Frame], theirs: &'t [Frame]) -> Option<&'t [Frame]> {
     (theirs.len() <= ours.len() && are_inner).then_some(theirs)
 }
 
-/// The frames of a sample that both tools give as many frames, as far as these differ without a known reason.
+/// The frames that differ without a known reason in a sample with equally many frames in both tools.
 fn differing(ours: &[Frame], theirs: &[Frame]) -> Vec<String> {
     let mut different = Vec::new();
     for (index, (our, their)) in ours.iter().zip(theirs).enumerate() {
@@ -154,7 +156,7 @@ fn differing(ours: &[Frame], theirs: &[Frame]) -> Vec<String> {
     different
 }
 
-/// Records the program at `binary` and says what differs, if more than one frame of [`ONE_OF`] does.
+/// Records the program at `binary` and returns the differences, if more than one frame in [`ONE_OF`] differs.
 fn differing_frames(tools: &Tools, program: &Program, binary: &str) -> Vec<String> {
     let recording = format!("{}.data", program.compiler);
     let record = [
@@ -165,7 +167,7 @@ fn differing_frames(tools: &Tools, program: &Program, binary: &str) -> Vec<Strin
         "--call-graph",
         program.call_graph,
     ];
-    // The more words, the longer the C++ program runs.
+    // The more arguments, the longer the C++ program runs.
     let words = [&record[..], &["-o", &recording, binary], &["word"; 30]].concat();
     assert_eq!(tools.outcome(Tool::Perf, &words).status, 0, "{binary}");
     let (frames, inlined, different) = compare(tools, &recording);
@@ -180,9 +182,9 @@ fn differing_frames(tools: &Tools, program: &Program, binary: &str) -> Vec<Strin
     }
 }
 
-/// Compares the frames of `program`, if it can be built.
+/// Compares the frames of `program`, if it can be compiled.
 fn follow(tools: &Tools, program: &Program) -> Result<(), String> {
-    let folder = tools.scratch.path();
+    let folder = tools.path();
     let binary = folder.join(program.compiler).with_extension("program");
     let mut command = Command::new(program.compiler);
     command.args(program.flags).arg("-o").arg(&binary);
@@ -209,8 +211,8 @@ fn inlined_functions_and_lines_are_perf_s() {
 }
 
 #[test]
-fn symbols_and_lines_of_go_are_perf_s() {
-    const NAME: &str = "differential::inlines::symbols_and_lines_of_go_are_perf_s";
+fn symbols_and_lines_of_go_match_perf() {
+    const NAME: &str = "differential::inlines::symbols_and_lines_of_go_match_perf";
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };

@@ -1,5 +1,5 @@
-//! Command lines of `script` and `report` in their breadth: each by both tools over a recording made in a guest
-//! (tests/fixtures), over one that another project publishes, and over one made on the spot, in turns.
+//! Many command lines of `script` and `report`: each run by both tools, alternately on recordings made in guests
+//! (tests/fixtures), published by other projects, and made by the test.
 
 use std::path::{Path, PathBuf};
 
@@ -187,7 +187,7 @@ const FIXTURES: &[&str] = &[
     "x86_64/branches-flags.data",
 ];
 
-/// Small ones of many releases and of simpleperf, below ../shared/corpus.
+/// Small recordings by many releases and by simpleperf, below ../shared/corpus.
 const CORPUS: &[&str] = &[
     "perf_data_converter/files/perf.data.group_desc-4.14",
     "platform_system_extras/files/perf_with_two_event_types.data",
@@ -198,7 +198,7 @@ const CORPUS: &[&str] = &[
     "platform_system_extras/files/perf_with_add_counter.data",
 ];
 
-/// What is not compared: command, the end of a file's name, a word of the line (or nothing for all), and why.
+/// Exceptions: command, the end of a file's name, a word of the line (empty for all), and the reason.
 const EXCEPT: &[(&str, &str, &str, &str)] = &[
     (
         "report",
@@ -238,7 +238,7 @@ const EXCEPT: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// Made on the spot, for every third line of one command each.
+/// Recorded by the test, each for every third line of one command.
 const MADE: [(Tool, Recording); 2] = [
     (
         Tool::Rperf,
@@ -293,7 +293,7 @@ impl Command {
         self.start.len() > 1
     }
 
-    /// Every line over the next of `files`.
+    /// Runs each line on the next of `files`.
     fn over_files(&self, tools: &Tools, files: &[PathBuf]) -> Vec<String> {
         let pairs = self.lines.iter().zip(files.iter().cycle());
         let found = pairs.filter_map(|(words, file)| {
@@ -329,12 +329,12 @@ impl Command {
     }
 }
 
-/// perf's report ends with 0 whatever it says.
+/// perf's report exits with 0 even after an error.
 fn is_refused(perf: &Outcome) -> bool {
     perf.status != 0 || perf.stderr.contains("Error:")
 }
 
-/// Advice names the program as it was called.
+/// Hints name the program as it was called.
 fn renamed(rperf: &Outcome) -> String {
     rperf.stdout.replace("'rperf ", "'perf ")
 }

@@ -5,35 +5,35 @@ use std::process::{Child, Command, Stdio};
 
 use super::{Tool, Tools, Workloads, settled};
 
-/// One recording, made by either tool.
+/// A recording, made by either tool.
 pub(crate) struct Recording {
     /// For messages and the file's name.
     pub(crate) name: &'static str,
     /// Options of `record`.
     pub(crate) options: &'static [&'static str],
-    /// What is recorded.
+    /// The target.
     pub(crate) target: Target,
 }
 
-/// What is recorded.
+/// The target of a recording.
 pub(crate) enum Target {
     /// A command; its first word may be one of the workloads.
     Command(&'static [&'static str]),
-    /// A process that runs already, by `-p`.
+    /// A running process, by `-p`.
     Process(&'static [&'static str]),
-    /// A program that runs already, and the command that ends the recording of everything.
-    Beside(&'static [&'static str], &'static [&'static str]),
+    /// A running program, and the command during which the whole system is recorded.
+    With(&'static [&'static str], &'static [&'static str]),
 }
 
-/// A recording that was made.
+/// A finished recording.
 pub(crate) struct Made {
     /// Its name in the scratch directory.
     pub(crate) file: String,
-    /// The process that ran from before the recording to its end, if one did.
+    /// The pid of the process that ran throughout the recording, if any.
     pub(crate) steady: Option<u32>,
 }
 
-use Target::{Beside, Command as Runs, Process as Joins};
+use Target::{Command as Runs, Process as Joins, With};
 
 /// Every kind of recording that the two tools make alike.
 pub(crate) const RECORDINGS: &[Recording] = &[
@@ -127,22 +127,22 @@ pub(crate) const RECORDINGS: &[Recording] = &[
     Recording {
         name: "system-wide",
         options: &["-a", "-F", "499"],
-        target: Beside(&["frames", "60000"], &["sleep", "0.3"]),
+        target: With(&["frames", "60000"], &["sleep", "0.3"]),
     },
     Recording {
         name: "system-wide with callchains and several events",
         options: &["-a", "-g", "-e", "cpu-clock,context-switches", "-F", "499"],
-        target: Beside(&["frames", "60000"], &["sleep", "0.2"]),
+        target: With(&["frames", "60000"], &["sleep", "0.2"]),
     },
 ];
 
 impl Recording {
-    /// Whether it is of everything that runs on some CPUs.
+    /// Whether it records everything on some CPUs.
     pub(crate) fn is_system_wide(&self) -> bool {
         self.options.iter().any(|word| ["-a", "-C"].contains(word))
     }
 
-    /// What `compare` finds in the file each time; nothing where it can't be made.
+    /// The differences that `compare` finds in each attempt's file; none if it cannot be recorded.
     pub(crate) fn differences(
         &self,
         tools: &Tools,
@@ -153,7 +153,7 @@ impl Recording {
         self.differences_beside(tools, workloads, recorder, |made| compare(&made.file))
     }
 
-    /// The same with what ran beside it.
+    /// Like `differences`, with the process that ran throughout.
     pub(crate) fn differences_beside(
         &self,
         tools: &Tools,
@@ -167,7 +167,7 @@ impl Recording {
         })
     }
 
-    /// Records with `recorder` and names the file; `None`, with a line that says why, where it can't.
+    /// Records with `recorder` and returns the file; `None`, with a printed reason, if that is not possible.
     pub(crate) fn make(
         &self,
         tools: &Tools,
@@ -178,10 +178,10 @@ impl Recording {
     }
 
     fn record(&self, tools: &Tools, workloads: &Workloads, recorder: Tool) -> Option<Made> {
-        let folder = tools.scratch.path();
+        let folder = tools.path();
         let (words, join) = match self.target {
             Runs(words) => (words, false),
-            Joins(words) | Beside(words, _) => (words, true),
+            Joins(words) | With(words, _) => (words, true),
         };
         let mut program: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         if let Some(path) = words.first().and_then(|name| workloads.path(name)) {
@@ -204,7 +204,7 @@ impl Recording {
         let pid = steady.map(|pid| pid.to_string()).unwrap_or_default();
         match self.target {
             Joins(_) => line.extend(["-p", &pid, "--", "sleep", "0.2"]),
-            Beside(_, words) => line.extend([&["--"], words].concat()),
+            With(_, words) => line.extend([&["--"], words].concat()),
             Runs(_) => {
                 line.push("--");
                 line.extend(program.iter().map(String::as_str));
@@ -220,7 +220,7 @@ impl Recording {
     }
 }
 
-/// A program that is ended with the recording.
+/// A program that is killed after the recording.
 struct Running(Child);
 
 impl Running {
@@ -237,7 +237,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

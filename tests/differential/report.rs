@@ -1,5 +1,5 @@
-//! `report --stdio` beside perf's. Rows are compared as cells: rperf never cuts one. Call graphs are compared as trees
-//! whose equal siblings are sorted: perf orders those by their place in its memory.
+//! `report --stdio` compared with perf's. Rows are compared as cells: rperf never truncates one. Call graphs are
+//! compared as trees with equal siblings sorted: perf orders those by memory address.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -12,10 +12,10 @@ use super::recordings::{Made, RECORDINGS, Recording};
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike};
 
-/// What `report` is asked for, over every recording of chosen processes.
+/// Options of `report` for every recording of given processes.
 const REPORT: &[&[&str]] = &[&[], &["--no-children", "-n"], &["-g", "none"]];
 
-/// What is asked for over the recording that begins like [`THOROUGH`].
+/// Options for the recording whose name begins with [`THOROUGH`].
 const MORE: &[&[&str]] = &[
     &["-g", "none", "--no-children"],
     &["-s", "comm"],
@@ -138,12 +138,12 @@ const MORE: &[&[&str]] = &[
     &["--header-only", "-I"],
 ];
 
-/// What prints lists, compared as they are, over the same recording.
+/// Options that print lists, compared exactly, for the same recording.
 const LISTS: &[&[&str]] = &[&["--tasks"], &["--mmaps"]];
 
 const THOROUGH: &str = "frames, with";
 
-/// What is asked for over the recordings that begin like [`SEVERAL`].
+/// Options for the recordings whose names begin with one of [`SEVERAL`].
 const MORE_EVENTS: &[&[&str]] = &[
     &["-s", "cpu,dso,comm", "-n"],
     &["-s", "sym,dso", "--no-children"],
@@ -159,18 +159,18 @@ const MORE_EVENTS: &[&[&str]] = &[
     &["--group", "-n", "-g", "none"],
 ];
 
-/// With several events, beside each other or in groups.
+/// Recordings with several events, separate or in groups.
 const SEVERAL: &[&str] = &["several events with", "a group"];
 
-/// What is asked for where anything may have run: other people's programs are full of symbols that overlap and of
-/// chains that are no chains, perf loses mappings of those that begin while it starts, and one more row moves others.
+/// Options for system-wide recordings: other programs have many overlapping symbols and broken callchains, perf loses
+/// mappings of those that start while it starts, and one more row moves others.
 const ANYTHING: &[&[&str]] = &[
     &["-g", "none", "-s", "comm,pid", "--no-children", "-n"],
     &["-g", "none", "-s", "cpu,comm,pid"],
 ];
 
-/// What is asked for of the process that ran all the time. Rows are of one process each: perf leaves out rows of several
-/// by that of the first.
+/// Options for the process that ran throughout. Each row is of one process: perf filters rows of several by that of the
+/// first.
 const STEADY: &[&[&str]] = &[
     &["-g", "none", "-s", "pid,dso"],
     &["-g", "none", "-s", "pid,comm,dso", "--no-children", "-n"],
@@ -181,7 +181,7 @@ fn report_prints_the_same_rows_and_graphs() {
     let Some(tools) = Tools::find() else {
         return skip("report_prints_the_same_rows_and_graphs", "there is no perf");
     };
-    let workloads = Workloads::build(tools.scratch.path());
+    let workloads = Workloads::build(tools.path());
     let mut differences = Vec::new();
     for recording in RECORDINGS {
         let compare = |made: &Made| {
@@ -233,7 +233,7 @@ pub(super) fn compare_report(tools: &Tools, file: &str, words: &[&str]) -> Optio
     compare_runs(tools, &line, |run| run)
 }
 
-/// Runs one line under both tools at once, with what `prepare` adds to each.
+/// Runs one line with both tools at once, with the arguments that `prepare` adds to each.
 pub(super) fn compare_runs(
     tools: &Tools,
     line: &[&str],
@@ -259,15 +259,15 @@ pub(super) fn compare_runs(
     Some(format!("{shown}\n{found}"))
 }
 
-/// The first differences of two reports, apart from what differs on purpose.
+/// The first unintended differences of two reports.
 pub(crate) fn compare_texts(perf: &str, rperf: &str) -> Option<String> {
     let ours = normal(rperf, &[]);
     let theirs = normal(perf, &ours.lines().collect::<Vec<_>>());
     difference(&theirs, &ours)
 }
 
-/// The text without what differs on purpose. `whole` are the same lines with cells that perf may have cut.
-fn normal(text: &str, whole: &[&str]) -> String {
+/// Normalises intended differences. `full_cells` are the same lines with cells that perf may have truncated.
+fn normal(text: &str, full_cells: &[&str]) -> String {
     let mut lines = Vec::new();
     let mut graph: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim_end) {
@@ -277,7 +277,7 @@ fn normal(text: &str, whole: &[&str]) -> String {
             continue;
         }
         lines.extend(tree(&std::mem::take(&mut graph)));
-        // Titles and rules are as wide as their columns; the advice at the end is perf's alone.
+        // Titles and rules are as wide as their columns; only perf prints a tip at the end.
         if line.starts_with("# .")
             || line.starts_with("# (Tip")
             || line.starts_with("# (Cannot load tips")
@@ -290,7 +290,7 @@ fn normal(text: &str, whole: &[&str]) -> String {
             .split("  ")
             .map(str::trim)
             .filter(|cell| !cell.is_empty());
-        let own = whole.get(lines.len()).copied().unwrap_or_default();
+        let own = full_cells.get(lines.len()).copied().unwrap_or_default();
         let cells: Vec<&str> = cells.map(|cell| uncut(cell, own)).collect();
         lines.push(cells.join("  "));
     }
@@ -298,8 +298,8 @@ fn normal(text: &str, whole: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// Puts neighbouring rows of functions without a name that have equal weights into one order: perf's depends on the
-/// shape of its tree.
+/// Sorts adjacent rows of functions without a symbol and of equal weight: perf's order depends on the shape of its
+/// tree.
 fn sort_equals(lines: &mut [String]) {
     let weight = |line: &String| {
         let unnamed = line.contains("] 0x");
@@ -312,19 +312,19 @@ fn sort_equals(lines: &mut [String]) {
     }
 }
 
-/// perf cuts cells to the width of those that it saw first, 7 at the least.
-fn uncut<'a>(cell: &'a str, whole: &'a str) -> &'a str {
+/// perf truncates cells to the width of those that it saw first, at least 7.
+fn uncut<'a>(cell: &'a str, full: &'a str) -> &'a str {
     if cell.len() < 7 {
         return cell;
     }
-    let mut cells = whole.split("  ");
+    let mut cells = full.split("  ");
     cells.find(|own| own.starts_with(cell)).unwrap_or(cell)
 }
 
-/// What is left of a fork: perf adds ` (inlined)` to it by what its memory happens to hold.
+/// The remainder of a fork: perf appends ` (inlined)` to it depending on uninitialised memory.
 const REST: &str = "-[...]";
 
-/// One branch of a printed graph.
+/// A branch of a printed graph.
 struct Branch {
     column: usize,
     share: String,
@@ -332,7 +332,7 @@ struct Branch {
     branches: Vec<Branch>,
 }
 
-/// A printed graph, one line to a branch, equal siblings sorted.
+/// A printed graph, one line per branch, equal siblings sorted.
 fn tree(lines: &[&str]) -> Vec<String> {
     let mut root = Branch {
         column: 0,
@@ -348,7 +348,7 @@ fn tree(lines: &[&str]) -> Vec<String> {
             }
             continue;
         };
-        // `---` begins a stem, which has no share.
+        // `---` begins a stem, which has no percentage.
         let (share, frame) = match marked.strip_prefix('-') {
             Some(frame) => ("", frame),
             None => marked.split_once("--").unwrap_or(("", marked)),
@@ -366,7 +366,7 @@ fn tree(lines: &[&str]) -> Vec<String> {
     out
 }
 
-/// The last branch that stands left of `column`. A stem holds the branches that its frames lead to.
+/// The last branch left of `column`. A stem contains the branches below its frames.
 fn last(branch: &mut Branch, column: usize) -> &mut Branch {
     let deeper = |branch: &Branch| {
         branch

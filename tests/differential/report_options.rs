@@ -1,4 +1,4 @@
-//! Options of `report` that choose samples by what other samples are, and what stands beside its tables.
+//! Options of `report` that select samples by other samples, and output outside of its tables.
 
 use rperf_testkit::skip;
 
@@ -9,7 +9,7 @@ use super::script_options::nameless;
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike};
 
-/// Threads and processes with every thread's counts, and events that can switch others on and off.
+/// Threads and processes with per-thread counts, and events that can switch others on and off.
 const RECORDING: Recording = Recording {
     name: "threads and their counts",
     options: &[
@@ -46,7 +46,7 @@ const LINES: &[&[&str]] = &[
     &["--disable-order"],
 ];
 
-/// What shows more of a row, and what call graphs make of rows that are not of samples.
+/// Options that show more of a row, and call graphs of rows that are not samples.
 const DETAILS: &[&[&str]] = &[
     &["-v"],
     &["-v", "--no-children", "-n"],
@@ -62,11 +62,11 @@ const DETAILS: &[&[&str]] = &[
 ];
 
 #[test]
-fn report_takes_the_same_samples() {
+fn report_selects_the_same_samples() {
     let Some(tools) = Tools::find() else {
-        return skip("report_takes_the_same_samples", "there is no perf");
+        return skip("report_selects_the_same_samples", "there is no perf");
     };
-    let workloads = Workloads::build(tools.scratch.path());
+    let workloads = Workloads::build(tools.path());
     let compare = |file: &str| {
         let lines = LINES.iter().map(|words| {
             let words = [words, &["-g", "none", "--no-children"][..]].concat();
@@ -87,8 +87,8 @@ fn report_takes_the_same_samples() {
     assert_alike(&found);
 }
 
-/// Records in the order of the file. Rounds are not called unhandled, and threads and objects are those of the record's time,
-/// where perf knows what it has read so far: docs/compatibility.md.
+/// Compares records in file order. Rounds are not reported as unhandled, and threads and objects are those at the
+/// record's time, while perf uses what it has read so far: docs/compatibility.md.
 fn compare_dump(tools: &Tools, file: &str) -> Option<String> {
     let line = ["report", "-D", "--disable-order", "-i", file];
     let [perf, rperf] = tools.outcomes(&line, b"");
@@ -98,7 +98,7 @@ fn compare_dump(tools: &Tools, file: &str) -> Option<String> {
     Some(format!("{}\n{found}", line.join(" ")))
 }
 
-/// What `--threads` prints behind the tables.
+/// Compares the output of `--threads` after the tables.
 fn compare_counts(tools: &Tools, file: &str) -> Option<String> {
     let line = ["report", "--stdio", "-T", "-i", file];
     let [perf, rperf] = tools.outcomes(&line, b"");
@@ -112,14 +112,14 @@ fn compare_counts(tools: &Tools, file: &str) -> Option<String> {
     Some(format!("{}\n{found}", line.join(" ")))
 }
 
-/// perf puts the words behind the title; the call graphs below it are ours alone.
+/// perf notes reference call graphs after the title; only rperf prints the call graphs themselves.
 #[test]
-fn call_graphs_are_lent_to_events_without() {
-    const NAME: &str = "call_graphs_are_lent_to_events_without";
+fn events_without_callchains_show_reference_call_graphs() {
+    const NAME: &str = "events_without_callchains_show_reference_call_graphs";
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };
-    let workloads = Workloads::build(tools.scratch.path());
+    let workloads = Workloads::build(tools.path());
     let recording = Recording {
         name: "two kinds",
         options: &[

@@ -1,4 +1,4 @@
-//! `script` over recordings of every kind, by both tools.
+//! `script` on recordings of every kind, by both tools.
 
 use std::fs;
 
@@ -9,10 +9,10 @@ use super::recordings::{Made, RECORDINGS, Recording, Target};
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike, difference, settled};
 
-/// What `script` is asked for, over every recording.
+/// Options of `script` for every recording.
 const SCRIPT: &[&[&str]] = &[&[], &["-F", "comm,pid,tid,time,event,ip,sym,dso"]];
 
-/// What is asked for over one small recording with callchains and one without.
+/// Options for a small recording with callchains and one without.
 const FIELDS: &[&[&str]] = &[
     &["-F", "comm"],
     &["-F", "pid"],
@@ -46,7 +46,7 @@ const FIELDS: &[&[&str]] = &[
     &["--reltime", "--time", "0.01,0.02 0.05,0.06"],
 ];
 
-/// What both tools refuse, with the same status.
+/// Command lines that both tools refuse with the same status.
 const REFUSED: &[(&[&str], &str)] = &[
     (&["-F", "nosuch"], "Invalid field requested."),
     (
@@ -97,7 +97,7 @@ fn script_prints_the_same_lines() {
     let Some(tools) = Tools::find() else {
         return skip("script_prints_the_same_lines", "there is no perf");
     };
-    let workloads = Workloads::build(tools.scratch.path());
+    let workloads = Workloads::build(tools.path());
     let mut differences = Vec::new();
     for recording in RECORDINGS {
         for recorder in [Tool::Perf, Tool::Rperf] {
@@ -149,13 +149,13 @@ fn script_refuses_with_the_same_words() {
     }
 }
 
-/// `script` over one file by both tools: what differs, with its command line.
+/// Runs `script` on one file with both tools; returns the differences with the command line.
 pub(crate) fn compare_script(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
     let line = [&["script", "-i", file], words].concat();
     compare_lines(tools, &line, &[])
 }
 
-/// The same over a recording of everything that ran.
+/// Like `compare_script`, for a system-wide recording.
 fn compare_all(tools: &Tools, made: &Made, words: &[&str]) -> Option<String> {
     let line = [&["script", "-i", &made.file], words].concat();
     compare_outcomes(tools, &line, &[], |perf, rperf| {
@@ -163,7 +163,7 @@ fn compare_all(tools: &Tools, made: &Made, words: &[&str]) -> Option<String> {
     })
 }
 
-/// Any command line by both tools.
+/// Compares any command line.
 fn compare_lines(tools: &Tools, line: &[&str], stdin: &[u8]) -> Option<String> {
     compare_outcomes(tools, line, stdin, difference)
 }
@@ -183,7 +183,7 @@ fn compare_outcomes(
             rperf.status, rperf.stderr
         ));
     }
-    // Filters may leave nothing of a short recording; other words never do.
+    // Filters may leave nothing of a short recording; other options never do.
     let filtering = ["--comms", "--dsos", "--time", "-S", "--switch-on"];
     let filters = line.iter().any(|word| filtering.contains(word));
     assert!(
@@ -201,7 +201,7 @@ const SHELL: Target = Target::Command(&[
     "for i in 1 2 3; do sleep 0.002; done; ls / > /dev/null; ls /proc > /dev/null",
 ]);
 
-/// Tracepoints alone, beside other events, and records of every other kind.
+/// Tracepoints alone, with other events, and records of every other kind.
 const MIXED: &[Recording] = &[
     Recording {
         name: "openat and switches",
@@ -240,8 +240,8 @@ const MIXED: &[Recording] = &[
     },
 ];
 
-/// What is asked for over each of them; every third also over the same through a pipe.
-const ASKED: &[&[&str]] = &[
+/// Options for each recording; every third also for the recording through a pipe.
+const OPTIONS: &[&[&str]] = &[
     &["--ns"],
     &["--reltime"],
     &["--deltatime"],
@@ -264,8 +264,8 @@ const ASKED: &[&[&str]] = &[
     &["-F", "+misc,+flags,+pid"],
 ];
 
-/// What is asked for over each of them as a file: perf ends an early reading of a pipe with an error.
-const ASKED_OF_FILES: &[&[&str]] = &[
+/// Options for each recording as a file: perf fails when it stops reading a pipe early.
+const FILE_OPTIONS: &[&[&str]] = &[
     &["-G"],
     &["--time", "50%/2"],
     &["--time", "0%-40%,50%-90%"],
@@ -276,8 +276,8 @@ const ASKED_OF_FILES: &[&[&str]] = &[
     &["-I", "--header-only"],
 ];
 
-/// What needs registers, addresses or a clock.
-const ASKED_OF_DETAILS: &[&[&str]] = &[
+/// Options that need registers, addresses or a clock.
+const DETAIL_OPTIONS: &[&[&str]] = &[
     &["-F", "comm,iregs"],
     &["-F", "+addr,+weight"],
     &["-F", "+tod", "--ns"],
@@ -285,7 +285,7 @@ const ASKED_OF_DETAILS: &[&[&str]] = &[
     &["-F", "sw:comm,addr,iregs", "-F", "trace:comm,trace"],
 ];
 
-/// A recording by perf into a pipe.
+/// The output of `perf record` into a pipe.
 fn piped(tools: &Tools, recording: &Recording) -> Vec<u8> {
     let Target::Command(target) = recording.target else {
         panic!(
@@ -297,14 +297,14 @@ fn piped(tools: &Tools, recording: &Recording) -> Vec<u8> {
     let line = format!("\"$0\" record -q -o - \"$@\" > {file}");
     let outcome = Run::new("sh")
         .args(["-c", &line])
-        .args([&tools.perf])
+        .args([tools.program(Tool::Perf)])
         .args([recording.options, &["--"], target].concat())
-        .within(tools.scratch.path())
-        .env("HOME", tools.scratch.path())
+        .within(tools.path())
+        .env("HOME", tools.path())
         .finish()
         .expect("a shell starts");
     assert_eq!(outcome.status, 0, "{}: {}", recording.name, outcome.stderr);
-    fs::read(tools.scratch.path().join(file)).expect("the recording was written")
+    fs::read(tools.path().join(file)).expect("the recording was written")
 }
 
 #[test]
@@ -323,10 +323,10 @@ fn script_shows_tracepoints_mixtures_and_pipes_alike() {
     assert_alike(&differences);
 }
 
-/// Every command line over a pipe and a file of one kind.
+/// Compares every command line on a pipe and a file of one kind.
 fn compare_mixed(tools: &Tools, recording: &Recording) -> Vec<String> {
     let stream = piped(tools, recording);
-    let lines = ASKED.iter().step_by(3);
+    let lines = OPTIONS.iter().step_by(3);
     let mut found: Vec<String> = lines
         .filter_map(|words| {
             let line = [&["script", "-i", "-"], *words].concat();
@@ -337,8 +337,8 @@ fn compare_mixed(tools: &Tools, recording: &Recording) -> Vec<String> {
         return found;
     };
     let details = recording.options.contains(&"-I");
-    let more: &[_] = if details { ASKED_OF_DETAILS } else { &[] };
-    let lines = ASKED.iter().chain(ASKED_OF_FILES).chain(more);
+    let more: &[_] = if details { DETAIL_OPTIONS } else { &[] };
+    let lines = OPTIONS.iter().chain(FILE_OPTIONS).chain(more);
     found.extend(lines.filter_map(|words| compare_script(tools, &file, words)));
     found
 }

@@ -1,4 +1,4 @@
-//! Options of `script` that choose and arrange samples by what other samples are: switches, files by event, groups.
+//! Options of `script` that select and arrange samples by other samples: switches, files by event, groups.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use rperf_wire::TextPoke;
 use super::recordings::{Recording, Target};
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike, compare_script, difference, settled};
-use crate::poked::{samples, with_text_poke};
+use crate::text_pokes::{samples, with_text_poke};
 use crate::tidy::root;
 
 const RECORDING: Recording = Recording {
@@ -22,7 +22,7 @@ const RECORDING: Recording = Recording {
         "999",
         "--sample-cpu",
     ],
-    // On one processor, whose records stand in the file as they came.
+    // On one CPU, so that records are in time order in the file.
     target: Target::Command(&[
         "taskset",
         "-c",
@@ -62,8 +62,8 @@ const LINES: &[&[&str]] = &[
 ];
 
 #[test]
-fn script_takes_the_same_samples() {
-    const NAME: &str = "script_takes_the_same_samples";
+fn script_selects_the_same_samples() {
+    const NAME: &str = "script_selects_the_same_samples";
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };
@@ -77,7 +77,7 @@ fn script_takes_the_same_samples() {
     refusals_and_checks(&tools);
 }
 
-/// What both print about a new recording, as far as it differs.
+/// The differences between both tools' output on a new recording.
 fn differing_samples(tools: &Tools) -> Vec<String> {
     let file = RECORDING.make(tools, &Workloads::none(), Tool::Perf);
     let file = file.expect("perf has recorded before");
@@ -87,7 +87,7 @@ fn differing_samples(tools: &Tools) -> Vec<String> {
         .collect();
     differences.extend(compare_files(tools, &file));
     differences.extend(compare_unsorted(tools, &file));
-    let folder = tools.scratch.path();
+    let folder = tools.path();
     let recording = fs::read(folder.join(&file)).expect("the recording");
     fs::write(folder.join("poked.data"), poked_in_kernel(&recording)).expect("scratch");
     let words = [
@@ -99,7 +99,7 @@ fn differing_samples(tools: &Tools) -> Vec<String> {
     differences
 }
 
-/// What both find out of order, and which events they do not know.
+/// Both tools detect disorder and unknown events.
 fn refusals_and_checks(tools: &Tools) {
     let file = RECORDING.make(tools, &Workloads::none(), Tool::Perf);
     let file = file.expect("perf has recorded before");
@@ -134,7 +134,7 @@ fn refusals_and_checks(tools: &Tools) {
     }
 }
 
-/// `--per-event-dump` by both tools: stdout and the files.
+/// Compares `--per-event-dump`: stdout and the files.
 fn compare_files(tools: &Tools, file: &str) -> Vec<String> {
     let line = [
         "script",
@@ -145,17 +145,17 @@ fn compare_files(tools: &Tools, file: &str) -> Vec<String> {
         "--ns",
     ];
     let texts = [Tool::Perf, Tool::Rperf].map(|tool| {
-        // By that name, what it tells is about perf as well.
+        // With that name, messages mention perf as well.
         let outcome = tools
             .run(tool, &line)
             .arg0("perf")
             .finish()
             .expect("it starts");
         assert_eq!(outcome.status, 0, "{outcome:?}");
-        // perf tells the size before it has written all.
+        // perf prints the size before everything is written.
         let mut texts: Vec<_> = vec![without(&outcome.stdout, "Wrote ", " MB")];
         for event in ["cpu-clock", "page-faults", "context-switches"] {
-            let path = tools.scratch.path().join(format!("{file}.{event}.dump"));
+            let path = tools.path().join(format!("{file}.{event}.dump"));
             texts.push(fs::read_to_string(&path).expect("a dump"));
             fs::remove_file(path).expect("a dump");
         }
@@ -167,7 +167,7 @@ fn compare_files(tools: &Tools, file: &str) -> Vec<String> {
     found.map(|found| format!("{line:?}\n{found}")).collect()
 }
 
-/// The text without what stands between two others in a line.
+/// The text without the part between two strings in a line.
 fn without(text: &str, from: &str, to: &str) -> String {
     let line = |line: &str| {
         let (before, rest) = line.split_once(from)?;
@@ -179,7 +179,7 @@ fn without(text: &str, from: &str, to: &str) -> String {
         .collect()
 }
 
-/// The records as they stand in the file by both tools.
+/// Compares the records in file order.
 fn compare_unsorted(tools: &Tools, file: &str) -> Option<String> {
     let line = [
         "script",
@@ -191,17 +191,17 @@ fn compare_unsorted(tools: &Tools, file: &str) -> Option<String> {
     ];
     let [perf, rperf] = tools.outcomes(&line, &[]);
     assert_eq!((perf.status, rperf.status), (0, 0), "{rperf:?}");
-    // perf makes nothing of rounds here, and says so.
+    // perf ignores rounds here, and prints so.
     let perf = perf
         .stdout
         .replace("FINISHED_ROUND: unhandled!", "FINISHED_ROUND");
-    // It knows the names and mappings that stand before, whatever their time; the file has records by processor.
+    // perf uses the names and mappings that come first in the file, regardless of their time; the file is ordered by CPU.
     let [perf, rperf] = [&perf, &rperf.stdout].map(|text| nameless(text));
     let found = difference(&perf, &rperf)?;
     Some(format!("{line:?}\n{found}"))
 }
 
-/// A dump without names: of threads (`... thread: NAME:TID`, and `NAME EVENT:` of samples) and of what they run.
+/// A dump without names: of threads (`... thread: NAME:TID`, and `NAME EVENT:` of samples) and of objects.
 pub(super) fn nameless(text: &str) -> String {
     let events = ["cpu-clock:", "page-faults:", "context-switches:"];
     let line = |line: &str| {
@@ -219,7 +219,7 @@ pub(super) fn nameless(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// The recording with a change of the kernel's code at the address of its first sample in the kernel.
+/// Adds a TEXT_POKE record at the address of the recording's first kernel sample.
 fn poked_in_kernel(recording: &[u8]) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let samples = samples(&data);
@@ -233,7 +233,7 @@ fn poked_in_kernel(recording: &[u8]) -> Vec<u8> {
     with_text_poke(recording, 0, poke)
 }
 
-/// Types and configs of pairs of counters: hardware, caches, software.
+/// Types and configs of pairs of counters: hardware, cache, software.
 const PAIRS: &[[(u32, u64); 2]] = &[
     [(0, 0), (0, 1)],
     [(0, 4), (0, 5)],
@@ -250,7 +250,7 @@ const PAIRS: &[[(u32, u64); 2]] = &[
     [(0, 5), (0, 4)],
 ];
 
-/// A recording of a guest, as if it were of other counters.
+/// A recording of a guest with its events replaced by these counters.
 fn with_counters(fixture: &Path, pair: &[(u32, u64); 2]) -> Vec<u8> {
     let mut bytes = fs::read(fixture).expect("a fixture");
     let data = PerfData::parse(&bytes).expect("a recording");
@@ -273,7 +273,7 @@ fn script_shows_the_same_metrics() {
         let fixture = root().join(format!("tests/fixtures/x86_64/{name}.data"));
         for pair in PAIRS {
             let made = with_counters(&fixture, pair);
-            fs::write(tools.scratch.path().join("counters.data"), made).expect("scratch");
+            fs::write(tools.path().join("counters.data"), made).expect("scratch");
             let compare = |words: &&[&str]| {
                 let found = compare_script(&tools, "counters.data", words)?;
                 Some(format!("{name} {pair:?} {found}"))

@@ -1,4 +1,4 @@
-//! `stat`: the same command lines, their tables compared with all numbers masked but not their columns.
+//! `stat`: the same command lines, with numbers masked but column positions compared.
 
 use regex::Regex;
 use rperf_testkit::may_trace;
@@ -6,7 +6,7 @@ use rperf_testkit::may_trace;
 use super::{Tool, Tools, assert_alike, difference, settled};
 use crate::kernel::{Running, is_root};
 
-/// Command lines that any user may run. `PID` stands for a process that runs.
+/// Command lines that any user may run. `PID` is replaced by that of a running process.
 const LINES: &[&[&str]] = &[
     &["true"],
     &["-d", "true"],
@@ -184,8 +184,8 @@ const LINES: &[&[&str]] = &[
     &["-e", "cs", "--log-fd", "99", "true"],
 ];
 
-/// Those that only root may run.
-const ROOT: &[&[&str]] = &[
+/// Command lines that only root may run.
+const ROOT_LINES: &[&[&str]] = &[
     &["-a", "sleep", "0.02"],
     &["-C", "0", "-e", "cs,task-clock,cycles", "sleep", "0.02"],
     &["-aA", "-e", "cs,cpu-clock,cycles", "sleep", "0.02"],
@@ -449,19 +449,16 @@ const ROOT: &[&[&str]] = &[
     &["-e", "mem:0x1000:w,cs", "true"],
 ];
 
-/// What of a table doesn't depend on the run. Blanks and a number behind them count by their length.
+/// Masks everything in a table that depends on the run. In columns, a number with its leading blanks is replaced by its width.
 pub(crate) fn masked(text: &str) -> String {
     let rules = [
-        // What differs on purpose: docs/compatibility.md.
+        // Intended differences: docs/compatibility.md.
         (r"(?m)^hint: .*\n", ""),
         (r"(?m)^Warning: the group of .*\n", ""),
-        (
-            r#", "metric-value" : 0.000000, "metric-unit" : "(\(null\))?""#,
-            "",
-        ),
-        // What took turns: a moment decides about 100.00%.
+        (r#""metric-unit" : "\(null\)""#, r#""metric-unit" : """#),
+        // Multiplexing percentages depend on timing.
         (r" *\([0-9.]+%\)", ""),
-        // A deviation is left out where there is none; its columns are tested by themselves.
+        // A standard deviation of zero is omitted; its columns have their own test.
         (r" *\( \+- *[0-9.]+% \)", ""),
         (r"[0-9.]+ \+- [0-9.]+", "M"),
         (r"(?m)^ +M", "M"),
@@ -485,7 +482,7 @@ pub(crate) fn masked(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Both tools, one after the other: they count each other where they count everything.
+/// Runs both tools, one after the other: system-wide, they would count each other.
 fn differences(lines: &[&[&str]]) -> Vec<String> {
     let Some(tools) = Tools::find() else {
         return Vec::new();
@@ -517,22 +514,22 @@ fn differences(lines: &[&[&str]]) -> Vec<String> {
 }
 
 #[test]
-fn tables_are_those_of_perf() {
+fn tables_match_perf() {
     assert_alike(&differences(LINES));
 }
 
 #[test]
-fn tables_of_whole_cpus_are_those_of_perf() {
-    let test = "differential::stat::tables_of_whole_cpus_are_those_of_perf";
+fn system_wide_tables_match_perf() {
+    let test = "differential::stat::system_wide_tables_match_perf";
     if is_root() && may_trace(test) {
-        assert_alike(&differences(ROOT));
+        assert_alike(&differences(ROOT_LINES));
     }
 }
 
-/// What a program does by itself is counted alike, to the last event.
+/// Counts of a deterministic program are exactly equal.
 #[test]
-fn counts_of_a_program_are_those_of_perf() {
-    let test = "differential::stat::counts_of_a_program_are_those_of_perf";
+fn counts_of_a_program_match_perf() {
+    let test = "differential::stat::counts_of_a_program_match_perf";
     let Some(tools) = Tools::find() else { return };
     if !is_root() || !may_trace(test) {
         return;

@@ -1,4 +1,4 @@
-//! Recordings of tracepoints, alone and beside other events, by both tools and read by both.
+//! Recordings of tracepoints, alone and with other events, recorded and read by both tools.
 
 use rperf_testkit::{may_trace, skip};
 
@@ -7,7 +7,7 @@ use super::report::compare_report;
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike, compare_script};
 
-/// Starts and waits for programs, opens files and sleeps.
+/// Starts programs and waits for them, opens files and sleeps.
 const SHELL: Target = Target::Command(&[
     "sh",
     "-c",
@@ -71,11 +71,11 @@ const RECORDINGS: &[Recording] = &[
     },
 ];
 
-/// What is asked for over every recording.
+/// Options for every recording.
 const SCRIPT: &[&[&str]] = &[&[], &["-F", "comm,tid,event,trace"]];
 const REPORT: &[&[&str]] = &[&[]];
 
-/// What is asked for over the recordings whose tracepoints have callchains.
+/// Options for recordings whose tracepoints have callchains.
 const MORE_SCRIPT: &[&[&str]] = &[
     &["-F", "trace"],
     &["-F", "+trace"],
@@ -111,7 +111,7 @@ const MORE_REPORT: &[&[&str]] = &[
     &["-s", "__syscall_nr,flags/raw,comm", "-n", "-g", "none"],
 ];
 
-/// What is asked for where tasks were switched.
+/// Options for recordings with context switches.
 const SWITCHES: &[&[&str]] = &[
     &["-s", "next_pid", "--no-children"],
     &["-s", "sched:sched_switch.next_pid,comm", "-g", "none"],
@@ -123,12 +123,15 @@ const SWITCHES: &[&[&str]] = &[
     &["-s", "comm", "-p", "^do_sys", "-x"],
 ];
 
-/// Words that name no field, and what is said of them.
+/// Unknown fields, and the messages about them.
 const STRANGE: &[(&str, &str)] = &[
-    ("nxt_pid", "the keys are next_pid, "),
-    ("sched_switch.nextcomm", "its fields are next_comm, "),
+    ("nxt_pid", "the keys, most similar first: next_pid, "),
+    (
+        "sched_switch.nextcomm",
+        "its fields, most similar first: next_comm, ",
+    ),
     ("swich.next_pid", "tracepoints: sched:sched_switch, "),
-    ("s.next_pid", "'s' is none or several"),
+    ("s.next_pid", "'s' does not select one"),
     ("next_pid/hex", "Unknown --sort key: `next_pid/hex'"),
 ];
 
@@ -152,7 +155,7 @@ fn tracepoints_are_shown_alike() {
     assert_alike(&differences);
 }
 
-/// Every command line over one recording.
+/// Compares every command line on one recording.
 fn compare(tools: &Tools, recording: &Recording, recorder: Tool, file: &str) -> Vec<String> {
     let thorough = recorder == Tool::Rperf && recording.options.contains(&"-g");
     let more = |lines: &'static [_]| if thorough { lines } else { &[] };

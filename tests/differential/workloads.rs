@@ -1,4 +1,4 @@
-//! Small programs to record, compiled from tests/workloads when the tests run.
+//! Small programs to record, compiled from tests/workloads by the tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,17 +47,17 @@ const PROGRAMS: &[(&str, &[&str], &str, &str)] = &[
     ),
 ];
 
-/// The folder they were compiled into.
+/// The folder with the compiled programs.
 pub(crate) struct Workloads {
     folder: Option<PathBuf>,
 }
 
 impl Workloads {
-    /// Compiles all of them, side by side.
+    /// Compiles all of them in parallel.
     ///
     /// # Panics
     ///
-    /// Where one can't be compiled: a C, a C++ and a Rust compiler are needed for the tests anyway.
+    /// If one cannot be compiled: the tests need a C, a C++ and a Rust compiler anyway.
     pub(crate) fn build(folder: &Path) -> Self {
         let sources = root().join("tests/workloads");
         let running = PROGRAMS.iter().map(|(compiler, flags, source, name)| {
@@ -79,18 +79,18 @@ impl Workloads {
         }
     }
 
-    /// No programs, for recordings that bring their own.
+    /// No programs, for recordings with their own.
     pub(crate) fn none() -> Self {
         Self { folder: None }
     }
 
-    /// The path of the program called `name`, if there is one.
+    /// The path of the program called `name`, if it exists.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         let path = self.folder.as_ref()?.join(name);
         path.is_file().then_some(path)
     }
 
-    /// Removes the lists of made code that `jit` left in /tmp for readers of its recordings.
+    /// Removes the perf maps that `jit` left in /tmp for readers of its recordings.
     pub(crate) fn clean_up(&self) {
         for entry in fs::read_dir("/tmp").into_iter().flatten().flatten() {
             let name = entry.file_name();
@@ -100,7 +100,7 @@ impl Workloads {
                 fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(" jitted first\n"))
             };
             if list && ours() {
-                // A list that can't be removed does no harm.
+                // A leftover map does no harm.
                 let _ = fs::remove_file(entry.path());
             }
         }

@@ -1,13 +1,13 @@
 #!/bin/sh
-# What cargo runs in place of rustc (RUSTC_WRAPPER): branches are counted and arithmetic is checked in what is fuzzed, and
-# in readers of object files. Other crates are compiled as ever, which takes less time. A stable compiler does: the counters
-# are a pass of LLVM.
+# Run by cargo instead of rustc (RUSTC_WRAPPER): enables coverage counters and arithmetic checks in the fuzzed crates
+# and in readers of object files. Other crates are compiled as usual, which is faster. A stable compiler suffices: the
+# counters are an LLVM pass.
 set -eu
 crate=${CARGO_PKG_NAME:-}
-# Build scripts run by themselves: nobody would count.
+# Build scripts run alone: they lack the counters' runtime.
 case " $* " in *" build_script_"*) crate="" ;; esac
 case $crate in
-    # Needed by what is fuzzed, and not reached.
+    # Dependencies of the fuzzed crates that are not fuzzed.
     rperf-hist | rperf-disasm | rperf-count) ;;
     rperf-* | gimli | object | rustc-demangle)
         set -- "$@" -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cdebug-assertions -Coverflow-checks

@@ -1,22 +1,22 @@
 #!/bin/sh
-# boot.sh MACHINE GUEST PAYLOAD OUT: starts the guest that fetch.sh left in GUEST, on an emulated MACHINE (x86_64 or
-# aarch64), lets it run PAYLOAD/run.sh, and puts what that left in the guest's /out into OUT, with log, status,
-# dmesg and console. Ends with run.sh's exit status, or with 125 if the guest did not come to an end.
-# CPUS, MEMORY (MiB), MODEL (of the CPU) and LIMIT (seconds) may be set; further words go to qemu.
+# boot.sh MACHINE GUEST PAYLOAD OUT: boots the guest made by fetch.sh in GUEST on an emulated MACHINE (x86_64 or
+# aarch64), runs PAYLOAD/run.sh in it, and copies the guest's /out to OUT, with log, status, dmesg and console. Exits
+# with run.sh's status, or with 125 if the guest did not finish.
+# CPUS, MEMORY (MiB), MODEL (of the CPU) and LIMIT (seconds) may be set; further arguments are passed to qemu.
 set -eu
 machine=$1 guest=$2 payload=$3 out=$4
 shift 4
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# The kernel unpacks one archive after another: the payload rides behind the guest's own.
+# The kernel unpacks concatenated archives: the payload is appended to the guest's own.
 mkdir "$work/tree"
 cp -rL "$payload" "$work/tree/payload"
 cp "$guest/initrd.gz" "$work/initrd"
 (cd "$work/tree" && find . | cpio -o -H newc --quiet) | gzip -1 >>"$work/initrd"
 truncate -s 512M "$work/result"
 
-# Always emulated: nested virtualisation is often there and seldom works.
+# Always emulated: nested virtualisation is often present but seldom works.
 case $machine in
 x86_64)
     set -- -cpu "${MODEL:-max}" "$@"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# fetch.sh ARCH DIR: makes DIR/kernel and DIR/initrd.gz, a small Linux with perf for a test guest, out of
-# Debian packages. ARCH is amd64 or arm64. Uses the mirrors this machine has already; the machine's own
-# packages and apt's state stay as they are. Needs apt-get, dpkg-deb, cpio, busybox. What is there is kept.
+# fetch.sh ARCH DIR: makes DIR/kernel and DIR/initrd.gz, a small Linux with perf for a test guest, from Debian packages.
+# ARCH is amd64 or arm64. Uses the mirrors configured on this machine; its packages and apt's state are not changed.
+# Needs apt-get, dpkg-deb, cpio, busybox. Existing files are kept.
 # With FAKEPMU=DIRECTORY (source of a kernel module) the amd64 guest gets DIR/fakepmu.ko, which needs make and gcc.
 set -eu
 arch=$1
@@ -17,7 +17,7 @@ tree=$work/tree
 mkdir -p "$state/lists/partial" "$state/cache/archives/partial" "$state/etc" "$work/kernel"
 : >"$state/status"
 
-# One mirror of Debian and one of its security updates, with the suite of this machine.
+# One Debian mirror and one for its security updates, with the suite of this machine.
 . /etc/os-release
 for part in debian debian-security; do
     suite=$VERSION_CODENAME
@@ -39,7 +39,7 @@ apt() {
 
 apt apt-get update >"$work/log"
 
-# The metapackage knows the newest kernel. The cloud flavour has NVMe built in, so no module is needed.
+# The metapackage depends on the newest kernel. The cloud flavour has NVMe built in, so no module is needed.
 image=$(apt apt-cache depends "linux-image-cloud-$arch" | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
 version=${image#linux-image-}
 packages=$image
@@ -62,7 +62,7 @@ if [ -n "${FAKEPMU:-}" ] && [ "$arch" = amd64 ]; then
     cp "$work/fakepmu/fakepmu.ko" "$dir/"
 fi
 
-# With an empty status apt finds all that perf needs, down to the C library.
+# With an empty status file apt resolves all dependencies of perf, down to the C library.
 apt apt-get -y --no-install-recommends --download-only install linux-perf busybox-static >>"$work/log"
 mkdir -p "$tree/usr/bin" "$tree/usr/sbin" "$tree/usr/lib"
 for folder in proc sys dev tmp root run etc out payload; do mkdir "$tree/$folder"; done
@@ -77,7 +77,7 @@ done
 rm -rf "$tree"/usr/share/doc "$tree"/usr/share/man "$tree"/usr/share/locale "$tree"/usr/share/info \
     "$tree"/usr/share/perl* "$tree"/usr/share/python3* "$tree"/usr/lib/python3* \
     "$tree"/usr/lib/*-linux-gnu/perl* "$tree"/usr/lib/*-linux-gnu/gconv
-# The names of the applets come from this machine's busybox: the guest's may be of another architecture.
+# The applets' names come from this machine's busybox: the guest's may be for another architecture.
 busybox --list | grep -v '^busybox$' | while read -r applet; do
     if [ ! -e "$tree/usr/bin/$applet" ] && [ ! -e "$tree/usr/sbin/$applet" ]; then
         ln -s busybox "$tree/usr/bin/$applet"

@@ -1,19 +1,19 @@
-//! Probes of the kernel: what `probe.sh` left.
+//! kprobes: the output of `probe.sh`.
 
 use std::path::Path;
 
 use super::text;
 use crate::differential::difference;
 
-/// What `types` must tell, in this order.
-const TOLD: &[&str] = &[
-    // By the kernel's own types.
+/// Strings that `types` must contain, in this order.
+const EXPECTED_TYPES: &[&str] = &[
+    // By BTF.
     "\t@<do_sys_openat2+0>\n",
     "\t\tint\tdfd\n",
     "\t\tstruct open_how*\thow\n",
     "Added new events:\n",
     "(on do_sys_openat2 with dfd filename:ustring flags=how->flags:x64)",
-    // What cat opens, with the functions it is called by.
+    // The file that cat opens, with a callchain.
     "probe:opened",
     "dfd=-100 filename_ustring=\"/payload/definitions\" flags=0x",
     "do_sys_openat2",
@@ -25,24 +25,28 @@ const TOLD: &[&str] = &[
     "arg1=-2",
     "probe:opened",
     "Removed event: probe:ended__return\nRemoved event: probe:named\nRemoved event: probe:opened\n",
-    // For one run, and gone after it.
+    // For one run, and removed after it.
     "Added new event for this run:\n  probe:do_sys_openat2 (on do_sys_openat2 with filename:ustring)\n",
     "filename_ustring=\"/payload/definitions\"",
     "probe:do_sys_openat2__return: ",
     "\"probe:*\" does not hit any event.",
     "the kernel refused the event: ",
-    "hint: exc_int3 is one of the functions that the kernel does not let be probed",
-    "hint: block:block_rq_complete is a tracepoint of this name",
+    "hint: exc_int3 is in the kernel's list of functions that cannot be probed",
+    "hint: block:block_rq_complete is a tracepoint; ",
 ];
 
-/// What is wrong with the texts that both tools wrote, and with what rperf makes of types.
+/// The faults in the texts of both tools, and in rperf's use of types.
 pub(super) fn faults(out: &Path) -> Vec<String> {
     let read = |name: &str| text(&out.join(name));
     let mut found = Vec::new();
     for name in ["definitions", "life", "kept"] {
         let theirs = read(&format!("{name}.perf"));
-        // Each names itself.
+        // Each prints its own name, and perf prints no hints.
         let ours = read(&format!("{name}.rperf")).replace("\trperf record", "\tperf record");
+        let ours = ours
+            .split_inclusive('\n')
+            .filter(|line| !line.contains("hint: "));
+        let ours: String = ours.collect();
         let difference = difference(&theirs, &ours);
         found.extend(difference.map(|found| format!("probe: {name}\n{found}")));
         if theirs.is_empty() {
@@ -51,9 +55,9 @@ pub(super) fn faults(out: &Path) -> Vec<String> {
     }
     let types = read("types");
     let mut rest = types.as_str();
-    for part in TOLD {
+    for part in EXPECTED_TYPES {
         match rest.split_once(part) {
-            Some((_, behind)) => rest = behind,
+            Some((_, after)) => rest = after,
             None => {
                 found.push(format!("probe: {part:?} is missing in\n{types}"));
                 break;

@@ -2,13 +2,13 @@
 # Runs inside a test guest. For each line of `cases` (a name and options of record) records ./load with both
 # tools and reads both recordings with both, into /out:
 #   NAME.RECORDER.data, NAME.RECORDER.said and .status of the recorder, NAME.RECORDER.READER and .READER.said of
-#   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with the instructions (the kernel's
+#   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with instructions (the kernel's
 #   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v
-# Lines of `traces` are recorded by both, as root and as another user (NAME is NAME-WHO): NAME.RECORDER.branches is what perf
-# decodes of the trace, NAME.RECORDER.dump.READER what both tell of its records.
-# For each line of `stat` both tools count ./load: NAME.TOOL.stat; those of `stat_alone` only rperf can.
-# probe.sh, where it is there, does what there is to do with probes of the kernel.
-# Lines of `fixtures` are recorded by perf alone: NAME.data.
+# Lines of `traces` are recorded by both, as root and as an unprivileged user (NAME is NAME-WHO): NAME.RECORDER.branches
+# is the trace decoded by perf, NAME.RECORDER.dump.READER the dump of its records by each tool.
+# For each line of `stat` both tools count ./load: NAME.TOOL.stat; lines of `stat_alone` are only counted by rperf.
+# probe.sh, if it exists, tests kprobes.
+# Lines of `fixtures` are only recorded by perf: NAME.data.
 PATH=/payload:$PATH
 rounds=
 if [ -e fakepmu.ko ]; then insmod ./fakepmu.ko || exit 1; fi
@@ -30,7 +30,7 @@ while read -r name words; do
     done
 done <cases
 
-# Records a trace of ./load into NAME.RECORDER.data, and what both tell of it.
+# Records a trace of ./load into NAME.RECORDER.data, and dumps it with both tools.
 trace() {
     how=$1 recorder=$3 base=/out/$2.$3
     shift 3
@@ -47,15 +47,15 @@ as_root() {
     timeout 60 "$@"
 }
 
-# Words without blanks.
+# The arguments must not contain blanks.
 as_other() {
     echo "exec timeout 60 $*" >/tmp/other/command
     su other -c 'sh /tmp/other/command'
 }
 
-# Traces are decoded by perf, and dumped by both.
+# Traces are decoded by perf and dumped by both tools.
 if [ -e traces ] && [ -e /sys/bus/event_source/devices/intel_bts ]; then
-    # Others than root may lock little memory where the kernel is wary of them.
+    # With perf_event_paranoid above -1, unprivileged users may lock little memory.
     echo other:x:1000:1000::/tmp/other:/bin/sh >>/etc/passwd
     mkdir /tmp/other
     chmod 777 /tmp/other /out

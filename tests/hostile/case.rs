@@ -1,37 +1,37 @@
-//! One run: a command and its input, which lies in the sandbox.
+//! One run: a command and its input in the sandbox.
 
 use crate::families;
 use crate::random::Random;
 use crate::sandbox::Sandbox;
 use crate::seeds::Seeds;
 
-/// A command, and what may be said of its outcome.
+/// A command, and the accepted outcomes.
 #[derive(Debug, Default)]
 pub(crate) struct Case {
-    /// What its input is: the family of the case.
+    /// The kind of input: the family of the case.
     pub(crate) family: &'static str,
-    /// The words behind the name of the program.
+    /// The arguments.
     pub(crate) words: Vec<String>,
-    /// The file that is its standard input.
+    /// The file for standard input.
     pub(crate) stdin: Option<String>,
-    /// What its environment has in addition.
+    /// Additional environment variables.
     pub(crate) env: Vec<(&'static str, String)>,
-    /// Files that are there where it succeeds.
+    /// Files that must exist if it succeeds.
     pub(crate) outputs: Vec<String>,
-    /// Files that it may have changed and that are not in the sandbox; they are removed.
+    /// Files outside of the sandbox that it may have changed; they are removed.
     pub(crate) beside: Vec<String>,
-    /// Why it must not succeed without a word on stderr, if it must not.
-    pub(crate) must_complain: Option<&'static str>,
-    /// Whether its words may mean nothing beside this input: names of events and fields that it lacks.
+    /// Why it must print something to stderr even if it succeeds, if it must.
+    pub(crate) must_report_error: Option<&'static str>,
+    /// Whether it may fail with a usage error on this input, which may lack the given events and fields.
     pub(crate) may_be_misused: bool,
-    /// Whether it may make files behind links that are its input.
+    /// Whether it may create files through links in its input.
     pub(crate) follows_links: bool,
-    /// Whether it may print nothing where it succeeds.
+    /// Whether it may succeed without output.
     pub(crate) may_be_silent: bool,
 }
 
 impl Case {
-    /// A command line, split at blanks.
+    /// A case for a command line, split at blanks.
     pub(crate) fn new(family: &'static str, words: &str) -> Self {
         Self {
             family,
@@ -40,17 +40,17 @@ impl Case {
         }
     }
 
-    /// The case that `random` leads to, whose input is written to the sandbox.
+    /// Makes a random case and writes its input to the sandbox.
     pub(crate) fn build(seeds: &Seeds, sandbox: &Sandbox, random: &mut Random) -> Self {
         let build = families::ALL[random.weighted(&families::WEIGHTS)];
-        build(&mut Making {
+        build(&mut CaseInputs {
             seeds,
             sandbox,
             random,
         })
     }
 
-    /// The line for a shell that runs it again in its folder.
+    /// A shell command that repeats the case in its folder.
     pub(crate) fn shell_line(&self) -> String {
         let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
         let env = self
@@ -68,9 +68,9 @@ impl Case {
     }
 }
 
-/// What a case is made with.
+/// The inputs for generating a case: random numbers, seeds and the sandbox.
 #[derive(Debug)]
-pub(crate) struct Making<'a> {
+pub(crate) struct CaseInputs<'a> {
     pub(crate) seeds: &'a Seeds,
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) random: &'a mut Random,

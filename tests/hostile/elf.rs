@@ -4,7 +4,7 @@ use crate::mutate::{self, Field, number};
 use crate::names;
 use crate::random::Random;
 
-/// What a section has, with the places of these numbers.
+/// A section, with the locations of its header fields.
 #[derive(Debug, Clone)]
 struct Section {
     name: String,
@@ -13,7 +13,7 @@ struct Section {
     size: usize,
 }
 
-/// Where the numbers of a file are.
+/// The locations of the header fields of a file.
 #[derive(Debug)]
 struct Layout {
     is_32: bool,
@@ -22,7 +22,7 @@ struct Layout {
     segments: Vec<Field>,
 }
 
-/// Sections that readers look into.
+/// Sections used by readers.
 const READ: [&str; 14] = [
     ".debug_",
     ".zdebug_",
@@ -41,7 +41,7 @@ const READ: [&str; 14] = [
 ];
 
 impl Layout {
-    /// `None` for what is no little-endian ELF file with sections.
+    /// `None` unless it is a little-endian ELF file with sections.
     fn of(bytes: &[u8]) -> Option<Self> {
         if !bytes.starts_with(b"\x7fELF") || bytes.get(5) != Some(&1) {
             return None;
@@ -66,7 +66,7 @@ impl Layout {
         for index in 0..count(4) {
             let header = sections + index * count(3);
             let field = |index: usize| number(bytes, header + 8 + index * word, word) as usize;
-            // Kinds without bytes in the file: none, and .bss.
+            // Types without contents in the file: SHT_NULL and SHT_NOBITS.
             let is_empty = matches!(number(bytes, header + 4, 4), 0 | 8);
             let (start, size) = (field(2), if is_empty { 0 } else { field(3) });
             if start.checked_add(size)? > bytes.len() {
@@ -93,7 +93,7 @@ impl Layout {
         Some(())
     }
 
-    /// A section that readers look into.
+    /// A random section that is used by readers.
     fn section(&self, random: &mut Random) -> Option<&Section> {
         let is_read = |section: &&Section| {
             section.size > 0 && READ.iter().any(|name| section.name.starts_with(name))
@@ -116,7 +116,7 @@ impl Layout {
     }
 }
 
-/// Mutates an object file; bytes of `other` may get into it.
+/// Mutates an object file, possibly with bytes of `other`.
 pub(crate) fn mutate(seed: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     let Some(layout) = Layout::of(seed) else {
@@ -127,11 +127,11 @@ pub(crate) fn mutate(seed: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> 
     };
     for _ in 0..1 + random.below(4) {
         match random.weighted(&[1, 1, 4, 12, 2, 2]) {
-            0 => spoil(&layout.header, &mut bytes, random),
-            1 => spoil(&layout.segments, &mut bytes, random),
+            0 => corrupt(&layout.header, &mut bytes, random),
+            1 => corrupt(&layout.segments, &mut bytes, random),
             2 => {
                 if let Some(section) = layout.section(random) {
-                    spoil(&layout.section_fields(section), &mut bytes, random);
+                    corrupt(&layout.section_fields(section), &mut bytes, random);
                 }
             }
             3 => change_content(&layout, &mut bytes, other, random),
@@ -145,13 +145,13 @@ pub(crate) fn mutate(seed: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> 
     bytes
 }
 
-fn spoil(fields: &[Field], bytes: &mut [u8], random: &mut Random) {
+fn corrupt(fields: &[Field], bytes: &mut [u8], random: &mut Random) {
     if let Some(field) = random.try_pick(fields) {
-        field.spoil(bytes, random);
+        field.corrupt(bytes, random);
     }
 }
 
-/// Changes bytes inside a section, which keeps its place and size.
+/// Changes bytes inside a section, whose offset and size stay.
 fn change_content(layout: &Layout, bytes: &mut [u8], other: &[u8], random: &mut Random) {
     let Some(section) = layout.section(random) else {
         return;
@@ -162,7 +162,7 @@ fn change_content(layout: &Layout, bytes: &mut [u8], other: &[u8], random: &mut 
     if random.one_in(2) {
         let width = *random.pick(&[1, 2, 4, 8]);
         let fields: Vec<Field> = Field::all(range.start, range.end, width).collect();
-        return spoil(&fields, bytes, random);
+        return corrupt(&fields, bytes, random);
     }
     let mut content = bytes[range.clone()].to_vec();
     mutate::bytes(&mut content, other, random);
@@ -170,7 +170,7 @@ fn change_content(layout: &Layout, bytes: &mut [u8], other: &[u8], random: &mut 
     bytes[range].copy_from_slice(&content);
 }
 
-/// Gives a section the place, the size, the name or all of another.
+/// Gives a section the offset, the size, the name or all fields of another.
 fn exchange(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
     let (Some(one), Some(other)) = (layout.section(random), layout.section(random)) else {
         return;
@@ -188,7 +188,18 @@ fn exchange(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Other names of symbols, source files, sections and libraries, as long as the room is.
+/// Replaces symbols whose names begin with `start` by paths that lead elsewhere.
+pub(crate) fn with_symbol(seed: &[u8], start: &str, random: &mut Random) -> Vec<u8> {
+    let mut bytes = seed.to_vec();
+    for text in mutate::texts(seed) {
+        if seed[text.0..].starts_with(start.as_bytes()) {
+            mutate::replace_text(&mut bytes, text, &names::hostile(random));
+        }
+    }
+    bytes
+}
+
+/// Replaces names of symbols, source files, sections and libraries, within their length.
 fn rename(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
     let is_text = |section: &&Section| {
         let name = section.name.as_str();

@@ -1,4 +1,4 @@
-//! Programs with limits.
+//! Runs programs with limits.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,34 +13,34 @@ use crate::case::Case;
 /// The program under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_rperf");
 
-/// How much slower a build without optimisation may be.
+/// How many times slower an unoptimised build may be.
 const SLOWNESS: u64 = if cfg!(debug_assertions) { 8 } else { 1 };
-/// Processor time of a run, in seconds.
+/// CPU time of a run, in seconds.
 const SECONDS: u64 = 5 * SLOWNESS;
-/// A run that has not ended after this time waits for something.
-const LONGEST: Duration = Duration::from_secs(20 * SLOWNESS);
+/// A run that takes longer than this hangs.
+const MAX_RUN_TIME: Duration = Duration::from_secs(20 * SLOWNESS);
 /// Address space, in KB.
 const MEMORY: u64 = 1 << 20;
 /// The largest file that a run may write, in bytes.
-pub(crate) const LARGEST: u64 = 256 << 20;
-/// What is read of what a run prints, in bytes.
-const SHOWN: usize = 1 << 20;
+pub(crate) const MAX_FILE_BYTES: u64 = 256 << 20;
+/// The bytes read of a run's output.
+pub(crate) const SHOWN: usize = 1 << 20;
 
-/// What a run left.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// `None` if it had to be ended.
+    /// `None` if it had to be killed.
     pub(crate) status: Option<ExitStatus>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) took: Duration,
 }
 
-/// Runs the command of a case in `folder`, with its limits.
+/// Runs the command of a case in `folder`, with limits.
 pub(crate) fn run(case: &Case, folder: &Path) -> io::Result<Outcome> {
     let limits = format!(
         "ulimit -c 0; ulimit -f {}; ulimit -S -t {SECONDS}; ulimit -H -t {}; ulimit -v {MEMORY}; exec \"$@\"",
-        LARGEST / 512,
+        MAX_FILE_BYTES / 512,
         SECONDS + 2
     );
     let mut command = Command::new("sh");
@@ -61,7 +61,7 @@ pub(crate) fn run(case: &Case, folder: &Path) -> io::Result<Outcome> {
         .stdout(File::create(&stdout)?)
         .stderr(File::create(&stderr)?);
     let begun = Instant::now();
-    let status = end_of(command.process_group(0).spawn()?, LONGEST)?;
+    let status = end_of(command.process_group(0).spawn()?, MAX_RUN_TIME)?;
     let read = |path| {
         let mut bytes = fs::read(path)?;
         bytes.truncate(SHOWN);
@@ -75,7 +75,7 @@ pub(crate) fn run(case: &Case, folder: &Path) -> io::Result<Outcome> {
     })
 }
 
-/// What every run finds in its environment; paths are relative to its folder.
+/// The environment of every run; paths are relative to its folder.
 #[expect(
     clippy::disallowed_methods,
     reason = "programs are looked for where the caller has them"
@@ -95,11 +95,11 @@ pub(crate) fn environment() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Runs a program that needs no limits but `longest`, and prints nothing of what it prints.
+/// Runs a program with no limit but `longest`, and discards its output.
 ///
 /// # Errors
 ///
-/// How it failed, or that it was ended.
+/// How it failed, or that it was killed.
 pub(crate) fn finish(command: &mut Command, longest: Duration) -> io::Result<()> {
     command
         .stdin(Stdio::null())
@@ -112,8 +112,7 @@ pub(crate) fn finish(command: &mut Command, longest: Duration) -> io::Result<()>
     }
 }
 
-/// Waits for the end of a child in a process group of its own; `None` if it was ended, with its children, because `longest`
-/// had passed.
+/// Waits for a child in its own process group to exit; `None` if it was killed, with its children, after `longest`.
 fn end_of(mut child: Child, longest: Duration) -> io::Result<Option<ExitStatus>> {
     let begun = Instant::now();
     let mut pause = Duration::from_micros(300);

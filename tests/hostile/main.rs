@@ -1,8 +1,8 @@
-//! Damaged and malicious input through the binary: it is read or refused, without a crash, in bounded time and memory, and nothing
-//! outside of the folder that it runs in changes.
+//! Damaged and malicious input to the binary: it is read or refused, without a crash, in bounded time and memory, and
+//! nothing outside of the working directory changes.
 //!
-//! `RPERF_HOSTILE=COUNT` says how many runs, `RPERF_HOSTILE_SEED` which, `RPERF_HOSTILE_ONLY=NUMBER` does one of them again. What is
-//! found is kept with its input.
+//! `RPERF_HOSTILE=COUNT` sets the number of runs, `RPERF_HOSTILE_SEED` the seed, `RPERF_HOSTILE_ONLY=NUMBER` repeats
+//! one run. Inputs with findings are kept.
 
 #![expect(clippy::print_stderr, reason = "what a long run found is its report")]
 
@@ -17,6 +17,7 @@ mod recording;
 mod sandbox;
 mod seeds;
 mod verdict;
+mod xml;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,26 +35,26 @@ use self::random::Random;
 use self::sandbox::Sandbox;
 use self::seeds::Seeds;
 
-/// Runs where nothing else is asked for: some 20 seconds of a build without optimisation.
+/// The default number of runs: about 20 seconds with an unoptimised build.
 const RUNS: u64 = 600;
 /// Programs that run at a time.
 const WORKERS: usize = 2;
-/// Findings alike that are kept.
+/// The number of findings kept per kind.
 const ALIKE: usize = 3;
 
-/// What many runs found.
+/// The results of many runs.
 #[derive(Debug, Default)]
 struct Summary {
-    /// By family: runs, and those that succeeded.
+    /// By family: the number of runs, and of successful ones.
     families: BTreeMap<&'static str, (u64, u64)>,
-    /// By kind, how often.
+    /// The number of findings of each kind.
     findings: BTreeMap<String, usize>,
-    /// A description of each that is kept.
+    /// Descriptions of the kept findings.
     kept: Vec<String>,
     slowest: Option<(Duration, u64, String)>,
 }
 
-/// All that the workers share.
+/// State shared by the workers.
 struct Campaign {
     seed: u64,
     seeds: Seeds,
@@ -98,7 +99,7 @@ impl Campaign {
         }
     }
 
-    /// Keeps and shows what is wrong with a run, unless there was enough of the kind.
+    /// Keeps and prints the faults of a run, unless enough of the kind were kept.
     fn report(&self, number: u64, case: &Case, faults: Vec<String>, sandbox: &Sandbox) {
         let line = case.shell_line();
         for fault in faults {
@@ -116,18 +117,18 @@ impl Campaign {
                 fs::copy(path, folder.join(name)).expect("a file can be copied");
             }
             fs::write(folder.join("again.sh"), format!("{line}\n")).expect("a file can be written");
-            let told = format!(
+            let finding = format!(
                 "seed {} number {number}: {fault}\n  {line}\n  in {}",
                 self.seed,
                 folder.display()
             );
-            eprintln!("{told}");
-            summary.kept.push(told);
+            eprintln!("{finding}");
+            summary.kept.push(finding);
         }
     }
 }
 
-/// What findings of one cause have in common: the place of a panic, or the fault and the command.
+/// What findings with the same cause have in common: the location of a panic, or the fault and the command.
 fn kind(fault: &str, case: &Case) -> String {
     let command = case.words[..case.words.len().min(2)].join(" ");
     match fault.split_once(": ") {
@@ -143,7 +144,7 @@ fn number_of(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Names that only a program makes that was led astray, in folders that it may be led to.
+/// Files that only a misled program creates, in folders that it may be led to.
 fn astray(root: &Path) -> Vec<String> {
     let folders = ["/", "/tmp", "/etc", "/dev/shm", "/var/tmp"].map(Path::new);
     let folders = folders.into_iter().chain(root.ancestors());
@@ -180,7 +181,7 @@ fn hostile_input_is_read_or_refused() {
     assert!(summary.kept.is_empty(), "{kept} findings are shown above");
 }
 
-/// Does these runs.
+/// Executes these runs.
 fn campaign(folder: &Path, seed: u64, runs: Range<u64>) -> Summary {
     let scratch = Scratch::new();
     let begun = Instant::now();

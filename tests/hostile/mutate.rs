@@ -1,13 +1,13 @@
-//! Mutations of any bytes, of numbers in them, and of texts.
+//! Mutations of bytes, of numbers in them, and of texts.
 
 use crate::random::Random;
 
-/// A number in a file, little-endian.
+/// A little-endian number in a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Field {
-    /// Where it begins.
+    /// Its offset.
     pub(crate) at: usize,
-    /// 1, 2, 4 or 8 bytes.
+    /// Its width: 1, 2, 4 or 8 bytes.
     pub(crate) width: usize,
 }
 
@@ -34,8 +34,8 @@ impl Field {
         }
     }
 
-    /// Gives it a value that sizes, counts and offsets go wrong with.
-    pub(crate) fn spoil(self, bytes: &mut [u8], random: &mut Random) {
+    /// Sets it to a value that is critical for sizes, counts and offsets.
+    pub(crate) fn corrupt(self, bytes: &mut [u8], random: &mut Random) {
         let now = self.read(bytes);
         let most = u64::MAX >> (64 - 8 * self.width);
         let length = bytes.len() as u64;
@@ -74,7 +74,7 @@ pub(crate) fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
     u64::from_le_bytes(value)
 }
 
-/// Changes some bytes without regard to what they mean.
+/// Changes some bytes regardless of their meaning.
 pub(crate) fn bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     if bytes.is_empty() {
         return;
@@ -87,7 +87,7 @@ pub(crate) fn bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         3 => bytes[at] = random.next() as u8,
         4 | 5 => {
             let width = *random.pick(&[1, 2, 4, 8]);
-            Field::new(at / width * width, width).spoil(bytes, random);
+            Field::new(at / width * width, width).corrupt(bytes, random);
         }
         6 => drop(bytes.drain(at..at + length)),
         7 => {
@@ -105,7 +105,7 @@ pub(crate) fn bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
             let end = (at + random.below(2) * piece.len()).min(bytes.len());
             bytes.splice(at..end, piece.iter().copied());
         }
-        // A number of LEB128 that is larger than any.
+        // A LEB128 number that overflows.
         _ => {
             let number = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
             for (to, from) in bytes.iter_mut().skip(at).zip(number) {
@@ -115,15 +115,15 @@ pub(crate) fn bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Ends the bytes early, at any place.
+/// Truncates the bytes at any offset.
 pub(crate) fn truncate(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes.truncate(random.below(bytes.len()));
 }
 
-/// Texts get no longer, in bytes: what is printed of them is some hundred times as long.
+/// Texts do not grow beyond this size in bytes: their output may be some hundred times as long.
 const LONGEST_TEXT: usize = 256 << 10;
 
-/// Words that texts go wrong with.
+/// Words that are critical for text parsers.
 const WORDS: [&[u8]; 24] = [
     b"",
     b"0",
@@ -181,7 +181,7 @@ pub(crate) fn text(text: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     text.truncate(LONGEST_TEXT);
 }
 
-/// Puts another word, or a part of one, in the place of one of a line.
+/// Replaces a word of a line by another word, or by a part of one.
 fn word(line: &mut Vec<u8>, random: &mut Random) {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte);
     let starts: Vec<usize> = (0..line.len())
@@ -195,7 +195,7 @@ fn word(line: &mut Vec<u8>, random: &mut Random) {
     line.splice(start..end, random.pick(&WORDS).iter().copied());
 }
 
-/// Where texts that end in a NUL begin, with their room: the NULs behind them count.
+/// Offset and capacity of NUL-terminated texts: the NULs after them count.
 pub(crate) fn texts(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -215,7 +215,7 @@ pub(crate) fn texts(bytes: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Writes another text into the room of one, with a NUL behind it if that fits.
+/// Overwrites a text with another, with a NUL after it if that fits.
 pub(crate) fn replace_text(bytes: &mut [u8], (at, room): (usize, usize), by: &[u8]) {
     let length = by.len().min(room.saturating_sub(1));
     bytes[at..at + room].fill(0);

@@ -1,14 +1,14 @@
-//! Names of files that lead elsewhere, or that terminals, shells and printf take for more than names.
+//! Paths that lead elsewhere, and names with a special meaning to terminals, shells or printf.
 
 use crate::random::Random;
 
-/// What the sandbox has beside the folder that commands run in, relative to that.
+/// The folder next to the working directory, relative to it.
 pub(crate) const OUTSIDE: &str = "../outside";
 pub(crate) const FIFO: &str = "../special/fifo";
 pub(crate) const LOOP: &str = "../special/loop";
 pub(crate) const FOLDER: &str = "../special/folder";
 
-/// Begins the names of files that nobody may make; they are looked for at the end.
+/// The prefix of names of files that must not be created; they are searched for at the end.
 pub(crate) const TAG: &str = "rperf-hostile-was-here";
 
 const NAMES: [&str; 36] = [
@@ -50,7 +50,7 @@ const NAMES: [&str; 36] = [
     "name with \"quotes\", <angles> & 'more'\\",
 ];
 
-/// A name that is more than a name.
+/// A random such name.
 pub(crate) fn hostile(random: &mut Random) -> Vec<u8> {
     match random.below(12) {
         0 => format!("{OUTSIDE}/{TAG}").into_bytes(),

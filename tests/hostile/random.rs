@@ -1,14 +1,14 @@
-//! Choices that follow from a seed alone.
+//! Random choices that depend only on a seed.
 
-/// A sequence of numbers (splitmix64).
+/// A random number generator (splitmix64).
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The sequence of run `number` of `seed`.
+    /// The generator for run `number` of `seed`.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         let mut random = Self(seed.wrapping_mul(0xd134_2543_de82_ef95) ^ number);
-        // Neighbouring numbers begin alike.
+        // Adjacent seeds give similar first numbers.
         Self(random.next() ^ number.rotate_left(32))
     }
 
@@ -29,17 +29,17 @@ impl Random {
         self.below(count) == 0
     }
 
-    /// One of them.
+    /// A random element.
     pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }
 
-    /// One of them, if there is any.
+    /// A random element, if there is any.
     pub(crate) fn try_pick<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         (!choices.is_empty()).then(|| self.pick(choices))
     }
 
-    /// The index of a weight, each as likely as it is large.
+    /// A random index, with the probability of its weight.
     pub(crate) fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut rest = self.below(weights.iter().sum());
         for (index, weight) in weights.iter().enumerate() {

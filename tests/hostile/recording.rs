@@ -4,7 +4,7 @@ use crate::mutate::{self, Field, number};
 use crate::names;
 use crate::random::Random;
 
-/// The header of a file; that of a pipe has 16 bytes.
+/// The size of a file's header; that of a pipe has 16 bytes.
 const FILE_HEADER: usize = 104;
 const PIPE_HEADER: usize = 16;
 const HEADER: usize = 8;
@@ -13,25 +13,25 @@ const COMM: u64 = 3;
 const MMAP2: u64 = 10;
 const KSYMBOL: u64 = 17;
 const CGROUP: u64 = 19;
-/// Followed by descriptions of tracepoints, whose size is in the record.
+/// Followed by tracepoint formats, whose size is in the record.
 const TRACING_DATA: u64 = 66;
 /// Followed by a hardware trace.
 const AUXTRACE: u64 = 71;
 
-/// A recording, record by record. All numbers are little-endian.
+/// A recording, split into records. All numbers are little-endian.
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
-    /// What is before the records: header, attrs and ids.
+    /// Everything before the records: header, attrs and ids.
     head: Vec<u8>,
-    /// Each with what follows it and is no record.
+    /// The records, each with the data that follows it.
     pub(crate) records: Vec<Vec<u8>>,
-    /// What is behind them: the table of header features and their content.
+    /// Everything after the records: the feature table and the feature sections.
     tail: Vec<u8>,
     is_pipe: bool,
 }
 
 impl Recording {
-    /// `None` for what is no recording, or of the other byte order.
+    /// `None` unless it is a little-endian recording.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let is_recording = bytes.len() >= PIPE_HEADER && bytes.starts_with(b"PERFILE2");
         let size = number(bytes, 8, 8) as usize;
@@ -49,9 +49,9 @@ impl Recording {
         let mut rest = bytes.get(start..end)?;
         let mut records = Vec::new();
         while !rest.is_empty() {
-            let (record, behind) = rest.split_at_checked(record_size(rest))?;
+            let (record, after) = rest.split_at_checked(record_size(rest))?;
             records.push(record.to_vec());
-            rest = behind;
+            rest = after;
         }
         Some(Self {
             head: bytes[..start].to_vec(),
@@ -61,7 +61,7 @@ impl Recording {
         })
     }
 
-    /// The file, with the sizes and offsets that its parts have now.
+    /// Returns the file, with updated sizes and offsets.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.head.clone();
         bytes.extend(self.records.concat());
@@ -81,12 +81,12 @@ impl Recording {
         bytes
     }
 
-    /// Where the records ended in the file that was parsed.
+    /// The end of the records in the file that was parsed.
     fn data_end(&self) -> usize {
         self.head.len() + number(&self.head, 48, 8) as usize
     }
 
-    /// Drops, repeats and moves records, and takes some of another recording.
+    /// Drops, repeats and moves records, and inserts some of another recording.
     pub(crate) fn shuffle(&mut self, other: &Self, random: &mut Random) {
         if self.records.is_empty() {
             return;
@@ -108,7 +108,7 @@ impl Recording {
         }
     }
 
-    /// Gives mapped files, programs and cgroups other names, of any length.
+    /// Replaces names of mapped files, programs and cgroups, with any length.
     pub(crate) fn rename(&mut self, name: impl Fn(&mut Random) -> Vec<u8>, random: &mut Random) {
         let named: Vec<usize> = (0..self.records.len())
             .filter(|index| name_of(&self.records[*index]).is_some())
@@ -121,7 +121,7 @@ impl Recording {
         }
     }
 
-    /// Writes `to` for each mapped file that is called `from`.
+    /// Replaces mapped files named `from` by `to`.
     pub(crate) fn redirect(&mut self, from: &str, to: &str) {
         for record in &mut self.records {
             let Some((start, end)) = name_of(record) else {
@@ -133,7 +133,7 @@ impl Recording {
         }
     }
 
-    /// How long the file may be without anything of it being missing: the end of the last part that the header names.
+    /// The minimal complete length of the file: the end of the last part that the header names.
     pub(crate) fn needed(bytes: &[u8]) -> usize {
         let end = |at: usize| number(bytes, at, 8).saturating_add(number(bytes, at + 8, 8));
         let sections = [24, 40].into_iter().map(end);
@@ -142,7 +142,7 @@ impl Recording {
     }
 }
 
-/// The size of the first record, with what follows it; at least that of its header.
+/// The size of the first record, with the data that follows it; at least that of its header.
 fn record_size(bytes: &[u8]) -> usize {
     let size = (number(bytes, 6, 2) as usize).max(HEADER);
     let more = match number(bytes, 0, 4) {
@@ -153,7 +153,7 @@ fn record_size(bytes: &[u8]) -> usize {
     size.saturating_add(more)
 }
 
-/// Where a record has a name: with the NULs behind it.
+/// The location of a record's name, including the NULs after it.
 fn name_of(record: &[u8]) -> Option<(usize, usize)> {
     let start = match number(record, 0, 4) {
         MMAP => 40,
@@ -180,7 +180,7 @@ fn rename(record: &mut Vec<u8>, name: &[u8]) {
     Field::new(6, 2).write(record, size);
 }
 
-/// The offsets in the table of header features, each of which is followed by a size.
+/// The offsets in the feature table, each of which is followed by a size.
 fn features(bytes: &[u8]) -> Vec<Field> {
     let flags = (72..FILE_HEADER).step_by(8);
     let count = flags.map(|at| number(bytes, at, 8).count_ones()).sum();
@@ -196,7 +196,7 @@ fn count_of(count: u32) -> usize {
     usize::try_from(count).expect("at most 256")
 }
 
-/// Numbers of a file by what they belong to.
+/// The numbers of a file, by what they belong to.
 #[derive(Debug, Default)]
 struct Fields {
     header: Vec<Field>,
@@ -235,7 +235,7 @@ impl Fields {
                 .collect();
             for (offset, size) in fields.features.iter().zip(&sizes) {
                 let start = offset.read(bytes) as usize;
-                // The beginning counts what follows.
+                // The beginning has sizes and counts of what follows.
                 let end = start.saturating_add((size.read(bytes) as usize).min(4000));
                 fields
                     .content
@@ -260,14 +260,14 @@ impl Fields {
     }
 }
 
-/// A mutated recording, and why readers must complain of it if they must.
+/// A mutated recording, and why readers must report it, if they must.
 #[derive(Debug)]
 pub(crate) struct Mutated {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) must_complain: Option<&'static str>,
+    pub(crate) must_report_error: Option<&'static str>,
 }
 
-/// Mutates a recording; parts of `other` may get into it.
+/// Mutates a recording, possibly with parts of `other`.
 pub(crate) fn mutate(seed: &[u8], other: &[u8], random: &mut Random) -> Mutated {
     let parsed = Recording::parse(seed);
     if random.one_in(12) {
@@ -287,7 +287,7 @@ pub(crate) fn mutate(seed: &[u8], other: &[u8], random: &mut Random) -> Mutated 
     }
     Mutated {
         bytes,
-        must_complain: None,
+        must_report_error: None,
     }
 }
 
@@ -306,39 +306,73 @@ fn mutate_parts(mut recording: Recording, other: &[u8], random: &mut Random) -> 
     if random.one_in(8) {
         rename_texts(&recording, &mut bytes, random);
     }
+    if random.one_in(3) {
+        change_description(&mut bytes, random);
+    }
     let fields = Fields::of(&recording, &bytes);
     for _ in 0..random.below(5) {
         if let Some(field) = fields.pick(random) {
-            field.spoil(&mut bytes, random);
+            field.corrupt(&mut bytes, random);
         }
     }
     bytes
 }
 
-/// Other names of hosts, events, PMUs and what else header features have.
+/// Changes a tracepoint format, if there is one, without changing its length.
+fn change_description(bytes: &mut [u8], random: &mut Random) {
+    let begins = |at: &usize| bytes[*at..].starts_with(b"name: ");
+    let found: Vec<usize> = (0..bytes.len()).filter(begins).collect();
+    let Some(start) = random.try_pick(&found).copied() else {
+        return;
+    };
+    let is_text = |byte: &&u8| matches!(**byte, b'\n' | b'\t' | b' '..=b'~');
+    let length = bytes[start..].iter().take_while(is_text).count();
+    let sound = bytes[start..start + length].to_vec();
+    let mut text = sound.clone();
+    for _ in 0..1 + random.below(4) {
+        mutate::text(&mut text, &sound, random);
+    }
+    text.resize(length, b' ');
+    bytes[start..start + length].copy_from_slice(&text);
+}
+
+/// A recording with many names replaced.
+pub(crate) fn renamed(seed: &[u8], random: &mut Random) -> Vec<u8> {
+    let Some(mut recording) = Recording::parse(seed) else {
+        return seed.to_vec();
+    };
+    recording.rename(names::hostile, random);
+    let mut bytes = recording.bytes();
+    for _ in 0..8 {
+        rename_texts(&recording, &mut bytes, random);
+    }
+    bytes
+}
+
+/// Replaces hostnames, events, PMUs and other strings in feature sections.
 fn rename_texts(recording: &Recording, bytes: &mut [u8], random: &mut Random) {
-    let behind = bytes.len() - recording.tail.len();
-    let found = mutate::texts(&bytes[behind..]);
+    let after = bytes.len() - recording.tail.len();
+    let found = mutate::texts(&bytes[after..]);
     for _ in 0..1 + random.below(3) {
         if let Some((at, room)) = random.try_pick(&found) {
             let name = names::hostile(random);
-            mutate::replace_text(bytes, (behind + at, *room), &name);
+            mutate::replace_text(bytes, (after + at, *room), &name);
         }
     }
 }
 
-/// Damage that no reader can overlook.
+/// Damage that every reader must detect.
 fn damage(seed: &[u8], parsed: Option<&Recording>, random: &mut Random) -> Mutated {
     let mut bytes = seed.to_vec();
     let Some(recording) = parsed else {
         mutate::truncate(&mut bytes, random);
         return Mutated {
             bytes,
-            must_complain: None,
+            must_report_error: None,
         };
     };
     let start = recording.head.len();
-    let must_complain = match random.below(3) {
+    let must_report_error = match random.below(3) {
         0 => {
             bytes[random.below(8)] ^= 1 << random.below(8);
             "another magic number"
@@ -361,6 +395,6 @@ fn damage(seed: &[u8], parsed: Option<&Recording>, random: &mut Random) -> Mutat
     };
     Mutated {
         bytes,
-        must_complain: Some(must_complain),
+        must_report_error: Some(must_report_error),
     }
 }

@@ -1,4 +1,4 @@
-//! Where commands run, and what is around them that must not change.
+//! The folder in which commands run, and its surroundings, which must not change.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -8,9 +8,9 @@ use std::process::Command;
 /// A folder of one worker:
 ///
 /// ```text
-/// run/      where a command runs, with its input; new for each
-/// outside/  what it must leave as it is
-/// special/  what is no regular file
+/// run/      the working directory, with the input; new for each run
+/// outside/  files that must not change
+/// special/  files that are not regular
 /// ```
 #[derive(Debug)]
 pub(crate) struct Sandbox {
@@ -31,15 +31,15 @@ impl Sandbox {
         Self { root, before }
     }
 
-    /// The folder that commands run in.
+    /// The working directory.
     pub(crate) fn run(&self) -> PathBuf {
         self.root.join("run")
     }
 
-    /// Makes it new, with a home and a place for temporary files.
+    /// Recreates the working directory, with a home and a folder for temporary files.
     pub(crate) fn renew(&self) {
         let run = self.run();
-        // A command may have taken the right to do so away.
+        // A command may have removed the permission to do so.
         if fs::remove_dir_all(&run).is_err() {
             let words = ["-R", "u+rwx"];
             let _ = Command::new("chmod").args(words).arg(&run).status();
@@ -50,7 +50,7 @@ impl Sandbox {
         }
     }
 
-    /// Writes a file into the folder that commands run in.
+    /// Writes a file into the working directory.
     pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
         let path = self.run().join(name);
         let folder = path.parent().expect("a file in a folder");
@@ -58,15 +58,15 @@ impl Sandbox {
         fs::write(path, bytes).expect("a file can be written");
     }
 
-    /// What is different around that folder since it was last asked for. Then it is as at the beginning again.
+    /// The changes around the working directory since the last call; they are then reverted.
     pub(crate) fn changes(&mut self) -> Vec<String> {
         let now = around(&self.root);
         if now == self.before {
             return Vec::new();
         }
-        let gone = self.before.iter().filter(|line| !now.contains(line));
+        let removed = self.before.iter().filter(|line| !now.contains(line));
         let new = now.iter().filter(|line| !self.before.contains(line));
-        let changes = gone.map(|line| format!("gone: {line}"));
+        let changes = removed.map(|line| format!("gone: {line}"));
         let changes = changes
             .chain(new.map(|line| format!("new: {line}")))
             .collect();
@@ -74,7 +74,7 @@ impl Sandbox {
         changes
     }
 
-    /// Moves the folder of the run to `to`, for somebody to look at.
+    /// Moves the working directory to `to`, for inspection.
     pub(crate) fn keep(&self, to: &Path) {
         let _ = fs::remove_dir_all(to);
         let folder = to.parent().expect("a folder");
@@ -85,7 +85,7 @@ impl Sandbox {
     }
 }
 
-/// Makes what must not change anew, and says what there is then.
+/// Recreates everything that must not change, and lists it.
 fn restored(root: &Path) -> Vec<String> {
     let outside = root.join("outside");
     let _ = fs::remove_dir_all(&outside);
@@ -96,7 +96,7 @@ fn restored(root: &Path) -> Vec<String> {
     around(root)
 }
 
-/// Every file but those of the run: a line each with what is known of it.
+/// Every file except those of the run: one line each with its metadata.
 fn around(root: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -128,7 +128,7 @@ fn around(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_changes_around_a_run_is_seen() {
+fn changes_in_the_sandbox_are_detected() {
     let scratch = rperf_testkit::Scratch::new();
     let mut sandbox = Sandbox::new(scratch.path().join("one"));
     sandbox.renew();

@@ -1,4 +1,4 @@
-//! Sound input to be mutated: what is in the tree, and what is compiled and recorded once.
+//! Valid input to mutate: files in the tree, and files that are compiled and recorded once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,30 +9,30 @@ use rperf_testkit::{absent, recordings};
 
 use crate::execute;
 
-/// Recordings are at most this long, in bytes.
-const LONGEST: u64 = 64 << 10;
+/// The maximum size of recordings, in bytes.
+const MAX_SEED_BYTES: u64 = 64 << 10;
 
-/// A sound file.
+/// A valid file.
 #[derive(Debug)]
 pub(crate) struct Seed {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// For recordings: whether `data check` has nothing to say of it.
+    /// For recordings: whether `data check` finds nothing.
     pub(crate) is_whole: bool,
 }
 
-/// All of them.
+/// All seeds.
 #[derive(Debug)]
 pub(crate) struct Seeds {
     pub(crate) recordings: Vec<Seed>,
     pub(crate) objects: Vec<Seed>,
     pub(crate) dumps: Vec<Seed>,
     pub(crate) images: Vec<Seed>,
-    /// The program that was recorded, as recordings call it.
+    /// The path of the recorded program in the recordings.
     pub(crate) workload: String,
 }
 
-/// The options of the recordings that are made.
+/// The recordings to make, and their options.
 const RECORDINGS: [(&str, &str); 16] = [
     ("graphs", "-e cpu-clock:u -F 2000 -g"),
     ("stacks", "-e cpu-clock:u -F 1000 --call-graph dwarf,512"),
@@ -64,7 +64,7 @@ const RECORDINGS: [(&str, &str); 16] = [
     ("pipe-calls", "-e syscalls:sys_enter_write -c 1 -R"),
 ];
 
-/// What is compiled: a name, the source, and the options.
+/// The programs to compile: name, source and options.
 const PROGRAMS: [(&str, &str, &str); 8] = [
     ("plain", "tests/fuzz/seeds/program.cpp", "-g -O1 -static"),
     (
@@ -100,11 +100,20 @@ const PROGRAMS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// What is made of these: a shell command in the folder of the objects.
-const DERIVED: [(&str, &str); 6] = [
+/// Files derived from these: a shell command in the folder of the objects.
+const DERIVED: [(&str, &str); 7] = [
     ("module.ko.gz", "gzip -c module >module.ko.gz"),
     ("module.ko.xz", "xz -c --check=crc32 module >module.ko.xz"),
     ("module.ko.zst", "zstd -q -c module >module.ko.zst"),
+    (
+        "deep",
+        "{ for i in $(seq 200); do printf 'namespace n%d { ' $i; done; printf 'int work(int x) { return x; }'; \
+           for i in $(seq 200); do printf ' }'; done; for i in $(seq 200); do printf '\nstruct S%d {' $i; done; printf 'int last;'; \
+           for i in $(seq 200); do printf '} m%d; ' $i; done; printf '\nint leaf(int x) { '; \
+           for i in $(seq 800); do printf '{ volatile int v%d = x; ' $i; done; \
+           for i in $(seq 800); do printf '} '; done; printf ' return x; }\n'; } >deep.cpp && \
+         c++ -g -fno-eliminate-unused-debug-types -c -o deep deep.cpp && rm deep.cpp",
+    ),
     ("zstd", "objcopy --compress-debug-sections=zstd plain zstd"),
     (
         "linked",
@@ -118,7 +127,7 @@ const DERIVED: [(&str, &str); 6] = [
 ];
 
 impl Seeds {
-    /// Those of the tree and of `folder`, which is filled first if it is not whole.
+    /// The seeds in the tree and in `folder`, which is filled first if it is incomplete.
     pub(crate) fn load(folder: &Path) -> Self {
         fs::create_dir_all(folder).expect("a folder can be made");
         let lock = fs::File::create(folder.join("lock")).expect("a file can be made");
@@ -137,7 +146,9 @@ impl Seeds {
             images: Vec::new(),
             workload: folder.join("objects/workload").display().to_string(),
         };
-        let of_tree = recordings(LONGEST).into_iter().map(|path| seed(&path));
+        let of_tree = recordings(MAX_SEED_BYTES)
+            .into_iter()
+            .map(|path| seed(&path));
         seeds.recordings.extend(of_tree);
         for recording in &mut seeds.recordings {
             recording.is_whole = is_whole(&recording.bytes);
@@ -192,7 +203,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     checked.is_ok_and(|done| done.status.success())
 }
 
-/// Runs one program of several; what this machine cannot make is left out, and said.
+/// Runs one of several programs; a failure is printed and otherwise ignored.
 fn attempt(command: &mut Command, what: &str) {
     let done = execute::finish(command, Duration::from_secs(60));
     if let Err(error) = done {
@@ -200,7 +211,7 @@ fn attempt(command: &mut Command, what: &str) {
     }
 }
 
-/// Compiles and records what there is no file of.
+/// Compiles and records the missing files.
 fn make(folder: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for name in ["objects", "recordings", "dumps"] {
@@ -212,7 +223,7 @@ fn make(folder: &Path) {
         if source.ends_with(".c") {
             compiler = Command::new("cc");
         }
-        // Sources and the folder of the compilation are relative to that of a run.
+        // Source paths and the compilation directory are relative to the working directory of a run.
         let prefixes =
             [root, &objects].map(|path| format!("-ffile-prefix-map={}=.", path.display()));
         compiler
@@ -296,7 +307,9 @@ fn record(folder: &Path) {
         .expect("a folder of our own")
         .flatten()
     {
-        let is_long = entry.metadata().is_ok_and(|file| file.len() > 4 * LONGEST);
+        let is_long = entry
+            .metadata()
+            .is_ok_and(|file| file.len() > 4 * MAX_SEED_BYTES);
         if is_long {
             let _ = fs::remove_file(entry.path());
         }

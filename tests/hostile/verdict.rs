@@ -1,20 +1,21 @@
-//! What is wrong with an outcome.
+//! The faults of an outcome.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use crate::case::Case;
-use crate::execute::{LARGEST, Outcome};
+use crate::execute::{MAX_FILE_BYTES, Outcome, SHOWN};
 use crate::sandbox::Sandbox;
+use crate::xml;
 
-/// Everything that is wrong, one line each; nothing for input that was read or refused as it should be.
+/// All faults, one line each; none if the input was read or refused correctly.
 pub(crate) fn faults(case: &Case, outcome: &Outcome, sandbox: &mut Sandbox) -> Vec<String> {
     let mut faults = Vec::new();
     let folder = sandbox.run();
     faults.extend(panics(&outcome.stderr).or_else(|| ending(case, outcome)));
     faults.extend(silence(case, outcome, &folder));
-    // A cache whose folders are links is written where these lead.
+    // If folders of a cache are links, files are written to the link targets.
     let is_kept = |line: &String| {
         !case.follows_links || line.starts_with("gone") && line.contains("outside/")
     };
@@ -27,37 +28,41 @@ pub(crate) fn faults(case: &Case, outcome: &Outcome, sandbox: &mut Sandbox) -> V
     faults
 }
 
-/// Crashes, limits and statuses that mean nothing.
+/// Crashes, exceeded limits and invalid exit statuses.
 fn ending(case: &Case, outcome: &Outcome) -> Option<String> {
     let Some(status) = outcome.status else {
         return Some("hangs".to_owned());
     };
+    // The limit is far above what input of this size may need.
+    let marks = ["out of memory", "Cannot allocate memory"];
+    if marks.iter().any(|mark| outcome.stderr.contains(mark)) {
+        return Some("takes too much memory".to_owned());
+    }
     const SIGXCPU: i32 = 24;
     const SIGKILL: i32 = 9;
     if let Some(signal) = status.signal() {
         let first = outcome.stderr.lines().last().unwrap_or_default();
         return Some(match signal {
             SIGXCPU | SIGKILL => "takes too long".to_owned(),
-            _ if first.starts_with("memory allocation") => "takes too much memory".to_owned(),
             _ => format!("signal {signal}: {first}"),
         });
     }
     match status.code() {
-        // Those of perf: failures, and numbers of errors, negated.
+        // As in perf: failures, and negated errno values.
         Some(0 | 1 | 200..=255) => None,
         Some(129) if case.may_be_misused => None,
         status => Some(format!("status {status:?}")),
     }
 }
 
-/// Panics, with the place in the source.
+/// Panics, with the source location.
 fn panics(stderr: &str) -> Option<String> {
     let at = stderr.find("panicked at")?;
     let place = stderr[at..].lines().next()?;
     Some(place.trim_end_matches(':').to_owned())
 }
 
-/// Failures without a reason, and success without a result.
+/// Failures without a message, and success without output.
 fn silence(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String> {
     let status = outcome.status?.code()?;
     let nothing = |text: &str| text.trim().is_empty();
@@ -66,7 +71,7 @@ fn silence(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String> {
         let is_silent = says_nothing && nothing(&outcome.stdout);
         return is_silent.then(|| format!("status {status} without a reason"));
     }
-    if let Some(damage) = case.must_complain.filter(|_| says_nothing) {
+    if let Some(damage) = case.must_report_error.filter(|_| says_nothing) {
         return Some(format!("status 0 without a word about {damage}"));
     }
     let is_there = |name: &String| {
@@ -78,18 +83,58 @@ fn silence(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String> {
     if let Some(output) = case.outputs.iter().find(|name| !is_there(name)) {
         return Some(format!("status 0 without {output}"));
     }
-    if case.outputs.iter().any(|name| name == "out.json") && case.words.contains(&"data".to_owned())
+    if let Some(fault) = case
+        .outputs
+        .iter()
+        .find_map(|name| malformed(&folder.join(name)))
     {
-        let json = fs::read(folder.join("out.json")).unwrap_or_default();
-        if let Err(error) = serde_json::from_slice::<serde_json::Value>(&json) {
-            return Some(format!("out.json is no JSON: {error}"));
-        }
+        return Some(fault);
+    }
+    if let Some(fault) = not_json(case, &outcome.stdout) {
+        return Some(fault);
     }
     let is_silent = says_nothing && nothing(&outcome.stdout) && case.outputs.is_empty();
     (is_silent && !case.may_be_silent).then(|| "status 0 without any output".to_owned())
 }
 
-/// Files that are only there while they are written, and those that had no end.
+/// Checks output that should be JSON: one document, or one per line.
+fn not_json(case: &Case, stdout: &str) -> Option<String> {
+    let is_asked = case.words.iter().any(|word| word == "--json");
+    let mut documents: Vec<&str> = match case.words.first().map(String::as_str) {
+        Some("script") => stdout.lines().collect(),
+        _ => vec![stdout],
+    };
+    // The last one may not have been read completely.
+    if stdout.len() >= SHOWN {
+        documents.pop();
+    }
+    let parsed = |text: &&str| serde_json::from_str::<serde_json::Value>(text).err();
+    let error = documents.iter().filter(|_| is_asked).find_map(parsed)?;
+    Some(format!("stdout is no JSON: {error}"))
+}
+
+/// Why an output file is invalid in its format.
+fn malformed(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let text = fs::read(path).ok()?;
+    // Trees of frames are deeper than the parser's limit.
+    if ["out.json", "out.firefox", "out.speedscope"].contains(&name) && !text.starts_with(b"{\"n\"")
+    {
+        let parsed = serde_json::from_slice::<serde_json::Value>(&text);
+        return parsed
+            .err()
+            .map(|error| format!("{name} is no JSON: {error}"));
+    }
+    if name.ends_with(".svg") {
+        let Ok(text) = String::from_utf8(text) else {
+            return Some(format!("{name} is no UTF-8"));
+        };
+        return xml::fault(&text).map(|fault| format!("{name} is no XML: {fault}"));
+    }
+    None
+}
+
+/// Leftover temporary files, and files that grew without end.
 fn unfinished(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -99,7 +144,7 @@ fn unfinished(folder: &Path) -> Vec<String> {
             let Ok(file) = entry.metadata() else { continue };
             if file.is_dir() {
                 folders.push(path);
-            } else if file.len() >= LARGEST {
+            } else if file.len() >= MAX_FILE_BYTES {
                 found.push(format!("a file without end: {}", path.display()));
             } else if path.extension().is_some_and(|end| end == "tmp") {
                 found.push(format!("an unfinished file is left: {}", path.display()));

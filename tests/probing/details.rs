@@ -1,20 +1,20 @@
-//! Spellings of definitions and what is said beside the events.
+//! Spellings of definitions, and messages about the events.
 
 use rperf_testkit::{Scratch, may_trace, real_perf, skip};
 
-use super::fired::can_probe;
 use super::programs::{probe, programs, rperf};
+use super::recorded_values::can_probe;
 
-/// What rperf prints to stdout with these words.
+/// The standard output of rperf with these arguments.
 fn shown(words: &[&str]) -> String {
     let outcome = probe(rperf(), words);
     assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
     outcome.stdout
 }
 
-/// The library's name alone, as it is not on the path of programs; perf wants the whole path.
+/// The library is given by name, as it is not in `PATH`; perf wants the full path.
 #[test]
-fn libraries_go_by_their_names() {
+fn libraries_are_found_by_name() {
     let line = shown(&["-x", "libc.so.6", "-D", "malloc size=%di"]);
     let path = line
         .split_whitespace()
@@ -23,7 +23,7 @@ fn libraries_go_by_their_names() {
     let (path, _) = path.expect("it has a place");
     assert!(line.starts_with("p:probe_libc/malloc /"), "{line}");
     let Some(perf) = real_perf() else {
-        return skip("libraries_go_by_their_names", "there is no perf");
+        return skip("libraries_are_found_by_name", "there is no perf");
     };
     let theirs = probe(&perf, &["-x", path, "-D", "malloc size=%di"]);
     assert_eq!(theirs.stdout, line, "{}", theirs.stderr);
@@ -31,9 +31,9 @@ fn libraries_go_by_their_names() {
 
 #[test]
 fn offsets_and_addresses_are_spelled_in_either_way() {
-    let entry = shown(&["-x", "./bare", "-D", "leaf"]);
+    let entry = shown(&["-x", "./nodebug", "-D", "leaf"]);
     let (_, offset) = entry.trim_end().rsplit_once(":0x").expect("an offset");
-    let by_address = shown(&["-x", "./bare", "-D", &format!("0x{offset}")]);
+    let by_address = shown(&["-x", "./nodebug", "-D", &format!("0x{offset}")]);
     let expected = entry.replace("/leaf ", &format!("/abs_{offset} "));
     assert_eq!(by_address, expected);
     let near = probe(rperf(), &["-x", "./plain", "-D", "leaf+1"]);
@@ -47,13 +47,13 @@ fn a_path_before_the_definition_is_that_of_the_program() {
     if !can_probe(test) {
         return;
     }
-    let path = programs().join("bare").display().to_string();
+    let path = programs().join("nodebug").display().to_string();
     let outcome = probe(rperf(), &["-n", "-v", &path, "leaf+0x0", "%di"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let line = shown(&["-x", &path, "-D", "leaf %di"]);
     let expected = format!(
         "Writing event: {line}Would add new event:\n  {:<20} (on leaf in {path} with %di)\n",
-        "probe_bare:leaf"
+        "probe_nodebug:leaf"
     );
     assert_eq!(outcome.stderr, expected);
 }
@@ -70,7 +70,7 @@ fn names_of_cpp_are_readable_or_as_they_are() {
 }
 
 #[test]
-fn options_of_a_look_stand_anywhere() {
+fn display_options_may_be_anywhere() {
     let before = shown(&["-x", "./plain", "--externs", "--range", "-V", "middle:4"]);
     assert!(before.contains("[EXT]\tlong int\ttotal"), "{before}");
     for words in [
@@ -95,7 +95,7 @@ fn options_of_a_look_stand_anywhere() {
 }
 
 #[test]
-fn marked_places_tell_their_values() {
+fn markers_record_their_values() {
     let listed = shown(&["-x", "./marked", "-V", "%sdt_demo:tick"]);
     assert!(
         listed.starts_with("Available variables at %tick\n\t@<main+"),
@@ -108,8 +108,8 @@ fn marked_places_tell_their_values() {
 }
 
 #[test]
-fn kernels_without_probes_or_image_are_told_so() {
-    let test = "kernels_without_probes_or_image_are_told_so";
+fn kernels_without_probes_or_image_are_reported() {
+    let test = "kernels_without_probes_or_image_are_reported";
     if !may_trace(test) {
         return;
     }
@@ -131,7 +131,7 @@ fn kernels_without_probes_or_image_are_told_so() {
         assert!(
             lines
                 .stderr
-                .contains("hint: looked for in the build-id cache and as vmlinux, /boot/"),
+                .contains("hint: searched in the build-id cache and as vmlinux, /boot/"),
             "{}",
             lines.stderr
         );
@@ -143,14 +143,14 @@ fn kernels_without_probes_or_image_are_told_so() {
     assert_eq!(added.status, 254, "{}", added.stderr);
     for part in [
         "kprobe_events does not exist.\nPlease rebuild kernel with CONFIG_KPROBE_EVENTS=y.\n",
-        "hint: a tracepoint of a name like it: ",
+        "hint: a tracepoint with a similar name: ",
     ] {
         assert!(added.stderr.contains(part), "{}", added.stderr);
     }
 }
 
-/// A function with blocks within blocks, and a variable in the innermost, behind one that reaches beyond the last address.
-/// The variable is a record of ten records, of its own type each.
+/// A function with nested blocks, and a variable in the innermost, after one that extends beyond the last address. The
+/// variable is a struct of ten structs, each of its own type.
 const DEEP: &str = r#"
     .text
     .globl f
@@ -193,17 +193,14 @@ behind:
 "#;
 
 #[test]
-fn what_lies_deep_or_within_itself_is_read_in_time() {
+fn deep_or_recursive_types_are_read_in_time() {
     let scratch = Scratch::new();
     let source = scratch.write("deep.s", DEEP).expect("a scratch file");
     let object = scratch.path().join("deep");
     let mut compiler = std::process::Command::new("cc");
     let compiler = compiler.args(["-nostdlib", "-static", "-Wl,-e,f", "-o"]);
     let Ok(status) = compiler.arg(&object).arg(&source).status() else {
-        return skip(
-            "what_lies_deep_or_within_itself_is_read_in_time",
-            "there is no cc",
-        );
+        return skip("deep_or_recursive_types_are_read_in_time", "there is no cc");
     };
     assert!(status.success());
     let object = object.display().to_string();

@@ -1,12 +1,12 @@
-//! Events added, listed and deleted, and what is said where that fails.
+//! Adding, listing and deleting events, and messages about failures.
 
 use rperf_testkit::Run;
 
-use super::fired::{Group, can_probe};
 use super::programs::{probe, programs, rperf};
+use super::recorded_values::{Group, can_probe};
 
 #[test]
-fn markers_go_into_the_group_of_their_provider() {
+fn markers_are_grouped_by_provider() {
     let outcome = probe(rperf(), &["-x", "./marked", "-D", "%tick"]);
     let line = outcome.stdout;
     assert!(
@@ -22,12 +22,65 @@ fn markers_go_into_the_group_of_their_provider() {
 }
 
 #[test]
-fn markers_of_cached_programs_go_by_their_names() {
-    let (status, said) = told(&["-D", "sdt_demo:tick"]);
-    assert_eq!(status, 254, "{said}");
-    let error = "no program in the build-id cache has a marked place or kept event %tick\n";
-    assert!(said.starts_with(error), "{said}");
-    assert!(said.contains("buildid-cache --add PROGRAM"), "{said}");
+fn values_of_markers_are_their_arguments_by_number() {
+    let shown = |arguments: &str| {
+        let definition = format!("%tick {arguments}");
+        probe(rperf(), &["-x", "./marked", "-D", &definition]).stdout
+    };
+    let own = shown("arg1 arg2");
+    let words: Vec<&str> = own.split_whitespace().skip(2).collect();
+    let register = words[0]
+        .strip_prefix("arg1=")
+        .and_then(|word| word.strip_suffix(":s32"));
+    let register = register.expect("a register");
+    let place = words[1]
+        .strip_prefix("arg2=")
+        .and_then(|word| word.strip_suffix(":u64"));
+    let place = place.expect("memory");
+    assert!(
+        register.starts_with('%') && place.starts_with("+0(%"),
+        "{own}"
+    );
+    for (arguments, expected) in [
+        ("n=arg1:x8", format!("n={register}:x8")),
+        ("arg1:u", format!("arg1={register}:u32")),
+        ("name=arg1:string", format!("name=+0({register}):string")),
+        ("arg1:ustring", format!("arg1=+0({register}):ustring")),
+        ("arg2:string@user", format!("arg2=+u0({place}):string")),
+        ("b=arg1:u8[4]", format!("b=+0({register}):u8[4]")),
+        ("arg3 %ip", "arg3=\\9:u32 %ip".to_owned()),
+    ] {
+        let shown = shown(arguments);
+        assert!(
+            shown.ends_with(&format!(" {expected}\n")),
+            "{arguments}: {shown}"
+        );
+    }
+    for wrong in [
+        "nosuch=arg4",
+        "arg0",
+        "arg1->x",
+        "number",
+        "name=number:string",
+    ] {
+        let definition = format!("%tick {wrong}");
+        let (status, message) = output(&["-x", "./marked", "-D", &definition]);
+        assert_eq!(status, 254, "{wrong}: {message}");
+        assert!(
+            message.contains("is not an argument of marker demo:tick"),
+            "{message}"
+        );
+        assert!(message.contains("there are: arg1, arg2, arg3"), "{message}");
+    }
+}
+
+#[test]
+fn markers_of_cached_programs_are_found_by_name() {
+    let (status, message) = output(&["-D", "sdt_demo:tick"]);
+    assert_eq!(status, 254, "{message}");
+    let error = "no program in the build-id cache has a USDT probe or stored event %tick\n";
+    assert!(message.starts_with(error), "{message}");
+    assert!(message.contains("buildid-cache --add PROGRAM"), "{message}");
     let run = Run::new(rperf()).args(["buildid-cache", "--add", "marked"]);
     let run = run.within(programs()).env("HOME", programs());
     let added = run.finish().expect("rperf starts");
@@ -40,15 +93,15 @@ fn markers_of_cached_programs_go_by_their_names() {
     }
 }
 
-/// What `rperf probe` prints to stderr with these words, and its status.
-fn told(words: &[&str]) -> (i32, String) {
+/// The standard error of `rperf probe` with these arguments, and its status.
+fn output(words: &[&str]) -> (i32, String) {
     let outcome = probe(rperf(), words);
     (outcome.status, outcome.stderr)
 }
 
 #[test]
-fn events_come_and_go() {
-    if !can_probe("events_come_and_go") {
+fn events_are_added_and_deleted() {
+    if !can_probe("events_are_added_and_deleted") {
         return;
     }
     let group = Group::new("life");
@@ -57,36 +110,41 @@ fn events_come_and_go() {
     let path = programs().join("plain").display().to_string();
     let source = crate::tidy::root().join("tests/workloads/probed.c");
     let source = source.display();
-    let add = |definition: &str| told(&["-x", "./plain", "--add", &format!("{name}:{definition}")]);
-    let (status, said) = add("first=leaf%return ret=$retval");
+    let add =
+        |definition: &str| output(&["-x", "./plain", "--add", &format!("{name}:{definition}")]);
+    let (status, message) = add("first=leaf%return ret=$retval");
     let row = format!("{name}:first__return");
     let expected = format!(
         "Added new event:\n  {row:<20} (on leaf%return in {path} with ret=$retval)\n\nYou can now use it in all perf tools, such as:\n\n\trperf record -e {row} -aR sleep 1\n\n"
     );
-    assert_eq!((status, said), (0, expected));
-    let (status, said) = add("first__return=leaf");
-    assert_eq!(status, 239, "{said}");
+    assert_eq!((status, message), (0, expected));
+    let (status, message) = add("first__return=leaf");
+    assert_eq!(status, 239, "{message}");
     assert!(
-        said.starts_with("Error: event \"first__return\" already exists.\n"),
-        "{said}"
+        message.starts_with("Error: event \"first__return\" already exists.\n"),
+        "{message}"
     );
     let definition = format!("{name}:first__return=middle:4");
-    let (status, said) = told(&["-x", "./plain", &definition, "-f"]);
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains(&format!("{name}:first__return_1")), "{said}");
+    let (status, message) = output(&["-x", "./plain", &definition, "-f"]);
+    assert_eq!(status, 0, "{message}");
+    assert!(
+        message.contains(&format!("{name}:first__return_1")),
+        "{message}"
+    );
     let listed = probe(rperf(), &["-l", &all]);
     let expected = format!(
         "  {name}:first__return_1 (on middle:4@{source} in {path})\n  {name}:first__return (on leaf%return@{source} in {path} with ret)\n"
     );
     assert_eq!(listed.stdout, expected, "{}", listed.stderr);
-    let (status, said) = told(&["-d", &all]);
+    let (status, message) = output(&["-d", &all]);
     let expected =
         format!("Removed event: {name}:first__return\nRemoved event: {name}:first__return_1\n");
-    assert_eq!((status, said), (0, expected));
-    let (status, said) = told(&["-d", &all]);
-    let expected =
-        format!("\"{all}\" does not hit any event.\n  Error: Failed to delete events.\n");
-    assert_eq!((status, said), (254, expected));
+    assert_eq!((status, message), (0, expected));
+    let (status, message) = output(&["-d", &all]);
+    let expected = format!(
+        "\"{all}\" does not hit any event.\n  Error: Failed to delete events.\nhint: 'rperf probe -l' lists probe events\n"
+    );
+    assert_eq!((status, message), (254, expected));
 }
 
 #[test]
@@ -98,19 +156,42 @@ fn all_events_are_added_or_none() {
     let name = &group.0;
     let good = format!("{name}:good=leaf");
     let twice = format!("{name}:bad=leaf a=%di a=%si");
-    let (status, said) = told(&["-x", "./plain", "--add", &good, "--add", &twice]);
-    assert_eq!(status, 254, "{said}");
-    assert!(said.starts_with("the kernel refused the event: "), "{said}");
-    assert!(said.contains("Failed to add events."), "{said}");
-    assert!(said.contains("removed again"), "{said}");
-    let (status, said) = told(&["-n", "-x", "./plain", "--add", &good]);
-    assert_eq!(status, 0, "{said}");
-    assert!(said.starts_with("Would add new event:\n"), "{said}");
-    assert_eq!(told(&["-d", &format!("{name}:*")]).0, 254);
+    let (status, message) = output(&["-x", "./plain", "--add", &good, "--add", &twice]);
+    assert_eq!(status, 254, "{message}");
+    assert!(
+        message.starts_with("the kernel refused the event: "),
+        "{message}"
+    );
+    assert!(message.contains("Failed to add events."), "{message}");
+    assert!(
+        message.contains("the event added before it was removed"),
+        "{message}"
+    );
+    let (status, message) = output(&["-n", "-x", "./plain", "--add", &good]);
+    assert_eq!(status, 0, "{message}");
+    assert!(message.starts_with("Would add new event:\n"), "{message}");
+    assert_eq!(output(&["-d", &format!("{name}:*")]).0, 254);
 }
 
 #[test]
-fn what_is_wrong_is_said_with_the_way_out() {
+fn names_of_stripped_programs_are_known_to_be_few() {
+    let folder = rperf_testkit::Scratch::new();
+    let stripped = folder.path().join("stripped");
+    let strip = std::process::Command::new("strip")
+        .arg("-o")
+        .args([&stripped, &programs().join("nodebug")])
+        .status();
+    assert!(strip.expect("binutils start").success());
+    let stripped = stripped.display().to_string();
+    for (program, is_stripped) in [(stripped.as_str(), true), ("./nodebug", false)] {
+        let (status, message) = output(&["-x", program, "-D", "midle"]);
+        assert_eq!(status, 254, "{message}");
+        assert_eq!(message.contains("is stripped: "), is_stripped, "{message}");
+    }
+}
+
+#[test]
+fn errors_have_hints() {
     for (words, status, parts) in [
         (
             &["-x", "./plain", "-D", "midle"] as &[&str],
@@ -118,7 +199,7 @@ fn what_is_wrong_is_said_with_the_way_out() {
             &[
                 "Probe point 'midle' not found.\n",
                 "Failed to add events",
-                "hint: nearest to it: middle",
+                "hint: similar names: middle",
             ] as &[&str],
         ),
         (
@@ -151,7 +232,7 @@ fn what_is_wrong_is_said_with_the_way_out() {
             ],
         ),
         (
-            &["-x", "./bare", "-D", "leaf n"],
+            &["-x", "./nodebug", "-D", "leaf n"],
             254,
             &[
                 "file has no debug information.",
@@ -175,7 +256,7 @@ fn what_is_wrong_is_said_with_the_way_out() {
         (
             &["-x", "./plain", "-D", "leaf n:u7"],
             129,
-            &["'u7' is no type", "  leaf n:u7\n         ^"],
+            &["'u7' is not a type", "  leaf n:u7\n         ^"],
         ),
         (
             &["-x", "./plain", "-D", "leaf %nosuch"],
@@ -190,14 +271,14 @@ fn what_is_wrong_is_said_with_the_way_out() {
         (
             &["-x", "./marked", "-D", "%sdt_demo:tock"],
             254,
-            &["Probe point '%tock' not found.", "nearest to it: tick"],
+            &["Probe point '%tock' not found.", "similar names: tick"],
         ),
         (&[], 129, &["nothing to do"]),
     ] {
-        let (found, said) = told(words);
-        assert_eq!(found, status, "{words:?}: {said}");
+        let (found, message) = output(words);
+        assert_eq!(found, status, "{words:?}: {message}");
         for part in parts {
-            assert!(said.contains(part), "{words:?}: {said}");
+            assert!(message.contains(part), "{words:?}: {message}");
         }
     }
 }

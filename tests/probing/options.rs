@@ -1,4 +1,4 @@
-//! What bounds a search, where files are looked for, and who may add events.
+//! Limits of a search, where files are looked up, and the privileges needed to add events.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use rperf_testkit::{Run, Scratch, may_trace, real_perf, skip};
 use super::programs::{probe, programs, rperf};
 use crate::kernel::Stranger;
 
-/// The text that creates the events, and the status.
+/// The definition printed, and the status.
 fn defined(words: &[&str]) -> (i32, String) {
     let outcome = probe(rperf(), words);
     (outcome.status, outcome.stdout)
@@ -41,7 +41,7 @@ fn searches_are_bounded_as_by_perf() {
         rperf(),
         &["-x", "./optimised", "--max-probes", "1", "-D", "m*"],
     );
-    let error = "Too many( > 1) probe point found.\n  Error: Failed to add events.\nhint: --max-probes N allows more\n";
+    let error = "Too many( > 1) probe point found.\n  Error: Failed to add events.\nhint: allow more with --max-probes N\n";
     assert_eq!(refused.stderr, error);
 }
 
@@ -77,24 +77,26 @@ fn sources_are_found_below_another_folder() {
         missed.stderr
     );
     assert!(
-        missed.stderr.contains("hint: --source DIR"),
+        missed
+            .stderr
+            .contains("hint: name its directory with --source DIR"),
         "{}",
         missed.stderr
     );
-    // It is told where the text was read, as perf does.
+    // The file that was read is printed, as in perf.
     let before = place("before").display().to_string();
     let read_in = |folder: &str| expected.replacen(&before, folder, 1);
     assert_eq!(
         listed(&["-s", &after, "-L", "leaf"]).stdout,
         read_in(&after)
     );
-    // With its whole path below that folder, too, as perf looks for it.
-    let whole = format!("{after}{}", place("before").display());
-    fs::create_dir_all(&whole).expect("they are made");
-    fs::rename(place("after/gone.c"), format!("{whole}/gone.c")).expect("it is moved");
+    // Its full path below that folder is also tried, as in perf.
+    let expanded = format!("{after}{}", place("before").display());
+    fs::create_dir_all(&expanded).expect("they are made");
+    fs::rename(place("after/gone.c"), format!("{expanded}/gone.c")).expect("it is moved");
     assert_eq!(
         listed(&["-s", &after, "-L", "leaf"]).stdout,
-        read_in(&whole)
+        read_in(&expanded)
     );
     let pattern = ["-D", "leaf;return*"];
     assert_ne!(listed(&pattern).status, 0);
@@ -107,17 +109,17 @@ fn debug_information_is_found_below_another_root() {
     let folder = Scratch::new();
     let program = folder.path().join("program");
     let root = folder.path().join("root");
-    let whole = root.join(program.strip_prefix("/").expect("it is whole"));
-    fs::create_dir_all(whole.parent().expect("it is in a folder")).expect("they are made");
-    fs::copy(programs().join("optimised"), &whole).expect("it is copied");
+    let absolute = root.join(program.strip_prefix("/").expect("it is whole"));
+    fs::create_dir_all(absolute.parent().expect("it is in a folder")).expect("they are made");
+    fs::copy(programs().join("optimised"), &absolute).expect("it is copied");
     let stripped = Command::new("strip")
         .arg("-o")
         .arg(&program)
-        .arg(&whole)
+        .arg(&absolute)
         .status();
     assert!(stripped.expect("binutils start").success());
     let (program, root) = (program.display().to_string(), root.display().to_string());
-    // A home of its own: other tests put the same build into the cache of theirs.
+    // A separate home: other tests put the same build into the cache of theirs.
     let here = |words: &[&str]| {
         let run = Run::new(rperf()).args(["probe"]).args(words);
         let run = run.env("HOME", folder.path()).finish();
@@ -138,7 +140,7 @@ fn debug_information_is_found_below_another_root() {
 }
 
 #[test]
-fn paths_are_those_of_a_process() {
+fn paths_are_resolved_in_the_namespace_of_a_process() {
     let path = programs().join("optimised").display().to_string();
     let pid = id().to_string();
     let words = ["--target-ns", &pid, "-x", &path, "-D", "leaf n"];
@@ -146,20 +148,20 @@ fn paths_are_those_of_a_process() {
     assert_eq!(status, 0);
     let here = defined(&["-x", &path, "-D", "leaf n"]).1;
     assert_eq!(text.replace(&format!("/proc/{pid}/root"), ""), here);
-    let gone = probe(
+    let removed = probe(
         rperf(),
         &["--target-ns", "4194305", "-x", &path, "-D", "leaf"],
     );
-    assert_eq!(gone.status, 129, "{}", gone.stdout);
+    assert_eq!(removed.status, 129, "{}", removed.stdout);
     assert!(
-        gone.stderr.contains("No such file or directory"),
+        removed.stderr.contains("No such file or directory"),
         "{}",
-        gone.stderr
+        removed.stderr
     );
 }
 
 #[test]
-fn quiet_says_errors_only() {
+fn quiet_prints_errors_only() {
     let words = ["-q", "-x", "./plain", "-D", "leaf n"];
     let outcome = probe(rperf(), &words);
     assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""));
@@ -173,8 +175,8 @@ fn quiet_says_errors_only() {
 }
 
 #[test]
-fn others_than_root_are_told_so() {
-    let test = "others_than_root_are_told_so";
+fn unprivileged_users_get_a_hint() {
+    let test = "unprivileged_users_get_a_hint";
     if !may_trace(test) {
         return;
     }
@@ -188,9 +190,13 @@ fn others_than_root_are_told_so() {
         return;
     };
     fs::copy(programs().join("plain"), scratch.path().join("plain")).expect("readable");
+    let listed = stranger.run(&["./rperf", "probe", "-l"]);
+    let expected =
+        "No permission to read tracefs.\nPlease try 'sudo mount -o remount,mode=755 /sys/kernel/";
+    assert_eq!(listed.status, 243);
+    assert!(listed.stderr.contains(expected), "{}", listed.stderr);
     for words in [
         &["probe", "-x", "./plain", "leaf"] as &[&str],
-        &["probe", "-l"],
         &["probe", "-d", "nosuch"],
         &["record", "--probe", "./plain:leaf", "true"],
         &["stat", "--probe", "./plain:leaf", "true"],

@@ -1,4 +1,4 @@
-//! The programs that are probed, compiled once.
+//! The probed programs, compiled once.
 
 use std::fs;
 use std::path::Path;
@@ -14,17 +14,17 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
     ("plain", "cc", &["-O0", "-g"], "probed.c"),
     ("optimised", "cc", &["-O2", "-g"], "probed.c"),
     ("fixed", "cc", &["-O2", "-g", "-no-pie"], "probed.c"),
-    ("packed", "cc", &["-O2", "-g", "-gz"], "probed.c"),
-    ("old", "cc", &["-O2", "-gdwarf-4"], "probed.c"),
+    ("compressed", "cc", &["-O2", "-g", "-gz"], "probed.c"),
+    ("dwarf4", "cc", &["-O2", "-gdwarf-4"], "probed.c"),
     ("split", "cc", &["-O2", "-g", "-gsplit-dwarf"], "probed.c"),
     (
-        "typed",
+        "type_units",
         "cc",
         &["-O2", "-g", "-fdebug-types-section"],
         "probed.c",
     ),
-    ("apart", "cc", &["-O2", "-g"], "probed.c"),
-    ("bare", "cc", &["-O2"], "probed.c"),
+    ("separate_debug", "cc", &["-O2", "-g"], "probed.c"),
+    ("nodebug", "cc", &["-O2"], "probed.c"),
     ("marked", "cc", &["-O2"], "marked.c"),
     ("variants", "cc", &["-O2", "-g", "-no-pie"], "variants.c"),
     (
@@ -33,7 +33,7 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
         &["-O2", "-g", "-fcf-protection=none", "-Wl,-z,lazy"],
         "scopes.c",
     ),
-    ("scopes-bare", "cc", &["-O2", "-rdynamic"], "scopes.c"),
+    ("scopes-nodebug", "cc", &["-O2", "-rdynamic"], "scopes.c"),
     ("plain++", "c++", &["-O0", "-g"], "probed.cpp"),
     ("optimised++", "c++", &["-O2", "-g"], "probed.cpp"),
     (
@@ -50,11 +50,20 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
     ),
 ];
 
-/// What strips the program `apart`, and leaves a link to its debug information.
-const APART: [&[&str]; 3] = [
-    &["objcopy", "--only-keep-debug", "apart", "apart.debug"],
-    &["strip", "apart"],
-    &["objcopy", "--add-gnu-debuglink=apart.debug", "apart"],
+/// Strips the program `separate_debug`, and adds a link to its debug file.
+const SEPARATE_DEBUG: [&[&str]; 3] = [
+    &[
+        "objcopy",
+        "--only-keep-debug",
+        "separate_debug",
+        "separate_debug.debug",
+    ],
+    &["strip", "separate_debug"],
+    &[
+        "objcopy",
+        "--add-gnu-debuglink=separate_debug.debug",
+        "separate_debug",
+    ],
 ];
 
 /// The folder with the programs.
@@ -81,18 +90,18 @@ fn compile() -> Scratch {
     fs::create_dir(&moved).expect("a folder");
     let source = root().join("tests/workloads/probed.c");
     fs::copy(source, moved.join("probed.c")).expect("a source");
-    for words in APART {
-        let (program, words) = words.split_first().expect("a command has a name");
+    for args in SEPARATE_DEBUG {
+        let (program, args) = args.split_first().expect("a command has a name");
         let mut command = Command::new(program);
-        let status = command.args(words).current_dir(scratch.path()).status();
-        assert!(status.expect("binutils start").success(), "{words:?}");
+        let status = command.args(args).current_dir(scratch.path()).status();
+        assert!(status.expect("binutils start").success(), "{args:?}");
     }
     scratch
 }
 
-/// What `tool probe` makes of these words, in the folder of the programs.
-pub(super) fn probe(tool: &Path, words: &[&str]) -> Outcome {
-    let run = Run::new(tool).args(["probe"]).args(words);
+/// Runs `tool probe` with these arguments in the folder of the programs.
+pub(super) fn probe(tool: &Path, args: &[&str]) -> Outcome {
+    let run = Run::new(tool).args(["probe"]).args(args);
     run.within(programs())
         .env("HOME", programs())
         .finish()

@@ -1,7 +1,7 @@
-//! What a name stands for where several functions and blocks have it, and where a function has returned.
+//! Names that several functions and blocks have, and function returns.
 
-use super::fired::{can_probe, check};
 use super::programs::{probe, rperf};
+use super::recorded_values::{can_probe, check};
 
 const ROWS: &[(&str, &str)] = &[
     ("first n", "n={first.n}"),
@@ -36,30 +36,30 @@ const ROWS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn names_are_those_of_the_function_that_is_asked_for() {
-    if can_probe("names_are_those_of_the_function_that_is_asked_for") {
+fn variables_belong_to_the_probed_function() {
+    if can_probe("variables_belong_to_the_probed_function") {
         check("scopes", &[ROWS], "scopes");
     }
 }
 
 #[test]
-fn variables_are_gone_where_a_function_returns() {
+fn variables_are_unavailable_at_return() {
     for argument in ["n", "$params", "$vars", "byte", "sum $vars"] {
         let definition = format!("known%return {argument}");
         let outcome = probe(rperf(), &["-x", "./scopes", "-D", &definition]);
         assert_eq!(outcome.status, 254, "{definition}: {}", outcome.stdout);
         assert_eq!(outcome.stdout, "", "{definition}");
-        let said = "local to the function, and gone where that returns; $retval";
-        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+        let message = "local to the function and not available after its return; use $retval";
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     }
     let listed = probe(rperf(), &["-x", "./scopes", "-V", "known%return"]);
-    let said = "these are the variables at the entry;";
-    assert!(listed.stderr.starts_with(said), "{}", listed.stderr);
+    let message = "these are the variables at the entry of the function;";
+    assert!(listed.stderr.starts_with(message), "{}", listed.stderr);
 }
 
-/// What `-V` lists is what is added.
+/// `-V` lists the variables that `$vars` adds.
 #[test]
-fn listed_variables_are_those_of_the_function() {
+fn only_variables_of_the_function_are_listed() {
     let listed = probe(rperf(), &["-x", "./scopes", "-V", "first"]);
     let names = listed.stdout.lines().filter(|line| line.ends_with("\tn"));
     assert_eq!(names.count(), 1, "{}", listed.stdout);
@@ -68,9 +68,9 @@ fn listed_variables_are_those_of_the_function() {
     assert_eq!(line.stdout.matches(" n=").count(), 1, "{}", line.stdout);
 }
 
-/// What is elsewhere is marked so, and before what can be recorded, as in perf.
+/// Unavailable variables are marked, and listed before available ones, as in perf.
 #[test]
-fn ranges_tell_what_is_elsewhere() {
+fn ranges_list_variables_valid_elsewhere() {
     let listed = probe(rperf(), &["-x", "./plain", "-V", "leaf", "--range"]).stdout;
     assert!(!listed.contains("[INV]"), "{listed}");
     let listed = probe(rperf(), &["-x", "./scopes", "-V", "first", "--range"]).stdout;
@@ -80,7 +80,7 @@ fn ranges_tell_what_is_elsewhere() {
         .collect();
     let own = |row: &&&str| row.starts_with("\t\t[VAL]\tint\tn\t@<first+[");
     assert_eq!(rows.iter().filter(own).count(), 1, "{listed}");
-    // The n of the function that is inlined there, and what that computes.
+    // The n of the inlined function, and the variable it computes.
     let elsewhere = rows
         .iter()
         .take_while(|row| row.starts_with("\t\t[INV]\tint\t"));
@@ -88,7 +88,7 @@ fn ranges_tell_what_is_elsewhere() {
     assert!(rows.len() > 1, "{listed}");
 }
 
-/// The line of the declaration stands for the entry, once.
+/// The line of the declaration is probed once, at the function entry.
 #[test]
 fn line_zero_is_the_entry() {
     let shown = |definition| probe(rperf(), &["-x", "./scopes", "-D", definition]).stdout;
@@ -97,7 +97,7 @@ fn line_zero_is_the_entry() {
     assert_eq!(shown("known:0 n"), entry);
 }
 
-/// The symbol table keeps one name of several; debug information knows one.
+/// Of several names the symbol table keeps one; debug information has one.
 #[test]
 fn aliases_are_names_of_functions() {
     let shown = |program, definition| {
@@ -105,7 +105,7 @@ fn aliases_are_names_of_functions() {
         assert_eq!(outcome.status, 0, "{definition}: {}", outcome.stderr);
         outcome.stdout
     };
-    for program in ["./scopes", "./scopes-bare"] {
+    for program in ["./scopes", "./scopes-nodebug"] {
         let (name, alias) = (
             shown(program, "named %di"),
             shown(program, "other_name %di"),
@@ -123,11 +123,11 @@ fn aliases_are_names_of_functions() {
 }
 
 #[test]
-fn indirect_functions_are_told() {
-    let outcome = probe(rperf(), &["-x", "./scopes-bare", "-D", "chosen"]);
+fn indirect_functions_are_reported() {
+    let outcome = probe(rperf(), &["-x", "./scopes-nodebug", "-D", "chosen"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let said = "Warning: chosen is an indirect function:";
-    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
-    let other = probe(rperf(), &["-x", "./scopes-bare", "-D", "named"]);
+    let message = "Warning: chosen is an indirect function:";
+    assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
+    let other = probe(rperf(), &["-x", "./scopes-nodebug", "-D", "named"]);
     assert_eq!(other.stderr, "");
 }

@@ -1,4 +1,5 @@
-//! Who uses whom, from `cargo metadata`: the layering, the list of dependencies, and files that no target reaches.
+//! Layering, from `cargo metadata`: the layering, external dependencies, and files that no target
+//! reaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use super::{assert_none, files, root, shown};
 
-/// Folders of programs to be profiled, compiled by those who profile them.
+/// Folders of programs to be profiled, compiled by the tests and tools that profile them.
 const WORKLOADS: &[&str] = &[
     "tests/workloads",
     "tests/bench",
@@ -17,7 +18,7 @@ const WORKLOADS: &[&str] = &[
     "src/symbol/tests/workloads",
 ];
 
-/// The packages of the workspace, as cargo sees them.
+/// The packages of the workspace, from cargo.
 fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args([
@@ -62,16 +63,16 @@ fn name(package: &Value) -> &str {
     package["name"].as_str().expect("a package has a name")
 }
 
-/// Each crate and those of ours it may use.
+/// Each crate and the workspace crates it may use.
 struct Layering(BTreeMap<String, BTreeSet<String>>);
 
 impl Layering {
-    /// The table of docs/architecture.md.
+    /// Reads the table of docs/architecture.md.
     fn read() -> Self {
         let text = fs::read_to_string(root().join("docs/architecture.md"))
             .expect("docs/architecture.md can be read");
         let (_, table) = text
-            .split_once("## Who may use whom")
+            .split_once("## Layering")
             .expect("the table has a heading");
         let (table, _) = table.split_once("\n## ").unwrap_or((table, ""));
         let rows = table.lines().filter_map(|line| {
@@ -96,14 +97,14 @@ impl Layering {
         Self(layering)
     }
 
-    /// Whether a crate uses the other one, or one does that it uses.
+    /// Whether a crate uses the other one, directly or indirectly.
     fn lies_below(&self, folder: &str, other: &str) -> bool {
         let mut used = self.0.get(folder).into_iter().flatten();
         used.any(|used| used == other || self.lies_below(used, other))
     }
 }
 
-/// The names in a cell.
+/// The names in a table cell.
 fn words(cell: &str) -> Vec<&str> {
     let is_between = |c: char| !c.is_ascii_alphanumeric() && c != '-';
     cell.split(is_between)
@@ -112,7 +113,7 @@ fn words(cell: &str) -> Vec<&str> {
 }
 
 #[test]
-fn crates_use_what_the_table_says_and_nothing_else() {
+fn crate_dependencies_match_the_table() {
     let layering = Layering::read();
     let mut findings = Vec::new();
     for package in packages() {
@@ -142,7 +143,7 @@ fn crates_use_what_the_table_says_and_nothing_else() {
                 .map(|used| format!("{folder} does not use {used}")),
         );
     }
-    assert_none("docs/architecture.md, Who may use whom", &findings);
+    assert_none("docs/architecture.md, Layering", &findings);
 }
 
 #[test]
@@ -197,10 +198,10 @@ fn every_dependency_has_its_reason() {
         .filter(|name| !explained.contains(name.as_str()))
         .map(|name| format!("{name} has no line"))
         .collect();
-    let gone = explained
+    let removed = explained
         .iter()
         .filter(|name| !used.contains(**name) && **name != "---");
-    findings.extend(gone.map(|name| format!("{name} has a line and is not used")));
+    findings.extend(removed.map(|name| format!("{name} has a line and is not used")));
     assert_none("docs/architecture.md, Dependencies", &findings);
 }
 
@@ -232,7 +233,7 @@ fn no_file_is_forgotten() {
     );
 }
 
-/// Adds `file` and what its `mod name;` lines lead to. `owns` is whether its modules lie in its own folder, as with
+/// Adds `file` and the files of its `mod name;` lines. `owns` is whether its modules are in its own folder, as with
 /// lib.rs, main.rs and mod.rs, rather than in a folder of its name.
 fn follow(file: &Path, owns: bool, reached: &mut BTreeSet<PathBuf>) {
     if !reached.insert(file.to_path_buf()) {
@@ -270,7 +271,7 @@ fn follow(file: &Path, owns: bool, reached: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// The name in `mod name;`, whatever its visibility.
+/// The name in `mod name;`, with any visibility.
 fn module(line: &str) -> Option<&str> {
     let rest = line.strip_suffix(';')?;
     let (before, name) = rest.rsplit_once("mod ")?;

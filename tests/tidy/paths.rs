@@ -1,13 +1,13 @@
-//! Files are opened, replaced and removed by `safefs`, and those of the kernel by `sys`: nothing else does it by itself.
+//! Files are opened, replaced and removed only by `safefs`, and those of the kernel by `sys`.
 
 use std::fs;
 
 use super::{assert_none, files, root, shown};
 
-/// Crates that work on paths themselves: the two, and the helpers of tests.
+/// Crates that work on paths directly: these two, and the test helpers.
 const EXEMPT: [&str; 3] = ["src/safefs/", "src/sys/", "src/testkit/"];
 
-/// What opens, creates, moves or removes by a path, or decides by following a link.
+/// Functions that open, create, move or remove by path, or that follow a link.
 const FORBIDDEN: [&str; 19] = [
     "fs::read(",
     "fs::read_to_string(",
@@ -38,7 +38,7 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered.filter(|(_, line)| !line.starts_with("//"))
 }
 
-/// Whether a line has this word, not as the end of another.
+/// Whether a line contains this word, not as the end of another.
 fn names(line: &str, word: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let mut found = line.match_indices(word);
@@ -52,12 +52,12 @@ fn names(line: &str, word: &str) -> bool {
 /// Whether a line asks a path, rather than metadata that was read before, whether it is a folder.
 fn asks_for_folder(line: &str) -> bool {
     let mut before = line.split(".is_dir()").map(str::trim_end);
-    let asked = |part: &str| {
+    let searched = |part: &str| {
         let known = ["metadata()", "metadata", "kind", "known"];
         !known.iter().any(|end| part.ends_with(end))
     };
     let is_used = line.contains(".is_dir()");
-    is_used && before.next().is_some_and(asked)
+    is_used && before.next().is_some_and(searched)
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn only_safefs_and_sys_open_replace_and_remove() {
 }
 
 #[test]
-fn the_rule_sees_what_it_forbids() {
+fn the_rule_finds_forbidden_calls() {
     let text =
         "// fs::read(\nlet x = fs::read(path);\n#[cfg(test)]\nmod tests {\nfs::write(x);\n}\n";
     let found: Vec<_> = code(text).collect();

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use super::{assert_none, files, root, shown};
 
-/// Lines a source file may have.
-const LONGEST: usize = 600;
-/// Lines a function may have, tests excepted.
+/// The maximum number of lines of a source file.
+const MAX_LINES: usize = 600;
+/// The maximum number of lines of a function, except in tests.
 const LONGEST_FUNCTION: usize = 59;
 
-/// Hosts that may be named: where formats are defined and tools come from.
+/// Hosts that may be named: where formats are defined and tools are published.
 const HOSTS: &[&str] = &[
     "crates.io",
     "debian.org",
@@ -32,7 +32,7 @@ const HOSTS: &[&str] = &[
     "www.w3.org",
 ];
 
-/// Text files of the tree with their text.
+/// The text files of the tree, with their contents.
 fn texts() -> Vec<(String, String)> {
     let kinds = ["rs", "md", "toml", "sh", "py", "c", "cpp", "lock", "yml"];
     let is_text = |path: &Path| {
@@ -57,11 +57,11 @@ fn no_source_file_is_too_long() {
         .filter(|(name, _)| name.ends_with(".rs"));
     let long = long
         .map(|(name, text)| (name, text.lines().count()))
-        .filter(|(_, lines)| *lines > LONGEST);
+        .filter(|(_, lines)| *lines > MAX_LINES);
     let findings: Vec<String> = long
         .map(|(name, lines)| format!("{name} has {lines} lines"))
         .collect();
-    assert_none("files of one noun are shorter", &findings);
+    assert_none("source files have at most 600 lines", &findings);
 }
 
 #[test]
@@ -77,17 +77,17 @@ fn no_function_is_too_long() {
         let long = long.filter(|(_, lines)| *lines > LONGEST_FUNCTION);
         findings.extend(long.map(|(head, lines)| format!("{name}: {head} has {lines} lines")));
     }
-    assert_none("functions of one idea are shorter", &findings);
+    assert_none("functions have at most 59 lines", &findings);
 }
 
-/// What stands before the tests inside a file.
+/// The code before the tests of a file.
 fn code(text: &str) -> &str {
     let tests = text.find("#[cfg(test)]\nmod tests {");
     &text[..tests.unwrap_or(text.len())]
 }
 
-/// The functions of a text as rustfmt lays it out: the first line of each, and how many lines it has to the brace that
-/// stands in the same column. Those without a body are left out.
+/// The functions of a text formatted by rustfmt: the first line of each, and the number of lines up to the brace in the
+/// same column. Functions without a body are skipped.
 fn functions(text: &str) -> Vec<(&str, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -146,7 +146,7 @@ fn only_the_command_line_prints() {
         if !library || excepted || bench || name.contains("/tests") {
             continue;
         }
-        // Tests inside a file may say why they skip.
+        // Tests inside a file may print why they skip.
         for (number, line) in code(&text).lines().enumerate() {
             let comment = line.trim_start().starts_with("//");
             if !comment && printing.iter().any(|word| line.contains(word)) {
@@ -157,14 +157,14 @@ fn only_the_command_line_prints() {
     assert_none("libraries return values; src/cli prints them", &findings);
 }
 
-/// What may stand in few files: with each part of a line, the files.
+/// Strings that are restricted to some files: the parts of a line, and the files.
 const RARE: &[(&[&str], &[&str])] = &[
-    // Control sequences: elsewhere they begin with a `Csi`, which the filter of terminals knows.
+    // Control sequences: elsewhere they begin with a `Csi`, which the terminal filter knows.
     (
         &["\\x1b", "\\u{1b}"],
         &["src/view/src/terminal", "src/cli/output.rs"],
     ),
-    // What draws text without escaping it.
+    // Functions that draw text without escaping it.
     (
         &["render_widget(", ".set_string", ".set_line(", ".set_span("],
         &["src/tui/src/page.rs", "src/tui/src/popup.rs"],
@@ -172,7 +172,7 @@ const RARE: &[(&[&str], &[&str])] = &[
 ];
 
 #[test]
-fn names_reach_no_terminal_past_the_filter() {
+fn terminal_output_passes_the_escape_filter() {
     let mut findings = Vec::new();
     for (name, text) in texts() {
         let is_source = name.starts_with("src/") && name.ends_with(".rs");
@@ -189,12 +189,15 @@ fn names_reach_no_terminal_past_the_filter() {
             }
         }
     }
-    assert_none("what goes to a terminal is escaped in one place", &findings);
+    assert_none(
+        "control sequences and unescaped drawing are restricted to a few files",
+        &findings,
+    );
 }
 
 #[test]
-fn the_tree_speaks_only_of_itself() {
-    // Put together here so that this file does not find itself.
+fn no_private_paths_or_unknown_hosts() {
+    // Concatenated so that this file does not match.
     let private = [
         ["/wo", "rk/"].concat(),
         ["/ro", "ot/"].concat(),
@@ -210,13 +213,13 @@ fn the_tree_speaks_only_of_itself() {
         }
     }
     assert_none(
-        "paths of one machine and hosts that a reader need not know",
+        "paths of a developer's machine, and hosts that are not in HOSTS",
         &findings,
     );
 }
 
-/// Whether a path that begins with `word` stands in the line: what other folders lead to, such as
-/// the `root` of a process in /proc, is no path of a machine.
+/// Whether a path that begins with `word` is in the line. A word below another folder, such as the `root` of a process
+/// in /proc, is not a path of a machine.
 fn begins_a_path(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -233,7 +236,7 @@ fn paths_are_found_where_they_begin() {
     assert!(!begins_a_path(&format!("/proc/{{pid}}{word}x"), &word));
 }
 
-/// The hosts of the addresses in a line.
+/// The hosts of the URLs in a line.
 fn hosts(line: &str) -> impl Iterator<Item = &str> {
     let end = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
     line.split("://")

@@ -1,11 +1,12 @@
-//! Stacks that are unwound while recording (`record --unwind live`): the frames are those of the copies.
+//! Stacks unwound while recording (`record --unwind live`): the frames equal those from stack copies.
 
 use std::io;
 use std::path::Path;
 
-use rperf_perfdata::PerfData;
-use rperf_replay::{Growing, Replay};
-use rperf_resolve::{LiveOptions, LiveStacks, StackOptions};
+use rperf_perfdata::{PerfData, Rewriter as _};
+use rperf_replay::{LiveWorld, Replay};
+use rperf_resolve::StackOptions;
+use rperf_rewrite::{LiveUnwinder, UnwindOptions};
 use rperf_symbol::{FileBytes, Files, SearchPaths};
 use rperf_testkit::{real_perf, skip};
 use rperf_wire::{Endian, RawRecord, RecordKind};
@@ -13,7 +14,7 @@ use rperf_wire::{Endian, RawRecord, RecordKind};
 use super::programs::{Bench, DEBUG_FRAME, FRAME_POINTERS, OPTIMISED, Program, RECURSION};
 use super::stacks::read;
 
-/// Where `struct perf_file_header` has `data.size` and the bits of its feature sections.
+/// The offsets of `data.size` and of the feature bits in `struct perf_file_header`.
 const SIZE: usize = 48;
 const FEATURES: std::ops::Range<usize> = 72..104;
 
@@ -28,9 +29,9 @@ impl Files for Disk {
     }
 }
 
-/// What unwinds while recording, for the events of a file.
-fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveStacks {
-    let options = LiveOptions {
+/// The live unwinder for the events of a file.
+fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveUnwinder {
+    let options = UnwindOptions {
         files: &Disk,
         paths: SearchPaths::new(None),
         vdso: rperf_sys::vdso_image().ok().map(FileBytes::from),
@@ -43,49 +44,49 @@ fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveStacks {
         },
         jobs,
     };
-    LiveStacks::new(Growing::new(Endian::NATIVE, file.events()), options)
+    LiveUnwinder::new(LiveWorld::new(Endian::NATIVE, file.events()), options)
 }
 
-/// The data of a recording in pieces that each end with a round.
+/// Splits the data of a recording after each FINISHED_ROUND record.
 fn rounds(data: &[u8]) -> Vec<&[u8]> {
     let (mut rounds, mut rest, mut length) = (Vec::new(), data, 0);
     for (raw, record) in RawRecord::all(data, Endian::NATIVE) {
         length += record.len();
         if raw.kind == RecordKind::FINISHED_ROUND || length == rest.len() {
-            let (round, behind) = rest.split_at(length);
+            let (round, after) = rest.split_at(length);
             rounds.push(round);
-            (rest, length) = (behind, 0);
+            (rest, length) = (after, 0);
         }
     }
     rounds
 }
 
-/// The data as it would be written if each round came by itself, and where all came at once.
+/// Returns the rewritten data; asserts that it is the same for separate rounds and for all data at once.
 fn rewritten(file: &PerfData<'_>) -> Vec<u8> {
     let mut stacks = unwinder(file, 1);
     let (mut one_by_one, mut waiting) = (Vec::new(), None);
     for round in rounds(file.data()) {
         stacks.note(round);
         if let Some(before) = waiting.replace(round) {
-            stacks.rewrite(before, &mut one_by_one);
+            stacks.rewrite(before, false, &mut one_by_one);
         }
     }
     stacks.note_end();
-    stacks.rewrite(waiting.unwrap_or_default(), &mut one_by_one);
+    stacks.rewrite(waiting.unwrap_or_default(), false, &mut one_by_one);
 
     let mut stacks = unwinder(file, 3);
     let mut at_once = Vec::new();
     stacks.note(file.data());
     stacks.note_end();
-    stacks.rewrite(file.data(), &mut at_once);
+    stacks.rewrite(file.data(), false, &mut at_once);
     assert!(
         one_by_one == at_once,
-        "rounds and workers make a difference"
+        "the output depends on rounds or workers"
     );
     one_by_one
 }
 
-/// A file with the head of `recording`, but without feature sections, and this data.
+/// A file with the header of `recording`, but without feature sections, and this data.
 fn with_data(recording: &[u8], data: &[u8]) -> Vec<u8> {
     let start = PerfData::parse(recording).unwrap().data_offset();
     let mut file = recording[..usize::try_from(start).unwrap()].to_vec();
@@ -120,21 +121,21 @@ fn compare(bench: &Bench, program: &Program) -> Result<(), String> {
 }
 
 #[test]
-fn frames_are_those_of_the_copies() {
+fn frames_match_the_stack_copies() {
     let bench = Bench::new();
     for program in [&OPTIMISED, &DEBUG_FRAME, &FRAME_POINTERS] {
         if let Err(reason) = compare(&bench, program) {
-            return skip("frames_are_those_of_the_copies", &reason);
+            return skip("frames_match_the_stack_copies", &reason);
         }
     }
 }
 
 #[test]
-fn stored_samples_are_as_they_were() {
+fn stored_samples_are_unchanged() {
     let bench = Bench::new();
     let name = match bench.record(&OPTIMISED) {
         Ok(name) => name,
-        Err(reason) => return skip("stored_samples_are_as_they_were", &reason),
+        Err(reason) => return skip("stored_samples_are_unchanged", &reason),
     };
     let recording = std::fs::read(bench.scratch.path().join(name)).unwrap();
     let file = PerfData::parse(&recording).unwrap();
@@ -143,7 +144,7 @@ fn stored_samples_are_as_they_were() {
         .sample_counts()
         .iter()
         .sum::<u64>();
-    // Every other round in haste: the World goes on, and so do the stacks that are unwound.
+    // Skip unwinding in every other round: the World advances, and later stacks are unwound correctly.
     let rounds = rounds(file.data());
     let mut stacks = unwinder(&file, 1);
     stacks.note(file.data());
@@ -152,28 +153,28 @@ fn stored_samples_are_as_they_were() {
     for (index, round) in rounds.iter().enumerate() {
         let before = mixed.len();
         match index % 2 {
-            0 => stacks.rewrite(round, &mut mixed),
+            0 => stacks.rewrite(round, false, &mut mixed),
             _ => {
-                stacks.store(round, &mut mixed);
+                stacks.rewrite(round, true, &mut mixed);
                 assert!(mixed[before..] == **round);
             }
         }
     }
-    assert_eq!(stacks.stored() + stacks.summary().stacks, samples);
+    assert_eq!(stacks.stored_copies() + stacks.summary().stacks, samples);
     std::fs::write(
         bench.scratch.path().join("mixed.data"),
         with_data(&recording, &mixed),
     )
     .unwrap();
     let script = |name: &str| bench.rperf(&["script", "--no-inline", "-i", name]).stdout;
-    let whole = with_data(&recording, file.data());
-    std::fs::write(bench.scratch.path().join("copies.data"), whole).unwrap();
+    let copies = with_data(&recording, file.data());
+    std::fs::write(bench.scratch.path().join("copies.data"), copies).unwrap();
     assert_eq!(script("mixed.data"), script("copies.data"));
 }
 
 #[test]
-fn perf_reads_what_is_unwound_while_recording() {
-    const NAME: &str = "perf_reads_what_is_unwound_while_recording";
+fn perf_reads_live_unwound_recordings() {
+    const NAME: &str = "perf_reads_live_unwound_recordings";
     let Some(perf) = real_perf() else {
         return skip(NAME, "there is no perf");
     };
@@ -187,20 +188,20 @@ fn perf_reads_what_is_unwound_while_recording() {
     assert_eq!((theirs.status, ours.status), (0, 0), "{}", ours.stderr);
     assert_eq!(theirs.stdout, ours.stdout);
     let samples = read(&ours.stdout);
-    let whole = samples.iter().filter(|sample| {
+    let complete = samples.iter().filter(|sample| {
         let outermost = sample.frames.last();
         outermost.is_some_and(|frame| frame.contains("_start+") || frame.contains("clone"))
     });
-    assert!(whole.count() * 4 > samples.len(), "{}", ours.stdout);
+    assert!(complete.count() * 4 > samples.len(), "{}", ours.stdout);
     let size = bench.scratch.path().join(&file).metadata().unwrap().len();
     assert!(size < samples.len() as u64 * 2000 + 200_000, "{size} bytes");
 }
 
 #[test]
-fn stacks_that_are_too_deep_are_told() {
+fn too_deep_stacks_are_reported() {
     let bench = Bench::new();
     if let Err(reason) = bench.compile(&RECURSION) {
-        return skip("stacks_that_are_too_deep_are_told", &reason);
+        return skip("too_deep_stacks_are_reported", &reason);
     }
     let event = ["record", "-o", "deep.data", "-e", "cpu-clock:u"];
     let live = ["--call-graph", "dwarf,65528", "--unwind", "live", "--"];
@@ -212,16 +213,16 @@ fn stacks_that_are_too_deep_are_told() {
         let words = [&event[..], &live, &["./recursion", &depth]].concat();
         let recorded = bench.rperf(&words);
         assert_eq!(recorded.status, 0, "{}", recorded.stderr);
-        let said = recorded.stderr.contains(" user stacks have ");
-        assert_eq!(said, is_deep, "{}", recorded.stderr);
+        let is_reported = recorded.stderr.contains(" user callchains were ");
+        assert_eq!(is_reported, is_deep, "{}", recorded.stderr);
         let script = bench.rperf(&["script", "-i", "deep.data", "--max-stack", "100000"]);
         let samples = read(&script.stdout);
         let deepest = samples.iter().map(|sample| sample.frames.len()).max();
-        let kept = deepest.expect("there are samples");
-        assert_eq!(kept > 100, is_deep, "{kept}");
-        let told = format!("have {kept} frames or more, of which {kept} were kept");
+        let deepest_sample = deepest.expect("there are samples");
+        assert_eq!(deepest_sample > 100, is_deep, "{deepest_sample}");
+        let message = format!("were truncated to {deepest_sample} frames");
         assert_eq!(
-            recorded.stderr.contains(&told),
+            recorded.stderr.contains(&message),
             is_deep,
             "{}",
             recorded.stderr
@@ -230,11 +231,10 @@ fn stacks_that_are_too_deep_are_told() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn conflicting_options_are_refused() {
     let bench = Bench::new();
     for (words, line) in [
-        (&["--unwind", "live"][..], "--call-graph dwarf"),
-        (&["--unwind", "soon"], "live and later"),
+        (&["--unwind", "soon"][..], "live and later"),
         (
             &["--unwind", "live", "--call-graph", "dwarf", "--overwrite"],
             "--overwrite",

@@ -1,4 +1,4 @@
-//! The programs whose stacks are taken, and recordings of them.
+//! The programs whose stacks are unwound, and their recordings.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,15 +7,16 @@ use rperf_testkit::{Outcome, Run, Scratch};
 
 use crate::tidy::root;
 
-/// Times that a program is recorded until each of its functions was seen: when samples come is up to the machine.
+/// How often a program is recorded at most until each of its functions was sampled: the timing of samples depends on
+/// the machine.
 pub(super) const RECORDINGS: usize = 5;
 
-/// A folder that is home and working directory of all that runs.
+/// A folder that is home and working directory of all programs.
 pub(super) struct Bench {
     pub(super) scratch: Scratch,
 }
 
-/// One program to compile.
+/// A program to compile.
 pub(super) struct Program {
     pub(super) name: &'static str,
     compiler: &'static str,
@@ -37,22 +38,22 @@ pub(super) const OPTIMISED: Program = stacks("optimised", &["-O2", "-g", "-pthre
 pub(super) const PLAIN: Program = stacks("plain", &["-O0", "-g", "-pthread"]);
 pub(super) const STATIC: Program = stacks("static", &["-O2", "-static", "-pthread"]);
 pub(super) const STRIPPED: Program = stacks("stripped", &["-O2", "-s", "-pthread"]);
-/// Stripped, with its symbols in a file of their own, to which a link leads.
+/// Stripped, with a link to a separate debug file.
 pub(super) const APART: Program = stacks("apart", &["-O2", "-g", "-pthread"]);
-/// A function that calls itself as often as its first argument says.
+/// A function that recurses as often as its first argument says.
 pub(super) const RECURSION: Program = Program {
     source: "recursion.c",
     ..stacks("recursion", &["-O1", "-g"])
 };
-/// No build-id says which program it is.
+/// A program without build-id.
 pub(super) const NAMELESS: Program =
     stacks("nameless", &["-O2", "-pthread", "-Wl,--build-id=none"]);
-/// Its frame information is in `.debug_frame` alone.
+/// Its unwind information is only in `.debug_frame`.
 pub(super) const DEBUG_FRAME: Program = stacks(
     "debug-frame",
     &["-O2", "-g", "-pthread", "-fno-asynchronous-unwind-tables"],
 );
-/// It has none at all, but keeps frame pointers.
+/// It has no unwind information, but frame pointers.
 pub(super) const FRAME_POINTERS: Program = stacks(
     "frame-pointers",
     &[
@@ -80,7 +81,7 @@ pub(super) const PANICS_STATIC: Program = Program {
     ],
     ..PANICS
 };
-/// Only on x86-64, whose compilers make such programs and whose kernels mostly run them.
+/// Only on x86-64, whose compilers build such programs and whose kernels mostly run them.
 pub(super) const IA32: Program = Program {
     name: "ia32",
     compiler: "cc",
@@ -102,7 +103,7 @@ pub(super) const CPLUSPLUS: Program = Program {
     source: "shapes.cpp",
 };
 
-/// Everything of musl is in it, without frame pointers.
+/// musl is linked statically, without frame pointers.
 pub(super) const PANICS_MUSL: Program = Program {
     name: "panics-musl",
     flags: &[
@@ -125,7 +126,7 @@ pub(super) const GO: Program = Program {
     flags: &["build"],
     source: "stacks.go",
 };
-/// Without DWARF it has no frame information, but frame pointers.
+/// Without DWARF it has no unwind information, but frame pointers.
 pub(super) const GO_PLAIN: Program = Program {
     name: "go-plain",
     flags: &["build", "-ldflags=-w"],
@@ -154,7 +155,7 @@ impl Bench {
         self.run(program, words)
     }
 
-    /// Compiles `program`, or says why that cannot be.
+    /// Compiles `program`, or returns why that is not possible.
     pub(super) fn compile(&self, program: &Program) -> Result<(), String> {
         let folder = self.scratch.path();
         let compiled = Command::new(program.compiler)
@@ -162,23 +163,23 @@ impl Bench {
             .arg("-o")
             .arg(folder.join(program.name))
             .arg(root().join("tests/workloads").join(program.source))
-            // Go wants a place for what it has compiled.
+            // Go needs a folder for its build cache.
             .env("GOCACHE", folder.join("go-cache"))
             .output();
         let compiled =
             compiled.map_err(|error| format!("{} does not start: {error}", program.compiler))?;
-        let said = String::from_utf8_lossy(&compiled.stderr);
-        if said.contains("target may not be installed") {
-            return Err(said.into_owned());
+        let message = String::from_utf8_lossy(&compiled.stderr);
+        if message.contains("target may not be installed") {
+            return Err(message.into_owned());
         }
-        assert!(compiled.status.success(), "{}: {said}", program.source);
+        assert!(compiled.status.success(), "{}: {message}", program.source);
         if program.name == APART.name {
             self.take_apart(program.name)?;
         }
         Ok(())
     }
 
-    /// Moves the symbols of `name` into a file of their own.
+    /// Moves the symbols of `name` into a separate debug file.
     fn take_apart(&self, name: &str) -> Result<(), String> {
         let debug = format!("{name}.debug");
         let link = format!("--add-gnu-debuglink={debug}");
@@ -197,17 +198,17 @@ impl Bench {
         Ok(())
     }
 
-    /// Compiles `program` and records it with copies of its stacks; the name of the recording, or why there is none.
+    /// Compiles `program` and records it with stack copies; returns the recording, or why there is none.
     pub(super) fn record(&self, program: &Program) -> Result<String, String> {
         self.record_as(program, "dwarf,16384")
     }
 
-    /// The same with callchains of another kind.
+    /// Like `record`, with callchains of another kind.
     pub(super) fn record_as(&self, program: &Program, kind: &str) -> Result<String, String> {
         self.record_with(program, kind, &[])
     }
 
-    /// The same with further options.
+    /// Like `record_as`, with further options.
     pub(super) fn record_with(
         &self,
         program: &Program,

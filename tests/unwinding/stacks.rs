@@ -1,4 +1,4 @@
-//! Stacks as `script` prints them.
+//! Parses stacks printed by `script`.
 
 /// One sample: its first line, and its frames.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) fn symbol(frame: &str) -> &str {
 }
 
 #[test]
-fn frames_are_taken_apart() {
+fn frames_are_parsed() {
     let text = "prog 1 2.3: 4 e: \n\t    10a0 f<g +0x1>(int)+0x12 (/a b)\n\t ff [unknown] ([unknown])\n\nprog 2\n";
     let samples = read(text);
     assert_eq!(samples.len(), 2);

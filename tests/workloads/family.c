@@ -1,4 +1,4 @@
-// Processes and threads that come and go: threads with names of their own, forks, a fork that executes another program.
+// Processes and threads that start and exit: named threads, forks, a fork that executes another program.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

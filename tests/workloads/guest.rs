@@ -1,5 +1,5 @@
-//! What a test guest records: some milliseconds of work in a few frames, with some files opened; or, as `load rounds N`, work
-//! that takes the same instructions each time.
+//! The workload of test guests: some milliseconds of work in a few frames, with some files opened; with `load rounds
+//! N`, work that takes the same number of instructions each time.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

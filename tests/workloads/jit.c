@@ -1,4 +1,4 @@
-// Code made at run time and listed in /tmp/perf-PID.map, beside code that no list knows.
+// JIT code listed in /tmp/perf-PID.map, and JIT code that is not listed.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

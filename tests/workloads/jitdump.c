@@ -1,4 +1,4 @@
-// Code made at run time and written to jit-PID.dump, at addresses that are used again, with lines and frames: jitdump DIR [MS]
+// JIT code written to jit-PID.dump, at reused addresses, with source lines and unwind tables: jitdump DIR [MS]
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,11 +14,11 @@ static const unsigned char loop_code[] = { 0x55, 0x48, 0x89, 0xe5, 0x89, 0xf9, 0
 // push %rbp; mov $1,%ebp; sub $16,%rsp; call *%rdi; add $16,%rsp; pop %rbp; ret
 static const unsigned char calling_code[] = { 0x55, 0xbd, 0x01, 0x00, 0x00, 0x00, 0x48, 0x83, 0xec,
 					      0x10, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3 };
-// For tables that begin 24 bytes behind the start of calling_code: .eh_frame (60 bytes), .eh_frame_hdr.
+// For tables that begin 24 bytes after the start of calling_code: .eh_frame (60 bytes), .eh_frame_hdr.
 static const unsigned char calling_frames[] = {
 	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
 	28, 0, 0, 0, 28, 0, 0, 0, 0xc8, 0xff, 0xff, 0xff, sizeof(calling_code), 0, 0, 0, 0,
-	// Behind push, sub, add and pop.
+	// After push, sub, add and pop.
 	0x41, 0x0e, 16, 0x86, 2, 0x49, 0x0e, 32, 0x46, 0x0e, 16, 0x41, 0x0e, 8, 0,
 	0, 0, 0, 0,
 	1, 0x1b, 0x03, 0x3b, 0xc0, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0xac, 0xff, 0xff, 0xff, 0xdc, 0xff, 0xff, 0xff
@@ -57,7 +57,7 @@ static void begin(uint32_t kind, uint32_t size)
 	words(getpid(), getpid());
 }
 
-// As runtimes do that keep code read-only: the kernel tells of each change as of a new mapping.
+// Like runtimes that keep code read-only: the kernel reports each change of protection as a new mapping.
 static void *put(int offset, const void *bytes, int size)
 {
 	mprotect(code, 4096, PROT_READ | PROT_WRITE);
@@ -81,7 +81,7 @@ static void load(const char *name, int offset)
 	load_bytes(name, offset, loop_code, sizeof(loop_code));
 }
 
-// The lines of what is loaded next, at these offsets in it.
+// The source lines of the code that is loaded next, by offset.
 static void lines(int offset, const char *file, int count, const int (*all)[2])
 {
 	uint64_t at = (uintptr_t)code + offset, time = now();
@@ -95,7 +95,7 @@ static void lines(int offset, const char *file, int count, const int (*all)[2])
 	}
 }
 
-// The frames of what is loaded next.
+// The unwind tables of the code that is loaded next.
 static void frames(const unsigned char *tables, uint64_t size)
 {
 	uint64_t time = now();

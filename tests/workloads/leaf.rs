@@ -1,4 +1,4 @@
-//! A function without a frame, and its callers: never run, only looked at.
+//! A function without a frame, and its callers: never run, only disassembled.
 #![no_std]
 #![no_main]
 

@@ -1,7 +1,7 @@
-/* A marked place (USDT), written without any header; what is recorded there is printed while somebody listens. */
+/* A USDT probe, written without sys/sdt.h; prints the recorded values while the probe is enabled. */
 #include <stdio.h>
 
-/* The kernel counts here who listens. */
+/* The semaphore: the kernel counts the users of the probe here. */
 __attribute__((section(".probes"))) volatile unsigned short demo_tick_semaphore;
 
 static void tick(int number, long *place)

@@ -1,4 +1,4 @@
-//! Stacks of Rust: a panic that passes through frames with destructors, a closure in the library, trait objects, a thread.
+//! Rust stacks: a panic that unwinds through frames with destructors, a closure called by the standard library, trait objects, a thread.
 
 use std::hint::black_box;
 use std::panic;
@@ -59,7 +59,7 @@ fn main() {
     panic::set_hook(Box::new(|_| {
         black_box(burn());
     }));
-    // A round is about three milliseconds of processor time.
+    // A round takes about three milliseconds of CPU time.
     let rounds = std::env::args()
         .nth(1)
         .and_then(|word| word.parse::<u32>().ok());

@@ -1,4 +1,4 @@
-/* What probes record here is printed: `leaf: n=10`. */
+/* Prints the values that probes record: `leaf: n=10`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

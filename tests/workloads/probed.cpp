@@ -1,4 +1,4 @@
-// What probes record here is printed: `area: x_=5`.
+// Prints the values that probes record: `area: x_=5`.
 #include <cstdio>
 
 namespace geo {

@@ -1,4 +1,4 @@
-//! What probes record here is printed first, in the words of `script`.
+//! Prints the values that probes record, in the format of `script`.
 
 use std::hint::black_box;
 

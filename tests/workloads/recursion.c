@@ -1,4 +1,4 @@
-/* Calls itself as often as the argument says, and works at the end of it for half a second of processor time. */
+/* Recurses to the depth of the argument, then works for half a second of CPU time. */
 #include <stdlib.h>
 #include <time.h>
 

@@ -1,4 +1,4 @@
-/* Names that several blocks and inlined functions have, values that the compiler knows, and a call of a library. */
+/* Variables with the same name in several blocks and inlined functions, constant values, and a call of a library function. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -11,13 +11,13 @@ static inline int inner(int n)
 	return t + 1;
 }
 
-/* Its code begins with that of inner, whose n is another one. */
+/* Its code begins with the inlined code of inner, which has its own n. */
 __attribute__((noinline)) int first(int n)
 {
 	return inner(n + 5);
 }
 
-/* The code of the block with another n may begin at the entry. */
+/* The code of the block with its own n may begin at the function's entry. */
 __attribute__((noinline)) int shadow(int n)
 {
 	sum += n;

@@ -1,4 +1,4 @@
-// Stacks of every kind that compilers and libraries make. The innermost function says which one it is.
+// All kinds of stacks that compilers and libraries create. The name of the innermost function identifies the kind.
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <pthread.h>
@@ -152,14 +152,14 @@ static long milliseconds(clockid_t clock)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-// Periods begin anew where a thread is switched to: rounds of equal length would have their samples at equal places.
+// Sampling periods restart when a thread is scheduled in: with rounds of equal length all samples would be in the same place.
 ALONE static void stagger(unsigned round)
 {
 	for (unsigned long i = 0; i < round % 16 * (rounds / 8); i++)
 		sink += i;
 }
 
-// A thread that ends before its first period is over is never sampled, so it stays for several.
+// A thread that exits within its first period is never sampled, so it runs for several.
 static void *in_thread(void *unused)
 {
 	do {
@@ -187,7 +187,7 @@ static void on_own_stack(int signal)
 
 int main(int count, char **words)
 {
-	// Of processor time, of which a busy machine gives less.
+	// CPU time, because a busy machine runs the program for less of the wall-clock time.
 	long end = milliseconds(CLOCK_PROCESS_CPUTIME_ID) + (count > 1 ? atol(words[1]) : 1000);
 	signal(SIGUSR1, handler);
 	on_own_stack(SIGUSR2);

@@ -1,4 +1,4 @@
-//! Rust names of both manglings: generics, closures, trait objects.
+//! Rust symbols of both mangling schemes: generics, closures, trait objects.
 
 use std::collections::HashMap;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-// A function that the compiler makes a variant of for its callers: scaled.constprop.0.
+// A function that the compiler clones for its callers: scaled.constprop.0.
 static __attribute__((noinline)) int scaled(int value, int by)
 {
     volatile int sum = 0;

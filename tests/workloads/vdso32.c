@@ -20,7 +20,7 @@ static int same(const char *a, const char *b)
 	return *a == *b;
 }
 
-// The address of a function of the vdso, which is loaded to where its file says plus `base`.
+// The address of a function of the vdso: its address in the ELF file plus `base`.
 static word function(word base, const char *name)
 {
 	const struct header *header = (void *)base;

@@ -1,11 +1,12 @@
-//! The build-id cache (`~/.debug`), shared with Linux perf: programs as they were when they were recorded, and what exists
-//! nowhere on disk, kallsyms and the vdso. Without a copy the names of kernel samples are lost with the next boot.
+//! The build-id cache (`~/.debug`), shared with Linux perf: copies of recorded programs, and of
+//! objects without a file, kallsyms and the vdso. Without a copy, the symbols of a kernel are lost
+//! after the next boot.
 //!
 //! ```text
 //! DIR/[kernel.kallsyms]/ID/kallsyms      copy of /proc/kallsyms
 //! DIR/[vdso]/ID/vdso                     copy of the vdso's pages
-//! DIR/usr/bin/ls/ID/elf                  the file itself
-//!                  /debug                its debugging information, if that is a file of its own
+//! DIR/usr/bin/ls/ID/elf                  the file
+//!                  /debug                its debug file, if separate
 //!                  /probes               its USDT probes
 //! DIR/.build-id/xx/yyyy…                 link to ../../[kernel.kallsyms]/ID
 //! ```
@@ -16,11 +17,11 @@ mod special;
 pub use self::objects::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
 pub use self::special::{KERNEL_OBJECT, SpecialObject};
 
-/// What new folders and files may be used for by others, as far as the umask allows.
+/// Permissions of new folders, further restricted by the umask.
 const FOLDERS: u32 = 0o777;
 const FILES: u32 = 0o666;
 
-/// A build-id as names of files have it.
+/// A build-id in hexadecimal, as in file names.
 #[must_use]
 pub fn hexadecimal(build_id: &[u8]) -> String {
     build_id.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,4 +1,4 @@
-//! What the cache holds: listing it, adding files, taking them out.
+//! Contents of the cache: listing, adding and removing files.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -6,19 +6,19 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use rperf_safefs::{Folder, Opened, Refusal, read_all};
+use rperf_safefs::{Folder, FoundFile, Refusal, read_all};
 
 use crate::{FILES, FOLDERS};
 
-/// Folder of the links by build-id.
+/// Folder of links by build-id.
 pub(crate) const LINKS: &str = ".build-id";
-/// Names of the files that an object's folder may hold with its content: of a file, of the kernel, of the vdso.
+/// Names of the content file in an object's folder: for a file, the kernel, the vdso.
 const CONTENTS: [&str; 3] = ["elf", "kallsyms", "vdso"];
-/// The list of an object's probe events, and its largest size in bytes.
+/// The list of an object's probe events, and its maximum size in bytes.
 const PROBES: &str = "probes";
 const MAX_PROBES: u64 = 64 << 20;
 
-/// Where files with nothing but debugging information are installed, by build-id.
+/// Folder of installed debug files by build-id.
 pub const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
 
 /// A build-id cache on disk, shared with Linux perf.
@@ -27,37 +27,38 @@ pub struct Cache {
     root: PathBuf,
 }
 
-/// One object of the cache.
+/// An object in the cache.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cached {
     /// The build-id in hexadecimal.
     pub id: String,
-    /// Path of the file it was made of, or `[kernel.kallsyms]`, `[vdso]`.
+    /// Path of the original file, or `[kernel.kallsyms]`, `[vdso]`.
     pub name: PathBuf,
     /// Its folder in the cache.
     pub folder: PathBuf,
 }
 
 impl Cached {
-    /// The list of its probe events, as perf writes it; empty where there is none.
+    /// The list of its probe events in perf's format; empty if there is none.
     ///
     /// # Errors
-    /// What reading reports; `InvalidData` for what is no text; [`Refusal::ForeignOwner`] for another user's list.
+    /// What reading reports; `InvalidData` if it isn't UTF-8; [`Refusal::ForeignOwner`] for another
+    /// user's list.
     pub fn probes(&self) -> io::Result<String> {
         read_probes(&Folder::open(&self.folder)?)
     }
 
-    /// Puts what `change` makes of that list in its place, whole or not at all, and returns what it says beside. Others who
-    /// change it wait meanwhile.
+    /// Atomically replaces that list by the result of `change`, and returns its other result. A
+    /// lock serialises concurrent changes.
     ///
     /// # Errors
     /// What locking the folder (flock(2)), reading and writing report.
     pub fn change_probes<T>(&self, change: impl FnOnce(&str) -> (String, T)) -> io::Result<T> {
         let folder = Folder::open(&self.folder)?;
         let _lock = folder.lock()?;
-        let (list, said) = change(&read_probes(&folder)?);
+        let (list, result) = change(&read_probes(&folder)?);
         write_probes(&folder, &list)?;
-        Ok(said)
+        Ok(result)
     }
 }
 
@@ -66,7 +67,7 @@ fn read_probes(folder: &Folder) -> io::Result<String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
         found => found?,
     };
-    // It says where the kernel places probes.
+    // The list determines where the kernel places probes.
     if !found.is_users() {
         return Err(Refusal::ForeignOwner.into());
     }
@@ -74,27 +75,46 @@ fn read_probes(folder: &Folder) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-fn write_probes(folder: &Folder, list: &str) -> io::Result<()> {
-    folder.write_whole(PROBES.as_ref(), FILES, |out| out.write_all(list.as_bytes()))
+/// The start of a marker's line in a list of probe events.
+const MARKER: char = '%';
+
+/// Writes the markers of an object if its list has none: perf's `list` leaves empty files. Other events are kept.
+fn add_probes(folder: &Folder, list: &str) -> io::Result<()> {
+    let _lock = folder.lock()?;
+    if folder.kind(PROBES.as_ref())?.is_none() {
+        return write_probes(folder, list);
+    }
+    if list.is_empty() {
+        return Ok(());
+    }
+    let known = read_probes(folder)?;
+    match known.lines().any(|line| line.starts_with(MARKER)) {
+        true => Ok(()),
+        false => write_probes(folder, &format!("{list}{known}")),
+    }
 }
 
-/// A file to be added.
+fn write_probes(folder: &Folder, list: &str) -> io::Result<()> {
+    folder.write_atomic(PROBES.as_ref(), FILES, |out| out.write_all(list.as_bytes()))
+}
+
+/// A file to add.
 #[derive(Debug, Clone, Copy)]
 pub struct NewObject<'a> {
-    /// Its full path, which is also its name.
+    /// Its full path, used as its name.
     pub path: &'a Path,
-    /// Where its bytes are: at that path, unless another mount namespace is meant.
+    /// The file with its content: the same path, except for other mount namespaces.
     pub file: &'a Path,
     /// Its build-id in hexadecimal.
     pub id: &'a str,
-    /// The file with its debugging information, if that is separate and installed.
+    /// The debug file, if separate and installed.
     pub debug: Option<&'a Path>,
-    /// The list of its USDT probes, as perf writes it; `None` leaves that to a later call.
+    /// The list of its USDT probes in perf's format; `None` if not determined yet.
     pub probes: Option<&'a str>,
 }
 
 impl Cache {
-    /// The cache below `root`, which need not exist.
+    /// The cache at `root`, which need not exist.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -106,17 +126,17 @@ impl Cache {
         &self.root
     }
 
-    /// All objects whose content is there, by build-id.
+    /// All objects with content, by build-id.
     ///
     /// # Errors
-    /// What reading the folders reports; a cache that does not exist is empty.
+    /// What reading the folders reports; a missing cache is empty.
     pub fn objects(&self) -> io::Result<Vec<Cached>> {
         let mut found = Vec::new();
         let Some(links) = existing(self.open().and_then(|root| root.below(LINKS.as_ref())))? else {
             return Ok(found);
         };
         for first in links.names()? {
-            // Names of other shapes belong to somebody else.
+            // Names of other forms are not perf's.
             let Some(folder) = links
                 .below(first.as_ref())
                 .ok()
@@ -136,7 +156,7 @@ impl Cache {
         Ok(found)
     }
 
-    /// The object of this build-id (in hexadecimal), if its content is there.
+    /// The object with this build-id (in hexadecimal), if it has content.
     #[must_use]
     pub fn object(&self, id: &str) -> Option<Cached> {
         let (first, rest) = link(id)?;
@@ -153,16 +173,16 @@ impl Cache {
         })
     }
 
-    /// The cache's folder. No part of a path below it may be a link.
+    /// Opens the cache's folder. No component of a path below it may be a link.
     fn open(&self) -> io::Result<Folder> {
         Folder::open_own(&self.root)
     }
 
-    /// Adds a file: as a hard link, or as a copy where the cache lies on another file system. What is there
-    /// already under its id is kept.
+    /// Adds a file as a hard link, or as a copy if the cache is on another file system. An existing
+    /// file with this build-id is kept.
     ///
     /// # Errors
-    /// What linking, copying and making folders report; then nothing half made is left.
+    /// What linking, copying and creating folders report; then nothing partial is left.
     pub fn add(&self, object: &NewObject<'_>) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
         let below = folder(object.path, object.id).ok_or_else(invalid)?;
@@ -173,12 +193,10 @@ impl Cache {
         if let Some(debug) = object.debug {
             place(debug, &folder, "debug")?;
         }
-        if let Some(list) = object.probes
-            && folder.kind(PROBES.as_ref())?.is_none()
-        {
-            write_probes(&folder, list)?;
+        if let Some(list) = object.probes {
+            add_probes(&folder, list)?;
         }
-        // In place of a link that leads nowhere, or to another file of the same build.
+        // Replaces a dangling link, or one to another file of the same build.
         if self.object(object.id).is_none() {
             let links = root.create_below(&first, FOLDERS)?;
             let target = Path::new("../..").join(below);
@@ -187,7 +205,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Takes an object out, with its link and the folders that become empty.
+    /// Removes an object with its link and empty folders.
     ///
     /// # Errors
     /// What removing reports.
@@ -205,7 +223,8 @@ impl Cache {
     }
 }
 
-/// The folder of a build-id's link below the cache's, and its name there. `None` for what is no build-id.
+/// The folder of a build-id's link relative to the cache, and its name there. `None` if it isn't a
+/// build-id.
 fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
     let hexadecimal = |byte: u8| byte.is_ascii_hexdigit();
     let (first, rest) = id.split_at_checked(2)?;
@@ -213,7 +232,7 @@ fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
     is_id.then(|| (Path::new(LINKS).join(first), OsStr::new(rest)))
 }
 
-/// The folder of an object below the cache's. `None` for names that lead out of the cache.
+/// The folder of an object relative to the cache. `None` for names that lead out of the cache.
 fn folder(name: &Path, id: &str) -> Option<PathBuf> {
     let below = name.strip_prefix("/").unwrap_or(name);
     let mut parts = below.components();
@@ -222,18 +241,18 @@ fn folder(name: &Path, id: &str) -> Option<PathBuf> {
     (stays && named).then(|| below.join(id))
 }
 
-/// The name that a link's target stands for: `../../usr/bin/ls/ID`.
+/// The name of an object from the target of its link: `../../usr/bin/ls/ID`.
 fn name_of(target: &Path, id: &str) -> Option<PathBuf> {
     let below = target.strip_prefix("../..").ok()?;
     let name = below.parent().filter(|_| below.ends_with(id))?;
-    // Names in brackets are no paths.
+    // Names in brackets are not paths.
     match name.as_os_str().as_bytes().first()? {
         b'[' => Some(name.to_owned()),
         _ => Some(Path::new("/").join(name)),
     }
 }
 
-/// Removes what has this name in a folder below the cache's, and the folders that become empty. What isn't there is no error.
+/// Removes a name in a folder relative to the cache, and empty folders. A missing name is no error.
 fn remove_below(root: &Folder, parent: &Path, name: &OsStr) -> io::Result<()> {
     if let Some(folder) = existing(root.below(parent))? {
         existing(folder.remove_tree(name))?;
@@ -253,7 +272,7 @@ fn remove_below(root: &Folder, parent: &Path, name: &OsStr) -> io::Result<()> {
     Ok(())
 }
 
-/// `None` for what doesn't exist.
+/// Converts `NotFound` to `None`.
 fn existing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -261,28 +280,28 @@ fn existing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// The file with the debugging information of the build `id` (in hexadecimal) below `folder`, if it is installed.
+/// The debug file of the build `id` (in hexadecimal) below `folder`, if it is installed.
 #[must_use]
 pub fn debug_file(folder: &Path, id: &str) -> Option<PathBuf> {
     let (first, rest) = id.split_at_checked(2)?;
     let file = folder.join(first).join(format!("{rest}.debug"));
-    let found = Opened::find(&file).ok()?;
+    let found = FoundFile::find(&file).ok()?;
     found.metadata().is_file().then_some(file)
 }
 
-/// Makes `name` in `folder` a second name of the regular file `from`, or a copy. It appears whole or not at all.
+/// Creates `name` in `folder` as a hard link to the regular file `from`, or as a copy. Atomic.
 fn place(from: &Path, folder: &Folder, name: &str) -> io::Result<()> {
     if folder.kind(name.as_ref())?.is_some() {
         return Ok(());
     }
-    let found = Opened::find(from)?;
+    let found = FoundFile::find(from)?;
     let mut file = found.for_reading()?;
     let linked = folder.replace(name.as_ref(), |folder, temporary| {
         folder.link_file(&file, temporary)
     });
     linked.or_else(|_| {
         let mode = found.metadata().permissions().mode() & 0o777;
-        folder.write_whole(name.as_ref(), mode, |out| {
+        folder.write_atomic(name.as_ref(), mode, |out| {
             io::copy(&mut file, out).map(drop)
         })
     })
@@ -295,7 +314,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// A cache and a file beside it, in a folder of their own.
+    /// A cache and a separate file, in a folder of their own.
     fn scratch(name: &str) -> (PathBuf, Cache, PathBuf) {
         let root = std::env::temp_dir().join(format!("rperf-{name}-{}", std::process::id()));
         fs::create_dir_all(&root).unwrap();
@@ -320,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_listed_and_leaves_nothing_when_removed() {
+    fn added_objects_are_listed_and_removed_completely() {
         let (root, cache, file) = scratch("objects");
         assert_eq!(cache.objects().unwrap(), []);
         cache.add(&object(&file, "ab12")).unwrap();
@@ -343,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_files_go_with_their_objects() {
+    fn debug_files_are_added_and_removed_with_their_objects() {
         let (root, cache, file) = scratch("debug-files");
         let installed = root.join("debug/ab");
         fs::create_dir_all(&installed).unwrap();
@@ -354,8 +373,8 @@ mod tests {
             ..object(&file, "ab12")
         };
         cache.add(&with_lines).unwrap();
-        let kept = cache.object("ab12").unwrap().folder.join("debug");
-        assert_eq!(fs::read(kept).unwrap(), b"lines");
+        let cached = cache.object("ab12").unwrap().folder.join("debug");
+        assert_eq!(fs::read(cached).unwrap(), b"lines");
         for id in ["ab34", "a", ""] {
             assert_eq!(debug_file(&root.join("debug"), id), None);
         }
@@ -363,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_events_are_replaced_whole() {
+    fn probe_lists_are_replaced_completely() {
         let (root, cache, file) = scratch("lists");
         cache.add(&object(&file, "ab12")).unwrap();
         cache
@@ -385,7 +404,27 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_out_of_the_cache() {
+    fn markers_are_added_to_lists_without_any() {
+        let (root, cache, file) = scratch("markers");
+        let with = |probes| NewObject {
+            probes: Some(probes),
+            ..object(&file, "ab12")
+        };
+        let list = || cache.object("ab12").unwrap().probes().unwrap();
+        cache.add(&with("")).unwrap();
+        let cached = cache.object("ab12").unwrap();
+        let own = "#f\np:g/f f+0\n";
+        cached.change_probes(|_| (own.to_owned(), ())).unwrap();
+        cache.add(&with("%a:b=b\n")).unwrap();
+        assert_eq!(list(), format!("%a:b=b\n{own}"));
+        cache.add(&with("%c:d=d\n")).unwrap();
+        cache.add(&with("")).unwrap();
+        assert_eq!(list(), format!("%a:b=b\n{own}"), "it is known");
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn paths_outside_the_cache_are_refused() {
         let (root, cache, file) = scratch("outside");
         for name in ["/tmp/../etc", "..", "/", ""] {
             assert!(
@@ -397,7 +436,7 @@ mod tests {
             assert!(cache.add(&object(&file, id)).is_err(), "{id}");
             assert_eq!(cache.object(id), None, "{id}");
         }
-        // Links of others that point elsewhere are not followed, nor what they point to removed.
+        // Links that point elsewhere are neither followed nor their targets removed.
         let links = cache.root().join(".build-id/ab");
         fs::create_dir_all(&links).unwrap();
         fs::create_dir_all(root.join("victim/12/elf")).unwrap();
@@ -409,13 +448,13 @@ mod tests {
             symlink(target, links.join(link)).unwrap();
         }
         assert_eq!(cache.objects().unwrap(), []);
-        // A dangling one is in nobody's way.
+        // A dangling link is replaced.
         cache.add(&object(&file, "ab56")).unwrap();
         assert_eq!(cache.objects().unwrap().len(), 1);
         fs::remove_dir_all(root).unwrap();
     }
 
-    /// Each adds a line to what it finds: none is lost.
+    /// Concurrent changes are serialised: no line is lost.
     #[test]
     fn lists_are_changed_by_one_at_a_time() {
         let root = std::env::temp_dir().join(format!("rperf-probes-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! Objects that are no files: the kernel's symbols, and the vdso.
+//! Objects without a file: the kernel's symbols, and the vdso.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -9,10 +9,10 @@ use rperf_safefs::Folder;
 use crate::objects::LINKS;
 use crate::{Cache, FILES, FOLDERS, hexadecimal};
 
-/// The kernel's name.
+/// Name of the kernel.
 pub const KERNEL_OBJECT: &str = "[kernel.kallsyms]";
 
-/// An object that exists nowhere on disk.
+/// An object without a file on disk.
 #[derive(Debug, Clone, Copy)]
 pub struct SpecialObject<'a> {
     /// `[kernel.kallsyms]` or `[vdso]`.
@@ -23,7 +23,7 @@ pub struct SpecialObject<'a> {
 }
 
 impl<'a> SpecialObject<'a> {
-    /// The kernel of this build, whose content is the text of `/proc/kallsyms`.
+    /// The kernel with this build-id, whose content is the text of `/proc/kallsyms`.
     #[must_use]
     pub fn kernel(build_id: &'a [u8]) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl<'a> SpecialObject<'a> {
         self.object
     }
 
-    /// The vdso of this build, whose content is its image.
+    /// The vdso with this build-id, whose content is its image.
     #[must_use]
     pub fn vdso(build_id: &'a [u8]) -> Self {
         Self {
@@ -51,10 +51,11 @@ impl<'a> SpecialObject<'a> {
 }
 
 impl Cache {
-    /// Adds what `content` yields, unless the object is there already. The file appears whole or not at all.
+    /// Adds the result of `content`, unless the object already exists. The file is created
+    /// atomically.
     ///
     /// # Errors
-    /// What `content`, making folders and writing report.
+    /// What `content`, creating folders and writing report.
     pub fn add_special(
         &self,
         special: &SpecialObject<'_>,
@@ -66,9 +67,9 @@ impl Cache {
         let folder = root.create_below(&below, FOLDERS)?;
         let file = special.file.as_ref();
         if folder.kind(file)?.is_none() {
-            // Before a file is there to be written.
+            // Evaluated before a file is created.
             let content = content()?;
-            folder.write_whole(file, FILES, |out| out.write_all(&content))?;
+            folder.write_atomic(file, FILES, |out| out.write_all(&content))?;
         }
         let Some((first, rest)) = id.split_at_checked(2) else {
             return Ok(());
@@ -90,9 +91,13 @@ mod tests {
     fn is_stored_once_and_found_by_its_id() {
         let cache = std::env::temp_dir().join(format!("rperf-cache-{}", std::process::id()));
         let kernel = SpecialObject::kernel(&[0xab, 0xcd, 0xef]);
-        let kept = Cache::new(&cache);
-        kept.add_special(&kernel, || Ok(b"first".to_vec())).unwrap();
-        kept.add_special(&kernel, || panic!("it is there")).unwrap();
+        let objects = Cache::new(&cache);
+        objects
+            .add_special(&kernel, || Ok(b"first".to_vec()))
+            .unwrap();
+        objects
+            .add_special(&kernel, || panic!("it is there"))
+            .unwrap();
         let linked = cache.join(".build-id/ab/cdef/kallsyms");
         assert_eq!(fs::read(linked).unwrap(), b"first");
         let directory = cache.join("[kernel.kallsyms]/abcdef");
@@ -101,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_read_leaves_nothing() {
+    fn a_failed_read_creates_no_files() {
         let cache = std::env::temp_dir().join(format!("rperf-cache-none-{}", std::process::id()));
         let failed = || Err(io::ErrorKind::PermissionDenied.into());
         let vdso = SpecialObject::vdso(&[1, 2]);

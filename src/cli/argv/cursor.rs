@@ -1,33 +1,33 @@
-//! Where a word that is still being typed is in perf's option grammar, for completion.
+//! The position of a partially typed word in perf's option grammar, for completion.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 
 use clap::{Arg, Command};
 
-use super::{Pass, resolve};
-use crate::cli::options::{Shape, options};
+use super::{WordPass, resolve};
+use crate::cli::options::{OptionShape, options};
 
-/// What the last word of a command line is.
+/// The role of the last word of a command line.
 #[derive(Debug)]
 pub(crate) enum Cursor<'a> {
-    /// An option, or the beginning of one.
+    /// An option or a prefix of one.
     Option,
-    /// The value of an option, which begins after that many bytes of the word: `--sort=com`, `-ecyc`.
+    /// The value of an option, starting at this byte of the word: `--sort=com`, `-ecyc`.
     Value { arg: &'a Arg, start: usize },
-    /// A word of the command, after that many others.
+    /// A positional word of the command, after `before` others.
     Word { before: usize },
-    /// A word of the workload, which begins with the word of this index.
+    /// A word of the workload, which starts at this index.
     Workload { first: usize },
 }
 
 impl<'a> Cursor<'a> {
-    /// Finds the place of the last of `words`, which follow the command's name. `None` if there are no words, or if the last
-    /// one gives a value to an option that does not exist.
+    /// Returns the role of the last of `words`, the words after the command's name. `None` if there are no words, or if the last one is
+    /// the value of an option that does not exist.
     pub(crate) fn find(command: &'a Command, words: &'a [OsString]) -> Option<Self> {
         let last = words.len().checked_sub(1)?;
         let has_workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
-        let mut pass = Pass::new(command, words);
+        let mut pass = WordPass::new(command, words);
         let (mut before, mut options_end) = (0, false);
         while pass.next < last {
             let word = pass.take()?.as_bytes();
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
                     continue;
                 }
             };
-            // An option took the last word for its value. What is wrong with earlier ones is reported when the command runs.
+            // The last word is an option's value. Errors in earlier words are reported when the command runs.
             if parsed.is_ok() && pass.next > last {
                 let (arg, _) = pass.out.last()?;
                 return Some(Self::Value { arg, start: 0 });
@@ -66,7 +66,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A long option, two dashes cut off.
+/// Parses a long option without its two dashes.
 fn option<'a>(command: &'a Command, long: &[u8]) -> Option<Cursor<'a>> {
     let Some(equals) = long.iter().position(|&byte| byte == b'=') else {
         return Some(Cursor::Option);
@@ -74,8 +74,8 @@ fn option<'a>(command: &'a Command, long: &[u8]) -> Option<Cursor<'a>> {
     let name = String::from_utf8_lossy(long.get(..equals)?);
     let arg = resolve(command, &name).ok()?.arg;
     let takes_value = !matches!(
-        Shape::of(arg),
-        Shape::Switch | Shape::Counter | Shape::NotYet
+        OptionShape::of(arg),
+        OptionShape::Switch | OptionShape::Counter | OptionShape::NotYet
     );
     takes_value.then_some(Cursor::Value {
         arg,
@@ -83,7 +83,7 @@ fn option<'a>(command: &'a Command, long: &[u8]) -> Option<Cursor<'a>> {
     })
 }
 
-/// Short options, the dash cut off: the first that takes a value has the rest of the word.
+/// Parses short options without the dash: the first that takes a value takes the rest of the word.
 fn bundle<'a>(command: &'a Command, letters: &[u8]) -> Cursor<'a> {
     for (position, &letter) in letters.iter().enumerate() {
         let mut args = options(command);
@@ -91,8 +91,8 @@ fn bundle<'a>(command: &'a Command, letters: &[u8]) -> Cursor<'a> {
             break;
         };
         let is_last = position + 1 == letters.len();
-        match Shape::of(arg) {
-            Shape::Switch | Shape::Counter | Shape::NotYet => {}
+        match OptionShape::of(arg) {
+            OptionShape::Switch | OptionShape::Counter | OptionShape::NotYet => {}
             _ if is_last => break,
             _ => {
                 return Cursor::Value {
@@ -125,7 +125,7 @@ mod tests {
             )
     }
 
-    /// The place of the last word, in a few letters.
+    /// Returns the role of the last word as a short string.
     fn place(command: &Command, line: &str) -> String {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         match Cursor::find(command, &words) {

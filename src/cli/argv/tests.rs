@@ -1,10 +1,12 @@
-//! The grammar against a small command, and every command's prefixes against perf's own rule.
+//! The option grammar with a small command, and abbreviations for every command, compared with perf's rule.
 
 use super::*;
 use crate::cli::commands::COMMANDS;
-use crate::cli::options::{counter, list, not_yet, number, optional, short_switch, switch, value};
+use crate::cli::options::{
+    counter, list, number, optional, short_switch, switch, unsupported, value,
+};
 
-/// A command with one option of each shape.
+/// A command with one option of each kind.
 fn sample(workload: bool) -> Command {
     let words = Arg::new("words").num_args(0..);
     let words = if workload {
@@ -31,7 +33,7 @@ fn sample(workload: bool) -> Command {
                 .default_missing_value("1"),
         )
         .arg(optional("mode", "mode", "graph").short('m'))
-        .arg(not_yet("off-cpu", "use another").short('o'))
+        .arg(unsupported("off-cpu", "use another").short('o'))
         .arg(words)
 }
 
@@ -39,18 +41,18 @@ fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// What the words become, joined by blanks.
+/// The rewritten arguments, joined by blanks.
 fn rewritten(workload: bool, line: &str) -> String {
     match normalise(
         &sample(workload),
         &words(&line.split(' ').collect::<Vec<_>>()),
     ) {
-        Ok(Request::Run(out)) => out.join(OsStr::new(" ")).to_string_lossy().into_owned(),
+        Ok(ParsedCommand::Run(out)) => out.join(OsStr::new(" ")).to_string_lossy().into_owned(),
         other => format!("{other:?}"),
     }
 }
 
-fn misuse(line: &str) -> Option<Misuse> {
+fn misuse(line: &str) -> Option<UsageError> {
     normalise(&sample(true), &words(&line.split(' ').collect::<Vec<_>>())).err()
 }
 
@@ -78,7 +80,7 @@ fn values_are_attached_or_the_next_word() {
 }
 
 #[test]
-fn bundles_end_with_the_letter_that_takes_a_value() {
+fn bundled_short_options_end_at_one_with_a_value() {
     assert_eq!(rewritten(true, "-ag"), "--all-cpus -g");
     assert_eq!(
         rewritten(true, "-agF99 sleep 1"),
@@ -105,7 +107,7 @@ fn optional_values() {
 }
 
 #[test]
-fn negatives_turn_switches_off_and_take_values_back() {
+fn no_prefixes_unset_flags_and_values() {
     assert_eq!(rewritten(true, "--no-all-cpus"), "--all-cpus=false");
     assert_eq!(rewritten(true, "--no-inherit"), "--no-inherit");
     assert_eq!(rewritten(true, "--no-no-inherit"), "--no-inherit=false");
@@ -135,7 +137,7 @@ fn the_workload_keeps_its_own_options() {
 }
 
 #[test]
-fn help_is_taken_where_it_stands() {
+fn help_applies_where_it_is_given() {
     assert_eq!(
         rewritten(true, "-a -h freq cpu"),
         r#"Ok(Summary(["freq", "cpu"]))"#
@@ -147,14 +149,14 @@ fn help_is_taken_where_it_stands() {
 }
 
 #[test]
-fn what_is_not_understood_is_named() {
+fn invalid_options_are_named_in_the_error() {
     let pair = ["--all-user".to_owned(), "--all-kernel".to_owned()];
     let ids = ["all-cpus", "all-user", "all-kernel"]
         .map(str::to_owned)
         .to_vec();
     assert_eq!(
         misuse("--all"),
-        Some(Misuse::Ambiguous {
+        Some(UsageError::Ambiguous {
             given: "all".to_owned(),
             pair,
             ids
@@ -163,30 +165,30 @@ fn what_is_not_understood_is_named() {
     let near = Some("--event".to_owned());
     assert_eq!(
         misuse("--evnet x"),
-        Some(Misuse::UnknownOption("evnet".to_owned(), near))
+        Some(UsageError::UnknownOption("evnet".to_owned(), near))
     );
     assert_eq!(
         misuse("-aQ"),
-        Some(Misuse::UnknownSwitch("Q".to_owned(), None))
+        Some(UsageError::UnknownSwitch("Q".to_owned(), None))
     );
     let two_dashes = Some("--level".to_owned());
     assert_eq!(
         misuse("-level"),
-        Some(Misuse::UnknownSwitch("l".to_owned(), two_dashes))
+        Some(UsageError::UnknownSwitch("l".to_owned(), two_dashes))
     );
     assert_eq!(
         misuse("-F"),
-        Some(Misuse::NeedsValue("switch `F'".to_owned()))
+        Some(UsageError::NeedsValue("switch `F'".to_owned()))
     );
     assert_eq!(
         misuse("--freq"),
-        Some(Misuse::NeedsValue("option `freq'".to_owned()))
+        Some(UsageError::NeedsValue("option `freq'".to_owned()))
     );
     assert_eq!(
         misuse("--all-cpus=1"),
-        Some(Misuse::TakesNoValue("option `all-cpus'".to_owned()))
+        Some(UsageError::TakesNoValue("option `all-cpus'".to_owned()))
     );
-    let refused = Some(Misuse::NotYet(
+    let refused = Some(UsageError::NotYet(
         "--off-cpu".to_owned(),
         "use another".to_owned(),
     ));
@@ -207,7 +209,7 @@ fn words_that_are_no_text_pass_through() {
     let out = normalise(&sample(true), &[bytes, name.clone()]);
     assert_eq!(
         out,
-        Ok(Request::Run(vec![
+        Ok(ParsedCommand::Run(vec![
             OsString::from_vec(b"--freq=\xff\xfe".to_vec()),
             "--".into(),
             name
@@ -217,7 +219,8 @@ fn words_that_are_no_text_pass_through() {
     assert!(normalise(&sample(true), &[OsString::from_vec(b"-\xff".to_vec())]).is_err());
 }
 
-/// perf's rule for long options, written down on its own: every option counts once, as itself or as its negative.
+/// perf's rule for abbreviated long options, written independently: every option counts once, as itself or as its
+/// negative.
 fn perf_candidates<'a>(longs: &[&'a str], name: &str) -> Vec<(&'a str, bool)> {
     let exact = |long: &&'a str| {
         let negative = format!("no-{long}");
@@ -242,7 +245,7 @@ fn perf_candidates<'a>(longs: &[&'a str], name: &str) -> Vec<(&'a str, bool)> {
 }
 
 #[test]
-fn every_prefix_that_perf_accepts_means_the_same_here() {
+fn option_prefixes_match_perf() {
     let mut tried = 0;
     for entry in COMMANDS {
         let command = (entry.build)();
@@ -255,7 +258,7 @@ fn every_prefix_that_perf_accepts_means_the_same_here() {
                         continue;
                     };
                     if negative && "no".starts_with(prefix) {
-                        // The start of every negative means none; docs/compatibility.md says so.
+                        // The common prefix of all negatives matches none: docs/compatibility.md.
                         continue;
                     }
                     let found = resolve(&command, prefix)
@@ -288,7 +291,7 @@ fn spelled_options_reach_clap_in_order() -> Result<(), clap::Error> {
         "ls",
         "-l",
     ];
-    let Ok(Request::Run(out)) = normalise(&sample(true), &words(&line)) else {
+    let Ok(ParsedCommand::Run(out)) = normalise(&sample(true), &words(&line)) else {
         unreachable!("the line is well formed");
     };
     let matches = sample(true)
@@ -317,7 +320,7 @@ fn the_declarations_of_every_command_are_sound() {
         assert_eq!(command.get_name(), entry.name);
         for arg in options(&command) {
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-            let refused = Shape::of(arg) == Shape::NotYet;
+            let refused = OptionShape::of(arg) == OptionShape::NotYet;
             assert!(
                 refused || !help.is_empty(),
                 "{} {} has no help",
@@ -337,8 +340,8 @@ proptest::proptest! {
     fn any_words_end_without_panic(line in proptest::collection::vec("(-{0,2}[aFgvxmzo=,hn_]{0,4}|.{0,6})", 0..6)) {
         let line: Vec<OsString> = line.into_iter().map(OsString::from).collect();
         for workload in [true, false] {
-            if let Ok(Request::Run(out)) = normalise(&sample(workload), &line) {
-                // Whatever is handed on, clap understands or refuses one value; it never sees an unknown option.
+            if let Ok(ParsedCommand::Run(out)) = normalise(&sample(workload), &line) {
+                // Rewritten arguments never contain an option unknown to clap; at most a value is invalid.
                 let parsed = sample(workload).no_binary_name(true).disable_help_flag(true).args_override_self(true)
                     .try_get_matches_from(out);
                 let good = parsed.as_ref().err().is_none_or(|error| error.kind() == clap::error::ErrorKind::ValueValidation);

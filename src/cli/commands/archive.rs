@@ -1,7 +1,8 @@
-//! `rperf archive`: the objects that a recording needs, in one file for another machine.
+//! `rperf archive`: packs the objects that a recording needs into one file, for analysis on another machine.
 
 mod member;
 mod pack;
+mod size;
 mod unpack;
 
 use std::fs::File;
@@ -10,26 +11,26 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_buildid_cache::Cache;
-use rperf_safefs::{Folder, Opened as Found, write_whole};
+use rperf_safefs::{Folder, FoundFile, write_atomic};
 use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
 use rperf_sys::{uname, unix_time, utc_offset};
 use rperf_view::header::stamp;
 use rperf_wire::name_path;
 
-use self::pack::{Archive, Content};
-use self::unpack::{Unpacked, Unpacker};
-use super::buildid_list::{Object, hit_objects};
+use self::pack::{Archive, PackedFile};
+use self::unpack::{UnpackSummary, Unpacker};
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::files::DiskFiles;
-use crate::cli::input::{DEFAULT, Opened};
+use crate::cli::input::{DEFAULT, InputName, OpenedInput};
 use crate::cli::options::{flag, switch};
+use crate::cli::shared::recorded_objects::{Objects, RecordedObject, hit_objects};
 use crate::cli::spool::Spool;
 
 const ABOUT: &str = "\
-Packs the programs, libraries and kernel symbols that the samples of a recording hit into FILE.tar.bz2. Unpacked into ~/.debug \
-on another machine, it lets 'report' and 'script' find there what was found here. They come out of the build-id cache, or from \
-where they are installed if that is the same build.";
+Packs the programs, libraries and kernel symbols that the samples of a recording refer to into FILE.tar.bz2. After \
+unpacking it into ~/.debug on another machine, 'report' and 'script' show the same symbols there. Objects are taken from \
+the build-id cache, or from their installed path if the build-id matches.";
 
 /// The options.
 pub(super) fn command() -> Command {
@@ -38,17 +39,18 @@ pub(super) fn command() -> Command {
         .arg(
             switch("force")
                 .short('f')
-                .help("read the file whoever owns it; with --unpack, write over a recording"),
+                .help("do not check the owner of the file; with --unpack, overwrite an existing recording"),
         )
-        .arg(switch("all").help("pack the recording, too: into perf.all-HOST-TIME.tar.bz2"))
+        .arg(switch("all").help("also pack the recording, into perf.all-HOST-TIME.tar.bz2"))
         .arg(switch("unpack").help(
-            "unpack an archive: objects into the build-id cache, a recording into the current folder",
+            "unpack an archive: objects into the build-id cache, the recording into the current directory",
         ))
+        .arg(switch("size").help("show the size of each object before compression, and write nothing"))
         .arg(Arg::new("file").num_args(0..=1).value_name("file"))
 }
 
-/// Packs or unpacks.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// Packs or unpacks an archive.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let on = |name| flag(matches, name) == Some(true);
     match (on("all"), on("unpack")) {
         (true, true) => Err(CliError::usage("--all and --unpack exclude each other")),
@@ -57,37 +59,49 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
 }
 
-/// Writes the archive. What cannot be packed is named, and the rest is packed.
-fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<Exit, CliError> {
-    let file = matches
-        .get_one::<String>("file")
-        .map_or(DEFAULT, String::as_str);
-    let force = flag(matches, "force") == Some(true);
-    let input = Opened::named(Some(file.into()), force, context)?.whole(context)?;
+/// Writes the archive. Objects that can't be packed are listed; the others are packed.
+fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitStatus, CliError> {
+    let given = matches.get_one::<String>("file");
+    let file = given.map_or(DEFAULT, String::as_str);
+    let name = InputName {
+        given: given.map(PathBuf::from),
+        may_be_stdin: false,
+        force: flag(matches, "force") == Some(true),
+        recorder: "record",
+    };
+    let input = OpenedInput::of(name, context)?.complete(context)?;
     let data = input.parse(context)?;
-    let objects = hit_objects(&input, &data, context)?;
+    let Objects {
+        rows: objects,
+        damage,
+    } = hit_objects(&input, &data, context)?;
     if objects.iter().all(|object| object.id.is_none()) {
-        let program = context.program;
-        let why = match objects.is_empty() {
-            true => "no sample hit a known object",
-            false => "the recording was made with -B, or by perf into a pipe",
-        };
-        let message = format!("{program} archive: no build-ids found");
-        return Err(CliError::message(1, message).hint(why));
+        return Err(no_build_ids(&objects, context));
     }
-    let time = u64::try_from(input.changed).unwrap_or_default();
+    let contents = ArchiveContents {
+        time: u64::try_from(input.changed).unwrap_or_default(),
+        objects: &objects,
+    };
+    if flag(matches, "size") == Some(true) {
+        let input = all.then(|| Path::new(file));
+        size::print(input, contents, context)?;
+        damage?;
+        return Ok(ExitStatus::Ok);
+    }
     let name = match all {
         true => name_of_all()?,
         false => format!("{file}.tar.bz2"),
     };
-    let packed = write_whole(Path::new(&name), |output| match all {
-        true => pack_all(output, Path::new(file), (time, &objects), context),
-        false => pack(output, (time, &objects), context),
+    let packed = write_atomic(Path::new(&name), |output| match all {
+        true => pack_all(output, Path::new(file), contents, context),
+        false => pack(output, contents, context),
     });
-    // What is not in it.
+    // The objects that are missing from the archive.
     let missing = packed.map_err(|error| anyhow::Error::new(error).context(name.clone()))?;
     for object in &missing {
-        context.warn(format_args!("{object}: neither cached nor installed"));
+        context.warn(format_args!(
+            "{object}: neither in the build-id cache nor installed"
+        ));
     }
     let program = context.program;
     let mut out = context.stdout();
@@ -98,29 +112,51 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<Exit, 
     writeln!(out, "Now please run:\n\n$ {unpacking}\n")?;
     writeln!(out, "wherever you need to run '{program} report' on.")?;
     out.flush()?;
+    damage?;
     Ok(match missing.is_empty() {
-        true => Exit::Ok,
-        false => Exit::Failure(1),
+        true => ExitStatus::Ok,
+        false => ExitStatus::Failure(1),
     })
 }
 
-/// `perf.all-HOST-20261121-093000.tar.bz2`, in the time of this machine.
+/// The error for a recording with nothing to pack.
+fn no_build_ids(objects: &[RecordedObject], context: &Context) -> CliError {
+    let program = context.program;
+    let why = match objects.is_empty() {
+        true => "no sample is in a known object",
+        false => {
+            "the recording has no build-ids: it was made with -B, or written to a pipe by perf"
+        }
+    };
+    let message = format!("{program} archive: no build-ids found");
+    CliError::message(1, message).hint(why)
+}
+
+/// `perf.all-HOST-20261121-093000.tar.bz2`, in local time.
 fn name_of_all() -> std::io::Result<String> {
     let now = i64::try_from(unix_time()).unwrap_or_default();
     let stamp = stamp(now.saturating_add(utc_offset(now)));
     Ok(format!("perf.all-{}-{stamp}.tar.bz2", uname()?.nodename))
 }
 
-/// The recording, and the archive of its objects inside.
+/// The contents of an archive.
+#[derive(Clone, Copy)]
+struct ArchiveContents<'c> {
+    /// Modification time of all members, in seconds since 1970.
+    time: u64,
+    objects: &'c [RecordedObject],
+}
+
+/// Packs the recording together with the archive of its objects.
 fn pack_all(
     output: &mut dyn Write,
     recording: &Path,
-    (time, objects): (u64, &[Object]),
+    contents: ArchiveContents<'_>,
     context: &Context,
 ) -> std::io::Result<Vec<String>> {
     let mut inner = Spool::new(context);
-    let missing = pack(&mut inner, (time, objects), context)?;
-    let mut archive = Archive::new(output, time);
+    let missing = pack(&mut inner, contents, context)?;
+    let mut archive = Archive::new(output, contents.time);
     archive.file(recording)?;
     archive.bytes(unpack::SYMBOLS, &inner.finish()?)?;
     archive.finish()?;
@@ -129,36 +165,60 @@ fn pack_all(
 
 fn pack(
     output: &mut dyn Write,
-    (time, objects): (u64, &[Object]),
+    contents: ArchiveContents<'_>,
     context: &Context,
 ) -> std::io::Result<Vec<String>> {
-    let mut archive = Archive::new(output, time);
+    let mut archive = Archive::new(output, contents.time);
     let cache = context.buildid_dir().map(Cache::new);
     let mut missing = Vec::new();
-    for Object { name, id, .. } in objects {
-        let Some(id) = id else {
-            missing.push(name.clone());
-            continue;
-        };
-        let hexadecimal = id.to_string();
-        let cached = cache.as_ref().and_then(|cache| cache.object(&hexadecimal));
-        match (cached, installed(&name_path(name), id)) {
-            (Some(cached), _) => {
-                let contents = Content::of_folder(&cached.folder)?;
-                archive.object(&cached.name, &hexadecimal, &contents)?;
-            }
-            (None, Some(content)) => {
-                archive.object(&name_path(name), &hexadecimal, &[content])?;
-            }
-            (None, None) => missing.push(format!("{hexadecimal} {name}")),
+    for object in contents.objects {
+        match ObjectFiles::of(object, cache.as_ref())? {
+            Some(found) => archive.object(&found.name, &found.id, &found.files)?,
+            None => missing.push(missing_name(object)),
         }
     }
     archive.finish()?;
     Ok(missing)
 }
 
-/// Unpacks one archive, and says what came of it.
-fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// The files of an object, in the cache or installed.
+struct ObjectFiles {
+    name: PathBuf,
+    /// The build-id in hexadecimal.
+    id: String,
+    files: Vec<PackedFile>,
+}
+
+impl ObjectFiles {
+    /// Returns `None` if it has no build-id or is nowhere.
+    fn of(object: &RecordedObject, cache: Option<&Cache>) -> std::io::Result<Option<Self>> {
+        let Some(build_id) = &object.id else {
+            return Ok(None);
+        };
+        let id = build_id.to_string();
+        let cached = cache.and_then(|cache| cache.object(&id));
+        if let Some(cached) = cached {
+            let files = PackedFile::of_folder(&cached.folder)?;
+            let name = cached.name;
+            return Ok(Some(Self { name, id, files }));
+        }
+        let name = name_path(&object.name).into_owned();
+        let file = installed(&name, build_id);
+        let files = file.map(|file| vec![file]);
+        Ok(files.map(|files| Self { name, id, files }))
+    }
+}
+
+/// Returns build-id, if any, and name of an object that is nowhere.
+fn missing_name(object: &RecordedObject) -> String {
+    match &object.id {
+        Some(id) => format!("{id} {}", object.name),
+        None => object.name.clone(),
+    }
+}
+
+/// Unpacks one archive and reports the result.
+fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let program = context.program;
     let name = match matches.get_one::<String>("file") {
         Some(name) => PathBuf::from(name),
@@ -172,8 +232,8 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError>
     let cache = context.buildid_dir();
     let cache = cache.filter(|cache| cache != Path::new("/dev/null"));
     let cache = cache.ok_or_else(|| {
-        CliError::message(255, "there is no build-id cache to unpack into")
-            .hint("--buildid-dir DIR before the command names one; so do HOME and buildid.dir")
+        CliError::message(255, "no directory for the build-id cache to unpack into")
+            .hint("set one: --buildid-dir DIR before the command, the setting buildid.dir, or HOME")
     })?;
     let root = Folder::open_own_or_create(&cache, 0o777)
         .map_err(|error| anyhow::Error::new(error).context(cache.display().to_string()))?;
@@ -182,7 +242,7 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError>
         here: &Folder::open(Path::new("."))?,
         force: flag(matches, "force") == Some(true),
     };
-    let mut done = Unpacked::default();
+    let mut done = UnpackSummary::default();
     let ended = unpacker.unpack(BufReader::new(file), &mut done);
     for refused in &done.refused {
         context.warn(format_args!("left out {refused}"));
@@ -200,24 +260,24 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError>
     out.flush()?;
     if let Err(error) = ended {
         let error = anyhow::Error::new(error).context(name.display().to_string());
-        return Err(CliError::failure(255, error).hint("what came before that was unpacked"));
+        return Err(CliError::failure(255, error).hint("members before this one were unpacked"));
     }
     Ok(match done.refused.is_empty() {
-        true => Exit::Ok,
-        false => Exit::Failure(1),
+        true => ExitStatus::Ok,
+        false => ExitStatus::Failure(1),
     })
 }
 
-/// Opens an archive: a file, or what else the user gave.
+/// Opens an archive; one that was not `given` must be a regular file.
 fn open(path: &Path, given: bool) -> std::io::Result<File> {
-    let found = Found::find(path)?;
+    let found = FoundFile::find(path)?;
     match given && !found.metadata().is_file() && !found.metadata().is_dir() {
-        true => found.as_it_is(),
+        true => found.for_reading_any_type(),
         false => found.for_reading(),
     }
 }
 
-/// The one file in the current folder that is called like an archive.
+/// The only file in the current directory that is named like an archive.
 fn only_archive(context: &Context) -> Result<PathBuf, CliError> {
     let names = Folder::open(Path::new("."))?.names()?.into_iter();
     let names = names.filter_map(|name| name.into_string().ok());
@@ -229,18 +289,18 @@ fn only_archive(context: &Context) -> Result<PathBuf, CliError> {
         _ => {
             let program = context.program;
             let listed = match found.is_empty() {
-                true => "no perf*.tar.bz2 is in this folder".to_owned(),
-                false => format!("there are several: {}", found.join(", ")),
+                true => "no perf*.tar.bz2 in the current directory".to_owned(),
+                false => format!("several archives: {}", found.join(", ")),
             };
             let message = format!("{program} archive --unpack: {listed}");
-            Err(CliError::message(1, message).hint("a file name says which one is meant"))
+            Err(CliError::message(1, message).hint("name one of them"))
         }
     }
 }
 
-/// The file at this path, if it is of this build.
-fn installed(path: &Path, id: &BuildId) -> Option<Content> {
+/// The file at this path, if it has this build-id.
+fn installed(path: &Path, id: &BuildId) -> Option<PackedFile> {
     let bytes = DiskFiles.read(path).ok().filter(|_| path.is_absolute())?;
     let found = build_id_of_elf(&bytes)?;
-    found.matches(id).then(|| Content::new("elf", path))
+    found.matches(id).then(|| PackedFile::new("elf", path))
 }

@@ -1,8 +1,7 @@
-//! `rperf buildid-cache`: the cache of objects by build-id that recordings are read with later.
+//! `rperf buildid-cache`: the cache of objects by build-id.
 
 mod kernel;
 mod missing;
-mod present;
 mod size;
 
 use std::io::Write as _;
@@ -11,110 +10,104 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Command};
 use rperf_buildid_cache::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
 use rperf_debuginfod::Client;
-use rperf_symbol::{Part, Wanted};
+use rperf_symbol::{FilePart, FileRequest};
+use rperf_sys::unix_time;
 
-use self::kernel::Kept as KeptKernel;
-pub(super) use self::present::Namespace;
-use self::present::Present;
-use self::size::{Kept, surplus, told, total};
-use super::record::parse_size;
+use self::kernel::KcoreCopy;
+use self::size::{CacheLimits, SizedObject, count_and_size, surplus, total};
 use crate::cli::context::Context;
 use crate::cli::debuginfod;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::explain::reason;
 use crate::cli::options::{counter, flag, list, number, switch, value};
+use crate::cli::shared::namespace::{ExistingFile, MountNamespace, NO_CACHE};
+use crate::cli::shared::sampling::size::with_unit;
 
 const ABOUT: &str = "\
-Keeps programs and libraries, by the build-ids in them, in a folder of their own (~/.debug, or where --buildid-dir and the \
-setting buildid.dir say). There they are found when a recording is read after the installed files have changed. The cache is \
-the same for Linux perf.";
+Manages the build-id cache: copies of programs and libraries by build-id, in ~/.debug unless --buildid-dir or the \
+setting buildid.dir names another directory. With them, recordings can be read after the installed files have changed. \
+The cache is shared with Linux perf.";
 
-/// What is done to the cache with a file.
+/// What is done with a file.
 #[derive(Debug, Clone, Copy)]
-enum Change {
+enum CacheChange {
     Add,
     Remove,
     Purge,
     Update,
 }
 
-/// The options that change the cache, in the order in which they are done.
-const CHANGES: [(&str, Change); 4] = [
-    ("add", Change::Add),
-    ("remove", Change::Remove),
-    ("purge", Change::Purge),
-    ("update", Change::Update),
+/// The options that change the cache, in the order of execution.
+const CHANGES: [(&str, CacheChange); 4] = [
+    ("add", CacheChange::Add),
+    ("remove", CacheChange::Remove),
+    ("purge", CacheChange::Purge),
+    ("update", CacheChange::Update),
 ];
-
-/// What a cache that is switched off is called.
-pub(super) const NO_CACHE: &str = "/dev/null";
 
 /// The options, in perf's order.
 pub(super) fn command() -> Command {
     let files = "file[,file...]";
     Command::new("buildid-cache")
         .long_about(ABOUT)
-        .arg(list("add", files).short('a').help("add these files"))
+        .arg(list("add", files).short('a').help("add these files to the cache"))
         .arg(
             value("kcore", "file")
                 .short('k')
-                .help("add the kernel's code out of this file, /proc/kcore or a copy of it, with the kallsyms and modules beside it"),
+                .help("add a kernel image (/proc/kcore or a copy), with kallsyms and modules of the same directory"),
         )
         .arg(
             list("remove", files)
                 .short('r')
-                .help("take these files out, as they are now"),
+                .help("remove the cached copies of these files (same build-id)"),
         )
         .arg(
             list("purge", files)
                 .short('p')
-                .help("take out all builds of the files at these paths"),
+                .help("remove every cached build of the files at these paths"),
         )
-        .arg(switch("purge-all").short('P').help("take everything out"))
+        .arg(switch("purge-all").short('P').help("empty the cache"))
         .arg(
             switch("list")
                 .short('l')
-                .help("print id and path of everything in the cache"),
+                .help("list build-id and path of every cached object"),
         )
         .arg(
             value("missing", "file")
                 .short('M')
-                .help("print the objects of this recording that the cache lacks"),
+                .help("list the objects of this recording that are not in the cache"),
         )
         .arg(
             switch("force")
                 .short('f')
-                .help("read the recording whoever owns it; with -k, add what is there already"),
+                .help("do not check the owner of the recording; with -k, add a kernel image that is already cached"),
         )
         .arg(
             list("update", files)
                 .short('u')
-                .help("add these files in place of what the cache has under their ids"),
+                .help("replace the cached objects that have the build-ids of these files"),
         )
-        .arg(debuginfod::option().help("ask these debuginfod servers for the debug files of what is added; without urls, those of DEBUGINFOD_URLS"))
+        .arg(debuginfod::option().help("download debug files of added objects from these debuginfod servers (default: DEBUGINFOD_URLS)"))
         .arg(
             value("max-size", "size")
-                .help("then take out what was used least recently, until the rest needs no more than this: 500M, 2G"),
+                .help("remove least recently used objects until the cache is at most this large: 500M, 2G"),
+        )
+        .arg(
+            value("max-age", "time")
+                .help("remove objects that were not used for this time: 12h, 30d, 8w"),
         )
         .arg(
             value("target-ns", "pid")
                 .value_parser(number)
-                .help("the files are those that this process sees, in its mount namespace"),
+                .help("look up files in the mount namespace of this process"),
         )
-        .arg(counter("verbose").short('v').help("say what is done"))
+        .arg(counter("verbose").short('v').help("be verbose"))
 }
 
-/// Does all that is asked for, in this order: list, add, remove, purge, missing, update, kcore, and what makes room.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    let limit = matches.get_one::<String>("max-size");
-    let limit = limit.map(|word| {
-        parse_size(word).ok_or_else(|| {
-            CliError::usage(format!("--max-size: '{word}' is no size"))
-                .hint("bytes with a unit: 100K, 500M, 2G; -P takes everything out")
-        })
-    });
-    let limit = limit.transpose()?;
-    let cache = Editor::new(matches, context)?;
+/// Executes the options in this order: list, add, remove, purge, missing, update, kcore, size limit.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let limits = limits(matches)?;
+    let cache = CacheEditor::new(matches, context)?;
     let on = |name| flag(matches, name) == Some(true);
     let mut done = vec![];
     if on("list") {
@@ -141,24 +134,58 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     if let Some(memory) = matches.get_one::<String>("kcore") {
         done.push(cache.keep_kernel(Path::new(memory), on("force")));
     }
-    if let Some(limit) = limit {
-        done.push(cache.shrink(limit)?);
+    if let Some(limits) = limits {
+        done.push(cache.shrink(limits)?);
     }
     if done.is_empty() {
         let program = context.program;
         let error = format!("{program} buildid-cache: nothing to do");
         return Err(CliError::usage(error).hint(format!(
-            "'{program} buildid-cache -l' lists what there is, -a FILE adds to it"
+            "'{program} buildid-cache -l' lists the cache, -a FILE adds a file"
         )));
     }
     context.stdout().flush()?;
     Ok(match done.iter().all(|done| *done) {
-        true => Exit::Ok,
-        false => Exit::Failure(1),
+        true => ExitStatus::Ok,
+        false => ExitStatus::Failure(1),
     })
 }
 
-/// The files of a list option.
+/// `--max-size` and `--max-age`.
+fn limits(matches: &ArgMatches) -> Result<Option<CacheLimits>, CliError> {
+    let size = matches.get_one::<String>("max-size").map(|word| {
+        with_unit(word).ok_or_else(|| {
+            CliError::usage(format!("--max-size: '{word}' is not a size"))
+                .hint("give bytes with a unit: 100K, 500M, 2G; -P empties the cache")
+        })
+    });
+    let age = matches.get_one::<String>("max-age").map(|word| {
+        age(word).ok_or_else(|| {
+            CliError::usage(format!("--max-age: '{word}' is not an age"))
+                .hint("give hours, days or weeks: 12h, 30d, 8w")
+        })
+    });
+    let (size, age) = (size.transpose()?, age.transpose()?);
+    let now = i64::try_from(unix_time()).unwrap_or(i64::MAX);
+    Ok((size.is_some() || age.is_some()).then(|| CacheLimits {
+        bytes: size.unwrap_or(u64::MAX),
+        since: age.map_or(i64::MIN, |age| now.saturating_sub(age)),
+    }))
+}
+
+/// Parses an age into seconds.
+fn age(word: &str) -> Option<i64> {
+    let unit = match word.chars().last()? {
+        'h' => 3600,
+        'd' => 86_400,
+        'w' => 604_800,
+        _ => return None,
+    };
+    let number: u32 = word.get(..word.len() - 1)?.parse().ok()?;
+    Some(i64::from(number) * unit)
+}
+
+/// The files of an option that takes a list.
 fn files(matches: &ArgMatches, option: &str) -> Vec<PathBuf> {
     let lists = matches.get_many::<String>(option).unwrap_or_default();
     let files = lists.flat_map(|list| list.split(','));
@@ -166,22 +193,23 @@ fn files(matches: &ArgMatches, option: &str) -> Vec<PathBuf> {
     named.map(PathBuf::from).collect()
 }
 
-/// The cache, and what is said about changes to it.
-struct Editor<'c> {
+/// The cache, and the output of changes to it.
+struct CacheEditor<'c> {
     cache: Cache,
     context: &'c Context,
     verbose: bool,
-    files: Namespace,
+    files: MountNamespace,
     servers: Option<Client>,
 }
 
-impl<'c> Editor<'c> {
+impl<'c> CacheEditor<'c> {
     fn new(matches: &ArgMatches, context: &'c Context) -> Result<Self, CliError> {
         let root = context.buildid_dir();
         let root = root.filter(|root| root != Path::new(NO_CACHE));
         let root = root.ok_or_else(|| {
-            CliError::message(255, "there is no build-id cache")
-                .hint("--buildid-dir DIR before the command names one; so do HOME and buildid.dir")
+            CliError::message(255, "no build-id cache: its directory is unknown").hint(
+                "set one: --buildid-dir DIR before the command, the setting buildid.dir, or HOME",
+            )
         })?;
         let verbose = context.verbosity(matches) > 0;
         if verbose {
@@ -191,7 +219,7 @@ impl<'c> Editor<'c> {
             cache: Cache::new(root),
             context,
             verbose,
-            files: Namespace::new(matches)?,
+            files: MountNamespace::new(matches)?,
             servers: debuginfod::client(matches, "buildid-cache.debuginfod", context)?,
         })
     }
@@ -210,15 +238,15 @@ impl<'c> Editor<'c> {
         Ok(())
     }
 
-    /// `Adding ID FILE: Ok`.
-    fn say(&self, doing: &str, id: &str, file: &Path) {
+    /// Prints `Adding ID FILE: Ok`.
+    fn report_added(&self, doing: &str, id: &str, file: &Path) {
         if self.verbose {
             let shown = file.display();
             self.context.note(format_args!("{doing} {id} {shown}: Ok"));
         }
     }
 
-    fn put(&self, present: &Present) -> Result<(), String> {
+    fn add_object(&self, present: &ExistingFile) -> Result<(), String> {
         let id = present.id.to_string();
         let debug = self.debug_file(present, &id);
         let object = NewObject {
@@ -231,30 +259,30 @@ impl<'c> Editor<'c> {
         self.cache.add(&object).map_err(|error| reason(&error))
     }
 
-    /// The installed one, else what a server has.
-    fn debug_file(&self, present: &Present, id: &str) -> Option<PathBuf> {
+    /// The installed debug file, otherwise one from a debuginfod server.
+    fn debug_file(&self, present: &ExistingFile, id: &str) -> Option<PathBuf> {
         debug_file(Path::new(DEBUG_FILES), id).or_else(|| {
-            self.servers.as_ref()?.find(&Wanted {
+            self.servers.as_ref()?.find(&FileRequest {
                 build_id: &present.id,
-                part: Part::Debuginfo,
+                part: FilePart::Debuginfo,
                 object: &present.path,
             })
         })
     }
 
-    fn change(&self, change: Change, file: &Path) -> Result<(), String> {
+    fn change(&self, change: CacheChange, file: &Path) -> Result<(), String> {
         match change {
-            Change::Add => self.add(file),
-            Change::Remove => self.remove(file),
-            Change::Purge => self.purge(file),
-            Change::Update => self.update(file),
+            CacheChange::Add => self.add(file),
+            CacheChange::Remove => self.remove(file),
+            CacheChange::Purge => self.purge(file),
+            CacheChange::Update => self.update(file),
         }
     }
 
     fn add(&self, file: &Path) -> Result<(), String> {
         let present = self.files.read(file)?;
-        self.put(&present)?;
-        self.say("Adding", &present.id.to_string(), file);
+        self.add_object(&present)?;
+        self.report_added("Adding", &present.id.to_string(), file);
         Ok(())
     }
 
@@ -262,24 +290,24 @@ impl<'c> Editor<'c> {
         let present = self.files.read(file)?;
         let cached = self.cache.object(&present.id.to_string());
         let cached = cached.ok_or_else(|| format!("{} is not in the cache", present.id))?;
-        self.take_out(&cached, file)
+        self.remove_object(&cached, file)
     }
 
     fn purge(&self, file: &Path) -> Result<(), String> {
         let path = match self.files.path(file) {
             Ok(path) => path,
-            // It may be gone from where it was.
+            // The file may have been deleted.
             Err(_) => std::path::absolute(file).map_err(|error| reason(&error))?,
         };
         let all = self.cache.objects().map_err(|error| reason(&error))?;
-        // Names in brackets are no paths.
+        // Names in brackets are not paths.
         let named = |cached: &&Cached| cached.name == path || cached.name == file;
         let builds: Vec<&Cached> = all.iter().filter(named).collect();
         if builds.is_empty() {
-            return Err("no build of it is in the cache".to_owned());
+            return Err("no build of it is cached".to_owned());
         }
         for cached in builds {
-            self.take_out(cached, file)?;
+            self.remove_object(cached, file)?;
         }
         if self.verbose {
             self.context
@@ -293,75 +321,75 @@ impl<'c> Editor<'c> {
         if let Some(cached) = self.cache.object(&present.id.to_string()) {
             self.cache.remove(&cached).map_err(|error| reason(&error))?;
         }
-        self.put(&present)?;
-        self.say("Updating", &present.id.to_string(), file);
+        self.add_object(&present)?;
+        self.report_added("Updating", &present.id.to_string(), file);
         Ok(())
     }
 
-    /// The kernel's code; says why it could not be kept.
+    /// Copies the kernel's code; prints an error if that fails.
     fn keep_kernel(&self, memory: &Path, again: bool) -> bool {
-        let kept = kernel::keep(self.cache.root(), memory, again);
-        let said = match &kept {
-            Ok(KeptKernel::New(folder)) => {
+        let copy = kernel::copy_kcore(self.cache.root(), memory, again);
+        let message = match &copy {
+            Ok(KcoreCopy::New(folder)) => {
                 format!(
                     "kcore added to build-id cache directory {}",
                     folder.display()
                 )
             }
-            Ok(KeptKernel::Before(folder)) => format!("same kcore found in {}", folder.display()),
+            Ok(KcoreCopy::Before(folder)) => format!("same kcore found in {}", folder.display()),
             Err(why) => format!("Couldn't add {}: {why}", memory.display()),
         };
-        if self.verbose || kept.is_err() {
-            self.context.note(said);
+        if self.verbose || copy.is_err() {
+            self.context.note(message);
         }
-        kept.is_ok()
+        copy.is_ok()
     }
 
-    /// Everything; says what could not be taken out and goes on.
+    /// Removes all objects; prints an error for each that can't be removed.
     fn purge_all(&self) -> Result<bool, CliError> {
-        let mut whole = true;
+        let mut succeeded = true;
         for cached in self.objects()? {
-            if let Err(why) = self.take_out(&cached, &cached.name) {
+            if let Err(why) = self.remove_object(&cached, &cached.name) {
                 let shown = cached.name.display();
                 self.context
                     .note(format_args!("Couldn't remove {shown}: {why}"));
-                whole = false;
+                succeeded = false;
             }
         }
-        Ok(whole)
+        Ok(succeeded)
     }
 
-    /// Takes out what was not used for longest, until `limit` bytes will do, and says how large the cache is.
-    fn shrink(&self, limit: u64) -> Result<bool, CliError> {
-        let mut whole = true;
-        // What another run takes out meanwhile is gone as well.
-        let looked = self.objects()?.into_iter().map(Kept::of);
-        let all: Vec<Kept> = looked.filter_map(Result::ok).collect();
+    /// Removes the least recently used objects until the others are within the limits, and prints the size of the cache.
+    fn shrink(&self, limits: CacheLimits) -> Result<bool, CliError> {
+        let mut succeeded = true;
+        // Another process may remove objects meanwhile.
+        let looked = self.objects()?.into_iter().map(SizedObject::of);
+        let all: Vec<SizedObject> = looked.filter_map(Result::ok).collect();
         let (count, bytes) = (all.len(), total(&all));
         let (mut fewer, mut less) = (0, 0);
-        for kept in surplus(all, limit) {
-            let shown = kept.cached.name.clone();
-            if let Err(why) = self.take_out(&kept.cached, &shown) {
+        for surplus_object in surplus(all, limits) {
+            let shown = surplus_object.cached.name.clone();
+            if let Err(why) = self.remove_object(&surplus_object.cached, &shown) {
                 let shown = shown.display();
                 self.context
                     .note(format_args!("Couldn't remove {shown}: {why}"));
-                whole = false;
+                succeeded = false;
                 continue;
             }
             fewer += 1;
-            less += kept.bytes;
+            less += surplus_object.bytes;
         }
         self.context.note(format_args!(
-            "build-id cache: {}; taken out: {}",
-            told(count - fewer, bytes.saturating_sub(less)),
-            told(fewer, less)
+            "build-id cache: {}; removed: {}",
+            count_and_size(count - fewer, bytes.saturating_sub(less)),
+            count_and_size(fewer, less)
         ));
-        Ok(whole)
+        Ok(succeeded)
     }
 
-    fn take_out(&self, cached: &Cached, file: &Path) -> Result<(), String> {
+    fn remove_object(&self, cached: &Cached, file: &Path) -> Result<(), String> {
         self.cache.remove(cached).map_err(|error| reason(&error))?;
-        self.say("Removing", &cached.id, file);
+        self.report_added("Removing", &cached.id, file);
         Ok(())
     }
 }

@@ -1,9 +1,8 @@
-//! `rperf buildid-list`: which builds of which files a recording, a file or the running kernel stands for.
+//! `rperf buildid-list`: the build-ids of a recording, a file or the running kernel.
 
+mod availability;
 mod kernel;
 mod recorded;
-
-pub(super) use self::recorded::{Object, hit_objects};
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -14,14 +13,14 @@ use rperf_safefs::open_regular;
 use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
 
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::files::DiskFiles;
 use crate::cli::input;
 use crate::cli::options::{counter, flag, switch, value};
 
 const ABOUT: &str = "\
-Prints the build-ids of a recording: one line for each object, its id and its name. With the name of an ELF file after -i it \
-prints that file's id alone. Symbols are only right where the ids of recording and file are equal.";
+Prints build-id and path of every object in a recording. If -i names an ELF file, its build-id is printed. Symbols of a \
+file can be trusted only if its build-id is that of the recording.";
 
 /// The options.
 pub(super) fn command() -> Command {
@@ -30,33 +29,36 @@ pub(super) fn command() -> Command {
         .arg(
             switch("with-hits")
                 .short('H')
-                .help("show only objects that samples hit"),
+                .help("list only objects with samples"),
         )
         .arg(
             value("input", "file")
                 .short('i')
-                .help("the recording (default: perf.data) or the ELF file to read"),
+                .help("recording (default: perf.data) or ELF file to read"),
         )
         .arg(input::force())
         .arg(
             switch("kernel")
                 .short('k')
-                .help("show the id of the running kernel"),
+                .help("show the build-id of the running kernel"),
         )
         .arg(
             switch("kernel-maps")
                 .short('m')
-                .help("show where the running kernel and its modules lie, with their ids"),
+                .help("show build-ids and addresses of the running kernel and its modules"),
         )
+        .arg(switch("missing").help(
+            "show where the recorded build of each object is: cached, installed; differs or gone if it is missing",
+        ))
         .arg(
             counter("verbose")
                 .short('v')
-                .help("name the objects that have no id"),
+                .help("list the objects without a build-id"),
         )
 }
 
-/// Prints the ids.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// Prints the build-ids.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let on = |name| flag(matches, name) == Some(true);
     let input = matches.get_one::<String>("input").map(Path::new);
     if on("kernel") {
@@ -70,13 +72,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         recorded::print(matches, context)?;
     }
     context.stdout().flush()?;
-    Ok(Exit::Ok)
+    Ok(ExitStatus::Ok)
 }
 
-/// Whether it begins as ELF files do. What can't be read is left to the reader of recordings, which says why.
+/// Whether the file begins like an ELF file. If it can't be read, the reader of recordings reports that.
 fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
-    // A pipe would lose what is read from it here.
+    // Bytes read from a pipe here would be lost.
     let read = |mut file: File| file.read_exact(&mut magic);
     open_regular(path).and_then(read).is_ok() && magic == *b"\x7fELF"
 }

@@ -1,4 +1,4 @@
-//! `rperf config`: settings, shown and changed.
+//! `rperf config`: shows and changes settings.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -6,16 +6,16 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
-use rperf_safefs::{Opened, Refusal, is_users, read_all, write_whole};
+use rperf_safefs::{FoundFile, Refusal, is_users, read_all, write_atomic};
 
 use crate::cli::config::{Config, MAX_SIZE, edit};
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::{flag, switch};
 
 const ABOUT: &str = "\
-Shows the settings that are in effect, those that are named, or changes them: 'config report.children=false'. Changes go to \
-~/.perfconfig, or where PERF_CONFIG says; the rest of the file stays as it is.";
+Shows settings, all or those named, or changes them: 'config report.children=false'. Changes are written to \
+~/.perfconfig, or to the file that PERF_CONFIG names; other lines of the file are kept.";
 
 /// The options.
 pub(super) fn command() -> Command {
@@ -24,15 +24,15 @@ pub(super) fn command() -> Command {
         .arg(
             switch("list")
                 .short('l')
-                .help("show all settings; the same as nothing at all"),
+                .help("list all settings (the default)"),
         )
-        .arg(switch("system").help("the settings of /etc/perfconfig alone"))
-        .arg(switch("user").help("the settings of ~/.perfconfig alone"))
+        .arg(switch("system").help("use only /etc/perfconfig"))
+        .arg(switch("user").help("use only ~/.perfconfig"))
         .arg(Arg::new("settings").num_args(0..).value_name("setting"))
 }
 
 /// Shows or changes settings.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let on = |name| flag(matches, name) == Some(true);
     let words = matches.get_many::<String>("settings").unwrap_or_default();
     let words: Vec<&str> = words.map(String::as_str).collect();
@@ -41,7 +41,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     if on("list") && !words.is_empty() {
         return Err(CliError::usage("  Error: -l takes no arguments")
-            .hint("a name alone shows its value, NAME=VALUE changes it"));
+            .hint("NAME shows a setting, NAME=VALUE changes it"));
     }
     let chosen = match (on("system"), on("user")) {
         (true, _) => Some(Config::system_file()),
@@ -59,7 +59,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
             writeln!(out, "{name}={value}")?;
         }
     }
-    let settings: Vec<Setting<'_>> = words
+    let settings: Vec<SettingArgument<'_>> = words
         .iter()
         .map(|word| setting(word))
         .collect::<Result<_, _>>()?;
@@ -68,25 +68,35 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
             setting.name,
             config.text(&setting.name.to_ascii_lowercase()),
         );
-        if let Some(value) = value {
-            writeln!(out, "{name}={value}")?;
+        match (value, Config::unknown(name)) {
+            (Some(value), _) => writeln!(out, "{name}={value}")?,
+            (None, Some(unknown)) => context.warn(unknown),
+            (None, None) => {}
         }
     }
     out.flush()?;
     if settings.iter().any(|setting| setting.value.is_some()) {
         let file = chosen.map_or_else(user_file, Ok)?;
         change(&file, &settings)?;
+        for setting in settings.iter().filter(|setting| setting.value.is_some()) {
+            if let Some(why) = Config::why_unused(setting.name) {
+                context.warn(format_args!("{} has no effect: {why}", setting.name));
+            }
+            if let Some(unknown) = Config::unknown(setting.name) {
+                context.warn(unknown);
+            }
+        }
     }
-    Ok(Exit::Ok)
+    Ok(ExitStatus::Ok)
 }
 
-/// One word of the command line.
-struct Setting<'a> {
+/// One argument.
+struct SettingArgument<'a> {
     name: &'a str,
     value: Option<&'a str>,
 }
 
-fn setting(word: &str) -> Result<Setting<'_>, CliError> {
+fn setting(word: &str) -> Result<SettingArgument<'_>, CliError> {
     let (name, value) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (word, None),
@@ -116,22 +126,22 @@ fn setting(word: &str) -> Result<Setting<'_>, CliError> {
             format!("{name} = {value}: {expected}"),
         ));
     }
-    Ok(Setting { name, value })
+    Ok(SettingArgument { name, value })
 }
 
 fn user_file() -> Result<PathBuf, CliError> {
     Config::user_file().ok_or_else(|| {
-        CliError::message(255, "there is no home directory to keep settings in")
-            .hint("set HOME, or PERF_CONFIG to the name of a file")
+        CliError::message(255, "no home directory for the settings")
+            .hint("set HOME, or PERF_CONFIG to a file name")
     })
 }
 
-/// Sets all of them in one go: the file changes whole or not at all.
-fn change(file: &Path, settings: &[Setting<'_>]) -> Result<(), CliError> {
+/// Sets all of them; the file is replaced atomically.
+fn change(file: &Path, settings: &[SettingArgument<'_>]) -> Result<(), CliError> {
     let shown = file.display();
     let failed = |error: io::Error| anyhow::Error::new(error).context(shown.to_string());
     let file = target(file).map_err(failed)?;
-    let found = match Opened::find(&file) {
+    let found = match FoundFile::find(&file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         found => Some(found.map_err(failed)?),
     };
@@ -146,11 +156,11 @@ fn change(file: &Path, settings: &[Setting<'_>]) -> Result<(), CliError> {
                     255,
                     format!("bad config file line {line} in {shown}: {cause}"),
                 )
-                .hint("nothing was changed")
+                .hint("nothing was written; correct this line first")
             })?;
         }
     }
-    let written = write_whole(&file, |out| {
+    let written = write_atomic(&file, |out| {
         if let Some(found) = &found {
             out.get_ref()
                 .set_permissions(found.metadata().permissions())?;
@@ -160,7 +170,7 @@ fn change(file: &Path, settings: &[Setting<'_>]) -> Result<(), CliError> {
     Ok(written.map_err(failed)?)
 }
 
-/// The file to be changed: a link that is root's or the user's own stays one, and what it leads to is changed.
+/// The file to write: a symlink that root or the user owns is followed, any other is refused.
 fn target(file: &Path) -> io::Result<PathBuf> {
     let is_link = |found: &fs::Metadata| found.is_symlink();
     match fs::symlink_metadata(file).ok().filter(is_link) {
@@ -170,7 +180,7 @@ fn target(file: &Path) -> io::Result<PathBuf> {
     }
 }
 
-fn text_of(found: &Opened) -> io::Result<String> {
+fn text_of(found: &FoundFile) -> io::Result<String> {
     let bytes = read_all(found.for_reading()?, MAX_SIZE)?;
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }

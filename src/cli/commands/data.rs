@@ -1,26 +1,26 @@
-//! `rperf data`: what is done with a recording as a whole.
+//! `rperf data`: checks, converts and otherwise processes recordings.
 
 mod check;
-mod checking;
+mod check_report;
 mod convert;
 
 use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
-use crate::cli::options::{flag, not_yet, switch};
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::options::{counter, flag, switch};
 use crate::cli::{input, symbol_options};
 
 const ABOUT: &str = "\
-'data convert' writes a recording in the format of another tool: that of --to-json is Linux perf's, an object for each \
-sample; --to-folded writes a stack in each line, as flame graphs are made of; --to-firefox, --to-perfetto, --to-pprof and \
---to-speedscope write files for profiler.firefox.com, ui.perfetto.dev, 'go tool pprof' and speedscope.app, with all names in \
-them. A file name that ends in .gz is compressed for those that read that; - is the standard output.
+'data convert' converts a recording to the format of another tool. --to-json writes an object per sample, as Linux perf \
+does; --to-folded one stack per line, the input of flame graph tools; --to-firefox, --to-perfetto, --to-pprof and \
+--to-speedscope files for profiler.firefox.com, ui.perfetto.dev, 'go tool pprof' and speedscope.app. Output is \
+compressed if the file name ends in .gz and the tool can read that; - is the standard output.
 
-'data check' reads a recording from its first byte to its last: the header, the descriptions of events, every record and \
-every header feature. It prints a line for everything that is wrong with the file, with the place, and one that counts what \
-is there. The status is 0 for a recording that is whole, 1 for one that can be read in part, and 255 for a file that is none. \
-What was lost before it was written, and what this version does not know, is told of in notes, and is no fault of the file.";
+'data check' reads a complete recording: header, event descriptions, every record and every header feature. It prints \
+one line per defect with its offset, and a summary line. The exit status is 0 for an intact recording, 1 for one that is \
+partly readable, and 255 for a file that is not a recording. Records lost while recording, and records unknown to this \
+version, are reported as notes and are not defects.";
 
 /// The options.
 pub(super) fn command() -> Command {
@@ -29,40 +29,44 @@ pub(super) fn command() -> Command {
         .arg(
             switch("force")
                 .short('f')
-                .help("read the file whoever owns it; convert: replace what is there"),
+                .help("do not check the owner of the file; convert: overwrite the output file"),
         )
         .arg(input::option())
-        .arg(not_yet("verbose", "").short('v'))
+        .arg(
+            counter("verbose")
+                .short('v')
+                .help("convert: report problems with symbol tables and debug information"),
+        )
         .args(convert::options())
         .args(symbol_options::args::all())
         .arg(
             switch("quiet")
                 .short('q')
-                .help("print nothing but errors; check: only end with the status"),
+                .help("print only errors; check: print nothing, set the exit status"),
         )
         .arg(Arg::new("words").num_args(0..).value_name("word"))
 }
 
-/// Does what the first word says.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// Runs the subcommand.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let program = context.program;
     let words = matches.get_many::<String>("words").unwrap_or_default();
     let words: Vec<&str> = words.map(String::as_str).collect();
     match words.split_first() {
         Some((&"check", words)) => {
             convert::refuse(matches, context)?;
-            checking::run(words, matches, context)
+            check_report::run(words, matches, context)
         }
         Some((&"convert", [])) => convert::run(matches, context),
         Some((&"convert", [more, ..])) => Err(CliError::usage(format!(
-            "{program} data convert: '{more}' is no option"
+            "{program} data convert: unexpected word '{more}'"
         ))
-        .hint(format!("-i {more} reads a file of that name"))),
+        .hint(format!("-i {more} reads this file"))),
         None => Err(CliError::usage(format!(
-            "{program} data: what is to be done with the data? 'convert' and 'check' are what there is"
+            "{program} data: no subcommand given: use 'data convert' or 'data check'"
         ))),
         Some((word, _)) => Err(CliError::usage(format!(
-            "{program} data: '{word}' is none of its commands; 'convert' and 'check' are"
+            "{program} data: unknown subcommand '{word}': use 'data convert' or 'data check'"
         ))),
     }
 }

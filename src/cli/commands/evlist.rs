@@ -3,17 +3,17 @@
 use std::io::Write as _;
 
 use clap::{ArgMatches, Command};
-use rperf_view::evlist::{Detail, EvlistOptions, TraceFields, write_events};
+use rperf_view::evlist::{EvlistDetail, EvlistOptions, TraceFields, write_events};
 use rperf_wire::EventType;
 
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::{self, Input};
 use crate::cli::options::{counter, flag, switch};
 
 const ABOUT: &str = "\
-Prints the events of a recording, one on a line, in the order of the file: their names alone, or with how often they were \
-sampled, all that was asked of the kernel, or the fields that tracepoints tell.";
+Lists the events of a recording in file order: their names, sampling rates (-F), complete attributes (-v), groups (-g), \
+or the fields of tracepoints.";
 
 /// The options.
 pub(super) fn command() -> Command {
@@ -23,45 +23,43 @@ pub(super) fn command() -> Command {
         .arg(
             switch("freq")
                 .short('F')
-                .help("show the frequency of every event, or its period"),
+                .help("show the sampling frequency or period of each event"),
         )
         .arg(
             counter("verbose")
                 .short('v')
-                .help("show everything that was asked of the kernel"),
+                .help("show the attributes of each event (perf_event_attr)"),
         )
         .arg(
             switch("group")
                 .short('g')
-                .help("show the members of a group in braces, on one line"),
+                .help("show event groups in braces, one per line"),
         )
         .arg(input::force())
-        .arg(switch("trace-fields").help("show the fields of tracepoints"))
+        .arg(switch("trace-fields").help("show the fields of each tracepoint"))
 }
 
 /// Prints the events.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let on = |name| flag(matches, name) == Some(true);
     let detail = match (context.verbosity(matches), on("freq")) {
-        (1.., _) => Detail::Attr,
-        (0, true) => Detail::Frequency,
-        (0, false) => Detail::Name,
+        (1.., _) => EvlistDetail::Attr,
+        (0, true) => EvlistDetail::Frequency,
+        (0, false) => EvlistDetail::Name,
     };
-    if on("group") && detail != Detail::Name {
+    if on("group") && detail != EvlistDetail::Name {
         let message = "  Error: --group option is not compatible with other options";
-        return Err(
-            CliError::usage(message).hint("-g alone shows the groups, -F and -v the events")
-        );
+        return Err(CliError::usage(message).hint("use -g without -F and -v"));
     }
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let trace_fields = match on("trace-fields") {
-        true => Some(TraceFields::new(data.described())?),
+        true => Some(TraceFields::new(data.metadata())?),
         false => None,
     };
     for name in trace_fields.iter().flat_map(TraceFields::undescribed) {
         context.warn(format_args!(
-            "the recording has no description of {name}: its fields are not shown"
+            "the recording has no format of {name}: its fields are not shown"
         ));
     }
     let out = &mut context.stdout();
@@ -80,5 +78,5 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         )?;
     }
     out.flush()?;
-    Ok(Exit::Ok)
+    Ok(ExitStatus::Ok)
 }

@@ -1,173 +1,192 @@
-//! `rperf flamegraph`: a recording as one picture.
+//! `rperf flamegraph`: draws a recording as a flame graph.
 
 mod args;
-mod stacks;
+mod field_weight;
+mod input;
+mod record;
 
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use rperf_flame::{Flame, PALETTES, Palette, Stacks, Widths, svg, write_folded, write_json};
+use rperf_flame::{Flame, FrameWidths, PALETTES, Palette, Stacks, svg, write_folded, write_json};
 
 use crate::cli::context::Context;
-use crate::cli::dispatch;
-use crate::cli::error::{CliError, Exit};
-use crate::cli::input::DEFAULT;
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
-use crate::cli::product::write_to;
+use crate::cli::output_file::write_to;
 
 pub(super) use self::args::command;
-use self::stacks::{Given, Question};
+use self::input::{FlamegraphInput, TitledStacks};
+use self::record::Recorded;
 
-/// Where the picture goes where nothing else is said.
-const PICTURE: &str = "flamegraph.svg";
-const TREE: &str = "flamegraph.json";
-/// Narrowest frame, in pixels, where nothing else is said.
+/// The default output file.
+const DEFAULT_OUTPUT: &str = "flamegraph.svg";
+/// The default output file of `--format html`.
+const DEFAULT_PAGE: &str = "flamegraph.html";
+/// The default output file of `--format json`.
+const DEFAULT_JSON_OUTPUT: &str = "flamegraph.json";
+/// The default width of the narrowest frame, in pixels.
 const MIN_WIDTH: f64 = 0.1;
-/// Pixels that a picture may be wide.
-const WIDEST: u64 = 100_000;
+/// The largest width of a picture, in pixels.
+const MAX_WIDTH: u64 = 100_000;
 
-/// Draws the picture.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    let looks = Looks::new(matches)?;
-    let question = Question::new(matches, context)?;
-    let recorded = record(matches, context)?;
-    let input = text(matches, "input").map(PathBuf::from);
-    let input = input.or_else(|| recorded.is_some().then(|| DEFAULT.into()));
-    let Given {
+/// Draws the flame graph.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let options = FlamegraphOptions::new(matches)?;
+    let source = FlamegraphInput::new(matches, context)?;
+    let recorded = Recorded::new(matches, context)?;
+    let input = match &recorded {
+        Some(recorded) => Some(recorded.path.clone()),
+        None => text(matches, "input").map(PathBuf::from),
+    };
+    // If the workload failed, its exit status is returned after drawing.
+    let exit = recorded
+        .as_ref()
+        .map_or(ExitStatus::Ok, |recorded| recorded.exit);
+    let TitledStacks {
         stacks,
+        damage,
         title,
         unit,
-    } = question.read(input, context)?;
-    if looks.folded {
-        return folded(&stacks, &looks, context);
+    } = source.read(input, context)?;
+    if options.folded {
+        write_stacks(&stacks, &options, context)?;
+        damage?;
+        return Ok(exit);
     }
     let flame = match text(matches, "diff") {
-        None => Flame::new(&stacks, looks.reverse),
+        None => Flame::new(&stacks, options.reverse),
         Some(other) => {
-            let before = question.read(Some(other.into()), context)?.stacks;
+            let before = source.read(Some(other.into()), context)?;
+            before.damage?;
             let normalize = flag(matches, "normalize") == Some(true);
-            Flame::compare(&before, &stacks, looks.widths, normalize, looks.reverse)
+            options.compared(&before.stacks, &stacks, normalize)
         }
     };
-    let options = svg::Options {
-        title: looks.title.clone().unwrap_or(title),
+    let svg_options = svg::SvgOptions {
+        title: options.title.clone().unwrap_or(title),
         unit,
-        ..looks.options.clone()
+        ..options.svg.clone()
     };
-    let path = looks.output.as_deref();
-    if looks.json {
-        let path = path.unwrap_or(Path::new(TREE));
-        write_to(path, context, |out| write_json(&flame, out))?;
-        return Ok(recorded.unwrap_or(Exit::Ok));
+    let path = options.output.as_deref();
+    let path = path.unwrap_or(Path::new(options.format.default_output()));
+    write_to(path, context, |out| match options.format {
+        PictureFormat::Svg => svg::write(&flame, &svg_options, out),
+        PictureFormat::Html => svg::write_html(&flame, &svg_options, out),
+        PictureFormat::Json => write_json(&flame, out),
+    })?;
+    if options.format == PictureFormat::Json {
+        damage?;
+        return Ok(exit);
     }
-    let path = path.unwrap_or(Path::new(PICTURE));
-    write_to(path, context, |out| svg::write(&flame, &options, out))?;
     if path != Path::new("-") {
         context.note(format_args!(
-            "[ {}: {} {}; a browser shows it ]",
+            "[ {}: {} {}; open it in a web browser ]",
             path.display(),
             flame.total(),
-            options.unit
+            svg_options.unit
         ));
     }
-    // A workload that failed has been drawn all the same; its status is the user's.
-    Ok(recorded.unwrap_or(Exit::Ok))
+    damage?;
+    Ok(exit)
 }
 
-fn folded(stacks: &Stacks, looks: &Looks, context: &Context) -> Result<Exit, CliError> {
-    let path = looks.output.as_deref().unwrap_or(Path::new("-"));
-    write_to(path, context, |out| write_folded(stacks, looks.marks, out))?;
-    Ok(Exit::Ok)
+fn write_stacks(
+    stacks: &Stacks,
+    options: &FlamegraphOptions,
+    context: &Context,
+) -> Result<(), CliError> {
+    let path = options.output.as_deref().unwrap_or(Path::new("-"));
+    write_to(path, context, |out| {
+        write_folded(stacks, options.marks, out)
+    })?;
+    Ok(())
 }
 
-/// Records the command that is given, if one is.
-fn record(matches: &ArgMatches, context: &Context) -> Result<Option<Exit>, CliError> {
-    let workload: Vec<OsString> = matches
-        .get_many::<OsString>("workload")
-        .unwrap_or_default()
-        .cloned()
-        .collect();
-    if workload.is_empty() {
-        return match ["freq", "call-graph"]
-            .iter()
-            .find(|id| text(matches, id).is_some())
-        {
-            Some(option) => Err(CliError::usage(format!(
-                "{} flamegraph: --{option} is for recording, and no command is given",
-                context.program
-            ))),
-            None => Ok(None),
-        };
-    }
-    let file = text(matches, "input").unwrap_or(DEFAULT);
-    let mut words: Vec<OsString> = vec!["-o".into(), file.into()];
-    words.push("--call-graph".into());
-    words.push(text(matches, "call-graph").unwrap_or("fp").into());
-    for (option, id) in [("-F", "freq"), ("-e", "event")] {
-        if let Some(value) = text(matches, id) {
-            words.extend([option.into(), value.into()]);
+/// The format of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PictureFormat {
+    Svg,
+    Html,
+    Json,
+}
+
+impl PictureFormat {
+    fn parse(word: &str) -> Result<Self, CliError> {
+        match word {
+            "svg" => Ok(Self::Svg),
+            "html" => Ok(Self::Html),
+            "json" => Ok(Self::Json),
+            _ => Err(
+                CliError::usage(format!("--format: '{word}' is none of svg, html, json"))
+                    .hint("svg and html are for web browsers, json for scripts"),
+            ),
         }
     }
-    if flag(matches, "all-cpus") == Some(true) {
-        words.push("-a".into());
+
+    fn default_output(self) -> &'static str {
+        match self {
+            Self::Svg => DEFAULT_OUTPUT,
+            Self::Html => DEFAULT_PAGE,
+            Self::Json => DEFAULT_JSON_OUTPUT,
+        }
     }
-    words.push("--".into());
-    words.extend(workload);
-    dispatch(context, OsStr::new("record"), &words).map(Some)
 }
 
-/// How the result looks.
-struct Looks {
+/// The options of the output.
+struct FlamegraphOptions {
     folded: bool,
-    json: bool,
+    format: PictureFormat,
     marks: bool,
     reverse: bool,
-    widths: Widths,
+    widths: FrameWidths,
     output: Option<PathBuf>,
     title: Option<String>,
-    options: svg::Options,
+    svg: svg::SvgOptions,
 }
 
-impl Looks {
+impl FlamegraphOptions {
+    /// Returns the flame graph of `after`, colored by the difference from `before`.
+    fn compared(&self, before: &Stacks, after: &Stacks, normalize: bool) -> Flame {
+        Flame::compare(before, after, self.widths, normalize, self.reverse)
+    }
+
     fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let is_set = |id| flag(matches, id) == Some(true);
         let owned = |id| text(matches, id).map(str::to_owned);
         let width = matches.get_one::<u64>("width").copied();
-        if width.is_some_and(|width| !(100..=WIDEST).contains(&width)) {
+        if width.is_some_and(|width| !(100..=MAX_WIDTH).contains(&width)) {
             return Err(CliError::usage(format!(
-                "--width takes 100 to {WIDEST} pixels"
+                "--width: give 100 to {MAX_WIDTH} pixels"
             )));
         }
         if text(matches, "diff").is_some() && is_set("folded") {
             return Err(CliError::usage(
-                "--diff colours a picture; --folded writes text, one recording at a time",
+                "--diff and --folded exclude each other: folded stacks have no colors",
             ));
         }
         if text(matches, "diff").is_none()
             && (is_set("normalize") || text(matches, "widths").is_some())
         {
-            return Err(CliError::usage("--normalize and --widths are for --diff"));
+            return Err(CliError::usage("--normalize and --widths need --diff"));
         }
         if text(matches, "format").is_some() && is_set("folded") {
-            return Err(CliError::usage(
-                "--format is of pictures and trees; --folded writes text",
-            ));
+            return Err(CliError::usage("--format and --folded exclude each other"));
         }
         if is_set("marks") && !is_set("folded") {
             return Err(CliError::usage(
-                "--marks is for --folded; pictures have --colors kind",
+                "--marks needs --folded; in an SVG use --colors kind",
             ));
         }
         Ok(Self {
             folded: is_set("folded"),
-            json: text(matches, "format").map_or(Ok(false), is_json)?,
+            format: text(matches, "format").map_or(Ok(PictureFormat::Svg), PictureFormat::parse)?,
             marks: is_set("marks"),
             reverse: is_set("reverse"),
-            widths: text(matches, "widths").map_or(Ok(Widths::default()), widths)?,
+            widths: text(matches, "widths").map_or(Ok(FrameWidths::default()), widths)?,
             output: owned("output").map(PathBuf::from),
             title: owned("title"),
-            options: svg::Options {
+            svg: svg::SvgOptions {
                 title: String::new(),
                 subtitle: owned("subtitle"),
                 width: width.and_then(|width| u32::try_from(width).ok()),
@@ -184,23 +203,12 @@ fn text<'m>(matches: &'m ArgMatches, id: &str) -> Option<&'m str> {
     matches.get_one::<String>(id).map(String::as_str)
 }
 
-fn is_json(word: &str) -> Result<bool, CliError> {
+fn widths(word: &str) -> Result<FrameWidths, CliError> {
     match word {
-        "svg" => Ok(false),
-        "json" => Ok(true),
-        _ => Err(
-            CliError::usage(format!("--format takes svg or json, not '{word}'"))
-                .hint("a browser shows an SVG as it is"),
-        ),
-    }
-}
-
-fn widths(word: &str) -> Result<Widths, CliError> {
-    match word {
-        "before" => Ok(Widths::Before),
-        "after" => Ok(Widths::After),
+        "before" => Ok(FrameWidths::Before),
+        "after" => Ok(FrameWidths::After),
         _ => Err(CliError::usage(format!(
-            "--widths takes before or after, not '{word}'"
+            "--widths: '{word}' is neither before nor after"
         ))),
     }
 }
@@ -210,13 +218,13 @@ fn min_width(word: &str) -> Result<f64, CliError> {
         .parse()
         .ok()
         .filter(|width: &f64| width.is_finite() && *width >= 0.0);
-    width.ok_or_else(|| CliError::usage(format!("--min-width takes pixels, not '{word}'")))
+    width.ok_or_else(|| CliError::usage(format!("--min-width: '{word}' is not a number of pixels")))
 }
 
 fn palette(word: &str) -> Result<Palette, CliError> {
     Palette::named(word).ok_or_else(|| {
         let known: Vec<&str> = PALETTES.iter().map(|(name, _)| *name).collect();
-        CliError::usage(format!("--colors: there is no palette '{word}'"))
-            .hint(format!("palettes: {}", known.join(", ")))
+        CliError::usage(format!("--colors: unknown palette '{word}'"))
+            .hint(format!("choose from {}", known.join(", ")))
     })
 }

@@ -1,47 +1,47 @@
-//! `rperf heatmap`: when samples were taken, or how long things took, as a picture.
+//! `rperf heatmap`: draws the times of samples, or latencies, as a heat map.
 
 mod latency;
-mod moments;
+mod latency_text;
+mod subsecond;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
+use rperf_analysis::FilteredSamples;
+use rperf_flame::HeatMap;
 use rperf_replay::Replay;
-use rperf_resolve::Filter;
 use rperf_resolve::Resolver;
+use rperf_resolve::SampleCriteria;
 
-use self::latency::Pair;
+use self::latency::LatencyEvents;
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
-use crate::cli::filter::{Wanted, args as choose};
-use crate::cli::findings::conclude;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::filter::{RequestedFilters, args as choose};
 use crate::cli::input::{self, Input};
 use crate::cli::jobs::jobs;
-use crate::cli::options::{number, switch, value};
-use crate::cli::product::write_to;
-use crate::cli::progress::Progress;
-use crate::cli::symbol_options::{Symbols, args as names};
-use crate::cli::symbols::replay;
+use crate::cli::options::{flag, number, switch, value};
+use crate::cli::output_file::write_to;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::symbol_options::{SymbolSources, args as names};
 
-/// Where the picture goes where nothing else is said.
-const PICTURE: &str = "heatmap.svg";
-/// Parts of a second, where nothing else is said: 20 milliseconds each.
+/// The default output file.
+const DEFAULT_OUTPUT: &str = "heatmap.svg";
+/// The default number of rows per second: 20 milliseconds each.
 const ROWS: u64 = 50;
-/// Rows and columns that a picture may have.
-const MOST: u64 = 1000;
-/// Columns of a picture of durations.
+/// Maximum number of rows or columns of a picture.
+const MAX_SIDE: u64 = 1000;
+/// Columns of a latency heat map.
 const COLUMNS: u64 = 100;
 
 const ABOUT: &str = "\
-'heatmap' draws when the samples of a recording were taken: a column is a second, read from the bottom up, and the darker a \
-cell, the more samples fell into it. What happens now and then, in bursts or in step shows as a pattern. A click chooses where \
-a stretch of time begins, another one where it ends; above the picture stands the --time START,END that report, script and \
-flamegraph take. The address keeps it.
+Draws the times of samples as a subsecond-offset heat map: each column is one second, time within the second runs \
+upwards, and darker cells have more samples. Periodic work, bursts and pauses show as patterns. Two clicks select a time \
+range; the page shows it as --time START,END for report, script and flamegraph, and keeps it in the URL.
 
-With --from and --to it draws how long things took, from a sample of the first event to the next one of the second with the \
-same key: columns are time, rows are durations. The key is the thread, or what --key names: fields of both tracepoints, such \
-as dev,sector of block:block_rq_issue and block:block_rq_complete.";
+With --from and --to it draws latencies: the time from a sample of the first event to the next sample of the second \
+event with the same key, with time as columns and latency as rows. The key is the thread, or the fields that --key \
+names, which both tracepoints must have: dev,sector for block:block_rq_issue and block:block_rq_complete.";
 
 /// The options.
 pub(super) fn command() -> Command {
@@ -51,122 +51,229 @@ pub(super) fn command() -> Command {
         .arg(
             value("output", "file")
                 .short('o')
-                .help("where to write; - is the standard output (default: heatmap.svg)"),
+                .help("output file, - for the standard output (default: heatmap.svg)"),
         )
         .arg(input::force())
-        .arg(switch("quiet").short('q').help("no notes and no warnings"))
+        .arg(
+            switch("quiet")
+                .short('q')
+                .help("print neither notes nor warnings"),
+        )
         .arg(
             value("event", "name")
                 .short('e')
-                .help("the event to draw (default: the first that has samples)"),
+                .help("event to draw (default: offcpu-time, otherwise the one with most samples)"),
         )
-        .arg(value("from", "event").help("the event that begins what is measured"))
-        .arg(value("to", "event").help("the event that ends it"))
+        .arg(value("from", "event").help("draw latencies: start event"))
+        .arg(value("to", "event").help("draw latencies: end event"))
+        .arg(value("latencies", "file").help(
+            "draw latencies of a text file, - for the standard input: end time and latency in microseconds, a line each",
+        ))
         .arg(
             value("key", "field[,field...]")
-                .help("fields in which beginning and end agree (default: the thread)"),
+                .help("fields that match start and end events (default: the thread)"),
         )
         .arg(
             value("max-latency", "us")
                 .value_parser(number)
-                .help("durations up to so many microseconds; what is longer is in the top row"),
+                .help("highest latency in microseconds; longer ones are in the top row"),
         )
         .arg(
             value("rows", "n")
                 .value_parser(number)
-                .help("rows of the picture (default: 50)"),
+                .help("number of rows (default: 50)"),
         )
         .arg(
             value("columns", "n")
                 .value_parser(number)
-                .help("columns of a picture of durations (default: 100)"),
+                .help("with --from: number of columns (default: 100)"),
         )
-        .arg(value("title", "text").help("the line above the picture"))
+        .arg(value("scale", "linear|log").help(
+            "with --from: scale of the rows (default: log if the longest latency is more than 100 times the median)",
+        ))
+        .arg(value("edges", "us[,us...]").help("with --from: the rows' shortest latencies in microseconds"))
+        .arg(value("format", "svg|text").help(
+            "output format: svg (default), or with --from text: end time and latency in microseconds, a line each",
+        ))
+        .arg(switch("idle").help("draw samples of the idle task (default: on)"))
+        .arg(value("title", "text").help("title"))
         .args(choose::all())
         .args(names::all())
 }
 
-/// Draws the picture.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    let looks = Looks::new(matches)?;
-    let pair = Pair::new(matches)?;
-    let wanted = Wanted::new(matches)?;
-    let symbols = Symbols::new(matches, context)?;
+/// Draws the heat map.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let options = HeatmapOptions::new(matches)?;
+    if let Some(latencies) = latency_text::read(matches)? {
+        let heat = options.heat_map(&latencies, "Latencies".to_owned());
+        options.write(heat, matches, context)?;
+        return Ok(ExitStatus::Ok);
+    }
+    let pair = LatencyEvents::new(matches)?;
+    let wanted = RequestedFilters::new(matches)?;
+    let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
-    let jobs = jobs(matches, context)?;
-    let progress = Progress::start(context, data.data().len());
-    let replay = replay(&data, jobs, &progress)?;
-    let resolver = symbols.resolver(context, replay.world(), data.features());
-    let question = Question {
-        replay: &replay,
-        resolver: &resolver,
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let source = HeatmapInput {
+        replay: &analysis.replay,
+        resolver: &analysis.resolver(&symbols),
         input: &input,
-        filter: wanted.filter(data.described(), false)?,
-        jobs,
-        looks: &looks,
+        filter: wanted.filter(data.metadata(), false)?,
+        jobs: analysis.jobs,
+        options: &options,
     };
-    let mut heat = match &pair {
-        Some(pair) => question.durations(pair, context)?,
-        None => question.moments(text(matches, "event"))?,
+    let heat = match &pair {
+        Some(pair) if options.is_text => {
+            source.write_text(pair, context)?;
+            analysis.conclude()?;
+            return Ok(ExitStatus::Ok);
+        }
+        Some(pair) => source.durations(pair, context)?,
+        None => source.subsecond(text(matches, "event"), context)?,
     };
-    conclude(&input.path, &replay.diagnostics(), context)?;
-    if let Some(title) = text(matches, "title") {
-        title.clone_into(&mut heat.title);
-    }
-    let path = looks.output.as_deref().unwrap_or(Path::new(PICTURE));
-    write_to(path, context, |out| heat.write(out))?;
-    if path != Path::new("-") {
-        context.note(format_args!(
-            "[ {}: {} {}; a browser shows it ]",
-            path.display(),
-            heat.total(),
-            heat.unit
-        ));
-    }
-    Ok(Exit::Ok)
+    analysis.end_progress();
+    options.write(heat, matches, context)?;
+    analysis.conclude()?;
+    Ok(ExitStatus::Ok)
 }
 
-/// How the picture looks.
-struct Looks {
+/// The appearance of the heat map.
+struct HeatmapOptions {
     output: Option<PathBuf>,
     rows: u32,
     columns: u64,
-    /// Nanoseconds that durations reach up to, if that is given.
+    /// The longest latency shown, in nanoseconds, if given.
     longest: Option<u64>,
+    /// Whether rows are logarithmic, if given.
+    is_logarithmic: Option<bool>,
+    /// The shortest latency of each row in nanoseconds, if given.
+    edges: Option<Vec<u64>>,
+    /// Whether latencies are written as text.
+    is_text: bool,
+    /// Whether samples of the idle task are drawn.
+    idle: bool,
 }
 
-impl Looks {
+impl HeatmapOptions {
     fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let count = |id: &str, usual: u64| match matches.get_one::<u64>(id).copied() {
             None => Ok(usual),
-            Some(count) if (1..=MOST).contains(&count) => Ok(count),
-            Some(_) => Err(CliError::usage(format!("--{id} takes 1 to {MOST}"))),
+            Some(count) if (1..=MAX_SIDE).contains(&count) => Ok(count),
+            Some(_) => Err(CliError::usage(format!("--{id}: give 1 to {MAX_SIDE}"))),
         };
         let latency = matches.get_one::<u64>("max-latency");
+        let of_latencies = ["scale", "edges", "max-latency", "columns"];
+        let is_given = |id: &&str| match *id {
+            "max-latency" | "columns" => matches.get_one::<u64>(id).is_some(),
+            id => text(matches, id).is_some(),
+        };
+        let is_text = choice(matches, "format", ["svg", "text"])? == Some(true);
+        let has_latencies = ["from", "latencies"]
+            .iter()
+            .any(|id| text(matches, id).is_some());
+        if !has_latencies && let Some(id) = of_latencies.iter().find(|id| is_given(id)) {
+            return Err(CliError::usage(format!(
+                "--{id} is for latencies: --from EVENT --to EVENT, or --latencies FILE"
+            )));
+        }
+        if text(matches, "from").is_none() && is_text {
+            return Err(CliError::usage(
+                "--format text is for latencies: --from EVENT --to EVENT",
+            ));
+        }
         Ok(Self {
+            is_logarithmic: choice(matches, "scale", ["linear", "log"])?,
+            edges: text(matches, "edges").map(edges).transpose()?,
+            is_text,
+            idle: flag(matches, "idle") != Some(false),
             output: text(matches, "output").map(PathBuf::from),
             rows: u32::try_from(count("rows", ROWS)?).unwrap_or(u32::MAX),
             columns: count("columns", COLUMNS)?,
             longest: latency.map(|microseconds| microseconds.saturating_mul(1000)),
         })
     }
+
+    /// Writes the heat map.
+    fn write(
+        &self,
+        mut heat: HeatMap,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<(), CliError> {
+        if let Some(title) = text(matches, "title") {
+            title.clone_into(&mut heat.title);
+        }
+        let path = self.output.as_deref().unwrap_or(Path::new(DEFAULT_OUTPUT));
+        write_to(path, context, |out| heat.write(out))?;
+        if path != Path::new("-") {
+            context.note(format_args!(
+                "[ {}: {} {}; open it in a web browser ]",
+                path.display(),
+                heat.total(),
+                heat.unit
+            ));
+        }
+        Ok(())
+    }
 }
 
-/// What is asked of a recording.
-struct Question<'q> {
+/// The options that apply to a recording.
+struct HeatmapInput<'q> {
     replay: &'q Replay<'q>,
     resolver: &'q Resolver<'q>,
     input: &'q Input,
-    filter: Filter,
+    filter: SampleCriteria,
     jobs: NonZeroUsize,
-    looks: &'q Looks,
+    options: &'q HeatmapOptions,
 }
 
-impl Question<'_> {
-    fn none_left(&self) -> CliError {
-        let message = format!("{}: no sample is left to draw", self.input.path.display());
-        CliError::message(255, message).hint("--time, --cpu, --comms and such leave none")
+impl HeatmapInput<'_> {
+    fn filtered(&self) -> FilteredSamples<'_> {
+        FilteredSamples {
+            filter: &self.filter,
+            resolver: self.resolver,
+        }
+    }
+
+    fn no_samples_left(&self) -> CliError {
+        let message = format!("{}: no samples to draw", self.input.path.display());
+        CliError::message(255, message)
+            .hint("no sample matches the filters (--time, --cpu, --comms, ...)")
+    }
+}
+
+/// Returns whether the second of two words is given; `None` if the option is not.
+fn choice(matches: &ArgMatches, id: &str, words: [&str; 2]) -> Result<Option<bool>, CliError> {
+    let Some(word) = text(matches, id) else {
+        return Ok(None);
+    };
+    let found = words.iter().position(|known| *known == word);
+    found.map(|place| Some(place == 1)).ok_or_else(|| {
+        CliError::usage(format!(
+            "--{id} takes {} or {}, not '{word}'",
+            words[0], words[1]
+        ))
+    })
+}
+
+/// Parses microseconds into nanoseconds.
+fn edges(list: &str) -> Result<Vec<u64>, CliError> {
+    let edge = |word: &str| {
+        let microseconds = word.trim().parse::<u64>().ok();
+        let nanoseconds = microseconds.and_then(|number| number.checked_mul(1000));
+        nanoseconds.ok_or_else(|| {
+            CliError::usage(format!(
+                "--edges takes microseconds separated by commas, not '{word}'"
+            ))
+        })
+    };
+    let edges: Vec<u64> = list.split(',').map(edge).collect::<Result<_, _>>()?;
+    match edges.len() as u64 <= MAX_SIDE {
+        true => Ok(edges),
+        false => Err(CliError::usage(format!(
+            "--edges takes at most {MAX_SIDE} rows"
+        ))),
     }
 }
 

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::value;
 use crate::cli::{examples, help, man};
 
 const ABOUT: &str = "\
-Prints the list of commands, the manual of one command, or a page of examples.
+Prints the list of commands, the manual of one command, or example command lines.
 
---man writes the manuals as pages for man(1): one for the program, one for each command.";
+--man writes manual pages for man(1): one for the program, one for each command.";
 
 /// The options.
 pub(super) fn command() -> Command {
@@ -21,34 +21,32 @@ pub(super) fn command() -> Command {
         .arg(
             value("man", "directory")
                 .value_parser(clap::value_parser!(PathBuf))
-                .help(
-                    "write manual pages into this directory, which is created if it does not exist",
-                ),
+                .help("write manual pages into this directory (created if missing)"),
         )
         .arg(Arg::new("topic").num_args(0..=1))
 }
 
-/// Prints what was asked for; without a topic the list of commands.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// Prints the help of the topic; without a topic the list of commands.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let topic = matches.get_one::<String>("topic");
     if let Some(folder) = matches.get_one::<PathBuf>("man") {
         if topic.is_some() {
             return Err(CliError::usage(
-                "help --man writes all pages: it takes no topic",
+                "help --man writes all pages and takes no topic",
             ));
         }
         man::write_pages(folder, context)?;
-        return Ok(Exit::Ok);
+        return Ok(ExitStatus::Ok);
     }
     let Some(topic) = topic else {
         help::overview(context)?;
-        return Ok(Exit::Ok);
+        return Ok(ExitStatus::Ok);
     };
     if topic == "examples" {
         help::page(context, "help", &examples::page(context.program))?;
-        return Ok(Exit::Ok);
+        return Ok(ExitStatus::Ok);
     }
     let entry = super::find(context, topic)?;
-    help::manual(context, entry, &(entry.build)())?;
-    Ok(Exit::Ok)
+    help::manual(context, entry.title(), &(entry.build)())?;
+    Ok(ExitStatus::Ok)
 }

@@ -1,4 +1,4 @@
-//! `rperf kallsyms NAME`: where functions of the running kernel lie.
+//! `rperf kallsyms NAME`: addresses of functions of the running kernel.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,13 +9,13 @@ use rperf_symbol::kallsyms::{Kallsyms, parse};
 use rperf_sys::{Module, Proc, kernel_file, uname};
 
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::live::limits::show_kernel_addresses;
 use crate::cli::options::counter;
 
 const ABOUT: &str = "\
-Looks functions of the running kernel and its modules up by name and prints the module, the file it was loaded from, and the \
-addresses that the function covers. Several names stand in words of their own or between commas. The status is 1 where one of \
-them is not found.";
+Looks up functions of the running kernel and its modules by name and prints module, module file and address range. Names \
+are separated by spaces or commas. The exit status is 1 if one of them is not found.";
 
 const LISTING: &str = "/proc/kallsyms";
 
@@ -26,29 +26,29 @@ pub(super) fn command() -> Command {
         .arg(
             counter("verbose")
                 .short('v')
-                .help("say how many functions are known"),
+                .help("print the number of symbols"),
         )
         .arg(Arg::new("names").num_args(0..).value_name("name"))
 }
 
-/// Prints the places of the functions.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// Prints the addresses of the functions.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let words = matches.get_many::<String>("names").unwrap_or_default();
     let names = words.flat_map(|word| word.split(','));
     let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
     if names.is_empty() {
         let program = context.program;
-        return Err(CliError::usage(format!(
-            "{program} kallsyms: name the functions to look up"
-        )));
+        let message = format!("{program} kallsyms: no function given");
+        let hint = format!("'{program} kallsyms schedule' looks up a function");
+        return Err(CliError::usage(message).hint(hint));
     }
     let listing = kernel_file(LISTING)
         .map_err(|error| CliError::from(anyhow::Error::new(error).context(LISTING)))?;
     let known = parse(&listing, None);
     if known.hidden {
         return Err(
-            CliError::message(255, format!("{LISTING} hides the kernel's addresses"))
-                .hint("run as root, or set /proc/sys/kernel/kptr_restrict to 0"),
+            CliError::message(255, format!("{LISTING} does not show kernel addresses"))
+                .hint(show_kernel_addresses()),
         );
     }
     if context.verbosity(matches) > 0 {
@@ -60,7 +60,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         ));
     }
     let library = format!("/lib/modules/{}", uname()?.release);
-    // Without the list of modules their files are not known, and nothing else is lost.
+    // Without the list of modules only their file names are unknown.
     let modules = Proc::new("/proc").modules(Path::new(&library));
     let modules = modules.unwrap_or_default();
     let mut out = context.stdout();
@@ -76,12 +76,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     out.flush()?;
     Ok(match all_found {
-        true => Exit::Ok,
-        false => Exit::Failure(1),
+        true => ExitStatus::Ok,
+        false => ExitStatus::Failure(1),
     })
 }
 
-/// Module, file, and the addresses twice: what is loaded from memory is not moved.
+/// Module, file, and the address range twice: loaded and unrelocated addresses are the same.
 fn place(name: &str, known: &Kallsyms, modules: &[Module]) -> Option<String> {
     if let Some(range) = range(name, &known.kernel) {
         return Some(format!("[kernel] [kernel.kallsyms] {range} ({range})"));
@@ -99,7 +99,7 @@ fn place(name: &str, known: &Kallsyms, modules: &[Module]) -> Option<String> {
     })
 }
 
-/// First address and first one behind, of several functions of that name those of the lowest.
+/// Start and end address; if several functions have the name, those of the lowest.
 fn range(name: &str, table: &SymbolTable) -> Option<String> {
     let mut symbols = table.iter();
     let (_, symbol) = symbols.find(|(index, _)| table.raw_name(*index) == name)?;

@@ -1,30 +1,28 @@
-//! `rperf list`: what `-e` and `-M` can name.
+//! `rperf list`: the events and metrics that `-e` and `-M` accept.
 
 mod details;
-mod found;
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use clap::{Arg, ArgMatches, Command};
-use rperf_events::list::{Kind, Row};
-use rperf_view::list::{Told, write_json, write_metrics, write_names, write_text};
+use rperf_view::list::{EventRow, write_json, write_metrics, write_names, write_text};
 
-use self::details::Details;
-use self::found::{Found, Machine};
+use self::details::ShownDetails;
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
-use crate::cli::options::{flag, not_yet, switch, value};
-use crate::cli::product::write_to;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::options::{flag, switch, unsupported, value};
+use crate::cli::output_file::write_to;
+use crate::cli::shared::event_listing::{MachineEvents, MatchingEvents};
 
 const ABOUT: &str = "\
-Lists the events that -e takes, one in a line with its kind in brackets, as this machine has them: hardware, software and \
-cache events that the kernel opens, those that PMUs or the tables of vendors name, tracepoints, the probes that programs in \
-the build-id cache bring along, and metrics. A word chooses a kind: hw, sw, cache, pmu, tracepoint, sdt, metric, metricgroup; \
-or a tracepoint by its name, with patterns ('sched:*', 'sch*:*wake*'); or whatever has it in its name. -v tells a \
-tracepoint's fields with their types, how the kernel prints it, and a filter to begin with; of a raw code (r01d2) the \
-terms that it is made of. Tables are read from the folder that RPERF_EVENTS names, else from /usr/share/rperf/events.";
+Lists the events of this machine that -e accepts, one per line with its kind in brackets: hardware, software and cache \
+events, PMU events of sysfs and of the vendors' event tables, tracepoints, USDT probes of programs in the build-id \
+cache, and metrics. An argument selects a kind (hw, sw, cache, pmu, tracepoint, sdt, metric, metricgroup), tracepoints \
+by pattern ('sched:*', 'sch*:*wake*'), or all events that contain it in their name. -v shows the fields and the print \
+format of tracepoints with an example of a filter, and the terms of raw codes (r01d2). Event tables are read from the \
+directory that RPERF_EVENTS names, by default /usr/share/rperf/events.";
 
 /// The options.
 pub(super) fn command() -> Command {
@@ -33,29 +31,29 @@ pub(super) fn command() -> Command {
         .arg(
             switch("desc")
                 .short('d')
-                .help("tell below each event what is known of it (the default); --no-desc leaves out what -v and --details tell"),
+                .help("print the description of each event (default: on); --no-desc also hides the details of -v and --details"),
         )
         .arg(
             switch("long-desc")
                 .short('v')
-                .help("tell type and number of each event, and the fields of tracepoints"),
+                .help("print type and config of each event, and the fields of tracepoints"),
         )
-        .arg(value("cputype", "core or atom").help("leave out what tables tell of other kinds of cores"))
-        .arg(value("unit", "PMU").help("leave out what tables tell of other PMUs"))
-        .arg(not_yet("debug", ""))
-        .arg(switch("deprecated").help("list what vendors advise against, too"))
-        .arg(switch("details").help("tell type, number and terms of each event"))
+        .arg(value("cputype", "core or atom").help("hybrid CPUs: list table events of this core type only: core or atom"))
+        .arg(value("unit", "PMU").help("list table events of this PMU only"))
+        .arg(unsupported("debug", ""))
+        .arg(switch("deprecated").help("also list deprecated events"))
+        .arg(switch("details").help("print type, config and terms of each event"))
         .arg(
             switch("json")
                 .short('j')
-                .help("print an array of objects in JSON"),
+                .help("print a JSON array of objects"),
         )
         .arg(
             value("output", "file")
                 .short('o')
-                .help("write to this file"),
+                .help("output file"),
         )
-        .arg(switch("raw-dump").help("print bare names in one line"))
+        .arg(switch("raw-dump").help("print only names, on one line"))
         .arg(
             Arg::new("words")
                 .num_args(0..)
@@ -64,16 +62,16 @@ pub(super) fn command() -> Command {
 }
 
 /// Prints the events.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let on = |name| flag(matches, name) == Some(true);
     if on("json") && on("raw-dump") {
         return Err(CliError::usage("--json and --raw-dump exclude each other"));
     }
-    let machine = Machine::find(context);
+    let machine = MachineEvents::find(context);
     let words = matches.get_many::<String>("words").unwrap_or_default();
     let words: Vec<&str> = words.map(String::as_str).collect();
     let catalogue = machine.catalogue();
-    let Found {
+    let MatchingEvents {
         mut rows,
         metrics,
         form,
@@ -87,7 +85,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         })
     });
     let described = flag(matches, "desc") != Some(false);
-    let details = Details {
+    let details = ShownDetails {
         catalogue: &catalogue,
         tracefs: &machine.tracepoints.0,
         marks: &|| machine.marks(),
@@ -96,8 +94,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         long: described && on("long-desc"),
         examples: described && !words.is_empty(),
     };
-    let events = rows.into_iter().map(|row| details.tell(row));
-    let events: Vec<Told> = events.collect();
+    let events = rows.into_iter().map(|row| details.event_row(row));
+    let events: Vec<EventRow> = events.collect();
     let write = |out: &mut dyn Write| match (on("json"), on("raw-dump")) {
         (true, _) => write_json(out, &events, &metrics),
         (_, true) => write_names(out, &events, &metrics, form),
@@ -110,30 +108,14 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         Some(path) => write_to(Path::new(path), context, write)?,
         None => print(context, on("json") || on("raw-dump"), write)?,
     }
-    machine.pmus.tables.tell(context);
+    machine.pmus.tables.report_problems(context);
     Ok(match missed {
-        true => Exit::Failure(1),
-        false => Exit::Ok,
+        true => ExitStatus::Failure(1),
+        false => ExitStatus::Ok,
     })
 }
 
-/// Every event that `-e` can name on this machine.
-pub(super) fn events(context: &Context) -> Vec<Row> {
-    let machine = Machine::find(context);
-    let mut rows = machine.find_all(&[], &machine.catalogue(), context).rows;
-    rows.retain(|row| !matches!(row.kind, Kind::Raw | Kind::Breakpoint));
-    rows
-}
-
-/// The names of all metrics that this machine has.
-pub(super) fn metrics(context: &Context) -> Vec<String> {
-    let machine = Machine::find(context);
-    let found = machine.find_all(&["metric"], &machine.catalogue(), context);
-    let names = found.metrics.iter().map(|metric| metric.name.clone());
-    names.collect()
-}
-
-/// The PMU whose events alone of tables are wanted.
+/// The PMU that events from vendor tables are limited to.
 fn unit(matches: &ArgMatches) -> Result<Option<String>, CliError> {
     let kind = matches.get_one::<String>("cputype");
     let unit = matches.get_one::<String>("unit").cloned();
@@ -141,7 +123,7 @@ fn unit(matches: &ArgMatches) -> Result<Option<String>, CliError> {
         None => Ok(unit),
         Some(kind @ ("core" | "atom")) => Ok(Some(format!("cpu_{kind}"))),
         Some(kind) => Err(CliError::usage(format!(
-            "--cputype takes core or atom, not '{kind}'"
+            "--cputype: '{kind}' is neither core nor atom"
         ))),
     }
 }

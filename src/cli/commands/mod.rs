@@ -1,142 +1,197 @@
-//! The commands. [`COMMANDS`] is the one table: dispatch, help, `--list-cmds` and the manual are made from it.
+//! The commands. [`COMMANDS`] is the only table: dispatch, help, `--list-cmds` and the manual use it.
 
 mod annotate;
 mod archive;
+mod bench;
 mod buildid_cache;
 mod buildid_list;
+mod check;
 mod completion;
 mod config;
 mod data;
+mod diff;
 mod evlist;
 mod flamegraph;
 mod heatmap;
 mod help;
 mod kallsyms;
 mod list;
-pub(super) mod probe;
+mod probe;
 mod record;
 mod report;
+mod sched;
 mod script;
 mod stat;
+mod test;
 mod top;
 mod version;
 
 use clap::{ArgMatches, Command};
 
 use super::context::Context;
-use super::error::{CliError, Exit};
-use rperf_events::nearest;
+use super::error::{CliError, ExitStatus};
+use rperf_names::nearest;
 
 /// One command.
-pub(crate) struct Entry {
-    /// The word on the command line.
+pub(crate) struct CommandEntry {
+    /// The name on the command line.
     pub(crate) name: &'static str,
-    /// What it does, in one line.
+    /// A summary of one line.
     pub(crate) summary: &'static str,
-    /// The forms of its command line after the name.
+    /// Its synopses, without the name.
     pub(crate) usage: &'static [&'static str],
     /// Its options. Built only for the command that runs.
     pub(crate) build: fn() -> Command,
-    /// The command itself.
-    pub(crate) run: fn(&ArgMatches, &Context) -> Result<Exit, CliError>,
+    /// Runs the command.
+    pub(crate) run: fn(&ArgMatches, &Context) -> Result<ExitStatus, CliError>,
 }
 
-/// Every command, in the order the help lists them.
-pub(crate) const COMMANDS: &[Entry] = &[
-    Entry {
+impl CommandEntry {
+    /// Returns what its help begins with.
+    pub(crate) fn title(&self) -> CommandTitle<'static> {
+        CommandTitle {
+            name: self.name,
+            summary: self.summary,
+            usage: self.usage,
+        }
+    }
+}
+
+/// What the help of a command begins with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CommandTitle<'a> {
+    /// The words on the command line.
+    pub(crate) name: &'a str,
+    /// A summary of one line.
+    pub(crate) summary: &'a str,
+    /// Its synopses, without the name.
+    pub(crate) usage: &'a [&'a str],
+}
+
+/// Every command, in the order of the help.
+pub(crate) const COMMANDS: &[CommandEntry] = &[
+    CommandEntry {
         name: "annotate",
-        summary: "Show the instructions that samples fell on, with their source",
+        summary: "Show the instructions of sampled functions, with source lines",
         usage: &["[<options>] [<symbol>]"],
         build: annotate::command,
         run: annotate::run,
     },
-    Entry {
+    CommandEntry {
         name: "archive",
-        summary: "Pack the objects that a recording needs, to be read elsewhere",
+        summary: "Pack the objects of a recording for another machine",
         usage: &["[<options>] [<file>]"],
         build: archive::command,
         run: archive::run,
     },
-    Entry {
+    CommandEntry {
+        name: "bench",
+        summary: "Measure the kernel, the machine and this program",
+        usage: &[
+            "[<options>] <collection> <benchmark> [<options>]",
+            "[<options>] <collection> all",
+            "[<options>] all",
+        ],
+        build: bench::command,
+        run: bench::run,
+    },
+    CommandEntry {
         name: "buildid-cache",
-        summary: "Add files to the build-id cache, list it, take files out",
+        summary: "Add files to the build-id cache, list and remove them",
         usage: &["[<options>]"],
         build: buildid_cache::command,
         run: buildid_cache::run,
     },
-    Entry {
+    CommandEntry {
         name: "buildid-list",
-        summary: "List the build-ids of a recording, a file or the kernel",
+        summary: "List the build-ids of a recording, an ELF file or the kernel",
         usage: &["[<options>]"],
         build: buildid_list::command,
         run: buildid_list::run,
     },
-    Entry {
+    CommandEntry {
+        name: "check",
+        summary: "Check whether features are built in",
+        usage: &["[<options>] feature <name>[,<name>]..."],
+        build: check::command,
+        run: check::run,
+    },
+    CommandEntry {
         name: "completion",
-        summary: "Print the script that completes command lines in a shell",
+        summary: "Print the completion script for a shell",
         usage: &["[<options>] bash|zsh|fish", "words -- <word>..."],
         build: completion::command,
         run: completion::run,
     },
-    Entry {
+    CommandEntry {
         name: "config",
         summary: "Show and change settings",
         usage: &["[<options>]", "[<options>] <section.name>[=<value>]..."],
         build: config::command,
         run: config::run,
     },
-    Entry {
+    CommandEntry {
         name: "data",
-        summary: "Convert a recording for other tools, or check whether it is whole",
+        summary: "Convert a recording for other tools, or check it for damage",
         usage: &["convert [<options>]", "check [<options>] [<file>]"],
         build: data::command,
         run: data::run,
     },
-    Entry {
+    CommandEntry {
+        name: "diff",
+        summary: "Compare the profiles of recordings",
+        usage: &[
+            "[<options>] [<baseline>] [<file>]...",
+            "[<options>] --runs <file>... -- <file>...",
+        ],
+        build: diff::command,
+        run: diff::run,
+    },
+    CommandEntry {
         name: "evlist",
         summary: "List the events of a recording",
         usage: &["[<options>]"],
         build: evlist::command,
         run: evlist::run,
     },
-    Entry {
+    CommandEntry {
         name: "flamegraph",
-        summary: "Draw a recording, or a command while it runs, as a flame graph",
+        summary: "Draw a flame graph of a recording or a command",
         usage: &["[<options>]", "[<options>] -- <command> [<options>]"],
         build: flamegraph::command,
         run: flamegraph::run,
     },
-    Entry {
+    CommandEntry {
         name: "heatmap",
-        summary: "Draw when samples were taken, or how long things took, as a heat map",
+        summary: "Draw a heat map of sample times or latencies",
         usage: &["[<options>]", "[<options>] --from <event> --to <event>"],
         build: heatmap::command,
         run: heatmap::run,
     },
-    Entry {
+    CommandEntry {
         name: "help",
-        summary: "Explain a command, or show examples",
+        summary: "Show the manual of a command, or examples",
         usage: &["[<command>]", "examples", "--man <directory>"],
         build: help::command,
         run: help::run,
     },
-    Entry {
+    CommandEntry {
         name: "kallsyms",
         summary: "Look up functions of the running kernel",
         usage: &["[<options>] <name>..."],
         build: kallsyms::command,
         run: kallsyms::run,
     },
-    Entry {
+    CommandEntry {
         name: "list",
-        summary: "List the events that can be recorded",
+        summary: "List the events that can be counted and recorded",
         usage: &["[<options>] [hw|sw|cache|pmu|tracepoint|sdt|<pattern>]..."],
         build: list::command,
         run: list::run,
     },
-    Entry {
+    CommandEntry {
         name: "probe",
-        summary: "Make events at functions and lines of programs, with values of variables",
+        summary: "Define probe events at functions and lines, with variables",
         usage: &[
             "[<options>] <definition>",
             "[<options>] --add <definition> [--add <definition>]...",
@@ -149,9 +204,9 @@ pub(crate) const COMMANDS: &[Entry] = &[
         build: probe::command,
         run: probe::run,
     },
-    Entry {
+    CommandEntry {
         name: "record",
-        summary: "Run a command, or watch the system, and write samples to perf.data",
+        summary: "Sample a command or the system and write perf.data",
         usage: &[
             "[<options>] [<command>]",
             "[<options>] -- <command> [<options>]",
@@ -159,16 +214,29 @@ pub(crate) const COMMANDS: &[Entry] = &[
         build: record::command,
         run: record::run,
     },
-    Entry {
+    CommandEntry {
         name: "report",
-        summary: "Read perf.data and show where the time went",
+        summary: "Read perf.data and show a profile",
         usage: &["[<options>]"],
         build: report::command,
         run: report::run,
     },
-    Entry {
+    CommandEntry {
+        name: "sched",
+        summary: "Record scheduler events, and show run times and delays",
+        usage: &[
+            "record [<record options>] [<command>]",
+            "[<options>] latency [<options>]",
+            "[<options>] timehist [<options>]",
+            "[<options>] map [<options>]",
+            "[<options>] script [<script options>]",
+        ],
+        build: sched::command,
+        run: sched::run,
+    },
+    CommandEntry {
         name: "script",
-        summary: "Read perf.data and print every sample",
+        summary: "Read perf.data and print its samples",
         usage: &[
             "[<options>]",
             "[<options>] report <script> [<options>]",
@@ -178,9 +246,9 @@ pub(crate) const COMMANDS: &[Entry] = &[
         build: script::command,
         run: script::run,
     },
-    Entry {
+    CommandEntry {
         name: "stat",
-        summary: "Run a command, or watch the system, and count events",
+        summary: "Count events of a command or the system",
         usage: &[
             "[<options>] [<command>]",
             "[<options>] -- <command> [<options>]",
@@ -190,27 +258,59 @@ pub(crate) const COMMANDS: &[Entry] = &[
         build: stat::command,
         run: stat::run,
     },
-    Entry {
+    CommandEntry {
+        name: "test",
+        summary: "Check this machine and this program, or run a workload",
+        usage: &[
+            "[<options>] [<test>]...",
+            "list [<test>]...",
+            "-w <workload> [<argument>]...",
+        ],
+        build: test::command,
+        run: test::run,
+    },
+    CommandEntry {
         name: "top",
-        summary: "Show which code runs right now",
+        summary: "Show a live profile of the system",
         usage: &["[<options>]"],
         build: top::command,
         run: top::run,
     },
-    Entry {
+    CommandEntry {
         name: "version",
-        summary: "Show the version and what is built in",
+        summary: "Show the version and the build options",
         usage: &["[<options>]"],
         build: version::command,
         run: version::run,
     },
 ];
 
-/// Parts of commands, which the first word behind these names.
-pub(crate) const PARTS: &[Entry] = &[
-    Entry {
+/// Subcommands, selected by the first argument of these commands.
+pub(crate) const PARTS: &[CommandEntry] = &[
+    CommandEntry {
+        name: "sched latency",
+        summary: "Show how long tasks waited for a CPU",
+        usage: &["[<options>]"],
+        build: sched::latency_command,
+        run: sched::latency,
+    },
+    CommandEntry {
+        name: "sched map",
+        summary: "Show the tasks on all CPUs after each switch",
+        usage: &["[<options>]"],
+        build: sched::map_command,
+        run: sched::map,
+    },
+    CommandEntry {
+        name: "sched timehist",
+        summary: "Show each time that a task ran, with its wait and delay",
+        usage: &["[<options>]"],
+        build: sched::timehist_command,
+        run: sched::timehist,
+    },
+    CommandEntry {
         name: "stat record",
-        summary: "Count events, and keep the counts in a file",
+        summary: "Count events and save the counts in a file",
         usage: &[
             "[<options>] [<command>]",
             "[<options>] -- <command> [<options>]",
@@ -218,44 +318,41 @@ pub(crate) const PARTS: &[Entry] = &[
         build: stat::record_command,
         run: stat::record,
     },
-    Entry {
+    CommandEntry {
         name: "stat report",
-        summary: "Show counts that were kept",
+        summary: "Show the counts in a file of 'stat record'",
         usage: &["[<options>]"],
         build: stat::report_command,
         run: stat::report,
     },
 ];
 
-/// Commands of Linux perf that are not built yet, each with what does the job meanwhile.
-const TO_COME: &[(&str, &str)] = &[
-    ("bench", "Linux perf has it"),
-    ("c2c", "Linux perf has it"),
-    ("daemon", "run 'record' from a service"),
-    ("diff", "compare two outputs of 'report --stdio'"),
-    ("ftrace", "Linux perf and trace-cmd have it"),
-    ("inject", "Linux perf has it"),
-    ("iostat", "Linux perf has it"),
-    ("kmem", "Linux perf has it"),
-    ("kvm", "Linux perf has it"),
-    ("kwork", "Linux perf has it"),
-    ("lock", "Linux perf has it"),
-    ("mem", "Linux perf has it"),
-    (
-        "sched",
-        "'record -e context-switches -ag' shows who gives up the processor",
-    ),
-    ("test", "the tests of the source tree take its place"),
-    ("timechart", "Linux perf has it"),
+/// Commands of Linux perf that are not implemented yet, each with the alternative.
+const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
+    ("c2c", "use Linux perf"),
+    ("daemon", "run 'record --switch-output' as a service"),
+    ("ftrace", "use Linux perf or trace-cmd"),
+    ("inject", "use Linux perf"),
+    ("iostat", "use Linux perf"),
+    ("kmem", "use Linux perf"),
+    ("kvm", "use Linux perf"),
+    ("kwork", "use Linux perf"),
+    ("lock", "use Linux perf"),
+    ("mem", "use Linux perf"),
+    ("timechart", "use Linux perf"),
     (
         "trace",
-        "'strace -f' follows system calls; to read a file use 'script'",
+        "use 'strace -f' for system calls, 'script' to read a recording",
     ),
 ];
 
-/// The part of a command that `word` names.
-pub(crate) fn part(command: &Entry, word: &str) -> Option<&'static Entry> {
-    let name = |entry: &&Entry| {
+/// The subcommand that `word` names.
+pub(crate) fn part(command: &CommandEntry, word: &str) -> Option<&'static CommandEntry> {
+    let word = match command.name {
+        "sched" => sched::full_name(word),
+        _ => word,
+    };
+    let name = |entry: &&CommandEntry| {
         let word_of = entry.name.strip_prefix(command.name);
         word_of.and_then(|rest| rest.strip_prefix(' ')) == Some(word)
     };
@@ -263,26 +360,29 @@ pub(crate) fn part(command: &Entry, word: &str) -> Option<&'static Entry> {
 }
 
 /// The command of that name.
-pub(crate) fn find(context: &Context, name: &str) -> Result<&'static Entry, CliError> {
+pub(crate) fn find(context: &Context, name: &str) -> Result<&'static CommandEntry, CliError> {
     if let Some(entry) = COMMANDS.iter().find(|entry| entry.name == name) {
         return Ok(entry);
     }
     let program = context.program;
-    if let Some((_, instead)) = TO_COME.iter().find(|(coming, _)| *coming == name) {
+    if let Some((_, instead)) = UNSUPPORTED_COMMANDS
+        .iter()
+        .find(|(coming, _)| *coming == name)
+    {
         return Err(CliError::usage(format!(
-            "{program}: '{name}' is not built yet; meanwhile: {instead}"
+            "{program}: '{name}' is not implemented; {instead}"
         )));
     }
     let known = COMMANDS
         .iter()
         .map(|entry| entry.name)
-        .chain(TO_COME.iter().map(|(name, _)| *name));
+        .chain(UNSUPPORTED_COMMANDS.iter().map(|(name, _)| *name));
     let error = CliError::message(
         1,
         format!("{program}: '{name}' is not a perf-command. See '{program} --help'."),
     );
     Err(match nearest(name, known) {
-        Some(near) => error.hint(format!("the nearest command is '{near}'")),
+        Some(near) => error.hint(format!("did you mean '{near}'?")),
         None => error,
     })
 }

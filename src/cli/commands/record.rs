@@ -1,90 +1,100 @@
-//! `rperf record`: samples into a perf.data file.
+//! `rperf record`: records samples into a perf.data file.
 
 mod args;
-mod call_graph;
+mod build_ids;
 mod details;
+mod feedback;
 mod losses;
 mod mapped_files;
 mod masks;
 mod off_cpu;
-pub(super) mod output;
-mod rate;
-pub(super) mod request;
-mod rewriting;
-mod ring_size;
+mod output;
+mod request;
 mod rotation;
-mod sieve;
-mod size;
+mod sample_filter;
 mod summary;
 mod threads;
 mod timing;
-mod told;
-mod traces;
-mod unhit;
+mod unhit_probes;
 mod unwinding;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::ArgMatches;
 use rperf_events::CallGraph;
+use rperf_perfdata::BuildRewriter;
 use rperf_session::BuildIds;
 use rperf_symbol::{Endianness, Files as _, build_id_of_elf, build_id_of_notes};
-use rperf_sys::Ended;
+use rperf_sys::WaitStatus;
 
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::files::DiskFiles;
-use crate::cli::live::{control, events, explain, said};
+use crate::cli::live::record_reporter::RecordReporter;
+use crate::cli::live::{control, events, explain};
 use crate::cli::options::flag;
 
 pub(super) use self::args::command;
-pub(super) use self::call_graph::Chains;
 use self::off_cpu::OffCpuTime;
-pub(super) use self::rate::sampling;
-pub(super) use self::request::{real_time, wanted as wanted_events};
-pub(super) use self::ring_size::pages as ring_pages;
-use self::sieve::Sifting;
-pub(super) use self::size::with_unit as parse_size;
-pub(super) use self::told::told_by;
-pub(super) use self::traces::refuse as refuse_traces;
-use self::unwinding::Unwinding;
+use self::sample_filter::SampleFilters;
+use self::unwinding::LiveUnwinding;
 
-/// Records until the workload ends or the user stops it.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// Records until the workload ends or the user interrupts.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     args::check_old_spelling(matches, context)?;
     let mut request = request::build(matches, context)?;
-    let unwinding = Unwinding::wanted(matches, context, &request)?;
-    let sifting = Sifting::wanted(&mut request)?;
-    let off_cpu = OffCpuTime::wanted(matches, context, &mut request)?;
-    request.rewriting = rewriting::all(unwinding.clone(), sifting.clone(), off_cpu);
+    let unwinding = LiveUnwinding::requested(matches, context, &request)?;
+    let filters = SampleFilters::requested(&mut request)?;
+    let off_cpu = OffCpuTime::requested(matches, context, &mut request)?;
+    request.output.rewriter = rewriters(unwinding.clone(), filters.clone(), off_cpu);
     if flag(matches, "dry-run") == Some(true) {
-        return Ok(Exit::Ok);
+        return Ok(ExitStatus::Ok);
     }
-    let mut said = said::Said::new(context, matches);
+    feedback::warn(context, &request);
+    let mut reporter = RecordReporter::new(context, matches);
     let mut control = control::control(matches)?;
-    let recorded = rperf_session::record(&request, control.as_mut(), &Elf, &mut said);
-    let recorded = recorded
-        .map_err(|error| explain::explain(context, &events::names(&request.events), error))?;
+    let recorded = rperf_session::record(&request, control.as_mut(), &ElfBuildIds, &mut reporter);
+    let recorded = recorded.map_err(|error| {
+        explain::explain(context, &events::names(&request.observe.events), error)
+    })?;
     let is_verbose = context.verbosity(matches) > 0;
     summary::print(context, &request, &recorded, is_verbose);
-    unhit::print(context, &recorded);
-    if let Some(sifting) = sifting {
-        sifting.tell(context);
+    unhit_probes::print(context, &recorded, is_verbose);
+    if let Some(filters) = filters {
+        filters.report(context);
     }
-    if let (Some(unwinding), CallGraph::Dwarf { stack_size }) = (unwinding, request.call_graph) {
-        unwinding.tell(context, stack_size.bytes());
+    if let (Some(unwinding), CallGraph::Dwarf { stack_size }) =
+        (unwinding, request.observe.call_graph)
+    {
+        unwinding.report(context, stack_size.bytes());
     }
     Ok(match (recorded.signal, recorded.ended) {
-        (Some(signal), _) | (None, Some(Ended::Signaled(signal))) => Exit::Signal(signal),
-        (None, Some(Ended::Exited(0)) | None) => Exit::Ok,
-        (None, Some(Ended::Exited(status))) => Exit::Child(status),
+        (Some(signal), _) | (None, Some(WaitStatus::Signaled(signal))) => {
+            ExitStatus::Signal(signal)
+        }
+        (None, Some(WaitStatus::Exited(0)) | None) => ExitStatus::Ok,
+        (None, Some(WaitStatus::Exited(status))) => ExitStatus::Child(status),
     })
 }
 
-/// Build-ids by the same code that reads them when symbols are looked up.
-struct Elf;
+/// The rewriters of this recording's records.
+fn rewriters(
+    unwinding: Option<Arc<LiveUnwinding>>,
+    filters: Option<Arc<SampleFilters>>,
+    off_cpu: Option<OffCpuTime>,
+) -> Option<Arc<dyn BuildRewriter>> {
+    // Stacks are unwound first: with the mappings when their tasks were switched out, not when they were switched in.
+    let unwinding = unwinding.map(|unwinding| unwinding as Arc<dyn BuildRewriter>);
+    let filters = filters.map(|filters| filters as Arc<dyn BuildRewriter>);
+    let off_cpu = off_cpu.map(|off_cpu| Arc::new(off_cpu) as Arc<dyn BuildRewriter>);
+    rperf_rewrite::chain([unwinding, filters, off_cpu].into_iter().flatten())
+}
 
-impl BuildIds for Elf {
+/// Reads build-ids with the code that symbol lookup uses.
+struct ElfBuildIds;
+
+impl BuildIds for ElfBuildIds {
     fn of_file(&self, path: &Path) -> Option<Vec<u8>> {
         self.of_image(&DiskFiles.read(path).ok()?)
     }

@@ -1,61 +1,58 @@
-//! `rperf report`: where the samples of a recording fell.
+//! `rperf report`: the profile of a recording.
 
 mod args;
 mod browse;
 mod call_graph;
-mod columns;
+mod data_output;
 mod mode;
-mod parallelism;
 mod selection;
 mod settings;
-mod tasks;
 mod threads;
-mod tracepoints;
 
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_hist::{BlockTable, Blocks, BranchCounts, Histogram, Naming, Select, Source};
-use rperf_perfdata::{Described, Finding, PerfData};
-use rperf_replay::{Replay, What};
+use rperf_analysis::{ThreadCounts, running_threads, task_tree};
+use rperf_hist::{
+    BlockTable, Blocks, BranchCounts, Histogram, NamingContext, Parallelism, RecordingInfo,
+    SelectSamples,
+};
+use rperf_perfdata::{FileFinding, PerfData};
+use rperf_replay::{RecordContent, Replay};
 use rperf_resolve::{Resolver, StackSummary};
 use rperf_view::dump::Dump;
 use rperf_view::report::{
-    Event, EventStats, Stats, ThreadCounts, ThreadLayout, write_banner, write_branch_counts,
-    write_event, write_lost, write_stats, write_tasks, write_threads, write_tip, write_values,
+    EventStats, ReportEvent, Stats, ThreadLayout, write_banner, write_branch_counts, write_event,
+    write_lost, write_stats, write_tasks, write_threads, write_tip, write_values,
 };
 use rperf_wire::{BranchSampleType, Record, RecordKind};
 
-use crate::cli::commands::annotate;
 use crate::cli::context::Context;
-use crate::cli::diagnosis::diagnose;
-use crate::cli::dump;
-use crate::cli::error::{CliError, Exit};
-use crate::cli::findings::{conclude, tell_of_symbols};
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::findings::report_symbol_problems;
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
 use crate::cli::itrace;
 use crate::cli::options::flag;
-use crate::cli::progress::Progress;
-use crate::cli::stacks::{copied, fold, source, unwinding_limit, warn_of_cut};
-use crate::cli::symbol_options::Symbols;
-use crate::cli::symbols::replay;
+use crate::cli::record_dump;
+use crate::cli::report_hints::diagnose;
+use crate::cli::shared::analysis::{Analysis, sockets};
+use crate::cli::shared::annotation;
+use crate::cli::shared::tracepoints::Tracepoints;
+use crate::cli::stack_folding::{
+    StackFolding, copied, fold, source, unwinding_limit, warn_of_truncated,
+};
+use crate::cli::symbol_options::SymbolSources;
 
 pub(super) use self::args::command;
-pub(super) use self::browse::{Others, save};
-pub(super) use self::call_graph::limit_option;
-pub(super) use self::columns::Columns;
-pub(super) use self::settings::{is_relative, regex, widths};
 
-use self::selection::Selection;
-use self::settings::{Plan, Settings};
-use self::tasks::Tasks;
-use self::tracepoints::Tracepoints;
-use crate::cli::groups::Table;
+use self::data_output::ReportInput;
+use self::selection::SampleSelection;
+use self::settings::{ReportPlan, ReportSettings};
+use crate::cli::event_tables::EventTable;
 
-/// Kinds of records that a report makes no use of.
-const PASSED_OVER: &[RecordKind] = &[
+/// Kinds of records that a report ignores.
+const IGNORED_RECORDS: &[RecordKind] = &[
     RecordKind::THROTTLE,
     RecordKind::UNTHROTTLE,
     RecordKind::AUXTRACE_ERROR,
@@ -66,7 +63,7 @@ const PASSED_OVER: &[RecordKind] = &[
     RecordKind::STAT_ROUND,
 ];
 
-/// The recording with the branches of its trace as samples; `None` where it stays as it is, as where records are listed.
+/// The recording with the branches of its trace decoded into samples; `None` if it is used unchanged, such as for a record dump.
 fn with_trace(
     matches: &ArgMatches,
     context: &Context,
@@ -74,19 +71,22 @@ fn with_trace(
 ) -> Result<Option<Input>, CliError> {
     let lists = ["stats", "tasks", "mmaps", "header-only"];
     let is_listed = lists.iter().any(|list| flag(matches, list) == Some(true));
-    match is_listed || dump::is_wanted(matches) {
+    match is_listed || record_dump::is_wanted(matches) {
         true => Ok(None),
-        false => itrace::decoded(input, (matches, true), context),
+        false => itrace::decoded(input, matches, true, context),
     }
 }
 
-/// Prints the report, or opens the browser on it.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// Prints the report, or opens it in the browser.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     refuse_word(matches, context)?;
     if browse::is_wanted(matches, context)? {
         return browse::run(matches, context);
     }
-    let job = Job::new(matches, context)?;
+    if matches.contains_id("samples") {
+        context.warn("--samples limits the samples that the browser lists; text lists none");
+    }
+    let job = ReportJob::new(matches, context)?;
     let thread_layout = threads::layout(matches)?;
     let stored = Input::open(matches, context)?;
     let decoded = with_trace(matches, context, &stored)?;
@@ -94,35 +94,46 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let data = input.parse(context)?;
     if flag(matches, "header-only") == Some(true) {
         print_header(context, input, &data, is_full(matches))?;
-        return Ok(Exit::Ok);
+        return Ok(ExitStatus::Ok);
     }
-    let progress = Progress::start(context, data.data().len());
-    let replay = replay(&data, job.settings.jobs, &progress)?;
-    if print_records(matches, context, input, &replay)? {
+    let analysis = Analysis::open(input, &data, job.settings.jobs, context)?;
+    let replay = &analysis.replay;
+    if print_records(matches, &analysis)? {
         return Ok(exit_of(&data));
     }
     let (settings, lost) = (&job.settings, replay.diagnostics().lost_samples);
-    job.count(input, &replay, true, |question, counts| {
-        drop(progress);
+    job.count(&analysis, true, |parameters, counts| {
+        analysis.end_progress();
         context.paginate("report")?;
+        if let Some(format) = settings.data {
+            let events = data.events().iter().map(|event| event.name.as_str());
+            let report = ReportInput {
+                events: &events.collect::<Vec<_>>(),
+                lost,
+                skips_empty: settings.skips_empty(),
+            };
+            format.write(&mut context.stdout(), parameters, &counts, &report)?;
+            warn_of_truncated(context, &counts.stacks, copied(data.events()));
+            return Ok(());
+        }
         let head = decoded.as_ref().map(|_| stored.read(context)).transpose()?;
         print_start(matches, context, &stored, head.as_ref().unwrap_or(&data))?;
-        print(context, question, &counts, lost, settings)?;
-        let threads = thread_layout.map(|layout| (threads::counts(&replay, &data), layout));
+        print(context, parameters, &counts, lost, settings)?;
+        let threads = thread_layout.map(|layout| (ThreadCounts::of_recording(replay), layout));
         print_rest(context, &counts, threads)?;
-        warn_of_cut(context, &counts.stacks, copied(data.events()));
+        warn_of_truncated(context, &counts.stacks, copied(data.events()));
         Ok(())
     })?;
-    conclude(&input.path, &replay.diagnostics(), context)?;
+    analysis.conclude()?;
     Ok(exit_of(&data))
 }
 
-/// Whether `-I` asks for all of the header.
+/// Whether `-I` requests the complete header.
 fn is_full(matches: &ArgMatches) -> bool {
     flag(matches, "show-info") == Some(true)
 }
 
-/// What stands before everything else.
+/// Prints the header or banner before the report.
 fn print_start(
     matches: &ArgMatches,
     context: &Context,
@@ -138,52 +149,52 @@ fn print_start(
     }
 }
 
-/// What is asked of a report, by options and configuration.
-struct Job<'j> {
+/// The options and configuration of a report.
+struct ReportJob<'j> {
     matches: &'j ArgMatches,
     context: &'j Context,
-    settings: Settings,
-    selection: Selection,
-    /// How the browser shows code.
-    code: annotate::Request,
+    settings: ReportSettings,
+    selection: SampleSelection,
+    /// How the browser annotates code.
+    code: annotation::AnnotationRequest,
 }
 
-impl<'j> Job<'j> {
+impl<'j> ReportJob<'j> {
     fn new(matches: &'j ArgMatches, context: &'j Context) -> Result<Self, CliError> {
         Ok(Self {
             matches,
             context,
-            settings: Settings::new(matches, context)?,
-            selection: Selection::new(matches)?,
-            code: annotate::Request::of_browser(matches)?,
+            settings: ReportSettings::new(matches, context)?,
+            selection: SampleSelection::new(matches)?,
+            code: annotation::AnnotationRequest::of_browser(matches, context)?,
         })
     }
 
-    /// Counts the samples of a recording, and gives `then` what came out. `is_all` is whether it is the whole recording, of
-    /// whose faults the user is told.
+    /// Counts the samples of a recording, and passes the result to `then`. `is_all` is whether it is the complete
+    /// recording, whose faults are reported.
     fn count<R>(
         &self,
-        input: &Input,
-        replay: &Replay<'_>,
+        analysis: &Analysis<'_>,
         is_all: bool,
-        then: impl FnOnce(&Question<'_>, Counts) -> Result<R, CliError>,
+        then: impl FnOnce(&CountParameters<'_>, ReportCounts) -> Result<R, CliError>,
     ) -> Result<R, CliError> {
         let (matches, context, settings) = (self.matches, self.context, &self.settings);
+        let Analysis { input, replay, .. } = analysis;
         let data = replay.data();
-        let tell = || match is_all {
-            true => conclude(&input.path, &replay.diagnostics(), context),
+        let conclude = || match is_all {
+            true => analysis.conclude(),
             false => Ok(()),
         };
         if replay.sample_counts().iter().all(|samples| *samples == 0) {
-            tell()?;
+            conclude()?;
             return Err(no_samples(input, data));
         }
         let raw = settings.raw_trace;
-        let mut tracepoints = Tracepoints::new(context, &input.path, data.described(), raw);
-        let parallelism = parallelism::parallelism(replay);
-        let plan = settings.plan(data.described(), &mut tracepoints, parallelism)?;
-        let tables = settings.tables(data.described());
-        let sockets = sockets(data.described());
+        let mut tracepoints = Tracepoints::new(context, &input.path, data.metadata(), raw);
+        let parallelism = running_threads(replay).map(Parallelism::new);
+        let plan = settings.plan(data.metadata(), &mut tracepoints, parallelism)?;
+        let tables = settings.tables(data.metadata());
+        let sockets = sockets(data.metadata());
         let parallelism = plan.options.parallelism.as_ref();
         let selected = self
             .selection
@@ -191,33 +202,34 @@ impl<'j> Job<'j> {
         if plan.options.shows_payload() {
             tracepoints.read()?;
         }
-        let question = Question {
+        let parameters = CountParameters {
             plan: &plan,
             tracepoints: &tracepoints,
             tables: &tables,
-            select: selected.as_ref().map(|selected| selected as &dyn Select),
+            select: selected
+                .as_ref()
+                .map(|selected| selected as &dyn SelectSamples),
             times: self.selection.time(),
             socket: self.selection.socket,
             sockets,
             inlines: flag(matches, "inline"),
             symbols: &settings.symbols,
-            jobs: settings.jobs,
             hints: is_all && is_read(context, settings) && flag(matches, "hints") != Some(false),
             is_all,
         };
-        let counts = count(context, replay, &question)?;
+        let counts = count(analysis, &parameters)?;
         if counts.histograms.iter().all(is_empty) {
-            tell()?;
-            return Err(none_left(input));
+            conclude()?;
+            return Err(no_samples_left(input));
         }
-        then(&question, counts)
+        then(&parameters, counts)
     }
 }
 
-/// What stands behind the tables.
+/// Prints what follows the tables.
 fn print_rest(
     context: &Context,
-    counts: &Counts,
+    counts: &ReportCounts,
     threads: Option<(ThreadCounts, ThreadLayout)>,
 ) -> Result<(), CliError> {
     let out = &mut context.stdout();
@@ -226,75 +238,74 @@ fn print_rest(
         write_threads(out, &threads, layout)?;
     }
     for hint in &counts.hints {
-        writeln!(out, "# hint: {hint}")?;
+        let line = context.output.wrapped(&format!("# hint: {hint}"));
+        writeln!(out, "{line}")?;
     }
     out.flush()?;
     Ok(())
 }
 
-/// Prints what is asked of the records rather than of the samples; whether anything was.
-fn print_records(
-    matches: &ArgMatches,
-    context: &Context,
-    input: &Input,
-    replay: &Replay<'_>,
-) -> Result<bool, CliError> {
-    let diagnostics = replay.diagnostics();
-    let dumps = dump::is_wanted(matches);
+/// Prints output that is derived from records rather than samples; returns whether any was requested.
+fn print_records(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<bool, CliError> {
+    let Analysis {
+        context, replay, ..
+    } = analysis;
+    let dumps = record_dump::is_wanted(matches);
     if dumps || flag(matches, "stats") == Some(true) {
         context.paginate("report")?;
         if dumps {
-            print_dump(matches, context, input, replay)?;
+            print_dump(matches, analysis)?;
         }
         print_stats(context, replay, !dumps)?;
-        conclude(&input.path, &diagnostics, context)?;
+        analysis.conclude()?;
         return Ok(true);
     }
     let with_memory = flag(matches, "mmaps") == Some(true);
     if with_memory || flag(matches, "tasks") == Some(true) {
         context.paginate("report")?;
-        let tasks = Tasks::read(replay, replay.data(), with_memory);
-        write_tasks(&mut context.stdout(), &tasks.list())?;
+        let tasks = task_tree(replay.world(), with_memory);
+        write_tasks(&mut context.stdout(), &tasks)?;
         context.stdout().flush()?;
-        conclude(&input.path, &diagnostics, context)?;
+        analysis.conclude()?;
         return Ok(true);
     }
     Ok(false)
 }
 
-/// What is missing was named when the file was opened; a report of a part is not a success.
-fn exit_of(data: &PerfData<'_>) -> Exit {
-    let cut = |finding: &Finding| matches!(finding, Finding::DataCut { .. });
-    match data.findings().iter().any(cut) {
-        true => Exit::Failure(255),
-        false => Exit::Ok,
+/// Missing records were reported when the file was opened; a report of an incomplete recording is not a success.
+fn exit_of(data: &PerfData<'_>) -> ExitStatus {
+    let is_truncated = |finding: &FileFinding| matches!(finding, FileFinding::DataTruncated { .. });
+    match data.findings().iter().any(is_truncated) {
+        true => ExitStatus::Failure(255),
+        false => ExitStatus::Ok,
     }
 }
 
-/// Prints every record as it stands in the file, behind what stands before a report.
-fn print_dump(
-    matches: &ArgMatches,
-    context: &Context,
-    input: &Input,
-    replay: &Replay<'_>,
-) -> Result<(), CliError> {
+/// Prints every record in file order, after the header or banner.
+fn print_dump(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<(), CliError> {
+    let Analysis {
+        context,
+        input,
+        replay,
+        ..
+    } = analysis;
     let path = input.path.to_string_lossy();
-    let mut records = Dump::new(replay.data().described(), &path).passing_over(PASSED_OVER);
+    let mut records = Dump::new(replay.data().metadata(), &path).passing_over(IGNORED_RECORDS);
     if flag(matches, "disable-order") == Some(true) {
-        records = records.as_they_stand();
+        records = records.in_file_order();
     }
     records.write_start(&mut context.stdout())?;
     print_start(matches, context, input, replay.data())?;
-    dump::write(&mut context.stdout(), replay, records, |_, _| Ok(()))?;
+    record_dump::write(&mut context.stdout(), replay, records, |_, _| Ok(()))?;
     Ok(())
 }
 
-/// Prints how many records of each kind there are, and of each event how many samples were lost if `with_lost`: perf does
-/// not count these where it dumps records.
+/// Prints the number of records of each kind and, if `with_lost`, of lost samples of each event: perf does not count
+/// these when dumping records.
 fn print_stats(context: &Context, replay: &Replay<'_>, with_lost: bool) -> io::Result<()> {
     let data = replay.data();
     let mut stats = Stats::default();
-    // What ends the walk was counted when the file was opened.
+    // The record that ends the iteration was counted when the file was opened.
     for record in data.records().flatten() {
         stats.add(record.raw.kind);
     }
@@ -313,12 +324,12 @@ fn print_stats(context: &Context, replay: &Replay<'_>, with_lost: bool) -> io::R
     out.flush()
 }
 
-/// How many samples of each event were lost.
+/// The number of lost samples of each event.
 fn lost_samples(replay: &Replay<'_>) -> Vec<u64> {
     let data = replay.data();
     let mut lost = vec![0_u64; data.events().len()];
-    for turn in replay.turns().as_they_stand() {
-        if let What::Kernel { side, .. } = turn.what
+    for turn in replay.ordered_records().in_file_order() {
+        if let RecordContent::Kernel { side, .. } = turn.what
             && let Ok(Record::LostSamples(more)) = Record::decode(&side.raw, data.endian())
             && let Some(event) = side.event
             && let Some(lost) = lost.get_mut(event.0 as usize)
@@ -329,14 +340,17 @@ fn lost_samples(replay: &Replay<'_>) -> Vec<u64> {
     lost
 }
 
-/// perf takes one word for a symbol filter; a file name often stands there by mistake.
+/// perf takes an argument as symbol filter; a file name is often given there by mistake.
 fn refuse_word(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let Some(word) = matches.get_one::<String>("symbol-filter-word") else {
         return Ok(());
     };
-    let error = CliError::usage(format!("{} report: '{word}' is no option", context.program));
+    let error = CliError::usage(format!(
+        "{} report: unexpected word '{word}'",
+        context.program
+    ));
     Err(error.hint(format!(
-        "-i {word} reads a file of that name, --symbol-filter {word} shows functions whose names contain it"
+        "-i {word} reads this file, --symbol-filter {word} shows functions whose names contain it"
     )))
 }
 
@@ -353,91 +367,95 @@ fn no_samples(input: &Input, data: &PerfData<'_>) -> CliError {
     ))
 }
 
-fn none_left(input: &Input) -> CliError {
+fn no_samples_left(input: &Input) -> CliError {
     let message = format!("The {} data has no samples!", input.path.display());
     CliError::message(255, message)
-        .hint("--time, --cpu, --hide-unresolved and such leave none of them")
+        .hint("no sample matches the filters (--time, --cpu, --hide-unresolved, ...)")
 }
 
-/// What is asked of a recording.
-struct Question<'q> {
-    plan: &'q Plan,
+/// The parameters of counting one recording.
+struct CountParameters<'q> {
+    plan: &'q ReportPlan,
     tracepoints: &'q Tracepoints<'q>,
-    tables: &'q [Table],
-    select: Option<&'q dyn Select>,
-    /// The stretches of time that were asked for.
+    tables: &'q [EventTable],
+    select: Option<&'q dyn SelectSamples>,
+    /// The time ranges given with `--time`.
     times: Option<&'q str>,
-    /// The socket that was asked for.
+    /// The socket given as filter.
     socket: Option<i32>,
-    /// The socket of each processor.
+    /// The socket of each CPU.
     sockets: Vec<i32>,
     /// `--inline`, `--no-inline`.
     inlines: Option<bool>,
-    symbols: &'q Symbols,
-    /// Threads to work with.
-    jobs: NonZeroUsize,
-    /// Whether what would spoil the report is looked for.
+    symbols: &'q SymbolSources,
+    /// Whether to look for problems that distort the report.
     hints: bool,
-    /// Whether it is asked of the whole recording.
+    /// Whether the complete recording is counted.
     is_all: bool,
 }
 
-/// What was counted.
-struct Counts {
+/// The results of counting.
+struct ReportCounts {
     histograms: Vec<Histogram>,
-    /// By event the stretches of code between branches, where these are shown.
+    /// By event, the basic blocks between branches, if shown.
     blocks: Vec<BlockTable>,
     branches: BranchCounts,
     stacks: StackSummary,
-    /// What would spoil the truth of the report.
+    /// Problems that distort the report.
     hints: Vec<String>,
 }
 
-/// Counts the samples of every event, and the user stacks that were unwound for it.
+/// Counts the samples of every event, and the user stacks that were unwound.
 fn count(
-    context: &Context,
-    replay: &Replay<'_>,
-    question: &Question<'_>,
-) -> Result<Counts, CliError> {
-    let data = replay.data();
-    let mut options = question.plan.options.clone();
-    let threads = question.jobs;
-    let resolver = question
-        .symbols
-        .resolver(context, replay.world(), data.features());
-    let limit = unwinding_limit(data.described(), &mut options);
-    let mut source = Source {
-        groups: question
+    analysis: &Analysis<'_>,
+    parameters: &CountParameters<'_>,
+) -> Result<ReportCounts, CliError> {
+    let (replay, data, threads) = (&analysis.replay, analysis.data(), analysis.jobs);
+    let mut options = parameters.plan.options.clone();
+    let resolver = analysis.resolver(parameters.symbols);
+    let limit = unwinding_limit(data.metadata(), &mut options);
+    let mut source = RecordingInfo {
+        groups: parameters
             .tables
             .iter()
             .map(|table| table.events.clone())
             .collect(),
-        sockets: question.sockets.clone(),
-        payloads: &question.tracepoints.text(&resolver),
-        ..source(data.described(), question.inlines)
+        sockets: parameters.sockets.clone(),
+        payloads: &parameters.tracepoints.text(&resolver),
+        ..source(data.metadata(), parameters.inlines)
     };
-    if question.plan.options.branch_chains {
+    if parameters.plan.options.branch_chains {
         let with_branches = data.events().iter().map(settings::has_branches);
         let chains = source.callchains.iter_mut().zip(with_branches);
         chains.for_each(|(has, branches)| *has |= branches);
     }
-    let naming = Naming::new(&options, &source, &resolver, threads);
-    let select = question.select;
-    let (folded, stacks) = fold(replay, (&naming, &resolver), limit, select, threads);
+    let naming = NamingContext::new(&options, &source, &resolver, threads);
+    let select = parameters.select;
+    let (folded, stacks) = fold(
+        replay,
+        &StackFolding {
+            naming: &naming,
+            resolver: &resolver,
+            limit,
+            select,
+            weight: None,
+            jobs: threads,
+        },
+    );
     let branches = folded.branch_counts.clone();
     let histograms = naming.histograms(folded);
-    let blocks = match question.plan.shows_blocks {
-        true => blocks(replay, &resolver, question)?,
+    let blocks = match parameters.plan.shows_blocks {
+        true => blocks(analysis, &resolver, parameters.select)?,
         false => Vec::new(),
     };
-    if question.is_all {
-        tell_of_symbols(context, &resolver, question.plan.options.places);
+    if parameters.is_all {
+        report_symbol_problems(analysis.context, &resolver, parameters.plan.options.places);
     }
-    let hints = match question.hints {
-        true => diagnose(replay, &resolver, question.select, threads),
+    let hints = match parameters.hints {
+        true => diagnose(replay, &resolver, parameters.select, threads),
         false => Vec::new(),
     };
-    Ok(Counts {
+    Ok(ReportCounts {
         histograms,
         blocks,
         branches,
@@ -446,76 +464,69 @@ fn count(
     })
 }
 
-/// By event, the stretches of code between branches.
+/// By event, the basic blocks between branches.
 fn blocks(
-    replay: &Replay<'_>,
+    analysis: &Analysis<'_>,
     resolver: &Resolver<'_>,
-    question: &Question<'_>,
+    select: Option<&dyn SelectSamples>,
 ) -> Result<Vec<BlockTable>, CliError> {
-    let events = replay.data().events();
+    let events = analysis.data().events();
     let mut branches = events.iter().map(|event| event.attr.branch_sample_type);
     let all = branches.any(|branches| branches.contains(BranchSampleType::ANY));
-    let select = question.select;
-    let folded = replay.fold(question.jobs, || Blocks::new(resolver, select, all));
+    let blocks = || Blocks::new(resolver, select, all);
+    let folded = analysis.replay.fold(analysis.jobs, blocks);
     let tables = folded.tables(events.len());
     match tables.iter().all(|table| table.cycles == 0) {
         true => Err(CliError::message(
             255,
-            "--total-cycles was given, but the processor counted no cycles between branches",
+            "--total-cycles: the branch records contain no cycle counts",
         )),
         false => Ok(tables),
     }
 }
 
-/// The socket of each processor, if the recording tells.
-fn sockets(recording: Described<'_>) -> Vec<i32> {
-    let topology = recording.features.cpu_topology();
-    let places = topology.map(|topology| topology.cpus).unwrap_or_default();
-    places.iter().map(|place| place.socket).collect()
-}
-
-/// Whether no event of it has samples; a group's leader alone may have none.
+/// Whether none of its events has samples; in a group, the leader may have none although others do.
 fn is_empty(histogram: &Histogram) -> bool {
-    histogram.all.samples == 0 && histogram.whole().samples == 0
+    histogram.all.samples == 0 && histogram.total().samples == 0
 }
 
-/// Whether a person reads the report. Advice is for readers: scripts get the same text every time.
-fn is_read(context: &Context, settings: &Settings) -> bool {
-    context.output.is_terminal() && !settings.quiet
+/// Whether the output is read by a person. Hints are not printed for scripts, whose input should not vary.
+fn is_read(context: &Context, settings: &ReportSettings) -> bool {
+    context.output.is_terminal() && !settings.quiet && settings.data.is_none()
 }
 
-/// Writes the reports of the events that have samples, in the order of the file.
+/// Writes the reports of the events that have samples, in file order.
 fn print(
     context: &Context,
-    question: &Question<'_>,
-    counts: &Counts,
+    parameters: &CountParameters<'_>,
+    counts: &ReportCounts,
     lost: u64,
-    settings: &Settings,
+    settings: &ReportSettings,
 ) -> io::Result<()> {
     let out = &mut context.stdout();
-    let values = &question.plan.values;
+    let values = &parameters.plan.values;
     let values: Vec<(&str, &str)> = values.iter().map(|(key, value)| (*key, &**value)).collect();
     write_values(out, &values)?;
     if !settings.quiet {
         write_lost(out, lost)?;
     }
-    for (table, histogram) in question.tables.iter().zip(&counts.histograms) {
-        if settings.skip_empty && is_empty(histogram) {
+    for (table, histogram) in parameters.tables.iter().zip(&counts.histograms) {
+        if settings.skips_empty() && is_empty(histogram) {
             continue;
         }
-        let event = Event {
+        let event = ReportEvent {
             name: &table.name,
             plural: table.plural,
-            times: question.times,
-            socket: question.socket,
-            costs_by: question.plan.costs_by.as_deref(),
+            times: parameters.times,
+            socket: parameters.socket,
+            costs_by: parameters.plan.costs_by.as_deref(),
             histogram,
             blocks: table
                 .events
                 .first()
                 .and_then(|event| counts.blocks.get(*event)),
         };
-        write_event(out, event, &question.plan.layout, settings.quiet)?;
+        write_event(out, event, &parameters.plan.layout, settings.quiet)?;
     }
     if is_read(context, settings) {
         write_tip(out, settings.tip())?;

@@ -1,82 +1,92 @@
-//! `rperf script`: every sample of a recording as text.
+//! `rperf script`: prints every sample of a recording.
 
-mod apart;
 mod args;
 mod built_in;
 mod check;
+mod counts;
 mod dump;
 mod object;
+mod per_event_dump;
 mod plan;
 mod records;
+mod rows;
 mod settings;
 mod stream;
 mod text;
 
 use std::io::Write as _;
-use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_lines::{Error, Selection, SourceFiles};
-use rperf_replay::{Flow, Replay};
+use rperf_lines::{Error, FieldSelection, SourceFiles};
+use rperf_names::nearest;
+use rperf_replay::{Diagnostics, FoldControl};
 use rperf_view::header::write_header;
-use rperf_view::script::{Block, Join};
+use rperf_view::script::{BlockJoiner, ScriptBlock};
 
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::files::DiskFiles;
 use crate::cli::filter::CPU_HINT;
 use crate::cli::findings::conclude;
-use crate::cli::input::{Input, Opened};
+use crate::cli::input::{Input, OpenedInput};
 use crate::cli::itrace;
 use crate::cli::options::flag;
 use crate::cli::progress::Progress;
-use crate::cli::stacks::{copied, warn_of_cut};
-use crate::cli::symbols::replay;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::stack_folding::{copied, warn_of_truncated};
 
-use self::apart::Apart;
 pub(super) use self::args::command;
-pub(super) use self::built_in::names as built_in_names;
-use self::plan::Plan;
-use self::settings::Settings;
+use self::counts::CountTable;
+use self::per_event_dump::PerEventDump;
+use self::plan::ScriptPlan;
+use self::rows::RowLayout;
+use self::settings::ScriptSettings;
 use self::text::SampleText;
 
 /// Prints the samples.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     if flag(matches, "list") == Some(true) {
         return built_in::list(context);
     }
     if let Some(exit) = built_in::run(matches, context)? {
         return Ok(exit);
     }
-    let settings = Settings::new(selection(matches, context)?, matches, context)?;
+    let rows = RowLayout::new(matches)?;
+    let selection = selection(matches, rows.as_ref(), context)?;
+    let mut settings = ScriptSettings::new(selection, matches, context)?;
+    settings.rows = rows;
     args::refuse_mixtures(matches, &settings)?;
-    match Opened::open(matches, context)? {
-        Opened::Whole(input) => whole(matches, context, &input, &settings)?,
-        Opened::Stream(stream) if dump::is_wanted(matches) || settings.checks => {
-            whole(matches, context, &stream.spool(context)?, &settings)?;
+    match OpenedInput::open(matches, context)? {
+        OpenedInput::Whole(input) => print_recording(matches, context, &input, &settings)?,
+        // All events have to be known for the columns of CSV.
+        OpenedInput::Stream(stream) if settings.is_csv() => {
+            print_recording(matches, context, &stream.spool(context)?, &settings)?;
         }
-        // A trace comes behind what tells of it, as one piece.
-        Opened::Stream(stream) if matches.contains_id("itrace") => {
-            whole(matches, context, &stream.spool(context)?, &settings)?;
+        OpenedInput::Stream(stream) if dump::is_wanted(matches) || settings.checks => {
+            print_recording(matches, context, &stream.spool(context)?, &settings)?;
         }
-        Opened::Stream(stream) => {
+        // A trace follows the records that describe it, in one piece.
+        OpenedInput::Stream(stream) if matches.contains_id("itrace") => {
+            print_recording(matches, context, &stream.spool(context)?, &settings)?;
+        }
+        OpenedInput::Stream(stream) => {
             context.paginate("script")?;
             stream::print(context, stream, &settings)?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(ExitStatus::Ok)
 }
 
-/// Prints the samples of a recording that has an end.
-fn whole(
+/// Prints the samples of a complete recording.
+fn print_recording(
     matches: &ArgMatches,
     context: &Context,
     stored: &Input,
-    settings: &Settings,
+    settings: &ScriptSettings,
 ) -> Result<(), CliError> {
     let decoded = match settings.header_only || dump::is_wanted(matches) {
         true => None,
-        false => itrace::decoded(stored, (matches, false), context)?,
+        false => itrace::decoded(stored, matches, false, context)?,
     };
     let input = decoded.as_ref().unwrap_or(stored);
     let data = input.parse(context)?;
@@ -88,39 +98,50 @@ fn whole(
     if settings.header_only {
         return Ok(());
     }
-    let plan = Plan::new(context, &input.path, data.described(), settings)?;
-    let progress = Progress::beside_text(context, data.data().len());
-    let replay = replay(&data, settings.jobs, &progress)?;
-    let mut join = Join::new(settings.clock, settings.nanoseconds);
+    let plan = ScriptPlan::new(context, &input.path, data.metadata(), settings)?;
+    let progress = Progress::for_text_output(context, data.data().len());
+    let is_counted = counts::are_counted(data.events());
+    if is_counted {
+        counts::check(settings, context)?;
+    }
+    let analysis = Analysis::with_progress(input, &data, settings.jobs, progress, context)?;
+    let replay = &analysis.replay;
+    let mut join = BlockJoiner::new(settings.clock, settings.nanoseconds);
     join.follow(plan.switch.clone());
     join.set_metrics(plan.metrics.clone());
-    let resolver = settings
-        .symbols
-        .resolver(context, replay.world(), data.features());
+    let resolver = analysis.resolver(&settings.symbols);
     let sources = SourceFiles::new(&DiskFiles);
     let text = SampleText::new(&resolver, &plan, &sources);
     match dump::is_wanted(matches) {
-        _ if settings.checks => check::order(context, &replay),
+        _ if settings.checks => check::order(context, replay),
         true => {
             let unsorted = dump::is_unsorted(matches);
-            dump::print(context, input, &replay, &text, (join, unsorted))?;
+            dump::print(&analysis, &text, join, unsorted)?;
         }
         false if settings.per_event => {
-            let mut apart = Apart::create(&input.path, data.events())?;
-            join.keep_apart();
-            let take = |block: &mut Block| apart.write(context, &mut join, block);
-            deliver(context, &replay, (&text, settings.jobs), take)?;
-            apart.finish(context)?;
+            let mut dump = PerEventDump::create(&input.path, data.events())?;
+            join.separate_events();
+            let take = |block: &mut ScriptBlock| dump.write(context, &mut join, block);
+            deliver(&analysis, &text, take)?;
+            dump.finish(context)?;
         }
-        false => print(context, &replay, (&text, settings.jobs), join)?,
+        false if is_counted => print_counts(&analysis, &plan)?,
+        false => print(&analysis, &text, join)?,
     }
-    settings.tell(context, &resolver);
-    conclude(&input.path, &replay.diagnostics(), context)
+    settings.report_symbol_problems(context, &resolver);
+    analysis.conclude()
 }
 
-/// The fields that `-F` asks for.
-fn selection(matches: &ArgMatches, context: &Context) -> Result<Selection, CliError> {
-    let mut selection = Selection::default();
+/// The fields of `-F`, or of a template.
+fn selection(
+    matches: &ArgMatches,
+    rows: Option<&RowLayout>,
+    context: &Context,
+) -> Result<FieldSelection, CliError> {
+    let mut selection = FieldSelection::default();
+    if let Some(fields) = rows.and_then(RowLayout::fields) {
+        selection.apply(&fields).map_err(refused)?;
+    }
     for list in matches.get_many::<String>("fields").into_iter().flatten() {
         selection.apply(list).map_err(refused)?;
     }
@@ -133,7 +154,7 @@ fn selection(matches: &ArgMatches, context: &Context) -> Result<Selection, CliEr
 fn refused(error: Error) -> CliError {
     let text = error.to_string();
     let first = match &error {
-        // perf breaks these, which name nothing, into two lines.
+        // perf splits these errors, which name no event, into two lines.
         Error::NoAddressForSymbols | Error::NoAddressForLines => text.lines().next(),
         _ => None,
     };
@@ -146,8 +167,11 @@ fn refused(error: Error) -> CliError {
     let cli = rest.lines().skip(1).fold(cli, CliError::detail);
     match &error {
         Error::UnknownField { field } => {
-            let valid = Selection::valid_fields();
-            cli.detail(format!("'{field}' is none of {valid}"))
+            let valid = FieldSelection::valid_fields();
+            let near = nearest(field, valid.split(','));
+            let near = near.map_or_else(String::new, |name| format!(", did you mean '{name}'?"));
+            cli.detail(format!("unknown field '{field}'{near}"))
+                .hint(format!("the fields are {}", valid.replace(',', ", ")))
         }
         Error::NotAllBranches => cli.hint("run 'record -b ...'"),
         Error::NotRecorded {
@@ -160,40 +184,65 @@ fn refused(error: Error) -> CliError {
     }
 }
 
-/// Writes the samples in order of time.
+/// Writes the counts of each interval.
+fn print_counts(analysis: &Analysis<'_>, plan: &ScriptPlan) -> Result<(), CliError> {
+    let mut table = CountTable::default();
+    let mut out = analysis.context.stdout();
+    table.print(analysis.replay.data(), &plan.filter, &mut out)?;
+    out.flush()?;
+    let found = Diagnostics {
+        bad_records: table.bad,
+        ..Diagnostics::default()
+    };
+    conclude(&analysis.input.path, &found, analysis.context)
+}
+
+/// Writes the samples ordered by time.
 fn print(
-    context: &Context,
-    replay: &Replay<'_>,
-    text: (&SampleText<'_, '_>, NonZeroUsize),
-    mut join: Join,
+    analysis: &Analysis<'_>,
+    text: &SampleText<'_, '_>,
+    mut join: BlockJoiner,
 ) -> Result<(), CliError> {
-    let mut stdout = context.stdout();
-    let take = |block: &mut Block| Ok(stdout.write_all(join.join(block))?);
-    deliver(context, replay, text, take)?;
+    let mut stdout = analysis.context.stdout();
+    if let Some(titles) = text.plan.rows.as_ref().and_then(RowLayout::titles) {
+        stdout.write_all(titles.as_bytes())?;
+    }
+    let take = |block: &mut ScriptBlock| Ok(stdout.write_all(join.join(block))?);
+    deliver(analysis, text, take)?;
     stdout.flush()?;
     Ok(())
 }
 
-/// Has the samples rendered and taken in order of time, and tells what was left out of them.
+/// Renders the samples in parallel, merges them by time, and reports what was skipped.
 fn deliver(
-    context: &Context,
-    replay: &Replay<'_>,
-    (text, threads): (&SampleText<'_, '_>, NonZeroUsize),
-    mut take: impl FnMut(&mut Block) -> Result<(), CliError>,
+    analysis: &Analysis<'_>,
+    text: &SampleText<'_, '_>,
+    mut take: impl FnMut(&mut ScriptBlock) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
+    let Analysis {
+        context, replay, ..
+    } = analysis;
     let mut taken = Ok(());
-    replay.ordered(threads, text, &mut |block: &mut Block| {
-        taken = take(block);
-        match taken {
-            Ok(()) => Flow::Continue,
-            Err(_) => Flow::Stop,
-        }
-    })?;
+    let mut deliver = || {
+        replay.ordered(analysis.jobs, text, &mut |block: &mut ScriptBlock| {
+            taken = take(block);
+            match taken {
+                Ok(()) => FoldControl::Continue,
+                Err(_) => FoldControl::Stop,
+            }
+        })
+    };
+    // A filter may drop all samples of the kernel.
+    let needs_kernel = text.shows_all_addresses() && replay.has_kernel_samples();
+    match analysis.jobs.get() > 1 && needs_kernel {
+        true => text.resolver.while_reading_kernel(deliver),
+        false => deliver(),
+    }?;
     taken?;
-    warn_of_cut(context, &text.stacks(), copied(replay.data().events()));
+    warn_of_truncated(context, &text.stacks(), copied(replay.data().events()));
     if text.guests() > 0 {
         context.warn(format_args!(
-            "{} samples of guests were left out",
+            "{} samples of guests were skipped",
             text.guests()
         ));
     }

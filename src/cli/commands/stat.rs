@@ -1,52 +1,62 @@
-//! `rperf stat`: what a program or the system does, counted.
+//! `rperf stat`: counts events of a program or the system.
 
 mod args;
-mod course;
 mod events;
 mod grouping;
 mod hints;
-mod keeping;
 mod metrics;
+mod option_conflicts;
 mod output;
 mod plan;
-mod refused;
 mod report;
 mod runs;
-mod show;
+mod stat_record;
+mod tables;
+mod timing;
 
 use clap::ArgMatches;
 
-use self::output::Sink;
-use self::plan::Plan;
+use self::output::StatOutput;
+use self::plan::StatPlan;
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 
 pub(super) use self::args::command;
-pub(super) use self::keeping::command as record_command;
 pub(super) use self::report::{command as report_command, run as report};
+pub(super) use self::stat_record::command as record_command;
 
-/// Counts until the workload ends or the user stops it, as often as is asked for.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    refused::check(matches)?;
-    let plan = Plan::new(matches, context)?;
+/// Counts until the workload ends or the user interrupts; repeats if requested.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    option_conflicts::check(matches)?;
+    let plan = StatPlan::new(matches, context)?;
     let path = matches.get_one::<String>("output");
-    count(&plan, Sink::open(path, matches, context)?, matches, context)
+    count(
+        &plan,
+        StatOutput::open(path, matches, context)?,
+        matches,
+        context,
+    )
 }
 
-/// The same, kept in a file.
-pub(super) fn record(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    refused::check(matches)?;
-    keeping::check(matches, context)?;
-    let plan = keeping::kept(Plan::new(matches, context)?, matches, context)?;
-    count(&plan, Sink::open(None, matches, context)?, matches, context)
+/// Counts, and stores the counts in a file.
+pub(super) fn record(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    option_conflicts::check(matches)?;
+    stat_record::check(matches, context)?;
+    let plan = stat_record::with_output(StatPlan::new(matches, context)?, matches, context)?;
+    count(
+        &plan,
+        StatOutput::open(None, matches, context)?,
+        matches,
+        context,
+    )
 }
 
 fn count(
-    plan: &Plan,
-    mut sink: Sink,
+    plan: &StatPlan,
+    mut sink: StatOutput,
     matches: &ArgMatches,
     context: &Context,
-) -> Result<Exit, CliError> {
-    let ended = runs::Runs::new(plan, context, matches, &mut sink)?.run()?;
-    Ok(ended.map_or(Exit::Ok, plan::exit))
+) -> Result<ExitStatus, CliError> {
+    let ended = runs::StatRuns::new(plan, context, matches, &mut sink)?.run()?;
+    Ok(ended.map_or(ExitStatus::Ok, plan::exit))
 }

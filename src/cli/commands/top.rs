@@ -1,11 +1,11 @@
-//! `rperf top`: which code runs now.
+//! `rperf top`: a live profile.
 
 mod args;
+mod batch_output;
 mod browse;
 mod code;
 mod keys;
 mod request;
-mod roll;
 mod screen;
 mod session;
 mod settings;
@@ -14,82 +14,81 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use clap::ArgMatches;
-use rperf_hist::Watched;
-use rperf_view::top::Room;
+use rperf_hist::WatchedFunction;
+use rperf_view::top::RowLimits;
 
 pub(super) use self::args::command;
 
-use self::browse::Browser;
+use self::batch_output::BatchOutput;
+use self::browse::TopBrowser;
 use self::code::LiveCode;
-use self::roll::Roll;
-use self::screen::Screen;
-use self::session::{Session, Step};
-use self::settings::Settings;
+use self::screen::TopScreen;
+use self::session::{StepEnd, TopSession};
+use self::settings::TopSettings;
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
-use crate::cli::stacks::warn_of_cut;
+use crate::cli::stack_folding::warn_of_truncated;
 
-/// What can be done where records are lost.
-const LOST: &str = "samples were lost: -m 8M has larger rings, a lower -F fewer samples";
+/// The hint for lost records.
+const LOST: &str = "samples were lost: try larger ring buffers (-m 8M) or a lower frequency (-F)";
 
-/// Seconds from one refresh to the next.
+/// The default refresh interval, in seconds.
 const DELAY: f64 = 2.0;
 
-/// Shows interval after interval until the user has seen enough.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// Shows one interval after the other until the user quits.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let request = request::build(matches, context)?;
-    let settings = Settings::new(matches, context, request::has_callchains(&request))?;
+    let settings = TopSettings::new(matches, context, request::has_callchains(&request))?;
     let on = |id| flag(matches, id) == Some(true);
-    let rolls = on("roll") || on("json") || !context.output.is_terminal();
+    let is_batch = on("roll") || on("json") || !context.output.is_terminal();
     let delay = delay(matches)?;
     let intervals = matches.get_one::<u64>("intervals").copied();
-    let set_up = |session: &mut Session| {
+    let set_up = |session: &mut TopSession| {
         session.zero = on("zero");
         session.live.hidden_mut().kernel = on("hide_kernel_symbols");
         session.live.hidden_mut().user = on("hide_user_symbols");
     };
-    let bounds = Bounds::new(matches);
+    let bounds = RowBounds::new(matches);
     if browse::is_wanted(matches, context)? {
-        let browser = Browser {
+        let browser = TopBrowser {
             matches,
             context,
             observed: &request,
             settings: &settings,
             delay,
             intervals,
-            room: bounds.room(),
+            limits: bounds.limits(),
         };
         return Ok(exit(browser.run(set_up)?));
     }
-    let code = LiveCode::new(matches)?;
+    let code = LiveCode::new(matches, context)?;
     let symbol = matches.get_one::<String>("sym-annotate");
     if symbol.is_some() && on("json") {
         return Err(CliError::usage(
-            "--sym-annotate shows text: not with --json",
+            "--sym-annotate and --json exclude each other",
         ));
     }
-    let mut session = Session::begin(matches, context, (&request, &settings), delay)?;
+    let mut session = TopSession::begin(matches, context, &request, &settings, delay)?;
     set_up(&mut session);
-    let shown = match rolls {
+    let shown = match is_batch {
         true => {
-            let mut roll = Roll {
+            let mut batch = BatchOutput {
                 layout: settings.layout,
-                room: bounds.room(),
+                limits: bounds.limits(),
                 json: on("json"),
                 code: symbol.is_some().then_some(code),
             };
             if let Some(symbol) = symbol {
-                session.watch(Watched::named(symbol, None));
+                session.watch(WatchedFunction::named(symbol, None));
             }
-            let stopped = roll_on(&mut session, context, &mut roll, intervals)?;
+            let stopped = write_batches(&mut session, context, &mut batch, intervals)?;
             conclude(context, &session, &request);
             stopped
         }
         false => {
             let keys = io::stdin().is_terminal();
-            let looks = (settings.layout, code);
-            let mut screen = Screen::new(context, looks, (bounds.most, bounds.least), keys);
+            let mut screen = TopScreen::new(context, settings.layout, code, bounds, keys);
             screen.show_code(symbol.map(String::as_str), &mut session);
             screen.run(&mut session, intervals)?
         }
@@ -97,16 +96,16 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     Ok(exit(shown))
 }
 
-/// What bounds the lines that are shown.
+/// Limits on the rows.
 #[derive(Clone, Copy)]
-struct Bounds {
-    /// How many there are at most (`-E`).
+struct RowBounds {
+    /// Maximum number of rows (`-E`).
     most: Option<usize>,
-    /// How many samples each has at least (`-f`).
+    /// Least samples of a row (`-f`).
     least: Option<u64>,
 }
 
-impl Bounds {
+impl RowBounds {
     fn new(matches: &ArgMatches) -> Self {
         let most = matches.get_one::<u64>("entries").copied();
         Self {
@@ -115,9 +114,9 @@ impl Bounds {
         }
     }
 
-    /// The room where nothing else bounds it.
-    fn room(self) -> Room {
-        Room {
+    /// The limits, with defaults.
+    fn limits(self) -> RowLimits {
+        RowLimits {
             rows: self.most.unwrap_or(usize::MAX),
             samples: self.least.unwrap_or_default(),
             screen: None,
@@ -125,29 +124,29 @@ impl Bounds {
     }
 }
 
-/// How a session ends that a signal may have ended: ^C is how one leaves.
-fn exit(signal: Option<i32>) -> Exit {
+/// The exit status of a session that ended by a signal, if any: ^C is the ordinary way to quit.
+fn exit(signal: Option<i32>) -> ExitStatus {
     match signal {
-        Some(signal) if signal != libc::SIGINT => Exit::Signal(signal),
-        _ => Exit::Ok,
+        Some(signal) if signal != libc::SIGINT => ExitStatus::Signal(signal),
+        _ => ExitStatus::Ok,
     }
 }
 
-/// Writes block after block; returns the signal that ended it, if one did.
-fn roll_on(
-    session: &mut Session,
+/// Writes one block after the other; returns the signal that ended it, if any.
+fn write_batches(
+    session: &mut TopSession,
     context: &Context,
-    roll: &mut Roll,
+    batch: &mut BatchOutput,
     intervals: Option<u64>,
 ) -> Result<Option<i32>, CliError> {
     let mut left = intervals;
     while left != Some(0) {
         match session.step(None, None)? {
-            Step::Signal(signal) => return Ok(Some(signal)),
-            Step::Input | Step::Idle => continue,
-            Step::Refreshed => {}
+            StepEnd::Signal(signal) => return Ok(Some(signal)),
+            StepEnd::Input | StepEnd::Idle => continue,
+            StepEnd::Refreshed => {}
         }
-        roll.write(&mut context.stdout(), session)?;
+        batch.write(&mut context.stdout(), session)?;
         left = left.map(|left| left - 1);
         if session.has_ended() {
             context.note(session.why_empty());
@@ -157,14 +156,14 @@ fn roll_on(
     Ok(None)
 }
 
-/// What became of stacks that were unwound.
-fn conclude(context: &Context, session: &Session, request: &rperf_session::Request) {
-    if let rperf_events::CallGraph::Dwarf { stack_size } = request.call_graph {
-        warn_of_cut(context, session.live.stacks(), Some(stack_size.bytes()));
+/// Reports the results of unwinding stacks.
+fn conclude(context: &Context, session: &TopSession, request: &rperf_session::RecordRequest) {
+    if let rperf_events::CallGraph::Dwarf { stack_size } = request.observe.call_graph {
+        warn_of_truncated(context, session.live.stacks(), Some(stack_size.bytes()));
     }
 }
 
-/// Of `-d`.
+/// The refresh interval, `-d`.
 fn delay(matches: &ArgMatches) -> Result<Duration, CliError> {
     let Some(word) = matches.get_one::<String>("delay") else {
         return Ok(Duration::from_secs_f64(DELAY));
@@ -172,10 +171,10 @@ fn delay(matches: &ArgMatches) -> Result<Duration, CliError> {
     let seconds = word.parse::<f64>().ok();
     let seconds = seconds.filter(|seconds| (0.0..1e6).contains(seconds));
     let seconds = seconds.ok_or_else(|| {
-        CliError::usage(format!("-d: '{word}' is no number of seconds"))
-            .hint("data addresses, which -d means to 'record', are not shown here")
+        CliError::usage(format!("-d: '{word}' is not a number of seconds"))
+            .hint("in top, -d is the refresh interval (in record: data addresses)")
     })?;
-    // As in perf, no delay is the shortest that it knows.
+    // As in perf, 0 means 1 second.
     Ok(Duration::from_secs_f64(match seconds {
         0.0 => 1.0,
         seconds => seconds.max(0.01),

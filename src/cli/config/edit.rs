@@ -1,21 +1,21 @@
-//! Changing one setting in the text of a configuration file. Everything else stays as it is, comments too.
+//! Changes one setting in the text of a configuration file. Everything else is kept, including comments.
 
-use super::parse::{Bad, parse};
+use super::parse::{BadLine, parse};
 
-/// What perf writes at the head of a new file.
-const HEAD: &str = "# this file is auto-generated.\n";
+/// The first line that perf writes to a new file.
+const FILE_HEADER: &str = "# this file is auto-generated.\n";
 
-/// The text with `section.key` set to `value`: where it was set last, else at the end of its section, else in a new one.
-/// `Err` holds the number and fault of a line that is not understood.
+/// Returns the text with `section.key` set to `value`: where it was last set, otherwise at the end of its section, otherwise in a new
+/// section. `Err` holds the number of a line that cannot be parsed, and why.
 pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize, &'static str)> {
     let (entries, bad) = parse(text);
-    if let Some(Bad { line, cause }) = bad.first() {
+    if let Some(BadLine { line, cause }) = bad.first() {
         return Err((*line, cause));
     }
     let (section, key) = name.rsplit_once('.').unwrap_or((name, ""));
     let setting = format!("\t{key} = {}", quoted(value));
     let mut lines: Vec<String> = match text {
-        "" => HEAD.lines().map(str::to_owned).collect(),
+        "" => FILE_HEADER.lines().map(str::to_owned).collect(),
         text => text.lines().map(str::to_owned).collect(),
     };
     let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
@@ -24,7 +24,7 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
         .filter(|entry| same(&entry.name, name))
         .map(|entry| entry.line)
         .next();
-    // The last line that belongs to the section: one of its settings, or its header.
+    // The last line of the section: one of its settings, or its header.
     let in_section = |name: &str| {
         name.rsplit_once('.')
             .is_some_and(|(of, _)| same(of, section))
@@ -43,7 +43,7 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
         (Some(line), _) => {
             let index = line - 1;
             let count = continued(&lines, index);
-            // A setting may share its line with the header of its section.
+            // A setting may share its line with the section header.
             let head = lines
                 .get(index)
                 .filter(|line| line.trim_start().starts_with('['));
@@ -61,7 +61,7 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
     Ok(lines.join("\n"))
 }
 
-/// How many lines the setting at `index` covers: a backslash at the end joins the next one.
+/// Returns the number of lines of the setting at `index`: a trailing backslash joins the next line.
 fn continued(lines: &[String], index: usize) -> usize {
     let rest = lines.get(index..).unwrap_or_default();
     let joined = rest
@@ -70,7 +70,7 @@ fn continued(lines: &[String], index: usize) -> usize {
     (joined.count() + 1).min(rest.len())
 }
 
-/// `[section]`, or `[section "sub"]` for a name with a point.
+/// Formats `[section]`, or `[section "sub"]` for a name with a dot.
 fn title(section: &str) -> String {
     match section.split_once('.') {
         Some((section, sub)) => format!("[{section} \"{sub}\"]"),
@@ -85,7 +85,7 @@ fn is_header(line: &str, section: &str) -> bool {
         .is_some_and(|head| head.eq_ignore_ascii_case(&title(section)))
 }
 
-/// The value as it stands in a file: in quotes where it would be read as something else.
+/// Formats the value for a file, in quotes if it would otherwise be parsed differently.
 fn quoted(value: &str) -> String {
     let plain = value.trim() == value && !value.contains(['#', ';', '"', '\\', '\n', '\t']);
     if plain {
@@ -133,7 +133,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_set_is_read(before in "([a-c]\\.[a-c]=[ -~]{0,9}\n){0,4}", value in "[ -~\t]{0,12}") {
+        fn written_settings_are_read_back(before in "([a-c]\\.[a-c]=[ -~]{0,9}\n){0,4}", value in "[ -~\t]{0,12}") {
             let mut text = String::new();
             for line in before.lines() {
                 let (name, value) = line.split_once('=').unwrap_or_default();
@@ -143,7 +143,7 @@ mod tests {
             text = set(&text, "b.b", &value).unwrap();
             let (entries, bad) = parse(&text);
             proptest::prop_assert_eq!(bad, []);
-            let read = |entries: &[super::super::parse::Entry], name: &str| {
+            let read = |entries: &[super::super::parse::ConfigEntry], name: &str| {
                 let found = entries.iter().rev().find(|entry| entry.name == name);
                 found.map(|entry| entry.value.clone())
             };

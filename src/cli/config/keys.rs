@@ -1,84 +1,497 @@
-//! The settings whose values are checked when a file is read. Others are kept as they are, for commands to come.
+//! perf's settings: the type of each value, and where it is used.
 
-/// What a value must look like.
+/// The type of a value.
 #[derive(Clone, Copy)]
-enum Kind {
+enum ValueKind {
     Boolean,
     Percent,
     Number,
     Choice(&'static [&'static str]),
-    /// One of these, or a boolean.
+    /// One of these words, or a boolean.
     Switch(&'static [&'static str]),
+    Text,
 }
 
-/// Checked settings, in alphabetical order.
-const KEYS: &[(&str, Kind)] = &[
-    ("call-graph.dump-size", Kind::Number),
-    ("call-graph.order", Kind::Choice(&["callee", "caller"])),
-    ("call-graph.print-limit", Kind::Number),
-    (
-        "call-graph.print-type",
-        Kind::Choice(&["graph", "fractal", "flat", "folded", "none"]),
-    ),
-    (
-        "call-graph.record-mode",
-        Kind::Choice(&["fp", "dwarf", "lbr"]),
-    ),
-    (
-        "call-graph.sort-key",
-        Kind::Choice(&["function", "address"]),
-    ),
-    ("call-graph.threshold", Kind::Percent),
-    ("color.ui", Kind::Switch(&["always", "never", "auto"])),
-    ("hist.percentage", Kind::Choice(&["absolute", "relative"])),
-    (
-        "record.build-id",
-        Kind::Choice(&["cache", "no-cache", "skip", "mmap"]),
-    ),
-    ("report.children", Kind::Boolean),
-    ("report.group", Kind::Boolean),
-    ("report.percent-limit", Kind::Percent),
-    ("rperf.jobs", Kind::Number),
-    ("stat.big-num", Kind::Boolean),
+/// Where a setting is used.
+#[derive(Clone, Copy)]
+enum SettingUse {
+    /// Some command reads it.
+    Read,
+    /// It has no effect in these commands, which read it in perf, for this reason.
+    Unused(&'static [&'static str], &'static str),
+    /// Only commands that rperf does not have read it.
+    NoCommand,
+}
+
+use SettingUse::{NoCommand, Read, Unused};
+use ValueKind::{Boolean, Choice, Number, Percent, Switch, Text};
+
+/// A setting that perf documents, or that rperf has.
+struct Setting {
+    /// `section.key`, in lower case; `section.*` matches all keys without their own entry.
+    name: &'static str,
+    kind: ValueKind,
+    usage: SettingUse,
+}
+
+/// Commands with browsers.
+const BROWSERS: &[&str] = &["annotate", "report", "top"];
+/// Commands that show code in a browser or as text.
+const CODE: &[&str] = &["annotate", "report", "top"];
+/// Commands that decode hardware traces.
+const DECODERS: &[&str] = &["report", "script"];
+
+const ADDR2LINE: &str = "source lines are read without addr2line";
+const COLORS: &str = "the colors of the browsers are fixed";
+const JUMPS: &str = "jumps are drawn the same way at all times";
+const OFFSETS: &str = "addresses are shown the same way at all times";
+const QUEUE: &str = "events are ordered without a queue";
+const INTEL_PT: &str = "traces of Intel PT are not decoded";
+const SOURCE_EVENTS: &str = "events from source files (-e FILE.c) are not supported";
+
+/// All settings, in alphabetical order.
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "annotate.addr2line",
+        kind: Text,
+        usage: Unused(CODE, ADDR2LINE),
+    },
+    Setting {
+        name: "annotate.demangle",
+        kind: Boolean,
+        usage: Unused(&["annotate"], "use --no-demangle"),
+    },
+    Setting {
+        name: "annotate.demangle_kernel",
+        kind: Boolean,
+        usage: Unused(&["annotate"], "use --demangle-kernel"),
+    },
+    Setting {
+        name: "annotate.disassembler_style",
+        kind: Choice(&["att", "intel"]),
+        usage: Read,
+    },
+    Setting {
+        name: "annotate.disassemblers",
+        kind: Text,
+        usage: Unused(
+            CODE,
+            "code is disassembled without other programs; see --objdump",
+        ),
+    },
+    Setting {
+        name: "annotate.hide_src_code",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "annotate.jump_arrows",
+        kind: Boolean,
+        usage: Unused(CODE, JUMPS),
+    },
+    Setting {
+        name: "annotate.objdump",
+        kind: Text,
+        usage: Unused(CODE, "use --objdump"),
+    },
+    Setting {
+        name: "annotate.offset_level",
+        kind: Number,
+        usage: Unused(CODE, OFFSETS),
+    },
+    Setting {
+        name: "annotate.show_linenr",
+        kind: Boolean,
+        usage: Unused(CODE, "annotate --print-line shows line numbers"),
+    },
+    Setting {
+        name: "annotate.show_nr_jumps",
+        kind: Boolean,
+        usage: Unused(CODE, JUMPS),
+    },
+    Setting {
+        name: "annotate.show_nr_samples",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "annotate.show_total_period",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "annotate.use_offset",
+        kind: Boolean,
+        usage: Unused(CODE, OFFSETS),
+    },
+    Setting {
+        name: "auxtrace.dumpdir",
+        kind: Text,
+        usage: Unused(DECODERS, "traces of s390 are not decoded"),
+    },
+    Setting {
+        name: "buildid-cache.debuginfod",
+        kind: Text,
+        usage: Read,
+    },
+    Setting {
+        name: "buildid.dir",
+        kind: Text,
+        usage: Read,
+    },
+    Setting {
+        name: "call-graph.dump-size",
+        kind: Number,
+        usage: Read,
+    },
+    Setting {
+        name: "call-graph.order",
+        kind: Choice(&["callee", "caller"]),
+        usage: Read,
+    },
+    Setting {
+        name: "call-graph.print-limit",
+        kind: Number,
+        usage: Read,
+    },
+    Setting {
+        name: "call-graph.print-type",
+        kind: Choice(&["graph", "fractal", "flat", "folded", "none"]),
+        usage: Read,
+    },
+    Setting {
+        name: "call-graph.record-mode",
+        kind: Choice(&["fp", "dwarf", "lbr"]),
+        usage: Read,
+    },
+    Setting {
+        name: "call-graph.sort-key",
+        kind: Choice(&["function", "address"]),
+        usage: Read,
+    },
+    Setting {
+        name: "call-graph.threshold",
+        kind: Percent,
+        usage: Read,
+    },
+    Setting {
+        name: "color.ui",
+        kind: Switch(&["always", "never", "auto"]),
+        usage: Read,
+    },
+    Setting {
+        name: "colors.*",
+        kind: Text,
+        usage: Unused(BROWSERS, COLORS),
+    },
+    Setting {
+        name: "convert.queue-size",
+        kind: Text,
+        usage: Unused(&["data"], QUEUE),
+    },
+    Setting {
+        name: "core.addr2line-disable-warn",
+        kind: Boolean,
+        usage: Unused(CODE, ADDR2LINE),
+    },
+    Setting {
+        name: "core.addr2line-timeout",
+        kind: Number,
+        usage: Unused(CODE, ADDR2LINE),
+    },
+    Setting {
+        name: "core.pager",
+        kind: Text,
+        usage: Read,
+    },
+    Setting {
+        name: "core.proc-map-timeout",
+        kind: Number,
+        usage: Read,
+    },
+    Setting {
+        name: "daemon.*",
+        kind: Text,
+        usage: NoCommand,
+    },
+    Setting {
+        name: "diff.compute",
+        kind: Text,
+        usage: Read,
+    },
+    Setting {
+        name: "diff.order",
+        kind: Number,
+        usage: Read,
+    },
+    Setting {
+        name: "ftrace.*",
+        kind: Text,
+        usage: NoCommand,
+    },
+    Setting {
+        name: "gtk.*",
+        kind: Boolean,
+        usage: Unused(
+            BROWSERS,
+            "there is no GTK browser; --tui and --stdio select the form",
+        ),
+    },
+    Setting {
+        name: "help.*",
+        kind: Text,
+        usage: Unused(
+            &["help"],
+            "manual pages are built in and shown in the pager",
+        ),
+    },
+    Setting {
+        name: "hist.percentage",
+        kind: Choice(&["absolute", "relative"]),
+        usage: Read,
+    },
+    Setting {
+        name: "intel-pt.*",
+        kind: Text,
+        usage: Unused(DECODERS, INTEL_PT),
+    },
+    Setting {
+        name: "itrace.*",
+        kind: Text,
+        usage: Unused(DECODERS, INTEL_PT),
+    },
+    Setting {
+        name: "kmem.*",
+        kind: Text,
+        usage: NoCommand,
+    },
+    Setting {
+        name: "llvm.*",
+        kind: Text,
+        usage: Unused(&["record"], SOURCE_EVENTS),
+    },
+    Setting {
+        name: "man.*",
+        kind: Text,
+        usage: Unused(
+            &["help"],
+            "manual pages are built in and shown in the pager",
+        ),
+    },
+    Setting {
+        name: "pager.*",
+        kind: Text,
+        usage: Read,
+    },
+    Setting {
+        name: "record.aio",
+        kind: Number,
+        usage: Unused(&["record"], "records are written by ordinary writes"),
+    },
+    Setting {
+        name: "record.build-id",
+        kind: Choice(&["cache", "no-cache", "skip", "mmap"]),
+        usage: Read,
+    },
+    Setting {
+        name: "record.call-graph",
+        kind: Text,
+        usage: Read,
+    },
+    Setting {
+        name: "record.debuginfod",
+        kind: Text,
+        usage: Unused(
+            &["record"],
+            "objects are fetched when a recording is read: rperf.debuginfod",
+        ),
+    },
+    Setting {
+        name: "report.children",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "report.group",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "report.percent-limit",
+        kind: Percent,
+        usage: Read,
+    },
+    Setting {
+        name: "report.queue-size",
+        kind: Text,
+        usage: Unused(&["report"], QUEUE),
+    },
+    Setting {
+        name: "report.skip-empty",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "report.sort_order",
+        kind: Text,
+        usage: Read,
+    },
+    Setting {
+        name: "rperf.debuginfod",
+        kind: Text,
+        usage: Read,
+    },
+    Setting {
+        name: "rperf.jobs",
+        kind: Number,
+        usage: Read,
+    },
+    Setting {
+        name: "samples.*",
+        kind: Text,
+        usage: Unused(
+            &["report"],
+            "the browser shows no samples of an entry; script does",
+        ),
+    },
+    Setting {
+        name: "scripts.*",
+        kind: Text,
+        usage: Unused(&["report"], "the browser has no menu of scripts"),
+    },
+    Setting {
+        name: "session-*",
+        kind: Text,
+        usage: NoCommand,
+    },
+    Setting {
+        name: "stat.big-num",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "stat.bpf-counter-events",
+        kind: Text,
+        usage: Unused(&["stat"], "events are counted without BPF"),
+    },
+    Setting {
+        name: "stat.no-csv-summary",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "top.call-graph",
+        kind: Text,
+        usage: Read,
+    },
+    Setting {
+        name: "top.children",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "trace.*",
+        kind: Text,
+        usage: NoCommand,
+    },
+    Setting {
+        name: "tui.annotate",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "tui.report",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "tui.top",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "ui.show-headers",
+        kind: Boolean,
+        usage: Unused(
+            &["report", "top"],
+            "the browsers always show the titles of columns",
+        ),
+    },
 ];
 
-/// The names of the checked settings.
+/// Returns the names of the settings that some command reads, except sections.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().map(|(name, _)| *name)
+    let read = SETTINGS.iter().filter(|known| matches!(known.usage, Read));
+    let names = read.map(|known| known.name);
+    names.filter(|name| !name.ends_with('*'))
 }
 
-/// Checks the value of `name`; the error says what was expected.
+/// Returns why a setting has no effect in `command`, or in any if not given; `None` if it has one or is unknown.
+pub(super) fn why_unused(name: &str, command: Option<&str>) -> Option<&'static str> {
+    match find(name)?.usage {
+        Unused(commands, why) => command
+            .is_none_or(|command| commands.contains(&command))
+            .then_some(why),
+        NoCommand if command.is_none() => Some("rperf does not have the command"),
+        Read | NoCommand => None,
+    }
+}
+
+/// Whether perf or rperf has this setting.
+pub(super) fn is_known(name: &str) -> bool {
+    find(name).is_some()
+}
+
+/// Returns the known setting nearest to `name`.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let names = SETTINGS.iter().map(|known| known.name);
+    rperf_names::nearest(name, names.filter(|name| !name.ends_with('*')))
+}
+
+fn find(name: &str) -> Option<&'static Setting> {
+    let exact = SETTINGS.iter().find(|known| known.name == name);
+    let of_section = |known: &&Setting| {
+        let section = known.name.strip_suffix('*');
+        section.is_some_and(|section| name.starts_with(section))
+    };
+    exact.or_else(|| SETTINGS.iter().find(of_section))
+}
+
+/// Checks the value of `name`; the error names the expected values.
 pub(super) fn check(name: &str, value: &str) -> Result<(), String> {
-    let Some((_, kind)) = KEYS.iter().find(|(known, _)| *known == name) else {
+    let Some(Setting { kind, .. }) = find(name) else {
         return Ok(());
     };
     let (good, expected) = match kind {
-        Kind::Boolean => (
+        Boolean => (
             super::boolean(value).is_some(),
             "expected true or false".to_owned(),
         ),
-        Kind::Percent => {
+        Percent => {
             let percent = value.strip_suffix('%').unwrap_or(value).parse::<f64>();
             (
                 percent.is_ok_and(|percent| (0.0..=100.0).contains(&percent)),
                 "expected a percentage".to_owned(),
             )
         }
-        Kind::Number => (value.parse::<u64>().is_ok(), "expected a number".to_owned()),
-        Kind::Choice(words) => (
+        Number => (value.parse::<u64>().is_ok(), "expected a number".to_owned()),
+        Choice(words) => (
             words.contains(&value),
             format!("expected one of {}", words.join(", ")),
         ),
-        Kind::Switch(words) => (
+        Switch(words) => (
             words.contains(&value) || super::boolean(value).is_some(),
             format!("expected one of {}, true, false", words.join(", ")),
         ),
+        Text => (true, String::new()),
     };
     if good { Ok(()) } else { Err(expected) }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -93,6 +506,58 @@ mod tests {
         assert!(check("color.ui", "auto").is_ok());
         assert!(check("color.ui", "on").is_ok());
         assert!(check("color.ui", "red").is_err());
+        assert!(check("colors.top", "red, default").is_ok());
         assert!(check("something.else", "whatever").is_ok());
+    }
+
+    #[test]
+    fn unused_settings_are_named_where_perf_reads_them() {
+        assert_eq!(why_unused("colors.top", Some("report")), Some(COLORS));
+        assert_eq!(why_unused("colors.top", Some("stat")), None);
+        assert_eq!(why_unused("colors.top", None), Some(COLORS));
+        assert_eq!(why_unused("report.children", Some("report")), None);
+        assert_eq!(why_unused("trace.show_zeros", Some("record")), None);
+        assert!(why_unused("trace.show_zeros", None).is_some());
+        assert_eq!(why_unused("something.else", None), None);
+    }
+
+    #[test]
+    fn unknown_settings_have_a_nearest_name() {
+        assert!(is_known("colors.top") && is_known("report.children"));
+        assert!(!is_known("report.childre"));
+        assert_eq!(nearest("report.childre"), Some("report.children"));
+        assert_eq!(nearest("something.else"), None);
+    }
+
+    /// Adds the source text of a folder, except of this one.
+    fn read_sources(folder: &Path, text: &mut String) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() && !path.ends_with("cli/config") {
+                read_sources(&path, text);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                *text += &std::fs::read_to_string(&path).expect("source text");
+            }
+        }
+    }
+
+    #[test]
+    fn each_setting_that_is_read_is_named_where_it_is_read() {
+        assert!(SETTINGS.is_sorted_by(|left, right| left.name < right.name));
+        let mut text = String::new();
+        read_sources(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli"),
+            &mut text,
+        );
+        for name in names() {
+            assert!(
+                text.contains(&format!("\"{name}\"")),
+                "{name} is read nowhere"
+            );
+        }
+        for unread in SETTINGS.iter().filter(|known| !matches!(known.usage, Read)) {
+            let reader = format!("config.text(\"{}\")", unread.name);
+            assert!(!text.contains(&reader), "{} is read", unread.name);
+        }
     }
 }

@@ -1,47 +1,47 @@
 //! The text format of the configuration files (perf-config(1)): `[section]`, `[section "sub"]`, `key = value`.
 //!
-//! `#` and `;` begin a comment outside quotes, a backslash before the line's end joins the next line, and `\"`, `\\`,
-//! `\n`, `\t`, `\b` are escapes. Section and key names ignore case.
+//! `#` and `;` start a comment outside quotes, a trailing backslash joins the next line, and `\"`, `\\`,
+//! `\n`, `\t`, `\b` are escapes. Section and key names are case-insensitive.
 
-/// One setting: `section.key` and its value, with the line it began on (from 1).
+/// One setting: `section.key` and its value, with its first line (from 1).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ConfigEntry {
     pub(super) name: String,
     pub(super) value: String,
     pub(super) line: usize,
 }
 
-/// A line that is not understood (from 1), and why.
+/// The number of a line that cannot be parsed (from 1), and why.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Bad {
+pub(super) struct BadLine {
     pub(super) line: usize,
     pub(super) cause: &'static str,
 }
 
-/// Reads a whole file; bad lines are left out and returned beside the settings.
-pub(super) fn parse(text: &str) -> (Vec<Entry>, Vec<Bad>) {
+/// Parses a file; returns the settings, and the lines that cannot be parsed.
+pub(super) fn parse(text: &str) -> (Vec<ConfigEntry>, Vec<BadLine>) {
     let mut entries = Vec::new();
     let mut bad = Vec::new();
     let mut section: Option<String> = None;
     let mut lines = text.lines().enumerate();
     while let Some((index, first)) = lines.next() {
         let line = index + 1;
-        let mut whole = first.to_owned();
-        while ends_in_continuation(&whole) {
-            whole.pop();
+        let mut joined = first.to_owned();
+        while ends_in_continuation(&joined) {
+            joined.pop();
             match lines.next() {
-                Some((_, more)) => whole.push_str(more),
+                Some((_, more)) => joined.push_str(more),
                 None => break,
             }
         }
-        if let Err(cause) = read_line(whole.trim(), line, &mut section, &mut entries) {
-            bad.push(Bad { line, cause });
+        if let Err(cause) = read_line(joined.trim(), line, &mut section, &mut entries) {
+            bad.push(BadLine { line, cause });
         }
     }
     (entries, bad)
 }
 
-/// An odd number of backslashes ends the line.
+/// Whether the line ends in an odd number of backslashes.
 fn ends_in_continuation(line: &str) -> bool {
     line.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
 }
@@ -50,7 +50,7 @@ fn read_line(
     line: &str,
     number: usize,
     section: &mut Option<String>,
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<ConfigEntry>,
 ) -> Result<(), &'static str> {
     let mut rest = line;
     if let Some(inside) = line.strip_prefix('[') {
@@ -62,14 +62,14 @@ fn read_line(
         return Ok(());
     }
     let Some(section) = section else {
-        return Err("a setting stands before any [section]");
+        return Err("setting before the first [section]");
     };
     let end = rest
         .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')))
         .unwrap_or(rest.len());
     let (key, after) = rest.split_at(end);
     if key.is_empty() {
-        return Err("a setting begins with its name");
+        return Err("expected the name of a setting");
     }
     let after = after.trim_start();
     let value = match after.strip_prefix('=') {
@@ -77,7 +77,7 @@ fn read_line(
         None if after.is_empty() || after.starts_with(['#', ';']) => String::new(),
         None => return Err("expected '=' after the name of the setting"),
     };
-    entries.push(Entry {
+    entries.push(ConfigEntry {
         name: format!("{section}.{}", key.to_ascii_lowercase()),
         value,
         line: number,
@@ -85,7 +85,7 @@ fn read_line(
     Ok(())
 }
 
-/// Reads `name]` or `name "sub"]`; gives the section's name and what follows the bracket.
+/// Parses `name]` or `name "sub"]`; returns the section's name and the text after the bracket.
 fn section_name(inside: &str) -> Result<(String, &str), &'static str> {
     let close = inside.find(']').ok_or("the [section] is not closed")?;
     let (name, after) = inside.split_at(close);
@@ -99,16 +99,16 @@ fn section_name(inside: &str) -> Result<(String, &str), &'static str> {
         None | Some("") => Ok((main, after)),
         Some(sub) => {
             let sub = sub.strip_prefix('"').and_then(|sub| sub.strip_suffix('"'));
-            let sub = sub.ok_or("the second word of a [section] stands in quotes")?;
+            let sub = sub.ok_or("expected a quoted name after the first word of a [section]")?;
             Ok((format!("{main}.{sub}"), after))
         }
     }
 }
 
-/// Takes a value: quotes and escapes undone, a comment and the blanks before it cut off.
+/// Returns the value with quotes and escapes resolved, without a comment and the spaces before it.
 fn unquote(text: &str) -> Result<String, &'static str> {
     let mut value = String::new();
-    let mut kept = 0;
+    let mut trimmed_len = 0;
     let mut quoted = false;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -125,13 +125,13 @@ fn unquote(text: &str) -> Result<String, &'static str> {
             c => value.push(c),
         }
         if quoted || !c.is_whitespace() {
-            kept = value.len();
+            trimmed_len = value.len();
         }
     }
     if quoted {
         return Err("the quote in the value is not closed");
     }
-    value.truncate(kept);
+    value.truncate(trimmed_len);
     Ok(value)
 }
 
@@ -183,7 +183,7 @@ mod tests {
         );
         assert_eq!(
             entries,
-            [Entry {
+            [ConfigEntry {
                 name: "report.good".to_owned(),
                 value: "1".to_owned(),
                 line: 7

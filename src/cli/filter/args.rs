@@ -4,7 +4,7 @@ use clap::Arg;
 
 use crate::cli::options::{switch, value};
 
-/// All of them, for the commands that draw pictures.
+/// Returns all of them, for the commands that draw charts.
 pub(crate) fn all() -> [Arg; 7] {
     [
         comms(),
@@ -20,18 +20,19 @@ pub(crate) fn all() -> [Arg; 7] {
 pub(crate) fn comms() -> Arg {
     value("comms", "comm[,comm...]")
         .short('c')
-        .help("only samples of programs with these names")
+        .help("only samples of tasks with these command names")
 }
 
 pub(crate) fn cpu() -> Arg {
     value("cpu", "cpu[,cpu...]")
         .short('C')
-        .help("only samples taken on these CPUs: 0,2-3")
+        .help("only samples of these CPUs: 0,2-3")
 }
 
-/// Its short form is taken in some commands.
+/// Returns `--dsos`; some commands also have a short form.
 pub(crate) fn dsos() -> Arg {
-    value("dsos", "dso[,dso...]").help("only samples that fell on these libraries and programs")
+    value("dsos", "dso[,dso...]")
+        .help("only samples in these objects (programs, libraries, modules)")
 }
 
 pub(crate) fn pid() -> Arg {
@@ -41,7 +42,7 @@ pub(crate) fn pid() -> Arg {
 pub(crate) fn symbols() -> Arg {
     value("symbols", "symbol[,symbol...]")
         .short('S')
-        .help("only samples that fell on these functions")
+        .help("only samples in these functions")
 }
 
 pub(crate) fn tid() -> Arg {
@@ -50,19 +51,19 @@ pub(crate) fn tid() -> Arg {
 
 pub(crate) fn time() -> Arg {
     value("time", "start,end").help(
-        "only samples of this time in seconds, or in percent of the recording: 10%/2, 10%-20%",
+        "only samples of this time range: seconds, or percent of the recording: 10%/2, 10%-20%",
     )
 }
 
 pub(crate) fn switch_on() -> Arg {
-    value("switch-on", "event").help("only samples behind the first of this event")
+    value("switch-on", "event").help("only samples after the first one of this event")
 }
 
 pub(crate) fn switch_off() -> Arg {
     value("switch-off", "event")
-        .help("no samples behind one of this event, until one of --switch-on")
+        .help("no samples after one of this event, until one of --switch-on")
 }
 
 pub(crate) fn show_switches() -> Arg {
-    switch("show-on-off-events").help("count the samples that switch, too")
+    switch("show-on-off-events").help("include the samples of --switch-on and --switch-off")
 }

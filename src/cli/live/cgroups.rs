@@ -5,7 +5,7 @@ use rperf_session::Target;
 
 use crate::cli::error::CliError;
 
-/// A cgroup for each event in order; one name alone is for all events, and an empty one for none.
+/// Returns a cgroup for each event in order; a single name is for all events, and an empty one for none.
 pub(crate) fn cgroups(
     matches: &ArgMatches,
     target: &Target,
@@ -19,7 +19,7 @@ pub(crate) fn cgroups(
     check(target)?;
     if names.len() > events {
         let message = format!("-G names {} cgroups for {events} events", names.len());
-        return Err(CliError::usage(message).hint("give one name, or one for each event"));
+        return Err(CliError::usage(message).hint("give one name, or one per event"));
     }
     let name = |name: &&str| (!name.is_empty()).then(|| (*name).to_owned());
     Ok(match names.as_slice() {
@@ -28,7 +28,7 @@ pub(crate) fn cgroups(
     })
 }
 
-/// Cgroups are watched on whole CPUs.
+/// Cgroups require CPU-wide events.
 pub(crate) fn check(target: &Target) -> Result<(), CliError> {
     if matches!(target, Target::Cpus(_)) {
         return Ok(());

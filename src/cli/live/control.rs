@@ -1,11 +1,11 @@
-//! `--control`: where orders come from while a run goes on.
+//! `--control`: commands for a running session.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use clap::{Arg, ArgMatches};
-use rperf_safefs::{Naming, find_in_place};
+use rperf_safefs::{PathOrigin, find_in_place};
 use rperf_session::Control;
 use rperf_sys::duplicate;
 
@@ -14,18 +14,18 @@ use crate::cli::error::CliError;
 use crate::cli::options::value;
 
 const LONG_HELP: &str = "\
-Takes orders while it runs, from a fifo or an open file descriptor, a line each: enable, disable (all events, or the one \
-that is named behind it), evlist [-v|-g|-F], ping, stop, and for 'record' snapshot. Each that was carried out is answered by \
-the line 'ack' in the second fifo or descriptor, if there is one. -D -1 begins with all events stopped.";
+Reads control commands from a fifo or an open file descriptor, one per line: enable and disable (all events, or the \
+named one), evlist [-v|-g|-F], ping, stop, and for 'record' snapshot. Each executed command is acknowledged with the \
+line 'ack' on the second fifo or descriptor, if given. -D -1 starts with all events disabled.";
 
-/// The option.
+/// The `--control` option.
 pub(crate) fn option() -> Arg {
     value("control", "fd:n[,n]|fifo:path[,path]")
-        .help("take orders (enable, disable, stop, …) from a fifo or descriptor, and answer in the second")
+        .help("read control commands (enable, disable, stop, ...) from a fifo or file descriptor, write ack to the second")
         .long_help(LONG_HELP)
 }
 
-/// What the option names, open; none without it.
+/// Opens what the option names; `None` without it.
 pub(crate) fn control(matches: &ArgMatches) -> Result<Option<Control>, CliError> {
     let Some(word) = matches.get_one::<String>("control") else {
         return Ok(None);
@@ -38,10 +38,10 @@ pub(crate) fn control(matches: &ArgMatches) -> Result<Option<Control>, CliError>
     let open: fn(&str) -> io::Result<File> = match kind {
         "fd" => descriptor,
         "fifo" => fifo,
-        _ => return Err(wrong(word)),
+        _ => return Err(invalid_word(word)),
     };
     let opened = |name: &str| match name {
-        "" => Err(wrong(word)),
+        "" => Err(invalid_word(word)),
         name => open(name).map_err(|error| {
             CliError::usage(format!(
                 "--control: Failed to open '{name}': {}",
@@ -53,24 +53,24 @@ pub(crate) fn control(matches: &ArgMatches) -> Result<Option<Control>, CliError>
     Ok(Some(Control::new(opened(orders)?, answers)))
 }
 
-fn wrong(word: &str) -> CliError {
+fn invalid_word(word: &str) -> CliError {
     CliError::usage(format!(
-        "--control: '{word}' names no place that orders come from"
+        "--control: '{word}' is neither a fifo nor a file descriptor"
     ))
-    .hint("give fifo:ORDERS[,ANSWERS] with paths, or fd:ORDERS[,ANSWERS] with numbers of open descriptors")
+    .hint("give fifo:COMMANDS[,ACK] with paths, or fd:COMMANDS[,ACK] with numbers of open descriptors")
 }
 
-/// Opens a FIFO for both directions, so that neither end waits for the other nor sees it close.
+/// Opens a FIFO read-write, so that opening does not block and the FIFO is not closed when a writer exits.
 fn fifo(path: &str) -> io::Result<File> {
     let path = Path::new(path);
-    match find_in_place(path, Naming::Given)? {
-        Some(found) => found.for_both_nonblocking(),
-        None if path.exists() => Err(io::Error::other("it is no fifo")),
+    match find_in_place(path, PathOrigin::Given)? {
+        Some(found) => found.for_reading_and_writing_nonblocking(),
+        None if path.exists() => Err(io::Error::other("not a fifo")),
         None => Err(io::Error::from_raw_os_error(libc::ENOENT)),
     }
 }
 
 fn descriptor(word: &str) -> io::Result<File> {
     let number = word.parse();
-    duplicate(number.map_err(|_| io::Error::other("it is no number"))?)
+    duplicate(number.map_err(|_| io::Error::other("not a number"))?)
 }

@@ -1,30 +1,31 @@
-//! `-e`, and the filters that follow one.
+//! `-e`, and the filters that follow it.
 
 use clap::ArgMatches;
 use rperf_events::{
-    Catalogue, EventSpec, Filter, Group, ParseError, SampleFilter, Side, TracepointName, parse,
+    Catalogue, EventFilter, EventSpec, GroupPosition, ParseError, PrivilegeLevel, SampleFilter,
+    TracepointName, parse,
 };
 use rperf_sys::Tracefs;
 
 use super::probes;
-use crate::cli::commands::probe::Wanted;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
+use crate::cli::shared::probing::ParserEvent;
 use crate::cli::tracefs::{MachineTracepoints, describe};
 
 /// perf's exit status for a filter that the kernel refuses.
 const FAILED: u8 = 255;
 
-/// The events of one `-e`.
-struct List {
-    /// Where it stands among the words.
+/// The events of one `-e` option.
+struct EventLists {
+    /// Its index among the words.
     index: usize,
     events: Vec<EventSpec>,
 }
 
-/// The events of all `-e` with their filters; `None` without any `-e`. All mistakes in names are told at once.
+/// Returns the events of all `-e` options with their filters; `None` without `-e`. All unknown names are reported at once.
 pub(crate) fn events(
     matches: &ArgMatches,
     context: &Context,
@@ -34,17 +35,17 @@ pub(crate) fn events(
     let catalogue = pmus.catalogue(machine);
     let mut lists = Vec::new();
     let mut errors = Vec::new();
-    for (index, wanted) in probes::wanted(matches, context, &machine.0)? {
+    for (index, wanted) in probes::event_words(matches, context, &machine.0)? {
         let parsed = match wanted {
-            Wanted::Text(text) => parse(&text, &catalogue),
-            Wanted::Events(events) => Ok(events),
+            ParserEvent::Text(text) => parse(&text, &catalogue),
+            ParserEvent::Events(events) => Ok(events),
         };
         match parsed {
-            Ok(events) => lists.push(List { index, events }),
+            Ok(events) => lists.push(EventLists { index, events }),
             Err(error) => errors.push(error),
         }
     }
-    pmus.tables.tell(context);
+    pmus.tables.report_problems(context);
     if !errors.is_empty() {
         return Err(unknown(&errors));
     }
@@ -54,7 +55,7 @@ pub(crate) fn events(
     Ok((!events.is_empty()).then_some(events))
 }
 
-/// The events of all lists of option `id`, none without it.
+/// Returns the events of all lists of option `id`, `None` without it.
 pub(crate) fn listed(
     matches: &ArgMatches,
     id: &str,
@@ -67,33 +68,33 @@ pub(crate) fn listed(
     Ok(events)
 }
 
-/// What `--all-user` and `--all-kernel` ask for.
-pub(crate) fn side(matches: &ArgMatches) -> Result<Option<Side>, CliError> {
+/// Parses `--all-user` and `--all-kernel`.
+pub(crate) fn side(matches: &ArgMatches) -> Result<Option<PrivilegeLevel>, CliError> {
     let on = |id| flag(matches, id) == Some(true);
     match (on("all-user"), on("all-kernel")) {
         (true, true) => Err(CliError::usage(
             " Error: option `all-kernel' cannot be used with all-user",
         )),
-        (true, false) => Ok(Some(Side::User)),
-        (false, true) => Ok(Some(Side::Kernel)),
+        (true, false) => Ok(Some(PrivilegeLevel::User)),
+        (false, true) => Ok(Some(PrivilegeLevel::Kernel)),
         (false, false) => Ok(None),
     }
 }
 
-/// All events as one group.
+/// Makes one group of all events.
 pub(crate) fn grouped(mut events: Vec<EventSpec>) -> Vec<EventSpec> {
     for (index, event) in events.iter_mut().enumerate() {
         event.group = match index {
-            0 => Group::Leader {
+            0 => GroupPosition::Leader {
                 name: String::new(),
             },
-            _ => Group::Member,
+            _ => GroupPosition::Member,
         };
     }
     events
 }
 
-/// The names of events in one word.
+/// Returns the events' names, joined.
 pub(crate) fn names(events: &[EventSpec]) -> String {
     let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
     names.join(",")
@@ -115,29 +116,33 @@ fn unknown(errors: &[ParseError]) -> CliError {
     hints.into_iter().fold(cli, CliError::hint)
 }
 
-/// Gives the events of each list the filters that follow it.
-fn filter(matches: &ArgMatches, lists: &mut [List], tracefs: &Tracefs) -> Result<(), CliError> {
-    let mut given: Vec<Given> = Vec::new();
+/// Attaches to the events of each list the filters that follow it.
+fn filter(
+    matches: &ArgMatches,
+    lists: &mut [EventLists],
+    tracefs: &Tracefs,
+) -> Result<(), CliError> {
+    let mut given: Vec<FilterOption> = Vec::new();
     let filters = matches.get_many::<String>("filter").into_iter().flatten();
     let indices = matches.indices_of("filter").into_iter().flatten();
-    given.extend(indices.zip(filters).map(|(index, text)| Given {
+    given.extend(indices.zip(filters).map(|(index, text)| FilterOption {
         index,
         text: Some(text.clone()),
     }));
     if flag(matches, "exclude-perf") == Some(true) {
         let index = matches.index_of("exclude-perf").unwrap_or_default();
-        given.push(Given { index, text: None });
+        given.push(FilterOption { index, text: None });
     }
     given.sort_by_key(|given| given.index);
     for list in (0..lists.len()).rev() {
         let start = lists[list].index;
         let own = given.partition_point(|given| given.index < start);
-        let own: Vec<Given> = given.drain(own..).collect();
+        let own: Vec<FilterOption> = given.drain(own..).collect();
         for event in &mut lists[list].events {
             match event.tracepoint.clone() {
                 _ if own.is_empty() => {}
                 Some(tracepoint) => {
-                    event.filter = Some(joined(&event.name, (&tracepoint, tracefs), &own)?);
+                    event.filter = Some(joined(&event.name, &tracepoint, tracefs, &own)?);
                 }
                 None => event.sample_filter = of_samples(&event.name, &own)?,
             }
@@ -152,14 +157,14 @@ fn filter(matches: &ArgMatches, lists: &mut [List], tracefs: &Tracefs) -> Result
     }
 }
 
-/// A filter as it was given: `--filter` with its text, or `--exclude-perf`.
-struct Given {
-    /// Where it stands among the words.
+/// A filter as given: `--filter` with its text, or `--exclude-perf`.
+struct FilterOption {
+    /// Its index among the words.
     index: usize,
     text: Option<String>,
 }
 
-impl Given {
+impl FilterOption {
     fn option(&self) -> &'static str {
         match self.text {
             Some(_) => "--filter",
@@ -168,7 +173,7 @@ impl Given {
     }
 }
 
-/// A text that is no filter of the event.
+/// The error for a text that is not a valid filter of the event.
 fn refused(text: &str, event: &str) -> CliError {
     CliError::message(
         FAILED,
@@ -176,8 +181,8 @@ fn refused(text: &str, event: &str) -> CliError {
     )
 }
 
-/// All filters of an event whose fields the kernel does not compare.
-fn of_samples(event: &str, given: &[Given]) -> Result<Option<SampleFilter>, CliError> {
+/// Combines the filters of an event that the kernel cannot filter by field.
+fn of_samples(event: &str, given: &[FilterOption]) -> Result<Option<SampleFilter>, CliError> {
     let mut all: Option<SampleFilter> = None;
     for given in given {
         let filter = match &given.text {
@@ -196,34 +201,35 @@ fn of_samples(event: &str, given: &[Given]) -> Result<Option<SampleFilter>, CliE
     Ok(all)
 }
 
-/// Refuses filters of samples where none are written.
+/// Rejects sample filters for commands that do not write samples.
 pub(crate) fn refuse_sample_filters(events: &[EventSpec]) -> Result<(), CliError> {
     match events.iter().find(|event| event.sample_filter.is_some()) {
         Some(event) => Err(CliError::usage(format!(
-            "event {} takes no filter: only tracepoints have fields to compare",
+            "event {} takes no filter: only tracepoints have fields",
             event.name
         ))),
         None => Ok(()),
     }
 }
 
-/// All filters of a tracepoint as one for the kernel.
+/// Combines the filters of a tracepoint into one for the kernel.
 fn joined(
     event: &str,
-    (tracepoint, tracefs): (&TracepointName, &Tracefs),
-    given: &[Given],
+    tracepoint: &TracepointName,
+    tracefs: &Tracefs,
+    given: &[FilterOption],
 ) -> Result<String, CliError> {
     let format = describe(tracefs, &tracepoint.system, &tracepoint.name)?.format;
     let mut filters = Vec::new();
     for given in given {
         let own = || format!("common_pid != {}", std::process::id());
         let text = given.text.clone().unwrap_or_else(own);
-        let filter = Filter::parse(&text, event, &format).map_err(|error| {
+        let filter = EventFilter::parse(&text, event, &format).map_err(|error| {
             let cli = refused(&text, event).details(&error.to_string());
             error.hint.into_iter().fold(cli, CliError::hint)
         })?;
         filters.push(filter);
     }
-    let texts: Vec<&str> = filters.iter().map(Filter::as_str).collect();
-    Ok(Filter::join(&texts))
+    let texts: Vec<&str> = filters.iter().map(EventFilter::as_str).collect();
+    Ok(EventFilter::join(&texts))
 }

@@ -1,47 +1,51 @@
-//! Why a recording could not be made, and the ways out.
+//! Explains why a recording failed, with hints.
 
 use std::io;
 use std::path::Path;
 
-use rperf_safefs::{Naming, find_in_place};
+use rperf_safefs::{PathOrigin, find_in_place};
 use rperf_session::Error;
 
+use super::limits::setting;
 use super::refusal;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// perf's exit statuses: failures in general, and targets that do not exist.
-pub(super) const FAILED: u8 = 255;
-pub(super) const NO_TARGET: u8 = 244;
-/// The setting that says who may observe what.
+/// perf's exit statuses: general failures, and targets that do not exist.
+pub(super) const FAILURE_STATUS: u8 = 255;
+pub(super) const NO_TARGET_STATUS: u8 = 244;
+/// The sysctl that restricts unprivileged users.
 pub(super) const PARANOID: &str = "kernel.perf_event_paranoid";
 
-/// Puts a session's error into words; `events` are the names of those asked for.
+/// The setting for the memory that users may lock.
+pub(super) const LOCKED: &str = "perf_event_mlock_kb";
+
+/// Turns a session's error into a message; `events` are the names of the requested events.
 pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError {
     match error {
         Error::NoSuchTask(id) => no_such_task(id),
         Error::NoSuchCpu { missing, online } => CliError::message(
-            FAILED,
+            FAILURE_STATUS,
             format!("CPU {missing} is not online: choose from {online}"),
         ),
         Error::Open(refused) => refusal::explain(&refused),
         Error::IdleUser(user) => CliError::message(
-            NO_TARGET,
+            NO_TARGET_STATUS,
             "Couldn't create thread/CPU maps: No such process",
         )
-        .detail(format!("user {user} has no processes that can be seen")),
+        .detail(format!("user {user} has no processes")),
         Error::Workload { program, cause } => workload(events, &program.to_string_lossy(), &cause),
         Error::Output { path, cause } => output(&path, &cause),
         Error::Write { path, kept, cause } => {
             let message = format!("failed to write {}: {}", path.display(), reason(&cause));
-            let error = CliError::message(FAILED, message);
-            // A stream or a device has nothing to be read again.
-            let is_device = |path| matches!(find_in_place(path, Naming::Given), Ok(Some(_)));
+            let error = CliError::message(FAILURE_STATUS, message);
+            // A stream or a device cannot be read again.
+            let is_device = |path| matches!(find_in_place(path, PathOrigin::Given), Ok(Some(_)));
             if kept == 0 || is_device(&path) || !path.exists() {
                 return error;
             }
             error.detail(format!(
-                "{kept} bytes of whole records are kept; '{} report -i {}' reads them",
+                "{kept} bytes of complete records were written; '{} report -i {}' reads them",
                 context.program,
                 path.display()
             ))
@@ -50,19 +54,19 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
     }
 }
 
-/// The output cannot be made, or what it replaces cannot be moved out of its way.
+/// The error for an output that cannot be created, or an existing file that cannot be moved away.
 fn output(path: &Path, cause: &io::Error) -> CliError {
     let message = format!("failed to open {} : {}", path.display(), reason(cause));
-    let error = CliError::message(FAILED, message).detail("Perf session creation failed.");
+    let error = CliError::message(FAILURE_STATUS, message).detail("Perf session creation failed.");
     match cause.kind() {
         io::ErrorKind::DirectoryNotEmpty => error.hint(
-            "something in this folder is of no recording: move it away, or name another output (-o)",
+            "the directory contains files that do not belong to a recording: move them, or name another output (-o)",
         ),
         _ => error,
     }
 }
 
-/// What stops a recording once its events are open.
+/// Errors of a recording after its events are opened.
 fn of_rings(error: Error) -> CliError {
     match error {
         Error::Filter {
@@ -75,15 +79,15 @@ fn of_rings(error: Error) -> CliError {
                 "failed to set filter \"{filter}\" on event {event} with {number} ({})",
                 reason(&cause)
             );
-            CliError::message(FAILED, message)
+            CliError::message(FAILURE_STATUS, message)
         }
         Error::Map { pages, cpu, cause } => {
             let message = format!(
-                "failed to map a ring of {pages} pages for CPU {cpu}: {}",
+                "failed to map a ring buffer of {pages} pages for CPU {cpu}: {}",
                 reason(&cause)
             );
-            CliError::message(FAILED, message)
-                .hint("raise /proc/sys/kernel/perf_event_mlock_kb, or use a smaller -m")
+            CliError::message(FAILURE_STATUS, message)
+                .hint(format!("raise {}, or use a smaller -m", setting(LOCKED)))
         }
         Error::MapTrace {
             pages,
@@ -94,37 +98,45 @@ fn of_rings(error: Error) -> CliError {
                 "failed to map an AUX area of {pages} pages for event {event}: {}",
                 reason(&cause)
             );
-            CliError::message(FAILED, message)
-                .hint("raise /proc/sys/kernel/perf_event_mlock_kb, or use smaller areas: -m ,64K")
+            CliError::message(FAILURE_STATUS, message)
+                .hint(format!("raise {}, or use smaller areas: -m ,64K", setting(LOCKED)))
         }
-        Error::UnservedCpu { .. } => CliError::failure(FAILED, error).hint(
-            "put it into one of the masks of --threads, or leave it out of the recording (-C)",
+        Error::UnservedCpu { .. } => CliError::failure(FAILURE_STATUS, error).hint(
+            "add it to one of the masks of --threads, or exclude it with -C",
         ),
-        Error::Bind { .. } => CliError::failure(FAILED, error)
-            .hint("the CPUs have to be online, and allowed to this process (cpuset)"),
-        Error::Thread(_) => CliError::failure(FAILED, error).hint(
-            "threads are limited by memory (ulimit -v), ulimit -u and pids.max of the control group",
+        Error::Bind { .. } => CliError::failure(FAILURE_STATUS, error)
+            .hint("these CPUs must be online and allowed for this process (cpuset)"),
+        Error::Thread(_) => CliError::failure(FAILURE_STATUS, error).hint(
+            "check the limits: memory (ulimit -v), processes (ulimit -u) and pids.max of the cgroup",
         ),
-        other => CliError::failure(FAILED, other),
+        other => CliError::failure(FAILURE_STATUS, other),
     }
 }
 
-/// What is said when only user space is recorded.
-pub(crate) fn user_only_note(paranoid: Option<i64>) -> String {
+/// The note that only user space is observed; `doing` is what the command does: `recording`, `counting`.
+pub(crate) fn user_only_note(paranoid: Option<i64>, doing: &str) -> String {
     let level = paranoid.map_or(String::new(), |level| format!(" ({PARANOID} is {level})"));
-    format!("the kernel may not be profiled by this user{level}: recording user space only")
+    format!("this user may not profile the kernel{level}: {doing} user space only")
 }
 
-/// The workload can't be run.
+/// The warning for an event that was restricted to user space, where it never fires.
+pub(crate) fn silent_in_user_space(event: &str) -> String {
+    let bare = event.split(':').next().unwrap_or(event);
+    format!(
+        "{event} never counts: {bare} happens in the kernel, which needs {PARANOID} at 1 or less, or CAP_PERFMON"
+    )
+}
+
+/// The error for a workload that can't be run.
 pub(crate) fn workload(events: &str, word: &str, cause: &io::Error) -> CliError {
     let cause = exec_reason(cause);
     CliError::message(
-        FAILED,
+        FAILURE_STATUS,
         format!("Failed to collect '{events}' for the '{word}' workload: {cause}"),
     )
 }
 
-/// Why a program can't be run, in the system's words also where the search for it failed.
+/// Returns why a program can't be run, in the system's words even if the search for it failed.
 pub(crate) fn exec_reason(cause: &io::Error) -> String {
     match cause.kind() {
         io::ErrorKind::NotFound => "No such file or directory".to_owned(),
@@ -135,13 +147,13 @@ pub(crate) fn exec_reason(cause: &io::Error) -> String {
 
 fn no_such_task(id: u32) -> CliError {
     CliError::message(
-        NO_TARGET,
+        NO_TARGET_STATUS,
         "Couldn't create thread/CPU maps: No such process",
     )
-    .detail(format!("there is no process or thread {id}"))
+    .detail(format!("process or thread {id} does not exist"))
 }
 
-/// The system's words for an error without Rust's addition of its number.
+/// Returns the system's text for an error, without the number that Rust appends.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error") {

@@ -1,30 +1,30 @@
-//! Events that a recording makes for itself: `--probe`, and marked places of programs that nobody has added yet.
+//! Events that a recording creates: `--probe`, and USDT markers that have not been added yet.
 
 use clap::{Arg, ArgMatches};
-use rperf_events::{is_pattern, matches_pattern};
+use rperf_names::{is_pattern, matches_pattern};
 use rperf_sys::Tracefs;
 
-use crate::cli::commands::probe::Wanted;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::list;
+use crate::cli::shared::probing::ParserEvent;
 
-/// What separates the events of a list.
+/// The separators of an event list.
 const SEPARATORS: [char; 4] = [',', '{', '}', ' '];
 
-/// `--probe`.
+/// The `--probe` option.
 pub(crate) fn option() -> Arg {
     list("probe", "[program:]definition").help(
-        "make an event as 'probe' does, for this run only: './calc:middle it->val', 'libc.so.6:malloc size=%di', 'vfs_read'",
+        "add a probe event for this run only: './calc:middle it->val', 'libc.so.6:malloc size=%di', 'vfs_read'",
     )
 }
 
-/// What `-e` and `--probe` ask for, each with its place among the words, in their order. What they name for the first time is made.
-pub(crate) fn wanted(
+/// Returns the values of `-e` and `--probe`, each with its index among the words, in order. Events named for the first time are created.
+pub(crate) fn event_words(
     matches: &ArgMatches,
     context: &Context,
     tracefs: &Tracefs,
-) -> Result<Vec<(usize, Wanted)>, CliError> {
+) -> Result<Vec<(usize, ParserEvent)>, CliError> {
     let given = |id: &str| {
         let values = matches.get_many::<String>(id).into_iter().flatten();
         let places = matches.indices_of(id).into_iter().flatten();
@@ -33,7 +33,10 @@ pub(crate) fn wanted(
     };
     let mut all = Vec::new();
     for (index, text) in given("event") {
-        all.push((index, Wanted::Text(with_marks(text, tracefs, context)?)));
+        all.push((
+            index,
+            ParserEvent::Text(with_marks(text, tracefs, context)?),
+        ));
     }
     for (index, definition) in given("probe") {
         all.push((index, context.probes.define(definition, context)?));
@@ -42,25 +45,29 @@ pub(crate) fn wanted(
     Ok(all)
 }
 
-/// The same list with the names of the events that are made for it. Words of which neither the kernel nor the cache knows stay:
-/// they are explained with all others.
+/// Returns the list with names replaced by the events created for them. Words that neither the kernel nor the cache knows are kept, and
+/// reported with all others.
 fn with_marks(text: &str, tracefs: &Tracefs, context: &Context) -> Result<String, CliError> {
-    let mut whole = String::new();
+    let mut expanded = String::new();
     for part in text.split_inclusive(SEPARATORS) {
         let word = part.trim_end_matches(SEPARATORS);
-        match made(word, tracefs, context)? {
+        match marker_events(word, tracefs, context)? {
             Some(names) => {
-                whole.push_str(&names);
-                whole.push_str(part.get(word.len()..).unwrap_or_default());
+                expanded.push_str(&names);
+                expanded.push_str(part.get(word.len()..).unwrap_or_default());
             }
-            None => whole.push_str(part),
+            None => expanded.push_str(part),
         }
     }
-    Ok(whole)
+    Ok(expanded)
 }
 
-/// The events that stand for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]`, if it is to be made.
-fn made(word: &str, tracefs: &Tracefs, context: &Context) -> Result<Option<String>, CliError> {
+/// Returns the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]`, if they have to be created.
+fn marker_events(
+    word: &str,
+    tracefs: &Tracefs,
+    context: &Context,
+) -> Result<Option<String>, CliError> {
     let plain = word.strip_prefix('%').unwrap_or(word);
     let is_marked = word.len() > plain.len() || plain.starts_with("sdt_");
     let Some((system, rest)) = plain.split_once(':').filter(|_| is_marked) else {
@@ -73,11 +80,11 @@ fn made(word: &str, tracefs: &Tracefs, context: &Context) -> Result<Option<Strin
     if event.is_empty() || is_there(system, event, tracefs) {
         return Ok(None);
     }
-    let asked = format!("%{system}:{event}");
-    if !context.probes.are_cached(&asked, context) {
+    let marker = format!("%{system}:{event}");
+    if !context.probes.are_cached(&marker, context) {
         return Ok(None);
     }
-    let names = context.probes.make(&["--add", &asked], context)?;
+    let names = context.probes.make(&["--add", &marker], context)?;
     let names = names.into_iter().map(|name| name + &modifiers);
     Ok(Some(names.collect::<Vec<_>>().join(",")))
 }

@@ -1,29 +1,30 @@
-//! Why the kernel did not open an event, and the ways out.
+//! Explains why the kernel did not open an event, with hints.
 
 use rperf_session::NotOpened;
 use rperf_sys::Proc;
 
 use super::PROC;
-use super::explain::{FAILED, NO_TARGET, PARANOID, reason};
+use super::explain::{FAILURE_STATUS, NO_TARGET_STATUS, PARANOID, reason};
+use super::limits::setting;
 use crate::cli::error::CliError;
 
-/// What lets a program do without root.
+/// Capabilities that replace root.
 const CAPABILITIES: &str = "CAP_PERFMON: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep FILE";
 
-/// What an event would have seen; decides what permission it needs.
+/// What an event observes; decides which permission it needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Observed {
-    /// The inside of the kernel, whoever it works for.
+enum ObservedScope {
+    /// The kernel, for any task.
     Tracepoint,
-    /// Everything on whole CPUs.
+    /// All tasks of CPUs.
     Cpus,
-    /// The kernel, on behalf of some tasks.
+    /// The kernel on behalf of some tasks.
     Kernel,
-    /// The user space of some tasks, which then are another user's.
+    /// The user space of another user's tasks.
     Others,
 }
 
-impl Observed {
+impl ObservedScope {
     fn of(refused: &NotOpened) -> Self {
         match (refused.on_cpus, refused.user_only) {
             _ if refused.tracepoint => Self::Tracepoint,
@@ -33,18 +34,18 @@ impl Observed {
         }
     }
 
-    /// What it is called, and the highest `perf_event_paranoid` that lets everyone have it.
+    /// Returns its name, and the highest `perf_event_paranoid` that allows it for unprivileged users.
     fn needs(self) -> (&'static str, i64) {
         match self {
-            Self::Tracepoint => ("recording what tracepoints tell", -1),
-            Self::Cpus => ("observing whole CPUs", 0),
-            Self::Kernel => ("observing the kernel", 1),
-            Self::Others => ("observing user space", 2),
+            Self::Tracepoint => ("recording tracepoint data", -1),
+            Self::Cpus => ("monitoring whole CPUs", 0),
+            Self::Kernel => ("monitoring the kernel", 1),
+            Self::Others => ("monitoring user space", 2),
         }
     }
 }
 
-/// Puts into words why an event could not be opened.
+/// Explains why an event could not be opened.
 pub(super) fn explain(refused: &NotOpened) -> CliError {
     let NotOpened { event, cause, .. } = refused;
     if refused.branches && cause.raw_os_error() == Some(libc::EOPNOTSUPP) {
@@ -57,63 +58,81 @@ pub(super) fn explain(refused: &NotOpened) -> CliError {
         Some(libc::EACCES | libc::EPERM) => denied(refused),
         Some(libc::ENOENT | libc::ENXIO | libc::ENODEV | libc::EOPNOTSUPP) => {
             failed(format!("The {event} event is not supported."))
-                .hint("this machine shows no counter for it; '-e cpu-clock' samples by a timer")
+                .hint("this machine has no counter for it; use '-e cpu-clock', which samples by a timer")
         }
-        Some(libc::ESRCH) => CliError::message(NO_TARGET, "Couldn't create thread/CPU maps: No such process"),
+        Some(libc::ESRCH) => CliError::message(NO_TARGET_STATUS, "Couldn't create thread/CPU maps: No such process"),
+        Some(libc::EOVERFLOW) => failed(format!("event {event} asks for deeper callchains than the kernel allows."))
+            .hint(format!("use a smaller max-stack, or raise {}", setting("perf_event_max_stack"))),
         Some(libc::EMFILE) => failed("Too many events are opened.")
-            .hint("the limit of open files was raised as far as it goes; 'ulimit -Hn' as root raises it, fewer -p or -C need less"),
-        Some(libc::ENOSYS) => failed(format!("the kernel has no perf_event_open(2) for {event}"))
-            .hint("CONFIG_PERF_EVENTS is off, or a seccomp filter hides the call"),
+            .hint("the limit of open files is at its maximum; raise it as root with 'ulimit -Hn', or use fewer -p or -C"),
+        Some(libc::ENOSYS) => failed(format!("perf_event_open(2) is not available for {event}"))
+            .hint("the kernel lacks CONFIG_PERF_EVENTS, or a seccomp filter blocks the call"),
         Some(libc::EBUSY) => failed(format!("The PMU counters are busy/taken by another profiler (event {event}).")),
-        // Nothing else runs out of room.
-        Some(libc::ENOSPC) => failed(format!("no address can be watched beside the others: {event}"))
-            .hint("the processor watches few at once (4 on x86), those of other programs included"),
-        _ => failed(format!("the kernel refused event {event}: {}", reason(cause))).hint("-vv shows the attr that was tried"),
+        // ENOSPC means that all breakpoint registers are in use.
+        Some(libc::ENOSPC) => failed(format!("no breakpoint register is free for {event}"))
+            .hint("the CPU has few of them (x86: 4), shared with debuggers and other programs"),
+        _ => failed(format!("the kernel refused event {event}: {}", reason(cause))).hint("-vv shows the perf_event_attr"),
     }
 }
 
-/// Not allowed: by the owner, by the sysctl, or, where that would allow it, by a seccomp filter.
+/// The error for a missing permission.
 fn denied(refused: &NotOpened) -> CliError {
-    let NotOpened {
-        event, paranoid, ..
-    } = refused;
-    let observed = Observed::of(refused);
     let own = std::process::id();
     let filtered = Proc::new(PROC)
         .status(own, own)
         .is_ok_and(|status| status.is_filtered);
+    let error = denied_by(refused, filtered);
+    if filtered {
+        return error.hint(
+            "in a container, start it with --cap-add PERFMON or --security-opt seccomp=unconfined",
+        );
+    }
+    if ObservedScope::of(refused) == ObservedScope::Cpus {
+        return error.hint("without -a and -C you can record your own commands, in user space");
+    }
+    error
+}
+
+/// The error by what denies the permission: the sysctl or, if that allows it, a seccomp filter (`filtered`), the owner of the observed
+/// process, or a security module.
+fn denied_by(refused: &NotOpened, filtered: bool) -> CliError {
+    let NotOpened {
+        event, paranoid, ..
+    } = refused;
+    let observed = ObservedScope::of(refused);
     let (what, needed) = observed.needs();
     let is = paranoid.map_or_else(
         || "cannot be read".to_owned(),
         |level| format!("is {level}"),
     );
     let failed = |why: String| failed(format!("No permission to open event {event}: {why}."));
-    let allowed = paranoid.is_some_and(|level| level <= needed);
-    let error = if allowed && filtered {
-        failed(format!(
-            "{PARANOID} {is} and would allow it, a seccomp filter does not"
-        ))
-    } else if allowed && observed == Observed::Others {
-        failed("the process belongs to another user".to_owned()).hint("run it with sudo")
-    } else {
-        failed(format!(
+    if !paranoid.is_some_and(|level| level <= needed) {
+        return failed(format!(
             "{what} needs {PARANOID} at {needed} or less, and it {is}"
         ))
         .hint(format!(
             "run it with sudo, or give the program {CAPABILITIES}"
         ))
         .hint(format!(
-            "or allow it to everyone: sudo sysctl {PARANOID}={needed}"
-        ))
-    };
+            "or allow it for all users: sudo sysctl {PARANOID}={needed}"
+        ));
+    }
     if filtered {
-        return error.hint("in a container --cap-add PERFMON or --security-opt seccomp=unconfined lets the call through");
+        return failed(format!(
+            "{PARANOID} {is} and would allow it: a seccomp filter blocks the call"
+        ));
     }
-    if observed == Observed::Cpus {
-        return error
-            .hint("without -a and -C a command of your own can be recorded, in user space");
+    if refused.on_cpus {
+        return failed(format!(
+            "{PARANOID} {is} and would allow it: a security module of the kernel blocks the call"
+        ))
+        .hint("/sys/kernel/security/lsm and /sys/kernel/security/lockdown name the active ones")
+        .hint("run it with sudo");
     }
-    error
+    // Tasks of others are protected by ptrace's rules, at every level.
+    failed("the process belongs to another user".to_owned()).hint(format!(
+        "run it with sudo, or give the program {CAPABILITIES}"
+    ))
 }
 
 fn no_branches(event: &str) -> CliError {
@@ -123,15 +142,76 @@ fn no_branches(event: &str) -> CliError {
     .hint("for call graphs use --call-graph dwarf")
 }
 
-/// One part of the attr is to blame: everything else of it would be taken.
+/// The error for an attr of which the kernel rejects a single part.
 fn refused_for(event: &str, part: &str) -> CliError {
     failed(format!(
         "the kernel refuses event {event} because of its {part}."
     ))
-    .hint("without that it would be taken; -vv shows the attr that was tried")
+    .hint("it works without; -vv shows the perf_event_attr")
 }
 
-/// perf puts its `Error:` on a line of its own.
+/// A failure with perf's `Error:` on a line of its own.
 fn failed(why: impl Into<String>) -> CliError {
-    CliError::message(FAILED, "Error:").detail(why)
+    CliError::message(FAILURE_STATUS, "Error:").detail(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    /// The message for `event` of another user's task, refused at this level.
+    fn of_task(paranoid: i64, user_only: bool, tracepoint: bool) -> String {
+        let refused = NotOpened {
+            event: "cs".to_owned(),
+            cause: io::Error::from_raw_os_error(libc::EACCES),
+            on_cpus: false,
+            user_only,
+            tracepoint,
+            branches: false,
+            refused: None,
+            paranoid: Some(paranoid),
+        };
+        denied_by(&refused, false).text()
+    }
+
+    #[test]
+    fn a_level_that_allows_the_event_is_not_the_reason() {
+        let owner = "the process belongs to another user";
+        for level in -1..=2 {
+            assert!(of_task(level, true, false).contains(owner), "{level}");
+        }
+        for level in -1..=1 {
+            let text = of_task(level, false, false);
+            assert!(text.contains(owner) && !text.contains("sysctl"), "{text}");
+        }
+        assert!(of_task(-1, false, true).contains(owner));
+        for (level, tracepoint, needed) in [(2, false, 1), (0, true, -1)] {
+            let text = of_task(level, false, tracepoint);
+            let reason = format!("at {needed} or less, and it is {level}.");
+            assert!(text.contains(&reason), "{text}");
+        }
+    }
+
+    #[test]
+    fn refusals_that_paranoid_allows_have_another_cause() {
+        let refused = NotOpened {
+            event: "cs".to_owned(),
+            cause: io::Error::from_raw_os_error(libc::EPERM),
+            on_cpus: true,
+            user_only: false,
+            tracepoint: false,
+            branches: false,
+            refused: None,
+            paranoid: Some(0),
+        };
+        let text = denied_by(&refused, false).text();
+        assert!(text.contains("a security module"), "{text}");
+        assert!(
+            denied_by(&refused, true)
+                .text()
+                .contains("a seccomp filter blocks the call")
+        );
+    }
 }

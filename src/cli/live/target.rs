@@ -1,28 +1,21 @@
-//! `-a`, `-C`, `-p`, `-t`, `-u`: whom to watch.
+//! `-a`, `-C`, `-p`, `-t`, `-u`: the target.
 
 use clap::ArgMatches;
 use rperf_session::Target;
 use rperf_sys::CpuList;
 
-use super::user;
+use super::{pid_namespace, user};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::options::flag;
+use crate::cli::options::{flag, given_value};
 
-/// The target; where nothing names one and there is no workload, the whole system, which is said (`doing` is what the
-/// command does to it).
+/// Returns the target; by default, without a workload, the whole system, with a note (`doing` is what the command does to it).
 pub(crate) fn target(
     matches: &ArgMatches,
     context: &Context,
     doing: &str,
 ) -> Result<Target, CliError> {
-    let text = |id: &str| {
-        matches
-            .try_get_one::<String>(id)
-            .ok()
-            .flatten()
-            .map(String::as_str)
-    };
+    let text = |id: &str| given_value::<String>(matches, id).map(String::as_str);
     let all = flag(matches, "all-cpus") == Some(true);
     let cpus = text("cpu").map(CpuList::parse).transpose();
     let cpus = cpus.map_err(|error| CliError::usage(format!("-C: {error}")))?;
@@ -36,11 +29,18 @@ pub(crate) fn target(
             context.warn("PID switch overriding TID");
         }
         let ids = ids(list)?;
+        let ids = match given_value::<u64>(matches, "pid-ns") {
+            Some(member) => pid_namespace::own_ids(&ids, *member)?,
+            None => ids,
+        };
         return Ok(if pids.is_some() {
             Target::Processes(ids)
         } else {
             Target::Threads(ids)
         });
+    }
+    if given_value::<u64>(matches, "pid-ns").is_some() {
+        return Err(CliError::usage("--pid-ns requires -p or -t"));
     }
     if let Some(name) = text("uid") {
         if all || cpus.is_some() {
@@ -65,7 +65,7 @@ fn ids(list: &str) -> Result<Vec<u32>, CliError> {
         let number = word.trim().parse::<u32>().ok();
         number
             .filter(|id| i32::try_from(*id).is_ok_and(|id| id > 0))
-            .ok_or_else(|| CliError::usage(format!("'{word}' is no process or thread id")))
+            .ok_or_else(|| CliError::usage(format!("'{word}' is not a process or thread id")))
     };
     list.split(',').map(id).collect()
 }

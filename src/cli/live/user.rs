@@ -5,23 +5,23 @@ use std::path::Path;
 use crate::cli::error::CliError;
 
 /// perf's exit status for a user that does not exist (`-EINVAL`).
-const NO_USER: u8 = 234;
-/// Where names of users are: a static program has no other source.
+const NO_USER_STATUS: u8 = 234;
+/// The user database: a static program has no other source.
 const PASSWD: &str = "/etc/passwd";
-/// Its largest size, in bytes.
+/// Its maximum size, in bytes.
 const MAX_PASSWD: u64 = 64 << 20;
 
-/// The number of a user.
+/// Returns the uid of a user.
 pub(crate) fn user(word: &str) -> Result<u32, CliError> {
     let passwd = rperf_safefs::read(Path::new(PASSWD), MAX_PASSWD).unwrap_or_default();
     let passwd = String::from_utf8_lossy(&passwd);
     lookup(&passwd, word)
         .or_else(|| word.parse().ok())
         .ok_or_else(|| {
-            let error = CliError::message(NO_USER, "Error:");
-            error.detail(format!("Invalid User: {word}")).hint(format!(
-                "{PASSWD} does not name it; the user's number will do"
-            ))
+            let error = CliError::message(NO_USER_STATUS, "Error:");
+            error
+                .detail(format!("Invalid User: {word}"))
+                .hint(format!("{PASSWD} has no such user; give the uid"))
         })
 }
 
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_are_found_by_their_whole_name() {
+    fn users_are_found_by_full_name() {
         let passwd = "root:x:0:0:root:/root:/bin/bash\nbroken\ndaemon:x:1:1::/:/bin/sh\n";
         assert_eq!(lookup(passwd, "daemon"), Some(1));
         assert_eq!(lookup(passwd, "root"), Some(0));

@@ -8,7 +8,7 @@ use rperf_sys::Program;
 
 use crate::cli::context::Context;
 
-/// The positional words of a command that runs another: everything from the first on belongs to that one.
+/// Declares the positional words of a command with a workload: the first and everything after it belong to the workload.
 pub(crate) fn words() -> Arg {
     Arg::new("workload")
         .num_args(0..)
@@ -17,18 +17,18 @@ pub(crate) fn words() -> Arg {
         .value_parser(clap::value_parser!(OsString))
 }
 
-/// The words as given; none without a workload.
-pub(crate) fn given(matches: &ArgMatches) -> Vec<OsString> {
+/// Returns the words as given; empty without a workload.
+pub(crate) fn workload_words(matches: &ArgMatches) -> Vec<OsString> {
     let words = matches.get_many("workload").into_iter().flatten();
     words.cloned().collect()
 }
 
-/// The program to run, found before anything is opened or written; the error comes with the word that was tried.
+/// Finds the program to run before anything is opened or written; an error comes with the word that was tried.
 pub(crate) fn find(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Option<Program>, (String, io::Error)> {
-    let words = given(matches);
+    let words = workload_words(matches);
     let Some(word) = words.first() else {
         return Ok(None);
     };

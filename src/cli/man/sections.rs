@@ -1,13 +1,13 @@
-//! The sections of manual pages besides the options: exit statuses, variables, files, and which pages are related.
+//! The sections of manual pages besides the options: exit statuses, variables, files, and related pages.
 
-/// A line of a section: a name, what it means, and which commands it concerns (all of them if none is listed).
-pub(super) struct Fact {
+/// An entry of a section: a name, its meaning, and the commands that it applies to (all if empty).
+pub(super) struct SectionEntry {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
     pub(super) commands: &'static [&'static str],
 }
 
-impl Fact {
+impl SectionEntry {
     const fn of(commands: &'static [&'static str], name: &'static str, text: &'static str) -> Self {
         Self {
             name,
@@ -16,12 +16,12 @@ impl Fact {
         }
     }
 
-    /// Whether it concerns every command.
+    /// Whether it applies to every command.
     pub(super) fn is_general(&self) -> bool {
         self.commands.is_empty()
     }
 
-    /// Whether it concerns this command.
+    /// Whether it applies to this command.
     pub(super) fn concerns(&self, command: &str) -> bool {
         self.is_general() || self.commands.contains(&command)
     }
@@ -33,6 +33,7 @@ const READERS: &[&str] = &[
     "archive",
     "buildid-list",
     "data",
+    "diff",
     "evlist",
     "flamegraph",
     "heatmap",
@@ -45,6 +46,7 @@ const RESOLVERS: &[&str] = &[
     "annotate",
     "buildid-cache",
     "data",
+    "diff",
     "flamegraph",
     "probe",
     "report",
@@ -55,7 +57,7 @@ const RESOLVERS: &[&str] = &[
 const RUNNERS: &[&str] = &["flamegraph", "record", "stat", "stat record"];
 /// Commands that open events.
 const OBSERVERS: &[&str] = &["record", "stat", "stat record", "top"];
-/// Commands that know events by name.
+/// Commands that resolve event names.
 const EVENT_NAMES: &[&str] = &["list", "record", "stat", "stat record", "top"];
 /// Commands that use the build-id cache.
 const CACHES: &[&str] = &[
@@ -73,50 +75,58 @@ const CACHES: &[&str] = &[
 ];
 
 /// Exit statuses.
-pub(super) const STATUSES: &[Fact] = &[
-    Fact::of(&[], "0", "Success."),
-    Fact::of(
+pub(super) const STATUSES: &[SectionEntry] = &[
+    SectionEntry::of(&[], "0", "Success."),
+    SectionEntry::of(
         RUNNERS,
         "status of the command",
         "The command that was run ended with this status; 128 plus the number of the signal if a signal ended it.",
     ),
-    Fact::of(
+    SectionEntry::of(
         &["annotate"],
         "1",
         "No sample fell on the function, or its code was not found.",
     ),
-    Fact::of(
+    SectionEntry::of(
         &["archive"],
         "1",
         "Some objects were not found, or were not unpacked.",
     ),
-    Fact::of(
+    SectionEntry::of(
+        &["bench"],
+        "1",
+        "A benchmark failed, or a result is worse than that of --baseline.",
+    ),
+    SectionEntry::of(&["bench"], "2", "The benchmark cannot run on this machine."),
+    SectionEntry::of(
         &["buildid-cache"],
         "1",
         "A file could not be added or removed.",
     ),
-    Fact::of(
+    SectionEntry::of(&["check"], "1", "A feature is not built in, or unknown."),
+    SectionEntry::of(
         &["data"],
         "1",
         "Only a part of the checked recording can be read.",
     ),
-    Fact::of(&["kallsyms", "list"], "1", "A name was not found."),
-    Fact::of(
+    SectionEntry::of(&["kallsyms", "list"], "1", "A name was not found."),
+    SectionEntry::of(&["test"], "1", "A test failed."),
+    SectionEntry::of(
         &[],
         "129",
         "The command line was not understood: an unknown or unsupported option, a bad value, an unknown event.",
     ),
-    Fact::of(
+    SectionEntry::of(
         OBSERVERS,
         "244",
         "A process, thread, CPU or user to observe does not exist.",
     ),
-    Fact::of(
+    SectionEntry::of(
         &["probe"],
         "254",
         "The function, line, variable or event does not exist.",
     ),
-    Fact::of(
+    SectionEntry::of(
         &[],
         "255",
         "A file could not be opened, read or written, or the kernel refused an event.",
@@ -124,64 +134,64 @@ pub(super) const STATUSES: &[Fact] = &[
 ];
 
 /// Environment variables.
-pub(super) const VARIABLES: &[Fact] = &[
-    Fact::of(
+pub(super) const VARIABLES: &[SectionEntry] = &[
+    SectionEntry::of(
         &[],
         "PERF_CONFIG",
         "Configuration file to read instead of /etc/perfconfig and ~/.perfconfig.",
     ),
-    Fact::of(&[], "HOME", "Directory of .perfconfig and .debug."),
-    Fact::of(
+    SectionEntry::of(&[], "HOME", "Directory of .perfconfig and .debug."),
+    SectionEntry::of(
         &[],
         "PERF_PAGER, PAGER",
         "Pager for text on a terminal, a shell command; cat means none. LESS is set to FRSX for it if it is unset.",
     ),
-    Fact::of(
+    SectionEntry::of(
         &["annotate", "report", "top"],
         "NO_COLOR",
         "If set, output has no colours unless an option or color.ui asks for them.",
     ),
-    Fact::of(
+    SectionEntry::of(
         &["annotate", "report", "top"],
         "TERM",
         "If unset or dumb, there is neither a browser nor colour.",
     ),
-    Fact::of(
+    SectionEntry::of(
         EVENT_NAMES,
         "RPERF_EVENTS",
         "Directory of event tables and metrics of processor vendors (default: /usr/share/rperf/events).",
     ),
-    Fact::of(
+    SectionEntry::of(
         EVENT_NAMES,
         "PERF_CPUID",
-        "Processor whose event tables are used, instead of this machine's.",
+        "CPUID that selects the event tables (default: this machine's).",
     ),
-    Fact::of(
+    SectionEntry::of(
         RESOLVERS,
         "DEBUGINFOD_URLS",
         "Servers that --debuginfod asks if it names none, separated by blanks.",
     ),
-    Fact::of(
+    SectionEntry::of(
         RESOLVERS,
         "DEBUGINFOD_CACHE_PATH",
         "Directory for downloaded files (default: $XDG_CACHE_HOME/debuginfod_client or ~/.cache/debuginfod_client).",
     ),
-    Fact::of(
+    SectionEntry::of(
         RESOLVERS,
         "DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXTIME, DEBUGINFOD_MAXSIZE",
         "Limits of a download: seconds without data, seconds in all, bytes.",
     ),
-    Fact::of(
+    SectionEntry::of(
         RESOLVERS,
         "SSL_CERT_FILE",
         "Certificates to trust instead of the system's.",
     ),
-    Fact::of(
+    SectionEntry::of(
         READERS,
         "TMPDIR",
         "Directory for temporary files (default: /tmp).",
     ),
-    Fact::of(
+    SectionEntry::of(
         &["help"],
         "SOURCE_DATE_EPOCH",
         "Date of the manual pages that --man writes, in seconds since 1970 (default: now).",
@@ -189,13 +199,14 @@ pub(super) const VARIABLES: &[Fact] = &[
 ];
 
 /// Files.
-pub(super) const FILES: &[Fact] = &[
-    Fact::of(
+pub(super) const FILES: &[SectionEntry] = &[
+    SectionEntry::of(
         &[
             "annotate",
             "archive",
             "buildid-list",
             "data",
+            "diff",
             "evlist",
             "flamegraph",
             "heatmap",
@@ -208,55 +219,55 @@ pub(super) const FILES: &[Fact] = &[
         "perf.data",
         "Default name of a recording. The file that it replaces becomes perf.data.old.",
     ),
-    Fact::of(
+    SectionEntry::of(
         &[],
         "/etc/perfconfig, ~/.perfconfig",
         "Configuration of the system and of the user.",
     ),
-    Fact::of(
+    SectionEntry::of(
         CACHES,
         "~/.debug",
         "Build-id cache: objects by build-id. --buildid-dir and the setting buildid.dir name another directory.",
     ),
-    Fact::of(
+    SectionEntry::of(
         EVENT_NAMES,
         "/usr/share/rperf/events",
         "Event tables and metrics of processor vendors.",
     ),
-    Fact::of(
+    SectionEntry::of(
         EVENT_NAMES,
         "/sys/bus/event_source/devices",
         "Performance monitoring units of this machine, with their events.",
     ),
-    Fact::of(
+    SectionEntry::of(
         &["list", "probe", "record", "stat", "stat record", "top"],
         "/sys/kernel/tracing",
         "Tracepoints and probes (tracefs).",
     ),
-    Fact::of(
+    SectionEntry::of(
         OBSERVERS,
         "/proc/sys/kernel/perf_event_paranoid",
         "What unprivileged users may observe: 2 their own processes in user space, 1 also in the kernel, 0 also whole CPUs, -1 also raw tracepoints.",
     ),
-    Fact::of(
+    SectionEntry::of(
         &["record", "stat record", "top"],
         "/proc/sys/kernel/perf_event_max_sample_rate, /proc/sys/kernel/perf_event_mlock_kb",
-        "Highest sampling rate; memory for rings per CPU and unprivileged user.",
+        "Highest sampling rate; memory for ring buffers per CPU and unprivileged user.",
     ),
-    Fact::of(
+    SectionEntry::of(
         RESOLVERS,
         "/usr/lib/debug",
         "Debug files of installed programs.",
     ),
-    Fact::of(
+    SectionEntry::of(
         RESOLVERS,
         "/tmp/perf-PID.map, jit-PID.dump",
         "Symbols of code that a process generated at run time.",
     ),
-    Fact::of(
+    SectionEntry::of(
         &["kallsyms", "probe", "report", "script", "top"],
         "/proc/kallsyms",
-        "Symbols of the running kernel; addresses are hidden from unprivileged users if /proc/sys/kernel/kptr_restrict is not 0.",
+        "Symbols of the running kernel; unprivileged users see addresses if /proc/sys/kernel/kptr_restrict is 0 and /proc/sys/kernel/perf_event_paranoid is 1 or less.",
     ),
 ];
 
@@ -264,17 +275,27 @@ pub(super) const FILES: &[Fact] = &[
 const GROUPS: &[&[&str]] = &[
     &["record", "report", "script", "annotate", "top", "stat"],
     &["record", "flamegraph", "heatmap"],
+    &["record", "report", "diff", "flamegraph"],
     &["record", "evlist", "buildid-list", "archive", "data"],
     &["record", "list", "probe"],
     &["stat", "list"],
     &["stat", "stat record", "stat report"],
+    &[
+        "sched",
+        "sched latency",
+        "sched timehist",
+        "sched map",
+        "record",
+        "script",
+    ],
     &["archive", "buildid-cache", "buildid-list"],
     &["kallsyms", "probe", "report"],
+    &["bench", "stat", "record"],
     &["config", "report"],
-    &["help", "version", "completion"],
+    &["help", "version", "check", "completion", "test"],
 ];
 
-/// The commands that a command's page refers to.
+/// Returns the commands that a command's page refers to.
 pub(super) fn related(command: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     for group in GROUPS.iter().filter(|group| group.contains(&command)) {

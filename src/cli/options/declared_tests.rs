@@ -1,4 +1,4 @@
-//! Options are read by the id that they were declared with: an id that no command declares reads as "not given" for ever.
+//! Options are read by the id that they are declared with: an undeclared id would always read as "not given".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::Command;
 use regex::Regex;
 
-use crate::cli::commands::COMMANDS;
+use crate::cli::commands::{COMMANDS, PARTS};
 
 /// How ids are read: clap's methods, the functions of [`super`], and the closures that wrap them.
 const READS: &str = r#"(?x)
-    \b (?: flag | is_set | count | on | given | contains_id | get_raw | indices_of | get_flag | get_count
+    \b (?: flag | given_value | is_set | count | on | given | contains_id | get_raw | indices_of | get_flag | get_count
          | (?: try_ )? get_ (?: one | many ) )
     (?: ::<[^(]*> )?
     \( \s* (?: [a-z_.&]+ , \s* )? "([a-z][a-z0-9-]*)" \s* [,)]"#;
@@ -33,7 +33,7 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The command whose files lie at this path below `src/cli/commands`, if it is one's.
+/// The command whose files are at this path below `src/cli/commands`, if any.
 fn owner(path: &Path) -> Option<&'static str> {
     let below = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/commands"));
     let first = below.ok()?.iter().next()?.to_str()?;
@@ -47,8 +47,9 @@ fn owner(path: &Path) -> Option<&'static str> {
 #[test]
 fn every_id_that_is_read_is_declared() {
     let mut declared = BTreeMap::new();
-    for entry in COMMANDS {
-        let own: &mut BTreeSet<String> = declared.entry(entry.name).or_default();
+    for entry in COMMANDS.iter().chain(PARTS) {
+        let command = entry.name.split(' ').next().unwrap_or_default();
+        let own: &mut BTreeSet<String> = declared.entry(command).or_default();
         ids(&(entry.build)(), own);
     }
     let anywhere: BTreeSet<&String> = declared.values().flatten().collect();

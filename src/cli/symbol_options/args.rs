@@ -5,7 +5,7 @@ use clap::Arg;
 use crate::cli::options::{switch, value};
 use crate::cli::{debuginfod, jobs};
 
-/// All that says where names come from and how they look, and how many threads look.
+/// Returns all options on symbol sources and names, and the number of threads.
 pub(crate) fn all() -> Vec<Arg> {
     vec![
         vmlinux(),
@@ -15,50 +15,50 @@ pub(crate) fn all() -> Vec<Arg> {
         demangle(),
         demangle_kernel(),
         inline(),
-        mark_cut(),
+        mark_truncated(),
         debuginfod::option(),
         jobs::option(),
     ]
 }
 
 pub(crate) fn demangle() -> Arg {
-    switch("demangle").help("print names as the source has them (the default)")
+    switch("demangle").help("demangle C++ and Rust symbols (default: on)")
 }
 
 pub(crate) fn demangle_kernel() -> Arg {
-    switch("demangle-kernel").help("the same for names of the kernel")
+    switch("demangle-kernel").help("also demangle kernel symbols")
 }
 
 pub(crate) fn ignore_vmlinux() -> Arg {
-    switch("ignore-vmlinux").help("read no kernel image that is not named with -k")
+    switch("ignore-vmlinux").help("do not read a kernel image unless -k names one")
 }
 
 pub(crate) fn inline() -> Arg {
-    switch("inline")
-        .help("show functions that were inlined in all callchains (the default in unwound ones)")
+    switch("inline").help("show inlined functions in callchains (default: only in unwound ones)")
 }
 
 pub(crate) fn kallsyms() -> Arg {
-    value("kallsyms", "file").help("the kernel's list of symbols, for its names")
+    value("kallsyms", "file").help("kallsyms file to read kernel symbols from")
 }
 
-pub(crate) fn mark_cut() -> Arg {
-    switch("mark-cut")
-        .help("end unwound stacks that lack their outer frames in a frame that says why")
+pub(crate) fn mark_truncated() -> Arg {
+    switch("mark-truncated")
+        .help("end incomplete unwound callchains in a frame that names the reason")
 }
 
 pub(crate) fn modules() -> Arg {
     switch("modules")
         .short('m')
-        .help("read symbols of modules, which is always done")
+        .help("read symbols of kernel modules (always done)")
 }
 
 pub(crate) fn symfs() -> Arg {
-    value("symfs", "directory").help("look for files and the build-id cache below this one")
+    value("symfs", "directory")
+        .help("look up object files and the build-id cache below this directory")
 }
 
 pub(crate) fn vmlinux() -> Arg {
     value("vmlinux", "file")
         .short('k')
-        .help("the kernel's image, for its names")
+        .help("kernel image to read symbols from")
 }

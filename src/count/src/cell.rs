@@ -1,8 +1,8 @@
-//! One reading of one counter.
+//! A reading of one counter.
 
-/// What a counter said.
+/// Values read from a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct CounterCounts {
     /// Events while it was on a counter.
     pub value: u64,
     /// Nanoseconds it was enabled.
@@ -11,8 +11,8 @@ pub struct Counts {
     pub running: u64,
 }
 
-impl Counts {
-    /// What came since `earlier`.
+impl CounterCounts {
+    /// The difference to `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -22,8 +22,7 @@ impl Counts {
         }
     }
 
-    /// The events of all the time it was enabled, as far as can be told from the time it was on a counter. `None`
-    /// if it never was.
+    /// The count extrapolated to the time enabled. `None` if it never ran.
     #[must_use]
     pub fn scaled(self) -> Option<u64> {
         if self.running == 0 {
@@ -38,23 +37,23 @@ impl Counts {
     }
 }
 
-/// What a counter said, and where it counted.
+/// A reading, and its CPU and thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cell {
-    /// The CPU; `None` for a counter that followed its thread over all of them.
+pub struct CounterReading {
+    /// The CPU; `None` for a counter of a thread on all CPUs.
     pub cpu: Option<u32>,
-    /// The thread; `None` for a counter of whatever ran on its CPU.
+    /// The thread; `None` for a counter of all tasks on its CPU.
     pub thread: Option<u32>,
     /// The reading.
-    pub counts: Counts,
+    pub counts: CounterCounts,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn counts(value: u64, enabled: u64, running: u64) -> Counts {
-        Counts {
+    fn counts(value: u64, enabled: u64, running: u64) -> CounterCounts {
+        CounterCounts {
             value,
             enabled,
             running,
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shared_a_counter_is_scaled_and_what_never_ran_has_no_number() {
+    fn multiplexed_counts_are_scaled_and_unscheduled_ones_missing() {
         assert_eq!(counts(100, 10, 10).scaled(), Some(100));
         assert_eq!(counts(100, 10, 4).scaled(), Some(250));
         assert_eq!(counts(1, 3, 2).scaled(), Some(2), "rounded");
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_what_came_since() {
+    fn an_interval_is_the_difference_of_counts() {
         let since = counts(15, 30, 20).since(counts(10, 20, 15));
         assert_eq!(since, counts(5, 10, 5));
     }

@@ -1,34 +1,35 @@
-//! An event that is counted.
+//! A counted event.
 
 use rperf_wire::Attr;
 
-use crate::{Role, Side};
+use crate::{CountingMode, Role};
 
-/// An event as rows show it and metrics use it.
+/// Properties of an event for rows and metrics.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Event {
+pub struct CountedEvent {
     /// Its name.
     pub name: String,
-    /// The unit of its counts, often none.
+    /// The unit of its counts; may be empty.
     pub unit: String,
-    /// What a count is multiplied by to be in that unit.
+    /// Factor to convert counts to that unit.
     pub scale: f64,
-    /// What metrics know it as.
+    /// Its role in metrics.
     pub role: Role,
-    /// Where it is counted.
-    pub side: Side,
-    /// The cgroup whose tasks alone it sees.
+    /// Privilege levels and PMU on which it is counted.
+    pub side: CountingMode,
+    /// The cgroup it is restricted to.
     pub cgroup: Option<String>,
-    /// Whether the kernel can count it here.
+    /// Whether the kernel supports it.
     pub supported: bool,
-    /// The earlier event, by index, in whose row its counts are: several PMUs of one kind count one thing together.
+    /// Index of an earlier event into whose row its counts are added: uncore PMUs of the same kind
+    /// are summed up.
     pub merged_into: Option<usize>,
-    /// Whether the CPUs of a core are in one row where otherwise each has its own.
+    /// Whether the CPUs of a core share a row when each CPU otherwise has its own.
     pub per_core: bool,
 }
 
-impl Event {
-    /// An event by its name and attr. Clocks are shown in milliseconds.
+impl CountedEvent {
+    /// Creates an event from its name and attr. Clocks are shown in milliseconds.
     #[must_use]
     pub fn new(name: impl Into<String>, attr: &Attr) -> Self {
         let role = Role::of(attr);
@@ -41,7 +42,7 @@ impl Event {
             unit: unit.to_owned(),
             scale,
             role,
-            side: Side::of(attr),
+            side: CountingMode::of(attr),
             cgroup: None,
             supported: true,
             merged_into: None,

@@ -1,31 +1,31 @@
-//! What counters say: readings scaled for the time they shared a counter, summed up by unit of the machine, averaged over
-//! runs, with the metrics that follow from them.
+//! Counter readings: scaled for multiplexing, aggregated by CPU, core, socket and so on, averaged
+//! over runs, with metrics.
 //!
-//! Pure arithmetic: nothing is opened, read or printed. Readings come in as [`Cell`]s, one for each place where an event
-//! was open; a [`Sheet`] sums them up and ends in a [`Table`] of plain rows.
+//! Pure arithmetic: nothing is opened, read or printed. Readings are passed as [`CounterReading`]s, one for
+//! each counter; an [`Aggregator`] aggregates them into a [`CountTable`] of plain rows.
 //!
-//! **Invariant.** A metric divides counts of one row's own unit (this CPU, that socket) and nothing else. What did not
-//! run has no number.
+//! **Invariant.** A metric only divides counts of the same unit (CPU, socket, …). Events that did
+//! not run have no count.
 
+mod aggregator;
 mod cell;
 mod event;
 mod metric;
+mod recorded;
 mod role;
-mod rounds;
 mod row;
 mod shadow;
-mod sheet;
 mod spread;
 mod topology;
 mod unit;
 
-pub use cell::{Cell, Counts};
-pub use event::Event;
-pub use metric::{Form, Metric};
-pub use role::{Role, Side};
-pub use rounds::{Round, Rounds};
-pub use row::{Row, State, Table, Value};
-pub use sheet::{Grouping, Sheet};
+pub use aggregator::{AggregationRules, Aggregator};
+pub use cell::{CounterCounts, CounterReading};
+pub use event::CountedEvent;
+pub use metric::{MetricValue, NumberFormat};
+pub use recorded::{IntervalCounts, RecordedCounts};
+pub use role::{CountingMode, Role};
+pub use row::{CountRow, CountState, CountTable, CountValue};
 pub use spread::Spread;
-pub use topology::{CpuPlace, Topology};
-pub use unit::{Aggregation, Unit};
+pub use topology::{CpuLocation, Topology};
+pub use unit::{Aggregation, AggregationUnit};

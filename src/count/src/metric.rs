@@ -1,39 +1,39 @@
-//! A number that follows from counts.
+//! Metrics computed from counts.
 
 use std::borrow::Cow;
 
 /// A metric with its unit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Metric {
+pub struct MetricValue {
     /// The number.
     pub value: f64,
-    /// What it is of: `GHz`, `K/sec`, `of all branches`.
+    /// Its unit: `GHz`, `K/sec`, `of all branches`.
     pub unit: Cow<'static, str>,
-    /// How it is written.
-    pub form: Form,
+    /// Its number format.
+    pub form: NumberFormat,
 }
 
-/// How a metric's number is written.
+/// Number format of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum NumberFormat {
     /// Three decimals: rates and frequencies.
     Rate,
-    /// Two decimals: events for each other event.
+    /// Two decimals: ratio of two events.
     Ratio,
     /// Two decimals and a percent sign.
     Percent,
     /// Three decimals, a blank and a percent sign.
     FinePercent,
-    /// Two decimals: what a formula gives.
+    /// Two decimals: value of a formula.
     Formula,
-    /// One decimal: what a formula gives in a unit of its own.
+    /// One decimal: value of a formula with a unit.
     Scaled,
 }
 
-impl Metric {
-    /// A metric whose unit is known beforehand.
+impl MetricValue {
+    /// Creates a metric with a constant unit.
     #[must_use]
-    pub(crate) fn new(value: f64, form: Form, unit: &'static str) -> Self {
+    pub(crate) fn new(value: f64, form: NumberFormat, unit: &'static str) -> Self {
         Self {
             value,
             form,
@@ -41,7 +41,7 @@ impl Metric {
         }
     }
 
-    /// Events each second, in the unit that leaves up to three digits before the point.
+    /// Events per second, with a unit that leaves at most three digits before the decimal point.
     #[must_use]
     pub(crate) fn per_second(events: f64, nanoseconds: f64) -> Self {
         let mut value = 1e9 * events / nanoseconds;
@@ -53,6 +53,6 @@ impl Metric {
             value /= 1000.0;
             unit = larger;
         }
-        Self::new(value, Form::Rate, unit)
+        Self::new(value, NumberFormat::Rate, unit)
     }
 }

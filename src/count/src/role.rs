@@ -1,8 +1,8 @@
-//! What an event means to metrics.
+//! Roles of events in metrics.
 
 use rperf_wire::{Attr, AttrFlags, EventType};
 
-/// What metrics know an event as. Numbers are those of `uapi/linux/perf_event.h`.
+/// Role of an event in metrics. Numbers are those of `uapi/linux/perf_event.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// A clock of tasks or CPUs, in nanoseconds.
@@ -11,25 +11,25 @@ pub enum Role {
     Cycles,
     /// Instructions that were retired.
     Instructions,
-    /// Accesses to the last cache, whichever that is.
+    /// Last-level cache accesses.
     CacheReferences,
-    /// Those that missed.
+    /// Last-level cache misses.
     CacheMisses,
     /// Branches that were retired.
     Branches,
-    /// Those that were predicted wrongly.
+    /// Mispredicted branches.
     BranchMisses,
-    /// Cycles in which nothing was issued.
+    /// Cycles stalled in the frontend.
     StalledFrontend,
-    /// Cycles in which nothing was retired.
+    /// Cycles stalled in the backend.
     StalledBackend,
     /// Loads from a cache or a TLB, by its number.
     Loads(u8),
-    /// Those that missed.
+    /// Load misses of a cache or TLB, by its number.
     LoadMisses(u8),
-    /// A time that is no event: it happens once, and not so often a second.
+    /// An elapsed time, for which no rate makes sense.
     Time,
-    /// Nothing in particular.
+    /// No special role.
     #[default]
     Other,
 }
@@ -42,10 +42,10 @@ const DTLB: u8 = 3;
 const ITLB: u8 = 4;
 
 impl Role {
-    /// The role of the event that an attr opens.
+    /// The role of the event with this attr.
     #[must_use]
     pub fn of(attr: &Attr) -> Self {
-        // Above 32 bits stands the PMU, where a machine has several kinds of processors.
+        // On hybrid machines the upper 32 bits are the PMU.
         let config = attr.config & 0xffff_ffff;
         match (attr.kind, config) {
             // PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK
@@ -63,9 +63,9 @@ impl Role {
         }
     }
 
-    /// What misses are a part of, and in which words.
+    /// For a role that counts misses: the role that counts all accesses, and the text of their ratio.
     #[must_use]
-    pub fn missed(self) -> Option<(Self, &'static str)> {
+    pub fn miss_ratio_base(self) -> Option<(Self, &'static str)> {
         Some(match self {
             Self::BranchMisses => (Self::Branches, "of all branches"),
             Self::CacheMisses => (Self::CacheReferences, "of all cache refs"),
@@ -84,7 +84,8 @@ impl Role {
         })
     }
 
-    /// The cache is in the first byte, the operation (0 is a load) in the second, the outcome in the third.
+    /// Decodes a cache event: cache in the first byte, operation (0 is a load) in the second,
+    /// result in the third.
     fn of_cache(config: u64) -> Self {
         let [cache, operation, outcome, rest, ..] = config.to_le_bytes();
         match (cache, operation, outcome, rest) {
@@ -95,16 +96,16 @@ impl Role {
     }
 }
 
-/// Where an event is counted, as far as that decides whose counts may be divided by whose: the `exclude_*` bits, and
-/// the PMU where there are several kinds of processors.
+/// The `exclude_*` bits of an event, and its PMU on hybrid machines: only counts with equal values
+/// may be divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Side {
+pub struct CountingMode {
     excluded: [bool; 5],
     pmu: u64,
 }
 
-impl Side {
-    /// The side of the event that an attr opens.
+impl CountingMode {
+    /// The value for an event with this attr.
     #[must_use]
     pub fn of(attr: &Attr) -> Self {
         let flags = [

@@ -1,59 +1,59 @@
-//! What is shown in the end.
+//! The resulting rows.
 
-use crate::{Event, Metric, Unit};
+use crate::{AggregationUnit, CountedEvent, MetricValue};
 
-/// Rows in the order in which they are shown.
+/// Rows in output order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct CountTable {
     /// The events that rows refer to.
-    pub events: Vec<Event>,
+    pub events: Vec<CountedEvent>,
     /// The rows.
-    pub rows: Vec<Row>,
-    /// Runs that the values are means of.
+    pub rows: Vec<CountRow>,
+    /// Number of runs that were averaged.
     pub runs: u32,
 }
 
-/// An event in one unit.
+/// An event in one unit of aggregation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct CountRow {
     /// Index of the event.
     pub event: usize,
-    /// What it is of.
-    pub unit: Unit,
-    /// CPUs whose counts are in it.
+    /// The unit of aggregation.
+    pub unit: AggregationUnit,
+    /// Number of CPUs whose counts were summed up.
     pub merged: usize,
-    /// The count, or why there is none.
-    pub state: State,
-    /// What follows from it.
-    pub metrics: Vec<Metric>,
+    /// The count, or why it is missing.
+    pub state: CountState,
+    /// Metrics computed from it.
+    pub metrics: Vec<MetricValue>,
 }
 
-/// A count, or why there is none.
+/// A count, or why it is missing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum State {
-    /// The kernel or the machine has no such counter.
+pub enum CountState {
+    /// The kernel or machine doesn't support the event.
     NotSupported,
-    /// It never was on a counter, or nothing that it looks at ran.
+    /// The event was never on a counter, or its tasks did not run.
     NotCounted,
     /// A count.
-    Counted(Value),
+    Counted(CountValue),
 }
 
-/// A count, the mean of all runs.
+/// A count, averaged over all runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Value {
-    /// In the event's unit.
+pub struct CountValue {
+    /// The count in the event's unit.
     pub value: f64,
-    /// Standard deviation of the mean, in percent of it.
+    /// Standard error of the mean, in percent.
     pub deviation: f64,
-    /// Nanoseconds it was enabled, all CPUs and threads together.
+    /// Nanoseconds enabled, summed over CPUs and threads.
     pub enabled: f64,
-    /// Nanoseconds it was on a counter.
+    /// Nanoseconds on a counter.
     pub running: f64,
 }
 
-impl Value {
-    /// How much of the time it was on a counter, in percent.
+impl CountValue {
+    /// Percentage of the time enabled during which it was on a counter.
     #[must_use]
     pub fn percent_running(&self) -> f64 {
         if self.enabled == 0.0 {

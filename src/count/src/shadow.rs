@@ -1,83 +1,99 @@
-//! Metrics that perf shows beside counts, those of events that every kernel knows.
+//! Built-in metrics that perf shows next to counts of generic events.
 
-use crate::{Event, Form, Metric, Role};
+use crate::{CountedEvent, MetricValue, NumberFormat, Role};
 
-/// The counts of one unit that metrics are made of.
-pub(crate) struct Counted<'a> {
+/// The counts of one unit of aggregation.
+pub(crate) struct UnitCounts<'a> {
     /// The events.
-    pub(crate) events: &'a [Event],
-    /// Indices of those that others are divided by, with their raw counts in this unit.
+    pub(crate) events: &'a [CountedEvent],
+    /// Indices of events used as divisors, with their raw counts.
     pub(crate) bases: Vec<(usize, f64)>,
     /// Mean time of a run in nanoseconds.
     pub(crate) elapsed: f64,
 }
 
-impl Counted<'_> {
-    /// The metrics of an event that was counted `value` times in this unit, before and after it was put into its own unit.
-    pub(crate) fn metrics(&self, event: &Event, raw: f64, value: f64) -> Vec<Metric> {
+impl UnitCounts<'_> {
+    /// The metrics of an event with this raw count, `value` after scaling to its unit.
+    pub(crate) fn metrics(&self, event: &CountedEvent, raw: f64, value: f64) -> Vec<MetricValue> {
         let percent_of = |base: Role, unit: &'static str| self.percent(event, raw, base, unit);
-        let missed = || {
-            let (base, unit) = event.role.missed()?;
+        let miss_ratio = || {
+            let (base, unit) = event.role.miss_ratio_base()?;
             percent_of(base, unit)
         };
         let found = match event.role {
             Role::Clock => self.utilized(raw),
             Role::Cycles => {
                 let clock = self.clock();
-                clock.map(|clock| Metric::new(raw / clock, Form::Rate, "GHz"))
+                clock.map(|clock| MetricValue::new(raw / clock, NumberFormat::Rate, "GHz"))
             }
             Role::Instructions => return self.of_instructions(event, raw),
-            Role::CacheMisses => missed().map(|metric| Metric {
-                form: Form::FinePercent,
+            Role::CacheMisses => miss_ratio().map(|metric| MetricValue {
+                form: NumberFormat::FinePercent,
                 ..metric
             }),
-            Role::BranchMisses | Role::LoadMisses(_) => missed(),
+            Role::BranchMisses | Role::LoadMisses(_) => miss_ratio(),
             Role::StalledFrontend => percent_of(Role::Cycles, "frontend cycles idle"),
             Role::StalledBackend => percent_of(Role::Cycles, "backend cycles idle"),
             Role::Time => None,
             Role::CacheReferences | Role::Branches | Role::Loads(_) | Role::Other => {
                 let clock = self.clock();
-                clock.map(|clock| Metric::per_second(value, clock))
+                clock.map(|clock| MetricValue::per_second(value, clock))
             }
         };
         found.into_iter().collect()
     }
 
-    fn of_instructions(&self, event: &Event, raw: f64) -> Vec<Metric> {
+    fn of_instructions(&self, event: &CountedEvent, raw: f64) -> Vec<MetricValue> {
         let cycles = self.base(Role::Cycles, event);
-        let per_cycle =
-            cycles.map(|cycles| Metric::new(raw / cycles, Form::Ratio, "insn per cycle"));
+        let per_cycle = cycles
+            .map(|cycles| MetricValue::new(raw / cycles, NumberFormat::Ratio, "insn per cycle"));
         let stalls = [Role::StalledFrontend, Role::StalledBackend];
         let stalled = stalls.into_iter().filter_map(|role| self.base(role, event));
         let stalled = stalled.reduce(f64::max).filter(|_| raw > 0.0);
-        let per_insn = stalled
-            .map(|stalled| Metric::new(stalled / raw, Form::Ratio, "stalled cycles per insn"));
+        let per_insn = stalled.map(|stalled| {
+            MetricValue::new(
+                stalled / raw,
+                NumberFormat::Ratio,
+                "stalled cycles per insn",
+            )
+        });
         per_cycle.into_iter().chain(per_insn).collect()
     }
 
-    fn utilized(&self, raw: f64) -> Option<Metric> {
-        (self.elapsed > 0.0).then(|| Metric::new(raw / self.elapsed, Form::Rate, "CPUs utilized"))
+    fn utilized(&self, raw: f64) -> Option<MetricValue> {
+        (self.elapsed > 0.0)
+            .then(|| MetricValue::new(raw / self.elapsed, NumberFormat::Rate, "CPUs utilized"))
     }
 
-    fn percent(&self, event: &Event, raw: f64, base: Role, unit: &'static str) -> Option<Metric> {
+    fn percent(
+        &self,
+        event: &CountedEvent,
+        raw: f64,
+        base: Role,
+        unit: &'static str,
+    ) -> Option<MetricValue> {
         let base = self.base(base, event)?;
-        Some(Metric::new(100.0 * raw / base, Form::Percent, unit))
+        Some(MetricValue::new(
+            100.0 * raw / base,
+            NumberFormat::Percent,
+            unit,
+        ))
     }
 
-    /// The count of the event of that role that looks at the same as `event`; `None` if there is none, or nothing to
-    /// divide by.
-    fn base(&self, role: Role, event: &Event) -> Option<f64> {
+    /// The count of the event with this role and the same side as `event`; `None` if missing or
+    /// zero.
+    fn base(&self, role: Role, event: &CountedEvent) -> Option<f64> {
         self.find(|base| {
             base.role == role && base.side == event.side && base.cgroup == event.cgroup
         })
     }
 
-    /// Nanoseconds of the first clock. Whatever side it is counted on, its time is that of all.
+    /// Nanoseconds of the first clock event, in any modes.
     fn clock(&self) -> Option<f64> {
         self.find(|base| base.role == Role::Clock)
     }
 
-    fn find(&self, fits: impl Fn(&Event) -> bool) -> Option<f64> {
+    fn find(&self, fits: impl Fn(&CountedEvent) -> bool) -> Option<f64> {
         let fitting = self
             .bases
             .iter()

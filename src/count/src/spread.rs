@@ -1,11 +1,12 @@
-//! Mean and deviation of what was measured several times.
+//! Mean and deviation of repeated measurements.
 
-/// A mean, and how far single values are from it (Welford's method: Knuth, The Art of Computer Programming, vol. 2, 4.2.2).
+/// Mean and squared deviations, updated incrementally (Welford's method: Knuth, The Art of Computer
+/// Programming, vol. 2, 4.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
     number: u32,
     mean: f64,
-    /// Sum of the squares of the distances from the mean.
+    /// Sum of squared deviations from the mean.
     squares: f64,
 }
 
@@ -18,7 +19,7 @@ impl Spread {
         self.squares += distance * (value - self.mean);
     }
 
-    /// How many values there are.
+    /// Number of values.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
@@ -30,7 +31,7 @@ impl Spread {
         self.mean
     }
 
-    /// The standard deviation of the mean; 0 for less than two values.
+    /// The standard error of the mean; 0 for less than two values.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         if self.number < 2 {
@@ -40,7 +41,7 @@ impl Spread {
         (variance / f64::from(self.number)).sqrt()
     }
 
-    /// The same in percent of the mean; 0 where that is 0.
+    /// The standard error in percent of the mean; 0 if the mean is 0.
     #[must_use]
     pub fn percent(&self) -> f64 {
         if self.mean == 0.0 {
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deviation_is_that_of_the_mean() {
+    fn the_deviation_is_the_standard_error_of_the_mean() {
         let spread = of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
         assert_eq!(spread.mean(), 5.0);
         let sample = (32.0_f64 / 7.0).sqrt();

@@ -1,12 +1,12 @@
-//! How the CPUs lie.
+//! CPU topology.
 
 use std::collections::BTreeMap;
 
-use crate::{Aggregation, Unit};
+use crate::{Aggregation, AggregationUnit};
 
-/// Where a CPU is; -1 for what is not known.
+/// Position of a CPU; -1 for unknown numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CpuPlace {
+pub struct CpuLocation {
     /// Its socket.
     pub socket: i32,
     /// Its die in the socket.
@@ -17,11 +17,11 @@ pub struct CpuPlace {
     pub core: i32,
     /// Its NUMA node.
     pub node: i32,
-    /// Levels of its caches, each with the first CPU that uses the same one.
+    /// Levels of its caches, each with the first CPU that shares the cache.
     pub caches: Vec<(u8, i32)>,
 }
 
-impl Default for CpuPlace {
+impl Default for CpuLocation {
     fn default() -> Self {
         Self {
             socket: -1,
@@ -34,56 +34,56 @@ impl Default for CpuPlace {
     }
 }
 
-/// The places of CPUs.
+/// Positions of CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Topology {
-    places: BTreeMap<u32, CpuPlace>,
+    places: BTreeMap<u32, CpuLocation>,
 }
 
 impl Topology {
-    /// The unit that a CPU counts for.
+    /// The unit of aggregation that contains a CPU.
     #[must_use]
-    pub fn unit(&self, by: Aggregation, cpu: u32) -> Unit {
-        let nowhere = CpuPlace::default();
+    pub fn unit(&self, by: Aggregation, cpu: u32) -> AggregationUnit {
+        let nowhere = CpuLocation::default();
         let place = self.places.get(&cpu).unwrap_or(&nowhere);
         let (socket, die) = (place.socket, place.die);
         match by {
-            Aggregation::Global | Aggregation::Thread => Unit::All,
-            Aggregation::Cpu => Unit::Cpu(cpu),
-            Aggregation::Core => Unit::Core {
+            Aggregation::Global | Aggregation::Thread => AggregationUnit::All,
+            Aggregation::Cpu => AggregationUnit::Cpu(cpu),
+            Aggregation::Core => AggregationUnit::Core {
                 socket,
                 die,
                 core: place.core,
             },
-            Aggregation::Cluster => Unit::Cluster {
+            Aggregation::Cluster => AggregationUnit::Cluster {
                 socket,
                 die,
                 cluster: place.cluster,
             },
             Aggregation::Cache(level) => {
                 let cache = place.caches.iter().find(|(known, _)| *known == level);
-                Unit::Cache {
+                AggregationUnit::Cache {
                     socket,
                     die,
                     level,
                     first: cache.map_or(-1, |(_, first)| *first),
                 }
             }
-            Aggregation::Die => Unit::Die { socket, die },
-            Aggregation::Socket => Unit::Socket(socket),
-            Aggregation::Node => Unit::Node(place.node),
+            Aggregation::Die => AggregationUnit::Die { socket, die },
+            Aggregation::Socket => AggregationUnit::Socket(socket),
+            Aggregation::Node => AggregationUnit::Node(place.node),
         }
     }
 
-    /// The places by CPU.
+    /// Positions by CPU.
     #[must_use]
-    pub fn places(&self) -> &BTreeMap<u32, CpuPlace> {
+    pub fn places(&self) -> &BTreeMap<u32, CpuLocation> {
         &self.places
     }
 }
 
-impl FromIterator<(u32, CpuPlace)> for Topology {
-    fn from_iter<I: IntoIterator<Item = (u32, CpuPlace)>>(places: I) -> Self {
+impl FromIterator<(u32, CpuLocation)> for Topology {
+    fn from_iter<I: IntoIterator<Item = (u32, CpuLocation)>>(places: I) -> Self {
         Self {
             places: places.into_iter().collect(),
         }
@@ -95,8 +95,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cpu_counts_for_the_units_it_lies_in() {
-        let place = CpuPlace {
+    fn a_cpu_counts_for_its_units() {
+        let place = CpuLocation {
             socket: 1,
             die: 0,
             cluster: 8,
@@ -107,18 +107,18 @@ mod tests {
         let topology: Topology = [(7, place)].into_iter().collect();
         let unit = |by| topology.unit(by, 7);
         let (socket, die) = (1, 0);
-        assert_eq!(unit(Aggregation::Global), Unit::All);
-        assert_eq!(unit(Aggregation::Cpu), Unit::Cpu(7));
+        assert_eq!(unit(Aggregation::Global), AggregationUnit::All);
+        assert_eq!(unit(Aggregation::Cpu), AggregationUnit::Cpu(7));
         assert_eq!(
             unit(Aggregation::Core),
-            Unit::Core {
+            AggregationUnit::Core {
                 socket,
                 die,
                 core: 3
             }
         );
-        assert_eq!(unit(Aggregation::Node), Unit::Node(2));
-        let cache = |level, first| Unit::Cache {
+        assert_eq!(unit(Aggregation::Node), AggregationUnit::Node(2));
+        let cache = |level, first| AggregationUnit::Cache {
             socket,
             die,
             level,
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(unit(Aggregation::Cache(2)), cache(2, -1));
         assert_eq!(
             topology.unit(Aggregation::Socket, 9),
-            Unit::Socket(-1),
+            AggregationUnit::Socket(-1),
             "a CPU nobody described"
         );
     }

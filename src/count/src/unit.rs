@@ -1,9 +1,9 @@
-//! What a row is of.
+//! Units of aggregation.
 
-/// By what counts are summed up.
+/// Aggregation modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Aggregation {
-    /// All in one.
+    /// One sum over everything.
     #[default]
     Global,
     /// Each CPU (`-A`).
@@ -25,7 +25,7 @@ pub enum Aggregation {
 }
 
 impl Aggregation {
-    /// `enum aggr_mode` of perf 6.1 (`util/stat.h`), as recordings have it.
+    /// `enum aggr_mode` of perf 6.1 (`util/stat.h`), used in recordings.
     const NUMBERS: [(u64, Self); 7] = [
         (0, Self::Cpu),
         (1, Self::Global),
@@ -36,7 +36,7 @@ impl Aggregation {
         (7, Self::Node),
     ];
 
-    /// Its number in recordings. What perf 6.1 doesn't know is there as all in one.
+    /// The number in recordings. Modes unknown to perf 6.1 are stored as global.
     #[must_use]
     pub fn number(self) -> u64 {
         let mut known = Self::NUMBERS.iter();
@@ -45,7 +45,7 @@ impl Aggregation {
             .unwrap_or(1)
     }
 
-    /// What a number in a recording stands for.
+    /// The mode for a number in a recording.
     #[must_use]
     pub fn of_number(number: u64) -> Self {
         let mut known = Self::NUMBERS.iter();
@@ -54,9 +54,9 @@ impl Aggregation {
     }
 }
 
-/// One part of the machine, or one thread. Numbers that the kernel does not tell are -1.
+/// A unit of aggregation. Numbers unknown to the kernel are -1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Unit {
+pub enum AggregationUnit {
     /// Everything that was counted.
     All,
     /// A CPU.
@@ -67,7 +67,7 @@ pub enum Unit {
         socket: i32,
         /// Its die.
         die: i32,
-        /// Itself.
+        /// The core.
         core: i32,
     },
     /// A cluster, by its number in its die.
@@ -76,7 +76,7 @@ pub enum Unit {
         socket: i32,
         /// Its die.
         die: i32,
-        /// Itself.
+        /// The cluster.
         cluster: i32,
     },
     /// A cache, by the first CPU that uses it.
@@ -85,16 +85,16 @@ pub enum Unit {
         socket: i32,
         /// Its die.
         die: i32,
-        /// 1 is nearest.
+        /// Cache level, 1 is closest.
         level: u8,
-        /// The first CPU.
+        /// The first CPU that shares it.
         first: i32,
     },
     /// A die, by its number in its socket.
     Die {
         /// Its socket.
         socket: i32,
-        /// Itself.
+        /// The die.
         die: i32,
     },
     /// A socket.

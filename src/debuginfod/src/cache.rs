@@ -1,10 +1,10 @@
-//! The cache of debuginfod's clients, as elfutils lays it out (debuginfod_find_debuginfo(3), CACHE).
+//! The client cache of debuginfod in the layout of elfutils (debuginfod_find_debuginfo(3), CACHE).
 //!
 //! ```text
-//! ROOT/cache_clean_interval_s      seconds between two cleanings; the file's time is that of the last one
-//!      max_unused_age_s            seconds after its last use that a file is removed
-//!      cache_miss_s                seconds that "no server has it" is believed
-//!      ID/debuginfo                an empty file means that no server has it
+//! ROOT/cache_clean_interval_s      seconds between cleanups; its mtime is that of the last one
+//!      max_unused_age_s            seconds after their last use until files are removed
+//!      cache_miss_s                seconds for which a miss is cached
+//!      ID/debuginfo                empty if no server has it
 //!      ID/executable
 //! ```
 
@@ -15,44 +15,44 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use rperf_safefs::{Folder, Kind, temporary_name};
+use rperf_safefs::{FileKind, Folder, temporary_name};
 
-/// The largest file with a setting, in bytes.
+/// Maximum size of a settings file in bytes.
 const MAX_SETTING: u64 = 4096;
 
-/// A file that says how many seconds something takes.
-struct Setting {
+/// A file with a duration in seconds.
+struct DurationFile {
     name: &'static str,
     usual: u64,
 }
 
-const CLEAN_INTERVAL: Setting = Setting {
+const CLEAN_INTERVAL: DurationFile = DurationFile {
     name: "cache_clean_interval_s",
     usual: 24 * 60 * 60,
 };
-const MAX_UNUSED_AGE: Setting = Setting {
+const MAX_UNUSED_AGE: DurationFile = DurationFile {
     name: "max_unused_age_s",
     usual: 7 * 24 * 60 * 60,
 };
-const CACHE_MISS: Setting = Setting {
+const CACHE_MISS: DurationFile = DurationFile {
     name: "cache_miss_s",
     usual: 10 * 60,
 };
 
-/// The cache below a folder, which need not exist.
+/// The cache in a folder that need not exist.
 #[derive(Debug)]
 pub(crate) struct Cache {
     root: PathBuf,
 }
 
-/// What the cache knows of a file.
+/// Result of a cache lookup.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Known {
-    /// Here it is.
+pub(crate) enum CacheLookup {
+    /// The file is in the cache.
     Here(PathBuf),
-    /// No server had it a moment ago.
+    /// A recent miss is cached.
     Nowhere,
-    /// Nothing.
+    /// Not in the cache.
     Nothing,
 }
 
@@ -61,48 +61,49 @@ impl Cache {
         Self { root }
     }
 
-    pub(crate) fn look(&self, id: &str, part: &str) -> Known {
+    pub(crate) fn look_up(&self, id: &str, part: &str) -> CacheLookup {
         let Ok(folder) = self.existing(id) else {
-            return Known::Nothing;
+            return CacheLookup::Nothing;
         };
         let Ok(found) = folder.find(part.as_ref()) else {
-            return Known::Nothing;
+            return CacheLookup::Nothing;
         };
         let metadata = found.metadata();
         if metadata.len() > 0 || !metadata.is_file() {
-            // Cleaning goes by the last use, which not every file system keeps.
+            // Cleanup depends on the access time, which not every file system updates.
             let now = FileTimes::new().set_accessed(SystemTime::now());
             return match found.for_reading() {
                 Ok(file) => {
                     let _ = file.set_times(now);
-                    Known::Here(self.path(id, part))
+                    CacheLookup::Here(self.path(id, part))
                 }
-                Err(_) => Known::Nothing,
+                Err(_) => CacheLookup::Nothing,
             };
         }
         let believed = self.seconds(&CACHE_MISS);
         match age(metadata.modified()).is_none_or(|age| age <= believed) {
-            true => Known::Nowhere,
+            true => CacheLookup::Nowhere,
             false => {
                 let _ = folder.remove_file(part.as_ref());
-                Known::Nothing
+                CacheLookup::Nothing
             }
         }
     }
 
-    /// A new file for what is about to be received, under a name that can't be guessed.
-    pub(crate) fn start(&self, id: &str, part: &str) -> io::Result<Receiving> {
+    /// Creates a temporary file for a download, with an unpredictable name.
+    pub(crate) fn start(&self, id: &str, part: &str) -> io::Result<PartialFile> {
         let folder = self.folder(id)?;
         let name = temporary_name(part.as_ref())?;
         let file = folder.create_file(&name, 0o600)?;
-        Ok(Receiving { folder, name, file })
+        Ok(PartialFile { folder, name, file })
     }
 
-    /// Gives what was received its place. `changed` is when the server says that it was.
+    /// Moves a download to its final name. `changed` is the modification time from the server.
     pub(crate) fn place(
         &self,
-        received: &Receiving,
-        (id, part): (&str, &str),
+        received: &PartialFile,
+        id: &str,
+        part: &str,
         changed: Option<SystemTime>,
     ) -> io::Result<PathBuf> {
         if let Some(changed) = changed {
@@ -116,12 +117,12 @@ impl Cache {
         Ok(self.path(id, part))
     }
 
-    /// Notes that no server has it.
+    /// Caches a miss.
     pub(crate) fn note_absence(&self, id: &str, part: &str) -> io::Result<()> {
         self.folder(id)?.create_file(part.as_ref(), 0o600).map(drop)
     }
 
-    /// Removes the folder of a build-id if there is nothing in it.
+    /// Removes the folder of a build-id if it is empty.
     pub(crate) fn forget_empty(&self, id: &str) {
         if let Ok(root) = Folder::open_own(&self.root) {
             let _ = root.remove_folder(id.as_ref());
@@ -140,7 +141,7 @@ impl Cache {
         Folder::open_own_or_create(&self.root, 0o700)?.create_below(id.as_ref(), 0o700)
     }
 
-    /// Removes what has not been used for long, if that has not been done for long.
+    /// Removes files that have not been used for long, if the last cleanup was long ago.
     pub(crate) fn clean(&self) -> io::Result<()> {
         let root = match Folder::open_own(&self.root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -154,9 +155,9 @@ impl Cache {
         let max_age = self.seconds(&MAX_UNUSED_AGE);
         for name in root.names()? {
             let is_id = |name: &str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
-            if name.to_str().is_some_and(is_id) && root.kind(&name)? == Some(Kind::Folder) {
+            if name.to_str().is_some_and(is_id) && root.kind(&name)? == Some(FileKind::Folder) {
                 clean_folder(&root.below(name.as_ref())?, max_age)?;
-                // What is not empty stays.
+                // Folders that are not empty stay.
                 let _ = root.remove_folder(&name);
             }
         }
@@ -164,8 +165,8 @@ impl Cache {
         mark.for_reading()?.set_times(now)
     }
 
-    /// What a setting says. It is written where there is none, so that users find what they may change.
-    fn seconds(&self, setting: &Setting) -> Duration {
+    /// The value of a setting. Creates the file with the default, so that users find it.
+    fn seconds(&self, setting: &DurationFile) -> Duration {
         let usual = Duration::from_secs(setting.usual);
         let Ok(root) = Folder::open_own(&self.root) else {
             return usual;
@@ -188,28 +189,28 @@ impl Cache {
     }
 }
 
-/// A file that is being received.
+/// A file being downloaded.
 #[derive(Debug)]
-pub(crate) struct Receiving {
+pub(crate) struct PartialFile {
     folder: Folder,
-    /// Its name meanwhile.
+    /// Its temporary name.
     name: OsString,
     pub(crate) file: File,
 }
 
-impl Receiving {
-    /// Where it is, for messages.
+impl PartialFile {
+    /// Its path, for messages.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join(&self.name)
     }
 
-    /// Removes it.
+    /// Deletes it.
     pub(crate) fn discard(self) {
         let _ = self.folder.remove_file(&self.name);
     }
 }
 
-/// Removes the files of one build-id that were not used for so long.
+/// Removes the files of one build-id that have not been used for `max_age`.
 fn clean_folder(folder: &Folder, max_age: Duration) -> io::Result<()> {
     const PARTS: [&str; 4] = ["debuginfo", "executable", "source", "section"];
     for name in folder.names()? {
@@ -224,7 +225,7 @@ fn clean_folder(folder: &Folder, max_age: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// How long ago; `None` for the future.
+/// Time since then; `None` for the future.
 fn age(time: io::Result<SystemTime>) -> Option<Duration> {
     time.ok()?.elapsed().ok()
 }
@@ -245,34 +246,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_asked_for_again_after_a_while() {
+    fn absent_files_are_requested_again_after_expiry() {
         let scratch = Scratch::new();
         let cache = Cache::new(scratch.path().join("cache"));
-        assert_eq!(cache.look("ab12", "debuginfo"), Known::Nothing);
+        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Nothing);
         cache
             .note_absence("ab12", "debuginfo")
             .expect("it is noted");
-        assert_eq!(cache.look("ab12", "debuginfo"), Known::Nowhere);
-        assert_eq!(cache.look("ab12", "executable"), Known::Nothing);
+        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Nowhere);
+        assert_eq!(cache.look_up("ab12", "executable"), CacheLookup::Nothing);
         make_older(&cache.path("ab12", "debuginfo"), 1);
-        assert_eq!(cache.look("ab12", "debuginfo"), Known::Nothing);
+        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Nothing);
         assert!(!cache.path("ab12", "debuginfo").exists());
         let setting = scratch.path().join("cache/cache_miss_s");
         assert_eq!(fs::read_to_string(setting).ok().as_deref(), Some("600\n"));
     }
 
     #[test]
-    fn files_appear_whole_and_for_their_owner_alone() {
+    fn files_appear_when_complete_and_private_to_the_owner() {
         let scratch = Scratch::new();
         let cache = Cache::new(scratch.path().join("cache"));
         let mut receiving = cache.start("ab12", "debuginfo").expect("it starts");
-        assert_eq!(cache.look("ab12", "debuginfo"), Known::Nothing);
+        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Nothing);
         receiving.file.write_all(b"bytes").expect("it is written");
         let temporary = receiving.path();
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        let placed = cache.place(&receiving, ("ab12", "debuginfo"), Some(then));
+        let placed = cache.place(&receiving, "ab12", "debuginfo", Some(then));
         let path = placed.expect("it is placed");
-        assert_eq!(cache.look("ab12", "debuginfo"), Known::Here(path.clone()));
+        assert_eq!(
+            cache.look_up("ab12", "debuginfo"),
+            CacheLookup::Here(path.clone())
+        );
         let metadata = fs::metadata(path).expect("it is there");
         assert_eq!(metadata.permissions().mode() & 0o777, 0o400);
         assert_eq!(metadata.modified().ok(), Some(then));
@@ -280,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn cleaning_removes_what_nobody_used() {
+    fn cleaning_removes_unused_files() {
         let scratch = Scratch::new();
         let cache = Cache::new(scratch.path().to_owned());
         cache.clean().expect("there is nothing to clean");

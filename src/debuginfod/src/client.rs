@@ -1,4 +1,4 @@
-//! The [`Client`]: from a build-id to a file in the cache.
+//! The [`Client`]: finds files by build-id.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,104 +8,104 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::SystemTime;
 
-use rperf_symbol::{BuildId, Part, Servers, Wanted, build_id_of_elf};
+use rperf_symbol::{BuildId, FilePart, FileRequest, Servers, build_id_of_elf};
 use ureq::Agent;
 
-use crate::cache::{Cache, Known, Receiving};
+use crate::cache::{Cache, CacheLookup, PartialFile};
 use crate::error::Error;
-use crate::settings::{Limits, Server, Settings};
+use crate::observer::{DownloadObserver, Progress};
+use crate::settings::{DownloadLimits, Server, Settings};
 use crate::tls::with_tls;
-use crate::transfer::{Received, Transfer};
-use crate::watch::{Progress, Watch};
+use crate::transfer::{DownloadTransfer, Received};
 
-/// Finds files by build-id: in the cache, else on the servers. Shared between threads, which wait for each other: one transfer
-/// goes on at a time.
+/// Finds files by build-id in the cache, otherwise on servers. Shared between threads, with one
+/// download at a time.
 pub struct Client {
     cache: Cache,
-    limits: Limits,
+    limits: DownloadLimits,
     authorities: Vec<PathBuf>,
-    watch: Box<dyn Watch>,
-    state: Mutex<State>,
+    observer: Box<dyn DownloadObserver>,
+    state: Mutex<ClientState>,
 }
 
-/// What was learnt in this run.
+/// Session state.
 #[derive(Default)]
-struct State {
-    /// Those that still are worth a question.
+struct ClientState {
+    /// Servers that have not failed.
     servers: Vec<Server>,
-    /// Files that were not to be had.
-    absent: HashSet<(String, Part)>,
-    /// Made at the first question, with or without https.
+    /// Files that were not found.
+    absent: HashSet<(String, FilePart)>,
+    /// Created on first use, with and without https.
     agents: [Option<Agent>; 2],
     cleaned: bool,
 }
 
-/// A file with the name under which it is asked for.
+/// A file and its name in URLs.
 struct Query<'a> {
     id: String,
     part: &'static str,
-    wanted: &'a Wanted<'a>,
+    wanted: &'a FileRequest<'a>,
 }
 
 impl Client {
-    /// A client that has asked for nothing yet.
+    /// Creates a client; no requests are made.
     #[must_use]
-    pub fn new(settings: Settings, watch: impl Watch + 'static) -> Self {
+    pub fn new(settings: Settings, observer: impl DownloadObserver + 'static) -> Self {
         Self {
             cache: Cache::new(settings.cache),
             limits: settings.limits,
             authorities: settings.authorities,
-            watch: Box::new(watch),
-            state: Mutex::new(State {
+            observer: Box::new(observer),
+            state: Mutex::new(ClientState {
                 servers: settings.servers,
-                ..State::default()
+                ..ClientState::default()
             }),
         }
     }
 
-    /// The file that is wanted, in the cache; fetched if it is not there yet. `None` where nobody has it; of servers that
-    /// fail, [`Watch`] is told.
-    pub fn find(&self, wanted: &Wanted<'_>) -> Option<PathBuf> {
+    /// The path of the requested file in the cache, downloaded if necessary. `None` if no server
+    /// has it; failures of servers are reported to [`DownloadObserver`].
+    pub fn find(&self, wanted: &FileRequest<'_>) -> Option<PathBuf> {
         let query = Query {
             id: query_id(wanted.build_id),
             part: match wanted.part {
-                Part::Debuginfo => "debuginfo",
-                Part::Executable => "executable",
+                FilePart::Debuginfo => "debuginfo",
+                FilePart::Executable => "executable",
             },
             wanted,
         };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.cleaned {
             state.cleaned = true;
-            // A cache that grows is no reason to show less.
+            // A failed cleanup is ignored.
             let _ = self.cache.clean();
         }
-        match self.cache.look(&query.id, query.part) {
-            Known::Here(path) => return Some(path),
-            Known::Nowhere => return None,
-            Known::Nothing => {}
+        match self.cache.look_up(&query.id, query.part) {
+            CacheLookup::Here(path) => return Some(path),
+            CacheLookup::Nowhere => return None,
+            CacheLookup::Nothing => {}
         }
         if !state.absent.insert((query.id.clone(), wanted.part)) {
             return None;
         }
-        self.ask(&mut state, &query)
+        self.query_servers(&mut state, &query)
     }
 
-    /// Asks one server after the other.
-    fn ask(&self, state: &mut State, query: &Query<'_>) -> Option<PathBuf> {
+    /// Queries the servers in turn.
+    fn query_servers(&self, state: &mut ClientState, query: &Query<'_>) -> Option<PathBuf> {
         let mut denied = !state.servers.is_empty();
         for server in state.servers.clone() {
-            match self.ask_one(state, &server, query) {
+            match self.query_server(state, &server, query) {
                 Ok(Some(path)) => return Some(path),
                 Ok(None) => {}
                 Err(error) => {
-                    self.watch.failed(&error);
+                    self.observer.failed(&error);
                     denied = false;
                     match error {
                         Error::OtherBuild { .. }
                         | Error::TooLarge { .. }
                         | Error::TooLong { .. } => {}
-                        // Nor would the next file find room.
+                        // The next file could not be stored either.
                         Error::Cache { .. } => {
                             state.servers.clear();
                             return None;
@@ -116,15 +116,15 @@ impl Client {
             }
         }
         if denied {
-            // Without the note the question is asked once more, some other time.
+            // If this fails, the miss is queried again later.
             let _ = self.cache.note_absence(&query.id, query.part);
         }
         None
     }
 
-    fn ask_one(
+    fn query_server(
         &self,
-        state: &mut State,
+        state: &mut ClientState,
         server: &Server,
         query: &Query<'_>,
     ) -> Result<Option<PathBuf>, Error> {
@@ -138,7 +138,7 @@ impl Client {
             .cache
             .start(&query.id, query.part)
             .map_err(|source| self.cache_error(query, source))?;
-        let transfer = Transfer {
+        let transfer = DownloadTransfer {
             agent,
             server,
             url: &url,
@@ -149,7 +149,7 @@ impl Client {
         let mut shows = false;
         let received = transfer.run(&mut receiving.file, &mut |received, total| {
             shows = true;
-            self.watch.progress(&Progress {
+            self.observer.progress(&Progress {
                 object: query.wanted.object,
                 server: &shown,
                 received,
@@ -157,7 +157,7 @@ impl Client {
             });
         });
         if shows {
-            self.watch.ended();
+            self.observer.ended();
         }
         let placed = match received {
             Ok(Received::Whole(changed)) => self.place(&receiving, query, &url, changed),
@@ -171,10 +171,10 @@ impl Client {
         placed
     }
 
-    /// Looks at what came and puts it into the cache.
+    /// Checks the download and moves it into the cache.
     fn place(
         &self,
-        received: &Receiving,
+        received: &PartialFile,
         query: &Query<'_>,
         url: &str,
         changed: Option<SystemTime>,
@@ -187,7 +187,7 @@ impl Client {
             let url = url.to_owned();
             return Err(Error::OtherBuild { url, found });
         }
-        let placed = self.cache.place(received, (&query.id, query.part), changed);
+        let placed = self.cache.place(received, &query.id, query.part, changed);
         placed
             .map(Some)
             .map_err(|source| self.cache_error(query, source))
@@ -198,8 +198,8 @@ impl Client {
         Error::Cache { path, source }
     }
 
-    /// The keeper of connections to servers of this kind.
-    fn agent<'s>(&self, state: &'s mut State, server: &Server) -> Result<&'s Agent, Error> {
+    /// The HTTP agent for this type of server.
+    fn agent<'s>(&self, state: &'s mut ClientState, server: &Server) -> Result<&'s Agent, Error> {
         let encrypted = server.is_encrypted();
         let [plain, secure] = &mut state.agents;
         let place = if encrypted { secure } else { plain };
@@ -214,7 +214,7 @@ impl Client {
 }
 
 impl Servers for Client {
-    fn fetch(&self, wanted: &Wanted<'_>) -> Option<PathBuf> {
+    fn fetch(&self, wanted: &FileRequest<'_>) -> Option<PathBuf> {
         self.find(wanted)
     }
 }
@@ -227,12 +227,12 @@ impl fmt::Debug for Client {
     }
 }
 
-/// With https, if there are `authorities`.
-fn agent(limits: Limits, authorities: Option<&Vec<PathBuf>>) -> Result<Agent, Error> {
+/// Creates an agent, with https if `authorities` is given.
+fn agent(limits: DownloadLimits, authorities: Option<&Vec<PathBuf>>) -> Result<Agent, Error> {
     let config = Agent::config_builder()
         .http_status_as_error(false)
         .user_agent(concat!("rperf/", env!("CARGO_PKG_VERSION")))
-        .timeout_global(limits.whole)
+        .timeout_global(limits.total_time)
         .timeout_resolve(limits.stall)
         .timeout_connect(limits.stall)
         .timeout_recv_response(limits.stall)
@@ -244,8 +244,8 @@ fn agent(limits: Limits, authorities: Option<&Vec<PathBuf>>) -> Result<Agent, Er
     Ok(config.build().into())
 }
 
-/// The build-id in hexadecimal. Recorded ids may be padded with zeros to twenty bytes; those of 8 and 16 bytes, which some
-/// linkers make, are told by that.
+/// The build-id in hexadecimal. Recorded ids may be padded with zeros to twenty bytes; those of 8
+/// and 16 bytes, which some linkers use, are detected by that.
 fn query_id(id: &BuildId) -> String {
     let mut hexadecimal = id.to_string();
     let is_padded = |length: usize| {
@@ -258,10 +258,10 @@ fn query_id(id: &BuildId) -> String {
     hexadecimal
 }
 
-/// Whether a thread can be started: ureq looks names of hosts up on one of its own, and panics without.
+/// Whether a thread can be started: ureq resolves host names in a thread, and panics otherwise.
 fn has_thread() -> io::Result<()> {
     let thread = thread::Builder::new().spawn(|| ())?;
-    // It has nothing to do that could panic.
+    // Nothing in the thread can panic.
     let _ = thread.join();
     Ok(())
 }

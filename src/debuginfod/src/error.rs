@@ -1,4 +1,4 @@
-//! What keeps a file from being fetched. None of it stops a report.
+//! Errors of downloads. None of them stops a report.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,84 +6,84 @@ use std::time::Duration;
 
 use rperf_symbol::BuildId;
 
-/// Why a server, or what it sent, is of no use.
+/// Why a server or a download can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An address of a server that cannot be one.
-    #[error("'{url}' is no address of a debuginfod server: {reason}")]
+    /// An invalid server address.
+    #[error("'{url}' is not the address of a debuginfod server: {reason}")]
     BadUrl {
-        /// The word.
+        /// The address.
         url: String,
-        /// What is wrong with it.
+        /// Description.
         reason: &'static str,
     },
-    /// A wish for a check that is not made.
+    /// A requested signature check, which is not supported.
     #[error("'{word}' is not supported: signatures of files are not checked")]
     Signatures {
-        /// The word among the addresses.
+        /// The word in the list of addresses.
         word: String,
     },
-    /// https without the means for it.
-    #[error("no https: {reason}")]
+    /// https is not available.
+    #[error("https is not available: {reason}")]
     NoTls {
         /// What is missing.
         reason: String,
     },
-    /// The server is down, is none, or went away.
+    /// The server is unreachable, not a debuginfod server, or closed the connection.
     #[error("debuginfod server {server} cannot be used")]
     Unreachable {
         /// Its address.
         server: String,
-        /// What went wrong.
+        /// Cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// An answer other than the file, or that there is none.
+    /// An unexpected HTTP status.
     #[error("debuginfod server {server} cannot be used: it answers with status {status}")]
     Status {
         /// Its address.
         server: String,
-        /// Of HTTP.
+        /// HTTP status.
         status: u16,
     },
-    /// A transfer that hangs.
+    /// A stalled download.
     #[error("debuginfod server {server} cannot be used: it sent less than 100 kB in {} s", within.as_secs_f32())]
     Slow {
         /// Its address.
         server: String,
-        /// The time that it had for so much.
+        /// The time limit.
         within: Duration,
     },
-    /// A file that takes longer than a file may.
+    /// A download that exceeds the time limit.
     #[error("{url}: not complete after {} s", after.as_secs_f32())]
     TooLong {
-        /// The file.
+        /// URL of the file.
         url: String,
-        /// The limit.
+        /// The time limit.
         after: Duration,
     },
-    /// A file beyond the limit.
+    /// A file that exceeds the size limit.
     #[error("{url}: larger than {limit} bytes")]
     TooLarge {
-        /// The file.
+        /// URL of the file.
         url: String,
         /// The limit in bytes.
         limit: u64,
     },
-    /// A server that sends something else than it was asked for.
+    /// A file with the wrong build-id.
     #[error("{url}: its build-id is {}, so it is not used", found.map_or_else(|| "missing".to_owned(), |id| id.to_string()))]
     OtherBuild {
-        /// The file.
+        /// URL of the file.
         url: String,
-        /// What the file says.
+        /// Build-id of the file.
         found: Option<BuildId>,
     },
-    /// The cache cannot be written.
+    /// The cache can't be written.
     #[error("{}", path.display())]
     Cache {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

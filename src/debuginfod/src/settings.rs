@@ -1,4 +1,4 @@
-//! Whom to ask, and how long.
+//! Settings of a client: servers and limits.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,36 +6,37 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// What a client needs to know. The caller fills it from options, configuration and environment.
+/// Settings of a client. The caller fills it from options, configuration and environment.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The servers, in the order in which they are asked.
+    /// The servers, in the order in which they are queried.
     pub servers: Vec<Server>,
     /// The cache, which elfutils shares (`$DEBUGINFOD_CACHE_PATH`).
     pub cache: PathBuf,
-    /// What a transfer may take.
-    pub limits: Limits,
-    /// Files of certificates (PEM) that servers with https are checked against: the first that exists is read.
+    /// Limits of downloads.
+    pub limits: DownloadLimits,
+    /// Certificate bundles (PEM) to verify https servers: the first existing file is used.
     pub authorities: Vec<PathBuf>,
 }
 
-/// What a transfer may take.
+/// Limits of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The time for an answer, and for every further 100 kB (`$DEBUGINFOD_TIMEOUT`). `None` waits for ever.
+pub struct DownloadLimits {
+    /// Time limit for a response, and for every further 100 kB (`$DEBUGINFOD_TIMEOUT`). `None` for
+    /// no limit.
     pub stall: Option<Duration>,
-    /// The time for a whole file (`$DEBUGINFOD_MAXTIME`).
-    pub whole: Option<Duration>,
-    /// The size of a file in bytes (`$DEBUGINFOD_MAXSIZE`).
+    /// Time limit for the download of a file (`$DEBUGINFOD_MAXTIME`).
+    pub total_time: Option<Duration>,
+    /// Size limit of a file in bytes (`$DEBUGINFOD_MAXSIZE`).
     pub size: Option<u64>,
 }
 
-impl Default for Limits {
-    /// elfutils' own: 90 seconds without news.
+impl Default for DownloadLimits {
+    /// The default of elfutils: 90 seconds without progress.
     fn default() -> Self {
         Self {
             stall: Some(Duration::from_secs(90)),
-            whole: None,
+            total_time: None,
             size: None,
         }
     }
@@ -48,12 +49,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// The servers in a list with blanks between them, as `DEBUGINFOD_URLS` has it. Words that say how signatures are
-    /// treated (`ima:…`) may stand among them.
+    /// Parses a blank-separated list of servers, as in `DEBUGINFOD_URLS`. It may contain words that
+    /// control signature checks (`ima:…`).
     ///
     /// # Errors
     ///
-    /// [`Error::BadUrl`] for words that are no http or https address, [`Error::Signatures`] where they are demanded.
+    /// [`Error::BadUrl`] for words that are not http or https addresses, [`Error::Signatures`] if
+    /// signature checks are enforced.
     pub fn list(words: &str) -> Result<Vec<Self>, Error> {
         let mut servers = Vec::new();
         for word in words.split_whitespace() {
@@ -91,12 +93,12 @@ impl Server {
         }
     }
 
-    /// Whether what it says comes over https.
+    /// Whether the server uses https.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.url.starts_with("https://")
     }
 
-    /// Where the server keeps a part of the object with this build-id.
+    /// The URL of a file of the object with this build-id.
     pub(crate) fn place(&self, id: &str, part: &str) -> String {
         format!("{}/buildid/{id}/{part}", self.url)
     }
@@ -128,11 +130,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_by_name() {
+    fn invalid_server_addresses_are_named() {
         for word in ["ftp://one", "http://", "https:///x", "http://a b\u{1}"] {
             let error = list(word).unwrap_err();
             assert!(
-                error.contains("no address of a debuginfod server"),
+                error.contains("not the address of a debuginfod server"),
                 "{error}"
             );
         }

@@ -1,4 +1,4 @@
-//! https: which cryptography, and whom it trusts.
+//! https: cryptography and trusted certificates.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,11 @@ use ureq::typestate::AgentScope;
 
 use crate::error::Error;
 
-/// `config` with https, checked against the first of these files of certificates that exists.
+/// Adds https to `config`, verified by the first existing certificate bundle.
 ///
 /// # Errors
 ///
-/// [`Error::NoTls`] where the processor lacks the instructions, and where no certificates are installed.
+/// [`Error::NoTls`] if the processor lacks the instructions, or no certificates are installed.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) fn with_tls(
     config: ConfigBuilder<AgentScope>,
@@ -22,12 +22,12 @@ pub(crate) fn with_tls(
 
     use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
-    /// Bytes of the largest bundle of authorities that is read.
+    /// Maximum size of a certificate bundle in bytes.
     const MAX_BUNDLE: u64 = 16 << 20;
 
     let no_tls = |reason: String| Error::NoTls { reason };
     if !graviola::util::is_cpu_supported() {
-        let reason = "this processor has no instructions for it (AES, and AVX2 or NEON)";
+        let reason = "this processor lacks the instructions (AES, and AVX2 or NEON)";
         return Err(no_tls(reason.to_owned()));
     }
     let read = |path: &PathBuf| rperf_safefs::read(path, MAX_BUNDLE).ok();
@@ -44,7 +44,7 @@ pub(crate) fn with_tls(
             .iter()
             .map(|path| path.display().to_string())
             .collect();
-        let reason = format!("no certificates of authorities in {}", paths.join(", "));
+        let reason = format!("no CA certificates in {}", paths.join(", "));
         return Err(no_tls(reason));
     }
     let provider = Arc::new(rustls_graviola::default_provider());
@@ -55,7 +55,7 @@ pub(crate) fn with_tls(
     Ok(config.tls_config(tls))
 }
 
-/// Other processors have none.
+/// Other processors are not supported.
 ///
 /// # Errors
 ///
@@ -65,7 +65,7 @@ pub(crate) fn with_tls(
     _config: ConfigBuilder<AgentScope>,
     _authorities: &[PathBuf],
 ) -> Result<ConfigBuilder<AgentScope>, Error> {
-    let reason = "it is built for x86-64 and arm64 alone".to_owned();
+    let reason = "it is only supported on x86-64 and arm64".to_owned();
     Err(Error::NoTls { reason })
 }
 

@@ -1,4 +1,4 @@
-//! One file from one server.
+//! Download of one file from one server.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -9,35 +9,36 @@ use ureq::Agent;
 use ureq::http::HeaderMap;
 
 use crate::error::Error;
-use crate::settings::{Limits, Server};
+use crate::settings::{DownloadLimits, Server};
 
-/// What must arrive within [`Limits::stall`].
-const ENOUGH: u64 = 100 << 10;
+/// Bytes that must arrive within [`DownloadLimits::stall`].
+const MIN_BYTES_PER_STALL: u64 = 100 << 10;
 
-/// What is to be fetched.
-pub(crate) struct Transfer<'a> {
+/// A download.
+pub(crate) struct DownloadTransfer<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) server: &'a Server,
     pub(crate) url: &'a str,
-    pub(crate) limits: Limits,
-    /// The file that it is written to.
+    pub(crate) limits: DownloadLimits,
+    /// The file to write to.
     pub(crate) temporary: &'a Path,
 }
 
-/// How it went.
+/// Result of a download.
 pub(crate) enum Received {
-    /// All of it. When the server says it was last changed, if it says so.
+    /// A complete file, with its modification time if the server sent it.
     Whole(Option<SystemTime>),
     /// The server has no such file.
     Nothing,
 }
 
-impl Transfer<'_> {
-    /// Writes the file that the server has to `into`. `progress` gets the bytes so far and, where the server tells, the whole.
+impl DownloadTransfer<'_> {
+    /// Downloads the file and writes it to `into`. `progress` gets the bytes so far and the total,
+    /// if the server sent it.
     ///
     /// # Errors
     ///
-    /// Servers that are down, say something else, or take too long; files that are too large; a full disk.
+    /// Unreachable servers, unexpected responses, time and size limits, and write errors.
     pub(crate) fn run(
         &self,
         into: &mut File,
@@ -52,7 +53,7 @@ impl Transfer<'_> {
         match response.status().as_u16() {
             200 => {}
             404 => return Ok(Received::Nothing),
-            // Not acceptable: beyond the size that was asked for.
+            // Not acceptable: exceeds the requested maximum size.
             406 if self.limits.size.is_some() => return Err(self.too_large()),
             status => {
                 let server = self.server.to_string();
@@ -66,7 +67,7 @@ impl Transfer<'_> {
             return Err(self.too_large());
         }
         let mut body = response.into_body().into_reader();
-        let mut pace = Pace::new(started, self.limits.stall);
+        let mut pace = SpeedCheck::new(started, self.limits.stall);
         let mut piece = vec![0; 64 << 10];
         progress(0, total);
         loop {
@@ -86,12 +87,12 @@ impl Transfer<'_> {
         }
     }
 
-    /// Whether this still keeps within the limits.
-    fn check(&self, received: u64, pace: &Pace) -> Result<(), Error> {
+    /// Checks the limits.
+    fn check(&self, received: u64, pace: &SpeedCheck) -> Result<(), Error> {
         if self.limits.size.is_some_and(|limit| received > limit) {
             return Err(self.too_large());
         }
-        if let Some(after) = self.limits.whole
+        if let Some(after) = self.limits.total_time
             && pace.started.elapsed() > after
         {
             return Err(self.too_long(after));
@@ -119,9 +120,9 @@ impl Transfer<'_> {
         Error::Slow { server, within }
     }
 
-    /// What an error of the connection means.
+    /// Converts a connection error.
     fn explain(&self, error: ureq::Error) -> Error {
-        match (error, self.limits.whole, self.limits.stall) {
+        match (error, self.limits.total_time, self.limits.stall) {
             (ureq::Error::Timeout(ureq::Timeout::Global), Some(after), _) => self.too_long(after),
             (ureq::Error::Timeout(_), _, Some(within)) => self.slow(within),
             (ureq::Error::Io(error), ..) => self.unusable(Box::new(error)),
@@ -135,16 +136,16 @@ impl Transfer<'_> {
     }
 }
 
-/// How fast a file arrives.
-struct Pace {
+/// Download speed.
+struct SpeedCheck {
     started: Instant,
     stall: Option<Duration>,
     received: u64,
-    /// When so much had been received that the time began anew, and how much it was.
+    /// Start time and received bytes of the current measurement.
     mark: (Instant, u64),
 }
 
-impl Pace {
+impl SpeedCheck {
     fn new(started: Instant, stall: Option<Duration>) -> Self {
         Self {
             started,
@@ -156,7 +157,7 @@ impl Pace {
 
     fn add(&mut self, length: usize) -> u64 {
         self.received = self.received.saturating_add(length as u64);
-        if self.received - self.mark.1 >= ENOUGH {
+        if self.received - self.mark.1 >= MIN_BYTES_PER_STALL {
             self.mark = (Instant::now(), self.received);
         }
         self.received
@@ -168,7 +169,7 @@ impl Pace {
     }
 }
 
-/// The size of the file as it will be on disk.
+/// The size of the file on disk.
 fn total(headers: &HeaderMap) -> Option<u64> {
     let number = |name| header(headers, name)?.trim().parse().ok();
     let is_packed = headers.contains_key("content-encoding");
@@ -179,7 +180,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// A time in the form of HTTP (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Parses an HTTP date (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn date(text: &str) -> Option<SystemTime> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -195,14 +196,14 @@ fn date(text: &str) -> Option<SystemTime> {
     if !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // Years that begin in March have their odd day at the end.
+    // With years starting in March, the leap day is the last day.
     let (years, months) = match month {
         0 | 1 => (year - 1, month + 10),
         _ => (year, month - 2),
     };
     let leap_days = years / 4 - years / 100 + years / 400;
     let days = years * 365 + leap_days + (months * 153 + 2) / 5 + day - 1;
-    // From the first of March of the year 0 to 1970.
+    // Days from 1 March of year 0 to 1970.
     let days = days.checked_sub(719_468)?;
     let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn http_dates_are_parsed() {
         let seconds = |text| {
             let time = date(text)?;
             Some(time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs())

@@ -1,46 +1,49 @@
-//! A function's code on its own, apart from the tables that it was read from: what browsers keep.
+//! A function's code without references to the tables it was read from, for interactive views.
 
-use rperf_insn::Flow;
+use rperf_insn::InsnFlow;
 use rperf_resolve::{Frame, Resolver, SymbolId};
 use rustc_hash::FxHashMap;
 
 use crate::listing::first;
-use crate::{Arrow, Function, Hit, Labels, Line, ListOptions, Listing, NoCode, Site};
+use crate::{
+    Arrow, HitCount, InstructionLine, Labels, LineSite, ListOptions, Listing, NoCode,
+    SampledFunction,
+};
 
-/// A function's instructions, and what fell on them.
+/// A function's instructions and their samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Code {
+pub struct FunctionCode {
     /// The function's name.
     pub name: String,
     /// The path of its object.
     pub object: String,
-    /// Its first byte.
-    pub begin: Landmark,
-    /// The address of that in the object.
+    /// Location of its first byte.
+    pub begin: CodeLocation,
+    /// Start address in the object.
     pub start: u64,
-    /// All of its instructions, by rising address.
+    /// Its instructions, by ascending address.
     pub instructions: Vec<Instruction>,
-    /// The places in the source that instructions name.
+    /// The source locations of instructions.
     pub sites: Vec<CodeSite>,
-    /// The paths of source files that places name.
+    /// The source files of these locations.
     pub files: Vec<String>,
-    /// What fell on all of it, by event.
-    pub sums: Vec<Hit>,
+    /// Samples of the whole function, by event.
+    pub sums: Vec<HitCount>,
 }
 
-/// A place in some code, from which other places of the same object are found. It is the same in every process that has the
-/// object mapped.
+/// A location in code from which other locations in the same object can be found. It is valid in
+/// every process that maps the object.
 #[derive(Debug, Clone, Copy)]
-pub struct Landmark(Frame);
+pub struct CodeLocation(Frame);
 
-impl PartialEq for Landmark {
+impl PartialEq for CodeLocation {
     fn eq(&self, other: &Self) -> bool {
         let place = |landmark: &Self| (landmark.0.dso, landmark.0.symbol, landmark.0.address);
         place(self) == place(other)
     }
 }
 
-impl Eq for Landmark {}
+impl Eq for CodeLocation {}
 
 /// One instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,67 +52,67 @@ pub struct Instruction {
     pub address: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What it reads as in few words.
+    /// Short disassembly.
     pub brief: String,
-    /// What it reads as, with addresses.
+    /// Disassembly with addresses.
     pub full: String,
-    /// Where control goes behind it, if not just to the next one.
+    /// Control flow after it, unless it continues with the next instruction.
     pub arrow: Option<Arrow>,
-    /// Where that is, if it is told.
-    pub goes: Option<Goes>,
-    /// Whether it calls.
+    /// The target, if known.
+    pub goes: Option<BranchTarget>,
+    /// Whether it is a call.
     pub is_call: bool,
-    /// How many jumps within the function lead to it.
+    /// Number of jumps within the function to this instruction.
     pub sources: usize,
-    /// What fell on it, by event.
-    pub hits: Vec<Hit>,
-    /// The number of its place among [`Code::sites`].
+    /// Samples by event.
+    pub hits: Vec<HitCount>,
+    /// Index of its location in [`FunctionCode::sites`].
     pub site: Option<usize>,
 }
 
-/// Where an instruction leads.
+/// Target of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goes {
-    /// To the instruction of this number.
+pub enum BranchTarget {
+    /// The instruction with this index.
     Within(usize),
-    /// Out of the function, to an address in the object.
+    /// An address in the object outside the function.
     To(u64),
 }
 
-/// A place in the source.
+/// A source location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeSite {
-    /// The innermost function, as the source has it.
+    /// The innermost function in the source.
     pub function: String,
-    /// Whether it was inlined into the one that is listed.
+    /// Whether it is inlined into the listed function.
     pub is_inlined: bool,
-    /// The number of the file among [`Code::files`], and the line from 1.
+    /// Index of the file in [`FunctionCode::files`], and the line from 1.
     pub line: Option<(usize, u32)>,
 }
 
-impl Code {
+impl FunctionCode {
     /// Reads the code of `function`.
     ///
     /// # Errors
     ///
-    /// Why nothing can be listed.
+    /// Why the function can't be listed.
     pub fn new(
         resolver: &Resolver<'_>,
-        function: &Function,
+        function: &SampledFunction,
         options: ListOptions<'_>,
     ) -> Result<Self, NoCode> {
         let listing = Listing::new(resolver, function, options)?;
         let (begin, _) = first(resolver, function)?;
         let labels = Labels::new(&listing);
-        let mut sites = Sites::default();
+        let mut sites = SiteInterner::default();
         let instructions = listing.lines.iter().map(|line| Instruction {
             address: line.address,
             bytes: line.bytes.clone(),
             brief: labels.text(line).trim_end().to_owned(),
             full: line.full_text(),
             arrow: labels.arrow(line),
-            goes: goes(&listing, &labels, line),
-            is_call: line.flow == Flow::Call,
+            goes: branch_target(&listing, &labels, line),
+            is_call: line.flow == InsnFlow::Call,
             sources: labels.sources(line),
             hits: line.hits.clone(),
             site: line.site.map(|site| sites.number(site)),
@@ -118,7 +121,7 @@ impl Code {
         Ok(Self {
             name: resolver.symbol_name(function.symbol).to_owned(),
             object: resolver.world().dso(function.symbol.dso).long_name.clone(),
-            begin: Landmark::new(begin),
+            begin: CodeLocation::new(begin),
             start: listing.start,
             instructions,
             sites: sites.sites,
@@ -127,7 +130,7 @@ impl Code {
         })
     }
 
-    /// The address of an instruction in the memory of a process that ran it.
+    /// The address of an instruction in a process that executed it.
     #[must_use]
     pub fn in_memory(&self, instruction: &Instruction) -> u64 {
         let bytes = instruction.address.wrapping_sub(self.start);
@@ -135,50 +138,54 @@ impl Code {
     }
 }
 
-impl Landmark {
-    /// The place of a frame.
+impl CodeLocation {
+    /// The location of a frame.
     #[must_use]
     pub const fn new(frame: Frame) -> Self {
         Self(frame)
     }
 
-    /// What lies at an address of the same object.
+    /// The location of an address in the same object.
     #[must_use]
-    pub fn beside(&self, resolver: &Resolver<'_>, address: u64) -> Option<Frame> {
-        resolver.beside(&self.0, address)
+    pub fn frame_at(&self, resolver: &Resolver<'_>, address: u64) -> Option<Frame> {
+        resolver.frame_in_object(&self.0, address)
     }
 
-    /// The function that it is in.
+    /// The function of the location.
     #[must_use]
     pub fn symbol(&self) -> Option<SymbolId> {
         self.0.symbol
     }
 }
 
-/// Where an instruction leads, as far as its words tell.
-fn goes(listing: &Listing<'_>, labels: &Labels<'_>, line: &Line<'_>) -> Option<Goes> {
+/// The target of an instruction, if its disassembly has one.
+fn branch_target(
+    listing: &Listing<'_>,
+    labels: &Labels<'_>,
+    line: &InstructionLine<'_>,
+) -> Option<BranchTarget> {
     let lines = &listing.lines;
     let number = |address| lines.binary_search_by_key(&address, |line| line.address);
     match labels.jump_within(line).map(number) {
-        Some(Ok(number)) => Some(Goes::Within(number)),
-        _ if matches!(line.flow, Flow::Jump | Flow::Call) => {
-            line.target.map(|target| Goes::To(target.address))
+        Some(Ok(number)) => Some(BranchTarget::Within(number)),
+        _ if matches!(line.flow, InsnFlow::Jump | InsnFlow::Call) => {
+            line.target.map(|target| BranchTarget::To(target.address))
         }
         _ => None,
     }
 }
 
-/// Places and files, each once.
+/// Deduplicates locations and files.
 #[derive(Default)]
-struct Sites<'r> {
+struct SiteInterner<'r> {
     sites: Vec<CodeSite>,
     files: Vec<String>,
-    site_numbers: FxHashMap<Site<'r>, usize>,
+    site_numbers: FxHashMap<LineSite<'r>, usize>,
     file_numbers: FxHashMap<&'r str, usize>,
 }
 
-impl<'r> Sites<'r> {
-    fn number(&mut self, site: Site<'r>) -> usize {
+impl<'r> SiteInterner<'r> {
+    fn number(&mut self, site: LineSite<'r>) -> usize {
         if let Some(number) = self.site_numbers.get(&site) {
             return *number;
         }

@@ -1,56 +1,58 @@
-//! Functions and what fell on them.
+//! Functions and their samples.
 
 use std::cmp::Reverse;
 
-use rperf_hist::Watched;
+use rperf_hist::WatchedFunction;
 use rperf_replay::{DsoId, EventIndex};
 use rperf_resolve::{Frame, SymbolId};
 use rustc_hash::FxHashMap;
 
-/// Samples that fell on one place.
+/// Number and weight of samples at one location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hit {
-    /// How many.
+pub struct HitCount {
+    /// Number of samples.
     pub samples: u64,
-    /// The events that they stand for.
+    /// Sum of their periods.
     pub period: u64,
 }
 
-impl Hit {
-    /// Takes in another.
+impl HitCount {
+    /// Adds another one.
     pub fn add(&mut self, other: Self) {
         self.samples += other.samples;
         self.period = self.period.saturating_add(other.period);
     }
 
-    /// Its share of the events of `whole`, in percent.
+    /// The percentage of the period of `total`.
     #[must_use]
-    pub fn share_of(self, whole: Self) -> f64 {
-        self.period as f64 * 100.0 / whole.period.max(1) as f64
+    pub fn share_of(self, total: Self) -> f64 {
+        self.period as f64 * 100.0 / total.period.max(1) as f64
     }
 }
 
-/// One function as some events saw it, which are shown beside each other.
+/// A function with its samples of several events.
 #[derive(Debug, Clone)]
-pub struct Function {
+pub struct SampledFunction {
     /// The function.
     pub symbol: SymbolId,
-    /// A place in it where a sample fell.
+    /// The frame of a sample in it.
     pub frame: Frame,
-    /// What fell on each address, in terms of [`Frame::address`], by rising address: the place of the event, and its hit.
-    pub hits: Vec<(u64, usize, Hit)>,
-    /// All of it, by event.
-    pub sums: Vec<Hit>,
+    /// Hits by address (in terms of [`Frame::address`], ascending): address, index of the event,
+    /// hit.
+    pub hits: Vec<(u64, usize, HitCount)>,
+    /// Total by event.
+    pub sums: Vec<HitCount>,
 }
 
-impl Function {
-    /// What `events` see of a function that is watched while it runs; `None` as long as its place is not known.
+impl SampledFunction {
+    /// The hits of `events` in a watched function of a live view; `None` until its location is
+    /// known.
     #[must_use]
-    pub fn watched(watched: &Watched, events: &[EventIndex]) -> Option<Self> {
+    pub fn watched(watched: &WatchedFunction, events: &[EventIndex]) -> Option<Self> {
         let frame = *watched.frame()?;
-        let mut found = Found::new(frame);
+        let mut found = FunctionHits::new(frame);
         for (event, address, sum) in watched.sums() {
-            let hit = Hit {
+            let hit = HitCount {
                 samples: sum.samples,
                 period: sum.period,
             };
@@ -59,28 +61,28 @@ impl Function {
         Some(found.seen_by(frame.symbol?, events))
     }
 
-    /// The samples of all events.
+    /// Number of samples of all events.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.sums.iter().map(|hit| hit.samples).sum()
     }
 }
 
-/// Where a function was first seen, and what fell on its addresses.
-pub(crate) struct Found {
+/// The first frame in a function, and hits by address.
+pub(crate) struct FunctionHits {
     pub(crate) frame: Frame,
-    pub(crate) hits: FxHashMap<(EventIndex, u64), Hit>,
+    pub(crate) hits: FxHashMap<(EventIndex, u64), HitCount>,
 }
 
-impl Found {
-    /// A function of which nothing was seen yet.
+impl FunctionHits {
+    /// A function without hits.
     pub(crate) fn new(frame: Frame) -> Self {
         let hits = FxHashMap::default();
         Self { frame, hits }
     }
 
-    fn seen_by(&self, symbol: SymbolId, events: &[EventIndex]) -> Function {
-        let mut sums = vec![Hit::default(); events.len()];
+    fn seen_by(&self, symbol: SymbolId, events: &[EventIndex]) -> SampledFunction {
+        let mut sums = vec![HitCount::default(); events.len()];
         let mut hits = Vec::new();
         for ((event, address), hit) in &self.hits {
             let Some(place) = events.iter().position(|wanted| wanted == event) else {
@@ -90,7 +92,7 @@ impl Found {
             hits.push((*address, place, *hit));
         }
         hits.sort_unstable_by_key(|(address, place, _)| (*address, *place));
-        Function {
+        SampledFunction {
             symbol,
             frame: self.frame,
             hits,
@@ -99,24 +101,24 @@ impl Found {
     }
 }
 
-/// All functions that samples fell on.
-pub struct Functions {
-    pub(crate) found: FxHashMap<SymbolId, Found>,
-    pub(crate) totals: FxHashMap<EventIndex, Hit>,
-    /// Samples that pass all filters, whatever they fell on.
-    pub(crate) chosen: FxHashMap<EventIndex, Hit>,
-    /// Samples of objects that fell on no symbol.
+/// All functions with samples.
+pub struct SampledFunctions {
+    pub(crate) found: FxHashMap<SymbolId, FunctionHits>,
+    pub(crate) totals: FxHashMap<EventIndex, HitCount>,
+    /// Samples accepted by the filters, in any function or none.
+    pub(crate) chosen: FxHashMap<EventIndex, HitCount>,
+    /// Samples of objects without a symbol.
     pub(crate) unnamed: FxHashMap<DsoId, u64>,
 }
 
-impl Functions {
-    /// Those that samples of `events` fell on; the ones with most of the first event come first.
+impl SampledFunctions {
+    /// The functions with samples of `events`, sorted by the first event, descending.
     #[must_use]
-    pub fn of(&self, events: &[EventIndex]) -> Vec<Function> {
+    pub fn of(&self, events: &[EventIndex]) -> Vec<SampledFunction> {
         let functions = self.found.iter();
         let functions = functions.map(|(symbol, found)| found.seen_by(*symbol, events));
         let functions = functions.filter(|function| !function.hits.is_empty());
-        let mut functions: Vec<Function> = functions.collect();
+        let mut functions: Vec<SampledFunction> = functions.collect();
         functions.sort_by_cached_key(|function| {
             let periods: Vec<u64> = function.sums.iter().map(|sum| sum.period).collect();
             (Reverse(periods), function.symbol)
@@ -124,16 +126,17 @@ impl Functions {
         functions
     }
 
-    /// What `events` saw of the function at `frame`, if only nothing; `None` where none is known there.
+    /// The function at `frame` with the hits of `events`, possibly none; `None` if there is no
+    /// known function.
     #[must_use]
-    pub fn at(&self, frame: &Frame, events: &[EventIndex]) -> Option<Function> {
+    pub fn at(&self, frame: &Frame, events: &[EventIndex]) -> Option<SampledFunction> {
         let symbol = frame.symbol?;
-        let none = Found::new(*frame);
+        let none = FunctionHits::new(*frame);
         let found = self.found.get(&symbol).unwrap_or(&none);
         Some(found.seen_by(symbol, events))
     }
 
-    /// How many samples fell into objects, but on no function that is known; most first.
+    /// Number of samples in objects without a known function, descending.
     #[must_use]
     pub fn unnamed(&self) -> Vec<(DsoId, u64)> {
         let unnamed = self.unnamed.iter().map(|(dso, samples)| (*dso, *samples));
@@ -142,21 +145,21 @@ impl Functions {
         unnamed
     }
 
-    /// Whether there were samples at all, if only in no function.
+    /// Whether there are any samples, with or without a function.
     #[must_use]
     pub fn has_samples(&self) -> bool {
         !self.totals.is_empty()
     }
 
-    /// The samples of an event that pass all filters, those in no function too.
+    /// The samples of an event accepted by the filters, with or without a function.
     #[must_use]
-    pub fn chosen(&self, event: EventIndex) -> Hit {
+    pub fn chosen(&self, event: EventIndex) -> HitCount {
         self.chosen.get(&event).copied().unwrap_or_default()
     }
 
-    /// What shares of an event are of: with its samples that belong to no row.
+    /// The divisor of percentages of an event, including samples without a row.
     #[must_use]
-    pub fn total(&self, event: EventIndex) -> Hit {
+    pub fn total(&self, event: EventIndex) -> HitCount {
         self.totals.get(&event).copied().unwrap_or_default()
     }
 }

@@ -1,39 +1,39 @@
-//! Samples counted by function and address.
+//! Counts samples by function and address.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use rperf_hist::{Choice, Select, parallel};
+use rperf_hist::{SampleTreatment, SelectSamples, parallel};
 use rperf_replay::{DsoId, EventIndex, Fold, MappingId, Sample, World};
-use rperf_resolve::{Frame, Place, Resolver};
+use rperf_resolve::{AddressContext, Frame, Resolver};
 use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
 
-use crate::function::{Found, Functions, Hit};
+use crate::function::{FunctionHits, HitCount, SampledFunctions};
 
-/// An address that samples of an event fell on. Where nothing is mapped, it is that of any process.
+/// A sampled address of an event. An address without a mapping is counted for all processes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Spot {
+struct SampledAddress {
     event: EventIndex,
     mapping: Option<MappingId>,
     mode: CpuMode,
     ip: u64,
 }
 
-/// Counts samples; to be folded over a recording. Their addresses get names when all are counted.
-pub struct Hits<'r, 'w> {
+/// Counts samples, as a fold over a recording. Addresses are resolved when all are counted.
+pub struct AddressCounts<'r, 'w> {
     resolver: &'r Resolver<'w>,
-    select: Option<&'r dyn Select>,
-    spots: FxHashMap<Spot, (Place, Hit)>,
-    totals: FxHashMap<EventIndex, Hit>,
-    /// The share of an event, in percent, that a function must have to be asked for.
+    select: Option<&'r dyn SelectSamples>,
+    spots: FxHashMap<SampledAddress, (AddressContext, HitCount)>,
+    totals: FxHashMap<EventIndex, HitCount>,
+    /// Minimum percentage of an event for a function.
     least: f64,
 }
 
-impl<'r, 'w> Hits<'r, 'w> {
-    /// Counts those that `select` lets pass.
+impl<'r, 'w> AddressCounts<'r, 'w> {
+    /// Counts the samples accepted by `select`.
     #[must_use]
-    pub fn new(resolver: &'r Resolver<'w>, select: Option<&'r dyn Select>) -> Self {
+    pub fn new(resolver: &'r Resolver<'w>, select: Option<&'r dyn SelectSamples>) -> Self {
         Self {
             resolver,
             select,
@@ -43,18 +43,19 @@ impl<'r, 'w> Hits<'r, 'w> {
         }
     }
 
-    /// Functions with less than this share of every event, in percent, may be left out: symbols of objects that have less
-    /// altogether are not read.
+    /// Allows functions below this percentage of every event to be omitted: symbols of objects with
+    /// a smaller total are not read.
     #[must_use]
     pub fn from_share(mut self, least: f64) -> Self {
         self.least = least;
         self
     }
 
-    /// Objects that have the share; all where none has it, so that it can be told what there is, or where names may choose.
+    /// Objects above the minimum. Returns all if none is (so that available ones can be reported) or if
+    /// functions may be selected by name.
     fn hot(&self) -> BTreeSet<DsoId> {
         let world = self.resolver.world();
-        let mut sums: FxHashMap<(DsoId, EventIndex), Hit> = FxHashMap::default();
+        let mut sums: FxHashMap<(DsoId, EventIndex), HitCount> = FxHashMap::default();
         for (spot, (_, hit)) in &self.spots {
             if let Some(mapping) = spot.mapping {
                 let key = (world.mapping(mapping).dso, spot.event);
@@ -73,15 +74,15 @@ impl<'r, 'w> Hits<'r, 'w> {
         }
     }
 
-    /// The functions that were hit. Symbols of their objects are read by so many threads.
+    /// Returns the functions with samples. Symbols of their objects are read by this many threads.
     #[must_use]
-    pub fn functions(self, threads: NonZeroUsize) -> Functions {
+    pub fn functions(self, threads: NonZeroUsize) -> SampledFunctions {
         let world = self.resolver.world();
         let objects = self.hot();
         parallel::map(objects.iter().copied().collect(), threads, |dso| {
             self.resolver.read(dso)
         });
-        let mut functions = Functions {
+        let mut functions = SampledFunctions {
             found: FxHashMap::default(),
             totals: self.totals,
             chosen: FxHashMap::default(),
@@ -94,9 +95,9 @@ impl<'r, 'w> Hits<'r, 'w> {
                 continue;
             }
             let frame = self.resolver.locate(place, spot.mode, spot.ip);
-            let is_counted = |select: &dyn Select| {
+            let is_counted = |select: &dyn SelectSamples| {
                 let choice = select.place(self.resolver, &frame);
-                choice == Choice::Counted
+                choice == SampleTreatment::Counted
             };
             if self.select.is_none_or(is_counted) {
                 functions.add(&frame, spot.event, hit);
@@ -106,8 +107,8 @@ impl<'r, 'w> Hits<'r, 'w> {
     }
 }
 
-impl Functions {
-    fn add(&mut self, frame: &Frame, event: EventIndex, hit: Hit) {
+impl SampledFunctions {
+    fn add(&mut self, frame: &Frame, event: EventIndex, hit: HitCount) {
         self.chosen.entry(event).or_default().add(hit);
         let Some(symbol) = frame.symbol else {
             if let Some(dso) = frame.dso {
@@ -118,37 +119,41 @@ impl Functions {
         let found = self
             .found
             .entry(symbol)
-            .or_insert_with(|| Found::new(*frame));
+            .or_insert_with(|| FunctionHits::new(*frame));
         let key = (event, frame.address);
         found.hits.entry(key).or_default().add(hit);
     }
 }
 
-impl Fold for Hits<'_, '_> {
+impl Fold for AddressCounts<'_, '_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        let choice = |select: &dyn Select| select.sample(world, sample);
-        let choice = self.select.map_or(Choice::Counted, choice);
-        let Some(ip) = sample.wire.ip.filter(|_| choice != Choice::Ignored) else {
+        let choice = |select: &dyn SelectSamples| select.sample(world, sample);
+        let choice = self.select.map_or(SampleTreatment::Counted, choice);
+        let Some(ip) = sample
+            .wire
+            .ip
+            .filter(|_| choice != SampleTreatment::Ignored)
+        else {
             return;
         };
-        let hit = Hit {
+        let hit = HitCount {
             samples: 1,
             period: sample.period,
         };
         self.totals.entry(sample.event).or_default().add(hit);
-        if choice != Choice::Counted {
+        if choice != SampleTreatment::Counted {
             return;
         }
-        let place = Place::of(sample);
+        let place = AddressContext::of(sample);
         let mode = sample.cpu_mode();
-        let spot = Spot {
+        let spot = SampledAddress {
             event: sample.event,
             mapping: world.lookup(place.machine, mode, place.pid, place.order, ip),
             mode,
             ip,
         };
         let found = self.spots.entry(spot);
-        found.or_insert((place, Hit::default())).1.add(hit);
+        found.or_insert((place, HitCount::default())).1.add(hit);
     }
 
     fn merge(&mut self, later: Self) {
@@ -157,7 +162,7 @@ impl Fold for Hits<'_, '_> {
         }
         for (spot, (place, hit)) in later.spots {
             let found = self.spots.entry(spot);
-            found.or_insert((place, Hit::default())).1.add(hit);
+            found.or_insert((place, HitCount::default())).1.add(hit);
         }
     }
 }

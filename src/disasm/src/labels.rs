@@ -1,25 +1,25 @@
-//! Instructions in few words: places within the function by their distance from its start, others by their names.
+//! Short disassembly: targets within the function as offsets, others as names.
 
-use rperf_insn::Flow;
+use rperf_insn::InsnFlow;
 use rustc_hash::FxHashMap;
 
-use crate::{Line, Listing, Named};
+use crate::{InstructionLine, Listing, OperandAddress};
 
-/// Where control goes, as seen from an instruction.
+/// Direction of control flow from an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrow {
-    /// Further down in the function.
+    /// Forward in the function.
     Down,
-    /// Up in it.
+    /// Backward in the function.
     Up,
-    /// Out of it.
+    /// Out of the function.
     Out,
-    /// Back to the caller.
+    /// Return to the caller.
     Back,
 }
 
 impl Arrow {
-    /// The sign for it.
+    /// Its symbol.
     #[must_use]
     pub const fn sign(self) -> char {
         match self {
@@ -31,17 +31,17 @@ impl Arrow {
     }
 }
 
-/// The labels of one listing.
+/// The jump labels of a listing.
 pub struct Labels<'l> {
     listing: &'l Listing<'l>,
-    /// How many jumps lead to an address.
+    /// Number of jumps to each address.
     sources: FxHashMap<u64, usize>,
-    /// Characters of the longest name of an instruction.
+    /// Width of the longest mnemonic in characters.
     names: usize,
 }
 
 impl<'l> Labels<'l> {
-    /// Finds the places that jumps lead to.
+    /// Collects the jump targets.
     #[must_use]
     pub fn new(listing: &'l Listing<'l>) -> Self {
         let lines = listing.lines.iter();
@@ -61,49 +61,52 @@ impl<'l> Labels<'l> {
         labels
     }
 
-    /// Characters of the longest label.
+    /// Width of the longest label in characters.
     #[must_use]
     pub fn width(&self) -> usize {
         let size = self.listing.end - self.listing.start;
         format!("{size:x}").len()
     }
 
-    /// How many jumps within the function lead to an instruction.
+    /// Number of jumps within the function to an instruction.
     #[must_use]
-    pub fn sources(&self, line: &Line<'_>) -> usize {
+    pub fn sources(&self, line: &InstructionLine<'_>) -> usize {
         let sources = self.sources.get(&line.address);
         sources.copied().unwrap_or_default()
     }
 
-    /// The most jumps that lead to one instruction.
+    /// Maximum number of jumps to one instruction.
     #[must_use]
-    pub fn most_sources(&self) -> usize {
+    pub fn max_sources(&self) -> usize {
         self.sources.values().copied().max().unwrap_or_default()
     }
 
-    /// The address in the function that an instruction jumps to.
+    /// The target of a jump within the function.
     #[must_use]
-    pub fn jump_within(&self, line: &Line<'_>) -> Option<u64> {
-        let target = line.target.as_ref().filter(|_| line.flow == Flow::Jump)?;
+    pub fn jump_within(&self, line: &InstructionLine<'_>) -> Option<u64> {
+        let target = line
+            .target
+            .as_ref()
+            .filter(|_| line.flow == InsnFlow::Jump)?;
         let inside = self.listing.start..=self.listing.end;
         inside.contains(&target.address).then_some(target.address)
     }
 
-    /// Where control goes behind an instruction, if not just to the next one.
+    /// The control flow after an instruction, unless it continues with the next one.
     #[must_use]
-    pub fn arrow(&self, line: &Line<'_>) -> Option<Arrow> {
+    pub fn arrow(&self, line: &InstructionLine<'_>) -> Option<Arrow> {
         match (line.flow, self.jump_within(line)) {
-            (Flow::Next, _) => None,
-            (Flow::Return, _) => Some(Arrow::Back),
-            (Flow::Jump, Some(target)) if target > line.address => Some(Arrow::Down),
-            (Flow::Jump, Some(_)) => Some(Arrow::Up),
-            (Flow::Jump | Flow::Call, _) => Some(Arrow::Out),
+            (InsnFlow::Next, _) => None,
+            (InsnFlow::Return, _) => Some(Arrow::Back),
+            (InsnFlow::Jump, Some(target)) if target > line.address => Some(Arrow::Down),
+            (InsnFlow::Jump, Some(_)) => Some(Arrow::Up),
+            (InsnFlow::Jump | InsnFlow::Call, _) => Some(Arrow::Out),
         }
     }
 
-    /// What an instruction reads as, its name padded to that of the longest.
+    /// The short disassembly, with the mnemonic padded to the longest.
     #[must_use]
-    pub fn text(&self, line: &Line<'_>) -> String {
+    pub fn text(&self, line: &InstructionLine<'_>) -> String {
         let (name, operands) = split(&line.text);
         if name.starts_with("nop") {
             return format!("{:<width$}", "nop", width = self.names);
@@ -111,7 +114,7 @@ impl<'l> Labels<'l> {
         self.instruction(name, operands, line)
     }
 
-    fn instruction(&self, name: &str, operands: &str, line: &Line<'_>) -> String {
+    fn instruction(&self, name: &str, operands: &str, line: &InstructionLine<'_>) -> String {
         let width = self.names;
         let operands = match (name, split(operands)) {
             ("lock", (name, operands)) => self.instruction(name, operands, line),
@@ -120,16 +123,16 @@ impl<'l> Labels<'l> {
         format!("{name:<width$} {operands}")
     }
 
-    fn operands(&self, operands: &str, line: &Line<'_>) -> String {
+    fn operands(&self, operands: &str, line: &InstructionLine<'_>) -> String {
         let head = operands.trim_end_matches(|letter: char| letter.is_ascii_hexdigit());
         match (line.flow, &line.target, &line.refers) {
-            (Flow::Jump, Some(target), _) => match self.jump_within(line) {
+            (InsnFlow::Jump, Some(target), _) => match self.jump_within(line) {
                 Some(inside) => format!("{head}{:x}", inside - self.listing.start),
-                // As in perf, what lies before the function keeps its address.
+                // As in perf, addresses before the function are printed as addresses.
                 None if target.address < self.listing.start => full(operands, target),
-                None => outside(head, target),
+                None => external_target(head, target),
             },
-            (Flow::Call, Some(target), _) => outside(head, target),
+            (InsnFlow::Call, Some(target), _) => external_target(head, target),
             (_, Some(target), _) => full(operands, target),
             (_, None, Some(place)) => {
                 let named = place
@@ -146,51 +149,51 @@ impl<'l> Labels<'l> {
     }
 }
 
-/// The name of an instruction and its operands.
+/// Splits mnemonic and operands.
 fn split(text: &str) -> (&str, &str) {
     let (name, operands) = text.split_once(' ').unwrap_or((text, ""));
     (name, operands.trim_start())
 }
 
-/// An operand with its address and the name of that.
-fn full(operands: &str, target: &Named<'_>) -> String {
+/// An operand with its address and symbol.
+fn full(operands: &str, target: &OperandAddress<'_>) -> String {
     match target.symbol {
         Some(_) => format!("{operands} <{target}>"),
         None => operands.to_owned(),
     }
 }
 
-/// A place in another function behind the operands before it.
-fn outside(head: &str, target: &Named<'_>) -> String {
+/// A target in another function, after the preceding operands.
+fn external_target(head: &str, target: &OperandAddress<'_>) -> String {
     match target.symbol {
         Some(_) => format!("{head}{target}"),
         None => format!("{head}*{:x}", target.address),
     }
 }
 
-/// `operands` with the name of the place for the one that is relative to the program counter. A jump or a call through such
-/// a place stays as it is: it leads elsewhere.
-fn relative(operands: &str, place: &Named<'_>) -> Option<String> {
+/// `operands` with the symbol in place of the program-counter-relative operand. Jumps and calls
+/// through such an operand are unchanged: their target is different.
+fn relative(operands: &str, place: &OperandAddress<'_>) -> Option<String> {
     const COUNTER: &str = "(%rip)";
-    let (before, behind) = operands.split_once(COUNTER)?;
+    let (before, after) = operands.split_once(COUNTER)?;
     let start = before.rfind([',', '*', ' ', ':']).map_or(0, |at| at + 1);
     let head = &before[..start];
-    (!head.ends_with('*')).then(|| format!("{head}{place}{behind}"))
+    (!head.ends_with('*')).then(|| format!("{head}{place}{after}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn named(address: u64, symbol: &str, bytes: u64) -> Option<Named<'_>> {
-        Some(Named {
+    fn named(address: u64, symbol: &str, bytes: u64) -> Option<OperandAddress<'_>> {
+        Some(OperandAddress {
             address,
             symbol: (!symbol.is_empty()).then_some((symbol, bytes)),
         })
     }
 
-    fn line(address: u64, text: &str, flow: Flow) -> Line<'static> {
-        Line {
+    fn line(address: u64, text: &str, flow: InsnFlow) -> InstructionLine<'static> {
+        InstructionLine {
             address,
             bytes: vec![0; 4],
             text: text.to_owned(),
@@ -202,8 +205,8 @@ mod tests {
         }
     }
 
-    /// The sign, the label and the text of each line.
-    fn shown(lines: Vec<Line<'_>>) -> Vec<String> {
+    /// Symbol, label and text of each line.
+    fn shown(lines: Vec<InstructionLine<'_>>) -> Vec<String> {
         let listing = Listing {
             start: 0x1000,
             end: 0x1020,
@@ -219,16 +222,16 @@ mod tests {
 
     #[test]
     fn places_inside_are_offsets_and_others_names() {
-        let jump = |text: &str, target| Line {
+        let jump = |text: &str, target| InstructionLine {
             target,
-            ..line(0x1004, text, Flow::Jump)
+            ..line(0x1004, text, InsnFlow::Jump)
         };
-        let call = |text: &str, target| Line {
+        let call = |text: &str, target| InstructionLine {
             target,
-            ..line(0x1008, text, Flow::Call)
+            ..line(0x1008, text, InsnFlow::Call)
         };
         let lines = vec![
-            line(0x1000, "nopw   0x0(%rax)", Flow::Next),
+            line(0x1000, "nopw   0x0(%rax)", InsnFlow::Next),
             jump("jne    1010", named(0x1010, "leaf", 16)),
             jump("tbnz   w0, #26, 1000", named(0x1000, "leaf", 0)),
             jump("jmp    1020", named(0x1020, "next", 0)),
@@ -237,7 +240,7 @@ mod tests {
             jump("jmp    *%rax", None),
             call("call   3000", named(0x3000, "twist", 0)),
             call("call   3000", named(0x3000, "", 0)),
-            line(0x1010, "ret", Flow::Return),
+            line(0x1010, "ret", InsnFlow::Return),
         ];
         let expected = [
             " 1 nop ",
@@ -255,18 +258,18 @@ mod tests {
     }
 
     #[test]
-    fn memory_goes_by_its_name() {
-        let refers = |text: &str, symbol: &'static str, flow| Line {
+    fn memory_operands_are_labelled_by_symbol() {
+        let refers = |text: &str, symbol: &'static str, flow| InstructionLine {
             refers: named(0x4010, symbol, 8),
             ..line(0x1000, text, flow)
         };
         let lines = vec![
-            refers("mov    0x3000(%rip),%rcx", "sink", Flow::Next),
-            refers("cmpl   $0x0,0x3000(%rip)", "sink", Flow::Next),
-            refers("lock incl 0x3000(%rip)", "sink", Flow::Next),
-            refers("mov    0x3000(%rip),%rcx", "", Flow::Next),
-            refers("jmp    *0x3000(%rip)", "sink", Flow::Jump),
-            refers("mov    rax,QWORD PTR [rip+0x3000]", "sink", Flow::Next),
+            refers("mov    0x3000(%rip),%rcx", "sink", InsnFlow::Next),
+            refers("cmpl   $0x0,0x3000(%rip)", "sink", InsnFlow::Next),
+            refers("lock incl 0x3000(%rip)", "sink", InsnFlow::Next),
+            refers("mov    0x3000(%rip),%rcx", "", InsnFlow::Next),
+            refers("jmp    *0x3000(%rip)", "sink", InsnFlow::Jump),
+            refers("mov    rax,QWORD PTR [rip+0x3000]", "sink", InsnFlow::Next),
         ];
         let expected = [
             " 0 mov  sink+0x8,%rcx",

@@ -1,10 +1,11 @@
-//! Instructions with the samples that fell on them: what `annotate` shows, as plain data.
+//! Disassembly with samples: the data of `annotate`.
 //!
-//! [`Hits`] folds samples by address; [`Functions`] has them by function, where a [`Function`] is what some events saw of
-//! one; a [`Listing`] has its instructions, each with its samples and its place in the source; [`Labels`] tell them in few
-//! words; [`Code`] is all of that on its own, without what it was read from.
+//! [`AddressCounts`] folds samples by address; [`SampledFunctions`] groups them by function, each a [`SampledFunction`]; a
+//! [`Listing`] has its instructions with samples and source locations; [`Labels`] provide the short
+//! disassembly; [`FunctionCode`] is a copy of all of this without references to its inputs.
 //!
-//! **Invariants.** No code makes it panic. Addresses in a listing are those of the object, as objdump prints them.
+//! **Invariants.** No code makes it panic. Addresses in a listing are those of the object, as in
+//! objdump's output.
 
 mod code;
 mod function;
@@ -12,13 +13,13 @@ mod hits;
 mod labels;
 mod line;
 mod listing;
-mod told;
+mod objdump;
 
-pub use code::{Code, CodeSite, Goes, Instruction, Landmark};
-pub use function::{Function, Functions, Hit};
-pub use hits::Hits;
+pub use code::{BranchTarget, CodeLocation, CodeSite, FunctionCode, Instruction};
+pub use function::{HitCount, SampledFunction, SampledFunctions};
+pub use hits::AddressCounts;
 pub use labels::{Arrow, Labels};
-pub use line::{Line, Named, Site};
+pub use line::{InstructionLine, LineSite, OperandAddress};
 pub use listing::{ListOptions, Listing, NoCode};
-pub use rperf_insn::Flow;
-pub use told::Told;
+pub use objdump::ObjdumpListing;
+pub use rperf_insn::InsnFlow;

@@ -2,32 +2,32 @@
 
 use std::fmt;
 
-use rperf_insn::Flow;
+use rperf_insn::InsnFlow;
 
-use crate::Hit;
+use crate::HitCount;
 
-/// Where the code of an instruction is in the source.
+/// Source location of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Site<'r> {
-    /// The innermost function, as the source has it.
+pub struct LineSite<'r> {
+    /// The innermost function in the source.
     pub function: &'r str,
-    /// Whether it was inlined into the one that is listed.
+    /// Whether it is inlined into the listed function.
     pub is_inlined: bool,
-    /// The file's path, as far as the compiler told, and the line from 1.
+    /// The file's path as recorded by the compiler, and the line from 1.
     pub line: Option<(&'r str, u32)>,
 }
 
-/// An address that an instruction speaks of.
+/// An address in an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Named<'r> {
+pub struct OperandAddress<'r> {
     /// The address in the object.
     pub address: u64,
-    /// The symbol there, and how many bytes into it that is.
+    /// Its symbol and the offset in it.
     pub symbol: Option<(&'r str, u64)>,
 }
 
-/// The symbol's name with the distance from its start, `main+0x1f`; nothing where there is none.
-impl fmt::Display for Named<'_> {
+/// The symbol's name and offset, `main+0x1f`; empty without a symbol.
+impl fmt::Display for OperandAddress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.symbol {
             None => Ok(()),
@@ -39,31 +39,31 @@ impl fmt::Display for Named<'_> {
 
 /// One instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line<'r> {
+pub struct InstructionLine<'r> {
     /// Its address in the object.
     pub address: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What it reads as. The number of [`Line::target`] is its end.
+    /// Disassembly. It ends with the number of [`InstructionLine::target`].
     pub text: String,
-    /// Where control goes behind it.
-    pub flow: Flow,
-    /// The place that a jump or a call names.
-    pub target: Option<Named<'r>>,
-    /// The place that an operand means without naming it.
-    pub refers: Option<Named<'r>>,
-    /// What fell on it, by event.
-    pub hits: Vec<Hit>,
-    /// Its place in the source.
-    pub site: Option<Site<'r>>,
+    /// Control flow after it.
+    pub flow: InsnFlow,
+    /// The target of a direct jump or call.
+    pub target: Option<OperandAddress<'r>>,
+    /// The address that an operand refers to relative to the program counter.
+    pub refers: Option<OperandAddress<'r>>,
+    /// Samples by event.
+    pub hits: Vec<HitCount>,
+    /// Its source location.
+    pub site: Option<LineSite<'r>>,
 }
 
-impl Line<'_> {
-    /// The text with the names of places, as objdump writes them.
+impl InstructionLine<'_> {
+    /// The text with symbols of addresses, as in objdump.
     #[must_use]
     pub fn full_text(&self) -> String {
         let mut text = self.text.clone();
-        let name = |named: &Named| match named.symbol {
+        let name = |named: &OperandAddress| match named.symbol {
             Some(_) => format!(" <{named}>"),
             None => String::new(),
         };
@@ -76,7 +76,7 @@ impl Line<'_> {
         text
     }
 
-    /// Whether anything fell on it.
+    /// Whether there are samples at this instruction.
     #[must_use]
     pub fn is_hit(&self) -> bool {
         self.hits.iter().any(|hit| hit.samples > 0)

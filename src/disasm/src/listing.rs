@@ -2,21 +2,21 @@
 
 use std::ops::Range;
 
-use rperf_insn::{Flow, Isa, Printed, Printer, Syntax};
+use rperf_insn::{InsnFlow, Isa, Printed, Printer, Syntax};
 use rperf_replay::Order;
-use rperf_resolve::{Call, Frame, Resolver};
+use rperf_resolve::{CallFrame, Frame, Resolver};
 
-use crate::{Function, Hit, Line, Named, Site, Told};
+use crate::{HitCount, InstructionLine, LineSite, ObjdumpListing, OperandAddress, SampledFunction};
 
-/// The most bytes of code that are shown of one function.
-const MOST: u64 = 16 << 20;
+/// Maximum number of bytes shown of a function.
+const MAX_FUNCTION_BYTES: u64 = 16 << 20;
 
-/// Why there is nothing to list.
+/// Why a function can't be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoCode {
-    /// No file at hand has the code.
+    /// No available file contains the code.
     Missing,
-    /// The code is of an architecture that cannot be read.
+    /// The architecture is not supported.
     Foreign,
     /// The symbol covers no bytes.
     Empty,
@@ -25,23 +25,23 @@ pub enum NoCode {
 /// A function's instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<'r> {
-    /// The address of the first in the object.
+    /// Start address in the object.
     pub start: u64,
-    /// That behind the last byte of the function.
+    /// End address of the function, exclusive.
     pub end: u64,
-    /// All of them.
-    pub lines: Vec<Line<'r>>,
+    /// Its instructions.
+    pub lines: Vec<InstructionLine<'r>>,
 }
 
-/// How code is listed.
+/// Options of a listing.
 #[derive(Clone, Copy, Default)]
 pub struct ListOptions<'o> {
-    /// How operands are written.
+    /// Operand syntax.
     pub syntax: Syntax,
-    /// Whether each instruction has its place in the source.
+    /// Whether to look up source locations.
     pub sources: bool,
-    /// What objdump printed of the function, where its words are wanted.
-    pub told: Option<&'o Told>,
+    /// objdump's output for the function, if used for disassembly.
+    pub objdump: Option<&'o ObjdumpListing>,
 }
 
 impl<'r> Listing<'r> {
@@ -49,10 +49,10 @@ impl<'r> Listing<'r> {
     ///
     /// # Errors
     ///
-    /// Why nothing can be listed.
+    /// Why the function can't be listed.
     pub fn new(
         resolver: &'r Resolver<'_>,
-        function: &Function,
+        function: &SampledFunction,
         options: ListOptions<'_>,
     ) -> Result<Self, NoCode> {
         let (first, size) = first(resolver, function)?;
@@ -60,7 +60,7 @@ impl<'r> Listing<'r> {
         let code = resolver.code(&first, Order::MAX, length);
         let code = code.ok_or(NoCode::Missing)?;
         let isa = Isa::of_elf(code.file);
-        if isa.is_none() && options.told.is_none() {
+        if isa.is_none() && options.objdump.is_none() {
             return Err(NoCode::Foreign);
         }
         let start = resolver.object_address(&first);
@@ -75,7 +75,7 @@ impl<'r> Listing<'r> {
         for part in walk.parts(code.bytes.len()) {
             walk.list(&code.bytes, part, printer.as_mut(), &mut lines);
         }
-        share_out(&mut lines, function, first.address, start);
+        assign_hits(&mut lines, function, first.address, start);
         let end = start.saturating_add(size);
         Ok(Self { start, end, lines })
     }
@@ -84,18 +84,27 @@ impl<'r> Listing<'r> {
     ///
     /// # Errors
     ///
-    /// That it covers none.
-    pub fn place(resolver: &Resolver<'_>, function: &Function) -> Result<Range<u64>, NoCode> {
+    /// [`NoCode::Empty`] if it has none.
+    pub fn place(
+        resolver: &Resolver<'_>,
+        function: &SampledFunction,
+    ) -> Result<Range<u64>, NoCode> {
         let (first, size) = first(resolver, function)?;
         let start = resolver.object_address(&first);
         Ok(start..start.saturating_add(size))
     }
 }
 
-/// Where a function begins, and how many bytes of it are shown.
-pub(crate) fn first(resolver: &Resolver<'_>, function: &Function) -> Result<(Frame, u64), NoCode> {
+/// Start of a function, and the number of bytes shown.
+pub(crate) fn first(
+    resolver: &Resolver<'_>,
+    function: &SampledFunction,
+) -> Result<(Frame, u64), NoCode> {
     let symbol = resolver.symbol(function.symbol).ok_or(NoCode::Empty)?;
-    let size = symbol.end.saturating_sub(symbol.start).min(MOST);
+    let size = symbol
+        .end
+        .saturating_sub(symbol.start)
+        .min(MAX_FUNCTION_BYTES);
     let before = symbol.start.wrapping_sub(function.frame.address);
     match size {
         0 => Err(NoCode::Empty),
@@ -103,7 +112,7 @@ pub(crate) fn first(resolver: &Resolver<'_>, function: &Function) -> Result<(Fra
     }
 }
 
-/// The frame `bytes` further on.
+/// The frame `bytes` further.
 fn moved(frame: &Frame, bytes: u64) -> Frame {
     Frame {
         ip: frame.ip.wrapping_add(bytes),
@@ -112,22 +121,27 @@ fn moved(frame: &Frame, bytes: u64) -> Frame {
     }
 }
 
-/// Gives each instruction what fell on its bytes.
-fn share_out(lines: &mut [Line<'_>], function: &Function, symbol_start: u64, start: u64) {
+/// Assigns hits to instructions.
+fn assign_hits(
+    lines: &mut [InstructionLine<'_>],
+    function: &SampledFunction,
+    symbol_start: u64,
+    start: u64,
+) {
     for line in &mut *lines {
-        line.hits = vec![Hit::default(); function.sums.len()];
+        line.hits = vec![HitCount::default(); function.sums.len()];
     }
     for (address, event, hit) in &function.hits {
         let shown = address.wrapping_sub(symbol_start).wrapping_add(start);
-        let behind = lines.partition_point(|line| line.address <= shown);
-        let line = behind.checked_sub(1).and_then(|index| lines.get_mut(index));
+        let after = lines.partition_point(|line| line.address <= shown);
+        let line = after.checked_sub(1).and_then(|index| lines.get_mut(index));
         if let Some(sum) = line.and_then(|line| line.hits.get_mut(*event)) {
             sum.add(*hit);
         }
     }
 }
 
-/// A way through the code of one function.
+/// Iterates over the code of one function.
 struct Walk<'r, 'w, 'o> {
     resolver: &'r Resolver<'w>,
     first: Frame,
@@ -136,7 +150,8 @@ struct Walk<'r, 'w, 'o> {
 }
 
 impl<'r> Walk<'r, '_, '_> {
-    /// The stretches of `size` bytes that are code: a symbol without a size reaches up to the next one, beyond its section.
+    /// The ranges of `size` bytes that are code: a symbol without a size extends to the next one,
+    /// beyond its section.
     fn parts(&self, size: usize) -> Vec<Range<usize>> {
         let Some(sections) = self.resolver.code_sections(&self.first) else {
             return std::iter::once(0..size).collect();
@@ -151,13 +166,13 @@ impl<'r> Walk<'r, '_, '_> {
         parts.filter(|part| !part.is_empty()).collect()
     }
 
-    /// Appends the instructions of a part of the code.
+    /// Appends the instructions of a code range.
     fn list(
         &self,
         code: &[u8],
         part: Range<usize>,
         mut printer: Option<&mut Printer>,
-        lines: &mut Vec<Line<'r>>,
+        lines: &mut Vec<InstructionLine<'r>>,
     ) {
         let mut calls = Vec::new();
         let mut rest = part;
@@ -171,7 +186,7 @@ impl<'r> Walk<'r, '_, '_> {
             };
             let site = self.options.sources.then(|| self.site(done, &mut calls));
             let length = printed.len.min(bytes.len());
-            lines.push(Line {
+            lines.push(InstructionLine {
                 address,
                 bytes: bytes[..length].to_vec(),
                 text,
@@ -185,7 +200,7 @@ impl<'r> Walk<'r, '_, '_> {
         }
     }
 
-    /// Prints an instruction in the words that are wanted; `None` at the end of the code that can be read.
+    /// Disassembles an instruction with the selected disassembler; `None` at the end of valid code.
     fn print(
         &self,
         address: u64,
@@ -194,13 +209,13 @@ impl<'r> Walk<'r, '_, '_> {
         text: &mut String,
     ) -> Option<Printed> {
         let printed = printer.and_then(|printer| printer.print(address, bytes, text));
-        let told = self.options.told.and_then(|told| told.at(address));
-        let Some((len, words)) = told.filter(|(len, _)| *len <= bytes.len()) else {
+        let objdump = self.options.objdump.and_then(|objdump| objdump.at(address));
+        let Some((len, words)) = objdump.filter(|(len, _)| *len <= bytes.len()) else {
             return printed;
         };
         text.clear();
         match printed.filter(|printed| printed.len == len) {
-            // Names of places are put behind it again, as those of other lines.
+            // Symbols are added like for other lines.
             Some(printed) if printed.target.or(printed.refers).is_some() => {
                 let words = words.split(" <").next().unwrap_or(words);
                 let words = words.split("  #").next().unwrap_or(words);
@@ -211,7 +226,7 @@ impl<'r> Walk<'r, '_, '_> {
                 text.push_str(words);
                 Some(Printed {
                     len,
-                    flow: printed.map_or(Flow::Next, |printed| printed.flow),
+                    flow: printed.map_or(InsnFlow::Next, |printed| printed.flow),
                     target: None,
                     refers: None,
                 })
@@ -219,24 +234,24 @@ impl<'r> Walk<'r, '_, '_> {
         }
     }
 
-    /// An address of the object with the symbol there.
-    fn named(&self, address: u64) -> Named<'r> {
-        let beside = self.resolver.beside(&self.first, address);
+    /// An address of the object with its symbol.
+    fn named(&self, address: u64) -> OperandAddress<'r> {
+        let beside = self.resolver.frame_in_object(&self.first, address);
         let symbol = beside.and_then(|frame| {
             let symbol = frame.symbol?;
             let bytes = frame.address - self.resolver.symbol(symbol)?.start;
             Some((self.resolver.symbol_name(symbol), bytes))
         });
-        Named { address, symbol }
+        OperandAddress { address, symbol }
     }
 
-    fn site(&self, bytes: u64, calls: &mut Vec<Call<'r>>) -> Option<Site<'r>> {
+    fn site(&self, bytes: u64, calls: &mut Vec<CallFrame<'r>>) -> Option<LineSite<'r>> {
         calls.clear();
         self.resolver.expand(&moved(&self.first, bytes), calls);
         let innermost = calls.first()?;
         let symbol = innermost.frame.symbol?;
         let line = innermost.place.filter(|place| place.line > 0);
-        Some(Site {
+        Some(LineSite {
             function: self.resolver.symbol_name(symbol),
             is_inlined: self.resolver.is_inlined(symbol),
             line: line.map(|place| (place.path, place.line)),

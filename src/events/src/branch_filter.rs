@@ -1,4 +1,4 @@
-//! Kinds of branches, as `-j` and the term `branch_type` name them.
+//! Branch types, as named by `-j` and the term `branch_type`.
 
 use rperf_wire::BranchSampleType;
 
@@ -21,18 +21,18 @@ const KINDS: [(&str, BranchSampleType); 17] = [
     ("hw_index", BranchSampleType::HW_INDEX),
     ("priv", BranchSampleType::PRIV_SAVE),
 ];
-/// Those that only say whose branches.
+/// The privilege levels, which don't select a branch type.
 const LEVELS: u64 = BranchSampleType::USER.0 | BranchSampleType::KERNEL.0 | BranchSampleType::HV.0;
 
-/// A word that names no kind of branches.
+/// An unknown branch type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown branch filter {0}")]
 pub struct UnknownBranches(pub String);
 
-/// The branches that a list of names means, all kinds where it only says whose.
+/// Parses a list of branch types; all types if it contains only privilege levels.
 ///
 /// # Errors
-/// [`UnknownBranches`] for the first word that is none of [`branch_names`].
+/// [`UnknownBranches`] for the first word that is not in [`branch_names`].
 pub fn branch_filter(names: &str) -> Result<BranchSampleType, UnknownBranches> {
     let mut mask = BranchSampleType::default();
     for name in names.split(',') {
@@ -46,7 +46,7 @@ pub fn branch_filter(names: &str) -> Result<BranchSampleType, UnknownBranches> {
     })
 }
 
-/// All names that [`branch_filter`] takes.
+/// All names accepted by [`branch_filter`].
 pub fn branch_names() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|(name, _)| *name)
 }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_alone_mean_all_kinds() {
+    fn privilege_levels_without_a_type_select_any_branch() {
         let any = BranchSampleType::ANY;
         assert_eq!(branch_filter("u"), Ok(any | BranchSampleType::USER));
         let calls = BranchSampleType::ANY_CALL | BranchSampleType::USER;

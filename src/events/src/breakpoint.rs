@@ -1,4 +1,4 @@
-//! `mem:ADDRESS[/length][:access]`: stops at an address of data or code.
+//! `mem:ADDRESS[/length][:access]`: data and code breakpoints.
 
 use rperf_wire::{Attr, EventType};
 
@@ -7,14 +7,14 @@ use crate::number::number;
 
 /// `HW_BREAKPOINT_R`, `_W` and `_X` of `linux/hw_breakpoint.h`.
 const ACCESSES: [(char, u32); 3] = [('r', 1), ('w', 2), ('x', 4)];
-/// Bytes watched where nobody says, for data.
+/// Default length in bytes, for data.
 const DATA_LENGTH: u64 = 4;
-/// The same for code: a `long` of the kernel, which is what it asks for there.
+/// Default length for code: a `long`, which the kernel requires for execute breakpoints.
 const CODE_LENGTH: u64 = 8;
-/// Lengths that the kernel can watch.
+/// Lengths supported by the kernel.
 const LENGTHS: [u64; 4] = [1, 2, 4, 8];
 
-/// A breakpoint and the modifiers behind it.
+/// A breakpoint and its modifiers.
 #[derive(Debug)]
 pub(crate) struct Breakpoint<'a> {
     pub(crate) attr: Attr,
@@ -22,9 +22,9 @@ pub(crate) struct Breakpoint<'a> {
     pub(crate) modifiers: Option<(usize, &'a str)>,
 }
 
-/// A part that is wrong, by its offset in the word.
+/// An invalid part, by its offset in the word.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct InvalidPart {
     pub(crate) offset: usize,
     pub(crate) reason: String,
 }
@@ -33,12 +33,12 @@ impl<'a> Breakpoint<'a> {
     /// The prefix of such words.
     pub(crate) const PREFIX: &'static str = "mem:";
 
-    /// Reads a word that begins with [`Breakpoint::PREFIX`]. The address may be a symbol of the kernel.
-    pub(crate) fn parse(word: &'a str, catalogue: &Catalogue<'_>) -> Result<Self, Wrong> {
+    /// Parses a word that begins with [`Breakpoint::PREFIX`]. The address may be a kernel symbol.
+    pub(crate) fn parse(word: &'a str, catalogue: &Catalogue<'_>) -> Result<Self, InvalidPart> {
         let start = Self::PREFIX.len();
         let rest = word.get(start..).unwrap_or_default();
-        let (place, behind) = match rest.split_once(':') {
-            Some((place, behind)) => (place, Some(behind)),
+        let (place, after) = match rest.split_once(':') {
+            Some((place, after)) => (place, Some(after)),
             None => (rest, None),
         };
         let (address, length) = match place.split_once('/') {
@@ -46,7 +46,7 @@ impl<'a> Breakpoint<'a> {
             None => (place, None),
         };
         let after_place = start + place.len() + 1;
-        let (access, modifiers) = split_access(behind, after_place)?;
+        let (access, modifiers) = split_access(after, after_place)?;
         let is_code = access & 4 != 0;
         let length = match length {
             Some(text) => watched(text, start + address.len() + 1)?,
@@ -65,26 +65,26 @@ impl<'a> Breakpoint<'a> {
     }
 }
 
-fn locate(address: &str, offset: usize, catalogue: &Catalogue<'_>) -> Result<u64, Wrong> {
+fn locate(address: &str, offset: usize, catalogue: &Catalogue<'_>) -> Result<u64, InvalidPart> {
     let known = number(address).or_else(|| catalogue.machine.kernel_symbol(address));
-    known.ok_or_else(|| Wrong {
+    known.ok_or_else(|| InvalidPart {
         offset,
         reason: format!("expected an address such as 0x404040, or a symbol of the kernel; `{address}' is neither"),
     })
 }
 
-fn watched(text: &str, offset: usize) -> Result<u64, Wrong> {
+fn watched(text: &str, offset: usize) -> Result<u64, InvalidPart> {
     let length = number(text).filter(|length| LENGTHS.contains(length));
-    length.ok_or_else(|| Wrong {
+    length.ok_or_else(|| InvalidPart {
         offset,
         reason: "a breakpoint watches 1, 2, 4 or 8 bytes".to_owned(),
     })
 }
 
-/// The access, which is reading and writing where it is not said, and the modifiers, which may stand alone.
-type Access<'a> = (u32, Option<(usize, &'a str)>);
+/// The access (read and write by default) and the modifiers, both optional.
+type AccessSuffix<'a> = (u32, Option<(usize, &'a str)>);
 
-fn split_access(text: Option<&str>, offset: usize) -> Result<Access<'_>, Wrong> {
+fn split_access(text: Option<&str>, offset: usize) -> Result<AccessSuffix<'_>, InvalidPart> {
     let Some(text) = text else {
         return Ok((3, None));
     };
@@ -99,20 +99,20 @@ fn split_access(text: Option<&str>, offset: usize) -> Result<Access<'_>, Wrong> 
     for (index, letter) in letters.char_indices() {
         let known = ACCESSES.iter().find(|(known, _)| *known == letter);
         let Some((_, bit)) = known.filter(|(_, bit)| access & bit == 0) else {
-            // `mem:0x1000:u` has modifiers and no access.
+            // `mem:0x1000:u` has modifiers but no access.
             if index == 0 && modifiers.is_none() {
                 return Ok((3, Some((offset, letters))));
             }
-            return Err(Wrong {
+            return Err(InvalidPart {
                 offset: offset + index,
-                reason: format!("`{letter}' is no access: r reads, w writes, x executes"),
+                reason: format!("`{letter}' is not an access: r reads, w writes, x executes"),
             });
         };
         access |= bit;
     }
     if access == 0 {
         let reason = "expected an access: r reads, w writes, x executes".to_owned();
-        return Err(Wrong { offset, reason });
+        return Err(InvalidPart { offset, reason });
     }
     Ok((access, modifiers))
 }

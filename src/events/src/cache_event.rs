@@ -2,7 +2,7 @@
 
 use rperf_wire::{Attr, CACHE_NAMES, EventType};
 
-/// Other names of the caches, by their number in `config` (`enum perf_hw_cache_id`).
+/// Alternative names of the caches, indexed by their number in `config` (`enum perf_hw_cache_id`).
 const CACHES: [&[&str]; 7] = [
     &["l1-d", "l1d", "L1-data"],
     &["l1-i", "l1i", "L1-instruction"],
@@ -12,7 +12,7 @@ const CACHES: [&[&str]; 7] = [
     &["branches", "bpu", "btb", "bpc"],
     &[],
 ];
-/// Names of the operations, the first of which is the usual one.
+/// Names of the operations, the default name first.
 const OPERATIONS: [&[&str]; 3] = [
     &["loads", "load", "read"],
     &["stores", "store", "write"],
@@ -25,29 +25,29 @@ const OPERATIONS: [&[&str]; 3] = [
 ];
 /// Names of the results.
 const RESULTS: [&[&str]; 2] = [&["refs", "Reference", "ops", "access"], &["misses", "miss"]];
-/// The operations that each cache has, one bit for each.
+/// The operations supported by each cache, one bit each.
 const POSSIBLE: [u8; 7] = [0b111, 0b101, 0b111, 0b111, 0b001, 0b001, 0b111];
 
-/// A word that names a cache.
+/// Result of parsing a cache event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheEvent {
-    /// One that the kernel knows.
+    /// A supported event.
     Known(u64),
-    /// An operation that the cache, which has this number, does not have.
+    /// An operation that the cache with this number does not support.
     Impossible(usize),
 }
 
 impl CacheEvent {
-    /// Reads a name; `None` where it is something else.
+    /// Parses a name; `None` if it is not a cache event.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let (cache, mut rest) = cache(name)?;
         let (mut operation, mut result) = (None, None);
         while !rest.is_empty() {
             rest = rest.strip_prefix('-')?;
-            if let (None, Some((found, behind))) = (operation, word(&OPERATIONS, rest)) {
-                (operation, rest) = (Some(found), behind);
-            } else if let (None, Some((found, behind))) = (result, word(&RESULTS, rest)) {
-                (result, rest) = (Some(found), behind);
+            if let (None, Some((found, after))) = (operation, word(&OPERATIONS, rest)) {
+                (operation, rest) = (Some(found), after);
+            } else if let (None, Some((found, after))) = (result, word(&RESULTS, rest)) {
+                (result, rest) = (Some(found), after);
             } else {
                 return None;
             }
@@ -71,7 +71,7 @@ pub(crate) fn attr(config: u64) -> Attr {
     }
 }
 
-/// The usual names of what a cache has: loads and misses of loads, and so on.
+/// The default names of a cache's events: loads, load misses, and so on.
 pub(crate) fn names_of(cache: usize) -> Vec<String> {
     let name = CACHE_NAMES.get(cache).copied().unwrap_or_default();
     let possible = POSSIBLE.get(cache).copied().unwrap_or_default();
@@ -83,12 +83,12 @@ pub(crate) fn names_of(cache: usize) -> Vec<String> {
         .collect()
 }
 
-/// The usual names of all cache events.
+/// The default names of all cache events.
 pub(crate) fn all_names() -> Vec<String> {
     (0..CACHE_NAMES.len()).flat_map(names_of).collect()
 }
 
-/// The number of a name that [`all_names`] gives.
+/// The config of a name in [`all_names`].
 pub(crate) fn config_of(name: &str) -> Option<u64> {
     match CacheEvent::parse(name)? {
         CacheEvent::Known(config) => Some(config),
@@ -96,31 +96,31 @@ pub(crate) fn config_of(name: &str) -> Option<u64> {
     }
 }
 
-/// The cache that a name begins with, and what follows.
+/// The cache at the start of a name, and the rest.
 fn cache(name: &str) -> Option<(usize, &str)> {
     let spellings = CACHE_NAMES.iter().zip(CACHES).enumerate();
     let begins = spellings.flat_map(|(number, (first, others))| {
         let all = std::iter::once(first).chain(others);
-        all.filter_map(move |spelling| Some((number, behind(spelling, name)?)))
+        all.filter_map(move |spelling| Some((number, rest_after(spelling, name)?)))
     });
     begins.min_by_key(|(_, rest)| rest.len())
 }
 
-/// Which of the lists a text begins with a word of, and what follows.
+/// The index of the list with a word that `text` starts with, and the rest.
 fn word<'a>(lists: &[&[&str]], text: &'a str) -> Option<(usize, &'a str)> {
     let lists = lists.iter().enumerate();
     lists
         .filter_map(|(number, spellings)| {
             let rests = spellings
                 .iter()
-                .filter_map(|spelling| behind(spelling, text));
+                .filter_map(|spelling| rest_after(spelling, text));
             Some((number, rests.min_by_key(|rest| rest.len())?))
         })
         .next()
 }
 
-/// What follows `word`, if that ends there.
-fn behind<'a>(word: &str, text: &'a str) -> Option<&'a str> {
+/// The rest after `word`, if the word ends there.
+fn rest_after<'a>(word: &str, text: &'a str) -> Option<&'a str> {
     let rest = text.strip_prefix(word)?;
     (rest.is_empty() || rest.starts_with('-')).then_some(rest)
 }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_mean_the_kernels_numbers() {
+    fn spellings_map_to_the_kernels_config() {
         for (name, config) in [
             ("L1-dcache-loads", 0),
             ("L1-dcache", 0),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cache_does_not_have_is_told_from_what_is_none() {
+    fn missing_operations_differ_from_unknown_names() {
         assert_eq!(
             CacheEvent::parse("iTLB-stores"),
             Some(CacheEvent::Impossible(4))

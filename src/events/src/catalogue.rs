@@ -1,36 +1,36 @@
-//! What the machine at hand offers beside the events that every kernel knows.
+//! Events specific to the machine, in addition to those that every kernel has.
 
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 
-use crate::glob::{is_pattern, matches};
-use crate::vendor::{Scale, Tables, VendorEvent};
+use crate::vendor::{UnitScale, VendorEvent, VendorTables};
+use rperf_names::{is_pattern, matches_pattern};
 
-/// What a machine without tables knows of its processor.
-static NO_TABLES: Tables = Tables::EMPTY;
+/// Tables of a machine without vendor tables.
+static NO_TABLES: VendorTables = VendorTables::EMPTY;
 
-/// What was found on the machine; nothing where nothing could be read.
+/// The PMUs and tracepoints of the machine; empty if they could not be read.
 #[derive(Debug, Clone)]
 pub struct Catalogue<'a> {
     /// PMUs by name and `perf_event_attr::type`, from `/sys/bus/event_source/devices`.
     pub pmus: Vec<(String, u32)>,
-    /// Of several PMUs alike, the one whose events alone are meant.
+    /// The PMU to select if a name matches several (`--cputype`, `--pmu`).
     pub only: Option<String>,
-    /// What else the machine knows by name, asked only when it is needed.
-    pub machine: &'a dyn Machine,
-    /// The tracepoints, asked only when one is named.
+    /// Further names of the machine, queried on demand.
+    pub machine: &'a dyn EventSources,
+    /// The tracepoints, queried on demand.
     pub tracepoints: &'a dyn Tracepoints,
 }
 
-/// What PMUs offer beside their numbers, and where the kernel's symbols are.
+/// Formats and events of PMUs, kernel symbols and vendor tables.
 ///
-/// Texts come as their files hold them, without the newline; `None` stands for no such file.
-pub trait Machine: Debug {
-    /// `format/NAME` of a PMU: the bits that a term sets (`config:0-7,32-35`).
+/// Texts are the contents of the files without the newline; `None` if a file doesn't exist.
+pub trait EventSources: Debug {
+    /// `format/NAME` of a PMU: the bits set by a term (`config:0-7,32-35`).
     fn format(&self, pmu: &str, term: &str) -> Option<String>;
 
-    /// `events/NAME` of a PMU: the terms that the name stands for (`event=0xcd,umask=0x1`).
+    /// `events/NAME` of a PMU: the terms of an event (`event=0xcd,umask=0x1`).
     fn event(&self, pmu: &str, name: &str) -> Option<String>;
 
     /// The names of all terms of a PMU, sorted.
@@ -42,32 +42,32 @@ pub trait Machine: Debug {
     /// The address of a symbol of the running kernel.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
 
-    /// Whether a PMU is that of processor cores, whose events tables give without a unit.
+    /// Whether a PMU belongs to the processor cores, whose events have no unit in tables.
     fn is_core(&self, pmu: &str) -> bool {
         pmu == "cpu"
     }
 
-    /// What vendors publish about this processor, read when it is first asked for.
-    fn vendor(&self) -> &Tables {
+    /// The vendor's tables for this processor, loaded on first use.
+    fn vendor(&self) -> &VendorTables {
         &NO_TABLES
     }
 }
 
-/// What a PMU's name for an event stands for.
+/// The definition of a PMU's named event.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Meaning {
+pub(crate) struct EventDefinition {
     /// `event=0xcd,umask=0x1`.
     pub(crate) terms: String,
-    /// What counts are multiplied with, and the unit of that.
-    pub(crate) scale: Option<Scale>,
-    /// Whether it counts the same whichever CPU of a package is asked.
+    /// Factor and unit of counts.
+    pub(crate) scale: Option<UnitScale>,
+    /// Whether the event counts the whole package on any of its CPUs.
     pub(crate) per_package: bool,
 }
 
-/// The `events` folder of tracefs: systems, and in each of them events. Lists are in the folder's own
-/// order, which is the order in which perf opens what a glob matches.
+/// The `events` folder of tracefs: systems and their events. Lists are in directory order, in which
+/// perf opens the matches of a glob.
 ///
-/// Every call gives `NotFound` where tracefs is not mounted and `PermissionDenied` to users who may
+/// All methods return `NotFound` if tracefs is not mounted and `PermissionDenied` if the user may
 /// not read it.
 pub trait Tracepoints: Debug {
     /// The folder, for messages.
@@ -82,21 +82,21 @@ pub trait Tracepoints: Debug {
     /// The names of the events of a system.
     ///
     /// # Errors
-    /// What reading the system's folder reports: `NotFound` for one that is there no longer.
+    /// What reading the system's folder reports: `NotFound` if it was removed.
     fn names(&self, system: &str) -> io::Result<Vec<String>>;
 
-    /// The number of an event, `attr.config`.
+    /// The id of an event, `attr.config`.
     ///
     /// # Errors
-    /// What reading its `id` file reports; events that only ftrace itself uses have none.
+    /// What reading its `id` file reports; events internal to ftrace have none.
     fn id(&self, system: &str, name: &str) -> io::Result<u64>;
 }
 
-/// A machine of which nothing is known.
+/// A machine without known PMUs.
 #[derive(Debug)]
-struct Unknown;
+struct NoSources;
 
-impl Machine for Unknown {
+impl EventSources for NoSources {
     fn format(&self, _pmu: &str, _term: &str) -> Option<String> {
         None
     }
@@ -118,7 +118,7 @@ impl Machine for Unknown {
     }
 }
 
-impl Tracepoints for Unknown {
+impl Tracepoints for NoSources {
     fn folder(&self) -> &Path {
         Path::new("/sys/kernel/tracing/events")
     }
@@ -141,22 +141,22 @@ impl Default for Catalogue<'_> {
         Self {
             pmus: Vec::new(),
             only: None,
-            machine: &Unknown,
-            tracepoints: &Unknown,
+            machine: &NoSources,
+            tracepoints: &NoSources,
         }
     }
 }
 
 impl Catalogue<'_> {
-    /// The PMUs that a word means: that of this name, else all whose names begin so (`uncore_` may be left out) or
-    /// that a pattern covers, of which [`Catalogue::only`] can leave one.
+    /// The PMUs selected by a word: the one with this name, otherwise all whose names start with it
+    /// (`uncore_` may be omitted) or match it as a pattern, restricted by [`Catalogue::only`].
     pub(crate) fn pmus_of(&self, word: &str) -> Vec<&(String, u32)> {
         if let Some(pmu) = self.pmus.iter().find(|(name, _)| name == word) {
             return vec![pmu];
         }
         let pattern = is_pattern(word);
         let covers = |name: &str| match pattern {
-            true => matches(word, name),
+            true => matches_pattern(word, name),
             false => {
                 let bare = name.strip_prefix("uncore_").unwrap_or(name);
                 !word.is_empty() && (is_instance(name, word) || is_instance(bare, word))
@@ -166,19 +166,19 @@ impl Catalogue<'_> {
         self.only_wanted(covered.collect())
     }
 
-    /// The PMUs that have an event of this name, in sysfs or else in tables.
+    /// The PMUs that have an event of this name in sysfs, otherwise those in tables.
     pub(crate) fn pmus_with(&self, event: &str) -> Vec<&(String, u32)> {
         let has = |pmu: &str| self.machine.event(pmu, event).is_some();
         let found: Vec<_> = self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect();
         if !found.is_empty() {
             return self.only_wanted(found);
         }
-        let described = self.machine.vendor().events_called(event);
+        let described = self.machine.vendor().events_named(event);
         let has = |pmu: &str| described.iter().any(|event| self.is_of(event, pmu));
         self.only_wanted(self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect())
     }
 
-    /// Of several PMUs the one that is wanted; all where it is none of them.
+    /// Restricts several PMUs to [`Catalogue::only`]; returns all if it is not among them.
     fn only_wanted<'p>(&self, mut found: Vec<&'p (String, u32)>) -> Vec<&'p (String, u32)> {
         let is_wanted = |pmu: &&(String, u32)| self.only.as_deref() == Some(pmu.0.as_str());
         if found.iter().any(is_wanted) {
@@ -187,33 +187,33 @@ impl Catalogue<'_> {
         found
     }
 
-    /// What an event's name stands for at a PMU.
-    pub(crate) fn meaning(&self, pmu: &str, name: &str) -> Option<Meaning> {
+    /// The definition of a PMU's named event.
+    pub(crate) fn meaning(&self, pmu: &str, name: &str) -> Option<EventDefinition> {
         if let Some(terms) = self.machine.event(pmu, name) {
             let beside = |suffix: &str| self.machine.event(pmu, &format!("{name}.{suffix}"));
-            return Some(Meaning {
+            return Some(EventDefinition {
                 terms,
-                scale: Scale::of_files(beside("scale").as_deref(), beside("unit").as_deref()),
+                scale: UnitScale::of_files(beside("scale").as_deref(), beside("unit").as_deref()),
                 per_package: beside("per-pkg").is_some_and(|text| text.trim() == "1"),
             });
         }
-        let mut described = self.machine.vendor().events_called(name).iter();
+        let mut described = self.machine.vendor().events_named(name).iter();
         let event = described.find(|event| self.is_of(event, pmu))?;
-        Some(Meaning {
+        Some(EventDefinition {
             terms: event.terms.clone(),
             scale: event.scale.clone(),
             per_package: event.per_package,
         })
     }
 
-    /// The PMU of a table's events, without the number of the unit; `None` where the machine has none.
+    /// The PMU of a table's event, without the instance number; `None` if the machine has none.
     pub(crate) fn pmu_of<'b>(&'b self, event: &'b VendorEvent) -> Option<&'b str> {
         let mut pmus = self.pmus.iter().map(|(pmu, _)| pmu.as_str());
         let found = pmus.find(|pmu| self.is_of(event, pmu))?;
         Some(event.pmu.as_deref().unwrap_or(found))
     }
 
-    /// Whether an event of a table is one of this PMU.
+    /// Whether an event of a table belongs to this PMU.
     pub(crate) fn is_of(&self, event: &VendorEvent, pmu: &str) -> bool {
         match &event.pmu {
             None => self.machine.is_core(pmu),
@@ -221,7 +221,7 @@ impl Catalogue<'_> {
         }
     }
 
-    /// All tracepoints as `system:name`; none where they can't be read.
+    /// All tracepoints as `system:name`; empty if they can't be read.
     pub(crate) fn all_tracepoints(&self) -> Vec<String> {
         let mut all = Vec::new();
         for system in self.tracepoints.systems().unwrap_or_default() {
@@ -232,7 +232,7 @@ impl Catalogue<'_> {
     }
 }
 
-/// Whether a PMU's name is `word` and the number of one of several such units.
+/// Whether a PMU's name is `word` followed by an instance number.
 fn is_instance(name: &str, word: &str) -> bool {
     let number = name
         .strip_prefix(word)

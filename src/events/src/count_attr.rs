@@ -1,24 +1,24 @@
-//! The attrs that `stat` opens: counters that are read and never sample.
+//! The attrs of `stat`: counters that are read and don't sample.
 
 use rperf_wire::{Attr, AttrFlags, ReadFormat, SampleType};
 
 use crate::EventSpec;
 
-/// What the attr of a counter depends on beside its event.
+/// Properties of a counter besides its event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountOptions {
-    /// Whether children of the observed tasks are counted too.
+    /// Whether children of the observed tasks are counted.
     pub inherit: bool,
-    /// Whether it starts with the program that the observed task will run.
+    /// Whether it is enabled by the exec of the observed task.
     pub on_exec: bool,
-    /// Whether it is read together with others.
+    /// Whether it is read as part of a group.
     pub in_group: bool,
-    /// Whether it starts and stops with a leader before it.
+    /// Whether it is enabled and disabled by a group leader.
     pub member: bool,
 }
 
-/// The attr of a counter, bit for bit what perf 6.1 opens for `stat` with the same settings. Where `spec.precise_max` is
-/// set and the kernel refuses, lower `precise_ip`.
+/// Returns the attr of a counter, identical to what perf 6.1 opens for `stat` with these settings.
+/// If `spec.precise_max` is set and the kernel refuses it, retry with lower `precise_ip`.
 #[must_use]
 pub fn count_attr(spec: &EventSpec, options: CountOptions) -> Attr {
     let mut attr = spec.attr.clone();
@@ -28,7 +28,7 @@ pub fn count_attr(spec: &EventSpec, options: CountOptions) -> Attr {
     if options.in_group {
         attr.read_format |= ReadFormat::ID | ReadFormat::GROUP;
     }
-    let inherit = spec.own.inherit.unwrap_or(options.inherit);
+    let inherit = spec.settings.inherit.unwrap_or(options.inherit);
     attr.flags = attr
         .flags
         .with(AttrFlags::DISABLED, !options.member)
@@ -47,7 +47,7 @@ mod tests {
     use crate::{Catalogue, parse};
 
     #[test]
-    fn leaders_start_the_group_and_nothing_samples() {
+    fn leaders_enable_the_group_and_no_event_samples() {
         let specs = parse("{cs/period=5/,faults:u}", &Catalogue::default()).unwrap();
         let attr = |index: usize| {
             let options = CountOptions {

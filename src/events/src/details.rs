@@ -1,11 +1,12 @@
-//! What a recording adds to every event or takes from it: call graphs, further fields, one side of the machine.
+//! Options of `record` that apply to all events: call graphs, sample fields, privilege levels.
 
 use rperf_wire::{Attr, AttrFlags, BranchSampleType, ReadFormat, SampleType};
 
 use crate::EventSpec;
 
-/// User registers that a stack can be unwound from (`uapi/asm/perf_regs.h`): on x86 all general ones, the instruction
-/// pointer, flags, `cs` and `ss`; elsewhere all there are. `None` where dumps are not known.
+/// User registers required for unwinding (`uapi/asm/perf_regs.h`): on x86 the general ones, the
+/// instruction pointer, flags, `cs` and `ss`; on other architectures all. `None` if the registers
+/// of the architecture are unknown.
 pub const USER_REGISTERS: Option<u64> = if cfg!(target_arch = "x86_64") {
     Some(0x00ff_0fff)
 } else if cfg!(target_arch = "aarch64") {
@@ -19,14 +20,15 @@ pub const USER_REGISTERS: Option<u64> = if cfg!(target_arch = "x86_64") {
 /// `PERF_REG_ARM64_LR` as a mask.
 const LINK_REGISTER: u64 = 1 << 30;
 
-/// What the load of a memory access is told in: three parts in one word, which only x86 fills.
+/// The sample field for the weight of memory accesses: three parts in one word, which only x86
+/// provides.
 const WEIGHT: SampleType = if cfg!(target_arch = "x86_64") {
     SampleType::WEIGHT_STRUCT
 } else {
     SampleType::WEIGHT
 };
 
-/// Calls of user space that have not returned, and no more of each than its addresses.
+/// The branch filter for call stacks in user space, with addresses only.
 const CALLS: BranchSampleType = BranchSampleType(
     BranchSampleType::USER.0
         | BranchSampleType::CALL_STACK.0
@@ -43,28 +45,28 @@ pub enum CallGraph {
     None,
     /// The kernel follows frame pointers (`-g`).
     FramePointers,
-    /// The same, but user space only when the task returns there, once for all samples until then (`fp,defer`; the
-    /// kernel, from Linux 6.19 on).
+    /// The kernel follows frame pointers, but records the user part only on return to user space,
+    /// once for all samples until then (`fp,defer`; Linux 6.19).
     Deferred,
-    /// The kernel's part by the kernel; for user space registers and a copy of the stack's top, to be unwound when the
-    /// file is read.
+    /// Kernel part from the kernel; for the user part, registers and a copy of the stack's top, to
+    /// be unwound when the file is read.
     Dwarf {
-        /// Bytes of each copy.
+        /// Size of each copy.
         stack_size: StackSize,
     },
-    /// The kernel's part by the kernel; for user space the processor's record of calls, where it keeps one.
+    /// Kernel part from the kernel; user part from the processor's call stack branch records.
     BranchRecords,
 }
 
-/// Bytes of a stack copy: a multiple of 8 in 8..=65528, so that a record can hold it.
+/// Size of a stack copy in bytes: a multiple of 8 in 8..=65528, so that it fits into a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackSize(u32);
 
 impl StackSize {
-    /// The largest copy.
+    /// The maximum size.
     pub const MAX: Self = Self(65528);
 
-    /// `bytes` rounded up to a multiple of 8; `None` for nothing, or more than a record can hold.
+    /// Rounds `bytes` up to a multiple of 8; `None` for 0, or more than fits into a record.
     #[must_use]
     pub fn new(bytes: u64) -> Option<Self> {
         let rounded = u32::try_from(bytes.checked_next_multiple_of(8)?).ok()?;
@@ -86,24 +88,24 @@ impl Default for StackSize {
     }
 }
 
-/// Where alone events are counted.
+/// The only privilege level at which events are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum PrivilegeLevel {
     /// In user space (`--all-user`).
     User,
     /// In the kernel (`--all-kernel`).
     Kernel,
 }
 
-impl Side {
-    /// `event` on this side alone, whatever its own modifiers say; its name stays.
+impl PrivilegeLevel {
+    /// Restricts `event` to this level, regardless of its modifiers; the name is unchanged.
     #[must_use]
     pub fn of(self, mut event: EventSpec) -> EventSpec {
-        self.narrow(&mut event.attr);
+        self.restrict(&mut event.attr);
         event
     }
 
-    pub(crate) fn narrow(self, attr: &mut Attr) {
+    pub(crate) fn restrict(self, attr: &mut Attr) {
         attr.flags = attr
             .flags
             .with(AttrFlags::EXCLUDE_KERNEL, self == Self::User)
@@ -111,20 +113,49 @@ impl Side {
     }
 }
 
-/// Settings of `record` that change all attrs alike.
+/// Settings of `record` that apply to all attrs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Details {
-    /// Callchains leave the kernel's frames out (`--user-callchains`).
-    pub user_callchains: bool,
-    /// Callchains leave user frames out (`--kernel-callchains`).
-    pub kernel_callchains: bool,
-    /// Where alone all events are counted, those of the side-band too. [`Side::of`] narrows the others.
-    pub side: Option<Side>,
-    /// Children of the observed tasks are left out (`-i`).
-    pub no_inherit: bool,
-    /// Nothing is sampled, the side-band alone is recorded (`-n`).
+pub struct RecordDetails {
+    /// Which tasks are counted, where and when.
+    pub scope: TaskScope,
+    /// What samples hold.
+    pub samples: SampleFields,
+    /// Records besides samples.
+    pub side_band: SideBand,
+    /// What reads of counters return.
+    pub reads: CounterReads,
+    /// Record side-band events only, without samples (`-n`).
     pub no_samples: bool,
-    /// Data addresses with where they were found, and the mappings of data (`-d`).
+    /// Overwrite the oldest samples in the rings (`--overwrite`).
+    pub overwrite: bool,
+    /// Wake up the reader for every record (`--no-buffering`).
+    pub no_buffering: bool,
+    /// Clock of timestamps (`-k`, a `CLOCK_*` number); `None` for the kernel's default.
+    pub clockid: Option<i32>,
+}
+
+/// Which tasks are counted, where and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TaskScope {
+    /// Restrict all events to one level, including the side-band events, which [`PrivilegeLevel::of`]
+    /// is not applied to.
+    pub side: Option<PrivilegeLevel>,
+    /// Don't inherit events to child tasks (`-i`).
+    pub no_inherit: bool,
+    /// One counter per thread on all CPUs, without children (`--per-thread`).
+    pub per_thread: bool,
+    /// Start disabled, except for side-band events (`-D`).
+    pub delayed: bool,
+}
+
+/// Sample fields in addition to those required by events and call graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SampleFields {
+    /// Omit kernel frames from callchains (`--user-callchains`).
+    pub user_callchains: bool,
+    /// Omit user frames from callchains (`--kernel-callchains`).
+    pub kernel_callchains: bool,
+    /// Data addresses and data sources of memory accesses, and data mappings (`-d`).
     pub data: bool,
     /// Physical data addresses (`--phys-data`).
     pub phys_data: bool,
@@ -134,82 +165,82 @@ pub struct Details {
     pub code_page_size: bool,
     /// Weights of memory accesses (`-W`).
     pub weight: bool,
-    /// The CPU of each sample (`--sample-cpu`).
+    /// The CPU (`--sample-cpu`).
     pub cpu: bool,
-    /// The identifier even where samples of all events look alike (`--sample-identifier`).
+    /// Sample identifier even if all events have the same sample layout (`--sample-identifier`).
     pub identifier: bool,
-    /// The period of each sample: even where it is fixed (`-P`), or nowhere (`--no-period`).
+    /// Period: always (`-P`), or never (`--no-period`).
     pub period: Option<bool>,
-    /// The time of each sample: even where nothing else needs it (`-T`), or nowhere (`--no-timestamp`).
+    /// Timestamp: always (`-T`), or never (`--no-timestamp`).
     pub time: Option<bool>,
-    /// Flags of transactions (`--transaction`).
+    /// Transaction flags (`--transaction`).
     pub transaction: bool,
-    /// Counts of each task when it ends, not summed up with those of its parent (`-s`).
-    pub stat: bool,
-    /// Reads tell how long the event was enabled and on a counter (`--running-time`).
-    pub running_time: bool,
-    /// One counter for each thread on all CPUs, children left out (`--per-thread`).
-    pub per_thread: bool,
-    /// Everything but the side-band starts later (`-D`).
-    pub delayed: bool,
-    /// Rings keep the last samples, written over the first (`--overwrite`).
-    pub overwrite: bool,
-    /// Every record wakes the reader (`--no-buffering`).
-    pub no_buffering: bool,
-    /// No records of BPF programs (`--no-bpf-event`).
-    pub no_bpf_event: bool,
-    /// Records of context switches (`--switch-events`).
-    pub switch_events: bool,
-    /// Records of the namespaces of tasks (`--namespaces`).
-    pub namespaces: bool,
-    /// Records of cgroups, and the cgroup of each sample (`--all-cgroups`).
-    pub cgroups: bool,
-    /// Mappings tell the build-ids of their files (`--buildid-mmap`).
-    pub build_ids: bool,
-    /// Mask of user registers that samples hold (`--user-regs`), 0 for none.
+    /// Mask of user registers (`--user-regs`), 0 for none.
     pub user_regs: u64,
-    /// Mask of registers at the interrupt that samples hold (`--intr-regs`), 0 for none.
+    /// Mask of registers at the interrupt (`--intr-regs`), 0 for none.
     pub intr_regs: u64,
-    /// Branches that samples hold (`-b`, `-j`), empty for none.
+    /// Branches (`-b`, `-j`), empty for none.
     pub branches: BranchSampleType,
-    /// Clock of all times (`-k`, a `CLOCK_*` number); `None` for the kernel's own.
-    pub clockid: Option<i32>,
 }
 
-impl Details {
-    /// What all of it means for one attr whose other fields are settled.
+/// Records besides samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SideBand {
+    /// Context switches (`--switch-events`).
+    pub switches: bool,
+    /// The namespaces of tasks (`--namespaces`).
+    pub namespaces: bool,
+    /// Cgroups, and the cgroup of each sample (`--all-cgroups`).
+    pub cgroups: bool,
+    /// The build-ids of files in records of mappings (`--buildid-mmap`).
+    pub build_ids: bool,
+    /// No BPF programs (`--no-bpf-event`).
+    pub no_bpf: bool,
+}
+
+/// What reads of counters return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CounterReads {
+    /// Counts of each task at exit, not added to those of its parent (`-s`).
+    pub per_task: bool,
+    /// Read the times enabled and running with counts (`--running-time`).
+    pub running_time: bool,
+}
+
+impl RecordDetails {
+    /// Applies these settings to an attr whose other fields are set.
     pub(crate) fn apply(&self, call_graph: CallGraph, tracking: bool, attr: &mut Attr) {
         let stacks = matches!(call_graph, CallGraph::Dwarf { .. });
-        let data = self.data || stacks;
+        let data = self.samples.data || stacks;
         for (fields, on) in [
             (SampleType::ADDR | SampleType::DATA_SRC, data),
-            (SampleType::PHYS_ADDR, self.phys_data),
-            (SampleType::DATA_PAGE_SIZE, self.data_page_size),
-            (SampleType::CODE_PAGE_SIZE, self.code_page_size),
-            (WEIGHT, self.weight),
-            (SampleType::CPU, self.cpu),
-            (SampleType::PERIOD, self.period == Some(true)),
-            (SampleType::TRANSACTION, self.transaction),
-            (SampleType::CGROUP, self.cgroups),
-            (SampleType::BRANCH_STACK, !self.branches.is_empty()),
+            (SampleType::PHYS_ADDR, self.samples.phys_data),
+            (SampleType::DATA_PAGE_SIZE, self.samples.data_page_size),
+            (SampleType::CODE_PAGE_SIZE, self.samples.code_page_size),
+            (WEIGHT, self.samples.weight),
+            (SampleType::CPU, self.samples.cpu),
+            (SampleType::PERIOD, self.samples.period == Some(true)),
+            (SampleType::TRANSACTION, self.samples.transaction),
+            (SampleType::CGROUP, self.side_band.cgroups),
+            (SampleType::BRANCH_STACK, !self.samples.branches.is_empty()),
         ] {
             if on {
                 attr.sample_type |= fields;
             }
         }
-        attr.branch_sample_type = self.branches;
+        attr.branch_sample_type = self.samples.branches;
         self.callchains(call_graph, attr);
-        // One counter of one thread has its records in order: perf saves the time there.
-        let time = self.time.unwrap_or(!self.per_thread);
+        // A counter of a single thread has its records in order: perf omits the time.
+        let time = self.samples.time.unwrap_or(!self.scope.per_thread);
         for (field, without) in [
             (SampleType::TIME, !time),
-            (SampleType::PERIOD, self.period == Some(false)),
+            (SampleType::PERIOD, self.samples.period == Some(false)),
         ] {
             if without {
                 attr.sample_type = attr.sample_type.with(field, false);
             }
         }
-        if self.stat || self.running_time {
+        if self.reads.per_task || self.reads.running_time {
             attr.read_format |= ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
         }
         self.set_flags(data, tracking, attr);
@@ -227,27 +258,33 @@ impl Details {
     fn set_flags(&self, data: bool, tracking: bool, attr: &mut Attr) {
         for (flag, on) in [
             (AttrFlags::MMAP_DATA, data && tracking),
-            (AttrFlags::CONTEXT_SWITCH, self.switch_events && tracking),
-            (AttrFlags::NAMESPACES, self.namespaces && tracking),
-            (AttrFlags::CGROUP, self.cgroups && tracking),
-            (AttrFlags::BUILD_ID, self.build_ids && tracking),
-            (AttrFlags::INHERIT_STAT, self.stat),
+            (
+                AttrFlags::CONTEXT_SWITCH,
+                self.side_band.switches && tracking,
+            ),
+            (AttrFlags::NAMESPACES, self.side_band.namespaces && tracking),
+            (AttrFlags::CGROUP, self.side_band.cgroups && tracking),
+            (AttrFlags::BUILD_ID, self.side_band.build_ids && tracking),
+            (AttrFlags::INHERIT_STAT, self.reads.per_task),
             (AttrFlags::USE_CLOCKID, self.clockid.is_some()),
         ] {
             attr.flags = attr.flags.with(flag, on);
         }
         for (flag, off) in [
-            (AttrFlags::INHERIT, self.no_inherit || self.per_thread),
-            (AttrFlags::BPF_EVENT, self.no_bpf_event),
+            (
+                AttrFlags::INHERIT,
+                self.scope.no_inherit || self.scope.per_thread,
+            ),
+            (AttrFlags::BPF_EVENT, self.side_band.no_bpf),
         ] {
             attr.flags = attr.flags.with(flag, !off && attr.flags.contains(flag));
         }
     }
 
-    /// Registers besides those that stacks are unwound from; the side-band has none. On arm64 frame pointers don't lead
-    /// to the caller of a leaf function: the link register does.
+    /// Adds registers other than those for unwinding; side-band events have none. On arm64 the
+    /// caller of a leaf function is not found by frame pointers but in the link register.
     pub(crate) fn registers(&self, call_graph: CallGraph, attr: &mut Attr) {
-        let mut user_regs = self.user_regs;
+        let mut user_regs = self.samples.user_regs;
         if cfg!(target_arch = "aarch64")
             && matches!(call_graph, CallGraph::FramePointers | CallGraph::Deferred)
         {
@@ -257,9 +294,9 @@ impl Details {
             attr.sample_type |= SampleType::REGS_USER;
             attr.sample_regs_user |= user_regs;
         }
-        if self.intr_regs != 0 {
+        if self.samples.intr_regs != 0 {
             attr.sample_type |= SampleType::REGS_INTR;
-            attr.sample_regs_intr = self.intr_regs;
+            attr.sample_regs_intr = self.samples.intr_regs;
         }
     }
 
@@ -271,10 +308,10 @@ impl Details {
         if call_graph == CallGraph::Deferred {
             attr.flags |= AttrFlags::DEFER_CALLCHAIN;
         }
-        if self.user_callchains {
+        if self.samples.user_callchains {
             attr.flags |= AttrFlags::EXCLUDE_CALLCHAIN_KERNEL;
         }
-        if self.kernel_callchains {
+        if self.samples.kernel_callchains {
             attr.flags |= AttrFlags::EXCLUDE_CALLCHAIN_USER;
         }
         if let CallGraph::Dwarf { stack_size } = call_graph {
@@ -283,10 +320,10 @@ impl Details {
             attr.sample_regs_user = USER_REGISTERS.unwrap_or_default();
             attr.sample_stack_user = stack_size.bytes();
         }
-        // Of the kernel there is no such record, and branches of other kinds leave no room for one.
-        let is_free = attr.branch_sample_type.is_empty();
+        // Call stack mode records user space only, and uses the same hardware as other branch stacks.
+        let is_unused = attr.branch_sample_type.is_empty();
         if call_graph == CallGraph::BranchRecords
-            && is_free
+            && is_unused
             && !attr.flags.contains(AttrFlags::EXCLUDE_USER)
         {
             attr.sample_type |= SampleType::BRANCH_STACK;

@@ -1,9 +1,9 @@
-//! What is wrong with a selector, and where.
+//! Errors in a selector, with their positions.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A selector that cannot be used. Prints one caret block for each fault, without a final newline:
+/// An invalid selector. Displays one caret block per fault, without a final newline:
 ///
 /// ```text
 /// event syntax error: 'cs,page-fualts'
@@ -14,22 +14,22 @@ pub struct ParseError {
     /// The whole text of the selector.
     pub text: String,
     /// All its faults, in text order; at least one.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SelectorFault>,
 }
 
 /// One fault of a selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// Bytes of the text that are wrong; empty at the end of the text.
+pub struct SelectorFault {
+    /// Byte range of the fault; empty at the end of the text.
     pub position: Range<usize>,
-    /// What is wrong, in one line.
+    /// Description in one line.
     pub reason: String,
-    /// What to do about it, if that is known.
+    /// How to fix it, if known.
     pub hint: Option<String>,
 }
 
 const TITLE: &str = "event syntax error: ";
-/// A fault farther in than this many characters is shown with the text cut at the front, as perf does.
+/// If a fault starts after this column, the text is truncated at the front, as in perf.
 const MAX_INDENT: usize = 13;
 
 impl fmt::Display for ParseError {
@@ -44,8 +44,8 @@ impl fmt::Display for ParseError {
     }
 }
 
-/// Writes the text behind its title and an arrow under the start of `position`, in two lines without a final newline: those
-/// within texts become blanks.
+/// Writes the text after its title and an arrow under the start of `position`, in two lines without
+/// a final newline. Newlines in texts become blanks.
 pub(crate) fn write_block(
     f: &mut fmt::Formatter<'_>,
     title: &str,
@@ -55,10 +55,10 @@ pub(crate) fn write_block(
 ) -> fmt::Result {
     let before = text.get(..position.start).unwrap_or(text);
     let column = before.chars().count();
-    let cut = column.saturating_sub(MAX_INDENT);
-    let dots = if cut > 0 { ".." } else { "" };
-    let shown: String = text.chars().skip(cut + dots.len()).collect();
-    let indent = title.len() + 1 + column - cut;
+    let skipped = column.saturating_sub(MAX_INDENT);
+    let dots = if skipped > 0 { ".." } else { "" };
+    let shown: String = text.chars().skip(skipped + dots.len()).collect();
+    let indent = title.len() + 1 + column - skipped;
     let [title, shown, reason] = [title, &shown, reason].map(|text| text.replace('\n', " "));
     writeln!(f, "{title}'{dots}{shown}'")?;
     write!(f, "{:indent$}\\___ {reason}", "")
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn block(text: &str, position: Range<usize>) -> String {
-        let fault = Fault {
+        let fault = SelectorFault {
             position,
             reason: "no".to_owned(),
             hint: None,
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caret_stands_under_the_word() {
+    fn the_caret_is_under_the_word() {
         assert_eq!(
             block("cs,nosuch", 3..9),
             "event syntax error: 'cs,nosuch'\n                        \\___ no"
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_far_word_cuts_the_front() {
+    fn long_lines_are_truncated_before_the_word() {
         let shown = block("cs,page-faults:z,cycles", 14..16);
         assert_eq!(
             shown,
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn several_faults_are_several_blocks() {
-        let fault = |start: usize| Fault {
+        let fault = |start: usize| SelectorFault {
             position: start..start,
             reason: "no".to_owned(),
             hint: None,

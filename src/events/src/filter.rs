@@ -1,7 +1,8 @@
-//! `--filter`: conditions on the fields of a tracepoint, checked before the kernel sees them.
+//! `--filter`: conditions on the fields of a tracepoint, validated before they are passed to the
+//! kernel.
 //!
-//! The kernel answers every mistake with "invalid argument". Its grammar
-//! (Documentation/trace/events.rst) is small enough to find the mistake and name it:
+//! The kernel reports every mistake as "invalid argument". Its grammar
+//! (Documentation/trace/events.rst) is small, so mistakes can be located here:
 //!
 //! ```text
 //! expression := term { ("&&" | "||") term }
@@ -13,15 +14,15 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::error::write_block;
-use crate::nearest;
+use rperf_names::nearest;
 use rperf_tracepoint::{Field, Format};
 
 mod token;
 
 use token::{Token, Tokens};
 
-/// Fields that the kernel adds to every event: number of the CPU, name of the task.
-const EVERYWHERE: [(&str, Kind); 6] = [
+/// Fields available for every event: CPU number and task name.
+const COMMON_FIELDS: [(&str, Kind); 6] = [
     ("CPU", Kind::Number),
     ("cpu", Kind::Number),
     ("COMM", Kind::Text),
@@ -30,22 +31,21 @@ const EVERYWHERE: [(&str, Kind); 6] = [
     ("stacktrace", Kind::Any),
 ];
 
-/// Bits of the minor number in a device number of the kernel.
+/// Bits of the minor number in the kernel's device numbers.
 const MINOR_BITS: u32 = 20;
 
-/// A filter that fits an event.
+/// A filter that is valid for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filter {
+pub struct EventFilter {
     kernel: String,
 }
 
-impl Filter {
-    /// Checks `text` against the fields of `event`, called `system:name`, whose `format` file is given.
+impl EventFilter {
+    /// Validates `text` for the tracepoint `event` (`system:name`) with this format.
     ///
     /// # Errors
-    /// [`FilterError`] for what the kernel would refuse: a field that the event lacks, a text compared
-    /// as a number, an operator that does not exist. What the kernel decides by the type of rarer
-    /// fields is left to it.
+    /// [`FilterError`] for what the kernel would refuse: unknown fields, text compared as a number,
+    /// invalid operators. Types of rare fields are left to the kernel to check.
     pub fn parse(text: &str, event: &str, format: &Format) -> Result<Self, FilterError> {
         let mut parser = Parser {
             text,
@@ -59,7 +59,7 @@ impl Filter {
         let (token, position) = parser.tokens.next();
         match token {
             Token::End => {}
-            Token::Close => return Err(parser.error(position, "this parenthesis has no partner")),
+            Token::Close => return Err(parser.error(position, "unbalanced parenthesis")),
             _ => return Err(parser.error(position, "expected `&&' or `||'")),
         }
         parser.copy_up_to(text.len());
@@ -68,14 +68,13 @@ impl Filter {
         })
     }
 
-    /// The text for the kernel.
+    /// The text to pass to the kernel.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.kernel
     }
 
-    /// One condition that holds where all of `texts` do; they may be more than the kernel takes in one
-    /// without parentheses.
+    /// Joins filters with `&&`, each in parentheses.
     #[must_use]
     pub fn join(texts: &[&str]) -> String {
         match texts {
@@ -88,7 +87,7 @@ impl Filter {
     }
 }
 
-/// A filter that does not fit. Prints it with an arrow under the word that is wrong:
+/// An invalid filter. Displays it with an arrow under the invalid word:
 ///
 /// ```text
 /// filter error: 'nosuch > 1'
@@ -98,11 +97,11 @@ impl Filter {
 pub struct FilterError {
     /// The whole filter.
     pub text: String,
-    /// Bytes of it that are wrong.
+    /// Byte range of the invalid part.
     pub position: Range<usize>,
-    /// What is wrong, in one line.
+    /// Description in one line.
     pub reason: String,
-    /// What to do about it, such as the list of fields.
+    /// How to fix it, such as the list of fields.
     pub hint: Option<String>,
 }
 
@@ -118,14 +117,14 @@ impl fmt::Display for FilterError {
     }
 }
 
-/// What a field can be compared with.
+/// Type of a field in comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Number,
-    /// A device number, which `8:0` may stand for.
+    /// A device number, which may be written as `8:0` or `8,0`.
     Device,
     Text,
-    /// Left to the kernel: pointers to text, masks, structures.
+    /// Checked by the kernel only: pointers to text, masks, structures.
     Any,
 }
 
@@ -141,7 +140,7 @@ impl Kind {
     }
 }
 
-/// Deepest nesting; the kernel's own limit is far lower.
+/// Maximum nesting; the kernel's limit is lower.
 const MAX_DEPTH: usize = 100;
 
 struct Parser<'a> {
@@ -150,7 +149,7 @@ struct Parser<'a> {
     format: &'a Format,
     tokens: Tokens<'a>,
     kernel: String,
-    /// How much of the text is in `kernel` already.
+    /// Number of bytes already copied to `kernel`.
     copied: usize,
 }
 
@@ -176,7 +175,7 @@ impl<'a> Parser<'a> {
                 self.expression(depth + 1)?;
                 match self.tokens.next() {
                     (Token::Close, _) => Ok(()),
-                    _ => Err(self.error(position, "this parenthesis has no partner")),
+                    _ => Err(self.error(position, "unbalanced parenthesis")),
                 }
             }
             Token::Word(name) => self.condition(name, position),
@@ -197,7 +196,7 @@ impl<'a> Parser<'a> {
                     "=" => "==",
                     _ => "!=",
                 };
-                let reason = format!("`{operator}' is no operator, did you mean `{right}'?");
+                let reason = format!("`{operator}' is not an operator, did you mean `{right}'?");
                 return Err(self.error(place, reason));
             }
             _ => {
@@ -214,7 +213,25 @@ impl<'a> Parser<'a> {
             let reason = format!("`{name}' is a number: ~ compares text with a pattern");
             return Err(self.error(place, reason));
         }
+        if self.is_user_text(name) && matches!(self.tokens.peek().0, Token::Text) {
+            return Err(FilterError {
+                hint: Some(format!("compare `{name}.ustring', which reads that memory")),
+                ..self.error(
+                    position,
+                    format!(
+                        "`{name}' points to memory of the process, whose text this can never match"
+                    ),
+                )
+            });
+        }
         self.value(name, kind)
+    }
+
+    /// Whether the field is a pointer of a system call's caller, which the kernel reads only with the suffix `.ustring`.
+    fn is_user_text(&self, name: &str) -> bool {
+        let field = self.format.field(name);
+        let is_text = |field: &Field| field.is_pointer && field.type_name.contains("char");
+        self.event.starts_with("syscalls:") && field.is_some_and(is_text)
     }
 
     fn value(&mut self, name: &str, kind: Kind) -> Result<(), FilterError> {
@@ -241,12 +258,12 @@ impl<'a> Parser<'a> {
         Err(self.error(position, reason))
     }
 
-    /// What the field called `name` can be compared with. A suffix such as `.ustring` decides it anew.
+    /// The type of the field `name`. A suffix such as `.ustring` overrides it.
     fn kind(&self, name: &str, position: &Range<usize>) -> Result<Kind, FilterError> {
         let (field, suffix) = name.split_once('.').unwrap_or((name, ""));
         let own = self.format.field(field).map(Kind::of);
         let everywhere = || {
-            let known = EVERYWHERE.iter().find(|(known, _)| *known == field);
+            let known = COMMON_FIELDS.iter().find(|(known, _)| *known == field);
             known.map(|(_, kind)| *kind)
         };
         match own.or_else(everywhere) {
@@ -265,10 +282,7 @@ impl<'a> Parser<'a> {
         let names: Vec<&str> = fields().collect();
         let reason = format!("{} has no field `{name}'{near}", self.event);
         FilterError {
-            hint: Some(format!(
-                "its fields are {}; a member reached through pointers goes by its own name",
-                names.join(", ")
-            )),
+            hint: Some(format!("its fields are {}", names.join(", "))),
             ..self.error(position.clone(), reason)
         }
     }
@@ -289,7 +303,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// As the kernel reads numbers: decimal, `0x` or octal, with or without a minus.
+/// Whether the kernel accepts a number: decimal, `0x` or octal, with or without a minus sign.
 fn is_number(word: &str) -> bool {
     let digits = word.strip_prefix('-').unwrap_or(word);
     match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
@@ -298,9 +312,9 @@ fn is_number(word: &str) -> bool {
     }
 }
 
-/// The kernel's number for a device `major:minor`.
+/// The kernel's number of a device `major:minor` or, as tracepoints print it, `major,minor`.
 fn device(word: &str) -> Option<u32> {
-    let (major, minor) = word.split_once(':')?;
+    let (major, minor) = word.split_once([':', ','])?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
     let fits = major < 1 << (u32::BITS - MINOR_BITS) && minor < 1 << MINOR_BITS;
     fits.then_some(major << MINOR_BITS | minor)

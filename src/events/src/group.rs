@@ -1,37 +1,37 @@
-//! `name{a,b}:modifiers`: events that are counted together.
+//! `name{a,b}:modifiers`: groups of events that are scheduled together.
 
 use crate::hybrid::core_pmus;
 use crate::modifier::Modifiers;
-use crate::parse::{Word, split};
-use crate::{Catalogue, EventSpec, Fault};
+use crate::parse::{ListWord, split};
+use crate::{Catalogue, EventSpec, SelectorFault};
 
-/// An event's place in a group; the members of one follow their leader.
+/// Position of an event in a group; members follow their leader.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Group {
-    /// In none.
+pub enum GroupPosition {
+    /// Not in a group.
     #[default]
     None,
-    /// The first of a group: the others are counted whenever it is.
+    /// The leader: the members are only counted while it is.
     Leader {
-        /// What stands before the brace, often nothing.
+        /// The name before the brace, often empty.
         name: String,
     },
-    /// In the group of the leader before it.
+    /// Member of the preceding leader's group.
     Member,
 }
 
-/// The parts of a word with braces, as byte offsets in the word.
-struct Braces {
+/// The parts of a word with braces, as byte offsets.
+struct GroupBraces {
     open: usize,
     close: usize,
 }
 
-/// The events of a word with braces, or all its faults.
+/// Parses the events of a word with braces, or returns all its faults.
 pub(crate) fn group(
-    word: &Word<'_>,
+    word: &ListWord<'_>,
     catalogue: &Catalogue<'_>,
-) -> Result<Vec<EventSpec>, Vec<Fault>> {
-    let Braces { open, close } = braces(word).map_err(|fault| vec![fault])?;
+) -> Result<Vec<EventSpec>, Vec<SelectorFault>> {
+    let GroupBraces { open, close } = braces(word).map_err(|fault| vec![fault])?;
     let part = |from: usize, to: usize| word.text.get(from..to).unwrap_or_default();
     let modifiers = match part(close + 1, word.text.len()).strip_prefix(':') {
         Some(letters) => Modifiers::parse(letters)
@@ -42,7 +42,7 @@ pub(crate) fn group(
     let mut faults = Vec::new();
     let start = word.position.start + open + 1;
     for inner in split(part(open + 1, close)) {
-        let member = Word {
+        let member = ListWord {
             text: part(open + 1 + inner.start, open + 1 + inner.end),
             position: start + inner.start..start + inner.end,
         };
@@ -59,17 +59,18 @@ pub(crate) fn group(
         for (index, event) in event_group.iter_mut().enumerate() {
             modifiers.add_to(event, index == 0);
             event.group = match index {
-                0 => Group::Leader {
+                0 => GroupPosition::Leader {
                     name: part(0, open).to_owned(),
                 },
-                _ => Group::Member,
+                _ => GroupPosition::Member,
             };
         }
     }
     Ok(groups.concat())
 }
 
-/// One group for each kind of cores that the events are of: a group is of one PMU, and what is of none goes with any.
+/// Splits a group by core PMU, because a group must be of one PMU. Events without a PMU are in
+/// every group.
 fn by_cores(events: Vec<EventSpec>, catalogue: &Catalogue<'_>) -> Vec<Vec<EventSpec>> {
     let mut cores = core_pmus(catalogue);
     cores.retain(|(core, _)| events.iter().any(|event| event.pmu.as_ref() == Some(core)));
@@ -84,13 +85,13 @@ fn by_cores(events: Vec<EventSpec>, catalogue: &Catalogue<'_>) -> Vec<Vec<EventS
     cores.into_iter().map(|(core, _)| of(core)).collect()
 }
 
-/// Finds the two braces.
-fn braces(word: &Word<'_>) -> Result<Braces, Fault> {
+/// Locates the braces.
+fn braces(word: &ListWord<'_>) -> Result<GroupBraces, SelectorFault> {
     let text = word.text;
     let count = |brace| text.matches(brace).count();
     if count('{') != count('}') {
         let first = text.find(['{', '}']).unwrap_or_default();
-        return Err(word.fault(first, "this brace has no partner".to_owned()));
+        return Err(word.fault(first, "unbalanced brace".to_owned()));
     }
     let open = text.find('{').unwrap_or_default();
     let (name, rest) = text.split_at_checked(open).unwrap_or((text, ""));
@@ -109,13 +110,15 @@ fn braces(word: &Word<'_>) -> Result<Braces, Fault> {
     }
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     match text.find('}') {
-        Some(close) if close < open => wrong(close, "this brace has no partner"),
-        _ if !name.chars().all(is_name) => wrong(0, "a group's name is made of letters and digits"),
+        Some(close) if close < open => wrong(close, "unbalanced brace"),
+        _ if !name.chars().all(is_name) => {
+            wrong(0, "a group's name must consist of letters and digits")
+        }
         Some(close) => match text.get(close + 1..).unwrap_or_default() {
-            "" => Ok(Braces { open, close }),
-            behind if behind.starts_with(':') => Ok(Braces { open, close }),
+            "" => Ok(GroupBraces { open, close }),
+            after if after.starts_with(':') => Ok(GroupBraces { open, close }),
             _ => wrong(close + 1, "expected a colon with modifiers, or a comma"),
         },
-        None => wrong(open, "this brace has no partner"),
+        None => wrong(open, "unbalanced brace"),
     }
 }

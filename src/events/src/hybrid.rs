@@ -1,6 +1,6 @@
-//! Machines with two kinds of cores: what every kernel knows by name is an event of each kind.
+//! Hybrid machines with two kinds of cores: a generic event becomes one event per kind.
 //!
-//! Since Linux 5.13 the upper half of `config` names the PMU that a hardware or cache event is meant for
+//! Since Linux 5.13 the upper half of `config` selects the PMU of a hardware or cache event
 //! (`PERF_PMU_TYPE_SHIFT` in `uapi/linux/perf_event.h`); raw events have the PMU's own type.
 
 use rperf_wire::{Attr, EventType};
@@ -9,11 +9,11 @@ use crate::cache_event::CacheEvent;
 use crate::names::known_event;
 use crate::{Catalogue, EventSpec};
 
-/// The PMUs of the two kinds, as x86 calls them.
+/// Names of the two PMUs on x86.
 const KINDS: [&str; 2] = ["cpu_core", "cpu_atom"];
 const PMU_TYPE_SHIFT: u32 = 32;
 
-/// The PMUs of the cores, in the order of sysfs; none on machines with one kind.
+/// The core PMUs in sysfs order; empty on machines with one kind.
 pub(crate) fn core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (String, u32)> {
     let pmus = catalogue.pmus.iter();
     let cores: Vec<_> = pmus
@@ -25,7 +25,8 @@ pub(crate) fn core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (String, u3
     }
 }
 
-/// The event itself, or one for each kind of cores: `cycles:u` is `cpu_core/cycles/u` and `cpu_atom/cycles/u`.
+/// Returns the event, or one event per kind of cores: `cycles:u` becomes `cpu_core/cycles/u` and
+/// `cpu_atom/cycles/u`.
 #[must_use]
 pub fn on_all_cores(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<EventSpec> {
     let is_general = matches!(
@@ -45,13 +46,14 @@ pub fn on_all_cores(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<EventSpe
     pmus.into_iter().map(on).collect()
 }
 
-/// The attr of an event that every kernel knows, for the cores of one PMU; `None` for other names.
+/// The attr of a generic event for one core PMU; `None` for other names.
 pub(crate) fn known_on(
-    (pmu, kind): &(String, u32),
+    pmu: &str,
+    kind: u32,
     name: &str,
     catalogue: &Catalogue<'_>,
 ) -> Option<Attr> {
-    if !catalogue.machine.is_core(pmu) && !KINDS.contains(&pmu.as_str()) {
+    if !catalogue.machine.is_core(pmu) && !KINDS.contains(&pmu) {
         return None;
     }
     let (event_type, config) = match (known_event(name), CacheEvent::parse(name)) {
@@ -66,7 +68,7 @@ pub(crate) fn known_on(
     };
     Some(match core_pmus(catalogue).is_empty() {
         true => attr,
-        false => attr_on(&attr, *kind),
+        false => attr_on(&attr, kind),
     })
 }
 
@@ -83,7 +85,7 @@ fn attr_on(attr: &Attr, pmu: u32) -> Attr {
     }
 }
 
-/// `cycles:u` and `cycles/period=5/u` as an event of a PMU.
+/// Rewrites `cycles:u` and `cycles/period=5/u` as an event of a PMU.
 fn named(name: &str, pmu: &str) -> String {
     if let Some((name, terms)) = name.split_once('/') {
         return format!("{pmu}/{name},{terms}");
@@ -95,7 +97,7 @@ fn named(name: &str, pmu: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Group, parse};
+    use crate::{GroupPosition, parse};
 
     fn hybrid() -> Catalogue<'static> {
         let pmus = [("cpu_atom", 10), ("software", 1), ("cpu_core", 4)];
@@ -152,7 +154,7 @@ mod tests {
         );
     }
 
-    /// Events of different PMUs cannot be in one group; clocks and faults go with any.
+    /// Events of different PMUs cannot be in one group; clocks and page faults can be in any.
     #[test]
     fn groups_are_of_one_kind_each() {
         let events = parse("{cycles,instructions,faults}:S,{faults,cs}", &hybrid()).unwrap();
@@ -170,7 +172,7 @@ mod tests {
         assert_eq!(names, expected);
         let leads = events
             .iter()
-            .map(|event| matches!(event.group, Group::Leader { .. }));
+            .map(|event| matches!(event.group, GroupPosition::Leader { .. }));
         let leads: Vec<bool> = leads.collect();
         assert_eq!(leads, [true, false, false, true, false, false, true, false]);
         assert!(events[..6].iter().all(|event| event.sample_read));

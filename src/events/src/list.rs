@@ -1,48 +1,48 @@
-//! What can be named: the rows of `list`, out of a [`Catalogue`].
+//! The rows of `list`: all events in a [`Catalogue`].
 
 use std::fmt;
 use std::io;
 
+use rperf_names::matches_pattern;
 use rperf_wire::{Attr, EventType, HARDWARE_NAMES, SOFTWARE_NAMES};
 
-use crate::glob::matches;
 use crate::names::{ALIASES, TOOL_NAMES, raw_code};
-use crate::vendor::{Metric, Scale};
+use crate::vendor::{UnitScale, VendorMetric};
 use crate::{Catalogue, cache_event};
 
 mod decode;
-mod described;
+mod vendor_rows;
 
-pub use decode::Decoded;
+pub use decode::DecodedEvent;
 
-/// The system whose events need not be open to others.
+/// The system of ftrace's internal events, most of which can't be opened.
 const FTRACE: &str = "ftrace";
 
-/// What an event is.
+/// Type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
-    /// One that the kernel finds for the processor at hand.
+pub enum EventKind {
+    /// A generic hardware event.
     Hardware,
-    /// One that the kernel counts itself.
+    /// A software event of the kernel.
     Software,
-    /// One that a counting command takes itself.
+    /// A tool event, measured by `stat` itself.
     Tool,
-    /// One of a cache.
+    /// A generic cache event.
     Cache,
-    /// One that a PMU has a name for.
+    /// A named event of a PMU.
     Pmu,
-    /// How a number is written.
+    /// The syntax of raw codes.
     Raw,
-    /// How an address is written.
+    /// The syntax of breakpoints.
     Breakpoint,
-    /// A place in the kernel, or one that a probe was put at.
+    /// A tracepoint or probe.
     Tracepoint,
-    /// A place that a program marks itself.
+    /// A statically defined tracing marker of a program.
     Sdt,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Hardware => "Hardware event",
@@ -60,40 +60,40 @@ impl fmt::Display for Kind {
 
 /// One event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// What `-e` takes.
+pub struct ListedEvent {
+    /// The name for `-e`.
     pub name: String,
-    /// A second name.
+    /// An alias.
     pub alias: Option<String>,
-    /// What it is.
-    pub kind: Kind,
-    /// The terms that it stands for, if a PMU names it: `event=0xcd,umask=0x1`.
+    /// Type of the event.
+    pub kind: EventKind,
+    /// The terms of a PMU's named event: `event=0xcd,umask=0x1`.
     pub terms: Option<String>,
-    /// `type` and `config` of its attr, where the name alone decides them.
+    /// `type` and `config` of its attr, if the name alone determines them.
     pub config: Option<(EventType, u64)>,
-    /// What a vendor's table tells of it.
-    pub described: Option<Described>,
+    /// Description in a vendor's table.
+    pub described: Option<EventDescription>,
 }
 
-/// What a vendor's table tells of an event.
+/// A vendor's description of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Described {
-    /// The heading that it is listed under.
+pub struct EventDescription {
+    /// The topic, used as a heading.
     pub topic: String,
-    /// The PMU whose event it is, without the number of the unit.
+    /// The PMU, without the instance number.
     pub pmu: String,
-    /// In one sentence.
+    /// Short description.
     pub brief: Option<String>,
-    /// At length.
+    /// Long description.
     pub long: Option<String>,
-    /// What its count is multiplied with, and the unit of that.
-    pub scale: Option<Scale>,
-    /// Whether its vendor advises against it.
+    /// Factor and unit of counts.
+    pub scale: Option<UnitScale>,
+    /// Whether the vendor deprecated it.
     pub deprecated: bool,
 }
 
-impl Row {
-    fn new(kind: Kind, name: impl Into<String>) -> Self {
+impl ListedEvent {
+    fn new(kind: EventKind, name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             alias: None,
@@ -104,48 +104,54 @@ impl Row {
         }
     }
 
-    /// The system and the name of a tracepoint.
+    /// The system and name of a tracepoint.
     #[must_use]
     pub fn tracepoint(&self) -> Option<(&str, &str)> {
-        let is_tracepoint = self.kind == Kind::Tracepoint;
+        let is_tracepoint = self.kind == EventKind::Tracepoint;
         is_tracepoint.then(|| self.name.split_once(':'))?
     }
 }
 
-/// Which events are wanted, as one word of the command line says it.
+/// An argument that selects events.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
-    /// All of all kinds.
+pub enum EventSelection {
+    /// All events.
     All,
-    /// All of these kinds.
-    Kinds(&'static [Kind]),
-    /// A raw code, to be decoded.
+    /// All events of these types.
+    Kinds(&'static [EventKind]),
+    /// A raw code to decode.
     Code(u64),
-    /// Those whose name fits.
+    /// Events with matching names.
     Named {
-        /// A pattern for the system of tracepoints; then only these and programs' marks are meant.
+        /// Pattern for the system of tracepoints; restricts the selection to tracepoints and SDT
+        /// markers.
         system: Option<String>,
         /// A pattern for the name.
         name: String,
-        /// Whether capital letters count.
+        /// Whether matching is case-sensitive.
         exact: bool,
     },
 }
 
-impl Wanted {
-    /// Reads a word: one for a kind, `system:name` with patterns, or a part of names.
+impl EventSelection {
+    /// Parses an argument: the name of a type, `system:name` with patterns, or a part of names.
     #[must_use]
     pub fn new(word: &str) -> Self {
         match word {
-            "hw" | "hardware" => Self::Kinds(&[Kind::Hardware]),
-            "sw" | "software" => Self::Kinds(&[Kind::Software, Kind::Tool]),
-            "cache" | "hwcache" => Self::Kinds(&[Kind::Cache]),
-            "pmu" => Self::Kinds(&[Kind::Pmu]),
-            "tracepoint" => Self::Kinds(&[Kind::Tracepoint]),
-            "sdt" => Self::Kinds(&[Kind::Sdt]),
-            "rNNN" => Self::Kinds(&[Kind::Raw]),
-            _ if let Some(Some(code)) = raw_code(word) => Self::Code(code),
-            _ if word.starts_with("mem:") => Self::Kinds(&[Kind::Breakpoint]),
+            "hw" | "hardware" => Self::Kinds(&[EventKind::Hardware]),
+            "sw" | "software" => Self::Kinds(&[EventKind::Software, EventKind::Tool]),
+            "cache" | "hwcache" => Self::Kinds(&[EventKind::Cache]),
+            "pmu" => Self::Kinds(&[EventKind::Pmu]),
+            "tracepoint" => Self::Kinds(&[EventKind::Tracepoint]),
+            "sdt" => Self::Kinds(&[EventKind::Sdt]),
+            "rNNN" => Self::Kinds(&[EventKind::Raw]),
+            // A word without digits, such as `read`, is rather a part of a name.
+            _ if let Some(code) = listed_code(word)
+                && word.bytes().any(|byte| byte.is_ascii_digit()) =>
+            {
+                Self::Code(code)
+            }
+            _ if word.starts_with("mem:") => Self::Kinds(&[EventKind::Breakpoint]),
             _ => match word.split_once(':') {
                 Some((system, name)) => Self::Named {
                     system: Some(system.to_owned()),
@@ -161,9 +167,21 @@ impl Wanted {
         }
     }
 
-    /// The same without regard to capital letters; `None` for kinds.
+    /// The meanings of an argument, the first of which that selects anything applies: the one of
+    /// [`EventSelection::new`], the same case-insensitive, and the raw code of a word such as
+    /// `rcafe`.
     #[must_use]
-    pub fn in_any_case(&self) -> Option<Self> {
+    pub fn readings(word: &str) -> Vec<Self> {
+        let first = Self::new(word);
+        let case_insensitive = first.case_insensitive();
+        let code = listed_code(word).map(Self::Code);
+        let rest = [case_insensitive, code].into_iter().flatten();
+        std::iter::once(first).chain(rest).collect()
+    }
+
+    /// The same selection, case-insensitive; `None` for types.
+    #[must_use]
+    pub fn case_insensitive(&self) -> Option<Self> {
         let Self::Named { system, name, .. } = self else {
             return None;
         };
@@ -174,14 +192,14 @@ impl Wanted {
         })
     }
 
-    fn takes(&self, kind: Kind) -> bool {
+    fn takes(&self, kind: EventKind) -> bool {
         match self {
             Self::All => true,
             Self::Kinds(kinds) => kinds.contains(&kind),
             Self::Code(_) => false,
             Self::Named { system, .. } => match kind {
-                Kind::Tracepoint | Kind::Sdt => true,
-                Kind::Raw | Kind::Breakpoint => false,
+                EventKind::Tracepoint | EventKind::Sdt => true,
+                EventKind::Raw | EventKind::Breakpoint => false,
                 _ => system.is_none(),
             },
         }
@@ -206,19 +224,28 @@ impl Wanted {
     }
 }
 
+/// The number of a raw code that is not too long.
+fn listed_code(word: &str) -> Option<u64> {
+    raw_code(word).flatten()
+}
+
 fn fits(pattern: &str, name: &str, exact: bool) -> bool {
     match exact {
-        true => matches(pattern, name),
-        false => matches(pattern, &name.to_ascii_lowercase()),
+        true => matches_pattern(pattern, name),
+        false => matches_pattern(pattern, &name.to_ascii_lowercase()),
     }
 }
 
-impl Wanted {
-    /// Whether a metric's name or one of its groups fits.
+impl EventSelection {
+    /// Whether a metric's name or one of its groups matches; a part of the name is not enough for
+    /// metrics of generic events, whose names contain those of the events.
     #[must_use]
-    pub fn takes_metric(&self, metric: &Metric) -> bool {
+    pub fn matches_metric(&self, metric: &VendorMetric) -> bool {
         match self {
             Self::All => true,
+            Self::Named {
+                system: None, name, ..
+            } if metric.is_default() => metric.matches_word(name.trim_matches('*')),
             Self::Named { system: None, .. } => {
                 let mut names = std::iter::once(&metric.name).chain(&metric.groups);
                 names.any(|name| self.takes_name(name))
@@ -228,91 +255,102 @@ impl Wanted {
     }
 }
 
-/// Where rows come from.
+/// Inputs of a listing.
 #[derive(Clone, Copy)]
-pub struct Sources<'a> {
+pub struct ListSources<'a> {
     /// PMUs and tracepoints.
     pub catalogue: &'a Catalogue<'a>,
-    /// Whether the kernel opens an event.
+    /// Whether the kernel can open an event.
     pub opens: &'a dyn Fn(&Attr) -> bool,
-    /// The marks of programs: their names, which `@` and the program may follow.
+    /// The SDT markers: their names, optionally followed by `@` and the program.
     pub marks: &'a dyn Fn() -> Vec<String>,
 }
 
-impl fmt::Debug for Sources<'_> {
+impl fmt::Debug for ListSources<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sources").finish_non_exhaustive()
+        f.debug_struct("ListSources").finish_non_exhaustive()
     }
 }
 
-/// What was found.
+/// The selected events.
 #[derive(Debug, Default)]
-pub struct Listing {
-    /// The events, by kind, sorted.
-    pub rows: Vec<Row>,
-    /// Why tracepoints are missing.
-    pub untraced: Option<io::Error>,
+pub struct EventList {
+    /// The events, by type, sorted.
+    pub rows: Vec<ListedEvent>,
+    /// Why tracepoints could not be listed.
+    pub tracepoint_error: Option<io::Error>,
 }
 
-impl Listing {
-    /// The events that are wanted.
+impl EventList {
+    /// Lists the selected events.
     #[must_use]
-    pub fn new(wanted: &Wanted, sources: Sources<'_>) -> Self {
+    pub fn new(wanted: &EventSelection, sources: ListSources<'_>) -> Self {
         let mut listing = Self::default();
         let rows = &mut listing.rows;
         for (kind, event_type, names) in [
-            (Kind::Hardware, EventType::HARDWARE, &HARDWARE_NAMES[..]),
-            (Kind::Software, EventType::SOFTWARE, &SOFTWARE_NAMES[..]),
+            (
+                EventKind::Hardware,
+                EventType::HARDWARE,
+                &HARDWARE_NAMES[..],
+            ),
+            (
+                EventKind::Software,
+                EventType::SOFTWARE,
+                &SOFTWARE_NAMES[..],
+            ),
         ] {
             if wanted.takes(kind) {
                 rows.extend(generic(kind, event_type, names, wanted, sources));
             }
         }
-        if wanted.takes(Kind::Tool) {
+        if wanted.takes(EventKind::Tool) {
             let names = TOOL_NAMES.iter().filter(|name| wanted.takes_name(name));
-            rows.extend(names.map(|name| Row::new(Kind::Tool, *name)));
+            rows.extend(names.map(|name| ListedEvent::new(EventKind::Tool, *name)));
         }
-        if wanted.takes(Kind::Cache) {
+        if wanted.takes(EventKind::Cache) {
             rows.extend(caches(wanted, sources));
         }
-        if wanted.takes(Kind::Pmu) {
+        if wanted.takes(EventKind::Pmu) {
             rows.extend(of_pmus(wanted, sources.catalogue));
-            rows.extend(described::rows(wanted, sources.catalogue));
+            rows.extend(vendor_rows::rows(wanted, sources.catalogue));
         }
-        if let Wanted::Code(code) = wanted {
-            rows.push(Row {
+        if let EventSelection::Code(code) = wanted {
+            rows.push(ListedEvent {
                 config: Some((EventType::RAW, *code)),
-                ..Row::new(Kind::Raw, format!("r{code:x}"))
+                ..ListedEvent::new(EventKind::Raw, format!("r{code:x}"))
             });
         }
-        if wanted.takes(Kind::Raw) {
+        if wanted.takes(EventKind::Raw) {
             let forms = ["rNNN", "cpu/t1=v1[,t2=v2,t3 ...]/modifier"];
-            rows.extend(forms.map(|form| Row::new(Kind::Raw, form)));
+            rows.extend(forms.map(|form| ListedEvent::new(EventKind::Raw, form)));
         }
-        if wanted.takes(Kind::Breakpoint) {
-            rows.push(Row::new(Kind::Breakpoint, "mem:<addr>[/len][:access]"));
+        if wanted.takes(EventKind::Breakpoint) {
+            rows.push(ListedEvent::new(
+                EventKind::Breakpoint,
+                "mem:<addr>[/len][:access]",
+            ));
         }
-        if wanted.takes(Kind::Tracepoint) {
+        if wanted.takes(EventKind::Tracepoint) {
             match tracepoints(wanted, sources.catalogue) {
                 Ok(found) => rows.extend(found),
-                Err(error) => listing.untraced = Some(error),
+                Err(error) => listing.tracepoint_error = Some(error),
             }
         }
-        if wanted.takes(Kind::Sdt) {
+        if wanted.takes(EventKind::Sdt) {
             listing.rows.extend(marks(wanted, sources));
         }
         listing
     }
 }
 
-/// Events of these names, each under the name that perf lists first, with the other one.
+/// Generic events, each with perf's preferred name and the alias.
 fn generic(
-    kind: Kind,
+    kind: EventKind,
     event_type: EventType,
     names: &[&str],
-    wanted: &Wanted,
-    sources: Sources<'_>,
-) -> Vec<Row> {
+    wanted: &EventSelection,
+    sources: ListSources<'_>,
+) -> Vec<ListedEvent> {
     let rows = names.iter().zip(0..).filter_map(|(first, config)| {
         let other = ALIASES.iter().find(|(_, stands_for)| stands_for == first);
         let other = other.map(|(alias, _)| *alias);
@@ -326,43 +364,43 @@ fn generic(
             ..Attr::default()
         };
         let mut row = match other {
-            // Of cycles and branches the longer name is the first.
-            Some(other) if matches!(*first, "cycles" | "branches") => Row {
+            // For cycles and branches, the longer name comes first.
+            Some(other) if matches!(*first, "cycles" | "branches") => ListedEvent {
                 alias: Some((*first).to_owned()),
-                ..Row::new(kind, other)
+                ..ListedEvent::new(kind, other)
             },
-            other => Row {
+            other => ListedEvent {
                 alias: other.map(str::to_owned),
-                ..Row::new(kind, *first)
+                ..ListedEvent::new(kind, *first)
             },
         };
         row.config = Some((event_type, config));
         (sources.opens)(&attr).then_some(row)
     });
-    let mut rows: Vec<Row> = rows.collect();
+    let mut rows: Vec<ListedEvent> = rows.collect();
     rows.sort_by(|left, right| left.name.cmp(&right.name));
     rows
 }
 
-fn caches(wanted: &Wanted, sources: Sources<'_>) -> Vec<Row> {
+fn caches(wanted: &EventSelection, sources: ListSources<'_>) -> Vec<ListedEvent> {
     let names = cache_event::all_names().into_iter();
     let rows = names
         .filter(|name| wanted.takes_name(name))
         .filter_map(|name| {
             let config = cache_event::config_of(&name)?;
-            let row = Row {
+            let row = ListedEvent {
                 config: Some((EventType::HW_CACHE, config)),
-                ..Row::new(Kind::Cache, name)
+                ..ListedEvent::new(EventKind::Cache, name)
             };
             (sources.opens)(&cache_event::attr(config)).then_some(row)
         });
-    let mut rows: Vec<Row> = rows.collect();
+    let mut rows: Vec<ListedEvent> = rows.collect();
     rows.sort_by(|left, right| left.name.cmp(&right.name));
     rows
 }
 
-/// Those of the processor's own PMU first; these have a name without it, too.
-fn of_pmus(wanted: &Wanted, catalogue: &Catalogue<'_>) -> Vec<Row> {
+/// Events of PMUs, those of the core PMU first; these also have a name without the PMU.
+fn of_pmus(wanted: &EventSelection, catalogue: &Catalogue<'_>) -> Vec<ListedEvent> {
     let mut pmus: Vec<&str> = catalogue
         .pmus
         .iter()
@@ -375,14 +413,14 @@ fn of_pmus(wanted: &Wanted, catalogue: &Catalogue<'_>) -> Vec<Row> {
             let full = format!("{pmu}/{event}/");
             let is_wanted = wanted.takes_name(pmu) || wanted.takes_name(&event);
             let row = match pmu {
-                "cpu" => Row {
+                "cpu" => ListedEvent {
                     alias: Some(full),
-                    ..Row::new(Kind::Pmu, &event)
+                    ..ListedEvent::new(EventKind::Pmu, &event)
                 },
-                _ => Row::new(Kind::Pmu, full),
+                _ => ListedEvent::new(EventKind::Pmu, full),
             };
             if is_wanted {
-                rows.push(Row {
+                rows.push(ListedEvent {
                     terms: catalogue.machine.event(pmu, &event),
                     ..row
                 });
@@ -392,36 +430,38 @@ fn of_pmus(wanted: &Wanted, catalogue: &Catalogue<'_>) -> Vec<Row> {
     rows
 }
 
-fn tracepoints(wanted: &Wanted, catalogue: &Catalogue<'_>) -> io::Result<Vec<Row>> {
+fn tracepoints(wanted: &EventSelection, catalogue: &Catalogue<'_>) -> io::Result<Vec<ListedEvent>> {
     let mut systems = catalogue.tracepoints.systems()?;
     systems.retain(|system| wanted.takes_system(system));
     let mut rows = Vec::new();
     for system in systems {
         let mut names = match catalogue.tracepoints.names(&system) {
-            // Probes come and go while they are listed.
+            // Probes may be removed while they are listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             names => names?,
         };
         names.retain(|name| wanted.takes_name(name));
         if system == FTRACE {
-            // Most of these are records of ftrace alone, which nothing else can open.
+            // Most of these are internal to ftrace and cannot be opened.
             names.retain(|name| catalogue.tracepoints.id(&system, name).is_ok());
         }
         let named = names.iter().map(|name| format!("{system}:{name}"));
-        rows.extend(named.map(|name| Row::new(Kind::Tracepoint, name)));
+        rows.extend(named.map(|name| ListedEvent::new(EventKind::Tracepoint, name)));
     }
     rows.sort_unstable_by(|left, right| left.name.cmp(&right.name));
     Ok(rows)
 }
 
-fn marks(wanted: &Wanted, sources: Sources<'_>) -> Vec<Row> {
+fn marks(wanted: &EventSelection, sources: ListSources<'_>) -> Vec<ListedEvent> {
     let is_wanted = |mark: &String| {
         let named = mark.split_once('@').map_or(mark.as_str(), |(name, _)| name);
         let (system, name) = named.split_once(':').unwrap_or(("", named));
         wanted.takes_system(system) && wanted.takes_name(name)
     };
     let marks = (sources.marks)().into_iter().filter(is_wanted);
-    marks.map(|mark| Row::new(Kind::Sdt, mark)).collect()
+    marks
+        .map(|mark| ListedEvent::new(EventKind::Sdt, mark))
+        .collect()
 }
 
 #[cfg(test)]

@@ -4,20 +4,20 @@ use rperf_wire::{Attr, AttrFlags};
 
 use crate::EventSpec;
 
-/// Letters that are modifiers.
-const LETTERS: &str = "ukhGHpPSDIWe";
+/// Letters that are modifiers. `X` (do not reorder the event) has no effect: events are never reordered.
+const LETTERS: &str = "ukhGHpPSDIWeX";
 
-/// What the letters of one event say.
+/// The modifiers of one event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Modifiers {
     letters: String,
 }
 
-/// A letter that does not fit.
+/// An invalid letter.
 pub(crate) struct BadModifier {
     /// Its byte offset in the letters.
     pub(crate) offset: usize,
-    /// What is wrong with it.
+    /// Description.
     pub(crate) reason: String,
 }
 
@@ -29,6 +29,9 @@ impl Modifiers {
             let bad = |reason: String| Err(BadModifier { offset, reason });
             if letter == 'b' {
                 return bad("the modifier `b' (BPF counters) is not available yet".to_owned());
+            }
+            if letter == 'R' {
+                return bad("the modifier `R' (retirement latency) is not available yet".to_owned());
             }
             if !LETTERS.contains(letter) {
                 return bad(format!(
@@ -49,15 +52,15 @@ impl Modifiers {
         })
     }
 
-    /// Whether this letter was given.
+    /// Whether this letter is present.
     pub(crate) fn has(&self, letter: char) -> bool {
         self.letters.contains(letter)
     }
 
     /// Sets the bits of an attr.
     ///
-    /// Guests are excluded where there are no letters, and by `u` and `p`, but not by the others;
-    /// `G` and `H` decide it alone.
+    /// Guests are excluded if there are no modifiers, and by `u` and `p`, but not by the others;
+    /// `G` and `H` override this.
     pub(crate) fn apply(&self, attr: &mut Attr) {
         let modes = self.has('u') || self.has('k') || self.has('h');
         let machines = self.has('G') || self.has('H');
@@ -81,14 +84,14 @@ impl Modifiers {
         attr.set_precise_ip(self.precision());
     }
 
-    /// Sets the bits of an event that has its own modifiers: these are its group's. Whether a group is
-    /// pinned or exclusive is up to its leader.
+    /// Adds the modifiers of a group to an event that may have modifiers of its own. `leads` is
+    /// whether it is the leader, which determines whether a group is pinned or exclusive.
     pub(crate) fn add_to(&self, event: &mut EventSpec, leads: bool) {
         let flags = &mut event.attr.flags;
-        let settled = AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
+        let all_modes = AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
         let modes = self.has('u') || self.has('k') || self.has('h');
-        if modes && (flags.0 & settled.0) == 0 {
-            *flags |= settled;
+        if modes && (flags.0 & all_modes.0) == 0 {
+            *flags |= all_modes;
         }
         let machines = AttrFlags::EXCLUDE_GUEST | AttrFlags::EXCLUDE_HOST;
         if (self.has('G') || self.has('H')) && !event.machines {

@@ -1,8 +1,8 @@
-//! Events that every kernel knows by name.
+//! Generic events, known to every kernel.
 
 use rperf_wire::{EventType, HARDWARE_NAMES, SOFTWARE_NAMES};
 
-/// Second names (EV-01, EV-02 of perf's lists), each with the name that it stands for.
+/// Aliases of hardware and software events in `perf list`, each with the preferred name.
 pub(crate) const ALIASES: [(&str, &str); 7] = [
     ("cpu-cycles", "cycles"),
     ("branch-instructions", "branches"),
@@ -13,7 +13,12 @@ pub(crate) const ALIASES: [(&str, &str); 7] = [
     ("migrations", "cpu-migrations"),
 ];
 
-/// Clocks that a counting command takes itself; no kernel event.
+/// The name of the PMU of software events.
+pub(crate) const SOFTWARE_PMU: &str = "software";
+/// The name that newer perf gives to a PMU of tool events.
+pub(crate) const TOOL_PMU: &str = "tool";
+
+/// Tool events, measured by `stat` itself.
 pub(crate) const TOOL_NAMES: [&str; 3] = ["duration_time", "user_time", "system_time"];
 
 /// Type and config of a hardware or software event.
@@ -32,7 +37,7 @@ pub(crate) fn known_event(name: &str) -> Option<(EventType, u64)> {
     index(&SOFTWARE_NAMES).map(|config| (EventType::SOFTWARE, config))
 }
 
-/// All names that [`known_event`] takes.
+/// All names accepted by [`known_event`].
 pub(crate) fn all_names() -> impl Iterator<Item = &'static str> {
     let aliases = ALIASES.iter().map(|(alias, _)| *alias);
     HARDWARE_NAMES
@@ -41,8 +46,8 @@ pub(crate) fn all_names() -> impl Iterator<Item = &'static str> {
         .chain(aliases)
 }
 
-/// The number of a raw code, `r` and hexadecimal digits; `None` where the name is something else, and inside where the
-/// number is too long.
+/// The number of a raw code, `r` and hexadecimal digits; `None` if the name is something else,
+/// `Some(None)` if the number is too long.
 pub(crate) fn raw_code(name: &str) -> Option<Option<u64>> {
     let digits = name.strip_prefix('r')?;
     let is_hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,6 +1,6 @@
 //! Numbers in selectors.
 
-/// A decimal number, or a hexadecimal one behind `0x`.
+/// Parses a decimal number, or a hexadecimal one with `0x`.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let plain = |digits: &str, radix| {
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_kinds_and_nothing_else() {
+    fn accepts_decimal_and_hexadecimal_only() {
         assert_eq!(
             [number("10"), number("0x1F"), number("0")],
             [Some(10), Some(31), Some(0)]

@@ -1,16 +1,16 @@
-//! The event of `--off-cpu`: opened as context switches, recorded as the time that tasks were off their CPUs.
+//! The event of `--off-cpu`: opened as context switches, recorded as the time tasks were off-CPU.
 
 use rperf_wire::{Attr, AttrFlags, EventType, SampleType};
 
 use crate::spec::BPF_OUTPUT;
-use crate::{CallGraph, EventSpec, Own};
+use crate::{CallGraph, EventSettings, EventSpec};
 
 /// `PERF_COUNT_SW_CONTEXT_SWITCHES`.
 const CONTEXT_SWITCHES: u64 = 3;
-/// Its name, as Linux perf has it.
+/// Name of the off-CPU event, as in Linux perf.
 pub const OFF_CPU: &str = "offcpu-time";
 
-/// One sample for each time that a task leaves its CPU, with a callchain whatever other events have.
+/// Returns the off-CPU event: one sample each time a task leaves its CPU, always with a callchain.
 #[must_use]
 pub fn off_cpu_event(call_graph: CallGraph) -> EventSpec {
     let attr = Attr {
@@ -19,23 +19,24 @@ pub fn off_cpu_event(call_graph: CallGraph) -> EventSpec {
         sample_period: 1,
         ..Attr::default()
     };
-    let own = Own {
+    let settings = EventSettings {
         call_graph: (call_graph == CallGraph::None).then_some(CallGraph::FramePointers),
-        ..Own::default()
+        ..EventSettings::default()
     };
     EventSpec {
-        own,
+        settings,
         ..EventSpec::new(OFF_CPU.to_owned(), attr)
     }
 }
 
-/// The attr as files have it, where periods are nanoseconds: that of the event that perf's BPF program writes to.
+/// Converts the attr to the one stored in files: `bpf-output`, the event of perf's BPF program, with
+/// periods in nanoseconds.
 pub fn describe_off_cpu(attr: &mut Attr) {
     attr.config = BPF_OUTPUT;
 }
 
 impl EventSpec {
-    /// Whether it is the event of the time off CPUs.
+    /// Whether this is the off-CPU event.
     #[must_use]
     pub fn is_off_cpu(&self) -> bool {
         let is_switches =
@@ -44,8 +45,8 @@ impl EventSpec {
     }
 }
 
-/// Every switch is a sample, which has room for its period, whatever rate others have.
-pub(crate) fn settle(attr: &mut Attr) {
+/// Sets the rate to one sample per switch, with a period field, regardless of other events' rate.
+pub(crate) fn set_rate(attr: &mut Attr) {
     attr.sample_period = 1;
     attr.flags = attr.flags.with(AttrFlags::FREQ, false);
     attr.sample_type |= SampleType::PERIOD;
@@ -54,16 +55,16 @@ pub(crate) fn settle(attr: &mut Attr) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{RecordOptions, Sampling, Target, default_event, record_events};
+    use crate::{RecordOptions, Sampling, SamplingTarget, default_event, record_events};
 
     #[test]
     fn every_switch_is_a_sample_with_a_period_and_a_callchain() {
         let options = RecordOptions {
-            target: Target::Workload,
+            target: SamplingTarget::Workload,
             sampling: Sampling::Frequency(99),
             call_graph: CallGraph::None,
             raw_samples: false,
-            details: crate::Details::default(),
+            details: crate::RecordDetails::default(),
         };
         let specs = [default_event(true, ""), off_cpu_event(CallGraph::None)];
         let events = record_events(&specs, &options);

@@ -2,29 +2,31 @@
 
 use std::ops::Range;
 
+use rperf_names::nearest;
 use rperf_wire::{Attr, EventType};
 
 use crate::breakpoint::Breakpoint;
 use crate::cache_event::{self, CacheEvent};
 use crate::group::group;
 use crate::modifier::Modifiers;
-use crate::names::{all_names, known_event, raw_code};
+use crate::names::{SOFTWARE_PMU, TOOL_NAMES, TOOL_PMU, all_names, known_event, raw_code};
 use crate::number::number;
 use crate::pmu_event::{BadTerm, PmuEvent};
-use crate::select::{Missing, select};
-use crate::terms::Slashed;
-use crate::{Catalogue, EventSpec, Fault, ParseError, Tool, TracepointName, nearest, on_all_cores};
+use crate::select::{MissingTracepoint, select};
+use crate::terms::{SlashedWord, Term};
+use crate::{Catalogue, EventSpec, ParseError, SelectorFault, Tool, TracepointName, on_all_cores};
 
-/// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates are kept, a pattern
-/// gives one event for each tracepoint that it covers, and all faults of the text are found in one go.
+/// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates
+/// are kept, a pattern gives one event per matching tracepoint, and all faults are reported at
+/// once.
 ///
 /// # Errors
-/// [`ParseError`] with every word that is no event.
+/// [`ParseError`] with every invalid word.
 pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, ParseError> {
     let mut events = Vec::new();
     let mut faults = Vec::new();
     for position in split(text) {
-        let word = Word {
+        let word = ListWord {
             text: text.get(position.clone()).unwrap_or_default(),
             position,
         };
@@ -47,7 +49,7 @@ pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Pa
     }
 }
 
-/// The words between commas that stand outside `{…}` and `/…/`. A breakpoint's one slash opens nothing.
+/// Splits at commas outside `{…}` and `/…/`. The single slash of a breakpoint doesn't count.
 pub(crate) fn split(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     let mut start = 0;
@@ -72,15 +74,18 @@ pub(crate) fn split(text: &str) -> Vec<Range<usize>> {
 }
 
 /// One word of the list.
-pub(crate) struct Word<'a> {
+pub(crate) struct ListWord<'a> {
     pub(crate) text: &'a str,
-    /// Its bytes in the list.
+    /// Its byte range in the list.
     pub(crate) position: Range<usize>,
 }
 
-impl Word<'_> {
-    /// The events of a word without braces.
-    pub(crate) fn events(&self, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Fault> {
+impl ListWord<'_> {
+    /// Parses the events of a word without braces.
+    pub(crate) fn events(
+        &self,
+        catalogue: &Catalogue<'_>,
+    ) -> Result<Vec<EventSpec>, SelectorFault> {
         if self.text.is_empty() {
             return Err(self.fault(0, "expected the name of an event".to_owned()));
         }
@@ -105,7 +110,10 @@ impl Word<'_> {
         let pmus = catalogue.pmus_with(name);
         if !pmus.is_empty() {
             let modifiers = self.modifiers(name.len(), letters)?;
-            let event = |pmu| self.of_pmu(PmuEvent::named(pmu, name, &[], catalogue), &modifiers);
+            let event = |(pmu, kind): &(String, u32)| {
+                let event = PmuEvent::named(pmu, *kind, name, &[], catalogue);
+                self.of_pmu(event, &modifiers)
+            };
             return pmus.into_iter().map(event).collect();
         }
         if let Some(attr) = numbered(name, letters) {
@@ -117,8 +125,8 @@ impl Word<'_> {
         }
     }
 
-    /// The attr of an event that needs nothing of the machine; `None` where the name is another's.
-    fn plain(&self, name: &str) -> Result<Option<Attr>, Fault> {
+    /// The attr of an event that doesn't depend on the machine; `None` for other names.
+    fn plain(&self, name: &str) -> Result<Option<Attr>, SelectorFault> {
         if let Some((kind, config)) = known_event(name) {
             return Ok(Some(Attr {
                 kind,
@@ -130,7 +138,7 @@ impl Word<'_> {
             Some(CacheEvent::Known(config)) => return Ok(Some(cache_event::attr(config))),
             Some(CacheEvent::Impossible(cache)) => {
                 let names = cache_event::names_of(cache).join(", ");
-                let reason = format!("there is no cache event `{name}': that cache has {names}");
+                let reason = format!("unknown cache event `{name}': this cache has {names}");
                 return Err(self.fault(0, reason));
             }
             None => {}
@@ -147,8 +155,8 @@ impl Word<'_> {
         }))
     }
 
-    /// `type:config` in numbers, with modifiers.
-    fn numbered_event(&self, attr: Attr) -> Result<EventSpec, Fault> {
+    /// Parses numeric `type:config` with modifiers.
+    fn numbered_event(&self, attr: Attr) -> Result<EventSpec, SelectorFault> {
         let mut parts = self.text.splitn(3, ':');
         let colon = parts
             .by_ref()
@@ -160,7 +168,7 @@ impl Word<'_> {
         Ok(self.modified(event, &modifiers))
     }
 
-    fn breakpoint(&self, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Fault> {
+    fn breakpoint(&self, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, SelectorFault> {
         let parsed = Breakpoint::parse(self.text, catalogue);
         let Breakpoint { attr, modifiers } =
             parsed.map_err(|wrong| self.fault(wrong.offset, wrong.reason))?;
@@ -172,12 +180,11 @@ impl Word<'_> {
         Ok(vec![self.modified(event, &modifiers)])
     }
 
-    /// `pmu/terms/modifiers` and `event/terms/modifiers`.
-    fn slashed(&self, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Fault> {
+    /// Parses `pmu/terms/modifiers` and `event/terms/modifiers`.
+    fn slashed(&self, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, SelectorFault> {
         let open = self.text.find('/').unwrap_or_default();
-        let parts = Slashed::split(self.text);
-        let parts =
-            parts.ok_or_else(|| self.fault(open, "this slash has no partner".to_owned()))?;
+        let parts = SlashedWord::split(self.text);
+        let parts = parts.ok_or_else(|| self.fault(open, "unbalanced slash".to_owned()))?;
         let terms = parts.terms(self.text);
         let letters = self
             .text
@@ -189,28 +196,48 @@ impl Word<'_> {
             let event = self.of_pmu(PmuEvent::general(attr, &terms), &modifiers)?;
             return Ok(on_all_cores(event, catalogue));
         }
+        if let Some(event) = self.of_software(name, &terms, &modifiers)? {
+            return Ok(vec![event]);
+        }
         let mut pmus = catalogue.pmus_of(name);
         if !pmus.is_empty() {
-            let event = |pmu| self.of_pmu(PmuEvent::of(pmu, &terms, catalogue), &modifiers);
+            let event = |(pmu, kind): &(String, u32)| {
+                let event = PmuEvent::of(pmu, *kind, &terms, catalogue);
+                self.of_pmu(event, &modifiers)
+            };
             return pmus.into_iter().map(event).collect();
         }
         pmus = catalogue.pmus_with(name);
         if !pmus.is_empty() {
-            let event =
-                |pmu| self.of_pmu(PmuEvent::named(pmu, name, &terms, catalogue), &modifiers);
+            let event = |(pmu, kind): &(String, u32)| {
+                let event = PmuEvent::named(pmu, *kind, name, &terms, catalogue);
+                self.of_pmu(event, &modifiers)
+            };
             return pmus.into_iter().map(event).collect();
         }
         if !name.contains(':') {
             return Err(self.fault(0, no_pmu(name, catalogue)));
         }
-        let inner = Word {
+        self.with_terms(&parts, &terms, &modifiers, catalogue)
+    }
+
+    /// Parses `system:event/terms/modifiers`.
+    fn with_terms(
+        &self,
+        parts: &SlashedWord,
+        terms: &[Term<'_>],
+        modifiers: &Modifiers,
+        catalogue: &Catalogue<'_>,
+    ) -> Result<Vec<EventSpec>, SelectorFault> {
+        let name = self.text.get(..parts.open).unwrap_or_default();
+        let inner = ListWord {
             text: name,
             position: self.position.start..self.position.start + name.len(),
         };
         let events = inner.events(catalogue)?.into_iter();
         let with_terms = |event: EventSpec| {
-            let changed = PmuEvent::general(event.attr.clone(), &terms);
-            let changed = self.of_pmu(changed, &modifiers)?;
+            let changed = PmuEvent::general(event.attr.clone(), terms);
+            let changed = self.of_pmu(changed, modifiers)?;
             let name = match terms.iter().any(|term| term.key == "name") {
                 true => changed.name,
                 false => format!(
@@ -228,19 +255,61 @@ impl Word<'_> {
         events.map(with_terms).collect()
     }
 
-    /// The event that its terms made, under the name that is typed or given.
+    /// Parses `software/NAME,terms/` and `tool/NAME,terms/`, as newer perf writes these events; `None` for other PMUs, and for a software
+    /// PMU with numbers.
+    fn of_software(
+        &self,
+        pmu: &str,
+        terms: &[Term<'_>],
+        modifiers: &Modifiers,
+    ) -> Result<Option<EventSpec>, SelectorFault> {
+        let Some((first, rest)) = terms.split_first() else {
+            return Ok(None);
+        };
+        match (pmu, first.value, known_event(first.key)) {
+            (SOFTWARE_PMU, None, Some((EventType::SOFTWARE, config))) => {
+                let attr = Attr {
+                    kind: EventType::SOFTWARE,
+                    config,
+                    ..Attr::default()
+                };
+                let event = PmuEvent::general(attr, rest);
+                self.of_pmu(event, modifiers).map(Some)
+            }
+            (TOOL_PMU, ..) => {
+                let Some(tool) = Tool::named(first.key) else {
+                    let reason = format!("unknown event `{}' of `{TOOL_PMU}'", first.key);
+                    return Err(SelectorFault {
+                        hint: Some(format!("the events are {}", TOOL_NAMES.join(", "))),
+                        ..self.fault(first.offset, reason)
+                    });
+                };
+                if let Some(term) = rest.first() {
+                    let reason = format!("times take no terms: `{}'", term.key);
+                    return Err(self.fault(term.offset, reason));
+                }
+                if self.text.ends_with('/') {
+                    return Ok(Some(EventSpec::of_tool(self.text, tool)));
+                }
+                Err(self.fault(self.text.len(), "times take no modifiers".to_owned()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Creates the event from its terms, with the typed or given name.
     fn of_pmu(
         &self,
         made: Result<PmuEvent, BadTerm>,
         modifiers: &Modifiers,
-    ) -> Result<EventSpec, Fault> {
-        let made = made.map_err(|bad| Fault {
+    ) -> Result<EventSpec, SelectorFault> {
+        let made = made.map_err(|bad| SelectorFault {
             hint: bad.hint,
             ..self.fault(bad.offset, bad.reason)
         })?;
         let name = made.name.unwrap_or_else(|| self.text.to_owned());
         let event = EventSpec {
-            own: made.own,
+            settings: made.settings,
             pmu: made.pmu,
             scale: made.scale,
             per_package: made.per_package,
@@ -249,19 +318,19 @@ impl Word<'_> {
         Ok(self.modified(event, modifiers))
     }
 
-    /// The tracepoints of `system:event`, where `event` may have modifiers.
+    /// Parses the tracepoints of `system:event`, where `event` may have modifiers.
     fn tracepoints(
         &self,
         system: &str,
         event: &str,
         catalogue: &Catalogue<'_>,
-    ) -> Result<Vec<EventSpec>, Fault> {
+    ) -> Result<Vec<EventSpec>, SelectorFault> {
         let (event, letters) = match event.split_once(':') {
             Some((event, letters)) => (event, Some(letters)),
             None => (event, None),
         };
         let modifiers = self.modifiers(system.len() + 1 + event.len(), letters)?;
-        // perf marks statically defined probes with a percent sign; once they exist they are like any other.
+        // perf marks SDT probes with a percent sign; once created they are ordinary probes.
         let plain = system.strip_prefix('%').unwrap_or(system);
         let found = select(plain, event, catalogue);
         let found = found.map_err(|missing| self.missing(missing, plain, event, catalogue))?;
@@ -286,12 +355,12 @@ impl Word<'_> {
 
     fn missing(
         &self,
-        missing: Missing,
+        missing: MissingTracepoint,
         system: &str,
         event: &str,
         catalogue: &Catalogue<'_>,
-    ) -> Fault {
-        Fault {
+    ) -> SelectorFault {
+        SelectorFault {
             hint: missing.hint(catalogue),
             ..self.fault(0, missing.reason(system, event, catalogue))
         }
@@ -309,8 +378,8 @@ impl Word<'_> {
         }
     }
 
-    /// The modifiers behind the colon that stands `colon` bytes into the word.
-    fn modifiers(&self, colon: usize, letters: Option<&str>) -> Result<Modifiers, Fault> {
+    /// Parses the modifiers after the colon at offset `colon` of the word.
+    fn modifiers(&self, colon: usize, letters: Option<&str>) -> Result<Modifiers, SelectorFault> {
         let Some(letters) = letters else {
             return Ok(Modifiers::default());
         };
@@ -318,9 +387,9 @@ impl Word<'_> {
     }
 
     /// A fault from `offset` in the word to its end.
-    pub(crate) fn fault(&self, offset: usize, reason: String) -> Fault {
+    pub(crate) fn fault(&self, offset: usize, reason: String) -> SelectorFault {
         let start = (self.position.start + offset).min(self.position.end);
-        Fault {
+        SelectorFault {
             position: start..self.position.end,
             reason,
             hint: None,
@@ -328,7 +397,7 @@ impl Word<'_> {
     }
 }
 
-/// The attr of `type:config`.
+/// Parses `type:config`.
 fn numbered(kind: &str, rest: Option<&str>) -> Option<Attr> {
     let config = rest?.split(':').next()?;
     Some(Attr {
@@ -338,7 +407,8 @@ fn numbered(kind: &str, rest: Option<&str>) -> Option<Attr> {
     })
 }
 
-/// Whether a word is the file of a program, which some releases of perf take for an event.
+/// Whether a word is a source or object file of a BPF program, which some releases of perf accept
+/// as an event.
 fn is_program(word: &str) -> bool {
     word.ends_with(".c") || word.ends_with(".o")
 }
@@ -348,7 +418,7 @@ fn no_pmu(pmu: &str, catalogue: &Catalogue<'_>) -> String {
         return unknown(pmu, catalogue);
     }
     let advice = if pmu == "cpu" {
-        "there is no hardware PMU here, try cpu-clock".to_owned()
+        "this machine has no hardware PMU, try cpu-clock".to_owned()
     } else {
         let pmus = catalogue.pmus.iter().map(|(name, _)| name.as_str());
         match nearest(pmu, pmus).or_else(|| nearest(pmu, all_names())) {
@@ -361,10 +431,10 @@ fn no_pmu(pmu: &str, catalogue: &Catalogue<'_>) -> String {
 
 fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
     if is_program(word) {
-        return format!("`{word}': programs of BPF cannot be events here");
+        return format!("`{word}': BPF programs are not supported as events");
     }
     if word.contains(char::is_whitespace) {
-        return format!("unknown event `{word}': events are separated by commas without blanks");
+        return format!("unknown event `{word}': separate events by commas without spaces");
     }
     let named = |full: &String| full.split_once(':').is_some_and(|(_, name)| name == word);
     let tracepoints = catalogue.all_tracepoints();
@@ -382,9 +452,9 @@ fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
     let name = word.split_once(':').map_or(word, |(name, _)| name);
     let lower = name.to_lowercase();
     let described = catalogue.machine.vendor();
-    if let [event, ..] = described.events_called(name) {
+    if let [event, ..] = described.events_named(name) {
         let pmu = event.pmu.as_deref().unwrap_or("cpu");
-        return format!("`{name}' is an event of the PMU `{pmu}', and there is none here");
+        return format!("`{name}' is an event of the PMU `{pmu}', which this machine doesn't have");
     }
     let caches = cache_event::all_names();
     let near = nearest(&lower, all_names())

@@ -2,11 +2,11 @@
 
 use rperf_wire::{AttrFlags, EventType};
 
-use super::tests::{Listed, catalogue, reasons};
-use crate::{CallGraph, EventSpec, Own, Rate, StackSize, parse};
+use super::tests::{FakeTracefs, catalogue, reasons};
+use crate::{CallGraph, EventSettings, EventSpec, SamplingRate, StackSize, parse};
 
 fn all(text: &str) -> Vec<EventSpec> {
-    parse(text, &catalogue(&Listed)).unwrap_or_else(|error| panic!("{error}"))
+    parse(text, &catalogue(&FakeTracefs)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn one(text: &str) -> EventSpec {
@@ -15,8 +15,8 @@ fn one(text: &str) -> EventSpec {
     events.remove(0)
 }
 
-fn own(text: &str) -> Own {
-    one(text).own
+fn own(text: &str) -> EventSettings {
+    one(text).settings
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn codes_and_caches_have_their_number() {
     );
     assert_eq!(
         reasons("iTLB-stores"),
-        ["there is no cache event `iTLB-stores': that cache has iTLB-loads, iTLB-load-misses"]
+        ["unknown cache event `iTLB-stores': this cache has iTLB-loads, iTLB-load-misses"]
     );
     assert_eq!(
         reasons("L1-dcache-load-mises"),
@@ -89,7 +89,7 @@ fn breakpoints_watch_an_address() {
         ("mem:0x1000::u", 11),
         ("mem:0x1000:w:z", 13),
     ] {
-        let error = parse(text, &catalogue(&Listed)).unwrap_err();
+        let error = parse(text, &catalogue(&FakeTracefs)).unwrap_err();
         assert_eq!(error.faults[0].position.start, start, "{error}");
     }
 }
@@ -130,7 +130,7 @@ fn terms_of_a_pmu_set_its_bits() {
     assert_eq!(kinds("uncore_imc_0/event=1/"), [20]);
     let only = crate::Catalogue {
         only: Some("uncore_imc_1".to_owned()),
-        ..catalogue(&Listed)
+        ..catalogue(&FakeTracefs)
     };
     for (text, kind) in [
         ("imc/event=1/", 21),
@@ -192,14 +192,14 @@ fn bad_terms_are_pointed_at() {
         (
             "cs/metric-id=x/",
             13,
-            "`metric-id' is not available here: -M names the events of metrics itself",
+            "`metric-id' is not available here: the events of metrics are given by -M",
         ),
-        ("cs/period=3", 2, "this slash has no partner"),
+        ("cs/period=3", 2, "unbalanced slash"),
         ("cs/period=3/z", 12, "unknown modifier `z'"),
         (
             "file.c/map:channel.event=evt/",
             0,
-            "`file.c': programs of BPF cannot be events here",
+            "`file.c': BPF programs are not supported as events",
         ),
         (
             "nosuch/event=1/",
@@ -207,7 +207,7 @@ fn bad_terms_are_pointed_at() {
             "cannot find PMU `nosuch': missing kernel support?",
         ),
     ] {
-        let error = parse(text, &catalogue(&Listed)).unwrap_err();
+        let error = parse(text, &catalogue(&FakeTracefs)).unwrap_err();
         assert_eq!(error.faults.len(), 1);
         let fault = &error.faults[0];
         assert_eq!(fault.position.start, start, "{error}");
@@ -216,11 +216,11 @@ fn bad_terms_are_pointed_at() {
 }
 
 #[test]
-fn own_settings_are_kept_for_the_command() {
-    assert_eq!(own("cs/period=5/u").rate, Some(Rate::Period(5)));
+fn settings_of_terms_are_parsed() {
+    assert_eq!(own("cs/period=5/u").rate, Some(SamplingRate::Period(5)));
     assert_eq!(
         own("cs/period=5,freq=9/").rate,
-        Some(Rate::Frequency(9)),
+        Some(SamplingRate::Frequency(9)),
         "the last counts"
     );
     assert_eq!(own("r1/no-inherit/").inherit, Some(false));

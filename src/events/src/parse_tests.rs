@@ -1,13 +1,13 @@
 use rperf_wire::{AttrFlags, EventType};
 
 use super::*;
-use crate::{Group, Machine, Tracepoints};
+use crate::{EventSources, GroupPosition, Tracepoints};
 use std::io;
 use std::path::Path;
 
-/// Three systems in an order of their own; `id` of the n-th event is n.
+/// Three systems in a fixed order; the id of the n-th event is n.
 #[derive(Debug)]
-pub(crate) struct Listed;
+pub(crate) struct FakeTracefs;
 
 const EVENTS: [(&str, &[&str]); 3] = [
     ("syscalls", &["sys_enter_openat", "sys_exit_openat"]),
@@ -18,14 +18,14 @@ const EVENTS: [(&str, &[&str]); 3] = [
     ("ftrace", &["function"]),
 ];
 
-impl Tracepoints for Listed {
+impl Tracepoints for FakeTracefs {
     fn folder(&self) -> &Path {
         Path::new("/tracing/events")
     }
 
     fn systems(&self) -> io::Result<Vec<String>> {
         let systems = EVENTS.iter().map(|(system, _)| *system);
-        // The last is taken away after it was listed.
+        // The last one is removed after listing.
         let systems = systems.chain(["gone"]).map(str::to_owned);
         Ok(systems.collect())
     }
@@ -47,7 +47,7 @@ impl Tracepoints for Listed {
 
 /// PMUs with a few terms and events, and one kernel symbol.
 #[derive(Debug)]
-struct Described;
+struct FakePmus;
 
 const FORMATS: [(&str, &str, &str); 8] = [
     ("msr", "event", "config:0-63"),
@@ -75,7 +75,7 @@ fn names(table: &[(&str, &str, &str)], pmu: &str) -> Vec<String> {
     rows.map(|row| row.1.to_owned()).collect()
 }
 
-impl Machine for Described {
+impl EventSources for FakePmus {
     fn format(&self, pmu: &str, term: &str) -> Option<String> {
         text(&FORMATS, pmu, term)
     }
@@ -99,9 +99,9 @@ impl Machine for Described {
 
 /// A tracefs that only root may read.
 #[derive(Debug)]
-struct Locked;
+struct UnreadableTracefs;
 
-impl Tracepoints for Locked {
+impl Tracepoints for UnreadableTracefs {
     fn folder(&self) -> &Path {
         Path::new("/tracing/events")
     }
@@ -128,7 +128,7 @@ pub(crate) fn catalogue(tracepoints: &dyn Tracepoints) -> Catalogue<'_> {
             ("big".to_owned(), 4),
         ],
         only: None,
-        machine: &Described,
+        machine: &FakePmus,
         tracepoints,
     }
 }
@@ -140,7 +140,7 @@ fn one(text: &str) -> EventSpec {
 }
 
 pub(super) fn reasons(text: &str) -> Vec<String> {
-    let error = parse(text, &catalogue(&Listed)).unwrap_err();
+    let error = parse(text, &catalogue(&FakeTracefs)).unwrap_err();
     error.faults.into_iter().map(|fault| fault.reason).collect()
 }
 
@@ -203,7 +203,7 @@ fn modifiers_set_bits() {
 }
 
 #[test]
-fn bad_modifiers_are_named_where_they_stand() {
+fn invalid_modifiers_have_their_position() {
     let error = parse("cs,page-faults:uzk", &Catalogue::default()).unwrap_err();
     assert_eq!(error.faults[0].position, 16..18);
     assert!(error.faults[0].reason.starts_with("unknown modifier `z'"));
@@ -230,7 +230,7 @@ fn unknown_names_offer_the_nearest() {
     );
     assert_eq!(
         reasons("cpu/event=1/"),
-        ["cannot find PMU `cpu': there is no hardware PMU here, try cpu-clock"]
+        ["cannot find PMU `cpu': this machine has no hardware PMU, try cpu-clock"]
     );
     assert_eq!(
         reasons("mrs/tsc/"),
@@ -251,31 +251,60 @@ fn times_are_events_of_the_tool() {
     assert_eq!(tools, [Some(Tool::Duration), None, Some(Tool::System)]);
 }
 
+/// As perf 7.2 spells them.
 #[test]
-fn braces_and_modifiers_stand_where_they_belong() {
+fn software_events_and_times_are_named_by_pmus() {
+    let text = "software/cs/u,software/faults,period=5,name=x/,tool/duration_time/";
+    let events = parse(text, &Catalogue::default()).unwrap();
+    let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names, ["software/cs/u", "x", "tool/duration_time/"]);
+    let plain = parse("cs:u,faults", &Catalogue::default()).unwrap();
+    assert_eq!(events[0].attr, plain[0].attr);
+    assert_eq!(events[1].attr.config, plain[1].attr.config);
+    assert_eq!(events[2].tool, Some(Tool::Duration));
+    assert_eq!(
+        Tool::of_recorded("tool/user_time/", &events[2].attr),
+        Some(Tool::User)
+    );
+    assert_eq!(
+        reasons("tool/num_cpus/,tool/user_time,name=x/,tool/user_time/u"),
+        [
+            "unknown event `num_cpus' of `tool'",
+            "times take no terms: `name'",
+            "times take no modifiers"
+        ]
+    );
+}
+
+#[test]
+fn braces_and_modifiers_have_fixed_positions() {
     assert_eq!(
         reasons("cycles:{k,u}"),
         ["modifiers take no braces, write `cycles:k,cycles:u'"]
     );
-    assert_eq!(reasons("{cs,page-faults"), ["this brace has no partner"]);
+    assert_eq!(reasons("{cs,page-faults"), ["unbalanced brace"]);
     assert!(reasons("duration_time:u")[0].contains("duration_time"));
 }
 
 #[test]
 fn groups_have_a_leader_and_modifiers_for_all() {
-    let events = parse("cs,g{cs:u,page-faults}:Sk,{faults},cs", &catalogue(&Listed)).unwrap();
-    let groups: Vec<&Group> = events.iter().map(|event| &event.group).collect();
-    let leader = |name: &str| Group::Leader {
+    let events = parse(
+        "cs,g{cs:u,page-faults}:Sk,{faults},cs",
+        &catalogue(&FakeTracefs),
+    )
+    .unwrap();
+    let groups: Vec<&GroupPosition> = events.iter().map(|event| &event.group).collect();
+    let leader = |name: &str| GroupPosition::Leader {
         name: name.to_owned(),
     };
     assert_eq!(
         groups,
         [
-            &Group::None,
+            &GroupPosition::None,
             &leader("g"),
-            &Group::Member,
+            &GroupPosition::Member,
             &leader(""),
-            &Group::None
+            &GroupPosition::None
         ]
     );
     let excluded = |event: &EventSpec| {
@@ -296,18 +325,22 @@ fn groups_have_a_leader_and_modifiers_for_all() {
 }
 
 #[test]
-fn what_is_wrong_in_groups_is_pointed_at() {
+fn errors_in_groups_have_their_position() {
     for (text, start, reason) in [
         ("cs,{cs,nosuch}", 7, "unknown event `nosuch'"),
-        ("{cs,page-faults", 0, "this brace has no partner"),
-        ("cs,}cs{", 3, "this brace has no partner"),
+        ("{cs,page-faults", 0, "unbalanced brace"),
+        ("cs,}cs{", 3, "unbalanced brace"),
         ("{cs,{cs}}", 0, "groups hold events, no other groups"),
         ("{cs}x", 4, "expected a colon with modifiers, or a comma"),
         ("{cs}:z", 5, "unknown modifier `z'"),
         ("{}", 1, "expected the name of an event"),
-        ("a.b{cs}", 0, "a group's name is made of letters and digits"),
+        (
+            "a.b{cs}",
+            0,
+            "a group's name must consist of letters and digits",
+        ),
     ] {
-        let error = parse(text, &catalogue(&Listed)).unwrap_err();
+        let error = parse(text, &catalogue(&FakeTracefs)).unwrap_err();
         let fault = &error.faults[0];
         assert_eq!(fault.position.start, start, "{text}");
         assert!(fault.reason.starts_with(reason), "{text}: {fault:?}");
@@ -317,7 +350,7 @@ fn what_is_wrong_in_groups_is_pointed_at() {
 
 #[test]
 fn tracepoints_have_their_number_and_keep_their_modifiers() {
-    let events = parse("cs,sched:sched_process_exec:u", &catalogue(&Listed)).unwrap();
+    let events = parse("cs,sched:sched_process_exec:u", &catalogue(&FakeTracefs)).unwrap();
     let exec = &events[1];
     assert_eq!(exec.name, "sched:sched_process_exec:u");
     assert_eq!(
@@ -336,7 +369,7 @@ fn tracepoints_have_their_number_and_keep_their_modifiers() {
 #[test]
 fn patterns_give_one_event_each_in_the_order_of_tracefs() {
     let names = |text| {
-        let events = parse(text, &catalogue(&Listed)).unwrap();
+        let events = parse(text, &catalogue(&FakeTracefs)).unwrap();
         let names: Vec<String> = events.into_iter().map(|event| event.name).collect();
         names.join(" ")
     };
@@ -362,10 +395,10 @@ fn an_unknown_tracepoint_offers_the_nearest() {
         ("nosuch:whatever_else", ""),
         (
             "sdt_demo:tick",
-            ": 'buildid-cache --add PROGRAM' tells of the marked places in a program",
+            ": 'buildid-cache --add PROGRAM' lists the SDT markers of a program",
         ),
-        ("sched:nosuch*", ": the pattern covers none"),
-        ("sched:", ", `sched:*' means all of a system"),
+        ("sched:nosuch*", ": the pattern matches none"),
+        ("sched:", ", `sched:*' selects all of a system"),
     ] {
         assert_eq!(
             reasons(text),
@@ -377,9 +410,9 @@ fn an_unknown_tracepoint_offers_the_nearest() {
 }
 
 #[test]
-fn a_tracefs_that_cannot_be_read_says_how_it_could() {
+fn an_unreadable_tracefs_gives_a_hint() {
     for text in ["sched:sched_switch", "sched:*", "*:x"] {
-        let error = parse(text, &catalogue(&Locked)).unwrap_err();
+        let error = parse(text, &catalogue(&UnreadableTracefs)).unwrap_err();
         let fault = &error.faults[0];
         let reason = "can't access trace events: no permission to read /tracing/events";
         assert_eq!(fault.reason, reason);

@@ -1,31 +1,32 @@
-//! `pmu/terms/` and the events that a PMU names in sysfs.
+//! `pmu/terms/` and named events of a PMU in sysfs.
 
+use rperf_names::nearest;
 use rperf_wire::{Attr, EventType};
 
+use crate::Catalogue;
 use crate::hybrid::known_on;
 use crate::number::number;
-use crate::own::{Common, KEYS, Own};
-use crate::pmu_format::{Bits, config_word};
+use crate::pmu_format::{FieldBits, config_word};
+use crate::settings::{CommonTerm, EventSettings, KEYS};
 use crate::terms::{Term, split_terms};
-use crate::vendor::Scale;
-use crate::{Catalogue, nearest};
+use crate::vendor::UnitScale;
 
-/// An event being put together from terms.
+/// An event built from terms.
 #[derive(Debug, Default)]
 pub(crate) struct PmuEvent {
     pub(crate) attr: Attr,
-    pub(crate) own: Own,
+    pub(crate) settings: EventSettings,
     /// `name=`.
     pub(crate) name: Option<String>,
-    /// The PMU whose terms it is made of.
+    /// The PMU whose terms define it.
     pub(crate) pmu: Option<String>,
-    /// What counts are multiplied with, and the unit of that.
-    pub(crate) scale: Option<Scale>,
-    /// Whether it counts the same whichever CPU of a package is asked.
+    /// Factor and unit of counts.
+    pub(crate) scale: Option<UnitScale>,
+    /// Whether it counts the whole package on any of its CPUs.
     pub(crate) per_package: bool,
 }
 
-/// A term that is wrong, by its offset in the word.
+/// An invalid term, by its offset in the word.
 #[derive(Debug)]
 pub(crate) struct BadTerm {
     pub(crate) offset: usize,
@@ -45,30 +46,32 @@ impl BadTerm {
 }
 
 impl PmuEvent {
-    /// The event of a PMU that `terms` describe.
+    /// Builds a PMU's event from `terms`.
     pub(crate) fn of(
-        pmu: &(String, u32),
+        pmu: &str,
+        kind: u32,
         terms: &[Term<'_>],
         catalogue: &Catalogue<'_>,
     ) -> Result<Self, BadTerm> {
         let attr = Attr {
-            kind: EventType(pmu.1),
+            kind: EventType(kind),
             ..Attr::default()
         };
         let mut event = Self {
             attr,
-            pmu: Some(pmu.0.clone()),
+            pmu: Some(pmu.to_owned()),
             ..Self::default()
         };
         for term in terms {
-            event.take(term, pmu, catalogue)?;
+            event.take(term, pmu, kind, catalogue)?;
         }
         Ok(event)
     }
 
-    /// The event that a PMU calls `name`, changed by `terms`.
+    /// Builds the PMU's event `name`, modified by `terms`.
     pub(crate) fn named(
-        pmu: &(String, u32),
+        pmu: &str,
+        kind: u32,
         name: &str,
         terms: &[Term<'_>],
         catalogue: &Catalogue<'_>,
@@ -81,10 +84,10 @@ impl PmuEvent {
         let all: Vec<Term<'_>> = std::iter::once(first)
             .chain(terms.iter().copied())
             .collect();
-        Self::of(pmu, &all, catalogue)
+        Self::of(pmu, kind, &all, catalogue)
     }
 
-    /// An event that is no PMU's own takes the terms that all events take.
+    /// Builds an event without a PMU, which accepts only the terms valid for all events.
     pub(crate) fn general(attr: Attr, terms: &[Term<'_>]) -> Result<Self, BadTerm> {
         let mut event = Self {
             attr,
@@ -112,10 +115,10 @@ impl PmuEvent {
     fn take(
         &mut self,
         term: &Term<'_>,
-        numbered: &(String, u32),
+        pmu: &str,
+        kind: u32,
         catalogue: &Catalogue<'_>,
     ) -> Result<(), BadTerm> {
-        let pmu = numbered.0.as_str();
         if self.common(term)? {
             return Ok(());
         }
@@ -135,7 +138,7 @@ impl PmuEvent {
             self.attr.config |= config;
             return Ok(());
         }
-        let known = || known_on(numbered, term.key, catalogue);
+        let known = || known_on(pmu, kind, term.key, catalogue);
         if let Some(attr) = term.value.is_none().then(known).flatten() {
             self.attr.kind = attr.kind;
             self.attr.config |= attr.config;
@@ -144,15 +147,15 @@ impl PmuEvent {
         Err(unknown(term, pmu, catalogue))
     }
 
-    /// Takes a term that every event has; false where it is none.
+    /// Processes a term valid for every event; returns false if it is not one.
     fn common(&mut self, term: &Term<'_>) -> Result<bool, BadTerm> {
-        let taken = self.own.take(term);
+        let taken = self.settings.take(term);
         let taken = taken.map_err(|reason| BadTerm::new(term.value_offset(), reason))?;
         match taken {
             None => return Ok(false),
-            Some(Common::Kept) => {}
-            Some(Common::Name(name)) => self.name = Some(name),
-            Some(Common::Config(number, value)) => {
+            Some(CommonTerm::Kept) => {}
+            Some(CommonTerm::Name(name)) => self.name = Some(name),
+            Some(CommonTerm::Config(number, value)) => {
                 if let Some(word) = config_word(&mut self.attr, number) {
                     *word = value;
                 }
@@ -161,7 +164,7 @@ impl PmuEvent {
         Ok(true)
     }
 
-    /// The terms that a name in sysfs or a table stands for. Its period is only what the event prefers.
+    /// Applies the terms of a named event in sysfs or a table. Its period is only a default.
     fn alias(
         &mut self,
         meaning: &str,
@@ -172,7 +175,7 @@ impl PmuEvent {
         for term in split_terms(meaning.trim(), 0) {
             let wrong = |reason: &str| {
                 let text = meaning.trim();
-                let reason = format!("{reason} in `{text}', which `{}' stands for", name.key);
+                let reason = format!("{reason} in `{text}', the definition of `{}'", name.key);
                 BadTerm::new(name.offset, reason)
             };
             if term.key == "period" {
@@ -189,11 +192,11 @@ impl PmuEvent {
 
     fn set(&mut self, term: &Term<'_>, format: &str) -> Result<(), BadTerm> {
         let at = term.value_offset();
-        let bits = Bits::parse(format).ok_or_else(|| {
+        let bits = FieldBits::parse(format).ok_or_else(|| {
             BadTerm::new(
                 term.offset,
                 format!(
-                    "the kernel describes `{}' as `{}', which is no range of bits",
+                    "the kernel describes `{}' as `{}', which is not a range of bits",
                     term.key,
                     format.trim()
                 ),

@@ -1,18 +1,19 @@
-//! `format` files of a PMU: which bits of the attr a term sets (`Documentation/ABI`, event_source-devices-format).
+//! `format` files of a PMU: the attr bits set by a term (`Documentation/ABI`,
+//! event_source-devices-format).
 
 use rperf_wire::Attr;
 
-/// Bits of one of the attr's words.
+/// Bits of one word of the attr.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bits {
-    /// 0 for `config`, otherwise the number behind it.
+pub(crate) struct FieldBits {
+    /// 0 for `config`, otherwise the number of `configN`.
     word: usize,
-    /// First and last bit of each part, the lowest bits of the value first.
+    /// First and last bit of each part, the parts for the lowest bits of the value first.
     parts: Vec<(u32, u32)>,
 }
 
-impl Bits {
-    /// Reads `config1:0-7,32-35`.
+impl FieldBits {
+    /// Parses `config1:0-7,32-35`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (word, ranges) = text.trim().split_once(':')?;
         let word = match word.strip_prefix("config")? {
@@ -31,7 +32,7 @@ impl Bits {
         })
     }
 
-    /// The largest value that fits.
+    /// The largest value.
     pub(crate) fn max(&self) -> u64 {
         let width: u32 = self
             .parts
@@ -43,27 +44,27 @@ impl Bits {
             .unwrap_or(0)
     }
 
-    /// Whether these are bits of `config` itself.
+    /// Whether the bits are in `config`.
     pub(crate) fn is_of_config(&self) -> bool {
         self.word == 0
     }
 
-    /// The lowest bit of the value.
+    /// The lowest bit.
     pub(crate) fn lowest(&self) -> Option<u32> {
         self.parts.first().map(|(first, _)| *first)
     }
 
-    /// All bits of the word that it has.
+    /// Mask of the bits.
     pub(crate) fn mask(&self) -> u64 {
         let parts = self.parts.iter();
-        parts.fold(0, |mask, part| mask | part_mask(*part))
+        parts.fold(0, |mask, part| mask | part_mask(part.0, part.1))
     }
 
-    /// The value that stands in a word.
+    /// Extracts the value from a word.
     pub(crate) fn get(&self, word: u64) -> u64 {
         let (mut value, mut shift) = (0, 0);
         for part in &self.parts {
-            value |= ((word & part_mask(*part)) >> part.0)
+            value |= ((word & part_mask(part.0, part.1)) >> part.0)
                 .checked_shl(shift)
                 .unwrap_or(0);
             shift += part.1 - part.0 + 1;
@@ -71,22 +72,22 @@ impl Bits {
         value
     }
 
-    /// Puts a value there, in place of what stood there.
+    /// Replaces the value in the attr.
     pub(crate) fn set(&self, mut value: u64, attr: &mut Attr) {
         let Some(word) = config_word(attr, self.word) else {
             return;
         };
         for (first, last) in &self.parts {
             let width = last - first + 1;
-            let mask = part_mask((*first, *last));
+            let mask = part_mask(*first, *last);
             *word = (*word & !mask) | ((value << first) & mask);
             value = value.checked_shr(width).unwrap_or(0);
         }
     }
 }
 
-/// The bits of a part, in their place.
-fn part_mask((first, last): (u32, u32)) -> u64 {
+/// Mask of a part.
+fn part_mask(first: u32, last: u32) -> u64 {
     (u64::MAX >> (63 - (last - first))) << first
 }
 
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_value_is_spread_over_its_parts() {
-        let bits = Bits::parse("config2:0-7,32-35\n").unwrap();
+        let bits = FieldBits::parse("config2:0-7,32-35\n").unwrap();
         assert_eq!(bits.max(), 0xfff);
         let mut attr = Attr {
             config2: 0xff00,
@@ -122,14 +123,14 @@ mod tests {
         );
         bits.set(1, &mut attr);
         assert_eq!(attr.config2, 0xff01, "the last value counts");
-        let all = Bits::parse("config:0-63").unwrap();
+        let all = FieldBits::parse("config:0-63").unwrap();
         assert_eq!(all.max(), u64::MAX);
         all.set(u64::MAX, &mut attr);
         assert_eq!(attr.config, u64::MAX);
     }
 
     #[test]
-    fn what_no_kernel_writes_is_refused() {
+    fn invalid_formats_are_refused() {
         for bad in [
             "",
             "config",
@@ -140,7 +141,7 @@ mod tests {
             "other:0",
             "config:0-x",
         ] {
-            assert_eq!(Bits::parse(bad), None, "{bad}");
+            assert_eq!(FieldBits::parse(bad), None, "{bad}");
         }
     }
 }

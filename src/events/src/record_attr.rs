@@ -1,51 +1,51 @@
-//! The attrs that `record` opens: what every event of a recording gets beside its own words.
+//! The attrs of `record`: options of the recording added to those of each event.
 
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat, SampleType, event_name};
 
-use crate::details::{CallGraph, Details, Side};
-use crate::{EventSpec, Group, off_cpu};
+use crate::details::{CallGraph, PrivilegeLevel, RecordDetails};
+use crate::{EventSpec, GroupPosition, off_cpu};
 
-/// Samples per second where nobody says otherwise.
+/// Default sampling frequency in Hz.
 pub const DEFAULT_FREQUENCY: u64 = 4000;
 
-/// Whom a recording follows.
+/// What a recording observes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// A command that is started for it, with its children.
+pub enum SamplingTarget {
+    /// A command started for the recording, and its children.
     Workload,
-    /// Processes (`-p`), with the threads they will start.
+    /// Processes (`-p`), including threads started later.
     Processes,
-    /// Threads (`-t`), alone.
+    /// Threads (`-t`) only.
     Threads,
-    /// Every task on all CPUs (`-a`) or on some (`-C`).
+    /// All tasks on all CPUs (`-a`) or some (`-C`).
     Cpus,
 }
 
-/// When the kernel takes a sample.
+/// Sampling rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
-    /// What the event itself prefers, and otherwise this frequency: usually
-    /// [`DEFAULT_FREQUENCY`], less where the kernel allows less.
+    /// The event's own default, otherwise this frequency: usually [`DEFAULT_FREQUENCY`], lower if
+    /// limited by the kernel.
     Default(u64),
-    /// Samples per second of an event's counting (`-F`).
+    /// Samples per second (`-F`).
     Frequency(u64),
-    /// One sample for this many events (`-c`).
+    /// One sample per this number of events (`-c`).
     Period(u64),
 }
 
-/// Settings of a recording that its attrs depend on.
+/// Settings of a recording that affect its attrs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// Whom it follows.
-    pub target: Target,
-    /// When samples are taken.
+    /// What it observes.
+    pub target: SamplingTarget,
+    /// Sampling rate.
     pub sampling: Sampling,
     /// How callchains are recorded.
     pub call_graph: CallGraph,
-    /// Whether samples of every event carry raw data (`-R`); those of tracepoints do anyway.
+    /// Whether all samples have raw data (`-R`); those of tracepoints always do.
     pub raw_samples: bool,
-    /// What else all events get.
-    pub details: Details,
+    /// Further options for all events.
+    pub details: RecordDetails,
 }
 
 /// An event ready to be opened.
@@ -53,39 +53,41 @@ pub struct RecordOptions {
 pub struct RecordEvent {
     /// The event.
     pub spec: EventSpec,
-    /// Its complete attr. Where `spec.precise_max` is set and the kernel refuses, lower `precise_ip`.
+    /// The complete attr. If `spec.precise_max` is set and the kernel refuses it, retry with lower
+    /// `precise_ip`.
     pub attr: Attr,
-    /// It carries the MMAP, COMM, FORK and EXIT records of the recording.
+    /// Whether it generates the MMAP, COMM, FORK and EXIT records of the recording.
     pub tracking: bool,
-    /// Index of the leader of its group; `None` for leaders and where there is no group.
+    /// Index of the group leader; `None` for leaders and without a group.
     pub leader: Option<usize>,
 }
 
-/// The events that a recording opens, in order: those of the list, and for CPU targets a `dummy:HG`
-/// that carries the side-band records even while the others are stopped.
+/// Returns the events of a recording in order: those of the list, and for CPU targets a `dummy:HG`
+/// for side-band records, which are also needed while the others are disabled.
 ///
-/// Bit for bit what perf 6.1 opens for `record` with the same settings.
+/// The attrs are identical to what perf 6.1 opens for `record` with these settings.
 #[must_use]
 pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<RecordEvent> {
-    let on_cpus = options.target == Target::Cpus;
+    let on_cpus = options.target == SamplingTarget::Cpus;
     let mut specs = specs.to_vec();
     let mut tracker = 0;
     let details = &options.details;
-    // What is mapped must be known of the first samples as of the last: it is in no ring that is written over.
+    // Mappings are needed for the last samples as well as the first, so side-band records must not
+    // be overwritten.
     let traced = specs.iter().any(|spec| spec.tracer().is_some());
-    let apart = on_cpus || details.delayed || details.overwrite || traced;
+    let apart = on_cpus || details.scope.delayed || details.overwrite || traced;
     if apart && !specs.first().is_some_and(EventSpec::is_dummy) {
         tracker = specs.len();
         specs.push(match traced {
             true => side_band_of_trace(),
-            false => side_band_dummy(options.details.side),
+            false => side_band_dummy(options.details.scope.side),
         });
     }
     let mut events: Vec<RecordEvent> = Vec::with_capacity(specs.len());
     let mut leader = 0;
     for (index, spec) in specs.into_iter().enumerate() {
         let tracking = index == tracker;
-        let is_member = spec.group == Group::Member;
+        let is_member = spec.group == GroupPosition::Member;
         if !is_member {
             leader = index;
         }
@@ -99,24 +101,26 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     for group in events.chunk_by_mut(|_, next| next.leader.is_some()) {
         join(group);
     }
-    identify(&mut events, options.details.identifier || traced);
+    identify(&mut events, options.details.samples.identifier || traced);
     events
 }
 
-/// Events that only tell that they happen (`--switch-output-event`): each wakes its reader, and none has a part in the
-/// recording.
+/// Returns the events of `--switch-output-event`: each wakes up the reader, and none is recorded.
 #[must_use]
-pub fn trigger_events(specs: &[EventSpec], target: Target) -> Vec<RecordEvent> {
+pub fn trigger_events(specs: &[EventSpec], target: SamplingTarget) -> Vec<RecordEvent> {
     let trigger = |spec: &EventSpec| {
         let mut attr = spec.attr.clone();
         attr.sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
         attr.sample_period = attr.sample_period.max(1);
-        spec.own.apply(&mut attr);
+        spec.settings.apply(&mut attr);
         attr.wakeup = 1;
         for (flag, on) in [
             (AttrFlags::DISABLED, true),
-            (AttrFlags::INHERIT, target != Target::Threads),
-            (AttrFlags::ENABLE_ON_EXEC, target == Target::Workload),
+            (AttrFlags::INHERIT, target != SamplingTarget::Threads),
+            (
+                AttrFlags::ENABLE_ON_EXEC,
+                target == SamplingTarget::Workload,
+            ),
         ] {
             attr.flags = attr.flags.with(flag, on);
         }
@@ -130,8 +134,8 @@ pub fn trigger_events(specs: &[EventSpec], target: Target) -> Vec<RecordEvent> {
     specs.iter().map(trigger).collect()
 }
 
-/// Neither guests nor hosts are left out, and one sample would come per count.
-fn side_band_dummy(side: Option<Side>) -> EventSpec {
+/// Excludes neither guests nor hosts, with a sample period of 1.
+fn side_band_dummy(side: Option<PrivilegeLevel>) -> EventSpec {
     let mut attr = Attr {
         kind: EventType::SOFTWARE,
         config: Attr::DUMMY,
@@ -139,14 +143,14 @@ fn side_band_dummy(side: Option<Side>) -> EventSpec {
         ..Attr::default()
     };
     if let Some(side) = side {
-        side.narrow(&mut attr);
+        side.restrict(&mut attr);
     }
     EventSpec::new(event_name(&attr), attr)
 }
 
-/// A trace tells of addresses alone, and its own event of nothing that is mapped there: another one does, as `dummy:u`.
+/// The side-band event of a trace, `dummy:u`: the trace's own event records no mappings.
 fn side_band_of_trace() -> EventSpec {
-    let mut spec = side_band_dummy(Some(Side::User));
+    let mut spec = side_band_dummy(Some(PrivilegeLevel::User));
     spec.attr.flags |= AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST;
     spec.name = "dummy:u".to_owned();
     spec
@@ -161,13 +165,13 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
         attr.sample_period = 1;
     }
     if spec.tracer().is_some() {
-        // Each branch is told, not one in many.
+        // Every branch is recorded, not a sample of them.
         attr.sample_period = 1;
     }
     if spec.sample_read {
         attr.sample_type |= SampleType::READ | SampleType::ID;
     }
-    if options.target == Target::Cpus {
+    if options.target == SamplingTarget::Cpus {
         attr.sample_type |= SampleType::CPU;
     }
     if options.raw_samples {
@@ -175,25 +179,25 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     }
     set_rate(&mut attr, options.sampling);
     set_flags(&mut attr, tracking, options);
-    let call_graph = spec.own.call_graph(options.call_graph);
+    let call_graph = spec.settings.call_graph(options.call_graph);
     options.details.apply(call_graph, tracking, &mut attr);
-    spec.own.apply(&mut attr);
+    spec.settings.apply(&mut attr);
     if spec.is_off_cpu() {
-        off_cpu::settle(&mut attr);
+        off_cpu::set_rate(&mut attr);
     }
     if options.details.overwrite && !tracking {
         attr.flags |= AttrFlags::WRITE_BACKWARD;
     }
     match spec.is_dummy() {
-        // It counts nothing at which there could be branches, and would be refused.
+        // The side-band event has no branches; the kernel would refuse it.
         true => attr.sample_type = attr.sample_type.with(SampleType::BRANCH_STACK, false),
         false => options.details.registers(call_graph, &mut attr),
     }
     attr
 }
 
-/// An event's own period gives way to what the user says. With a frequency the kernel changes the
-/// period all the time, so each sample must tell its own.
+/// Sets the sampling rate; an explicit rate overrides an event's default. With a frequency the
+/// kernel adapts the period, so each sample must have it.
 fn set_rate(attr: &mut Attr, sampling: Sampling) {
     let frequency = match sampling {
         Sampling::Default(_) if attr.sample_period != 0 => return,
@@ -210,16 +214,16 @@ fn set_rate(attr: &mut Attr, sampling: Sampling) {
 
 fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
     let target = options.target;
-    // The side-band of all CPUs runs from its opening on, or mappings made meanwhile are lost. That of
-    // a recording with a delay starts with the program.
-    let immediate = tracking && target == Target::Cpus;
-    let on_exec = match options.details.delayed {
+    // System-wide side-band events are enabled when opened; otherwise mappings made meanwhile would be
+    // lost. With a delay they start with the program.
+    let immediate = tracking && target == SamplingTarget::Cpus;
+    let on_exec = match options.details.scope.delayed {
         true => tracking && !immediate,
-        false => target == Target::Workload,
+        false => target == SamplingTarget::Workload,
     };
     for (flag, on) in [
         (AttrFlags::DISABLED, !immediate),
-        (AttrFlags::INHERIT, target != Target::Threads),
+        (AttrFlags::INHERIT, target != SamplingTarget::Threads),
         (AttrFlags::ENABLE_ON_EXEC, on_exec),
         (AttrFlags::SAMPLE_ID_ALL, true),
         (AttrFlags::MMAP, tracking),
@@ -238,9 +242,9 @@ fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
     }
 }
 
-/// What a leader and its members get beside what they have alone: members run when their leader runs.
-/// With `:S` the leader's samples alone are taken and hold the values of all, so that members have no
-/// rate and their samples, made from the leader's by readers, its layout; no child can inherit that.
+/// Sets up a group: members count only while their leader does. With `:S` only the leader samples,
+/// with the values of all members. Members have no sampling rate, the sample layout of the leader
+/// (readers derive their samples from the leader's), and are not inherited.
 fn join(group: &mut [RecordEvent]) {
     let Some((leader, members)) = group.split_first_mut() else {
         return;
@@ -265,8 +269,8 @@ fn join(group: &mut [RecordEvent]) {
     }
 }
 
-/// Several events need an id in every record: a plain field where all samples have one layout, else
-/// the identifier, which stands at a place that does not depend on the layout.
+/// Adds an id to every record if there are several events: the ID field if all samples have one
+/// layout, otherwise IDENTIFIER, whose position doesn't depend on the layout.
 fn identify(events: &mut [RecordEvent], always: bool) {
     let Some(first) = events.first().map(|event| event.attr.sample_type) else {
         return;
@@ -288,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lowered_default_leaves_an_events_own_period_alone() {
+    fn a_lowered_default_rate_keeps_explicit_periods() {
         let mut own = Attr {
             sample_period: 1,
             ..Attr::default()
@@ -304,14 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn user_callchains_that_are_put_off_come_with_the_side_band() {
+    fn defer_output_is_set_on_the_side_band_event() {
         let clock = || EventSpec::new("cpu-clock".to_owned(), Attr::default());
         let options = |target, call_graph| RecordOptions {
             target,
             sampling: Sampling::Default(4000),
             call_graph,
             raw_samples: false,
-            details: Details::default(),
+            details: RecordDetails::default(),
         };
         let flags = |target, call_graph| {
             let events = record_events(&[clock(), clock()], &options(target, call_graph));
@@ -324,12 +328,12 @@ mod tests {
         };
         let (deferred, plain) = (CallGraph::Deferred, CallGraph::FramePointers);
         assert_eq!(
-            flags(Target::Workload, deferred),
+            flags(SamplingTarget::Workload, deferred),
             [[true, true], [true, false]]
         );
-        assert_eq!(flags(Target::Cpus, deferred).len(), 3);
-        assert_eq!(flags(Target::Cpus, deferred)[0], [true, false]);
-        assert!(flags(Target::Cpus, deferred)[2][1]);
-        assert_eq!(flags(Target::Workload, plain), [[false; 2]; 2]);
+        assert_eq!(flags(SamplingTarget::Cpus, deferred).len(), 3);
+        assert_eq!(flags(SamplingTarget::Cpus, deferred)[0], [true, false]);
+        assert!(flags(SamplingTarget::Cpus, deferred)[2][1]);
+        assert_eq!(flags(SamplingTarget::Workload, plain), [[false; 2]; 2]);
     }
 }

@@ -1,27 +1,31 @@
-//! Which samples are kept: `--filter 'period > 1000, cpu == 1 || cpu == 2'`, for events whose fields the kernel doesn't compare.
+//! Sample filters in user space: `--filter 'period > 1000, cpu == 1 || cpu == 2'`, for events whose
+//! fields the kernel can't compare.
 //!
-//! Tests are joined by `||` (any of them) and such groups by commas (all of them), as newer releases of perf have it.
+//! Tests are joined by `||` (any) and such groups by commas (all), as in newer releases of perf.
 
-use rperf_wire::Sample;
+mod memory;
 
-use crate::Details;
+use rperf_wire::SampleRecord;
 
-/// What a sample must be to be kept.
+use self::memory::{MemoryPart, PARTS};
+use crate::RecordDetails;
+
+/// A condition on samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleFilter {
-    /// All of these, of each any test.
-    groups: Vec<Vec<Test>>,
+    /// Accepts a sample if every group has a test that holds.
+    groups: Vec<Vec<Comparison>>,
 }
 
 /// One comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Test {
+struct Comparison {
     term: Term,
     operator: Operator,
     value: u64,
 }
 
-/// What is compared.
+/// A sample field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Term {
     Ip,
@@ -34,11 +38,13 @@ enum Term {
     Period,
     Transaction,
     Weight,
-    /// A part of the weight: bits to shift, and bits that it has.
+    /// A part of the weight: shift and mask.
     WeightPart(u32, u32),
     PhysAddr,
     CodePageSize,
     DataPageSize,
+    /// A part of the memory access.
+    Memory(&'static MemoryPart),
 }
 
 const TERMS: [(&str, Term); 21] = [
@@ -65,17 +71,13 @@ const TERMS: [(&str, Term); 21] = [
     ("data_page_size", Term::DataPageSize),
 ];
 
-/// Terms of perf that no field of a sample tells, or not in numbers.
-const NOT_HERE: [(&str, &str); 3] = [
-    (
-        "mem_",
-        "'report -s mem' tells samples apart by where their data was",
-    ),
+/// perf's terms for which samples have no numeric field.
+const UNSUPPORTED_TERMS: [(&str, &str); 2] = [
     (
         "uid",
-        "samples don't tell of users: '-u' records the tasks of one",
+        "samples have no user id; record the tasks of a user with -u",
     ),
-    ("gid", "samples don't tell of groups"),
+    ("gid", "samples have no group id"),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +91,7 @@ enum Operator {
     HasBits,
 }
 
-/// Longer ones come before those that they begin with.
+/// An operator precedes its prefixes: the first match is used.
 const OPERATORS: [(&str, Operator); 7] = [
     ("==", Operator::Equal),
     ("!=", Operator::NotEqual),
@@ -100,31 +102,31 @@ const OPERATORS: [(&str, Operator); 7] = [
     ("&", Operator::HasBits),
 ];
 
-/// A filter of samples that cannot be read.
+/// An invalid sample filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct SampleFilterError {
-    /// What is wrong, with the words that are.
+    /// Description, with the invalid words.
     pub reason: String,
-    /// What would do.
+    /// How to fix it.
     pub hint: String,
 }
 
 impl SampleFilter {
-    /// Reads a filter.
+    /// Parses a filter.
     ///
     /// # Errors
-    /// [`SampleFilterError`] for the first test that cannot be used.
+    /// [`SampleFilterError`] for the first invalid test.
     pub fn parse(text: &str) -> Result<Self, SampleFilterError> {
-        let group = |group: &str| group.split("||").map(Test::parse).collect();
+        let group = |group: &str| group.split("||").map(Comparison::parse).collect();
         let groups = text.split(',').map(group).collect::<Result<_, _>>()?;
         Ok(Self { groups })
     }
 
-    /// Samples that do not belong to process `pid`.
+    /// Returns a filter that drops samples of process `pid`.
     #[must_use]
     pub fn all_but(pid: u32) -> Self {
-        let test = Test {
+        let test = Comparison {
             term: Term::Pid,
             operator: Operator::NotEqual,
             value: pid.into(),
@@ -134,49 +136,51 @@ impl SampleFilter {
         }
     }
 
-    /// Keeps what both keep.
+    /// The conjunction of both filters.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.groups.extend(other.groups);
         self
     }
 
-    /// Has the fields recorded that it compares.
-    pub fn ask_for(&self, details: &mut Details) {
-        for Test { term, .. } in self.groups.iter().flatten() {
+    /// Enables the recording of the fields it compares.
+    pub fn enable_fields(&self, details: &mut RecordDetails) {
+        for Comparison { term, .. } in self.groups.iter().flatten() {
             match term {
                 Term::Ip | Term::Tid | Term::Pid => {}
-                Term::Id => details.identifier = true,
-                Term::Cpu => details.cpu = true,
-                Term::Time => details.time = Some(true),
-                Term::Addr => details.data = true,
-                Term::Period => details.period = details.period.filter(|wanted| *wanted),
-                Term::Transaction => details.transaction = true,
-                Term::Weight | Term::WeightPart(..) => details.weight = true,
-                Term::PhysAddr => (details.data, details.phys_data) = (true, true),
-                Term::CodePageSize => details.code_page_size = true,
-                Term::DataPageSize => (details.data, details.data_page_size) = (true, true),
+                Term::Id => details.samples.identifier = true,
+                Term::Cpu => details.samples.cpu = true,
+                Term::Time => details.samples.time = Some(true),
+                Term::Addr | Term::Memory(_) => details.samples.data = true,
+                Term::Period => {
+                    details.samples.period = details.samples.period.filter(|wanted| *wanted)
+                }
+                Term::Transaction => details.samples.transaction = true,
+                Term::Weight | Term::WeightPart(..) => details.samples.weight = true,
+                Term::PhysAddr => (details.samples.data, details.samples.phys_data) = (true, true),
+                Term::CodePageSize => details.samples.code_page_size = true,
+                Term::DataPageSize => {
+                    (details.samples.data, details.samples.data_page_size) = (true, true)
+                }
             }
         }
     }
 
-    /// Whether a sample fits, one with a field that it does not have does not; `period` is that of samples without one.
+    /// Whether the filter accepts a sample; false if a compared field is missing. `period` is the
+    /// period of samples without one.
     #[must_use]
-    pub fn keeps(&self, sample: &Sample<'_>, period: u64) -> bool {
-        let fits = |test: &Test| test.fits(sample, period);
+    pub fn matches(&self, sample: &SampleRecord<'_>, period: u64) -> bool {
+        let fits = |test: &Comparison| test.fits(sample, period);
         self.groups.iter().all(|group| group.iter().any(fits))
     }
 }
 
-impl Test {
+impl Comparison {
     fn parse(text: &str) -> Result<Self, SampleFilterError> {
         let text = text.trim();
         let end = text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         let (name, rest) = text.split_at(end.unwrap_or(text.len()));
-        let known = TERMS.iter().find(|(known, _)| *known == name);
-        let Some((_, term)) = known else {
-            return Err(unknown(name, text));
-        };
+        let term = Term::named(name).ok_or_else(|| unknown(name, text))?;
         let rest = rest.trim_start();
         let mut operators = OPERATORS.iter();
         let found =
@@ -186,7 +190,7 @@ impl Test {
             hint: hint.to_owned(),
         };
         let Some((operator, value)) = found else {
-            let reason = format!("'{text}' compares nothing");
+            let reason = format!("'{text}' has no comparison");
             return Err(wrong(
                 reason,
                 "compare with ==, !=, >, >=, <, <= or &: 'period > 1000'",
@@ -198,20 +202,29 @@ impl Test {
             None => value.parse(),
         };
         let is_number = value.starts_with(|digit: char| digit.is_ascii_digit());
-        let value = number.ok().filter(|_| is_number).ok_or_else(|| {
-            wrong(
-                format!("'{value}' is no number"),
-                "give numbers as 4096 or 0x1000, and join tests by ',' (all) and '||' (any)",
-            )
-        })?;
+        let number = number.ok().filter(|_| is_number);
+        let value = match term {
+            Term::Memory(part) => number.or_else(|| part.word(value)).ok_or_else(|| {
+                wrong(
+                    format!("'{value}' is not a value of {name}"),
+                    &format!("choose from {}, or give a number", part.names().join(", ")),
+                )
+            })?,
+            _ => number.ok_or_else(|| {
+                wrong(
+                    format!("'{value}' is not a number"),
+                    "give numbers as 4096 or 0x1000, join conditions with ',' (all) and '||' (any)",
+                )
+            })?,
+        };
         Ok(Self {
-            term: *term,
+            term,
             operator: *operator,
             value,
         })
     }
 
-    fn fits(self, sample: &Sample<'_>, period: u64) -> bool {
+    fn fits(self, sample: &SampleRecord<'_>, period: u64) -> bool {
         let Some(held) = self.term.of(sample, period) else {
             return false;
         };
@@ -228,7 +241,16 @@ impl Test {
 }
 
 impl Term {
-    fn of(self, sample: &Sample<'_>, period: u64) -> Option<u64> {
+    fn named(name: &str) -> Option<Self> {
+        let known = TERMS.iter().find(|(known, _)| *known == name);
+        let part = || PARTS.iter().find(|part| part.name == name);
+        match known {
+            Some((_, term)) => Some(*term),
+            None => part().map(Self::Memory),
+        }
+    }
+
+    fn of(self, sample: &SampleRecord<'_>, period: u64) -> Option<u64> {
         match self {
             Self::Ip => sample.ip,
             Self::Id => sample.id,
@@ -247,23 +269,27 @@ impl Term {
             Self::PhysAddr => sample.phys_addr,
             Self::CodePageSize => sample.code_page_size,
             Self::DataPageSize => sample.data_page_size,
+            Self::Memory(part) => sample.data_src.map(|source| part.of(source)),
         }
     }
 }
 
 fn unknown(name: &str, text: &str) -> SampleFilterError {
-    let elsewhere = NOT_HERE.iter().find(|(begin, _)| name.starts_with(begin));
+    let elsewhere = UNSUPPORTED_TERMS
+        .iter()
+        .find(|(begin, _)| name.starts_with(begin));
     if let Some((_, hint)) = elsewhere {
         return SampleFilterError {
-            reason: format!("samples are not filtered by '{name}'"),
+            reason: format!("samples cannot be filtered by '{name}'"),
             hint: (*hint).to_owned(),
         };
     }
     let reason = match name {
-        "" => format!("'{text}' begins with no term"),
-        name => format!("there is no term '{name}'"),
+        "" => format!("'{text}' does not begin with a field"),
+        name => format!("unknown field '{name}'"),
     };
-    let names: Vec<&str> = TERMS.iter().map(|(name, _)| *name).collect();
+    let names = TERMS.iter().map(|(name, _)| *name);
+    let names: Vec<&str> = names.chain(PARTS.iter().map(|part| part.name)).collect();
     SampleFilterError {
         reason,
         hint: format!("choose from {}", names.join(", ")),
@@ -274,19 +300,19 @@ fn unknown(name: &str, text: &str) -> SampleFilterError {
 mod tests {
     use super::*;
 
-    fn sample() -> Sample<'static> {
-        Sample {
+    fn sample() -> SampleRecord<'static> {
+        SampleRecord {
             ip: Some(0xffff_0000),
             pid_tid: Some((7, 9)),
             cpu: Some(3),
             period: Some(1000),
             weight: Some(5 | 6 << 32 | 7 << 48),
-            ..Sample::default()
+            ..SampleRecord::default()
         }
     }
 
-    fn keeps(text: &str) -> bool {
-        SampleFilter::parse(text).unwrap().keeps(&sample(), 1)
+    fn matches(text: &str) -> bool {
+        SampleFilter::parse(text).unwrap().matches(&sample(), 1)
     }
 
     #[test]
@@ -307,45 +333,76 @@ mod tests {
                 "weight1 == 5, weight2 == 6, ins_lat == 6, weight3 == 7",
                 true,
             ),
-            // The sample does not tell.
+            // The sample has no address.
             ("addr != 1", false),
             ("addr != 1 || cpu == 3", true),
         ] {
-            assert_eq!(keeps(text), expected, "{text}");
+            assert_eq!(matches(text), expected, "{text}");
         }
-        let without = Sample {
+        let without = SampleRecord {
             period: None,
             ..sample()
         };
         let filter = SampleFilter::parse("period == 42").unwrap();
         assert_eq!(
-            [41, 42].map(|fixed| filter.keeps(&without, fixed)),
+            [41, 42].map(|fixed| filter.matches(&without, fixed)),
             [false, true]
         );
-        assert!(!SampleFilter::all_but(7).keeps(&sample(), 1));
+        assert!(!SampleFilter::all_but(7).matches(&sample(), 1));
         let both = SampleFilter::all_but(8).and(filter);
         assert_eq!(
-            [41, 42].map(|fixed| both.keeps(&without, fixed)),
+            [41, 42].map(|fixed| both.matches(&without, fixed)),
             [false, true]
         );
     }
 
     #[test]
-    fn what_cannot_be_compared_is_named() {
+    fn parts_of_memory_accesses_have_names() {
+        // A load that hit level 3 after an L2 TLB hit, and was forwarded by another cache.
+        let sample = SampleRecord {
+            data_src: Some(2 | 1 << 20 | 2 << 24 | (16 | 2) << 26 | 3 << 33 | 1 << 38 | 1 << 43),
+            ..SampleRecord::default()
+        };
+        for (text, expected) in [
+            ("mem_op == load", true),
+            ("mem_op == store || mem_op == 2", true),
+            ("mem_op & 6, mem_lvl > l1", true),
+            ("mem_lvl == l3, mem_lock == locked, mem_remote == 0", true),
+            ("mem_snoop == none", false),
+            ("mem_snoop & fwd, mem_snoop & none", true),
+            (
+                "mem_dtlb == l2_hit, mem_dtlb & any_hit, mem_hops == hops0",
+                true,
+            ),
+            ("mem_dtlb == l1_hit || mem_blk != 0", false),
+        ] {
+            let filter = SampleFilter::parse(text).unwrap();
+            assert_eq!(filter.matches(&sample, 1), expected, "{text}");
+            assert!(!filter.matches(&SampleRecord::default(), 1), "{text}");
+            let mut details = RecordDetails::default();
+            filter.enable_fields(&mut details);
+            assert!(details.samples.data, "{text}");
+        }
+    }
+
+    #[test]
+    fn invalid_comparisons_are_named() {
         for (text, reason) in [
-            ("", "'' begins with no term"),
-            ("> 3", "'> 3' begins with no term"),
-            ("cpus == 1", "there is no term 'cpus'"),
-            ("cpu", "'cpu' compares nothing"),
-            ("cpu = 1", "'cpu = 1' compares nothing"),
-            ("cpu == ", "'' is no number"),
-            ("cpu == x", "'x' is no number"),
-            ("cpu == -1", "'-1' is no number"),
-            ("cpu == +1", "'+1' is no number"),
-            ("cpu == 1 | cpu == 2", "'1 | cpu == 2' is no number"),
-            ("period > 1,", "'' begins with no term"),
-            ("mem_lvl == l1", "samples are not filtered by 'mem_lvl'"),
-            ("uid == 0", "samples are not filtered by 'uid'"),
+            ("", "'' does not begin with a field"),
+            ("> 3", "'> 3' does not begin with a field"),
+            ("cpus == 1", "unknown field 'cpus'"),
+            ("cpu", "'cpu' has no comparison"),
+            ("cpu = 1", "'cpu = 1' has no comparison"),
+            ("cpu == ", "'' is not a number"),
+            ("cpu == x", "'x' is not a number"),
+            ("cpu == -1", "'-1' is not a number"),
+            ("cpu == +1", "'+1' is not a number"),
+            ("cpu == 1 | cpu == 2", "'1 | cpu == 2' is not a number"),
+            ("period > 1,", "'' does not begin with a field"),
+            ("mem_lvl == l9", "'l9' is not a value of mem_lvl"),
+            ("mem_level == l1", "unknown field 'mem_level'"),
+            ("cpu == l1", "'l1' is not a number"),
+            ("uid == 0", "samples cannot be filtered by 'uid'"),
         ] {
             let error = SampleFilter::parse(text).unwrap_err();
             assert_eq!(error.to_string(), reason, "{text}");
@@ -355,17 +412,15 @@ mod tests {
 
     #[test]
     fn fields_are_recorded_that_are_compared() {
-        let mut details = Details {
-            period: Some(false),
-            ..Details::default()
-        };
+        let mut details = RecordDetails::default();
+        details.samples.period = Some(false);
         SampleFilter::parse("pid == 1")
             .unwrap()
-            .ask_for(&mut details);
-        assert_eq!(details.period, Some(false));
+            .enable_fields(&mut details);
+        assert_eq!(details.samples.period, Some(false));
         let filter = SampleFilter::parse("period > 1, cpu == 1 || phys_addr > 0").unwrap();
-        filter.ask_for(&mut details);
-        assert_eq!((details.period, details.cpu), (None, true));
-        assert!(details.data && details.phys_data && !details.weight);
+        filter.enable_fields(&mut details);
+        assert_eq!((details.samples.period, details.samples.cpu), (None, true));
+        assert!(details.samples.data && details.samples.phys_data && !details.samples.weight);
     }
 }

@@ -1,39 +1,40 @@
-//! Which tracepoints `system:event` means, and what to say where it means none.
+//! Selection of tracepoints by `system:event`, and suggestions if there are none.
 
 use std::io;
 
-use crate::glob::{is_pattern, matches};
-use crate::{Catalogue, TracepointName, nearest};
+use crate::{Catalogue, TracepointName};
+use rperf_names::{is_pattern, matches_pattern, nearest};
 
-/// Why there is no such tracepoint.
+/// Why no tracepoint was found.
 #[derive(Debug)]
-pub(crate) enum Missing {
-    /// tracefs can be read and has none of that name.
+pub(crate) enum MissingTracepoint {
+    /// tracefs has no tracepoint of that name.
     Unknown,
     /// tracefs can't be read.
     Unreadable(io::Error),
 }
 
-/// The tracepoints that `system:event` covers, with their numbers, in the order of tracefs; at least one. Both parts
-/// may be patterns.
+/// Returns the tracepoints matching `system:event`, with their ids, in tracefs order; at least one. Both
+/// parts may be patterns.
 pub(crate) fn select(
     system: &str,
     event: &str,
     catalogue: &Catalogue<'_>,
-) -> Result<Vec<(TracepointName, u64)>, Missing> {
+) -> Result<Vec<(TracepointName, u64)>, MissingTracepoint> {
     let tracepoints = catalogue.tracepoints;
     let mut found = Vec::new();
-    for system in covered(system, || tracepoints.systems())? {
-        let names = covered(event, || tracepoints.names(&system))?;
+    for system in expand(system, || tracepoints.systems())? {
+        let names = expand(event, || tracepoints.names(&system))?;
         for name in names {
             match tracepoints.id(&system, &name) {
                 Ok(id) => {
                     let system = system.clone();
                     found.push((TracepointName { system, name }, id));
                 }
-                // Plain names are looked up without a list, and some folders of a list are no events.
+                // Plain names are not checked against the list, and some listed folders are not
+                // events.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Missing::Unreadable(error)),
+                Err(error) => return Err(MissingTracepoint::Unreadable(error)),
             }
         }
     }
@@ -41,30 +42,30 @@ pub(crate) fn select(
         return Ok(found);
     }
     match tracepoints.systems() {
-        Ok(_) => Err(Missing::Unknown),
-        Err(error) => Err(Missing::Unreadable(error)),
+        Ok(_) => Err(MissingTracepoint::Unknown),
+        Err(error) => Err(MissingTracepoint::Unreadable(error)),
     }
 }
 
-/// A plain name itself, or what of `all` a pattern covers.
-fn covered(
+/// Returns the names in `all` that match a pattern; a plain name is returned unchanged.
+fn expand(
     pattern: &str,
     all: impl Fn() -> io::Result<Vec<String>>,
-) -> Result<Vec<String>, Missing> {
+) -> Result<Vec<String>, MissingTracepoint> {
     if !is_pattern(pattern) {
         return Ok(vec![pattern.to_owned()]);
     }
     let mut names = match all() {
         Ok(names) => names,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(Missing::Unreadable(error)),
+        Err(error) => return Err(MissingTracepoint::Unreadable(error)),
     };
-    names.retain(|name| matches(pattern, name));
+    names.retain(|name| matches_pattern(pattern, name));
     Ok(names)
 }
 
-impl Missing {
-    /// In one line.
+impl MissingTracepoint {
+    /// Describes the error in one line.
     pub(crate) fn reason(&self, system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
         let folder = catalogue.tracepoints.folder().display();
         match self {
@@ -79,7 +80,7 @@ impl Missing {
         }
     }
 
-    /// What to do about it.
+    /// How to fix it.
     pub(crate) fn hint(&self, catalogue: &Catalogue<'_>) -> Option<String> {
         let Self::Unreadable(error) = self else {
             return None;
@@ -100,7 +101,7 @@ impl Missing {
 fn unknown(system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
     let word = format!("{system}:{event}");
     if event.is_empty() {
-        return format!("unknown tracepoint `{word}', `{system}:*' means all of a system");
+        return format!("unknown tracepoint `{word}', `{system}:*' selects all of a system");
     }
     let all = catalogue.all_tracepoints();
     let same = |full: &&String| full.split_once(':').is_some_and(|(_, name)| name == event);
@@ -108,16 +109,16 @@ fn unknown(system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
         return format!("unknown tracepoint `{word}', did you mean `{elsewhere}'?");
     }
     if is_pattern(&word) {
-        return format!("unknown tracepoint `{word}': the pattern covers none");
+        return format!("unknown tracepoint `{word}': the pattern matches none");
     }
     if system.starts_with("sdt_") {
         return format!(
-            "unknown tracepoint `{word}': 'buildid-cache --add PROGRAM' tells of the marked places in a program"
+            "unknown tracepoint `{word}': 'buildid-cache --add PROGRAM' lists the SDT markers of a program"
         );
     }
     let prefix = format!("{system}:");
-    let beside = all.iter().filter(|full| full.starts_with(&prefix));
-    let near = nearest(&word, beside.map(String::as_str))
+    let in_system = all.iter().filter(|full| full.starts_with(&prefix));
+    let near = nearest(&word, in_system.map(String::as_str))
         .or_else(|| nearest(&word, all.iter().map(String::as_str)));
     match near {
         Some(near) => format!("unknown tracepoint `{word}', did you mean `{near}'?"),

@@ -1,9 +1,11 @@
-//! One event as it was asked for, before a command decides how to open it.
+//! An event as specified by the user, before a command decides how to open it.
 
+use std::ffi::CStr;
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::vendor::Scale;
-use crate::{Group, Own, SampleFilter, Tool};
+use crate::vendor::UnitScale;
+use crate::{EventSettings, GroupPosition, SampleFilter, Tool};
 use rperf_wire::{Attr, AttrFlags, EventType, event_name};
 
 /// `PERF_COUNT_HW_CPU_CYCLES`.
@@ -13,46 +15,51 @@ const CPU_CLOCK: u64 = 0;
 /// `PERF_COUNT_SW_BPF_OUTPUT`.
 pub(crate) const BPF_OUTPUT: u64 = 10;
 
+/// `PERF_COUNT_SW_CONTEXT_SWITCHES`, `_CPU_MIGRATIONS` and `_CGROUP_SWITCHES`.
+const SCHEDULER: [u64; 3] = [3, 4, 11];
+
 /// One event of a `-e` list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventSpec {
     /// The name as typed, modifiers included; what files and tables show.
     pub name: String,
-    /// What the words say and no more: kind, config, the `exclude_*` bits, `precise_ip`, `pinned`
-    /// and `exclusive`. Everything that a command decides is still 0.
+    /// Settings from the selector only: type, config, the `exclude_*` bits, `precise_ip`, `pinned`
+    /// and `exclusive`. Settings of commands are 0.
     pub attr: Attr,
-    /// `:P` and the default event: the highest precision that the kernel takes, to be found by
-    /// lowering `precise_ip` from 3 while it refuses.
+    /// `:P` and the default event: the highest precision supported by the kernel, found by lowering
+    /// `precise_ip` from 3 while the kernel refuses it.
     pub precise_max: bool,
     /// `:S`: each sample carries the counter's value.
     pub sample_read: bool,
-    /// `:W`: the group may be broken up.
+    /// `:W`: the group may be split.
     pub weak: bool,
-    /// Whether `G` or `H` said which machines are seen.
+    /// Whether `G` or `H` is present.
     pub(crate) machines: bool,
-    /// Its place in a group.
-    pub group: Group,
-    /// Bytes of the selector's text where it stands; empty for events that nobody typed.
+    /// Position in a group.
+    pub group: GroupPosition,
+    /// Byte range in the selector's text; empty for events not typed by the user.
     pub position: Range<usize>,
-    /// Its place in tracefs, for tracepoints.
+    /// Name in tracefs, for tracepoints.
     pub tracepoint: Option<TracepointName>,
-    /// The PMU whose terms or names it is made of; `None` for events that every kernel knows.
+    /// The PMU that defines it; `None` for generic events.
     pub pmu: Option<String>,
-    /// What its count is multiplied with, and the unit of that, where the PMU or a table says so.
-    pub scale: Option<Scale>,
-    /// Whether it counts the same whichever CPU of a package is asked.
+    /// Factor and unit of counts, if the PMU or a table specifies them.
+    pub scale: Option<UnitScale>,
+    /// Whether it counts the whole package on any of its CPUs.
     pub per_package: bool,
-    /// What its terms set for it alone.
-    pub own: Own,
-    /// The time that it stands for, if it is none of the kernel's events: only commands that count can take it.
+    /// Settings from its terms.
+    pub settings: EventSettings,
+    /// The tool event, if it is not a kernel event: only counting commands support it.
     pub tool: Option<Tool>,
-    /// `--filter`, as the kernel takes it: samples are only taken where it holds.
+    /// `--filter` evaluated by the kernel.
     pub filter: Option<String>,
-    /// `--filter` of an event whose fields the kernel does not compare: others of its samples are left out.
+    /// `--filter` evaluated in user space, for events whose fields the kernel can't compare.
     pub sample_filter: Option<SampleFilter>,
+    /// The path that the attr of a `uprobe` event refers to by its address.
+    pub(crate) uprobe_path: Option<Arc<CStr>>,
 }
 
-/// Where tracefs has a tracepoint.
+/// Name of a tracepoint in tracefs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracepointName {
     /// The system, `sched`.
@@ -62,7 +69,7 @@ pub struct TracepointName {
 }
 
 impl EventSpec {
-    /// An event with these settings and nothing else.
+    /// Creates an event with these settings.
     #[must_use]
     pub(crate) fn new(name: String, attr: Attr) -> Self {
         Self {
@@ -72,20 +79,22 @@ impl EventSpec {
             sample_read: false,
             weak: false,
             machines: false,
-            group: Group::None,
+            group: GroupPosition::None,
             position: 0..0,
             tracepoint: None,
             pmu: None,
             scale: None,
             per_package: false,
-            own: Own::default(),
+            settings: EventSettings::default(),
             tool: None,
             filter: None,
             sample_filter: None,
+            uprobe_path: None,
         }
     }
 
-    /// A time in nanoseconds. Its attr is that of an event that counts nothing.
+    /// Creates a tool event, a time in nanoseconds. Its attr is that of an event that counts
+    /// nothing.
     #[must_use]
     pub(crate) fn of_tool(name: &str, tool: Tool) -> Self {
         let attr = Attr {
@@ -95,7 +104,7 @@ impl EventSpec {
         };
         Self {
             tool: Some(tool),
-            scale: Some(Scale {
+            scale: Some(UnitScale {
                 factor: 1.0,
                 unit: "ns".to_owned(),
             }),
@@ -103,48 +112,49 @@ impl EventSpec {
         }
     }
 
-    /// Whether it is the software event `dummy`, which counts nothing and carries side-band records.
+    /// Whether this is the software event `dummy`, which counts nothing and generates side-band
+    /// records.
     #[must_use]
     pub fn is_dummy(&self) -> bool {
         self.attr.is_dummy()
     }
 
-    /// The kind of hardware trace that it is, by its unit; `None` for what counts and samples.
+    /// The type of hardware trace, by PMU; `None` for events that count or sample.
     #[must_use]
-    pub fn tracer(&self) -> Option<Tracer> {
+    pub fn tracer(&self) -> Option<TracePmu> {
         let pmu = self.pmu.as_deref()?;
-        let begins = |(name, _): &&(&str, Tracer)| pmu.starts_with(name);
+        let begins = |(name, _): &&(&str, TracePmu)| pmu.starts_with(name);
         TRACERS.iter().find(begins).map(|(_, tracer)| *tracer)
     }
 
-    /// Whether it is the software event `bpf-output`, whose samples only carry raw data.
+    /// Whether this is the software event `bpf-output`, whose samples have raw data only.
     #[must_use]
     pub(crate) fn is_bpf_output(&self) -> bool {
         self.attr.kind == EventType::SOFTWARE && self.attr.config == BPF_OUTPUT
     }
 }
 
-/// Units that write no samples but a trace of their own form into an AUX area.
+/// PMUs that write traces in their own format into the AUX area, instead of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tracer {
-    /// Intel's branch trace store: every branch with where it led, 24 bytes each.
+pub enum TracePmu {
+    /// Intel's branch trace store: every branch with its target, 24 bytes each.
     BranchTraceStore,
-    /// Another: Intel PT, CoreSight, Arm SPE, HiSilicon PTT.
+    /// Others: Intel PT, CoreSight, Arm SPE, HiSilicon PTT.
     Other,
 }
 
-/// What the names of such units begin with: sysfs doesn't tell them from others.
-const TRACERS: [(&str, Tracer); 5] = [
-    ("intel_bts", Tracer::BranchTraceStore),
-    ("intel_pt", Tracer::Other),
-    ("cs_etm", Tracer::Other),
-    ("arm_spe", Tracer::Other),
-    ("hisi_ptt", Tracer::Other),
+/// Name prefixes of such PMUs: sysfs doesn't distinguish them from others.
+const TRACERS: [(&str, TracePmu); 5] = [
+    ("intel_bts", TracePmu::BranchTraceStore),
+    ("intel_pt", TracePmu::Other),
+    ("cs_etm", TracePmu::Other),
+    ("arm_spe", TracePmu::Other),
+    ("hisi_ptt", TracePmu::Other),
 ];
 
-/// The event of a recording without `-e`: cycles, as precise as the machine can. Who may not
-/// profile the kernel starts with a user-only one. `cpuid` is the processor's, as perf writes it: the precise
-/// events of AMD's count guests, too, and are refused where those are excluded.
+/// The default event of a recording: cycles, with the highest precision. It excludes the
+/// kernel for unprivileged users. `cpuid` is the processor in perf's format: AMD's precise
+/// events also count guests, and are refused if guests are excluded.
 #[must_use]
 pub fn default_event(may_profile_kernel: bool, cpuid: &str) -> EventSpec {
     let without_guests = !cpuid.starts_with("AuthenticAMD");
@@ -158,7 +168,7 @@ pub fn default_event(may_profile_kernel: bool, cpuid: &str) -> EventSpec {
         ..Attr::default()
     };
     attr.set_precise_ip(3);
-    // The precision is what the machine can, not what was asked for: it is no part of the name.
+    // The precision depends on the machine and is not part of the name.
     let name = if may_profile_kernel {
         "cycles"
     } else {
@@ -170,8 +180,8 @@ pub fn default_event(may_profile_kernel: bool, cpuid: &str) -> EventSpec {
     }
 }
 
-/// The software clock that stands in for cycles on a machine without a PMU; `None` for any other
-/// event. The name is derived from the attr: `cycles` becomes `cpu-clock`, `cycles:u` `cpu-clock:uH`.
+/// The software clock that replaces cycles on a machine without a PMU; `None` for other events. The
+/// name is derived from the attr: `cycles` becomes `cpu-clock`, `cycles:u` `cpu-clock:uH`.
 #[must_use]
 pub fn fallback_to_cpu_clock(event: &EventSpec) -> Option<EventSpec> {
     if event.attr.kind != EventType::HARDWARE || event.attr.config != CPU_CYCLES {
@@ -189,9 +199,9 @@ pub fn fallback_to_cpu_clock(event: &EventSpec) -> Option<EventSpec> {
     })
 }
 
-/// The same event without the kernel, for users who may not profile it (`perf_event_paranoid` 2):
-/// `cs` becomes `cs:u`, `cs:D` becomes `cs:Du`. `None` where the kernel is excluded already, or user
-/// space is, so that nothing would be left; the same goes for tracepoints, which are in the kernel.
+/// The event without the kernel, for unprivileged users (`perf_event_paranoid` 2): `cs`
+/// becomes `cs:u`, `cs:D` becomes `cs:Du`. `None` if the kernel is already excluded, or user space
+/// is, so that nothing would remain; the same for tracepoints, which are in the kernel.
 #[must_use]
 pub fn user_only(event: &EventSpec) -> Option<EventSpec> {
     let flags = event.attr.flags;
@@ -216,6 +226,14 @@ pub fn user_only(event: &EventSpec) -> Option<EventSpec> {
     })
 }
 
+/// Whether the kernel raises this event only from its own code, so that it never counts with
+/// `exclude_kernel`: context switches, migrations and cgroup switches, which the scheduler counts
+/// with its own registers (`perf_sw_event_sched`).
+#[must_use]
+pub fn fires_only_in_kernel(attr: &Attr) -> bool {
+    attr.kind == EventType::SOFTWARE && SCHEDULER.contains(&attr.config)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,6 +251,20 @@ mod tests {
     }
 
     const AMD: &str = "AuthenticAMD,25,1,1";
+
+    #[test]
+    fn the_scheduler_counts_in_the_kernel() {
+        for (text, expected) in [
+            ("cs", true),
+            ("cpu-migrations", true),
+            ("cgroup-switches", true),
+            ("page-faults", false),
+            ("cpu-clock", false),
+            ("branch-misses", false),
+        ] {
+            assert_eq!(fires_only_in_kernel(&named(text).attr), expected, "{text}");
+        }
+    }
 
     #[test]
     fn only_cycles_fall_back_to_the_clock() {
@@ -256,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_kernel_the_name_says_so() {
+    fn user_only_events_have_a_modifier() {
         let names = |text| user_only(&named(text)).map(|event| event.name);
         assert_eq!(names("cs").as_deref(), Some("cs:u"));
         assert_eq!(names("cs:D").as_deref(), Some("cs:Du"));
@@ -266,8 +298,8 @@ mod tests {
         assert_eq!(user_only(&default_event(false, AMD)), None);
     }
 
-    /// What an ordinary user gets for `cycles` on a machine without a PMU: the kernel refuses the
-    /// kernel first, then the event.
+    /// The sequence for `cycles` of an unprivileged user on a machine without a PMU: first the
+    /// kernel is refused, then the event.
     #[test]
     fn both_fallbacks_follow_each_other() {
         let user = user_only(&named("cycles")).and_then(|event| fallback_to_cpu_clock(&event));

@@ -1,19 +1,19 @@
-//! `event/terms/modifiers`: what stands between slashes.
+//! `event/terms/modifiers`: the terms between slashes.
 
 use std::ops::Range;
 
 /// The parts of a word with slashes, as byte offsets in the word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Slashed {
-    /// Where the first slash stands, behind the name.
+pub(crate) struct SlashedWord {
+    /// Offset of the first slash, after the name.
     pub(crate) open: usize,
     /// The terms.
     pub(crate) inside: Range<usize>,
-    /// The modifiers, with or without a colon before them.
+    /// The modifiers, with or without a leading colon.
     pub(crate) modifiers: Range<usize>,
 }
 
-/// One `key=value`, or a key alone.
+/// A `key=value`, or a key alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Term<'a> {
     pub(crate) key: &'a str,
@@ -22,12 +22,12 @@ pub(crate) struct Term<'a> {
     pub(crate) offset: usize,
 }
 
-impl Slashed {
-    /// Finds the parts; `None` where the slash has no partner.
+impl SlashedWord {
+    /// Locates the parts; `None` if there is only one slash.
     pub(crate) fn split(word: &str) -> Option<Self> {
         let (open, close) = (word.find('/')?, word.rfind('/')?);
-        let behind = word.get(close + 1..)?;
-        let colon = usize::from(behind.starts_with(':'));
+        let after = word.get(close + 1..)?;
+        let colon = usize::from(after.starts_with(':'));
         (open < close).then_some(Self {
             open,
             inside: open + 1..close,
@@ -35,14 +35,14 @@ impl Slashed {
         })
     }
 
-    /// The terms in order; empty ones, as in `cpu//`, are left out.
+    /// The terms in order, without empty ones, as in `cpu//`.
     pub(crate) fn terms<'a>(&self, word: &'a str) -> Vec<Term<'a>> {
         let inside = word.get(self.inside.clone()).unwrap_or_default();
         split_terms(inside, self.inside.start)
     }
 }
 
-/// The terms of a text that stands `start` bytes into a word.
+/// The terms of a text at offset `start` of a word.
 pub(crate) fn split_terms(text: &str, start: usize) -> Vec<Term<'_>> {
     let mut offset = start;
     let mut terms = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn split_terms(text: &str, start: usize) -> Vec<Term<'_>> {
 }
 
 impl Term<'_> {
-    /// Offset of the value in the word, or of the key where there is none.
+    /// Offset of the value in the word, or of the key if there is no value.
     pub(crate) fn value_offset(&self) -> usize {
         self.offset + self.value.map_or(0, |_| self.key.len() + 1)
     }
@@ -71,9 +71,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_and_terms_know_where_they_stand() {
+    fn parts_and_terms_have_positions() {
         let word = "cpu/event=1,,inv/u";
-        let parts = Slashed::split(word).unwrap();
+        let parts = SlashedWord::split(word).unwrap();
         assert_eq!((parts.open, parts.modifiers.clone()), (3, 17..18));
         let terms = parts.terms(word);
         let plain: Vec<_> = terms
@@ -81,8 +81,8 @@ mod tests {
             .map(|term| (term.key, term.value, term.offset, term.value_offset()))
             .collect();
         assert_eq!(plain, [("event", Some("1"), 4, 10), ("inv", None, 13, 13)]);
-        assert_eq!(Slashed::split("a/b/:k").unwrap().modifiers, 5..6);
-        assert_eq!(Slashed::split("cpu//").unwrap().terms("cpu//"), []);
-        assert_eq!(Slashed::split("cpu/"), None);
+        assert_eq!(SlashedWord::split("a/b/:k").unwrap().modifiers, 5..6);
+        assert_eq!(SlashedWord::split("cpu//").unwrap().terms("cpu//"), []);
+        assert_eq!(SlashedWord::split("cpu/"), None);
     }
 }

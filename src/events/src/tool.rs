@@ -1,31 +1,35 @@
-//! Times that a counting command takes itself, under names among those of events.
+//! Tool events: times measured by counting commands.
 
 use rperf_wire::Attr;
 
-use crate::names::TOOL_NAMES;
+use crate::names::{TOOL_NAMES, TOOL_PMU};
 
-/// A time that is no event of the kernel.
+/// A tool event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
-    /// From the start to the end.
+    /// Elapsed time.
     Duration,
-    /// What the workload spent in user space.
+    /// User time of the workload.
     User,
-    /// What it spent in the kernel.
+    /// System time of the workload.
     System,
 }
 
 impl Tool {
-    /// The one of that name.
+    /// The tool event of that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let tools = [Self::Duration, Self::User, Self::System];
         let mut known = TOOL_NAMES.iter().zip(tools);
         known.find_map(|(known, tool)| (*known == name).then_some(tool))
     }
 
-    /// The one that a file of counts has under this name and attr, which is that of an event that counts nothing.
+    /// The tool event with this name and attr in a stat recording; the attr is that of an event
+    /// that counts nothing.
     #[must_use]
-    pub fn kept_as(name: &str, attr: &Attr) -> Option<Self> {
-        Self::named(name).filter(|_| attr.is_dummy())
+    pub fn of_recorded(name: &str, attr: &Attr) -> Option<Self> {
+        let plain = name
+            .strip_prefix(TOOL_PMU)
+            .and_then(|name| name.strip_prefix('/')?.strip_suffix('/'));
+        Self::named(plain.unwrap_or(name)).filter(|_| attr.is_dummy())
     }
 }

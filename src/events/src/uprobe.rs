@@ -1,47 +1,56 @@
-//! Places of programs as events of the `uprobe` PMU (perf_event_open(2), "uprobe"): nothing has to be written into tracefs for them,
-//! and their samples hold no values.
+//! Uprobes as events of the `uprobe` PMU (perf_event_open(2), "uprobe"), without tracefs; their
+//! samples have no fields.
+
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
 
 use rperf_wire::{Attr, EventType};
 
-use crate::{EventSpec, Own, Rate};
+use crate::{EventSettings, EventSpec, SamplingRate};
 
 /// `PERF_PROBE_CONFIG_IS_RETPROBE`.
 const IS_RETURN: u64 = 1;
-/// `PERF_UPROBE_REF_CTR_OFFSET_SHIFT`: the counter's place is in the upper half of `config`.
+/// `PERF_UPROBE_REF_CTR_OFFSET_SHIFT`: the offset of the reference counter is in the upper half of
+/// `config`.
 const SEMAPHORE_SHIFT: u32 = 32;
 
-/// A place in a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The location of a uprobe.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uprobe {
-    /// The number of the PMU (`/sys/bus/event_source/devices/uprobe/type`).
+    /// Type number of the PMU (`/sys/bus/event_source/devices/uprobe/type`).
     pub pmu: u32,
-    /// The address, in this process, of the program's path with a zero behind it. It has to last until the event is open.
-    pub path: u64,
-    /// Where the place is in the file.
+    /// Path of the program.
+    pub path: CString,
+    /// Offset of the probe in the file.
     pub offset: u64,
-    /// Where in the file the counter is that switches a marked place on.
+    /// Offset in the file of the reference counter that enables an SDT marker.
     pub semaphore: Option<u32>,
-    /// Whether the return of the function there is meant.
+    /// Whether it probes the return of the function.
     pub is_return: bool,
 }
 
 impl EventSpec {
-    /// The event of a place, every hit of which is a sample.
+    /// Creates the event of a uprobe, which samples every hit.
+    ///
+    /// Its attr contains the address of the path, which the kernel reads when the event is opened. The spec and its clones own the path, so
+    /// at least one of them must live until then.
     #[must_use]
-    pub fn of_uprobe(name: String, place: &Uprobe) -> Self {
+    pub fn of_uprobe(name: String, place: Uprobe) -> Self {
+        let path: Arc<CStr> = place.path.into();
         let semaphore = u64::from(place.semaphore.unwrap_or_default()) << SEMAPHORE_SHIFT;
         let attr = Attr {
             kind: EventType(place.pmu),
             config: semaphore | if place.is_return { IS_RETURN } else { 0 },
-            config1: place.path,
+            config1: path.as_ptr().expose_provenance() as u64,
             config2: place.offset,
             ..Attr::default()
         };
         Self {
-            own: Own {
-                rate: Some(Rate::Period(1)),
-                ..Own::default()
+            settings: EventSettings {
+                rate: Some(SamplingRate::Period(1)),
+                ..EventSettings::default()
             },
+            uprobe_path: Some(path),
             ..Self::new(name, attr)
         }
     }
@@ -55,23 +64,26 @@ mod tests {
     fn places_are_in_three_words() {
         let place = Uprobe {
             pmu: 8,
-            path: 0x7fff_0000,
+            path: c"/bin/calc".to_owned(),
             offset: 0x1139,
             semaphore: Some(0x3018),
             is_return: true,
         };
-        let spec = EventSpec::of_uprobe("probe_calc:leaf".to_owned(), &place);
+        let spec = EventSpec::of_uprobe("probe_calc:leaf".to_owned(), place.clone());
         let attr = &spec.attr;
         assert_eq!(
-            (attr.kind, attr.config, attr.config1, attr.config2),
-            (EventType(8), 0x3018_0000_0001, 0x7fff_0000, 0x1139)
+            (attr.kind, attr.config, attr.config2),
+            (EventType(8), 0x3018_0000_0001, 0x1139)
         );
-        assert_eq!(spec.own.rate, Some(Rate::Period(1)));
+        let path = spec.clone().uprobe_path.expect("a path");
+        assert_eq!(&*path, c"/bin/calc");
+        assert_eq!(attr.config1, path.as_ptr().expose_provenance() as u64);
+        assert_eq!(spec.settings.rate, Some(SamplingRate::Period(1)));
         let entry = Uprobe {
             semaphore: None,
             is_return: false,
             ..place
         };
-        assert_eq!(EventSpec::of_uprobe("x".to_owned(), &entry).attr.config, 0);
+        assert_eq!(EventSpec::of_uprobe("x".to_owned(), entry).attr.config, 0);
     }
 }

@@ -1,4 +1,4 @@
-//! The attrs that we would open against those that `perf record` opened, as `perf evlist -v` lists them.
+//! The attrs that rperf would open, compared with those that `perf record` opened, as listed by `perf evlist -v`.
 
 use std::fs;
 use std::io;
@@ -7,8 +7,9 @@ use std::process::Command;
 use std::thread;
 
 use rperf_events::{
-    CallGraph, Catalogue, Details, EventSpec, RecordOptions, Sampling, Side, StackSize, Target,
-    Tracepoints, USER_REGISTERS, default_event, fallback_to_cpu_clock, parse, record_events,
+    CallGraph, Catalogue, CounterReads, EventSpec, PrivilegeLevel, RecordDetails, RecordOptions,
+    SampleFields, Sampling, SamplingTarget, SideBand, StackSize, TaskScope, Tracepoints,
+    USER_REGISTERS, default_event, fallback_to_cpu_clock, parse, record_events,
 };
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 use rperf_wire::{Attr, AttrText, BranchSampleType};
@@ -52,16 +53,15 @@ fn machine() -> Catalogue<'static> {
     }
 }
 
-/// One command line: perf's words and what they mean to us.
+/// A test case: perf's options and what they mean to rperf.
 struct Case {
     events: &'static str,
     words: &'static str,
     options: RecordOptions,
 }
 
-fn case(events: &'static str, words: &'static str, target: Target) -> Case {
+fn case(events: &'static str, words: &'static str, target: SamplingTarget) -> Case {
     let has = |word: &str| words.split(' ').any(|given| given == word);
-    let either = |on, off| has(on).then_some(true).or(has(off).then_some(false));
     let number = |option: &str| {
         let mut given = words.split(' ').skip_while(|word| *word != option);
         given.nth(1).and_then(|text| text.parse().ok())
@@ -79,48 +79,65 @@ fn case(events: &'static str, words: &'static str, target: Target) -> Case {
             sampling,
             call_graph: call_graph(words),
             raw_samples: has("-R"),
-            details: Details {
-                user_callchains: has("--user-callchains"),
-                kernel_callchains: has("--kernel-callchains"),
-                side: [("--all-user", Side::User), ("--all-kernel", Side::Kernel)]
-                    .into_iter()
-                    .find_map(|(word, side)| has(word).then_some(side)),
-                no_inherit: has("-i"),
-                no_samples: has("-n"),
-                data: has("-d"),
-                phys_data: has("--phys-data"),
-                data_page_size: has("--data-page-size"),
-                code_page_size: has("--code-page-size"),
-                weight: has("-W"),
-                cpu: has("--sample-cpu"),
-                identifier: has("--sample-identifier"),
-                period: either("-P", "--no-period"),
-                time: either("-T", "--no-timestamp"),
-                transaction: has("--transaction"),
-                stat: has("-s"),
-                running_time: has("--running-time"),
-                per_thread: has("--per-thread"),
-                delayed: has("-D"),
-                overwrite: has("--overwrite"),
-                no_buffering: has("--no-buffering"),
-                no_bpf_event: has("--no-bpf-event"),
-                switch_events: has("--switch-events"),
-                namespaces: has("--namespaces"),
-                cgroups: has("--all-cgroups"),
-                build_ids: has("--buildid-mmap"),
-                user_regs: if has("--user-regs=ax,ip") { 0x101 } else { 0 },
-                intr_regs: match has("-I") {
-                    true => USER_REGISTERS.unwrap(),
-                    false => 0,
-                },
-                branches: BranchSampleType::default(),
-                clockid: has("monotonic").then_some(1),
-            },
+            details: given_details(has),
         },
     }
 }
 
-/// `-g` and `--call-graph MODE`, the last one of which counts.
+/// The settings for the given switches; `has` is whether one is given.
+fn given_details(has: impl Fn(&str) -> bool) -> RecordDetails {
+    let either = |on: &str, off: &str| has(on).then_some(true).or(has(off).then_some(false));
+    RecordDetails {
+        scope: TaskScope {
+            side: [
+                ("--all-user", PrivilegeLevel::User),
+                ("--all-kernel", PrivilegeLevel::Kernel),
+            ]
+            .into_iter()
+            .find_map(|(word, side)| has(word).then_some(side)),
+            no_inherit: has("-i"),
+            per_thread: has("--per-thread"),
+            delayed: has("-D"),
+        },
+        samples: SampleFields {
+            user_callchains: has("--user-callchains"),
+            kernel_callchains: has("--kernel-callchains"),
+            data: has("-d"),
+            phys_data: has("--phys-data"),
+            data_page_size: has("--data-page-size"),
+            code_page_size: has("--code-page-size"),
+            weight: has("-W"),
+            cpu: has("--sample-cpu"),
+            identifier: has("--sample-identifier"),
+            period: either("-P", "--no-period"),
+            time: either("-T", "--no-timestamp"),
+            transaction: has("--transaction"),
+            user_regs: if has("--user-regs=ax,ip") { 0x101 } else { 0 },
+            intr_regs: match has("-I") {
+                true => USER_REGISTERS.unwrap(),
+                false => 0,
+            },
+            branches: BranchSampleType::default(),
+        },
+        side_band: SideBand {
+            switches: has("--switch-events"),
+            namespaces: has("--namespaces"),
+            cgroups: has("--all-cgroups"),
+            build_ids: has("--buildid-mmap"),
+            no_bpf: has("--no-bpf-event"),
+        },
+        reads: CounterReads {
+            per_task: has("-s"),
+            running_time: has("--running-time"),
+        },
+        no_samples: has("-n"),
+        overwrite: has("--overwrite"),
+        no_buffering: has("--no-buffering"),
+        clockid: has("monotonic").then_some(1),
+    }
+}
+
+/// `-g` and `--call-graph MODE`, of which the last one counts.
 fn call_graph(words: &str) -> CallGraph {
     let mut words = words.split(' ');
     let mut found = CallGraph::None;
@@ -141,7 +158,7 @@ fn call_graph(words: &str) -> CallGraph {
 }
 
 fn cases() -> Vec<Case> {
-    use Target::{Cpus, Processes, Threads, Workload};
+    use SamplingTarget::{Cpus, Processes, Threads, Workload};
     let mut cases = vec![
         case("", "", Workload),
         case("", "-g", Workload),
@@ -173,7 +190,7 @@ fn cases() -> Vec<Case> {
         case("bpf-output", "-a", Cpus),
         case("cgroup-switches", "-g", Workload),
     ];
-    // In one recording, since each costs perf a second.
+    // In one recording, since each takes perf a second.
     cases.push(case(
         "cs:u,cs:k,cs:h,cs:uk,cs:uh,cs:kh,cs:G,cs:H,cs:HG,cs:uG,cs:Gu,cs:p,cs:pp,cs:ppp,cs:P,cs:up,cs:Pp,cs:pG,\
          cs:D,cs:I,cs:W,cs:e,cs:uHIe",
@@ -200,8 +217,8 @@ fn cases() -> Vec<Case> {
 }
 
 fn terms() -> Vec<Case> {
-    use Target::{Cpus, Workload};
-    // Perf's names of breakpoints swallow what follows, so that they stand alone.
+    use SamplingTarget::{Cpus, Workload};
+    // perf's names of breakpoints include what follows, so each is recorded alone.
     vec![
         case(
             "cs/period=5/u,cs/freq=100,name=often/,cpu-clock/max-stack=2/,cs/time=0/,cs/no-inherit/,cs/inherit=0/,\
@@ -222,7 +239,7 @@ fn terms() -> Vec<Case> {
 }
 
 fn stack_copies() -> Vec<Case> {
-    use Target::{Cpus, Processes, Threads, Workload};
+    use SamplingTarget::{Cpus, Processes, Threads, Workload};
     vec![
         case("", "--call-graph dwarf", Workload),
         case("", "-a --call-graph dwarf,4096", Cpus),
@@ -238,7 +255,7 @@ fn stack_copies() -> Vec<Case> {
 }
 
 fn details() -> Vec<Case> {
-    use Target::{Cpus, Processes, Threads, Workload};
+    use SamplingTarget::{Cpus, Processes, Threads, Workload};
     vec![
         case("cs", "-g --user-callchains", Workload),
         case("cs", "-a -g --kernel-callchains --user-callchains", Cpus),
@@ -289,7 +306,7 @@ fn details() -> Vec<Case> {
 }
 
 fn registers() -> Vec<Case> {
-    use Target::{Cpus, Workload};
+    use SamplingTarget::{Cpus, Workload};
     vec![
         case("cs", "--user-regs=ax,ip", Workload),
         case("cs", "-a --user-regs=ax,ip -I", Cpus),
@@ -298,7 +315,7 @@ fn registers() -> Vec<Case> {
 }
 
 fn groups() -> Vec<Case> {
-    use Target::{Cpus, Processes, Workload};
+    use SamplingTarget::{Cpus, Processes, Workload};
     vec![
         case("{cs,page-faults}", "", Workload),
         case("{cs,page-faults},cpu-clock", "-a -g", Cpus),
@@ -315,7 +332,7 @@ fn groups() -> Vec<Case> {
 }
 
 fn tracepoints() -> Vec<Case> {
-    use Target::{Cpus, Processes, Threads, Workload};
+    use SamplingTarget::{Cpus, Processes, Threads, Workload};
     vec![
         case("sched:sched_switch", "", Workload),
         case("sched:sched_switch", "-g", Workload),
@@ -354,7 +371,7 @@ fn shown_name(spec: &EventSpec) -> String {
     }
 }
 
-/// The vendor of this machine's processor, where it is told.
+/// The vendor of this machine's processor, if known.
 fn cpuid() -> String {
     let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let vendor = known.lines().find(|line| line.starts_with("vendor_id"));
@@ -362,14 +379,14 @@ fn cpuid() -> String {
     vendor.unwrap_or_default().to_owned()
 }
 
-/// `name: key: value, …` for each event, as evlist prints it.
+/// `name: key: value, …` for each event, in the format of evlist.
 fn ours(case: &Case, has_pmu: bool) -> Vec<String> {
     let mut specs: Vec<EventSpec> = if case.events.is_empty() {
         vec![default_event(true, &cpuid())]
     } else {
         parse(case.events, &machine()).unwrap()
     };
-    if let Some(side) = case.options.details.side {
+    if let Some(side) = case.options.details.scope.side {
         specs = specs.into_iter().map(|spec| side.of(spec)).collect();
     }
     if !has_pmu {
@@ -431,14 +448,14 @@ fn obstacle() -> Option<&'static str> {
 }
 
 #[test]
-fn attrs_are_those_of_perf_bit_for_bit() {
+fn attrs_match_perf() {
     if let Some(reason) = obstacle() {
-        return skip("attrs_are_those_of_perf_bit_for_bit", reason);
+        return skip("attrs_match_perf", reason);
     }
     let scratch = Scratch::new();
     let mut target = Command::new("sleep").arg("600").spawn().unwrap();
     let cases = cases();
-    // Opening and closing events waits for the kernel most of the time.
+    // Opening and closing events mostly waits for the kernel.
     let share = cases.len().div_ceil(WORKERS);
     let wrong: Vec<String> = thread::scope(|scope| {
         let compare = |(index, cases)| {

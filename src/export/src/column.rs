@@ -1,8 +1,8 @@
-//! Sequences that are made while they are written.
+//! Sequences that are serialized without being stored.
 
 use serde::{Serialize, Serializer};
 
-/// Serializes what the iterators of a function yield.
+/// Serializes the items of the iterator returned by a function.
 pub(crate) struct Column<F>(pub(crate) F);
 
 impl<F, I> Serialize for Column<F>

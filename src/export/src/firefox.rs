@@ -1,7 +1,11 @@
 //! The processed format of the Firefox Profiler, version 48 (`docs-developer/CHANGELOG-formats.md` of
 //! github.com/firefox-devtools/profiler): profiler.firefox.com and Perfetto's viewer open it.
 //!
-//! Samples of the first event that has some are the samples of their threads; those of the others are markers with stacks.
+//! Samples of the event with most are the samples of their threads; samples of the other events are
+//! markers with stacks.
+//!
+//! Samples of a clock weigh their milliseconds (`tracing-ms`), those of other events count as one each. Periods of clocks and of CPU
+//! cycles are also the CPU time of the thread, which the profiler's graphs show.
 
 mod meta;
 mod tables;
@@ -12,22 +16,23 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::column::Column;
-use crate::profile::{Event, Profile};
+use crate::gather::OFF_CPU;
+use crate::profile::{PeriodUnit, Profile, ProfileEvent};
 
-pub use self::meta::About;
+pub use self::meta::MetaInputs;
 use self::meta::{Lib, Meta};
 use self::thread::Tracks;
 
-/// Writes `profile` with what `about` says of its recording.
+/// Writes `profile` with the metadata `about`.
 ///
 /// # Errors
 ///
-/// What `out` says.
-pub fn write(profile: &Profile, about: &About<'_>, mut out: impl Write) -> io::Result<()> {
+/// Errors of `out`.
+pub fn write(profile: &Profile, about: &MetaInputs<'_>, mut out: impl Write) -> io::Result<()> {
     let (start, end) = profile.span();
-    let shown = Shown {
+    let shown = ShownTracks {
         profile,
-        main: profile.sampled().next().map(|(event, _)| event),
+        main: profile.main_event(),
         start,
         end,
     };
@@ -57,23 +62,35 @@ struct File<'p, L, T> {
     threads: T,
 }
 
-/// A profile as it is shown.
-struct Shown<'p> {
+/// The displayed part of a profile.
+struct ShownTracks<'p> {
     profile: &'p Profile,
-    /// The event whose samples are shown as samples.
+    /// The event whose samples are the threads' samples.
     main: Option<u32>,
     /// The times of the first and the last sample.
     start: u64,
     end: u64,
 }
 
-impl Shown<'_> {
+impl ShownTracks<'_> {
     /// Milliseconds since the first sample.
     fn milliseconds(&self, time: u64) -> f64 {
         time.saturating_sub(self.start) as f64 / 1e6
     }
 
-    fn event(&self, number: u32) -> Option<&Event> {
+    /// Whether the main event is the time that threads wait.
+    fn is_off_cpu(&self) -> bool {
+        let main = self.main.and_then(|main| self.event(main));
+        main.is_some_and(|event| event.name == OFF_CPU)
+    }
+
+    /// The unit of the main event's periods.
+    fn unit(&self) -> PeriodUnit {
+        let main = self.main.and_then(|main| self.event(main));
+        main.map_or(PeriodUnit::Count, |event| event.unit)
+    }
+
+    fn event(&self, number: u32) -> Option<&ProfileEvent> {
         self.profile.events.get(number as usize)
     }
 }

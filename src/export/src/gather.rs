@@ -1,47 +1,52 @@
-//! From samples to a [`Profile`].
+//! Converts samples to a [`Profile`].
 
 mod code;
 mod tables;
 
-use rperf_perfdata::{Described, EventDesc};
-use rperf_replay::{CommId, Epoch, EventIndex, Fold, Machine, Recent, Sample, World};
-use rperf_resolve::{Place, Resolver};
+use rperf_perfdata::{EventDesc, Metadata};
+use rperf_replay::{CommId, Epoch, EventIndex, Fold, Machine, Sample, ThreadCache, World};
+use rperf_resolve::{AddressContext, Resolver, chain};
 use rperf_wire::{CpuMode, Endian, EventType, SampleType, U64s};
 use rustc_hash::FxHashMap;
 
-use self::code::{Code, Spot};
+use self::code::{CodeAddress, CodeTables};
 use crate::intern::Interner;
-use crate::profile::{Event, Profile, Row, Stack, Unit};
+use crate::profile::{PeriodUnit, Profile, ProfileEvent, ProfileSample, ProfileStack};
 
 /// `PERF_COUNT_SW_CPU_CLOCK` and `PERF_COUNT_SW_TASK_CLOCK`.
 const CLOCKS: [u64; 2] = [0, 1];
+/// `PERF_COUNT_HW_CPU_CYCLES`.
+const CYCLES: u64 = 0;
+/// The event of `record --off-cpu`, whose periods are nanoseconds.
+pub(crate) const OFF_CPU: &str = "offcpu-time";
 
-/// What gathering has to know of a recording.
-pub struct Gather<'r, 'w> {
+/// Options of the conversion.
+pub struct ProfileFold<'r, 'w> {
     resolver: &'r Resolver<'w>,
     endian: Endian,
-    events: Vec<Known>,
+    events: Vec<EventProperties>,
 }
 
-/// What is known of one event.
-struct Known {
-    event: Event,
+/// Properties of one event.
+struct EventProperties {
+    event: ProfileEvent,
     /// Whether its samples have callchains.
     callchains: bool,
-    /// Whether inlined functions are frames of these.
+    /// Whether they include inlined functions.
     inlines: bool,
 }
 
-impl<'r, 'w> Gather<'r, 'w> {
-    /// Gathers the samples of `recording`, with the functions inlined into frames of the events for which `inlines` says so.
+impl<'r, 'w> ProfileFold<'r, 'w> {
+    /// Creates the conversion of `recording`, with inlined functions for the events selected by
+    /// `inlines`.
     #[must_use]
     pub fn new(
         resolver: &'r Resolver<'w>,
-        recording: Described<'_>,
+        recording: Metadata<'_>,
         inlines: impl Fn(&EventDesc) -> bool,
     ) -> Self {
-        let known = recording.events.iter().map(|event| Known {
-            event: Event {
+        let known = recording.events.iter().map(|event| EventProperties {
+            event: ProfileEvent {
                 name: event.name.clone(),
                 unit: unit(event),
             },
@@ -55,17 +60,17 @@ impl<'r, 'w> Gather<'r, 'w> {
         }
     }
 
-    /// What one worker gathers.
+    /// The fold of one worker.
     #[must_use]
-    pub fn worker(&self) -> Gathered<'_, 'w> {
-        Gathered {
+    pub fn worker(&self) -> GatheredProfile<'_, 'w> {
+        GatheredProfile {
             gather: self,
-            recent: Recent::default(),
-            code: Code::new(self.resolver),
+            recent: ThreadCache::default(),
+            code: CodeTables::new(self.resolver),
             callers: FxHashMap::default(),
             key: Vec::new(),
             path: Vec::new(),
-            trail: Trail::default(),
+            trail: CallerCache::default(),
             stacks: Interner::default(),
             tracks: FxHashMap::default(),
             rows: Vec::new(),
@@ -73,15 +78,17 @@ impl<'r, 'w> Gather<'r, 'w> {
     }
 }
 
-fn unit(event: &EventDesc) -> Unit {
+fn unit(event: &EventDesc) -> PeriodUnit {
     let attr = &event.attr;
-    match attr.kind == EventType::SOFTWARE && CLOCKS.contains(&attr.config) {
-        true => Unit::Nanoseconds,
-        false => Unit::Count,
+    match (attr.kind, attr.config) {
+        (EventType::SOFTWARE, config) if CLOCKS.contains(&config) => PeriodUnit::Nanoseconds,
+        (EventType::SOFTWARE, _) if event.name == OFF_CPU => PeriodUnit::Nanoseconds,
+        (EventType::HARDWARE, CYCLES) => PeriodUnit::Cycles,
+        _ => PeriodUnit::Count,
     }
 }
 
-/// Whose samples belong together.
+/// Key of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct TrackKey {
     pid: u32,
@@ -90,33 +97,33 @@ struct TrackKey {
     event: EventIndex,
 }
 
-/// The samples of a part of a recording.
-pub struct Gathered<'r, 'w> {
-    gather: &'r Gather<'r, 'w>,
-    recent: Recent,
-    code: Code<'r, 'w>,
-    /// From what decides the callers of a frame to their stack; outer `None` for a corrupted chain.
+/// The converted samples of a part of a recording.
+pub struct GatheredProfile<'r, 'w> {
+    gather: &'r ProfileFold<'r, 'w>,
+    recent: ThreadCache,
+    code: CodeTables<'r, 'w>,
+    /// Stacks of callers by their inputs; outer `None` for a corrupted chain.
     callers: FxHashMap<Box<[u8]>, Option<Option<u32>>>,
     key: Vec<u8>,
     path: Vec<(CpuMode, u64)>,
-    trail: Trail,
-    stacks: Interner<Stack>,
+    trail: CallerCache,
+    stacks: Interner<ProfileStack>,
     tracks: FxHashMap<TrackKey, usize>,
-    rows: Vec<(TrackKey, Vec<Row>)>,
+    rows: Vec<(TrackKey, Vec<ProfileSample>)>,
 }
 
-/// The callers that were looked up last: those that come next mostly have the outer ones in common.
+/// The last resolved callers: the next ones usually have the outer callers in common.
 #[derive(Default)]
-struct Trail {
-    /// Where and when that was.
+struct CallerCache {
+    /// Inputs of the lookup.
     at: Option<(Epoch, Machine, bool)>,
-    /// Outermost first, each with the stack that it completes.
+    /// Outermost first, each with its stack.
     callers: Vec<((CpuMode, u64), Option<u32>)>,
 }
 
-impl Trail {
-    /// Keeps what it has in common with `callers`, outermost first, and says how many that are.
-    fn keep(&mut self, at: At, callers: impl Iterator<Item = (CpuMode, u64)>) -> usize {
+impl CallerCache {
+    /// Keeps the common part with `callers`, outermost first, and returns its length.
+    fn keep(&mut self, at: SampleContext, callers: impl Iterator<Item = (CpuMode, u64)>) -> usize {
         let here = Some((at.epoch, at.place.machine, at.inlines));
         if self.at != here {
             self.at = here;
@@ -130,39 +137,39 @@ impl Trail {
     }
 }
 
-/// Where and when the frames of a sample are looked up.
+/// Inputs of resolving a sample's frames.
 #[derive(Clone, Copy)]
-struct At {
-    place: Place,
+struct SampleContext {
+    place: AddressContext,
     epoch: Epoch,
     inlines: bool,
 }
 
-impl Gathered<'_, '_> {
-    /// The tables of all that was gathered.
+impl GatheredProfile<'_, '_> {
+    /// Returns the profile.
     #[must_use]
     pub fn finish(self) -> Profile {
         tables::finish(self)
     }
 
-    fn stack(&mut self, sample: &Sample<'_>, known: &Known, epoch: Epoch) -> Option<u32> {
-        let at = At {
-            place: Place::of(sample),
+    fn stack(&mut self, sample: &Sample<'_>, known: &EventProperties, epoch: Epoch) -> Option<u32> {
+        let at = SampleContext {
+            place: AddressContext::of(sample),
             epoch,
             inlines: known.inlines,
         };
         let chain = sample.wire.callchain.filter(|_| known.callchains);
         let Some(chain) = chain else {
             let ip = sample.wire.ip.unwrap_or_default();
-            return self.called(None, at, (sample.cpu_mode(), ip));
+            return self.called(None, at, sample.cpu_mode(), ip);
         };
-        let split = Resolver::split_first(chain)?;
+        let split = chain::split_first(chain)?;
         let callers = self.callers(at, split.mode, split.callers)?;
-        self.called(callers, at, (split.mode, split.ip))
+        self.called(callers, at, split.mode, split.ip)
     }
 
-    /// The stack of some callers, whose first is in `mode`; `None` for a corrupted chain.
-    fn callers(&mut self, at: At, mode: CpuMode, callers: &[u8]) -> Option<Option<u32>> {
+    /// The stack of some callers, the first in `mode`; `None` for a corrupted chain.
+    fn callers(&mut self, at: SampleContext, mode: CpuMode, callers: &[u8]) -> Option<Option<u32>> {
         self.key.clear();
         self.key.extend(at.epoch.user.to_ne_bytes());
         self.key.extend(at.epoch.kernel.to_ne_bytes());
@@ -174,29 +181,36 @@ impl Gathered<'_, '_> {
         let mut path = std::mem::take(&mut self.path);
         path.clear();
         let entries = U64s::new(callers, self.gather.endian);
-        let whole = Resolver::walk_on(mode, entries, usize::MAX, |mode, ip| path.push((mode, ip)));
+        let is_complete =
+            chain::walk_on(mode, entries, usize::MAX, |mode, ip| path.push((mode, ip)));
         let mut stack = None;
-        if whole {
+        if is_complete {
             let common = self.trail.keep(at, path.iter().rev().copied());
             let last = self.trail.callers.last();
             stack = last.and_then(|(_, stack)| *stack);
             for caller in path.iter().rev().skip(common) {
-                stack = self.called(stack, at, *caller);
+                stack = self.called(stack, at, caller.0, caller.1);
                 self.trail.callers.push((*caller, stack));
             }
         }
         self.path = path;
-        let found = whole.then_some(stack);
+        let found = is_complete.then_some(stack);
         self.callers.insert(self.key.as_slice().into(), found);
         found
     }
 
-    /// The stack of `caller` and what it called: one frame, or several where functions were inlined.
-    fn called(&mut self, caller: Option<u32>, at: At, (mode, ip): (CpuMode, u64)) -> Option<u32> {
-        let spot = Spot::new(at, mode, ip);
+    /// The stack of `caller` and the frames it called: several if functions were inlined.
+    fn called(
+        &mut self,
+        caller: Option<u32>,
+        at: SampleContext,
+        mode: CpuMode,
+        ip: u64,
+    ) -> Option<u32> {
+        let spot = CodeAddress::new(at, mode, ip);
         let mut stack = caller;
         for frame in self.code.frames(&spot, mode, at.place) {
-            let longer = Stack {
+            let longer = ProfileStack {
                 caller: stack,
                 frame: *frame,
             };
@@ -205,7 +219,7 @@ impl Gathered<'_, '_> {
         stack
     }
 
-    fn rows(&mut self, key: TrackKey) -> Option<&mut Vec<Row>> {
+    fn rows(&mut self, key: TrackKey) -> Option<&mut Vec<ProfileSample>> {
         let rows = &mut self.rows;
         let at = *self.tracks.entry(key).or_insert_with(|| {
             rows.push((key, Vec::new()));
@@ -215,7 +229,7 @@ impl Gathered<'_, '_> {
     }
 }
 
-impl Fold for Gathered<'_, '_> {
+impl Fold for GatheredProfile<'_, '_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
         let gather = self.gather;
         let Some(known) = gather.events.get(sample.event.0 as usize) else {
@@ -223,7 +237,7 @@ impl Fold for Gathered<'_, '_> {
         };
         let moment = self.recent.moment(world, sample.who(), sample.order);
         let stack = self.stack(sample, known, moment.epoch);
-        let row = Row {
+        let row = ProfileSample {
             time: sample.wire.time.unwrap_or_default(),
             period: sample.period,
             stack,
@@ -246,7 +260,7 @@ impl Fold for Gathered<'_, '_> {
         for stack in later.stacks.items() {
             // Callers come first.
             let renumbered = |caller: u32| stacks.get(caller as usize).copied();
-            let stack = Stack {
+            let stack = ProfileStack {
                 caller: stack.caller.and_then(renumbered),
                 frame: frames
                     .get(stack.frame as usize)
@@ -256,7 +270,7 @@ impl Fold for Gathered<'_, '_> {
             stacks.push(self.stacks.number(stack));
         }
         for (key, later) in later.rows {
-            let rows = later.into_iter().map(|row| Row {
+            let rows = later.into_iter().map(|row| ProfileSample {
                 stack: row
                     .stack
                     .and_then(|stack| stacks.get(stack as usize).copied()),
@@ -269,9 +283,9 @@ impl Fold for Gathered<'_, '_> {
     }
 }
 
-impl Spot {
-    /// What decides the frames at `ip`.
-    fn new(at: At, mode: CpuMode, ip: u64) -> Self {
+impl CodeAddress {
+    /// The inputs of resolving `ip`.
+    fn new(at: SampleContext, mode: CpuMode, ip: u64) -> Self {
         Self {
             epoch: at.epoch.side(mode),
             guest: match at.place.machine {

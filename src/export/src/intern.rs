@@ -1,10 +1,10 @@
-//! Things that are numbered as they come.
+//! Interning of items.
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// Things in the order they were first seen, each once; the number is the place.
+/// Distinct items in order of first appearance; the number is the index.
 #[derive(Debug)]
 pub(crate) struct Interner<T> {
     items: Vec<T>,
@@ -26,7 +26,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         if let Some(number) = self.numbers.get(&item) {
             return *number;
         }
-        // More than memory holds.
+        // More than fits into memory.
         let number = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         self.items.push(item.clone());
         self.numbers.insert(item, number);
@@ -38,7 +38,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         &self.items
     }
 
-    /// The numbers that the items of `later` have here.
+    /// Adds the items of `later` and returns their numbers here.
     pub(crate) fn merge(&mut self, later: &[T], renumbered: impl Fn(&T) -> T) -> Vec<u32> {
         let items = later.iter().map(renumbered);
         items.map(|item| self.number(item)).collect()

@@ -1,27 +1,27 @@
-//! The JSON of Linux perf (`perf data convert --to-json`), version 1: what the header tells, then an object for each sample.
-//! Beside it objects that stand on a line each.
+//! The JSON format of Linux perf (`perf data convert --to-json`), version 1: header data, then an
+//! object for each sample. Also an encoder of objects in single lines.
 
 mod header;
 mod object;
 mod text;
 
-pub use self::header::{Captured, write_end, write_start};
-pub use self::object::Object;
-pub use self::text::{Block, Scratch, Text};
+pub use self::header::{CaptureInfo, write_end, write_start};
+pub use self::object::JsonObject;
+pub use self::text::{JsonBlock, JsonCache, JsonText};
 
 /// Appends `text` in quotes.
 fn push_string(out: &mut Vec<u8>, text: &str) {
-    // Writing to memory doesn't fail, and neither does the serialization of a text.
+    // Writing to memory doesn't fail, and neither does serializing a string.
     let _ = serde_json::to_writer(out, text);
 }
 
-/// Appends a line break and so many tabs.
+/// Appends a newline and `depth` tabs.
 fn push_line(out: &mut Vec<u8>, depth: usize) {
     out.push(b'\n');
     out.resize(out.len() + depth, b'\t');
 }
 
-/// Appends what stands before the value of `key`, on a line of its own. Keys have nothing to escape.
+/// Appends a key and separator on a new line. Keys need no escaping.
 fn push_key(out: &mut Vec<u8>, depth: usize, key: &'static str) {
     push_line(out, depth);
     out.push(b'"');

@@ -5,8 +5,9 @@
 //! samples --json::Text--> a JSON object for each sample, as Linux perf writes it
 //! ```
 //!
-//! **Invariants.** What is written does not depend on the number of threads: tables are numbered in the order in which the
-//! recording first needs them. Writers take a [`Profile`] and nothing else, so that they are tested without a recording.
+//! **Invariants.** The output doesn't depend on the number of threads: tables are numbered in order
+//! of first use in the recording. Writers only need a [`Profile`], so that they can be tested
+//! without a recording.
 
 mod column;
 pub mod firefox;
@@ -18,7 +19,8 @@ pub mod pprof;
 mod profile;
 pub mod speedscope;
 
-pub use gather::{Gather, Gathered};
+pub use gather::{GatheredProfile, ProfileFold};
 pub use profile::{
-    Event, Frame, Function, Kind, Object, Place, Profile, Row, Stack, Thread, Track, Unit,
+    CodeKind, PeriodUnit, Profile, ProfileEvent, ProfileFrame, ProfileFunction, ProfileLocation,
+    ProfileObject, ProfileSample, ProfileStack, Thread, Track,
 };

@@ -1,5 +1,6 @@
-//! Perfetto's own format: a `Trace` of packets, as its protos describe them (`protos/perfetto/trace/trace_packet.proto` of
-//! github.com/google/perfetto). Its viewer shows the samples of each thread along the time, and flame graphs of them.
+//! Perfetto's format: a `Trace` of packets, described by its protos
+//! (`protos/perfetto/trace/trace_packet.proto` of github.com/google/perfetto). Its viewer shows the
+//! samples of each thread over time, and flame graphs.
 
 mod proto;
 
@@ -14,7 +15,7 @@ use self::proto::{
     PerfSample, Process, ProcessTree, Thread, Timebase,
 };
 use crate::pprof::hex;
-use crate::profile::{Event, Kind, Profile, Row};
+use crate::profile::{CodeKind, Profile, ProfileEvent, ProfileSample};
 
 /// Number of the packets in a `Trace`.
 const PACKET: u32 = 1;
@@ -22,14 +23,14 @@ const PACKET: u32 = 1;
 const CLEARED: u32 = 1;
 /// `SEQ_NEEDS_INCREMENTAL_STATE`.
 const NEEDS_STATE: u32 = 2;
-/// Entries of a table in one packet; packets are of some kilobytes.
+/// Table entries per packet, for packets of some kilobytes.
 const CHUNK: usize = 256;
 
 /// Writes `profile`.
 ///
 /// # Errors
 ///
-/// What `out` says.
+/// Errors of `out`.
 pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
     let mut writer = Writer {
         profile,
@@ -56,27 +57,28 @@ impl<W: Write> Writer<'_, W> {
         self.out.write_all(&self.buffer)
     }
 
-    /// Names of processes and threads; the last name counts.
+    /// Names of processes and threads. Readers use the last name of a thread, so its names are in order of time.
     fn write_threads(&mut self) -> io::Result<()> {
-        let threads = &self.profile.threads;
-        let names = |thread: &crate::profile::Thread| Thread {
+        let mut last = vec![0; self.profile.threads.len()];
+        for track in &self.profile.tracks {
+            if let Some(last) = last.get_mut(track.thread as usize) {
+                *last = track.rows.last().map_or(0, |row| row.time).max(*last);
+            }
+        }
+        let mut threads: Vec<_> = self.profile.threads.iter().zip(last).collect();
+        threads.sort_by_key(|(thread, last)| (thread.pid, thread.tid, *last));
+        let names = threads.into_iter().map(|(thread, _)| Thread {
             tid: thread.tid.cast_signed(),
             tgid: thread.pid.cast_signed(),
             name: thread.name.clone(),
-        };
-        let mut leaders: Vec<Process> = Vec::new();
-        for thread in threads {
-            let pid = thread.pid.cast_signed();
-            if leaders.last().is_none_or(|last| last.pid != pid) {
-                leaders.push(Process {
-                    pid,
-                    cmdline: vec![thread.name.clone()],
-                });
-            }
-        }
+        });
+        let processes = self.profile.processes.iter().map(|process| Process {
+            pid: process.pid.cast_signed(),
+            cmdline: vec![process.name.clone()],
+        });
         let tree = ProcessTree {
-            processes: leaders,
-            threads: threads.iter().map(names).collect(),
+            processes: processes.collect(),
+            threads: names.collect(),
         };
         self.put(&Packet {
             process_tree: Some(tree),
@@ -86,9 +88,9 @@ impl<W: Write> Writer<'_, W> {
         })
     }
 
-    /// The samples of an event, as a sequence of packets with tables of its own.
-    fn write_event(&mut self, number: u32, event: &Event) -> io::Result<()> {
-        // Those of the event behind that of the names.
+    /// The samples of an event, as a sequence of packets with separate tables.
+    fn write_event(&mut self, number: u32, event: &ProfileEvent) -> io::Result<()> {
+        // The first sequence has the names, the following ones the events.
         let sequence = number + 2;
         let base = Packet {
             sequence,
@@ -99,7 +101,7 @@ impl<W: Write> Writer<'_, W> {
             defaults: Some(Defaults {
                 perf_sample: Some(PerfDefaults {
                     timebase: Some(Timebase {
-                        // A timebase of one event: the count of a sample is told with it.
+                        // A timebase of one event: each sample has a count.
                         period: 1,
                         name: event.name.clone(),
                     }),
@@ -118,7 +120,7 @@ impl<W: Write> Writer<'_, W> {
         self.write_samples(number, &base, &callstacks)
     }
 
-    /// In order of time: readers sort within a window only.
+    /// In order of time: readers only sort within a window.
     fn write_samples(
         &mut self,
         event: u32,
@@ -150,7 +152,7 @@ impl<W: Write> Writer<'_, W> {
             self.put(&Packet {
                 timestamp: Some(row.time),
                 flags: NEEDS_STATE,
-                sample: Some(sample(row, (pid, tid), count, callstacks)),
+                sample: Some(sample(row, pid, tid, count, callstacks)),
                 ..base.clone()
             })?;
         }
@@ -158,7 +160,13 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-fn sample(row: &Row, (pid, tid): (u32, u32), count: u64, callstacks: &Callstacks) -> PerfSample {
+fn sample(
+    row: &ProfileSample,
+    pid: u32,
+    tid: u32,
+    count: u64,
+    callstacks: &Callstacks,
+) -> PerfSample {
     PerfSample {
         cpu: (row.cpu != u32::MAX).then_some(row.cpu),
         pid,
@@ -170,7 +178,7 @@ fn sample(row: &Row, (pid, tid): (u32, u32), count: u64, callstacks: &Callstacks
     }
 }
 
-/// The stacks that samples of one event have, numbered from 1.
+/// The stacks of one event's samples, numbered from 1.
 struct Callstacks {
     numbers: FxHashMap<u32, u64>,
     stacks: Vec<u32>,
@@ -211,13 +219,13 @@ impl Callstacks {
     }
 }
 
-/// Some entries of a table at a time, with numbers that begin with 1.
+/// Chunks of a table, with numbers from 1.
 fn numbered_chunks<T>(table: &[T]) -> impl Iterator<Item = impl Iterator<Item = (u64, &T)>> {
     let chunks = table.chunks(CHUNK).enumerate();
     chunks.map(|(chunk, items)| ((chunk * CHUNK) as u64 + 1..).zip(items))
 }
 
-/// Everything that callstacks refer to.
+/// The tables that callstacks refer to.
 fn tables(profile: &Profile) -> impl Iterator<Item = InternedData> + '_ {
     let string = |(iid, text): (u64, &str)| InternedString {
         iid,
@@ -242,7 +250,7 @@ fn tables(profile: &Profile) -> impl Iterator<Item = InternedData> + '_ {
             data.mappings.push(Mapping {
                 iid,
                 build_id: build_id.map(|_| iid),
-                // Addresses of frames are offsets in the file.
+                // Addresses of frames are file offsets.
                 end: u64::MAX,
                 path: vec![iid],
             });
@@ -258,7 +266,7 @@ fn tables(profile: &Profile) -> impl Iterator<Item = InternedData> + '_ {
     functions.chain(sources).chain(objects).chain(frames)
 }
 
-fn frame(profile: &Profile, iid: u64, frame: &crate::profile::Frame) -> Frame {
+fn frame(profile: &Profile, iid: u64, frame: &crate::profile::ProfileFrame) -> Frame {
     let function = profile.functions.get(frame.function as usize);
     let object = function.and_then(|function| function.object);
     Frame {
@@ -269,8 +277,8 @@ fn frame(profile: &Profile, iid: u64, frame: &crate::profile::Frame) -> Frame {
         source: frame.place.map(|place| u64::from(place.file) + 1),
         line: frame.place.map(|place| place.line),
         kind: match function.map(|function| function.kind) {
-            Some(Kind::Kernel) => proto::KIND_KERNEL,
-            Some(Kind::Jit) => proto::KIND_JIT,
+            Some(CodeKind::Kernel) => proto::KIND_KERNEL,
+            Some(CodeKind::Jit) => proto::KIND_JIT,
             _ => proto::KIND_NATIVE,
         },
     }
@@ -278,10 +286,13 @@ fn frame(profile: &Profile, iid: u64, frame: &crate::profile::Frame) -> Frame {
 
 #[cfg(test)]
 mod tests {
+    use prost::Message as _;
     use prost::bytes::Buf as _;
 
     use super::*;
-    use crate::profile::{Function, Object, Stack, Thread as ProfiledThread, Track, Unit};
+    use crate::profile::{
+        PeriodUnit, ProfileFunction, ProfileObject, ProfileStack, Thread as ProfiledThread, Track,
+    };
 
     /// The packets of a trace.
     fn packets(mut bytes: &[u8]) -> Vec<Packet> {
@@ -297,8 +308,8 @@ mod tests {
         packets
     }
 
-    fn row(time: u64, stack: u32) -> Row {
-        Row {
+    fn row(time: u64, stack: u32) -> ProfileSample {
+        ProfileSample {
             time,
             period: 10,
             stack: Some(stack),
@@ -308,22 +319,22 @@ mod tests {
 
     /// Two threads in `main`, which calls `leaf`.
     fn profile() -> Profile {
-        let function = |name: &str| Function {
+        let function = |name: &str| ProfileFunction {
             name: name.to_owned(),
             object: Some(0),
-            kind: Kind::User,
+            kind: CodeKind::User,
             range: None,
         };
-        let frame = |function, address| crate::profile::Frame {
+        let frame = |function, address| crate::profile::ProfileFrame {
             function,
             address,
             inline_depth: 0,
             place: None,
         };
-        let thread = |tid| ProfiledThread {
+        let thread = |tid, name: &str| ProfiledThread {
             pid: 7,
             tid,
-            name: "app".to_owned(),
+            name: name.to_owned(),
         };
         let track = |thread, rows| Track {
             thread,
@@ -331,11 +342,11 @@ mod tests {
             rows,
         };
         Profile {
-            events: vec![Event {
+            events: vec![ProfileEvent {
                 name: "cycles".to_owned(),
-                unit: Unit::Count,
+                unit: PeriodUnit::Count,
             }],
-            objects: vec![Object {
+            objects: vec![ProfileObject {
                 name: "app".to_owned(),
                 path: "/bin/app".to_owned(),
                 build_id: Some(vec![0xab, 1]),
@@ -344,25 +355,30 @@ mod tests {
             functions: vec![function("main"), function("leaf")],
             frames: vec![frame(0, 0x10), frame(1, 0x20)],
             stacks: vec![
-                Stack {
+                ProfileStack {
                     caller: None,
                     frame: 0,
                 },
-                Stack {
+                ProfileStack {
                     caller: Some(0),
                     frame: 1,
                 },
             ],
-            threads: vec![thread(7), thread(8)],
+            processes: vec![crate::profile::Process {
+                pid: 7,
+                name: "service".to_owned(),
+            }],
+            threads: vec![thread(7, "app"), thread(8, "after"), thread(8, "before")],
             tracks: vec![
                 track(0, vec![row(100, 1), row(300, 0)]),
-                track(1, vec![row(200, 1)]),
+                track(1, vec![row(400, 1)]),
+                track(2, vec![row(200, 1)]),
             ],
         }
     }
 
     #[test]
-    fn samples_come_in_order_and_what_they_refer_to_before_them() {
+    fn samples_are_ordered_and_follow_their_interned_data() {
         let mut bytes = Vec::new();
         write(&profile(), &mut bytes).unwrap();
         let packets = packets(&bytes);
@@ -403,9 +419,53 @@ mod tests {
             (Some(100), 7, "main;leaf".to_owned(), 10),
             (Some(200), 8, "main;leaf".to_owned(), 20),
             (Some(300), 7, "main".to_owned(), 30),
+            (Some(400), 8, "main;leaf".to_owned(), 40),
         ];
         assert_eq!(seen, expected);
         let tree = packets[0].process_tree.as_ref().unwrap();
-        assert_eq!((tree.processes.len(), tree.threads.len()), (1, 2));
+        let [process] = &*tree.processes else {
+            panic!("{tree:?}");
+        };
+        assert_eq!(process.cmdline, ["service"]);
+        let names: Vec<_> = tree
+            .threads
+            .iter()
+            .map(|thread| (thread.tid, &*thread.name))
+            .collect();
+        assert_eq!(names, [(7, "app"), (8, "before"), (8, "after")]);
+    }
+
+    #[test]
+    fn fields_have_the_numbers_of_perfettos_protos() {
+        // `Frame`: iid 1, function_name_id 2, mapping_id 3, rel_pc 4, source_path_iid 5, line_number 6, kind 7.
+        let frame = Frame {
+            iid: 1,
+            function: 2,
+            mapping: Some(3),
+            address: Some(4),
+            source: Some(5),
+            line: Some(6),
+            kind: proto::KIND_JIT,
+        };
+        let bytes = [8, 1, 16, 2, 24, 3, 32, 4, 40, 5, 48, 6, 56, 4];
+        assert_eq!(frame.encode_to_vec(), bytes);
+        // `TracePacket`: timestamp 8, trusted_packet_sequence_id 10, sequence_flags 13, perf_sample 66, with cpu 1, pid 2, tid 3,
+        // callstack_iid 4 and timebase_count 6.
+        let packet = Packet {
+            timestamp: Some(9),
+            sequence: 1,
+            flags: NEEDS_STATE,
+            sample: Some(PerfSample {
+                cpu: Some(0),
+                pid: 7,
+                tid: 8,
+                callstack: Some(1),
+                timebase_count: 10,
+            }),
+            ..Packet::default()
+        };
+        let sample = [8, 0, 16, 7, 24, 8, 32, 1, 48, 10];
+        let bytes = [&[64, 9, 80, 1, 104, 2, 0x92, 4, 10][..], &sample].concat();
+        assert_eq!(packet.encode_to_vec(), bytes);
     }
 }

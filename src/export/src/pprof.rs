@@ -1,11 +1,13 @@
-//! The format of pprof: `profile.proto` of github.com/google/pprof, compressed by gzip.
+//! The pprof format: `profile.proto` of github.com/google/pprof, compressed with gzip.
 //!
-//! Samples of equal stacks of one thread are added up. Each event has two values: its samples, and their periods.
+//! Samples with equal stacks in one thread are summed up. Each event has two values: number of
+//! samples, and sum of periods.
 
 mod locations;
 mod proto;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use flate2::Compression;
@@ -16,13 +18,13 @@ use rustc_hash::FxHashMap;
 use self::locations::Locations;
 use self::proto::{Function, Label, Line, Location, Mapping, Sample, ValueType, tag};
 use crate::intern::Interner;
-use crate::profile::{Profile, Thread, Unit};
+use crate::profile::{PeriodUnit, Profile, Thread};
 
-/// Writes `profile`. `start` is when it was recorded, in nanoseconds since 1970, if that is known.
+/// Writes `profile`. `start` is the time of the recording in nanoseconds since 1970, if known.
 ///
 /// # Errors
 ///
-/// What `out` says.
+/// Errors of `out`.
 pub fn write(profile: &Profile, start: Option<i64>, out: impl Write) -> io::Result<()> {
     let mut writer = Writer::new(profile, out);
     writer.write_types()?;
@@ -35,8 +37,11 @@ pub fn write(profile: &Profile, start: Option<i64>, out: impl Write) -> io::Resu
     writer.out.finish()?.flush()
 }
 
-/// Samples of one thread and stack, added up: a place for each value.
-type Sums = FxHashMap<(u32, Option<u32>), Box<[i64]>>;
+/// Bytes of a thread's name that the kernel keeps.
+const COMM_LENGTH: usize = 15;
+
+/// Sums by thread and stack, one per value.
+type StackSums = FxHashMap<(u32, Option<u32>), Box<[i64]>>;
 
 struct Writer<'p, W: Write> {
     profile: &'p Profile,
@@ -49,7 +54,7 @@ struct Writer<'p, W: Write> {
 impl<'p, W: Write> Writer<'p, W> {
     fn new(profile: &'p Profile, out: W) -> Self {
         let mut strings = Interner::default();
-        // The format wants the empty one first.
+        // The format requires an empty first string.
         strings.number(Cow::Borrowed(""));
         Self {
             profile,
@@ -77,19 +82,19 @@ impl<'p, W: Write> Writer<'p, W> {
         self.out.write_all(&self.buffer)
     }
 
-    /// What the values of a sample are.
+    /// Writes the types of the values, and the mean period of the first event.
     fn write_types(&mut self) -> io::Result<()> {
-        let events: Vec<_> = self.profile.sampled().map(|(_, event)| event).collect();
+        let events: Vec<_> = self.profile.sampled().collect();
         let single = events.len() == 1;
         let mut last = 0;
-        for event in events {
+        for (number, event) in events {
             let samples = match single {
                 true => Cow::Borrowed("samples"),
                 false => Cow::Owned(format!("{}_samples", event.name)),
             };
             let unit = match event.unit {
-                Unit::Nanoseconds => "nanoseconds",
-                Unit::Count => "count",
+                PeriodUnit::Nanoseconds => "nanoseconds",
+                PeriodUnit::Cycles | PeriodUnit::Count => "count",
             };
             let samples = self.value_type(samples, "count");
             self.put(tag::SAMPLE_TYPE, &samples)?;
@@ -98,6 +103,7 @@ impl<'p, W: Write> Writer<'p, W> {
             if last == 0 {
                 last = periods.kind;
                 self.put(tag::PERIOD_TYPE, &periods)?;
+                self.put_number(tag::PERIOD, self.profile.mean_period(number))?;
             }
         }
         self.put_number(tag::DEFAULT_SAMPLE_TYPE, last)
@@ -136,9 +142,9 @@ impl<'p, W: Write> Writer<'p, W> {
         Ok(())
     }
 
-    fn sums(&self) -> Sums {
+    fn sums(&self) -> StackSums {
         let events: Vec<u32> = self.profile.sampled().map(|(event, _)| event).collect();
-        let mut sums = Sums::default();
+        let mut sums = StackSums::default();
         for track in &self.profile.tracks {
             let Some(place) = events.iter().position(|event| *event == track.event) else {
                 continue;
@@ -156,7 +162,7 @@ impl<'p, W: Write> Writer<'p, W> {
         sums
     }
 
-    /// One mapping for each object, from its first byte on: addresses are offsets in the file.
+    /// One mapping per object, from offset 0: addresses are file offsets.
     fn write_mappings(&mut self) -> io::Result<()> {
         let mut limits = vec![0; self.profile.objects.len()];
         let mut inlines = vec![false; self.profile.objects.len()];
@@ -170,11 +176,14 @@ impl<'p, W: Write> Writer<'p, W> {
             }
         }
         let main = self.main_object();
+        if main.is_none() {
+            self.write_no_program()?;
+        }
         let rows = (1..)
             .zip(&self.profile.objects)
             .zip(limits.iter().zip(inlines));
         let mut rows: Vec<_> = rows.collect();
-        // Readers take the first mapping for that of the program.
+        // Readers treat the first mapping as that of the program.
         rows.sort_by_key(|((id, _), _)| Some(*id) != main);
         for ((id, object), (limit, inline)) in rows {
             let build_id = object.build_id.as_deref().map(hex).unwrap_or_default();
@@ -183,7 +192,7 @@ impl<'p, W: Write> Writer<'p, W> {
                 memory_limit: *limit,
                 filename: self.string(object.path.as_str()),
                 build_id: self.string(build_id),
-                // Nothing is left to be looked up.
+                // All symbols are resolved.
                 has_functions: true,
                 has_filenames: inline,
                 has_line_numbers: inline,
@@ -194,14 +203,36 @@ impl<'p, W: Write> Writer<'p, W> {
         Ok(())
     }
 
-    /// The id of the object that the thread with most samples is called after, as far as names of threads go.
+    /// Writes a mapping without a file: readers show the first one's as the name of the profile.
+    fn write_no_program(&mut self) -> io::Result<()> {
+        let id = self.profile.objects.len() as u64 + 1;
+        let mapping = Mapping {
+            id,
+            has_functions: true,
+            ..Mapping::default()
+        };
+        self.put(tag::MAPPING, &mapping)
+    }
+
+    /// The id of the object of the program that most samples are from, if there is one: its name is that of the threads, which is
+    /// truncated.
     fn main_object(&self) -> Option<u64> {
-        let tracks = self.profile.tracks.iter();
-        let busiest = tracks.max_by_key(|track| track.rows.len())?;
-        let thread = self.profile.threads.get(busiest.thread as usize)?;
+        let mut samples: FxHashMap<&str, usize> = FxHashMap::default();
+        for track in &self.profile.tracks {
+            let thread = self.profile.threads.get(track.thread as usize)?;
+            *samples.entry(&thread.name).or_default() += track.rows.len();
+        }
+        let all: usize = samples.values().sum();
+        let (program, most) = samples
+            .into_iter()
+            .max_by_key(|(name, samples)| (*samples, Reverse(*name)))?;
+        let is_program = |name: &str| match program.len() < COMM_LENGTH {
+            true => name == program,
+            false => name.starts_with(program),
+        };
         let mut objects = (1..).zip(&self.profile.objects);
-        let found = objects.find(|(_, object)| object.name.starts_with(&thread.name));
-        found.map(|(id, _)| id)
+        let found = objects.find(|(_, object)| is_program(&object.name));
+        found.map(|(id, _)| id).filter(|_| 2 * most > all)
     }
 
     fn write_functions(&mut self) -> io::Result<()> {
@@ -219,7 +250,8 @@ impl<'p, W: Write> Writer<'p, W> {
             let function = Function {
                 id,
                 name,
-                system_name: name,
+                // Readers shorten names that are equal to their system name: they take them for mangled ones.
+                system_name: 0,
                 filename: file.map_or(0, |file| self.string(file.as_str())),
             };
             self.put(tag::FUNCTION, &function)?;
@@ -280,4 +312,56 @@ impl<'p, W: Write> Writer<'p, W> {
 /// A build-id as it is shown.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{ProfileObject, ProfileSample, Track};
+
+    /// The id of the main object if threads of these names have these numbers of samples.
+    fn main_object(threads: &[(&str, usize)]) -> Option<u64> {
+        let object = |name: &str| ProfileObject {
+            name: name.to_owned(),
+            path: format!("/usr/bin/{name}"),
+            build_id: None,
+        };
+        let row = ProfileSample {
+            time: 1,
+            period: 1,
+            stack: None,
+            cpu: 0,
+        };
+        let thread = |(name, _): &(&str, usize)| Thread {
+            pid: 1,
+            tid: 1,
+            name: (*name).to_owned(),
+        };
+        let track = |(thread, (_, samples)): (u32, &(&str, usize))| Track {
+            thread,
+            event: 0,
+            rows: vec![row; *samples],
+        };
+        let profile = Profile {
+            objects: ["libc.so.6", "sh", "shapes", "gnome-terminal-server"]
+                .map(object)
+                .to_vec(),
+            threads: threads.iter().map(thread).collect(),
+            tracks: (0..).zip(threads).map(track).collect(),
+            ..Profile::default()
+        };
+        Writer::new(&profile, io::sink()).main_object()
+    }
+
+    #[test]
+    fn only_a_program_with_most_samples_gives_the_profile_its_name() {
+        assert_eq!(main_object(&[("sh", 3), ("shapes", 2)]), Some(2));
+        assert_eq!(main_object(&[("sh", 2), ("shapes", 2), ("sh", 1)]), Some(2));
+        assert_eq!(main_object(&[("gnome-terminal-", 9)]), Some(4));
+        assert_eq!(main_object(&[("swapper", 9), ("sh", 2)]), None);
+        assert_eq!(main_object(&[("sh", 2), ("shapes", 2), ("cat", 1)]), None);
+        // Not the beginning of a longer name.
+        assert_eq!(main_object(&[("lib", 9)]), None);
+        assert_eq!(main_object(&[]), None);
+    }
 }

@@ -1,116 +1,133 @@
-//! A recording as tables that refer to each other by number: what all formats of other tools have in common.
+//! A recording as tables that refer to each other by index: the common input of all exporters.
 
-/// Samples with their stacks. Every number is an index into the table that its name says.
+use std::cmp::Reverse;
+
+/// Samples with their stacks. Every number is an index in the corresponding table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// The events, in the order of the recording; those without samples too.
-    pub events: Vec<Event>,
-    /// Files and what passes for files.
-    pub objects: Vec<Object>,
+    /// The events, in the order of the recording, including those without samples.
+    pub events: Vec<ProfileEvent>,
+    /// Files and pseudo-files.
+    pub objects: Vec<ProfileObject>,
     /// Paths of source files.
     pub files: Vec<String>,
-    /// Functions, each once for each object.
-    pub functions: Vec<Function>,
-    /// Places in functions.
-    pub frames: Vec<Frame>,
-    /// Stacks as a tree: callers come before their callees.
-    pub stacks: Vec<Stack>,
-    /// Threads, by process and thread id; one that changed its name is there once for each name.
+    /// Functions, once per object.
+    pub functions: Vec<ProfileFunction>,
+    /// Code locations.
+    pub frames: Vec<ProfileFrame>,
+    /// Stacks as a tree: callers precede their callees.
+    pub stacks: Vec<ProfileStack>,
+    /// The processes of the threads, by id.
+    pub processes: Vec<Process>,
+    /// Threads, by process and thread id; a thread that changed its name is included once for each
+    /// name.
     pub threads: Vec<Thread>,
-    /// The samples of each thread and event, in the order of threads and then events.
+    /// The samples of each thread and event, ordered by thread and then event.
     pub tracks: Vec<Track>,
 }
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct ProfileEvent {
     /// Its name.
     pub name: String,
-    /// What its periods count.
-    pub unit: Unit,
+    /// Unit of its periods.
+    pub unit: PeriodUnit,
 }
 
-/// What periods count.
+/// Unit of periods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Nanoseconds: the software clocks.
+pub enum PeriodUnit {
+    /// Nanoseconds: the software clocks, and off-CPU time.
     Nanoseconds,
-    /// How often something happened.
+    /// Cycles of a CPU.
+    Cycles,
+    /// Number of events.
     Count,
 }
 
-/// Something that code is in.
+/// A file or pseudo-file with code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Object {
-    /// The name that reports show.
+pub struct ProfileObject {
+    /// The short name shown in reports.
     pub name: String,
-    /// Where it lies, if it is a file.
+    /// Its path, if it is a file.
     pub path: String,
-    /// Its build-id, if the recording tells.
+    /// Its build-id, if recorded.
     pub build_id: Option<Vec<u8>>,
 }
 
-/// What code a function is of.
+/// Type of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// User space, or not known.
+pub enum CodeKind {
+    /// User space, or unknown.
     User,
     /// A kernel, the host's or a guest's.
     Kernel,
-    /// Made at run time.
+    /// JIT-compiled.
     Jit,
 }
 
-/// A function, or what stands for code without one.
+/// A function, or a placeholder for code without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Function {
-    /// Its name; where none is known, the object's short name in brackets, or `[unknown]`.
+pub struct ProfileFunction {
+    /// Its name; if unknown, the object's short name in brackets, or `[unknown]`.
     pub name: String,
-    /// The object that it is in.
+    /// Its object.
     pub object: Option<u32>,
-    /// What code it is.
-    pub kind: Kind,
-    /// Its first byte and its length, in the terms of the object; unknown for inlined functions.
+    /// Type of its code.
+    pub kind: CodeKind,
+    /// Its start and size in the object; unknown for inlined functions.
     pub range: Option<(u64, u64)>,
 }
 
-/// A place in the code.
+/// A code location.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub struct ProfileFrame {
     /// The function.
     pub function: u32,
-    /// Where it is in its object: an offset in the file; the address itself for kernels and for what is in no object.
+    /// Its address in the object: a file offset; the address itself for kernels and code without an
+    /// object.
     pub address: u64,
-    /// How many functions are around it at this address: 0 for a function that was not inlined.
+    /// Number of enclosing functions at this address: 0 for a function that is not inlined.
     pub inline_depth: u32,
-    /// The place in the source.
-    pub place: Option<Place>,
+    /// The source location.
+    pub place: Option<ProfileLocation>,
 }
 
-/// A place in the source.
+/// A source location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ProfileLocation {
     /// The file.
     pub file: u32,
-    /// From 1; 0 where it is not known.
+    /// From 1; 0 if unknown.
     pub line: u32,
 }
 
 /// A frame and its callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Stack {
-    /// The stack that called it.
+pub struct ProfileStack {
+    /// The caller's stack.
     pub caller: Option<u32>,
     /// The frame.
     pub frame: u32,
 }
 
-/// One thread under one name.
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its id; `u32::MAX` if not recorded.
+    pub pid: u32,
+    /// The last name of its first thread.
+    pub name: String,
+}
+
+/// A thread with one name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Thread {
-    /// Process id; `u32::MAX` where none was recorded.
+    /// Process id; `u32::MAX` if not recorded.
     pub pid: u32,
-    /// Thread id; `u32::MAX` where none was recorded.
+    /// Thread id; `u32::MAX` if not recorded.
     pub tid: u32,
     /// Its name.
     pub name: String,
@@ -124,19 +141,19 @@ pub struct Track {
     /// The event.
     pub event: u32,
     /// The samples, by time.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ProfileSample>,
 }
 
 /// One sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// Nanoseconds; 0 where no time was recorded.
+pub struct ProfileSample {
+    /// Nanoseconds; 0 if not recorded.
     pub time: u64,
-    /// Events that it stands for.
+    /// Its period.
     pub period: u64,
-    /// Its stack; `None` for a broken callchain.
+    /// Its stack; `None` for a corrupted callchain.
     pub stack: Option<u32>,
-    /// The processor; `u32::MAX` where none was recorded.
+    /// The CPU; `u32::MAX` if not recorded.
     pub cpu: u32,
 }
 
@@ -146,24 +163,51 @@ impl Profile {
         let mut next = stack;
         while let Some(stack) = next.and_then(|number| self.stacks.get(number as usize)) {
             frame(stack.frame);
-            // Callers come first; anything else would go in circles.
+            // Callers come first; other references are ignored, since they could be cyclic.
             next = stack.caller.filter(|caller| Some(*caller) < next);
         }
     }
 
-    /// The path of the frames of a stack, outermost first.
+    /// The frames of a stack, outermost first.
     pub(crate) fn path(&self, stack: Option<u32>, path: &mut Vec<u32>) {
         path.clear();
         self.walk(stack, |frame| path.push(frame));
         path.reverse();
     }
 
-    /// The events that have samples, by number.
-    pub(crate) fn sampled(&self) -> impl Iterator<Item = (u32, &Event)> {
+    /// The name of a process; empty if none of the threads belongs to it.
+    pub(crate) fn process_name(&self, pid: u32) -> &str {
+        let found = self.processes.binary_search_by_key(&pid, |known| known.pid);
+        let process = found.ok().and_then(|index| self.processes.get(index));
+        process.map_or("", |process| &process.name)
+    }
+
+    /// The events with samples, by index.
+    pub(crate) fn sampled(&self) -> impl Iterator<Item = (u32, &ProfileEvent)> {
         let has_samples = |event: u32| self.tracks.iter().any(|track| track.event == event);
         (0..)
             .zip(&self.events)
             .filter(move |(number, _)| has_samples(*number))
+    }
+
+    /// The mean period of an event's samples.
+    pub(crate) fn mean_period(&self, event: u32) -> i64 {
+        let tracks = self.tracks.iter().filter(|track| track.event == event);
+        let rows = || tracks.clone().flat_map(|track| &track.rows);
+        let sum: u128 = rows().map(|row| u128::from(row.period)).sum();
+        let mean = sum.checked_div(rows().count() as u128);
+        mean.map_or(0, |mean| i64::try_from(mean).unwrap_or(i64::MAX))
+    }
+
+    /// The event with most samples; the first of several.
+    pub(crate) fn main_event(&self) -> Option<u32> {
+        let samples = |event: u32| -> usize {
+            let tracks = self.tracks.iter().filter(|track| track.event == event);
+            tracks.map(|track| track.rows.len()).sum()
+        };
+        self.sampled()
+            .map(|(event, _)| event)
+            .max_by_key(|event| (samples(*event), Reverse(*event)))
     }
 
     /// The time of the first sample, in nanoseconds of the recording's clock.
@@ -172,8 +216,9 @@ impl Profile {
         self.span().0
     }
 
-    /// The times of the first and the last sample.
-    pub(crate) fn span(&self) -> (u64, u64) {
+    /// The times of the first and the last sample, in nanoseconds of the recording's clock.
+    #[must_use]
+    pub fn span(&self) -> (u64, u64) {
         let rows = || self.tracks.iter();
         let first = rows()
             .filter_map(|track| track.rows.first())

@@ -6,26 +6,26 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::column::Column;
-use crate::profile::{Function, Profile, Track, Unit};
+use crate::profile::{PeriodUnit, Profile, ProfileFunction, Track};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
-/// Writes `profile` under a name.
+/// Writes `profile` with a name.
 ///
 /// # Errors
 ///
-/// What `out` says.
+/// Errors of `out`.
 pub fn write(profile: &Profile, name: &str, exporter: &str, mut out: impl Write) -> io::Result<()> {
     let several = profile.sampled().count() > 1;
     let weights = profile.tracks.iter().map(weight).enumerate();
-    // Of equal ones the first.
+    // Of equal weights, the first one.
     let heaviest = weights.max_by_key(|(index, weight)| (*weight, Reverse(*index)));
     let file = File {
         schema: SCHEMA,
         name,
         exporter,
         active_profile_index: heaviest.map(|(index, _)| index),
-        shared: Shared {
+        shared: SharedFrames {
             frames: Column(|| {
                 profile
                     .functions
@@ -52,12 +52,12 @@ struct File<'p, F, P> {
     name: &'p str,
     exporter: &'p str,
     active_profile_index: Option<usize>,
-    shared: Shared<F>,
+    shared: SharedFrames<F>,
     profiles: P,
 }
 
 #[derive(Serialize)]
-struct Shared<F> {
+struct SharedFrames<F> {
     frames: F,
 }
 
@@ -68,7 +68,7 @@ struct Name<'p> {
     file: Option<&'p str>,
 }
 
-fn name_of<'p>(profile: &'p Profile, function: &'p Function) -> Name<'p> {
+fn name_of<'p>(profile: &'p Profile, function: &'p ProfileFunction) -> Name<'p> {
     let object = function.object;
     let object = object.and_then(|object| profile.objects.get(object as usize));
     Name {
@@ -79,7 +79,7 @@ fn name_of<'p>(profile: &'p Profile, function: &'p Function) -> Name<'p> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Sampled<S, W> {
+struct SampledProfile<S, W> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: String,
@@ -90,7 +90,7 @@ struct Sampled<S, W> {
     weights: W,
 }
 
-/// The samples of a thread; the event is told where there are several.
+/// The samples of a thread; the event is named if there are several.
 fn sampled(profile: &Profile, track: &Track, several: bool) -> impl Serialize {
     let event = profile.events.get(track.event as usize);
     let thread = profile.threads.get(track.thread as usize);
@@ -101,11 +101,11 @@ fn sampled(profile: &Profile, track: &Track, several: bool) -> impl Serialize {
     if let Some(event) = event.filter(|_| several) {
         name.push_str(&format!(" ({})", event.name));
     }
-    Sampled {
+    SampledProfile {
         kind: "sampled",
         name,
         unit: match event.map(|event| event.unit) {
-            Some(Unit::Nanoseconds) => "nanoseconds",
+            Some(PeriodUnit::Nanoseconds) => "nanoseconds",
             _ => "none",
         },
         start_value: 0,
@@ -121,7 +121,7 @@ fn sampled(profile: &Profile, track: &Track, several: bool) -> impl Serialize {
     }
 }
 
-/// The functions that frames are in.
+/// The functions of frames.
 fn functions(profile: &Profile, frames: &[u32]) -> Vec<u32> {
     let frames = frames.iter();
     let frames = frames.filter_map(|frame| profile.frames.get(*frame as usize));

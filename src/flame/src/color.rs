@@ -1,18 +1,18 @@
-//! What colour a frame has.
+//! Colours of frames.
 
-use crate::kind::Kind;
+use crate::kind::FrameKind;
 
 /// A colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rgb(pub(crate) u8, pub(crate) u8, pub(crate) u8);
 
-/// How frames are coloured. A name has the same colour in every picture.
+/// Colour scheme of frames. A name always has the same colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Palette {
-    /// Warm, whatever they are.
+    /// Warm colours.
     #[default]
     Hot,
-    /// By the kind of code: kernel orange, inlined cyan, JIT green, the rest yellow and red.
+    /// By type of code: kernel orange, inlined cyan, JIT green, the rest yellow and red.
     Kind,
     /// Java with perf-PID.map: compiled green, inlined cyan, C++ yellow, kernel orange, the rest red.
     Java,
@@ -24,11 +24,11 @@ pub enum Palette {
     Mem,
     /// Blues, for input and output.
     Io,
-    /// One hue.
+    /// A single hue.
     Hue(Hue),
 }
 
-/// A range of colours of which a name picks one.
+/// A range of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hue {
     /// Red.
@@ -62,11 +62,12 @@ pub const PALETTES: &[(&str, Palette)] = &[
     ("green", Palette::Hue(Hue::Green)),
     ("aqua", Palette::Hue(Hue::Aqua)),
     ("blue", Palette::Hue(Hue::Blue)),
+    ("blue-green", Palette::Hue(Hue::Aqua)),
     ("purple", Palette::Hue(Hue::Purple)),
 ];
 
 impl Palette {
-    /// The palette of that name.
+    /// The palette with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let found = PALETTES.iter().find(|(known, _)| *known == name);
@@ -74,7 +75,7 @@ impl Palette {
     }
 
     /// The colour of a frame.
-    pub(crate) fn color(self, name: &str, kind: Kind) -> Rgb {
+    pub(crate) fn color(self, name: &str, kind: FrameKind) -> Rgb {
         let shade = shade(name);
         let hue = match self {
             Self::Hot => return hot(name),
@@ -88,11 +89,11 @@ impl Palette {
             }
             Self::Hue(hue) => hue,
             Self::Kind => match kind {
-                Kind::Kernel => Hue::Orange,
-                Kind::Inlined => Hue::Aqua,
-                Kind::Jit => Hue::Green,
-                Kind::User if name.contains("::") => Hue::Yellow,
-                Kind::User => Hue::Red,
+                FrameKind::Kernel => Hue::Orange,
+                FrameKind::Inlined => Hue::Aqua,
+                FrameKind::Jit => Hue::Green,
+                FrameKind::User if name.contains("::") => Hue::Yellow,
+                FrameKind::User => Hue::Red,
             },
             Self::Java => java(name, kind),
             Self::Js => js(name, kind),
@@ -102,16 +103,16 @@ impl Palette {
     }
 }
 
-fn java(name: &str, kind: Kind) -> Hue {
-    // Classes come as `Lorg/example/Thing;::run`, without the L and the semicolon, or with dots.
+fn java(name: &str, kind: FrameKind) -> Hue {
+    // Class names are `Lorg/example/Thing;::run`, without the L and the semicolon, or with dots.
     let is_class = |name: &str| name.contains('/') || name.contains("$$") || is_dotted(name);
     match kind {
-        Kind::Kernel => Hue::Orange,
-        Kind::Inlined => Hue::Aqua,
-        Kind::Jit => Hue::Green,
-        Kind::User if is_class(name) => Hue::Green,
-        Kind::User if name.contains("::") => Hue::Yellow,
-        Kind::User => Hue::Red,
+        FrameKind::Kernel => Hue::Orange,
+        FrameKind::Inlined => Hue::Aqua,
+        FrameKind::Jit => Hue::Green,
+        FrameKind::User if is_class(name) => Hue::Green,
+        FrameKind::User if name.contains("::") => Hue::Yellow,
+        FrameKind::User => Hue::Red,
     }
 }
 
@@ -123,23 +124,23 @@ fn is_dotted(name: &str) -> bool {
             .all(|part| part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '<'))
 }
 
-fn js(name: &str, kind: Kind) -> Hue {
+fn js(name: &str, kind: FrameKind) -> Hue {
     let is_script =
         name.starts_with(['~', '*', '^', '+']) || name.contains(".js") || name.contains(".ts");
     match kind {
-        Kind::Kernel => Hue::Orange,
-        Kind::Inlined => Hue::Aqua,
-        Kind::Jit if is_script || name.contains('/') => Hue::Green,
-        Kind::Jit => Hue::Aqua,
-        Kind::User if is_script => Hue::Green,
-        Kind::User if name.contains("::") => Hue::Yellow,
-        Kind::User => Hue::Red,
+        FrameKind::Kernel => Hue::Orange,
+        FrameKind::Inlined => Hue::Aqua,
+        FrameKind::Jit if is_script || name.contains('/') => Hue::Green,
+        FrameKind::Jit => Hue::Aqua,
+        FrameKind::User if is_script => Hue::Green,
+        FrameKind::User if name.contains("::") => Hue::Yellow,
+        FrameKind::User => Hue::Red,
     }
 }
 
-fn perl(name: &str, kind: Kind) -> Hue {
+fn perl(name: &str, kind: FrameKind) -> Hue {
     match kind {
-        Kind::Kernel => Hue::Orange,
+        FrameKind::Kernel => Hue::Orange,
         _ if name.contains("Perl") || name.contains(".pl") => Hue::Green,
         _ if name.contains("::") => Hue::Yellow,
         _ => Hue::Red,
@@ -147,7 +148,7 @@ fn perl(name: &str, kind: Kind) -> Hue {
 }
 
 fn hot(name: &str) -> Rgb {
-    // Two independent numbers make neighbours differ in hue and in light.
+    // Two independent numbers let neighbours differ in hue and brightness.
     let (first, second) = (shade(name), shade2(name));
     Rgb(
         mix(205, 255, second),
@@ -171,13 +172,13 @@ impl Hue {
     }
 }
 
-/// The colour of a difference: red where there is more than before, blue where there is less. `most` is the largest.
+/// The colour of a difference: red for growth, blue for decline. `most` is the maximum.
 pub(crate) fn difference(growth: i64, most: u64) -> Rgb {
     if growth == 0 || most == 0 {
         return Rgb(242, 242, 242);
     }
     let share = growth.unsigned_abs() as f64 / most as f64;
-    // Small differences must be seen too.
+    // Small differences must be visible, too.
     let rest = mix(215, 70, share.clamp(0.0, 1.0).sqrt());
     if growth > 0 {
         Rgb(255, rest, rest)
@@ -186,7 +187,7 @@ pub(crate) fn difference(growth: i64, most: u64) -> Rgb {
     }
 }
 
-/// A number from 0 to 1 that a name always has.
+/// A number from 0 to 1 determined by the name.
 fn shade(name: &str) -> f64 {
     (hash(name) >> 32) as f64 / f64::from(u32::MAX)
 }
@@ -195,7 +196,7 @@ fn shade2(name: &str) -> f64 {
     (hash(name) & 0xffff_ffff) as f64 / f64::from(u32::MAX)
 }
 
-/// FNV-1a, then mixed: similar names shall not have similar colours.
+/// FNV-1a, mixed, so that similar names have different colours.
 fn hash(name: &str) -> u64 {
     let bytes = name.bytes();
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -217,22 +218,22 @@ mod tests {
     fn names_keep_their_colour_and_kinds_their_hue() {
         let hot = Palette::Hot;
         assert_eq!(
-            hot.color("main", Kind::User),
-            hot.color("main", Kind::Kernel)
+            hot.color("main", FrameKind::User),
+            hot.color("main", FrameKind::Kernel)
         );
         assert_ne!(
-            hot.color("main", Kind::User),
-            hot.color("mains", Kind::User)
+            hot.color("main", FrameKind::User),
+            hot.color("mains", FrameKind::User)
         );
         let java = |name, kind| super::java(name, kind);
         assert_eq!(
-            java("Lorg/mozilla/javascript/Context;::call", Kind::Jit),
+            java("Lorg/mozilla/javascript/Context;::call", FrameKind::Jit),
             Hue::Green
         );
-        assert_eq!(java("java.lang.Thread.run", Kind::User), Hue::Green);
-        assert_eq!(java("libjvm.so.1", Kind::User), Hue::Red);
-        assert_eq!(java("JavaCalls::call_helper", Kind::User), Hue::Yellow);
-        assert_eq!(java("do_syscall_64", Kind::Kernel), Hue::Orange);
+        assert_eq!(java("java.lang.Thread.run", FrameKind::User), Hue::Green);
+        assert_eq!(java("libjvm.so.1", FrameKind::User), Hue::Red);
+        assert_eq!(java("JavaCalls::call_helper", FrameKind::User), Hue::Yellow);
+        assert_eq!(java("do_syscall_64", FrameKind::Kernel), Hue::Orange);
     }
 
     #[test]

@@ -1,20 +1,20 @@
-//! What can be wrong with input.
+//! Errors in input.
 
-/// What can be wrong with folded text.
+/// Why folded text is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A line does not end in a number.
+    /// A line doesn't end with a number.
     #[error(
-        "line {line}: folded stacks are 'frame;frame;frame count', and this ends in no count: '{text}'"
+        "line {line}: folded stacks are 'frame;frame;frame count', this line has no count: '{text}'"
     )]
     NoCount {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
         /// Its first characters.
         text: String,
     },
-    /// There is no stack at all.
-    #[error("there are no stacks")]
+    /// There are no stacks.
+    #[error("no stacks in the input")]
     Empty,
 }

@@ -1,20 +1,20 @@
-//! Folded text: a stack in each line, `program;outermost;...;innermost weight`.
+//! Folded text: one stack per line, `program;outermost;...;innermost weight`.
 
 use std::io::{self, BufRead, Write};
 
 use crate::error::Error;
-use crate::kind::Kind;
+use crate::kind::FrameKind;
 use crate::stacks::{Label, Stacks};
 
-/// Characters of a faulty line that an error shows.
-const SHOWN: usize = 60;
+/// Number of characters of an invalid line in errors.
+const MAX_SHOWN: usize = 60;
 
-/// Reads folded text. Empty lines and what begins with `#` are left out; a line with two numbers, as differential text
-/// has, counts with the last.
+/// Parses folded text. Empty lines and those that begin with `#` are ignored; of two numbers, as in
+/// differential text, the last one is used.
 ///
 /// # Errors
 ///
-/// Reading fails; a line that ends in no number ([`Error::NoCount`]); no stack at all ([`Error::Empty`]).
+/// Read errors; a line without a number ([`Error::NoCount`]); no stacks ([`Error::Empty`]).
 pub fn read(text: impl BufRead) -> io::Result<Result<Stacks, Error>> {
     let mut stacks = Stacks::default();
     let mut frames = Vec::new();
@@ -28,12 +28,12 @@ pub fn read(text: impl BufRead) -> io::Result<Result<Stacks, Error>> {
         let Some((stack, weight)) = split(line) else {
             return Ok(Err(Error::NoCount {
                 line: index + 1,
-                text: line.chars().take(SHOWN).collect(),
+                text: line.chars().take(MAX_SHOWN).collect(),
             }));
         };
         frames.clear();
         for frame in stack.split(';') {
-            let (name, kind) = Kind::split(frame);
+            let (name, kind) = FrameKind::split(frame);
             frames.push(stacks.label(name, kind));
         }
         stacks.add(&frames, weight);
@@ -45,14 +45,14 @@ pub fn read(text: impl BufRead) -> io::Result<Result<Stacks, Error>> {
     })
 }
 
-/// The stack and its weight. Fractions, which some tools write, are rounded.
+/// Splits stack and weight. Fractions, which some tools write, are rounded.
 fn split(line: &str) -> Option<(&str, u64)> {
     let (stack, word) = line.rsplit_once(char::is_whitespace)?;
     let weight: f64 = word.parse().ok()?;
     let weight = (weight.is_finite() && weight >= 0.0).then_some(weight)?;
     let exact = word.parse().unwrap_or(weight.round() as u64);
     let stack = stack.trim_end();
-    // The earlier weight of two.
+    // The first weight of two.
     let earlier = stack.rsplit_once(char::is_whitespace);
     match earlier {
         Some((stack, word)) if word.parse::<u64>().is_ok() => Some((stack.trim_end(), exact)),
@@ -60,11 +60,12 @@ fn split(line: &str) -> Option<(&str, u64)> {
     }
 }
 
-/// Writes the stacks in the order of their text. With `marks` names end in what tells kernel, inlined and JIT code.
+/// Writes the stacks sorted by their text. With `marks` names have suffixes for kernel, inlined and
+/// JIT code.
 ///
 /// # Errors
 ///
-/// Writing fails.
+/// Write errors.
 pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut lines: Vec<(String, u64)> = Vec::new();
     for (frames, weight) in stacks.iter() {
@@ -80,7 +81,7 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
         lines.push((line, weight));
     }
     lines.sort_unstable();
-    // A stack may come in parts, and labels that only marks tell apart are one without.
+    // Equal stacks are summed up, including those that differ only in marks.
     let mut lines = lines.into_iter().peekable();
     while let Some((line, mut weight)) = lines.next() {
         while let Some((_, more)) = lines.next_if(|(next, _)| *next == line) {
@@ -91,7 +92,7 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// A semicolon would begin a new frame, a line's end a new stack.
+/// A semicolon would start a new frame, a newline a new stack.
 fn push(label: &Label, marks: bool, line: &mut String) {
     let clean = |c| match c {
         ';' => ':',
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_data_is_read_back() {
         let folded =
             "bash;main;[unknown] 3\nload;main;std::sort<int, 2>_[i] 12\nswapper;do_idle_[k] 1\n";
         let stacks = parse(folded).expect("folded text");
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn names_cannot_break_lines() {
         let mut stacks = Stacks::default();
-        let frame = stacks.label("a;b\nc", Kind::User);
+        let frame = stacks.label("a;b\nc", FrameKind::User);
         stacks.add(&[frame], 1);
         assert_eq!(text(&stacks, false), "a:b c 1\n");
     }

@@ -1,4 +1,4 @@
-//! Heat maps: how often something happened, by time from left to right and by a second scale from the bottom up.
+//! Heat maps: counts by time from left to right, and by a second scale from bottom to top.
 
 mod svg;
 
@@ -7,49 +7,57 @@ use rustc_hash::FxHashMap;
 /// Nanoseconds in a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// What the rows of a heat map are.
+/// The vertical scale of a heat map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
-    /// Parts of the time of a column: the picture is read column by column, each from the bottom up.
+pub enum HeatScale {
+    /// Fractions of a column's time: read column by column, from bottom to top.
     Offset,
-    /// Durations, each row of so many nanoseconds more; those that are too long for the picture are in the last row.
-    Duration(u64),
+    /// Durations.
+    Duration,
 }
 
-/// Counts in a grid.
+/// A grid of counts.
 #[derive(Debug, Clone)]
-pub struct Heat {
-    /// The line above it.
+pub struct HeatMap {
+    /// The title.
     pub title: String,
-    /// What is counted: `samples`.
+    /// The counted unit: `samples`.
     pub unit: String,
-    scale: Scale,
-    /// Nanoseconds of the recording's clock at which the first column begins.
+    scale: HeatScale,
+    /// Start of the first column in nanoseconds of the recording's clock.
     start: u64,
-    /// Nanoseconds of a column.
+    /// Duration of a column in nanoseconds.
     column: u64,
     rows: u32,
     columns: u64,
+    /// The shortest durations of the rows in nanoseconds, ascending; empty for [`HeatScale::Offset`].
+    edges: Vec<u64>,
     counts: FxHashMap<(u64, u32), u64>,
 }
 
-impl Heat {
-    /// Columns of a second from the second of `first` to that of `last`, each in so many rows.
+impl HeatMap {
+    /// Columns of a second each, from the second of `first` to that of `last`, with `rows` rows.
     #[must_use]
     pub fn of_seconds(first: u64, last: u64, rows: u32) -> Self {
         let start = first - first % SECOND;
-        Self::new(Scale::Offset, (start, last), SECOND, rows)
+        Self::new(HeatScale::Offset, start, last, SECOND, rows)
     }
 
-    /// So many columns, from `first` to `last`, and rows that reach up to `most` nanoseconds, with one more for what is longer.
+    /// `columns` columns from `first` to `last`, and a row from each of the `edges` to the next, in nanoseconds. The first row also has
+    /// shorter durations, the last one all longer ones.
     #[must_use]
-    pub fn of_durations((first, last): (u64, u64), columns: u64, most: u64, rows: u32) -> Self {
+    pub fn of_durations(first: u64, last: u64, columns: u64, mut edges: Vec<u64>) -> Self {
         let column = (last - first) / columns.max(1) + 1;
-        let row = most / u64::from(rows.max(1)) + 1;
-        Self::new(Scale::Duration(row), (first, last), column, rows + 1)
+        edges.sort_unstable();
+        edges.dedup();
+        let rows = u32::try_from(edges.len()).unwrap_or(u32::MAX);
+        Self {
+            edges,
+            ..Self::new(HeatScale::Duration, first, last, column, rows)
+        }
     }
 
-    fn new(scale: Scale, (start, last): (u64, u64), column: u64, rows: u32) -> Self {
+    fn new(scale: HeatScale, start: u64, last: u64, column: u64, rows: u32) -> Self {
         Self {
             title: String::new(),
             unit: String::new(),
@@ -58,29 +66,30 @@ impl Heat {
             column,
             rows: rows.max(1),
             columns: last.saturating_sub(start) / column + 1,
+            edges: Vec::new(),
             counts: FxHashMap::default(),
         }
     }
 
-    /// Counts a moment.
+    /// Counts an event at this time.
     pub fn add(&mut self, time: u64) {
         let since = time.saturating_sub(self.start);
         let row = u32::try_from(since % self.column / self.slot()).unwrap_or(u32::MAX);
         self.count(since, row.min(self.rows - 1));
     }
 
-    /// Nanoseconds of a cell, where rows are parts of columns.
+    /// Duration of a cell in nanoseconds, if rows are fractions of columns.
     fn slot(&self) -> u64 {
         (self.column / u64::from(self.rows)).max(1)
     }
 
-    /// Counts something that ended at `time` and took so many nanoseconds.
+    /// Counts an interval that ended at `time` after `duration` nanoseconds.
     pub fn add_duration(&mut self, time: u64, duration: u64) {
-        let Scale::Duration(row) = self.scale else {
+        if self.scale == HeatScale::Offset {
             return self.add(time);
-        };
-        let top = self.rows - 1;
-        let row = u32::try_from(duration / row).unwrap_or(top).min(top);
+        }
+        let after = self.edges.partition_point(|edge| *edge <= duration);
+        let row = u32::try_from(after.saturating_sub(1)).unwrap_or(u32::MAX);
         self.count(time.saturating_sub(self.start), row);
     }
 
@@ -89,20 +98,20 @@ impl Heat {
         *self.counts.entry((column, row)).or_default() += 1;
     }
 
-    /// Adds the counts of the same grid.
+    /// Adds the counts of an identical grid.
     pub fn merge(&mut self, other: Self) {
         for (cell, count) in other.counts {
             *self.counts.entry(cell).or_default() += count;
         }
     }
 
-    /// All that was counted.
+    /// Sum of all counts.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
     }
 
-    /// The cells that are not empty, by column and row.
+    /// The non-empty cells, by column and row.
     fn cells(&self) -> Vec<((u64, u32), u64)> {
         let mut cells: Vec<_> = self
             .counts
@@ -114,13 +123,34 @@ impl Heat {
     }
 }
 
+/// Edges of `rows` rows of equal size up to `most` nanoseconds, and of one for longer durations.
+#[must_use]
+pub fn linear_edges(most: u64, rows: u32) -> Vec<u64> {
+    let row = most / u64::from(rows.max(1)) + 1;
+    (0..=u64::from(rows))
+        .map(|number| number.saturating_mul(row))
+        .collect()
+}
+
+/// Edges of `rows` rows from `least` to `most` nanoseconds, each longer than the one before by the same factor, and of one for longer
+/// durations.
+#[must_use]
+pub fn logarithmic_edges(least: u64, most: u64, rows: u32) -> Vec<u64> {
+    let least = least.max(1);
+    let ratio = (most.max(least) as f64 / least as f64).ln() / f64::from(rows.max(1));
+    let edge = |row: u32| (least as f64 * (ratio * f64::from(row)).exp()).round() as u64;
+    let mut edges: Vec<u64> = (0..=rows).map(edge).collect();
+    edges.dedup();
+    edges
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_second_is_a_column_and_its_parts_are_rows() {
-        let mut heat = Heat::of_seconds(5 * SECOND + 7, 8 * SECOND, 50);
+        let mut heat = HeatMap::of_seconds(5 * SECOND + 7, 8 * SECOND, 50);
         assert_eq!((heat.start, heat.columns), (5 * SECOND, 4));
         for time in [
             5 * SECOND,
@@ -134,8 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_in_the_last_row() {
-        let mut heat = Heat::of_durations((100, 199), 10, 1000, 10);
+    fn durations_beyond_the_range_are_in_the_last_row() {
+        let edges = linear_edges(1000, 10);
+        let mut heat = HeatMap::of_durations(100, 199, 10, edges);
         assert_eq!((heat.column, heat.columns, heat.rows), (10, 10, 11));
         for (time, duration) in [(100, 0), (109, 100), (110, 101), (199, 5000)] {
             heat.add_duration(time, duration);
@@ -144,15 +175,30 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_as_wide_as_the_ratio_of_their_edges() {
+        let edges = logarithmic_edges(1000, 1_000_000, 3);
+        assert_eq!(edges, [1000, 10_000, 100_000, 1_000_000]);
+        let mut heat = HeatMap::of_durations(0, 9, 10, edges);
+        for duration in [1, 999, 1000, 9_999, 10_000, 999_999, 1_000_000, u64::MAX] {
+            heat.add_duration(0, duration);
+        }
+        let counts: Vec<u64> = heat.cells().into_iter().map(|(_, count)| count).collect();
+        assert_eq!(counts, [4, 1, 1, 2]);
+        // No row is narrower than a nanosecond.
+        assert_eq!(logarithmic_edges(1, 3, 50), [1, 2, 3]);
+        assert_eq!(logarithmic_edges(0, 0, 2), [1]);
+    }
+
+    #[test]
     fn parts_add_up() {
-        let mut whole = Heat::of_seconds(0, SECOND, 2);
-        let mut parts = [whole.clone(), whole.clone()];
+        let mut unsplit = HeatMap::of_seconds(0, SECOND, 2);
+        let mut parts = [unsplit.clone(), unsplit.clone()];
         for time in [1, 2, SECOND / 2, SECOND] {
-            whole.add(time);
+            unsplit.add(time);
             parts[(time % 2) as usize].add(time);
         }
         let [mut first, second] = parts;
         first.merge(second);
-        assert_eq!((first.cells(), first.total()), (whole.cells(), 4));
+        assert_eq!((first.cells(), first.total()), (unsplit.cells(), 4));
     }
 }

@@ -1,6 +1,6 @@
-//! What stands for doing nothing.
+//! Idle functions.
 
-/// Functions in which a processor waits for work.
+/// Kernel functions in which an idle CPU waits for work.
 const IDLE: &[&str] = &[
     "acpi_idle_do_entry",
     "arch_cpu_idle",
@@ -20,7 +20,7 @@ const IDLE: &[&str] = &[
     "pv_native_safe_halt",
 ];
 
-/// Whether a frame of the kernel is one in which a processor waits for work.
+/// Whether a kernel frame is an idle function.
 #[must_use]
 pub fn is_idle(function: &str) -> bool {
     IDLE.binary_search(&function).is_ok()

@@ -1,18 +1,20 @@
-//! A flame graph as the JSON that d3-flame-graph draws, in the layout of `perf script report flamegraph -f json`.
+//! A flame graph in the JSON format of d3-flame-graph, as written by `perf script report flamegraph
+//! -f json`.
 
 use std::io::{self, Write};
 
-use crate::kind::Kind;
-use crate::tree::{Flame, Frame};
+use crate::kind::FrameKind;
+use crate::tree::{Flame, FlameFrame};
 
-/// Writes the frames inside each other: `n` is the name, `l` the kind of code, `v` what ends there, `c` the callees.
+/// Writes nested frames: `n` is the name, `l` the type of code, `v` the own weight, `c` the
+/// callees.
 ///
 /// # Errors
 ///
 /// Those of `out`.
 pub fn write(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
     let mut open = 0;
-    for (frame, own) in flame.frames.iter().zip(own(&flame.frames)) {
+    for (frame, own) in flame.frames.iter().zip(own_weights(&flame.frames)) {
         let is_first = open <= frame.depth;
         while open > frame.depth {
             out.write_all(b"]}")?;
@@ -24,10 +26,10 @@ pub fn write(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
         let (name, kind) = flame.label(frame);
         let kind = match kind {
             _ if frame.depth == 0 => "root",
-            Kind::Kernel => "kernel",
-            Kind::Inlined => "inlined",
-            Kind::Jit => "jit",
-            Kind::User => "",
+            FrameKind::Kernel => "kernel",
+            FrameKind::Inlined => "inlined",
+            FrameKind::Jit => "jit",
+            FrameKind::User => "",
         };
         write!(
             out,
@@ -42,8 +44,8 @@ pub fn write(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// By frame the weight of the stacks that end in it: what goes through it and through no callee.
-fn own(frames: &[Frame]) -> Vec<u64> {
+/// The own weight of each frame: its weight without that of its callees.
+fn own_weights(frames: &[FlameFrame]) -> Vec<u64> {
     let mut own: Vec<u64> = frames.iter().map(|frame| frame.total).collect();
     let mut callers: Vec<usize> = Vec::new();
     for (at, frame) in frames.iter().enumerate() {
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
     use crate::Stacks;
 
-    fn text(stacks: &[(&[(&str, Kind)], u64)]) -> String {
+    fn text(stacks: &[(&[(&str, FrameKind)], u64)]) -> String {
         let mut all = Stacks::default();
         for (frames, weight) in stacks {
             let frames = frames.iter().map(|(name, kind)| all.label(name, *kind));
@@ -74,12 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn frames_stand_inside_their_callers() {
-        let user = |name| (name, Kind::User);
+    fn frames_are_nested_in_their_callers() {
+        let user = |name| (name, FrameKind::User);
         let stacks: [(&[_], u64); 3] = [
             (&[user("loop"), user("main"), user("\"leaf\"")], 17),
             (&[user("loop"), user("main")], 2),
-            (&[user("loop"), ("read", Kind::Kernel)], 3),
+            (&[user("loop"), ("read", FrameKind::Kernel)], 3),
         ];
         assert_eq!(
             text(&stacks),

@@ -1,24 +1,24 @@
-//! What code a frame is of.
+//! Types of code.
 
-/// What code a frame is of. The letters are those that folded text marks frames with: `do_syscall_64_[k]`.
+/// Type of a frame's code. The letters are suffixes in folded text: `do_syscall_64_[k]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Kind {
-    /// User space, or not known.
+pub enum FrameKind {
+    /// User space, or unknown.
     #[default]
     User,
     /// The kernel and its modules: `k`.
     Kernel,
-    /// A function that its caller contains: `i`.
+    /// An inlined function: `i`.
     Inlined,
-    /// Compiled at run time: `j`.
+    /// JIT-compiled code: `j`.
     Jit,
 }
 
-impl Kind {
-    /// All that are marked.
+impl FrameKind {
+    /// The types with a suffix.
     const MARKED: [Self; 3] = [Self::Kernel, Self::Inlined, Self::Jit];
 
-    /// What folded text puts behind the name.
+    /// The suffix in folded text.
     #[must_use]
     pub fn mark(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Kind {
         }
     }
 
-    /// Takes the mark off a name.
+    /// Splits the suffix off a name.
     #[must_use]
     pub fn split(text: &str) -> (&str, Self) {
         let marked = |kind: &Self| Some((text.strip_suffix(kind.mark())?, *kind));

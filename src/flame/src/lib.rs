@@ -1,13 +1,13 @@
-//! Flame graphs: stacks merged into a tree, and the tree as a picture that answers to clicks and searches. Heat maps: moments
-//! counted in a grid, and the grid as a picture in which stretches of time are chosen.
+//! Flame graphs: stacks merged into a tree, as an interactive SVG with zoom and search. Heat maps:
+//! counts in a grid, as an SVG in which time ranges can be selected.
 //!
 //! ```text
 //! stacks of names, or folded text --add--> Stacks --tree--> Flame (frames in drawing order) --svg::write--> SVG
-//! moments --add--> Heat (a grid of counts) --Heat::write--> SVG
+//! times --add--> Heat (a grid of counts) --Heat::write--> SVG
 //! ```
 //!
-//! **Invariants.** What is written depends on the stacks alone, not on the order they came in: siblings stand in the
-//! order of their names, colours come from names.
+//! **Invariants.** The output depends only on the stacks, not on their order: siblings are sorted
+//! by name, colours are derived from names.
 
 mod color;
 mod error;
@@ -24,9 +24,9 @@ mod tree;
 pub use color::{PALETTES, Palette};
 pub use error::Error;
 pub use folded::{read as read_folded, write as write_folded};
-pub use heat::{Heat, Scale};
+pub use heat::{HeatMap, HeatScale, linear_edges, logarithmic_edges};
 pub use idle::is_idle;
 pub use json::write as write_json;
-pub use kind::Kind;
+pub use kind::FrameKind;
 pub use stacks::{Label, Stacks};
-pub use tree::{Flame, Frame, Widths};
+pub use tree::{Flame, FlameFrame, FrameWidths};

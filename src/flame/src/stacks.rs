@@ -1,33 +1,33 @@
-//! Stacks of names, each with its weight.
+//! Weighted stacks of names.
 
 use rustc_hash::FxHashMap;
 
-use crate::kind::Kind;
+use crate::kind::FrameKind;
 
-/// What a frame is called, and what code it is of.
+/// Name and type of code of a frame.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label {
-    /// The function; the outermost frame is the program.
+    /// The function; for the outermost frame, the program.
     pub name: Box<str>,
     /// The kind of code.
-    pub kind: Kind,
+    pub kind: FrameKind,
 }
 
-/// Stacks in the order they came in; one may be there several times. Labels are numbered in that order, too; numbers are
-/// never shown.
+/// Stacks in order of insertion, possibly with duplicates. Labels are numbered in that order;
+/// numbers are never shown.
 #[derive(Debug, Clone, Default)]
 pub struct Stacks {
     labels: Vec<Label>,
     numbers: FxHashMap<Label, u32>,
-    /// The frames of all stacks, one after the other.
+    /// The frames of all stacks, concatenated.
     frames: Vec<u32>,
-    /// Where the frames of each stack end, and its weight.
+    /// End of the frames of each stack, and its weight.
     stacks: Vec<(usize, u64)>,
 }
 
 impl Stacks {
     /// The number of a label.
-    pub fn label(&mut self, name: &str, kind: Kind) -> u32 {
+    pub fn label(&mut self, name: &str, kind: FrameKind) -> u32 {
         let label = Label {
             name: name.into(),
             kind,
@@ -47,7 +47,7 @@ impl Stacks {
         self.stacks.push((self.frames.len(), weight));
     }
 
-    /// Whether there is none.
+    /// Whether there are no stacks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stacks.is_empty()

@@ -1,44 +1,44 @@
-//! The picture: an SVG that needs nothing beside it, and whose script zooms and searches.
+//! A self-contained SVG whose script zooms and searches.
 
 use std::io::{self, Write};
 
 use crate::color::{Palette, Rgb, difference};
-use crate::kind::Kind;
+use crate::kind::FrameKind;
 use crate::text::{Escaped, Grouped};
-use crate::tree::{Flame, Frame};
+use crate::tree::{Flame, FlameFrame};
 
 /// Height of a row, in pixels.
 const ROW: usize = 16;
-/// Left and right of the frames.
+/// Horizontal margin.
 const MARGIN: f64 = 10.0;
-/// Above the frames: title, search and what it found.
-const HEAD: usize = 60;
-/// Below them: what the pointer is on.
-const FOOT: usize = 34;
+/// Height above the frames: title, search and matches.
+const HEADER_HEIGHT: usize = 60;
+/// Height below the frames: details of the frame under the pointer.
+const FOOTER_HEIGHT: usize = 34;
 /// Width of a character, in pixels; the script uses the same.
 const CHARACTER: f64 = 7.05;
-/// Width of a picture that fits itself to its window, until a script runs.
-const USUAL_WIDTH: u32 = 1200;
+/// Width of a picture that fits its window, until the script runs.
+const DEFAULT_WIDTH: u32 = 1200;
 
 const SCRIPT: &str = include_str!("svg/script.js");
 const STYLE: &str = include_str!("svg/style.css");
 
-/// How the picture looks.
+/// Options of the picture.
 #[derive(Debug, Clone)]
-pub struct Options {
-    /// The line above it.
+pub struct SvgOptions {
+    /// The title.
     pub title: String,
     /// A second, smaller line.
     pub subtitle: Option<String>,
-    /// Pixels; `None` fits the window.
+    /// Width in pixels; `None` fits the window.
     pub width: Option<u32>,
-    /// Frames narrower than this, in pixels, are left out.
+    /// Frames narrower than this, in pixels, are omitted.
     pub min_width: f64,
     /// Whether the root is at the top.
     pub inverted: bool,
-    /// How frames are coloured, unless recordings are compared.
+    /// Colour scheme, unless recordings are compared.
     pub palette: Palette,
-    /// What is counted: `samples`.
+    /// The counted unit: `samples`.
     pub unit: String,
 }
 
@@ -46,30 +46,46 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// Writing fails.
-pub fn write(flame: &Flame, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    Picture::new(flame, options).write(out)
+/// Write errors.
+pub fn write(flame: &Flame, options: &SvgOptions, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    SvgWriter::new(flame, options).write(out)
 }
 
-/// Measures of one picture.
-struct Picture<'a> {
+/// Writes a page with the picture, which needs no other file.
+///
+/// # Errors
+///
+/// Write errors.
+pub fn write_html(flame: &Flame, options: &SvgOptions, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "<!DOCTYPE html>\n<html>\n<head><meta charset=\"utf-8\"><title>{}</title></head>\n<body style=\"margin:0\">",
+        Escaped(&options.title)
+    )?;
+    SvgWriter::new(flame, options).write(out)?;
+    out.write_all(b"</body>\n</html>\n")
+}
+
+/// Dimensions of a picture.
+struct SvgWriter<'a> {
     flame: &'a Flame,
-    options: &'a Options,
+    options: &'a SvgOptions,
     width: f64,
     /// Pixels of one unit of width.
     scale: f64,
-    /// The narrowest frame, in units.
+    /// Minimum width of frames in units.
     least: f64,
     rows: usize,
-    /// The largest growth or loss of a frame.
+    /// Maximum growth or decline of a frame.
     most: u64,
 }
 
-impl<'a> Picture<'a> {
-    fn new(flame: &'a Flame, options: &'a Options) -> Self {
-        let width = f64::from(options.width.unwrap_or(USUAL_WIDTH)).max(4.0 * MARGIN);
-        let whole = flame.frames.first().map_or(0, |root| root.width);
-        let scale = (width - 2.0 * MARGIN) / whole.max(1) as f64;
+impl<'a> SvgWriter<'a> {
+    fn new(flame: &'a Flame, options: &'a SvgOptions) -> Self {
+        let width = f64::from(options.width.unwrap_or(DEFAULT_WIDTH)).max(4.0 * MARGIN);
+        let total = flame.frames.first().map_or(0, |root| root.width);
+        let scale = (width - 2.0 * MARGIN) / total.max(1) as f64;
         let least = options.min_width / scale;
         let growth = flame.frames.iter().map(|frame| frame.growth.unsigned_abs());
         Self {
@@ -86,7 +102,7 @@ impl<'a> Picture<'a> {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         self.write_head(out)?;
         for frame in &self.flame.frames {
-            // A parent is as wide as its children at the least, so no frame loses its parent.
+            // A parent is at least as wide as its children, so no frame loses its parent.
             if frame.width > 0 && frame.width as f64 >= self.least {
                 self.write_frame(frame, out)?;
             }
@@ -95,7 +111,7 @@ impl<'a> Picture<'a> {
     }
 
     fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Options {
+        let SvgOptions {
             title,
             subtitle,
             inverted,
@@ -103,13 +119,12 @@ impl<'a> Picture<'a> {
             ..
         } = self.options;
         let width = self.width;
-        let height = HEAD + self.rows * ROW + FOOT;
-        let whole = self.flame.frames.first().map_or(0, |root| root.width);
+        let height = HEADER_HEIGHT + self.rows * ROW + FOOTER_HEIGHT;
+        let total = self.flame.frames.first().map_or(0, |root| root.width);
         writeln!(
             out,
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-             <svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" data-whole=\"{whole}\" data-total=\"{}\" data-unit=\"{}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" data-whole=\"{total}\" data-total=\"{}\" data-unit=\"{}\" \
              data-fluid=\"{}\" data-least=\"{}\">\n\
              <style>{STYLE}</style>\n\
              <rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n\
@@ -129,7 +144,7 @@ impl<'a> Picture<'a> {
                 Escaped(subtitle)
             )?;
         }
-        let foot = height - FOOT / 3;
+        let foot = height - FOOTER_HEIGHT / 3;
         writeln!(
             out,
             "<text id=\"reset\" x=\"{MARGIN}\" y=\"24\" class=\"off\">Reset zoom</text>\n\
@@ -144,13 +159,13 @@ impl<'a> Picture<'a> {
         )
     }
 
-    fn write_frame(&self, frame: &Frame, out: &mut dyn Write) -> io::Result<()> {
+    fn write_frame(&self, frame: &FlameFrame, out: &mut dyn Write) -> io::Result<()> {
         let row = match self.options.inverted {
             true => frame.depth,
-            // A frame of the lowest row is never deeper than the rows that are drawn.
+            // A drawn frame is never deeper than the number of rows.
             false => self.rows.saturating_sub(frame.depth + 1),
         };
-        let y = HEAD + row * ROW;
+        let y = HEADER_HEIGHT + row * ROW;
         let x = MARGIN + frame.start as f64 * self.scale;
         let width = frame.width as f64 * self.scale;
         let Rgb(red, green, blue) = self.color(frame);
@@ -178,7 +193,7 @@ impl<'a> Picture<'a> {
         writeln!(out, "</g>")
     }
 
-    fn color(&self, frame: &Frame) -> Rgb {
+    fn color(&self, frame: &FlameFrame) -> Rgb {
         match (self.flame.compares, frame.depth) {
             (true, _) => difference(frame.growth, self.most),
             (false, 0) => Rgb(235, 232, 225),
@@ -189,12 +204,12 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// `name (1,234 samples, 12.34%)`: what the script takes apart at the last bracket.
-    fn write_details(&self, frame: &Frame, out: &mut dyn Write) -> io::Result<()> {
+    /// `name (1,234 samples, 12.34%)`, which the script splits at the last bracket.
+    fn write_details(&self, frame: &FlameFrame, out: &mut dyn Write) -> io::Result<()> {
         let (name, kind) = self.flame.label(frame);
         let inlined = match kind {
-            Kind::Inlined => " [inlined]",
-            Kind::User | Kind::Kernel | Kind::Jit => "",
+            FrameKind::Inlined => " [inlined]",
+            FrameKind::User | FrameKind::Kernel | FrameKind::Jit => "",
         };
         let share = share(frame.total, self.flame.total());
         write!(
@@ -205,19 +220,19 @@ impl<'a> Picture<'a> {
             Escaped(&self.options.unit),
         )?;
         if self.flame.compares {
-            let whole = self.flame.frames.first().map_or(0, |root| root.before);
-            let was = self::share(frame.before, whole);
+            let total = self.flame.frames.first().map_or(0, |root| root.before);
+            let was = self::share(frame.before, total);
             write!(out, "; before {}, {was:.2}%", Grouped(frame.before))?;
         }
         write!(out, ")")
     }
 }
 
-fn share(part: u64, whole: u64) -> f64 {
-    part as f64 * 100.0 / whole.max(1) as f64
+fn share(part: u64, total: u64) -> f64 {
+    part as f64 * 100.0 / total.max(1) as f64
 }
 
-/// As much of a name as fits.
+/// The part of a name that fits.
 fn fitting(name: &str, width: f64) -> String {
     let room = ((width - 6.0) / CHARACTER).max(0.0) as usize;
     if name.chars().count() <= room {

@@ -1,8 +1,8 @@
-//! Text as pictures hold it.
+//! Text in pictures.
 
 use std::fmt::{self, Display};
 
-/// Text for XML, which takes no control characters.
+/// Escapes text for XML, without control characters.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl Display for Escaped<'_> {
@@ -24,7 +24,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// A number with a comma between every three digits.
+/// A number with thousands separators.
 pub(crate) struct Grouped(pub(crate) u64);
 
 impl Display for Grouped {

@@ -1,36 +1,36 @@
-//! Stacks merged from the root, as frames in the order they are drawn.
+//! Stacks merged from the root, as frames in drawing order.
 
-use crate::kind::Kind;
+use crate::kind::FrameKind;
 use crate::stacks::{Label, Stacks};
 
-/// What stands for everything.
-const ROOT: (&str, Kind) = ("all", Kind::User);
+/// The root frame.
+const ROOT: (&str, FrameKind) = ("all", FrameKind::User);
 
-/// One frame of the picture: a path from the root.
+/// A frame of the picture: a path from the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
-    /// Callers above it; 0 is the root, which stands for everything.
+pub struct FlameFrame {
+    /// Number of callers; 0 is the root.
     pub depth: usize,
-    /// Its name's place among [`Flame::labels`]; the root has none.
+    /// Index of its name in [`Flame::labels`]; the root has none.
     label: Option<u32>,
-    /// Where it begins, in units of width.
+    /// Horizontal position, in units of width.
     pub start: u64,
-    /// How wide it is.
+    /// Width in units.
     pub width: u64,
-    /// The weight of the stacks that go through it.
+    /// The weight of the stacks through it.
     pub total: u64,
-    /// The same in the recording compared with, scaled if that was asked for.
+    /// The same in the recording compared with, scaled if requested.
     pub before: u64,
-    /// How much more of it ends here than before.
+    /// Increase of its own weight.
     pub growth: i64,
 }
 
-/// Which of two recordings gives the widths.
+/// Which of two recordings determines the widths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Widths {
-    /// The one compared with.
+pub enum FrameWidths {
+    /// The recording compared with.
     Before,
-    /// The one that is shown.
+    /// The displayed recording.
     #[default]
     After,
 }
@@ -39,7 +39,7 @@ pub enum Widths {
 #[derive(Debug, Clone, Default)]
 pub struct Flame {
     /// The frames; the first is the root.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<FlameFrame>,
     labels: Vec<Label>,
     /// Whether two recordings are compared.
     pub compares: bool,
@@ -58,25 +58,25 @@ impl Weights {
         self.after = self.after.saturating_add(other.after);
     }
 
-    fn of(self, widths: Widths) -> u64 {
+    fn of(self, widths: FrameWidths) -> u64 {
         match widths {
-            Widths::Before => self.before,
-            Widths::After => self.after,
+            FrameWidths::Before => self.before,
+            FrameWidths::After => self.after,
         }
     }
 }
 
-/// The paths of all stacks in the order in which they are drawn.
+/// The paths of all stacks in drawing order.
 #[derive(Default)]
 struct Paths {
-    /// The labels by rank, which is their place in the order of siblings.
+    /// The labels by rank, which is the order of siblings.
     labels: Vec<Label>,
-    /// The ranks of all paths' frames, one path after the other.
+    /// The ranks of all paths' frames, concatenated.
     ranks: Vec<u32>,
     paths: Vec<Path>,
 }
 
-/// One path: where it lies among [`Paths::ranks`], and what ends there.
+/// A path: its range in [`Paths::ranks`], and its weight.
 struct Path {
     start: usize,
     end: usize,
@@ -89,22 +89,23 @@ impl Flame {
     pub fn new(stacks: &Stacks, reverse: bool) -> Self {
         let mut paths = Paths::with_labels(&[stacks]);
         paths.add(stacks, reverse, |after| Weights { before: 0, after });
-        paths.finish(Widths::After, false)
+        paths.finish(FrameWidths::After, false)
     }
 
-    /// The flame graph of `after`, whose frames know what they were in `before`. With `normalize` the weights of `before`
-    /// are scaled so that both add up to the same.
+    /// The flame graph of `after` compared with `before`. With `normalize` the weights of `before`
+    /// are scaled to the same total.
     #[must_use]
     pub fn compare(
         before: &Stacks,
         after: &Stacks,
-        widths: Widths,
+        widths: FrameWidths,
         normalize: bool,
         reverse: bool,
     ) -> Self {
-        let whole = |stacks: &Stacks| -> u64 { stacks.iter().map(|(_, weight)| weight).sum() };
-        let scale = match whole(before) {
-            all @ 1.. if normalize => whole(after) as f64 / all as f64,
+        let total_weight =
+            |stacks: &Stacks| -> u64 { stacks.iter().map(|(_, weight)| weight).sum() };
+        let scale = match total_weight(before) {
+            all @ 1.. if normalize => total_weight(after) as f64 / all as f64,
             _ => 1.0,
         };
         let mut paths = Paths::with_labels(&[before, after]);
@@ -116,22 +117,22 @@ impl Flame {
         paths.finish(widths, true)
     }
 
-    /// What a frame is called, and the kind of its code.
+    /// Name and type of code of a frame.
     #[must_use]
-    pub fn label(&self, frame: &Frame) -> (&str, Kind) {
+    pub fn label(&self, frame: &FlameFrame) -> (&str, FrameKind) {
         let label = frame
             .label
             .and_then(|label| self.labels.get(label as usize));
         label.map_or(ROOT, |label| (&label.name, label.kind))
     }
 
-    /// The weight of everything.
+    /// The total weight.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.frames.first().map_or(0, |root| root.total)
     }
 
-    /// Rows of the picture that hold frames of at least `least` units.
+    /// Number of rows with frames of at least `least` units.
     #[must_use]
     pub fn rows(&self, least: f64) -> usize {
         let drawn = self
@@ -143,7 +144,7 @@ impl Flame {
 }
 
 impl Paths {
-    /// No paths yet; with the labels of all stacks to come.
+    /// Creates an empty collection with the labels of all stacks.
     fn with_labels(all: &[&Stacks]) -> Self {
         let labels = all.iter().flat_map(|stacks| stacks.labels());
         let mut labels: Vec<Label> = labels.cloned().collect();
@@ -176,8 +177,9 @@ impl Paths {
         }
     }
 
-    /// Paths in order have their common beginnings side by side: each frame is the first path's that has it.
-    fn finish(mut self, widths: Widths, compares: bool) -> Flame {
+    /// Sorted paths have their common prefixes next to each other: each frame is created by its
+    /// first path.
+    fn finish(mut self, widths: FrameWidths, compares: bool) -> Flame {
         let ranks = &self.ranks;
         let frames_of = |path: &Path| ranks.get(path.start..path.end).unwrap_or_default();
         self.paths
@@ -203,7 +205,7 @@ impl Paths {
     }
 }
 
-/// What passes through a frame while paths come in order.
+/// Weights of a frame while paths are added in order.
 struct Node {
     depth: usize,
     label: Option<u32>,
@@ -214,12 +216,12 @@ struct Node {
 /// All frames, parents before children.
 struct Tree {
     nodes: Vec<Node>,
-    /// The frames of the path that came last, the root first.
+    /// The frames of the last path, the root first.
     open: Vec<usize>,
 }
 
 impl Default for Tree {
-    /// The root alone.
+    /// Only the root.
     fn default() -> Self {
         let root = Node {
             depth: 0,
@@ -235,7 +237,7 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// Takes a path that has `common` frames of the one before and `more`.
+    /// Adds a path that shares `common` frames with the previous one, followed by `more`.
     fn grow(&mut self, common: usize, more: &[u32], weights: Weights) {
         self.open.truncate(common + 1);
         for label in more {
@@ -258,9 +260,9 @@ impl Tree {
         }
     }
 
-    /// The frames with their places: side by side from where their parent begins.
-    fn draw(self, widths: Widths) -> Vec<Frame> {
-        // Where the next frame of each depth begins.
+    /// The frames with positions: side by side from the start of their parent.
+    fn draw(self, widths: FrameWidths) -> Vec<FlameFrame> {
+        // Position of the next frame at each depth.
         let mut next: Vec<u64> = vec![0];
         let place = |node: &Node| {
             next.truncate(node.depth + 1);
@@ -276,10 +278,10 @@ impl Tree {
     }
 }
 
-fn frame(node: &Node, start: u64, width: u64) -> Frame {
+fn frame(node: &Node, start: u64, width: u64) -> FlameFrame {
     let growth = i128::from(node.own.after) - i128::from(node.own.before);
     let lowest = i128::from(i64::MIN);
-    Frame {
+    FlameFrame {
         depth: node.depth,
         label: node.label,
         start,

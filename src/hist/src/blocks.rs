@@ -1,70 +1,70 @@
-//! Stretches of code between branches, with the cycles that the processor counted for them.
+//! Basic blocks between branches, with the cycles counted by the processor.
 //!
-//! A branch tells how many cycles have passed since the one before it, that is in the stretch from where that one went to
-//! where this one left. Where code comes to one end from several starts, the longest stretch stands for all of them, as in
-//! Linux perf.
+//! A branch record has the number of cycles since the previous branch, spent in the block from the
+//! previous target to this branch's source. If blocks with different starts have the same end, the
+//! longest one is used for all, as in Linux perf.
 
 use std::cmp::Reverse;
 
 use rperf_replay::{Fold, Sample, World};
-use rperf_resolve::{Frame, Place, Resolver, SymbolId};
+use rperf_resolve::{AddressContext, Frame, Resolver, SymbolId};
 use rperf_wire::BranchEntry;
 use rustc_hash::FxHashMap;
 
-use crate::facts::locate_anywhere;
-use crate::select::{Choice, Select};
+use crate::properties::locate_anywhere;
+use crate::select::{SampleTreatment, SelectSamples};
 
-/// The stretches of all events.
+/// The blocks of all events.
 pub struct Blocks<'a, 'w> {
     resolver: &'a Resolver<'w>,
-    select: Option<&'a dyn Select>,
-    /// Whether a branch is followed by the next one in time: not where only some kinds of them were recorded.
+    select: Option<&'a dyn SelectSamples>,
+    /// Whether branch records are consecutive: not if only some branch types were recorded.
     consecutive: bool,
     events: Vec<EventBlocks>,
 }
 
-/// The stretches of one event.
+/// The blocks of one event.
 #[derive(Default)]
 struct EventBlocks {
     /// By function and the address of the branch at the end.
-    blocks: FxHashMap<(SymbolId, u64), Stretch>,
+    blocks: FxHashMap<(SymbolId, u64), BlockCounts>,
     cycles: u64,
 }
 
 #[derive(Clone, Copy)]
-struct Stretch {
+struct BlockCounts {
     /// The branch at the end.
     end: Frame,
-    /// The earliest address that it was come to from; `None` where that was never in the same function.
+    /// Lowest start address; `None` if it was never in the same function.
     start: Option<u64>,
     cycles: u64,
     times: u64,
 }
 
-/// A stretch as it is shown.
+/// A block for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Cycles of all times that it ran.
+    /// Total cycles.
     pub cycles: u64,
-    /// Times that it ran, at least 1.
+    /// Number of executions, at least 1.
     pub times: u64,
-    /// From where to where, in source lines or as `FUNCTION+OFFSET`.
+    /// Start and end, as source lines or `FUNCTION+OFFSET`.
     pub range: [String; 2],
     /// The object's short name.
     pub object: String,
 }
 
-/// The stretches of one event, those with most cycles first.
+/// The blocks of one event, sorted by cycles, descending.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlockTable {
-    /// The stretches.
+    /// The blocks.
     pub blocks: Vec<Block>,
-    /// Cycles of all branches, also of those in no known function.
+    /// Cycles of all branches, including those outside known functions.
     pub cycles: u64,
 }
 
 impl BlockTable {
-    /// The sum of what each stretch takes on average.
+    /// Sum of the average cycles of all blocks.
     #[must_use]
     pub fn average(&self) -> u64 {
         self.blocks.iter().map(Block::average).sum()
@@ -72,7 +72,7 @@ impl BlockTable {
 }
 
 impl Block {
-    /// Cycles that it takes on average.
+    /// Average cycles.
     #[must_use]
     pub fn average(&self) -> u64 {
         self.cycles / self.times.max(1)
@@ -80,11 +80,12 @@ impl Block {
 }
 
 impl<'a, 'w> Blocks<'a, 'w> {
-    /// None yet, of the samples that `select` chooses, or of all. `consecutive` says whether all branches were recorded.
+    /// Creates an empty collection for samples accepted by `select`. `consecutive` is whether all
+    /// branches were recorded.
     #[must_use]
     pub fn new(
         resolver: &'a Resolver<'w>,
-        select: Option<&'a dyn Select>,
+        select: Option<&'a dyn SelectSamples>,
         consecutive: bool,
     ) -> Self {
         Self {
@@ -95,7 +96,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
         }
     }
 
-    /// The stretches of each of so many events.
+    /// The tables of `events` events.
     #[must_use]
     pub fn tables(mut self, events: usize) -> Vec<BlockTable> {
         self.events.resize_with(events, EventBlocks::default);
@@ -118,7 +119,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
         }
     }
 
-    fn block(&self, symbol: SymbolId, stretch: &Stretch) -> Block {
+    fn block(&self, symbol: SymbolId, stretch: &BlockCounts) -> Block {
         let end = stretch.end;
         let function = self.resolver.symbol(symbol);
         let start = stretch.start.or(function.map(|function| function.start));
@@ -138,7 +139,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
         }
     }
 
-    /// The line of source, else the place in the function.
+    /// The source line, otherwise the function and offset.
     fn place(&self, symbol: SymbolId, frame: &Frame) -> String {
         if let Some(line) = self.resolver.source_line(frame) {
             return format!("{}:{}", line.file_name(), line.line);
@@ -151,15 +152,15 @@ impl<'a, 'w> Blocks<'a, 'w> {
 
     fn is_chosen(&self, world: &World, sample: &Sample<'_>) -> bool {
         let choice = self.select.map(|select| select.sample(world, sample));
-        choice.is_none_or(|choice| choice == Choice::Counted)
+        choice.is_none_or(|choice| choice == SampleTreatment::Counted)
     }
 
-    /// Where a branch left, if that is in a function that counts.
+    /// The source of a branch, if in an accepted function.
     fn end(&self, frame: Frame) -> Option<(SymbolId, Frame)> {
         let choice = self
             .select
             .map(|select| select.place(self.resolver, &frame));
-        let counts = choice.is_none_or(|choice| choice == Choice::Counted);
+        let counts = choice.is_none_or(|choice| choice == SampleTreatment::Counted);
         Some((frame.symbol.filter(|_| counts)?, frame))
     }
 }
@@ -170,12 +171,13 @@ impl Fold for Blocks<'_, '_> {
             return;
         };
         let branches: Vec<BranchEntry> = branches.iter().collect();
-        // As in perf: a processor that counts none for the newest branch counts none at all.
+        // As in perf: if the processor counts no cycles for the newest branch, it counts none at
+        // all.
         let counts = branches.first().is_some_and(|newest| newest.cycles() > 0);
         if !counts || !self.is_chosen(world, sample) {
             return;
         }
-        let at = Place::of(sample);
+        let at = AddressContext::of(sample);
         let event = sample.event.0 as usize;
         if self.events.len() <= event {
             self.events.resize_with(event + 1, EventBlocks::default);
@@ -196,13 +198,13 @@ impl Fold for Blocks<'_, '_> {
                 let is_before = target.address < end.address;
                 self.consecutive && target.symbol == Some(symbol) && is_before
             });
-            let stretch = Stretch {
+            let stretch = BlockCounts {
                 end,
                 start: start.map(|start| start.address),
                 cycles,
                 times: 1,
             };
-            event.add((symbol, end.address), stretch);
+            event.add(symbol, end.address, stretch);
         }
     }
 
@@ -211,15 +213,16 @@ impl Fold for Blocks<'_, '_> {
         self.events.resize_with(most, EventBlocks::default);
         for (event, more) in self.events.iter_mut().zip(later.events) {
             event.cycles = event.cycles.saturating_add(more.cycles);
-            for (key, stretch) in more.blocks {
-                event.add(key, stretch);
+            for ((symbol, end), stretch) in more.blocks {
+                event.add(symbol, end, stretch);
             }
         }
     }
 }
 
 impl EventBlocks {
-    fn add(&mut self, key: (SymbolId, u64), more: Stretch) {
+    fn add(&mut self, symbol: SymbolId, end: u64, more: BlockCounts) {
+        let key = (symbol, end);
         let known = self.blocks.get_mut(&key);
         let Some(known) = known else {
             self.blocks.insert(key, more);
@@ -243,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_stretch_stands_for_all_in_any_order() {
+    fn the_longest_range_is_used_in_any_order() {
         let dso = DsoId(0);
         let index = SymbolIndex::new(1).expect("a small number");
         let symbol = SymbolId { dso, index };
@@ -255,7 +258,7 @@ mod tests {
             symbol: Some(symbol),
             level: Level::User,
         };
-        let stretch = |start, cycles| Stretch {
+        let stretch = |start, cycles| BlockCounts {
             end,
             start,
             cycles,
@@ -266,7 +269,7 @@ mod tests {
             seen.rotate_left(1);
             let mut event = EventBlocks::default();
             for (start, cycles) in seen {
-                event.add((symbol, end.address), stretch(start, cycles));
+                event.add(symbol, end.address, stretch(start, cycles));
             }
             let sum = event.blocks[&(symbol, end.address)];
             assert_eq!((sum.start, sum.cycles, sum.times), (Some(0x110), 60, 3));

@@ -1,29 +1,29 @@
-//! Branches as frames: callchains that begin with the branches that led to their samples.
+//! Branches as frames: callchains that start with the branches before their sample.
 
 use rperf_wire::{BranchEntry, BranchStack, Endian, U64s};
 
-use crate::marks::Mark;
+use crate::marks::BranchMark;
 use crate::options::Direction;
 
-/// The most that perf takes for branches of hardware.
-const MOST: usize = 127;
+/// Maximum number of branches used by perf.
+const MAX_BRANCHES: usize = 127;
 
-/// Bytes that a call takes at most: a return address lies no farther behind the call.
+/// Maximum size of a call instruction in bytes: distance of a return address from the call.
 const CALL: u64 = 8;
 
 /// Values from here on are no addresses but markers (`PERF_CONTEXT_MAX`).
 const MARKERS: u64 = (-4095_i64).cast_unsigned();
 
-/// A branch on the way to a sample.
+/// A branch before a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct ChainBranch {
     branch: BranchEntry,
-    /// Passes through a loop that were taken out behind it, and the cycles of the last.
+    /// Number of removed loop iterations after it, and the cycles of the last.
     passes: u32,
     cycles: u64,
 }
 
-/// Writes branches, and the callchain behind them, for [`split`].
+/// Encodes branches followed by the callchain, for [`split`].
 pub(crate) fn write(branches: Option<BranchStack<'_>>, chain: &[u8], out: &mut Vec<u8>) {
     let count = branches.map_or(0, |branches| branches.len() as u64);
     out.extend_from_slice(&count.to_le_bytes());
@@ -58,17 +58,17 @@ pub(crate) fn split(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
     (branches, chain)
 }
 
-/// The steps of `branches` in the order of call graphs, at most so many, without what is passed through again and again.
-pub(crate) fn steps(branches: &[BranchEntry], order: Direction, most: usize) -> Vec<Step> {
-    if branches.len() > MOST {
+/// Converts `branches` to at most `most` steps in call graph order, with loops removed.
+pub(crate) fn steps(branches: &[BranchEntry], order: Direction, most: usize) -> Vec<ChainBranch> {
+    if branches.len() > MAX_BRANCHES {
         return Vec::new();
     }
-    let step = |branch: &BranchEntry| Step {
+    let step = |branch: &BranchEntry| ChainBranch {
         branch: *branch,
         passes: 0,
         cycles: 0,
     };
-    let mut steps: Vec<Step> = match order {
+    let mut steps: Vec<ChainBranch> = match order {
         Direction::Callee => branches.iter().take(most).map(step).collect(),
         Direction::Caller => branches.iter().rev().take(most).map(step).collect(),
     };
@@ -76,23 +76,23 @@ pub(crate) fn steps(branches: &[BranchEntry], order: Direction, most: usize) -> 
     steps
 }
 
-impl Step {
-    /// Its frames: where it went, and where it came from.
-    pub(crate) fn frames(&self) -> [(u64, Mark); 2] {
+impl ChainBranch {
+    /// Its frames: target and source.
+    pub(crate) fn frames(&self) -> [(u64, BranchMark); 2] {
         let BranchEntry { from, to, flags } = self.branch;
-        let origin = Mark::From {
+        let origin = BranchMark::From {
             cycles: self.branch.cycles(),
             passes: self.passes,
             loop_cycles: self.cycles,
         };
-        [(to, Mark::To { from, to, flags }), (from, origin)]
+        [(to, BranchMark::To { from, to, flags }), (from, origin)]
     }
 }
 
-/// How many entries of `chain` the newest branches tell of: those that are their calls' return addresses.
+/// Number of entries of `chain` covered by the newest branches: return addresses of their calls.
 pub(crate) fn overlap(branches: &[BranchEntry], most: usize, chain: U64s<'_>) -> usize {
     let mut covered = 0;
-    for branch in branches.iter().take(most.min(MOST)) {
+    for branch in branches.iter().take(most.min(MAX_BRANCHES)) {
         let Some(entry) = chain.get(covered) else {
             break;
         };
@@ -101,23 +101,24 @@ pub(crate) fn overlap(branches: &[BranchEntry], most: usize, chain: U64s<'_>) ->
             covered += 1;
         }
     }
-    // What stands behind a marker is told of by it.
+    // Entries after a marker are described by it.
     let entries = (0..covered).filter_map(|at| chain.get(at));
     entries.filter(|entry| *entry < MARKERS).count()
 }
 
-/// Places for origins of branches. There is one branch to a place, as in perf: a loop that begins with one that came
-/// too late is not seen.
-const PLACES: usize = 127;
+/// Size of the hash table of branch sources. As in perf, it has one branch per slot: loops whose
+/// first branch collides are not found.
+const SLOTS: usize = 127;
 
 fn place(from: u64) -> usize {
-    // 2^64 divided by the square of the golden ratio, the kernel's multiplier for hashes; the 7 highest bits count.
-    (from.wrapping_mul(0x61c8_8646_80b5_83eb) >> 57) as usize % PLACES
+    // 2^64 divided by the square of the golden ratio, the kernel's hash multiplier; the 7 highest
+    // bits are used.
+    (from.wrapping_mul(0x61c8_8646_80b5_83eb) >> 57) as usize % SLOTS
 }
 
-/// Takes out what is a repetition of what stands right before it.
-fn remove_loops(steps: &mut Vec<Step>) {
-    let mut first = [None; PLACES];
+/// Removes repetitions of the preceding steps.
+fn remove_loops(steps: &mut Vec<ChainBranch>) {
+    let mut first = [None; SLOTS];
     let mut at = 0;
     while let Some(step) = steps.get(at) {
         let from = step.branch.from;
@@ -155,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_is_told_once() {
+    fn repeated_branches_appear_once() {
         let branches = [9, 1, 2, 1, 2, 1, 2, 7].map(branch);
         let shown = |order, most| {
             let steps = steps(&branches, order, most);
-            let step = |step: &Step| (step.branch.from, step.passes, step.cycles);
+            let step = |step: &ChainBranch| (step.branch.from, step.passes, step.cycles);
             steps.iter().map(step).collect::<Vec<_>>()
         };
         assert_eq!(
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_apart_again() {
+    fn bytes_are_decoded() {
         let mut bytes = Vec::new();
         write(None, &[1, 2], &mut bytes);
         assert_eq!(split(&bytes), (Vec::new(), &[1, 2][..]));
@@ -187,13 +188,13 @@ mod tests {
         }
         bytes.push(7);
         assert_eq!(split(&bytes), (vec![branch(10)], &[7][..]));
-        for cut in 0..bytes.len() {
-            let _ = split(&bytes[..cut]);
+        for end in 0..bytes.len() {
+            let _ = split(&bytes[..end]);
         }
     }
 
     #[test]
-    fn callers_that_branches_tell_of_are_left_out() {
+    fn callers_known_from_branches_are_omitted() {
         let words = [MARKERS, 0x1005, 0x2005, 0x3005];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let chain = U64s::new(&bytes, Endian::Little);

@@ -1,13 +1,13 @@
-//! How many branches of each kind there are.
+//! Number of branches by type.
 
 use rperf_wire::BranchEntry;
 
-/// Branches by kind.
+/// Number of branches by type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BranchCounts {
     /// By `PERF_BR_*`.
     kinds: [u64; 16],
-    /// By `PERF_BR_NEW_*`, of those whose kind is `PERF_BR_EXTEND_ABI`.
+    /// By `PERF_BR_NEW_*`, for those of type `PERF_BR_EXTEND_ABI`.
     further: [u64; 16],
     forward: u64,
     backward: u64,
@@ -19,11 +19,11 @@ const UNKNOWN: usize = 0;
 const CONDITIONAL: usize = 1;
 const EXTENDED: usize = 15;
 
-/// Where the kinds stand in the flags of a branch.
+/// Position of the type in the flags of a branch.
 const KIND_AT: u32 = 20;
-const FURTHER_AT: u32 = 26;
+const NEW_TYPE_AT: u32 = 26;
 
-/// Sizes of pages.
+/// Page sizes.
 const PAGE: u64 = 4 << 10;
 const LARGE_PAGE: u64 = 2 << 20;
 
@@ -45,7 +45,7 @@ const KINDS: [&str; 15] = [
     "NO_TX",
 ];
 
-const FURTHER: [&str; 8] = [
+const NEW_TYPES: [&str; 8] = [
     "FAULT_ALGN",
     "FAULT_DATA",
     "FAULT_INST",
@@ -57,7 +57,7 @@ const FURTHER: [&str; 8] = [
 ];
 
 impl BranchCounts {
-    /// Counts a branch that was taken so many times, unless nothing is known of it.
+    /// Counts a branch that was taken `times` times, unless its type is unknown.
     pub(crate) fn add(&mut self, branch: &BranchEntry, times: u64) {
         let field = |at: u32| (branch.flags >> at & 0xf) as usize;
         let kind = field(KIND_AT);
@@ -65,7 +65,7 @@ impl BranchCounts {
             return;
         }
         match kind {
-            EXTENDED => self.further[field(FURTHER_AT)] += times,
+            EXTENDED => self.further[field(NEW_TYPE_AT)] += times,
             kind => self.kinds[kind] += times,
         }
         if kind == CONDITIONAL {
@@ -82,7 +82,7 @@ impl BranchCounts {
         }
     }
 
-    /// Adds those of another part of the recording.
+    /// Adds the counts of another part of the recording.
     pub(crate) fn merge(&mut self, other: &Self) {
         let add = |own: &mut [u64], more: &[u64]| {
             own.iter_mut()
@@ -97,18 +97,18 @@ impl BranchCounts {
         self.across_large_pages += other.across_large_pages;
     }
 
-    /// Branches whose kind is known.
+    /// Number of branches of known type.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.kinds.iter().chain(&self.further).sum()
     }
 
-    /// The words for what there is any of, in the order of call graphs; conditional branches go by their way.
+    /// Names of the types that occur, in call graph order; conditional branches by direction.
     pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> {
         let ways = [("COND_FWD", self.forward), ("COND_BWD", self.backward)];
         let kinds = KINDS.into_iter().zip(self.kinds).enumerate();
         let kinds = kinds.filter(|(kind, _)| *kind != CONDITIONAL);
-        let further = FURTHER.into_iter().zip(self.further);
+        let further = NEW_TYPES.into_iter().zip(self.further);
         let pages = [
             ("CROSS_4K", self.across_pages),
             ("CROSS_2M", self.across_large_pages),
@@ -118,7 +118,7 @@ impl BranchCounts {
         all.filter(|(_, count)| *count > 0).map(|(word, _)| word)
     }
 
-    /// What there is any of, in perf's words and order.
+    /// Non-zero counts, with perf's names and order.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let ways = [
             ("COND_FWD", self.forward),
@@ -127,7 +127,7 @@ impl BranchCounts {
             ("CROSS_2M", self.across_large_pages),
         ];
         let kinds = KINDS.into_iter().zip(self.kinds);
-        let further = FURTHER.into_iter().zip(self.further);
+        let further = NEW_TYPES.into_iter().zip(self.further);
         let all = ways.into_iter().chain(kinds).chain(further);
         all.filter(|(_, count)| *count > 0)
     }

@@ -1,48 +1,48 @@
-//! The callchain of one stack after the other, named.
+//! Resolves callchains to sites.
 
-use rperf_resolve::Resolver;
+use rperf_resolve::chain;
 use rperf_wire::{Endian, U64s};
 
-use crate::branch_chain::{self, Step};
-use crate::fold::Head;
-use crate::options::{Direction, Options};
-use crate::sites::Finder;
-use crate::trail::Trail;
+use crate::branch_chain::{self, ChainBranch};
+use crate::chain_cache::ChainCache;
+use crate::options::{Direction, HistogramOptions};
+use crate::sample_key::SampleKey;
+use crate::sites::SiteFinder;
 
-/// Names callchains.
-pub(crate) struct Chains {
+/// Resolves callchains.
+pub(crate) struct ChainResolver {
     endian: Endian,
     max_stack: usize,
     order: Direction,
-    /// Whether branches stand before them.
+    /// Whether the branch stack precedes the callchain.
     branches: bool,
-    trail: Trail,
+    trail: ChainCache,
     frames: Vec<u32>,
 }
 
-impl Chains {
-    /// Those of a recording of this byte order.
-    pub(crate) fn new(options: &Options, endian: Endian) -> Self {
+impl ChainResolver {
+    /// Creates the resolver for a recording in this byte order.
+    pub(crate) fn new(options: &HistogramOptions, endian: Endian) -> Self {
         Self {
             endian,
             max_stack: options.max_stack,
             order: options.order,
             branches: options.leads_with_branches(),
-            trail: Trail::default(),
+            trail: ChainCache::default(),
             frames: Vec::new(),
         }
     }
 
-    /// Numbers of the sites of `chain`, in the order of the call graph; none where it is damaged.
+    /// The site numbers of `chain` in call graph order; empty if it is damaged.
     pub(crate) fn name(
         &mut self,
-        head: &Head,
+        head: &SampleKey,
         chain: &[u8],
-        finder: &mut Finder<'_, '_, '_>,
+        finder: &mut SiteFinder<'_, '_, '_>,
     ) -> &mut Vec<u32> {
         let trail = &mut self.trail;
         trail.begin(head.epoch, head.event);
-        // Where chains begin with the outermost caller, perf counts from there.
+        // If call graphs start with the outermost caller, perf counts the limit from there.
         let walked = match self.order {
             Direction::Caller => usize::MAX,
             Direction::Callee => self.max_stack,
@@ -61,7 +61,7 @@ impl Chains {
             0 => trail.push(mode, ip),
             _ => covered -= 1,
         };
-        if !Resolver::walk(chain, walked, push) {
+        if !chain::walk(chain, walked, push) {
             trail.begin(head.epoch, head.event);
         }
         let sites = trail.name(|mode, ip, sites| finder.append(mode, ip, sites));
@@ -73,7 +73,7 @@ impl Chains {
         }
         if !branches.is_empty() {
             let steps = branch_chain::steps(&branches, self.order, self.max_stack);
-            let ends = steps.iter().flat_map(Step::frames);
+            let ends = steps.iter().flat_map(ChainBranch::frames);
             let ends = ends.filter_map(|(ip, mark)| finder.end(ip, mark));
             self.frames.splice(..0, ends.collect::<Vec<_>>());
         }

@@ -1,17 +1,17 @@
-//! Things in an order of several columns, as one number each: what is compared millions of times is looked at once.
+//! Sort codes: several columns encoded as one number per item, so that comparisons are fast.
 
 use std::hash::Hash;
 
 use crate::stacks::Interner;
 
-/// What stands in one column: for each thing its place among the different ones, from 0.
-pub(crate) struct Column {
+/// A column: the rank of each item among the distinct values, from 0.
+pub(crate) struct RankColumn {
     pub(crate) ranks: Vec<u32>,
-    /// How many different ones there are.
+    /// Number of distinct values.
     pub(crate) count: u32,
 }
 
-impl Column {
+impl RankColumn {
     pub(crate) fn new<T: Copy + Ord + Hash>(things: impl Iterator<Item = T>) -> Self {
         let mut different = Interner::default();
         let mut ranks: Vec<u32> = things.map(|thing| different.number(thing)).collect();
@@ -31,15 +31,15 @@ impl Column {
     }
 }
 
-/// Columns put side by side: codes compare as the columns do from the first to the last.
-pub(crate) struct Codes {
+/// Columns encoded into codes, which compare lexicographically.
+pub(crate) struct RankCodes {
     codes: Vec<u64>,
-    /// Bits of a code that are taken.
+    /// Number of bits used.
     bits: u32,
 }
 
-impl Codes {
-    /// Without a column, `count` things are all alike.
+impl RankCodes {
+    /// Creates codes without columns: all `count` items are equal.
     pub(crate) fn new(count: usize) -> Self {
         Self {
             codes: vec![0; count],
@@ -47,11 +47,11 @@ impl Codes {
         }
     }
 
-    /// Appends a column, in which `count` different ranks are.
+    /// Appends a column with `count` distinct ranks.
     pub(crate) fn push(&mut self, ranks: impl Iterator<Item = u32>, count: u32) {
         let bits = u32::BITS - count.saturating_sub(1).leading_zeros();
         if self.bits + bits > u64::BITS {
-            let column = Column::new(self.codes.iter().copied());
+            let column = RankColumn::new(self.codes.iter().copied());
             self.bits = u32::BITS - column.count.leading_zeros();
             self.codes = column.ranks.into_iter().map(u64::from).collect();
         }
@@ -61,18 +61,18 @@ impl Codes {
         self.bits += bits;
     }
 
-    /// One column that says the same.
-    pub(crate) fn dense(self) -> Column {
+    /// Converts the codes to one column of ranks.
+    pub(crate) fn dense(self) -> RankColumn {
         if self.bits == 0 {
-            return Column {
+            return RankColumn {
                 count: u32::from(!self.codes.is_empty()),
                 ranks: vec![0; self.codes.len()],
             };
         }
-        Column::new(self.codes.into_iter())
+        RankColumn::new(self.codes.into_iter())
     }
 
-    /// The things' positions with their codes, in order; those that are alike as they stand.
+    /// The positions of items with their codes, in order; stable.
     pub(crate) fn sorted(self) -> Vec<(u64, u32)> {
         let mut sorted: Vec<(u64, u32)> = self.codes.into_iter().zip(0..).collect();
         sorted.sort_unstable();
@@ -93,10 +93,10 @@ mod tests {
             columns in 0usize..9,
             wide: bool,
         ) {
-            // With counts that say far more than there are, columns don't fit into one word.
-            let mut codes = Codes::new(rows.len());
+            // With counts much higher than the actual number, columns don't fit into one word.
+            let mut codes = RankCodes::new(rows.len());
             for at in 0..columns {
-                let column = Column::new(rows.iter().map(|row| row[at] / 200));
+                let column = RankColumn::new(rows.iter().map(|row| row[at] / 200));
                 prop_assert!(column.count <= 5);
                 let count = if wide { 1 << 20 } else { column.count };
                 codes.push(column.ranks.into_iter(), count);

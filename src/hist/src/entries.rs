@@ -1,4 +1,5 @@
-//! From stacks to entries: every stack counts for what it fell on, and with children for each of its callers.
+//! Entries from stacks: each stack is counted for its leaf, and with `children` for each of its
+//! callers.
 
 use std::num::NonZeroUsize;
 
@@ -7,27 +8,27 @@ use rperf_resolve::Level;
 use rustc_hash::FxHashMap;
 
 use crate::histogram::Weights;
-use crate::keys::{Subject, Thread};
+use crate::keys::{KeyInput, Thread};
 use crate::parallel;
-use crate::ranks::Labels;
-use crate::stacks::{Layout, Stack, Weight, add_each};
-use crate::tree::Chain;
+use crate::ranks::EntryLabels;
+use crate::stacks::{MergedStack, MergedStacks, StackWeight, add_each};
+use crate::tree::ChainTail;
 
-/// One row before it has text.
+/// A row without text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) weights: Weights,
-    /// Samples whose callchains are in its call graph.
+    /// Number of samples with a callchain in its call graph.
     pub(crate) chains: u64,
-    /// Length of the longest chain in its call graph.
+    /// Maximum length of a chain in its call graph.
     pub(crate) depth: u32,
-    /// Where it was seen first.
-    pub(crate) first: First,
+    /// Its first appearance.
+    pub(crate) first: FirstAppearance,
 }
 
-/// The earliest appearance of an entry: it decides what the keys leave open.
+/// The first appearance of an entry, which decides ties of the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct First {
+pub(crate) struct FirstAppearance {
     pub(crate) order: Order,
     pub(crate) thread: Thread,
     pub(crate) context: u32,
@@ -35,30 +36,31 @@ pub(crate) struct First {
     pub(crate) level: Level,
 }
 
-/// How stacks become entries.
+/// Entries and their labels.
 pub(crate) struct Entries<'a> {
-    ways: Ways<'a>,
-    /// The numbers of entries by their labels; each label falls to one of these.
+    ways: StackLabels<'a>,
+    /// Entry numbers by label; each label belongs to one shard.
     shards: Vec<FxHashMap<u64, u32>>,
     list: Vec<Entry>,
 }
 
 impl<'a> Entries<'a> {
-    /// The entries that `labels` tell apart, with `children` callers too. Each thread counts those that fall to it.
+    /// Counts the entries distinguished by `labels`, including callers with `children`. Each thread
+    /// counts the labels of its shard.
     pub(crate) fn count(
-        layout: &'a Layout,
-        labels: Labels,
+        layout: &'a MergedStacks,
+        labels: EntryLabels,
         children: bool,
         threads: NonZeroUsize,
     ) -> Self {
-        let ways = Ways {
+        let ways = StackLabels {
             layout,
             children,
             labels,
             shards: threads.get() as u64,
         };
         let counted = parallel::map((0..ways.shards).collect(), threads, |shard| {
-            let mut counts = Counts::default();
+            let mut counts = ShardCounts::default();
             let mut seen = Vec::new();
             for stack in &layout.stacks {
                 counts.visit(&ways, shard, stack, &mut seen);
@@ -70,7 +72,7 @@ impl<'a> Entries<'a> {
             shards: Vec::new(),
             list: Vec::new(),
         };
-        for Counts { mut numbers, list } in counted {
+        for ShardCounts { mut numbers, list } in counted {
             let before = entries.list.len() as u32;
             numbers.values_mut().for_each(|number| *number += before);
             entries.shards.push(numbers);
@@ -79,13 +81,13 @@ impl<'a> Entries<'a> {
         entries
     }
 
-    /// The entries, in no order.
+    /// The entries, unordered.
     pub(crate) fn list(&self) -> &[Entry] {
         &self.list
     }
 
-    /// For each entry heavier than `least` the chains of its call graph, the others without.
-    pub(crate) fn chains(&self, least: u64, threads: NonZeroUsize) -> Vec<Vec<Chain>> {
+    /// The chains of the call graph of each entry heavier than `least`; others are empty.
+    pub(crate) fn chains(&self, least: u64, threads: NonZeroUsize) -> Vec<Vec<ChainTail>> {
         let shards = self.shards.iter().zip(0..).collect();
         let chains = parallel::map(shards, threads, |(numbers, shard)| {
             self.chains_of(numbers, shard, least)
@@ -93,8 +95,13 @@ impl<'a> Entries<'a> {
         chains.into_iter().flatten().collect()
     }
 
-    /// The chains of the entries of one shard, which follow each other.
-    fn chains_of(&self, numbers: &FxHashMap<u64, u32>, shard: u64, least: u64) -> Vec<Vec<Chain>> {
+    /// The chains of the entries of one shard, in entry order.
+    fn chains_of(
+        &self,
+        numbers: &FxHashMap<u64, u32>,
+        shard: u64,
+        least: u64,
+    ) -> Vec<Vec<ChainTail>> {
         let first = numbers.values().min().copied().unwrap_or_default();
         let mut chains = vec![Vec::new(); numbers.len()];
         let mut seen = Vec::new();
@@ -104,7 +111,7 @@ impl<'a> Entries<'a> {
                     return;
                 };
                 if self.list[*entry as usize].weights.total >= least {
-                    chains[(entry - first) as usize].push(Chain {
+                    chains[(entry - first) as usize].push(ChainTail {
                         stack,
                         from: from.unwrap_or_default(),
                     });
@@ -115,32 +122,32 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Which labels the stacks have, and to which shard a label falls.
-struct Ways<'a> {
-    layout: &'a Layout,
+/// Labels of stacks, and their shards.
+struct StackLabels<'a> {
+    layout: &'a MergedStacks,
     children: bool,
-    labels: Labels,
+    labels: EntryLabels,
     shards: u64,
 }
 
-impl Ways<'_> {
-    fn label(&self, stack: &Stack, site: u32) -> u64 {
+impl StackLabels<'_> {
+    fn label(&self, stack: &MergedStack, site: u32) -> u64 {
         let context = self.labels.contexts[stack.context as usize];
         u64::from(context) << 32 | u64::from(self.labels.sites[site as usize])
     }
 
     #[inline]
     fn is_of(&self, shard: u64, label: u64) -> bool {
-        self.shards == 1 || (label.wrapping_mul(SPREAD) >> 32) % self.shards == shard
+        self.shards == 1 || (label.wrapping_mul(HASH_MULTIPLIER) >> 32) % self.shards == shard
     }
 
-    /// Calls `each(label, from)` once for each entry of a stack that falls to `shard`: `from` is the frame that an entry's
-    /// chain begins with, `None` for what the sample fell on, which has the whole chain.
+    /// Calls `each(label, from)` once for each entry of a stack in `shard`: `from` is the frame
+    /// where the entry's chain starts, `None` for the leaf, which has the whole chain.
     #[inline]
     fn walk(
         &self,
         shard: u64,
-        stack: &Stack,
+        stack: &MergedStack,
         seen: &mut Vec<u64>,
         mut each: impl FnMut(u64, Option<u32>),
     ) {
@@ -163,23 +170,29 @@ impl Ways<'_> {
     }
 }
 
-/// An odd number that spreads labels over shards (2^64 divided by the golden ratio).
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// An odd multiplier that distributes labels over shards (2^64 divided by the golden ratio).
+const HASH_MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The entries of one shard.
+/// Counts of the entries of one shard.
 #[derive(Default)]
-struct Counts {
+struct ShardCounts {
     numbers: FxHashMap<u64, u32>,
     list: Vec<Entry>,
 }
 
-impl Counts {
+impl ShardCounts {
     /// Counts one stack.
-    fn visit(&mut self, ways: &Ways<'_>, shard: u64, stack: &Stack, seen: &mut Vec<u64>) {
+    fn visit(
+        &mut self,
+        ways: &StackLabels<'_>,
+        shard: u64,
+        stack: &MergedStack,
+        seen: &mut Vec<u64>,
+    ) {
         let layout = ways.layout;
         let depth = layout.frames(stack).len() as u32;
         ways.walk(shard, stack, seen, |label, from| {
-            let first = || First::of(layout, stack, from);
+            let first = || FirstAppearance::of(layout, stack, from);
             let next = self.list.len() as u32;
             let number = *self.numbers.entry(label).or_insert(next);
             if number == next {
@@ -197,12 +210,12 @@ impl Counts {
     }
 }
 
-impl First {
-    /// What the frame `from` of a stack is, or what its sample fell on.
-    fn of(layout: &Layout, stack: &Stack, from: Option<u32>) -> Self {
+impl FirstAppearance {
+    /// The first appearance for the frame `from` of a stack, or its leaf.
+    fn of(layout: &MergedStacks, stack: &MergedStack, from: Option<u32>) -> Self {
         let frames = layout.frames(stack);
         let frames = from.map_or(&[][..], |from| &frames[..=from as usize]);
-        // Where nothing is mapped, perf shows the level of the frame it looked at before.
+        // For unmapped addresses perf shows the level of the previous frame.
         let level = |site: &u32| layout.sites[*site as usize].level;
         let level = frames.iter().rev().find_map(level);
         Self {
@@ -216,7 +229,7 @@ impl First {
 }
 
 impl Entry {
-    fn new(first: First) -> Self {
+    fn new(first: FirstAppearance) -> Self {
         Self {
             weights: Weights::default(),
             chains: 0,
@@ -225,8 +238,8 @@ impl Entry {
         }
     }
 
-    /// Counts what fell on it.
-    fn hit(&mut self, weight: &Weight, level: Level) {
+    /// Counts a sample of the leaf.
+    fn hit(&mut self, weight: &StackWeight, level: Level) {
         let weights = &mut self.weights;
         weights.own = weights.own.saturating_add(weight.period);
         weights.samples += weight.samples;
@@ -244,7 +257,7 @@ impl Entry {
         weights.modes[mode] = weights.modes[mode].saturating_add(weight.period);
     }
 
-    fn add(&mut self, weight: &Weight, depth: u32) {
+    fn add(&mut self, weight: &StackWeight, depth: u32) {
         let total = &mut self.weights.total;
         *total = total.saturating_add(weight.period);
         let latency = &mut self.weights.total_latency;
@@ -255,9 +268,9 @@ impl Entry {
         self.depth = self.depth.max(depth);
     }
 
-    /// What keys are applied to.
-    pub(crate) fn subject<'s>(&self, layout: &'s Layout) -> Subject<'s> {
-        Subject {
+    /// The subject that keys are applied to.
+    pub(crate) fn subject<'s>(&self, layout: &'s MergedStacks) -> KeyInput<'s> {
+        KeyInput {
             context: &layout.contexts[self.first.context as usize],
             site: &layout.sites[self.first.site as usize],
             level: self.first.level,

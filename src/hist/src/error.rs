@@ -1,10 +1,10 @@
-//! What can be wrong with a request for a report.
+//! Errors in the fields of a report.
 
-/// Why no report was made.
+/// Why a report can't be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A word that names neither a number nor a sort key.
-    #[error("no number or sort key is called `{0}'")]
+    /// An unknown number or sort key.
+    #[error("unknown number or sort key `{0}'")]
     UnknownField(String),
 }

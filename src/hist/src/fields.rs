@@ -1,59 +1,66 @@
-//! What a report can show of a row: numbers and sort keys, by the words that `--sort` and `--fields` take.
+//! Columns of a report: numbers and sort keys, with their names for `--sort` and `--fields`.
 
 use crate::error::Error;
-use crate::histogram::{Sum, Weights};
+use crate::histogram::{ColumnSum, Weights};
 use crate::keys::{KEYS, Key};
 
 /// A number of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Number {
+pub enum NumberField {
     /// [`Weights::own`].
     Own,
-    /// The part of it that fell on the kernel.
+    /// The part of it in the kernel.
     Kernel,
-    /// On user space.
+    /// The part in user space.
     User,
-    /// On a guest's kernel.
+    /// The part in a guest's kernel.
     GuestKernel,
-    /// On a guest's user space.
+    /// The part in a guest's user space.
     GuestUser,
     /// [`Weights::total`].
     Total,
     /// [`Weights::samples`].
     Samples,
-    /// [`Weights::own`], as events instead of a share.
+    /// [`Weights::own`], as a number of events instead of a percentage.
     Period,
     /// [`Weights::latency`].
     Latency,
     /// [`Weights::total_latency`].
     TotalLatency,
-    /// The first of [`Weights::costs`], as its average over [`Weights::samples`]: the weight.
+    /// The first of [`Weights::costs`], averaged over [`Weights::samples`]: the weight.
     FirstCost,
-    /// The second: on x86 the latency of the instruction.
+    /// The second: on x86 the instruction latency.
     SecondCost,
-    /// The third: the time until its retirement.
+    /// The third: the time until retirement.
     ThirdCost,
 }
 
-/// All numbers by their words, in perf's order.
-const NUMBERS: &[(&str, Number)] = &[
-    ("overhead", Number::Own),
-    ("overhead_sys", Number::Kernel),
-    ("overhead_us", Number::User),
-    ("overhead_guest_sys", Number::GuestKernel),
-    ("overhead_guest_us", Number::GuestUser),
-    ("overhead_children", Number::Total),
-    ("sample", Number::Samples),
-    ("period", Number::Period),
-    ("latency", Number::Latency),
-    ("latency_children", Number::TotalLatency),
-    ("weight1", Number::FirstCost),
-    ("weight2", Number::SecondCost),
-    ("weight3", Number::ThirdCost),
+/// All numbers by name, in perf's order.
+const NUMBERS: &[(&str, NumberField)] = &[
+    ("overhead", NumberField::Own),
+    ("overhead_sys", NumberField::Kernel),
+    ("overhead_us", NumberField::User),
+    ("overhead_guest_sys", NumberField::GuestKernel),
+    ("overhead_guest_us", NumberField::GuestUser),
+    ("overhead_children", NumberField::Total),
+    ("sample", NumberField::Samples),
+    ("period", NumberField::Period),
+    ("latency", NumberField::Latency),
+    ("latency_children", NumberField::TotalLatency),
+    ("weight1", NumberField::FirstCost),
+    ("weight2", NumberField::SecondCost),
+    ("weight3", NumberField::ThirdCost),
 ];
 
-impl Number {
-    /// The number itself: events, samples, or a sum of costs.
+impl NumberField {
+    /// The name in `--fields`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let known = NUMBERS.iter().find(|(_, number)| *number == self);
+        known.map_or("", |(name, _)| name)
+    }
+
+    /// The value: events, samples, or a sum of costs.
     #[must_use]
     pub fn of(self, weights: &Weights) -> u64 {
         match self {
@@ -72,22 +79,22 @@ impl Number {
         }
     }
 
-    /// The number that its shares are of.
+    /// The total for percentages.
     #[must_use]
-    pub fn whole(self, sum: &Sum) -> u64 {
+    pub fn total(self, sum: &ColumnSum) -> u64 {
         match self {
             Self::Latency | Self::TotalLatency => sum.latency,
             _ => sum.period,
         }
     }
 
-    /// Whether it is of the time that passed.
+    /// Whether it is a latency (wall-clock time).
     #[must_use]
     pub fn is_latency(self) -> bool {
         matches!(self, Self::Latency | Self::TotalLatency)
     }
 
-    /// Whether it is shown as a share of all events.
+    /// Whether it is shown as a percentage of the total.
     #[must_use]
     pub fn is_share(self) -> bool {
         !matches!(self, Self::Samples | Self::Period) && !self.is_average()
@@ -100,16 +107,16 @@ impl Number {
     }
 }
 
-/// A column, or what rows are ordered by.
+/// A column or sort field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
-    /// A number; larger ones first.
-    Number(Number),
+pub enum ReportField {
+    /// A number, sorted descending.
+    Number(NumberField),
     /// A sort key.
     Key(&'static Key),
 }
 
-impl Field {
+impl ReportField {
     /// The key, if it is one.
     #[must_use]
     pub fn key(self) -> Option<&'static Key> {
@@ -121,7 +128,7 @@ impl Field {
 
     /// The number, if it is one.
     #[must_use]
-    pub fn number(self) -> Option<Number> {
+    pub fn number(self) -> Option<NumberField> {
         match self {
             Self::Number(number) => Some(number),
             Self::Key(_) => None,
@@ -129,20 +136,20 @@ impl Field {
     }
 }
 
-/// The words that [`parse`] knows, in the order in which they are tried.
+/// The names accepted by [`parse`], in the order in which they are tried.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let keys = KEYS.iter().map(|key| key.name);
     keys.chain(NUMBERS.iter().map(|(name, _)| *name))
 }
 
-/// The fields that `words` names, separated by commas: any beginning of a name in any case, as in perf. The same field
-/// twice counts once.
+/// Parses comma-separated field names: case-insensitive prefixes, as in perf. Duplicates are
+/// ignored.
 ///
 /// # Errors
 ///
-/// [`Error::UnknownField`] for a word that no name begins with.
-pub fn parse(words: &str) -> Result<Vec<Field>, Error> {
-    let mut fields: Vec<Field> = Vec::new();
+/// [`Error::UnknownField`] for a word that is no prefix of a name.
+pub fn parse(words: &str) -> Result<Vec<ReportField>, Error> {
+    let mut fields: Vec<ReportField> = Vec::new();
     for word in words.split([',', ' ']).filter(|word| !word.is_empty()) {
         let field = find(word).ok_or_else(|| Error::UnknownField(word.to_owned()))?;
         if !fields.contains(&field) {
@@ -152,17 +159,17 @@ pub fn parse(words: &str) -> Result<Vec<Field>, Error> {
     Ok(fields)
 }
 
-/// The field that a word names: any beginning of a name in any case.
+/// The field with this name: a case-insensitive prefix.
 #[must_use]
-pub fn find(word: &str) -> Option<Field> {
+pub fn find(word: &str) -> Option<ReportField> {
     let begins = |name: &str| {
         let name = name.as_bytes().get(..word.len());
         name.is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
     };
     let key = KEYS.iter().find(|key| begins(key.name));
     let number = || NUMBERS.iter().find(|(name, _)| begins(name));
-    key.map(|key| Field::Key(key))
-        .or_else(|| number().map(|(_, number)| Field::Number(*number)))
+    key.map(|key| ReportField::Key(key))
+        .or_else(|| number().map(|(_, number)| ReportField::Number(*number)))
 }
 
 #[cfg(test)]
@@ -171,7 +178,7 @@ mod tests {
 
     fn parsed(words: &str) -> Vec<&'static str> {
         let fields = parse(words).expect("known words");
-        let name = |field: &Field| {
+        let name = |field: &ReportField| {
             let named = names().find(|name| find(name) == Some(*field));
             named.expect("every field is found by its name")
         };

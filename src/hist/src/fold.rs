@@ -1,62 +1,64 @@
-//! The fold over all samples: equal stacks become one before anything is looked up.
+//! The fold over all samples: equal stacks are merged before anything is resolved.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use rperf_replay::{CommId, DsoId, Epoch, Fold, Recent, Sample, World, hash};
-use rperf_wire::{BranchEntry, Endian, Misc};
+use rperf_replay::{DsoId, Fold, Sample, ThreadCache, World, hash};
+use rperf_wire::{BranchEntry, Endian, SampleType};
 
 use crate::branch_chain;
 use crate::branch_counts::BranchCounts;
-use crate::facts::{self, RawFacts};
-use crate::histogram::Sum;
-use crate::keys::{Key, Reads, Thread};
-use crate::namer::Namer;
-use crate::options::{Counted, Options};
+use crate::histogram::ColumnSum;
+use crate::keys::Thread;
+use crate::namer::FrameNamer;
+use crate::options::{CountedItems, HistogramOptions};
 use crate::parallel;
 use crate::preload::objects;
-use crate::select::{Choice, Select};
+use crate::properties::{self, RawProperties};
+use crate::sample_key::{LAST_KEYS, LastKey, SampleKey, UsedParts, slot_of};
+use crate::select::{SampleTreatment, SelectSamples};
 use crate::slices::SliceMap;
-use crate::stacks::{Extras, Interner, Stacks, Weight};
+use crate::stacks::{Interner, OptionalSums, StackWeight, UniqueStacks};
 
-/// Samples folded by what they hold. Made for each worker of [`rperf_replay::Replay::fold`] by [`Naming::samples`].
+/// Samples folded by their raw contents. Created for each worker of [`rperf_replay::Replay::fold`]
+/// by [`Naming::samples`].
 ///
-/// Now and then a worker gives its unique stacks names: these are fewer, and equal names of different processes are one
-/// stack, so that memory does not grow with the recording. What several workers have folded stays apart until it has
-/// names.
+/// Workers resolve their unique stacks from time to time: the resolved stacks are fewer, and equal
+/// names in different processes are merged, so that memory doesn't grow with the recording. Stacks
+/// of several workers are merged after they are resolved.
 ///
 /// [`Naming::samples`]: crate::Naming::samples
-pub struct Samples<'n, 'w> {
-    wanted: Wanted,
-    counted: Counted,
-    facts: facts::Wanted,
+pub struct SampleFold<'n, 'w> {
+    wanted: UsedParts,
+    counted: CountedItems,
+    /// Whether a sample is only an address with a weight: no callchain, payload or properties are used.
+    is_flat: bool,
+    facts: properties::UsedProperties,
     branch_counts: BranchCounts,
-    select: Option<&'n dyn Select>,
-    /// By event, the samples that belong to no row but to what shares are of.
-    filtered: Vec<Sum>,
-    recent: Recent,
-    /// The head of the last sample, and its number.
-    last: Option<(Head, u32)>,
-    /// The last key without payload and callchain, and the place of its weight.
-    last_short: Option<([u8; FIXED], usize)>,
+    select: Option<&'n dyn SelectSamples>,
+    /// By event, samples without a row that count for the total.
+    filtered: Vec<ColumnSum>,
+    recent: ThreadCache,
+    /// The last keys, by the low bits of the thread id: consecutive samples of a thread are often alike.
+    last: Box<[Option<LastKey>; LAST_KEYS]>,
     scratch: Vec<u8>,
-    /// A callchain with branches before it.
+    /// Buffer for a callchain preceded by branches.
     led: Vec<u8>,
-    own: Part<'n, 'w>,
-    /// Bytes of raw stacks that wait for names.
+    own: WorkerFold<'n, 'w>,
+    /// Maximum size of unresolved stacks in bytes.
     room: usize,
-    /// What other workers have folded.
-    later: Vec<Part<'n, 'w>>,
+    /// Samples folded by other workers.
+    later: Vec<WorkerFold<'n, 'w>>,
 }
 
-/// What one worker has folded.
-struct Part<'n, 'w> {
+/// Samples folded by one worker.
+struct WorkerFold<'n, 'w> {
     raw: RawStacks,
-    namer: Namer<'n, 'w>,
+    namer: FrameNamer<'n, 'w>,
 }
 
-impl Part<'_, '_> {
-    /// Names what has none yet.
+impl WorkerFold<'_, '_> {
+    /// Resolves the remaining stacks.
     fn name(&mut self) {
         for (head, key, weight) in self.raw.iter() {
             self.namer.add(head, self.raw.facts(head), &key, weight);
@@ -66,76 +68,54 @@ impl Part<'_, '_> {
     }
 }
 
-/// Samples whose stacks have names.
-pub struct Folded {
-    /// The branches by kind, where branches are counted.
+/// Samples with resolved stacks.
+pub struct FoldedSamples {
+    /// Branches by type, if counted.
     pub branch_counts: BranchCounts,
-    /// By event, the samples that belong to no row but to what shares are of.
-    pub(crate) filtered: Vec<Sum>,
+    /// By event, samples without a row that count for the total.
+    pub(crate) filtered: Vec<ColumnSum>,
     /// By worker and event.
-    pub(crate) parts: Vec<Vec<Stacks>>,
+    pub(crate) parts: Vec<Vec<UniqueStacks>>,
 }
 
-/// Unique stacks as they stand in the file.
+/// Unique stacks with undecoded contents.
 #[derive(Debug, Default)]
 pub(crate) struct RawStacks {
-    heads: Interner<Head>,
-    facts: Interner<RawFacts>,
+    heads: Interner<SampleKey>,
+    facts: Interner<RawProperties>,
     /// By [`RawKey`].
-    weights: SliceMap<u8, Weight>,
+    weights: SliceMap<u8, StackWeight>,
 }
 
-/// The parts of a sample that make a difference.
-#[derive(Debug, Clone, Copy)]
-struct Wanted {
-    comm: bool,
-    thread: bool,
-    cpu: bool,
-    payload: bool,
-    chain: bool,
-    /// Branches before the callchain.
-    branches: bool,
-}
-
-impl Wanted {
-    fn new(options: &Options) -> Self {
-        let keys = options.keys();
-        let reads = |part| keys.iter().any(|key: &&Key| key.reads == part);
-        Self {
-            comm: reads(Reads::Comm),
-            thread: reads(Reads::Thread),
-            cpu: reads(Reads::Cpu),
-            payload: keys
-                .iter()
-                .any(|key| key.shows_payload() || key.shows_field()),
-            chain: options.counted != Counted::Branches && options.reads_chains(),
-            branches: options.leads_with_branches(),
-        }
-    }
-}
-
-impl<'n, 'w> Samples<'n, 'w> {
-    /// Nothing yet, for a report with these options of the samples that `select` chooses, or of all. With more than `room`
-    /// bytes of unique stacks, these get names.
+impl<'n, 'w> SampleFold<'n, 'w> {
+    /// Creates an empty fold for a report with these options of the samples accepted by `select`.
+    /// Stacks are resolved when they exceed `room` bytes.
     pub(crate) fn new(
-        options: &Options,
-        namer: Namer<'n, 'w>,
-        select: Option<&'n dyn Select>,
+        options: &HistogramOptions,
+        namer: FrameNamer<'n, 'w>,
+        select: Option<&'n dyn SelectSamples>,
         room: usize,
     ) -> Self {
+        let wanted = UsedParts::new(options);
+        let facts = properties::UsedProperties::new(options, &options.keys());
+        let counts_samples = !matches!(
+            options.counted,
+            CountedItems::Branches | CountedItems::Accesses
+        );
+        let is_long = wanted.payload || wanted.chain || wanted.branches;
         Self {
-            wanted: Wanted::new(options),
+            wanted,
             counted: options.counted,
-            facts: facts::Wanted::new(options, &options.keys()),
+            is_flat: counts_samples && !is_long && !facts.any() && !facts.any_extra(),
+            facts,
             branch_counts: BranchCounts::default(),
             select,
             filtered: Vec::new(),
-            recent: Recent::default(),
-            last: None,
-            last_short: None,
+            recent: ThreadCache::default(),
+            last: Box::new([None; LAST_KEYS]),
             scratch: Vec::new(),
             led: Vec::new(),
-            own: Part {
+            own: WorkerFold {
                 raw: RawStacks::default(),
                 namer,
             },
@@ -144,9 +124,9 @@ impl<'n, 'w> Samples<'n, 'w> {
         }
     }
 
-    /// All samples, when there will be no more.
+    /// Resolves all samples, at the end.
     #[must_use]
-    pub fn finish(self, threads: NonZeroUsize) -> Folded {
+    pub fn finish(self, threads: NonZeroUsize) -> FoldedSamples {
         let mut parts = self.later;
         parts.insert(0, self.own);
         let resolver = parts.first().map(|part| part.namer.resolver());
@@ -161,7 +141,7 @@ impl<'n, 'w> Samples<'n, 'w> {
             part.name();
             part.namer.events
         });
-        Folded {
+        FoldedSamples {
             branch_counts: self.branch_counts,
             filtered: self.filtered,
             parts,
@@ -171,19 +151,19 @@ impl<'n, 'w> Samples<'n, 'w> {
     fn filter(&mut self, sample: &Sample<'_>) {
         let event = sample.event.0 as usize;
         if self.filtered.len() <= event {
-            self.filtered.resize(event + 1, Sum::default());
+            self.filtered.resize(event + 1, ColumnSum::default());
         }
         let sum = match self.counted {
-            Counted::Branches => {
+            CountedItems::Branches => {
                 let branches = sample.wire.branch_stack;
                 let count = branches.map_or(0, |branches| branches.len() as u64);
-                Sum {
+                ColumnSum {
                     period: count,
                     samples: count,
                     latency: self.latency(sample, count),
                 }
             }
-            _ => Sum {
+            _ => ColumnSum {
                 period: self.period(sample),
                 samples: 1,
                 latency: self.latency(sample, self.period(sample)),
@@ -192,40 +172,74 @@ impl<'n, 'w> Samples<'n, 'w> {
         self.filtered[event].add(sum);
     }
 
-    /// The events that a sample stands for, or what its access cost.
+    /// The period of a sample, or the weight of its access.
     fn period(&self, sample: &Sample<'_>) -> u64 {
         match self.counted {
-            Counted::Accesses => self.facts.weight(sample).whole.max(1),
+            CountedItems::Accesses => self.facts.weight(sample).total.max(1),
             _ => sample.period,
         }
     }
 
-    /// A sample's part of the time that passed, 0 where nobody asks.
+    /// A sample's share of wall-clock time, 0 if not used.
     fn latency(&self, sample: &Sample<'_>, period: u64) -> u64 {
         let threads = self.facts.parallelism(sample);
         threads.map_or(0, |threads| period / u64::from(threads.max(1)))
     }
 
-    /// What few reports ask for.
+    /// Rarely used sums.
     #[inline]
-    fn extras(&self, sample: &Sample<'_>, period: u64) -> Option<Box<Extras>> {
+    fn extras(&self, sample: &Sample<'_>, period: u64) -> Option<Box<OptionalSums>> {
         if !self.facts.any_extra() {
             return None;
         }
-        Some(Box::new(Extras {
+        Some(Box::new(OptionalSums {
             latency: self.latency(sample, period),
             costs: self.facts.costs(sample),
         }))
     }
 
-    /// Counts each branch of a sample. The newest first.
+    /// Counts a sample that is an address with a weight, if it is like the last one of its thread.
+    #[inline(always)]
+    fn count_again(&mut self, world: &World, sample: &Sample<'_>) -> bool {
+        let ip = sample.wire.ip.unwrap_or_default();
+        if let Some(last) = &self.last[slot_of(sample)]
+            && let Some((same, place)) = last.flat
+            && same == ip
+            && last.is_of(self.wanted, world, sample)
+            && let Some(sum) = self.own.raw.weights.at_mut(place)
+        {
+            sum.add_sample(sample);
+            return true;
+        }
+        false
+    }
+
+    /// Counts a sample that is an address with a weight.
+    fn flat(&mut self, world: &World, sample: &Sample<'_>) {
+        let head = self.head(world, sample, None);
+        let ip = sample.wire.ip.unwrap_or_default();
+        let slot = slot_of(sample);
+        let key = RawKey {
+            head,
+            ip,
+            payload: &[],
+            chain: &[],
+        };
+        let place = self.add(&key, StackWeight::of(sample));
+        if let Some(last) = &mut self.last[slot] {
+            last.flat = Some((ip, place));
+        }
+        self.limit_size();
+    }
+
+    /// Counts each branch of a sample, newest first.
     fn branches(&mut self, world: &World, sample: &Sample<'_>) {
         let Some(branches) = sample.wire.branch_stack else {
             return;
         };
         for branch in branches.iter() {
             self.branch_counts.add(&branch, 1);
-            let hit = Hit {
+            let hit = CountedValues {
                 ip: branch.to,
                 period: 1,
                 branch: Some(branch),
@@ -234,7 +248,7 @@ impl<'n, 'w> Samples<'n, 'w> {
         }
     }
 
-    fn count(&mut self, world: &World, sample: &Sample<'_>, hit: Hit) {
+    fn count(&mut self, world: &World, sample: &Sample<'_>, hit: CountedValues) {
         let payload = sample.wire.raw.filter(|_| self.wanted.payload);
         let chain = sample.wire.callchain.filter(|_| self.wanted.chain);
         let mut chain = chain.map_or(&[][..], |chain| chain.as_bytes());
@@ -250,46 +264,35 @@ impl<'n, 'w> Samples<'n, 'w> {
             payload: payload.unwrap_or_default(),
             chain,
         };
-        let weight = Weight {
+        let weight = StackWeight {
             period: hit.period,
-            samples: 1,
-            first: sample.order,
-            thread: Thread {
-                pid: sample.pid,
-                tid: sample.tid,
-            },
             extras: self.extras(sample, hit.period),
+            ..StackWeight::of(sample)
         };
         self.add(&key, weight);
         self.led = led;
+        self.limit_size();
     }
 
-    /// Adds a sample to those of its key.
+    /// Adds a sample to its key, and returns the index of the weight.
     #[inline]
-    fn add(&mut self, key: &RawKey<'_>, weight: Weight) {
-        let weights = &mut self.own.raw.weights;
+    fn add(&mut self, key: &RawKey<'_>, weight: StackWeight) -> usize {
         let fixed = key.fixed();
-        let is_short = key.payload.is_empty() && key.chain.is_empty();
-        // Samples of one tracepoint, or of a short loop, follow each other.
-        if let Some((last, place)) = self.last_short
-            && is_short
-            && last == fixed
-            && let Some(sum) = weights.at_mut(place)
-        {
-            return sum.add(&weight);
-        }
-        let bytes = if is_short {
+        let bytes = if key.payload.is_empty() && key.chain.is_empty() {
             &fixed[..]
         } else {
             self.scratch.clear();
             key.write(&mut self.scratch);
             &self.scratch
         };
-        let place = weights.upsert(hash(0, bytes), bytes, weight, Weight::add);
-        if is_short {
-            self.last_short = Some((fixed, place));
-        }
-        if weights.size() > self.room {
+        let weights = &mut self.own.raw.weights;
+        weights.upsert(hash(0, bytes), bytes, weight, StackWeight::add)
+    }
+
+    /// Resolves the stacks if they exceed their maximum size.
+    #[inline]
+    fn limit_size(&mut self) {
+        if self.own.raw.weights.size() > self.room {
             self.name();
         }
     }
@@ -297,57 +300,86 @@ impl<'n, 'w> Samples<'n, 'w> {
     #[cold]
     fn name(&mut self) {
         self.own.name();
-        self.last = None;
-        self.last_short = None;
+        *self.last = [None; LAST_KEYS];
     }
 
+    /// The index of the sample's key.
+    #[inline]
     fn head(&mut self, world: &World, sample: &Sample<'_>, branch: Option<BranchEntry>) -> u32 {
-        let mut head = Head::new(self.wanted, &mut self.recent, world, sample);
+        match &self.last[slot_of(sample)] {
+            Some(last) if !self.facts.any() && last.is_of(self.wanted, world, sample) => {
+                last.number
+            }
+            _ => self.new_head(world, sample, branch),
+        }
+    }
+
+    /// Like [`SampleFold::head`], for a sample that differs from the last one of its thread.
+    fn new_head(&mut self, world: &World, sample: &Sample<'_>, branch: Option<BranchEntry>) -> u32 {
+        let who = sample.who();
+        let (moment, span) = self.recent.moment_span(world, who, sample.order);
+        let mut head = SampleKey::new(self.wanted, moment, sample);
         if self.facts.any() {
             let facts = self.facts.facts(world, sample, branch);
             head.facts = Some(self.own.raw.facts.number(facts));
         }
-        match self.last {
-            Some((last, number)) if last == head => number,
-            _ => {
-                let number = self.own.raw.heads.number(head);
-                self.last = Some((head, number));
-                number
-            }
-        }
+        let last = &mut self.last[slot_of(sample)];
+        let (number, flat) = match last {
+            Some(last) if last.head == head => (last.number, last.flat),
+            _ => (self.own.raw.heads.number(head), None),
+        };
+        *last = Some(LastKey {
+            thread: Thread {
+                pid: sample.pid,
+                tid: sample.tid,
+            },
+            version: world.version(),
+            span,
+            head,
+            number,
+            flat,
+        });
+        number
     }
 }
 
-/// What is counted of a sample.
-struct Hit {
+/// The counted values of a sample.
+struct CountedValues {
     ip: u64,
     period: u64,
     branch: Option<BranchEntry>,
 }
 
-impl Fold for Samples<'_, '_> {
+impl Fold for SampleFold<'_, '_> {
+    fn fields(&self) -> SampleType {
+        let wanted = self.wanted;
+        let counts_samples = self.counted != CountedItems::Branches && !self.counts_accesses();
+        if !counts_samples || self.facts.any() || self.facts.any_extra() {
+            return SampleType::ALL;
+        }
+        let used = [
+            (true, SampleType::IP),
+            (wanted.cpu || self.select.is_some(), SampleType::CPU),
+            (wanted.payload, SampleType::RAW),
+            (wanted.chain, SampleType::CALLCHAIN),
+            (wanted.branches, SampleType::BRANCH_STACK),
+        ];
+        let used = used.into_iter().filter(|(is_used, _)| *is_used);
+        used.fold(SampleType::default(), |fields, (_, field)| fields | field)
+    }
+
+    // Part of the loop over samples: a call takes a tenth of a report of tracepoints.
+    #[inline(always)]
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        if let Some(select) = self.select {
-            match select.sample(world, sample) {
-                Choice::Counted => {}
-                Choice::Filtered => return self.filter(sample),
-                Choice::Ignored => return,
-            }
+        if self.is_flat && self.select.is_none() && self.count_again(world, sample) {
+            return;
         }
-        if self.counted == Counted::Branches {
-            return self.branches(world, sample);
-        }
-        let hit = Hit {
-            ip: sample.wire.ip.unwrap_or_default(),
-            period: self.period(sample),
-            branch: None,
-        };
-        self.count(world, sample, hit);
+        self.add_sample(world, sample);
     }
 
     fn merge(&mut self, later: Self) {
         let most = self.filtered.len().max(later.filtered.len());
-        self.filtered.resize(most, Sum::default());
+        self.filtered.resize(most, ColumnSum::default());
         for (sum, more) in self.filtered.iter_mut().zip(&later.filtered) {
             sum.add(*more);
         }
@@ -357,84 +389,75 @@ impl Fold for Samples<'_, '_> {
     }
 }
 
+impl SampleFold<'_, '_> {
+    fn counts_accesses(&self) -> bool {
+        self.counted == CountedItems::Accesses
+    }
+
+    #[inline(never)]
+    fn add_sample(&mut self, world: &World, sample: &Sample<'_>) {
+        if let Some(select) = self.select {
+            match select.sample(world, sample) {
+                SampleTreatment::Counted => {}
+                SampleTreatment::Filtered => return self.filter(sample),
+                SampleTreatment::Ignored => return,
+            }
+        }
+        if self.is_flat {
+            return self.flat(world, sample);
+        }
+        if self.counted == CountedItems::Branches {
+            return self.branches(world, sample);
+        }
+        let hit = CountedValues {
+            ip: sample.wire.ip.unwrap_or_default(),
+            period: self.period(sample),
+            branch: None,
+        };
+        self.count(world, sample, hit);
+    }
+}
+
 impl RawStacks {
-    /// All stacks, each with its head.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Head, RawKey<'_>, &Weight)> {
+    /// All stacks with their heads.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&SampleKey, RawKey<'_>, &StackWeight)> {
         self.weights.iter().filter_map(|(key, weight)| {
             let key = RawKey::read(key)?;
             Some((self.heads.get(key.head)?, key, weight))
         })
     }
 
-    /// Leaves none, and keeps the room.
+    /// Clears the map but keeps its memory.
     fn clear(&mut self) {
         self.heads.clear();
         self.facts.clear();
         self.weights.clear();
     }
 
-    /// What keys read besides of samples with that head.
-    pub(crate) fn facts(&self, head: &Head) -> Option<&RawFacts> {
+    /// Properties of samples with that head.
+    pub(crate) fn facts(&self, head: &SampleKey) -> Option<&RawProperties> {
         self.facts.get(head.facts?)
     }
 }
 
-/// Everything besides addresses and payload that makes a difference; the rest is left at one value for all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Head {
-    pub(crate) event: u32,
-    /// The CPU mode, all that counts of a record's flags.
-    pub(crate) misc: Misc,
-    pub(crate) epoch: Epoch,
-    pub(crate) comm: Option<CommId>,
-    pub(crate) thread: Thread,
-    pub(crate) cpu: u32,
-    /// Number of the facts, where any are read.
-    facts: Option<u32>,
-}
-
-impl Head {
-    fn new(wanted: Wanted, recent: &mut Recent, world: &World, sample: &Sample<'_>) -> Self {
-        let (pid, tid) = (sample.pid, sample.tid);
-        let moment = recent.moment(world, sample.who(), sample.order);
-        let thread = Thread { pid, tid };
-        Self {
-            event: sample.event.0,
-            misc: Misc(sample.misc.0 & CPU_MODE),
-            epoch: moment.epoch,
-            comm: wanted.comm.then_some(moment.comm_final),
-            thread: if wanted.thread {
-                thread
-            } else {
-                Thread::default()
-            },
-            cpu: if wanted.cpu { sample.cpu } else { 0 },
-            facts: None,
-        }
-    }
-}
-
-/// `PERF_RECORD_MISC_CPUMODE_MASK`.
-const CPU_MODE: u16 = 7;
-
-/// A unique stack: in memory the fields one after the other, the payload's length before it.
+/// A unique stack; in memory the fields are concatenated, with the payload's length before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RawKey<'a> {
-    /// Number of the [`Head`].
+    /// Index of the [`SampleKey`].
     head: u32,
-    /// Where the sample fell.
+    /// The sampled address.
     pub(crate) ip: u64,
-    /// What a tracepoint tells, if that is wanted.
+    /// The payload of a tracepoint, if used.
     pub(crate) payload: &'a [u8],
-    /// The callchain, if that is wanted.
+    /// The callchain, if used.
     pub(crate) chain: &'a [u8],
 }
 
-/// Where a key's payload begins.
+/// Offset of the payload in a key.
 const FIXED: usize = 16;
 
 impl<'a> RawKey<'a> {
-    /// The part of fixed length: all of it, where neither a payload nor a callchain is wanted.
+    /// The fixed-size part, which is the whole key without payload and callchain.
     #[inline]
     fn fixed(&self) -> [u8; FIXED] {
         let payload = self.payload.len() as u128;
@@ -448,7 +471,7 @@ impl<'a> RawKey<'a> {
         out.extend_from_slice(self.chain);
     }
 
-    /// Reads back what was written.
+    /// Decodes a key.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let payload = Endian::Little.u32_at(bytes, 4)?;
         let (payload, chain) = bytes.get(FIXED..)?.split_at_checked(payload as usize)?;

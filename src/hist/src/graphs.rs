@@ -1,4 +1,4 @@
-//! Call graphs with names, in the form that was asked for.
+//! Call graphs with names in the selected form.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -9,49 +9,49 @@ use rperf_resolve::SymbolId;
 use rustc_hash::FxHashMap;
 
 use crate::histogram::Branch;
-use crate::keys::{Line, Site};
-use crate::names::Names;
+use crate::keys::{CodeSite, LineNumber};
+use crate::names::RecordingNames;
 use crate::options::{GraphForm, GraphOptions};
-use crate::stacks::Layout;
-use crate::tree::{Builder, Chain, Least, Node, Siblings};
+use crate::stacks::MergedStacks;
+use crate::tree::{ChainTail, MinBranchWeight, SiblingOrder, TreeBuilder, TreeNode};
 
-/// Makes the call graphs of one event.
-pub(crate) struct Graphs<'a> {
-    layout: &'a Layout,
-    names: &'a dyn Names,
+/// Builds the call graphs of one event.
+pub(crate) struct GraphBuilder<'a> {
+    layout: &'a MergedStacks,
+    names: &'a dyn RecordingNames,
     options: &'a GraphOptions,
-    /// The event's period, which thresholds refer to.
-    whole: u64,
-    /// For each site, the first of those that are the same in a graph.
+    /// The event's total period, for thresholds.
+    total: u64,
+    /// For each site, the first one that is equal in call graphs.
     alike: Vec<u32>,
 }
 
-/// What a graph sees of a site.
+/// The properties of a site in a call graph.
 #[derive(PartialEq, Eq, Hash)]
-struct Seen<'a> {
+struct SiteProperties<'a> {
     dso: Option<DsoId>,
     symbol: Option<SymbolId>,
-    /// Copies of an inlined function are one, whatever they are inlined into.
+    /// Copies of an inlined function are equal wherever they are inlined.
     inlined: Option<&'a str>,
     address: u64,
-    line: Line,
+    line: LineNumber,
 }
 
-impl<'a> Graphs<'a> {
+impl<'a> GraphBuilder<'a> {
     pub(crate) fn new(
-        layout: &'a Layout,
-        names: &'a dyn Names,
+        layout: &'a MergedStacks,
+        names: &'a dyn RecordingNames,
         options: &'a GraphOptions,
-        whole: u64,
+        total: u64,
     ) -> Self {
         let mut graphs = Self {
             layout,
             names,
             options,
-            whole,
+            total,
             alike: Vec::new(),
         };
-        let mut first: FxHashMap<Seen<'_>, u32> = FxHashMap::default();
+        let mut first: FxHashMap<SiteProperties<'_>, u32> = FxHashMap::default();
         let numbered = (0..).zip(&layout.sites);
         let alike =
             numbered.map(|(number, site)| *first.entry(graphs.seen(site)).or_insert(number));
@@ -59,39 +59,39 @@ impl<'a> Graphs<'a> {
         graphs
     }
 
-    fn seen(&self, site: &Site) -> Seen<'a> {
+    fn seen(&self, site: &CodeSite) -> SiteProperties<'a> {
         let inlined = site.symbol.filter(|symbol| self.names.is_inlined(*symbol));
-        Seen {
+        SiteProperties {
             dso: site.dso,
             symbol: site.symbol.filter(|_| inlined.is_none()),
             inlined: inlined.map(|symbol| self.names.symbol(symbol)),
             address: site.address,
             line: match site.line {
-                line @ Line::Known(_) if self.options.tells_places() => line,
-                _ => Line::None,
+                line @ LineNumber::Known(_) if self.options.shows_positions() => line,
+                _ => LineNumber::None,
             },
         }
     }
 
-    /// Events that a row needs to have a graph.
-    pub(crate) fn least_row(&self) -> u64 {
-        match self.least() {
-            Least::Events(events) => events,
-            Least::OfFork(_) => 0,
+    /// Minimum period of a row with a call graph.
+    pub(crate) fn min_row_period(&self) -> u64 {
+        match self.min_branch_weight() {
+            MinBranchWeight::Events(events) => events,
+            MinBranchWeight::OfFork(_) => 0,
         }
     }
 
-    /// The graph of `chains`.
-    pub(crate) fn make(&self, chains: &[Chain]) -> Vec<Branch> {
+    /// Builds the graph of `chains`.
+    pub(crate) fn make(&self, chains: &[ChainTail]) -> Vec<Branch> {
         let listed = self.options.form.is_list();
-        let builder = Builder {
+        let builder = TreeBuilder {
             layout: self.layout,
             alike: &self.alike,
-            least: self.least(),
+            least: self.min_branch_weight(),
             siblings: if listed {
-                Siblings::ByRank
+                SiblingOrder::ByRank
             } else {
-                Siblings::ByWeight
+                SiblingOrder::ByWeight
             },
             tells_branches: self.options.tells_branches && !listed,
             rank: |site| self.rank(site),
@@ -106,22 +106,22 @@ impl<'a> Graphs<'a> {
         list
     }
 
-    fn least(&self) -> Least {
+    fn min_branch_weight(&self) -> MinBranchWeight {
         let share = self.options.min_percent / 100.0;
         if self.options.form == GraphForm::Fractal {
-            Least::OfFork(share)
+            MinBranchWeight::OfFork(share)
         } else {
-            Least::Events((self.whole as f64 * share) as u64)
+            MinBranchWeight::Events((self.total as f64 * share) as u64)
         }
     }
 
-    /// How siblings of equal weight are ordered: by line, the later ones first; else perf goes by the object's place in
-    /// its memory, which mostly rises as objects appear in the recording, and then by address, the higher ones first.
-    /// Numbers of objects are of the recording, not of the run.
+    /// Order of siblings of equal weight: by line, later ones first; otherwise perf uses the
+    /// object's address in memory, which mostly increases in order of appearance in the recording,
+    /// and then the address, descending. Ids of objects depend only on the recording.
     fn rank(&self, site: u32) -> Reverse<(Option<&str>, Option<DsoId>, u64)> {
         let site = &self.layout.sites[site as usize];
         let line = match site.line {
-            Line::Known(line) if self.options.by_line => Some(self.names.line(line)),
+            LineNumber::Known(line) if self.options.by_line => Some(self.names.line(line)),
             _ => None,
         };
         let symbol = site.symbol.filter(|_| !self.options.by_address);
@@ -129,7 +129,7 @@ impl<'a> Graphs<'a> {
         Reverse((line, site.dso, start.unwrap_or(site.address)))
     }
 
-    fn branch(&self, node: Node) -> Branch {
+    fn branch(&self, node: TreeNode) -> Branch {
         let mut frames = self.frames(&node.frames);
         for (frame, marks) in frames.iter_mut().zip(&node.marks) {
             *frame = format!("{frame}{}", marks.text()).into();
@@ -146,13 +146,13 @@ impl<'a> Graphs<'a> {
         }
     }
 
-    /// Appends the chains that end in `nodes`, longer ones before those that they begin with.
-    fn flatten(&self, nodes: &[Node], path: &mut Vec<Arc<str>>, list: &mut Vec<Branch>) {
+    /// Appends the chains that end in `nodes`, longer ones before their prefixes.
+    fn flatten(&self, nodes: &[TreeNode], path: &mut Vec<Arc<str>>, list: &mut Vec<Branch>) {
         for node in nodes {
             let above = path.len();
             path.extend(self.frames(&node.frames));
             self.flatten(&node.nodes, path, list);
-            if node.own.period >= self.least_row().max(1) {
+            if node.own.period >= self.min_row_period().max(1) {
                 list.push(Branch {
                     frames: path.clone(),
                     all: node.all,
@@ -182,16 +182,18 @@ impl<'a> Graphs<'a> {
                 }
                 text.into()
             }
-            // C's `%#x` writes no 0x before a zero.
+            // C's `%#x` prints no 0x for zero.
             (None, 0) => "0".into(),
             (None, address) => format!("{address:#x}").into(),
         }
     }
 
-    /// The line of a frame, or its offset in the function, if graphs tell such things.
-    fn place(&self, site: &Site, symbol: SymbolId, address: u64) -> Option<Cow<'a, str>> {
+    /// The line of a frame, or its offset in the function, if shown in graphs.
+    fn place(&self, site: &CodeSite, symbol: SymbolId, address: u64) -> Option<Cow<'a, str>> {
         match site.line {
-            Line::Known(line) if self.options.tells_places() => Some(self.names.line(line).into()),
+            LineNumber::Known(line) if self.options.shows_positions() => {
+                Some(self.names.line(line).into())
+            }
             _ if self.options.by_address => {
                 let offset = address.wrapping_sub(self.names.range(symbol).0);
                 Some(format!("+{offset}").into())

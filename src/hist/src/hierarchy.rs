@@ -1,25 +1,25 @@
-//! Rows put below each other, one sort key to a level.
+//! Hierarchical rows, with one sort key per level.
 
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use crate::fields::{Field, Number};
-use crate::histogram::{Histogram, Row};
+use crate::fields::{NumberField, ReportField};
+use crate::histogram::{Histogram, HistogramRow};
 
 /// A line of a hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// Which of the keys it is of, from 0.
+pub struct HierarchyLine {
+    /// Index of its key, from 0.
     pub level: usize,
-    /// Its only cell is that key's. The last level alone has call graphs.
-    pub row: Row,
+    /// A row whose only cell is that key's. Only the last level has call graphs.
+    pub row: HistogramRow,
 }
 
 impl Histogram {
-    /// The rows as a tree: each line with what follows it on a deeper level as its parts.
+    /// The rows as a tree in depth-first order.
     #[must_use]
-    pub fn hierarchy(&self) -> Vec<Step> {
+    pub fn hierarchy(&self) -> Vec<HierarchyLine> {
         let keys = self.columns.iter().filter(|field| field.key().is_some());
         let mut steps = Vec::new();
         self.append(
@@ -31,16 +31,22 @@ impl Histogram {
         steps
     }
 
-    /// Appends the lines of `rows`, which are alike in the keys before `level`.
-    fn append(&self, rows: &[&Row], level: usize, levels: usize, steps: &mut Vec<Step>) {
+    /// Appends the lines of `rows`, which have equal keys before `level`.
+    fn append(
+        &self,
+        rows: &[&HistogramRow],
+        level: usize,
+        levels: usize,
+        steps: &mut Vec<HierarchyLine>,
+    ) {
         if level + 1 >= levels {
-            let leaves = rows.iter().map(|row| Step {
+            let leaves = rows.iter().map(|row| HierarchyLine {
                 level,
                 row: with_cell(row, level),
             });
             return steps.extend(leaves);
         }
-        let mut groups: Vec<(Row, Vec<&Row>)> = Vec::new();
+        let mut groups: Vec<(HistogramRow, Vec<&HistogramRow>)> = Vec::new();
         let mut known: FxHashMap<&str, usize> = FxHashMap::default();
         for row in rows {
             let cell = row.cells.get(level).map_or("", String::as_str);
@@ -51,7 +57,7 @@ impl Histogram {
                     parts.push(row);
                 }
                 None => {
-                    let sum = Row {
+                    let sum = HistogramRow {
                         graph: Vec::new(),
                         chains: 0,
                         ..with_cell(row, level)
@@ -61,24 +67,24 @@ impl Histogram {
             }
         }
         let number = self.columns.iter().find_map(|field| match field {
-            Field::Number(number) => Some(*number),
-            Field::Key(_) => None,
+            ReportField::Number(number) => Some(*number),
+            ReportField::Key(_) => None,
         });
-        let number = number.unwrap_or(Number::Own);
+        let number = number.unwrap_or(NumberField::Own);
         groups.sort_by_cached_key(|(sum, _)| {
             let numbers: Vec<u64> = sum.numbers(number).collect();
             (Reverse(numbers), sum.cells.clone())
         });
         for (row, parts) in groups {
-            steps.push(Step { level, row });
+            steps.push(HierarchyLine { level, row });
             self.append(&parts, level + 1, levels, steps);
         }
     }
 }
 
-/// The row with the cell of one key alone.
-fn with_cell(row: &Row, level: usize) -> Row {
-    Row {
+/// The row with the cell of one key only.
+fn with_cell(row: &HistogramRow, level: usize) -> HistogramRow {
+    HistogramRow {
         cells: row.cells.get(level).cloned().into_iter().collect(),
         ..row.clone()
     }
@@ -92,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_level_is_ordered_by_its_own_weight() {
-        let row = |cells: [&str; 2], own| Row {
+        let row = |cells: [&str; 2], own| HistogramRow {
             weights: Weights {
                 own,
                 total: own,

@@ -1,86 +1,88 @@
-//! The finished report of one event: plain data with text, for views.
+//! The report of one event as plain data with text, for views.
 
 use std::sync::Arc;
 
-use crate::fields::{Field, Number};
+use crate::fields::{NumberField, ReportField};
 use crate::stacks::add_each;
 
 /// The rows of one event, or of the events of one group.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
-    /// The events' places in the recording, a group's leader first.
+    /// Indices of the events in the recording, a group's leader first.
     pub events: Vec<usize>,
-    /// What shares of each event refer to.
-    pub wholes: Vec<Sum>,
-    /// All of the first event, what belongs to no row among it: call graphs have shares of that, as in perf.
-    pub all: Sum,
-    /// What is shown of a row.
-    pub columns: Vec<Field>,
-    /// Whether [`Weights::total`] counts callees too.
+    /// The totals for percentages of each event.
+    pub totals: Vec<ColumnSum>,
+    /// The total of the first event, including samples without a row: as in perf, call graphs have
+    /// percentages of it.
+    pub all: ColumnSum,
+    /// The columns.
+    pub columns: Vec<ReportField>,
+    /// Whether [`Weights::total`] includes callees.
     pub children: bool,
     /// Whether call graphs are those of another event.
-    pub lent_graphs: bool,
-    /// Heaviest first.
-    pub rows: Vec<Row>,
+    pub reference_call_graphs: bool,
+    /// Sorted rows.
+    pub rows: Vec<HistogramRow>,
 }
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct HistogramRow {
     /// Its numbers.
     pub weights: Weights,
-    /// Those of a group's other events, in their order.
+    /// The numbers of a group's other events, in their order.
     pub others: Vec<Weights>,
-    /// One text for each key among the columns.
+    /// The text for each key among the columns.
     pub cells: Vec<String>,
-    /// Whether no function is known for it.
+    /// Whether its function is unknown.
     pub unresolved: bool,
-    /// Samples whose callchains are in its call graph.
+    /// Number of samples with callchains in its call graph.
     pub chains: u64,
-    /// Its call graph from the threshold up.
+    /// Its call graph above the threshold.
     pub graph: Vec<Branch>,
 }
 
-/// The numbers of one event in a row.
+/// The numbers of a row for one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Weights {
-    /// Events of the samples that fell on it.
+    /// Period of its own samples.
     pub own: u64,
-    /// The part of them that fell on the kernel, user space, a guest's kernel and a guest's user space.
+    /// The part in the kernel, user space, a guest's kernel and a guest's user space.
     pub modes: [u64; 4],
-    /// Those that fell on it and, with children, the events of samples whose callchain goes through it.
+    /// Period of its own samples and, with children, of samples whose callchain contains it.
     pub total: u64,
-    /// Samples that fell on it.
+    /// Number of its own samples.
     pub samples: u64,
-    /// The part of [`Self::own`] in time that passed: each event is shared by the threads that ran side by side.
+    /// The part of [`Self::own`] in wall-clock time: divided by the number of threads running
+    /// concurrently.
     pub latency: u64,
-    /// The same part of [`Self::total`].
+    /// The same for [`Self::total`].
     pub total_latency: u64,
-    /// What the hardware says that the samples cost, added up (`PERF_SAMPLE_WEIGHT`, three with `PERF_SAMPLE_WEIGHT_STRUCT`);
-    /// 0 where nobody asks.
+    /// Sums of sample weights (`PERF_SAMPLE_WEIGHT`, three with `PERF_SAMPLE_WEIGHT_STRUCT`); 0 if
+    /// not used.
     pub costs: [u64; 3],
 }
 
 impl Histogram {
-    /// Samples and events of all its events.
+    /// Own samples and their period.
     #[must_use]
-    pub fn whole(&self) -> Sum {
-        let mut whole = Sum::default();
-        self.wholes.iter().for_each(|sum| whole.add(*sum));
-        whole
+    pub fn total(&self) -> ColumnSum {
+        let mut sum_of_events = ColumnSum::default();
+        self.totals.iter().for_each(|sum| sum_of_events.add(*sum));
+        sum_of_events
     }
 }
 
-impl Row {
-    /// One number for each event.
-    pub fn numbers(&self, number: Number) -> impl Iterator<Item = u64> {
+impl HistogramRow {
+    /// A number for each event.
+    pub fn numbers(&self, number: NumberField) -> impl Iterator<Item = u64> {
         let all = std::iter::once(&self.weights).chain(&self.others);
         all.map(move |weights| number.of(weights))
     }
 }
 
-impl Row {
-    /// Adds what another row counts.
+impl HistogramRow {
+    /// Adds the numbers of another row.
     pub(crate) fn add(&mut self, other: &Self) {
         self.weights.add(&other.weights);
         for (own, more) in self.others.iter_mut().zip(&other.others) {
@@ -101,18 +103,18 @@ impl Weights {
     }
 }
 
-/// Events and samples.
+/// Period and number of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sum {
-    /// Events.
+pub struct ColumnSum {
+    /// Sum of periods.
     pub period: u64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Events, each shared by the threads that ran side by side.
+    /// Sum of periods, each divided by the number of threads running concurrently.
     pub latency: u64,
 }
 
-impl Sum {
+impl ColumnSum {
     /// Adds another sum.
     pub(crate) fn add(&mut self, other: Self) {
         self.period = self.period.saturating_add(other.period);
@@ -120,7 +122,7 @@ impl Sum {
         self.latency = self.latency.saturating_add(other.latency);
     }
 
-    /// What is left without `part`.
+    /// This sum minus `part`.
     #[must_use]
     pub fn without(self, part: Self) -> Self {
         Self {
@@ -131,15 +133,15 @@ impl Sum {
     }
 }
 
-/// A branch of a call graph; in the forms that list chains one by one, a whole chain.
+/// A branch of a call graph; in list forms, a whole chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
-    /// Frames below each other without a fork: function names, or addresses in hexadecimal.
+    /// Consecutive frames without a fork: function names, or hexadecimal addresses.
     pub frames: Vec<Arc<str>>,
-    /// The chains that come along here.
-    pub all: Sum,
-    /// Those of them that end here.
-    pub own: Sum,
-    /// Where it forks, heaviest first. None where chains are listed.
+    /// The chains through this branch.
+    pub all: ColumnSum,
+    /// The chains that end in it.
+    pub own: ColumnSum,
+    /// Sub-branches, heaviest first. Empty in list forms.
     pub branches: Vec<Branch>,
 }

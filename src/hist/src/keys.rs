@@ -1,6 +1,6 @@
-//! What tells the rows of a report apart: each sort key with its column, in one place.
+//! Sort keys with their columns.
 //!
-//! To add a key: a file beside the others with its [`Key`], and one line in [`KEYS`].
+//! To add a key: a file in this folder with its [`Key`], and one line in [`KEYS`].
 
 mod branch;
 mod cgroup;
@@ -26,19 +26,20 @@ use std::fmt;
 
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::{Level, SymbolId};
-use rperf_symbol::Origin;
+use rperf_symbol::SymbolOrigin;
 
-use self::comm::Numberless;
+use self::comm::NumberlessName;
 use self::field::TraceField;
-pub(crate) use crate::facts::Fact;
-use crate::facts::{Cacheline, FactsId};
-use crate::marks::Mark;
-use crate::names::Names;
-use crate::options::Counted;
+pub(crate) use self::symbol::FUNCTION_NAME;
+use crate::marks::BranchMark;
+use crate::names::RecordingNames;
+use crate::options::CountedItems;
 use crate::payloads::PayloadId;
+pub(crate) use crate::properties::Property;
+use crate::properties::{Cacheline, PropertiesId};
 use crate::values::ValuesId;
 
-/// All sort keys. A word that several names begin with means the first of them.
+/// All sort keys. A prefix of several names selects the first of them.
 pub(crate) static KEYS: &[&Key] = &[
     &thread::PID,
     &comm::COMM,
@@ -93,47 +94,60 @@ pub(crate) static KEYS: &[&Key] = &[
 
 /// One sort key and its column.
 pub struct Key {
-    /// The word that `--sort` takes.
+    /// The name for `--sort`.
     pub name: &'static str,
     /// Title of the column.
     pub title: &'static str,
-    /// The column's least width, in characters, in a table with an unresolved row.
+    /// Minimum width of the column, in characters, in a table with an unresolved row.
     pub unresolved_width: usize,
-    /// How its cells are filled up with blanks.
-    pub pads: Pads,
-    /// Which part of a sample it looks at.
-    pub(crate) reads: Reads,
-    /// What makes two samples belong to one row.
-    pub(crate) identity: for<'n> fn(&Subject<'_>, &'n dyn Names) -> Part<'n>,
-    /// What orders rows of equal weight; some keys can't tell all rows apart by it.
-    pub(crate) rank: for<'n> fn(&Subject<'_>, &'n dyn Names) -> Part<'n>,
-    /// The cell.
-    pub(crate) text: fn(&Subject<'_>, &dyn Names) -> String,
+    /// Padding of its cells.
+    pub pads: CellPadding,
+    /// The part of a sample it depends on.
+    pub(crate) reads: KeyDependency,
+    /// Determines which samples share a row.
+    pub(crate) identity: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
+    /// Order of rows of equal weight; not a total order for some keys.
+    pub(crate) rank: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
+    /// The text of a cell.
+    pub(crate) text: fn(&KeyInput<'_>, &dyn RecordingNames) -> String,
 }
 
-/// Where blanks are put to make cells as wide as their column.
+/// Padding of cells to the width of the column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pads {
-    /// Behind a cell, but not in the last column.
+pub enum CellPadding {
+    /// After a cell, except in the last column.
     Never,
-    /// Behind a cell, in the last column too.
+    /// After a cell, also in the last column.
     Always,
-    /// In front of it: numbers.
+    /// Before a cell: numbers.
     Before,
 }
 
+/// Name and title of a key.
+struct KeyLabel {
+    /// Its name in `--sort`.
+    name: &'static str,
+    /// The title of its column.
+    title: &'static str,
+}
+
+/// Name and title of a key.
+const fn label(name: &'static str, title: &'static str) -> KeyLabel {
+    KeyLabel { name, title }
+}
+
 impl Key {
-    /// A key of that name and title whose rows are ordered by what makes them.
+    /// A key whose rank is the same as its identity.
     const fn plain(
-        (name, title): (&'static str, &'static str),
-        reads: Reads,
-        pads: Pads,
-        what: for<'n> fn(&Subject<'_>, &'n dyn Names) -> Part<'n>,
-        text: fn(&Subject<'_>, &dyn Names) -> String,
+        label: KeyLabel,
+        reads: KeyDependency,
+        pads: CellPadding,
+        what: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
+        text: fn(&KeyInput<'_>, &dyn RecordingNames) -> String,
     ) -> Self {
         Self {
-            name,
-            title,
+            name: label.name,
+            title: label.title,
             unresolved_width: 0,
             pads,
             reads,
@@ -143,22 +157,28 @@ impl Key {
         }
     }
 
-    /// What has to be counted for it to have anything to show.
+    /// What must be counted for this key.
     #[must_use]
-    pub fn needs(&self) -> Option<Counted> {
+    pub fn needs(&self) -> Option<CountedItems> {
         match self.reads {
-            Reads::Fact(Fact::Branch) => Some(Counted::Branches),
-            Reads::Fact(Fact::Access) => Some(Counted::Accesses),
+            KeyDependency::Property(Property::Branch) => Some(CountedItems::Branches),
+            KeyDependency::Property(Property::Access) => Some(CountedItems::Accesses),
             _ => None,
         }
     }
 
-    /// Whether its cells show the size of mappings.
+    /// Whether its cells show functions by name.
+    #[must_use]
+    pub fn shows_function(&self) -> bool {
+        self == &symbol::SYMBOL
+    }
+
+    /// Whether its cells show mapping sizes.
     pub(crate) fn shows_map_size(&self) -> bool {
         self == &size::DSO_SIZE
     }
 
-    /// Whether its cells show lines or files of source.
+    /// Whether its cells show source lines or files.
     #[must_use]
     pub fn shows_source(&self) -> bool {
         [
@@ -170,47 +190,47 @@ impl Key {
         .contains(&self)
     }
 
-    /// Whether its cells show the place in a function.
+    /// Whether its cells show offsets in functions.
     pub(crate) fn shows_offset(&self) -> bool {
         self == &symbol::SYMBOL_OFFSET
     }
 
-    /// Whether its cells show how many threads ran.
+    /// Whether its cells show the number of running threads.
     #[must_use]
     pub fn shows_parallelism(&self) -> bool {
-        self.reads == Reads::Fact(Fact::Parallelism)
+        self.reads == KeyDependency::Property(Property::Parallelism)
     }
 
-    /// Whether its cells show what tracepoints tell.
+    /// Whether its cells show tracepoint payloads.
     #[must_use]
     pub fn shows_payload(&self) -> bool {
-        self.reads == Reads::Payload
+        self.reads == KeyDependency::Payload
     }
 
     /// Whether its cells show a function of the callchain.
     #[must_use]
     pub fn shows_parent(&self) -> bool {
-        self.reads == Reads::Parent
+        self.reads == KeyDependency::Parent
     }
 
-    /// Whether its cells show a field of a tracepoint.
+    /// Whether its cells show a tracepoint field.
     pub(crate) fn shows_field(&self) -> bool {
-        matches!(self.reads, Reads::Field(_))
+        matches!(self.reads, KeyDependency::Field(_))
     }
 
-    /// Whether samples of the event at `event` have something to show in its cells, or something that stands for it:
-    /// fields are of one event alone.
+    /// Whether samples of the event with this index have a value for it: tracepoint fields belong
+    /// to one event.
     pub(crate) fn is_of(&self, event: usize) -> bool {
         match self.reads {
-            Reads::Field(field) => field.event == event,
+            KeyDependency::Field(field) => field.event == event,
             _ => true,
         }
     }
 
-    /// The number among the keys of fields of the one that it is.
+    /// Its index among the keys of tracepoint fields.
     pub(crate) fn field(&self) -> usize {
         match self.reads {
-            Reads::Field(field) => field.number,
+            KeyDependency::Field(field) => field.number,
             _ => 0,
         }
     }
@@ -230,42 +250,42 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-/// The part of a sample that a key looks at: what can't be seen needn't be kept apart.
+/// The part of a sample that a key depends on: parts without a key are not distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reads {
+pub(crate) enum KeyDependency {
     /// The name of the task.
     Comm,
     /// The thread.
     Thread,
     /// The processor.
     Cpu,
-    /// What a tracepoint tells.
+    /// The payload of a tracepoint.
     Payload,
     /// A function of the callchain.
     Parent,
     /// A field of a tracepoint.
     Field(TraceField),
-    /// One of the facts.
-    Fact(Fact),
+    /// One of the properties.
+    Property(Property),
     /// The code at one frame.
     Site,
 }
 
-/// Who was sampled: equal for all frames of a sample. What no key reads is left at its default.
+/// Properties common to all frames of a sample. Those not used by a key have their default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Context {
+pub(crate) struct SampleContext {
     pub(crate) comm: Option<CommId>,
     pub(crate) thread: Thread,
-    /// `u32::MAX` where the samples don't tell.
+    /// `u32::MAX` if not recorded.
     pub(crate) cpu: u32,
-    /// What the tracepoint told; `None` for other events.
+    /// The payload of a tracepoint; `None` for other events.
     pub(crate) payload: Option<PayloadId>,
-    /// The function of the callchain that was looked for.
+    /// The matching function of the callchain.
     pub(crate) parent: Option<SymbolId>,
-    /// The fields of the tracepoint that keys show.
+    /// The tracepoint fields used by keys.
     pub(crate) values: Option<ValuesId>,
-    /// Whatever else keys read.
-    pub(crate) facts: Option<FactsId>,
+    /// Further properties used by keys.
+    pub(crate) facts: Option<PropertiesId>,
 }
 
 /// A thread.
@@ -275,50 +295,50 @@ pub(crate) struct Thread {
     pub(crate) tid: u32,
 }
 
-/// The code of one frame: a function, or an address of which no function is known.
+/// The code of one frame: a function, or an address without a known function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Site {
+pub(crate) struct CodeSite {
     pub(crate) dso: Option<DsoId>,
     pub(crate) symbol: Option<SymbolId>,
-    /// The address where no symbol is known, or where call graphs tell addresses apart, else 0.
+    /// The address if there is no symbol, or if call graphs distinguish addresses, otherwise 0.
     pub(crate) address: u64,
-    /// Where the frame is, if that is shown beside the symbol or behind it, else 0.
+    /// The address of the frame, if shown next to the symbol, otherwise 0.
     pub(crate) place: u64,
-    /// Where in the source it is, where that is asked for.
-    pub(crate) line: Line,
-    /// Kernel or user space; `None` without a mapping, which leaves it open.
+    /// Its source location, if used.
+    pub(crate) line: LineNumber,
+    /// Kernel or user space; `None` without a mapping.
     pub(crate) level: Option<Level>,
-    /// Bytes of the mapping, where they are asked for.
+    /// Size of the mapping in bytes, if used.
     pub(crate) map_size: Option<u64>,
-    /// The end of a branch that it is.
-    pub(crate) mark: Option<Mark>,
+    /// The branch end at this frame.
+    pub(crate) mark: Option<BranchMark>,
 }
 
-/// Where in the source a frame is.
+/// Source location of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) enum Line {
-    /// Nobody asked, or the code is in no file.
+pub(crate) enum LineNumber {
+    /// Not used, or code without a file.
     #[default]
     None,
     /// `FILE:LINE`.
     Known(PayloadId),
-    /// What keys show where the code is in no file: `FUNCTION+OFFSET`, `OBJECT[ADDRESS]`.
+    /// Text of keys for code without a file: `FUNCTION+OFFSET`, `OBJECT[ADDRESS]`.
     Address(PayloadId),
 }
 
-/// What keys are applied to.
+/// The input of keys.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Subject<'a> {
-    pub(crate) context: &'a Context,
-    pub(crate) site: &'a Site,
+pub(crate) struct KeyInput<'a> {
+    pub(crate) context: &'a SampleContext,
+    pub(crate) site: &'a CodeSite,
     pub(crate) level: Level,
-    /// Samples of the row.
+    /// Number of samples of the row.
     pub(crate) samples: u64,
-    /// Which of the keys of fields is asked: [`Key::field`].
+    /// Index of the requested tracepoint field: [`Key::field`].
     pub(crate) field: usize,
 }
 
-/// An address in brackets, as C's `%#.16x` writes it: no 0x before a zero.
+/// An address in brackets, formatted like C's `%#.16x`: no 0x for zero.
 fn address_text(level: char, address: u64) -> String {
     match address {
         0 => format!("[{level}] {:016x}", 0),
@@ -326,25 +346,25 @@ fn address_text(level: char, address: u64) -> String {
     }
 }
 
-/// What stands behind the name of an inlined function.
+/// Suffix of inlined functions.
 const INLINED: &str = " (inlined)";
 
-/// What is shown of one piece of code or data.
-struct Code {
-    /// A letter for it.
+/// Displayed properties of a code or data address.
+struct ShownCode {
+    /// Its level letter.
     level: char,
     dso: Option<DsoId>,
-    /// The symbol, with the address in terms of its object.
+    /// The symbol, with the address in its object.
     symbol: Option<(SymbolId, u64)>,
-    /// What is shown where there is no symbol.
+    /// The address shown without a symbol.
     ip: u64,
-    /// What is shown beside it in [`Names::shows_places`].
+    /// The address shown next to it with [`RecordingNames::shows_places`].
     place: u64,
 }
 
-impl Code {
-    /// A function, or a variable with the place in it, or an address.
-    fn text(&self, names: &dyn Names) -> String {
+impl ShownCode {
+    /// A function, or a variable with offset, or an address.
+    fn text(&self, names: &dyn RecordingNames) -> String {
         let level = self.level;
         let place = match names.shows_places() {
             true => {
@@ -352,7 +372,7 @@ impl Code {
                 format!(
                     "{:<18} {} ",
                     hexadecimal(self.place),
-                    origin.map_or('!', Origin::letter)
+                    origin.map_or('!', SymbolOrigin::letter)
                 )
             }
             false => String::new(),
@@ -372,7 +392,7 @@ impl Code {
     }
 }
 
-/// As C's `%#x` writes it: no 0x before a zero.
+/// Formatted like C's `%#x`: no 0x for zero.
 fn hexadecimal(address: u64) -> String {
     match address {
         0 => "0".to_owned(),
@@ -380,18 +400,18 @@ fn hexadecimal(address: u64) -> String {
     }
 }
 
-/// One key's view of a subject, comparable. Variants of one key stand in the order of rows: what is not known comes last.
+/// One key's value of a subject, comparable. Variants are in row order: unknown values come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Part<'n> {
-    /// Not known, and before all that is.
+pub(crate) enum KeyValue<'n> {
+    /// Unknown, sorted before known values.
     First,
-    /// By bytes, backwards.
+    /// By bytes, descending.
     Descending(Reverse<&'n str>),
     /// By bytes.
     Text(&'n str),
-    /// The same where numbers do not count.
-    Numberless(Numberless<'n>),
-    /// What a field of a record holds, backwards.
+    /// By text ignoring numbers.
+    Numberless(NumberlessName<'n>),
+    /// Bytes of a tracepoint field, descending.
     Bytes(Reverse<&'n [u8]>),
     /// A function of an object.
     Function {
@@ -399,15 +419,16 @@ pub(crate) enum Part<'n> {
         start: i64,
         end: i64,
     },
-    /// A function inlined into another one, whose range it has; or a place by the name of its function.
+    /// A function inlined into another one, whose range it has; or a location with the name of its
+    /// function.
     Named { name: &'n str, start: i64, end: i64 },
-    /// Numbers, and addresses as signed numbers: the kernel's come first.
+    /// Numbers, and addresses as signed numbers: kernel addresses come first.
     Number(i64),
     /// Two numbers.
     Pair(u64, u64),
     /// A cache line.
     Cacheline(Cacheline),
-    /// Not known.
+    /// Unknown.
     Absent,
 }
 
@@ -417,8 +438,8 @@ mod tests {
 
     #[test]
     fn kernel_addresses_and_unknown_things_are_ordered_as_in_perf() {
-        let kernel = Part::Number(-1);
-        assert!(kernel < Part::Number(0x1000));
-        assert!(Part::Text("zz") < Part::Absent);
+        let kernel = KeyValue::Number(-1);
+        assert!(kernel < KeyValue::Number(0x1000));
+        assert!(KeyValue::Text("zz") < KeyValue::Absent);
     }
 }

@@ -4,32 +4,33 @@
 //! samples --fold--> unique raw stacks --resolver--> stacks of names --keys--> entries --order, text--> Histogram
 //! ```
 //!
-//! Samples are folded by what they hold before anything is looked up, so that each unique stack is resolved, counted for
-//! its callers and entered into call graphs once, with the weight of all its samples.
+//! Samples are folded by their raw contents before anything is resolved, so that each unique stack
+//! is resolved, counted for its callers and added to call graphs once, with the weight of all its
+//! samples.
 //!
-//! **Invariants.** The result does not depend on the number of threads: rows are ordered by weights, names, addresses
-//! and the earliest sample, never by numbers given out on the way. Strings appear in [`Histogram`] alone.
+//! **Invariants.** The result doesn't depend on the number of threads: rows are ordered by weights,
+//! names, addresses and the earliest sample, never by indices. Only [`Histogram`] contains strings.
 
 mod blocks;
 mod branch_chain;
 mod branch_counts;
+mod chain_cache;
 mod chains;
 mod codes;
+mod comparison;
+mod decaying;
 mod entries;
 mod error;
-mod facts;
-mod fading;
 mod fields;
 mod fold;
 mod graphs;
 mod hierarchy;
 mod histogram;
 mod keys;
-mod lent;
 mod lines;
 mod live;
 mod marks;
-mod named;
+mod named_stacks;
 mod namer;
 mod names;
 mod options;
@@ -39,36 +40,44 @@ mod parallelism;
 mod patterns;
 mod payloads;
 mod preload;
+mod properties;
 mod ranks;
+mod reference_call_graph;
 mod resolve;
 mod rows;
+mod sample_key;
 mod select;
 mod sites;
 mod slices;
 mod stacks;
 #[cfg(test)]
 mod tests;
-mod trail;
 mod tree;
 mod values;
-mod watched;
+mod watched_function;
 
 pub use blocks::{Block, BlockTable, Blocks};
 pub use branch_counts::BranchCounts;
+pub use comparison::{
+    ComparedRow, ComparedRuns, ComparedValue, Comparison, ComparisonMethod, ComparisonOptions,
+    RunComparison, compared_columns,
+};
+pub use decaying::{Decay, DecayingHistogram, HiddenSamples};
 pub use error::Error;
-pub use facts::has_weight_parts;
-pub use fading::{Fade, Fading, Hidden};
-pub use fields::{Field, Number, find as find_field, names as field_names, parse as parse_fields};
-pub use fold::{Folded, Samples};
-pub use hierarchy::Step;
-pub use histogram::{Branch, Histogram, Row, Sum, Weights};
-pub use keys::{Key, Pads};
-pub use live::{Live, LiveCounts, LiveSetup};
-pub use named::{NamedPlace, NamedStacks, Origin, StackView};
-pub use options::{Counted, Direction, GraphForm, GraphOptions, Options};
+pub use fields::{
+    NumberField, ReportField, find as find_field, names as field_names, parse as parse_fields,
+};
+pub use fold::{FoldedSamples, SampleFold};
+pub use hierarchy::HierarchyLine;
+pub use histogram::{Branch, ColumnSum, Histogram, HistogramRow, Weights};
+pub use keys::{CellPadding, Key};
+pub use live::{LiveCounts, LiveHistograms, LiveSetup};
+pub use named_stacks::{CodeOrigin, NamedPlace, NamedStacks, StackView};
+pub use options::{CountedItems, Direction, GraphForm, GraphOptions, HistogramOptions};
 pub use parallelism::Parallelism;
 pub use payloads::{NoPayloads, PayloadText};
-pub use resolve::{Naming, Source};
-pub use select::{Choice, Select};
-pub use values::{FieldValues, Value};
-pub use watched::Watched;
+pub use properties::has_weight_parts;
+pub use resolve::{NamingContext, RecordingInfo};
+pub use select::{SampleTreatment, SelectSamples};
+pub use values::{FieldValue, FieldValues};
+pub use watched_function::WatchedFunction;

@@ -1,43 +1,44 @@
-//! Rows before they have text: the entries of an event, or those that the events of a group have in one place, in order.
+//! Rows without text: the entries of an event, or of the events of a group merged into rows, in
+//! order.
 
 use std::cmp::{Ordering, Reverse};
 
-use crate::codes::{Codes, Column};
-use crate::entries::{Entry, First};
-use crate::fields::{Field, Number};
+use crate::codes::{RankCodes, RankColumn};
+use crate::entries::{Entry, FirstAppearance};
+use crate::fields::{NumberField, ReportField};
 use crate::histogram::Weights;
-use crate::options::{Direction, Options};
+use crate::options::{Direction, HistogramOptions};
 use crate::order;
-use crate::ranks::Ranks;
+use crate::ranks::RankTable;
 
-/// A row before it has text.
+/// A row without text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line {
-    /// The first event that has such an entry, and the entry's number there.
+pub(crate) struct RowLine {
+    /// The first event with such an entry, and the index of the entry.
     pub(crate) event: u32,
     pub(crate) entry: u32,
-    /// Where the numbers of the others stand.
+    /// Index of the line in order of creation, for its entries of other events.
     place: u32,
 }
 
 /// All rows of a report.
-pub(crate) struct Lines<'a> {
+pub(crate) struct RowLines<'a> {
     /// The entries of each event.
     lists: Vec<&'a [Entry]>,
-    list: Vec<Line>,
-    /// For each line in the order in which they were made, its entry's number in each event behind the first.
+    list: Vec<RowLine>,
+    /// For each line in order of creation, the entry of each event after the first.
     others: Vec<Option<u32>>,
 }
 
-impl<'a> Lines<'a> {
-    /// The lines of the events with these entries, ordered by what tells them apart.
-    pub(crate) fn new(lists: Vec<&'a [Entry]>, identity: &Ranks) -> Self {
+impl<'a> RowLines<'a> {
+    /// Creates the lines of events with these entries, in identity order.
+    pub(crate) fn new(lists: Vec<&'a [Entry]>, identity: &RankTable) -> Self {
         let entries = lists.iter().zip(0u32..).flat_map(|(list, event)| {
             let numbers = 0..list.len() as u32;
             numbers.map(move |entry| (event, entry))
         });
         let entries: Vec<(u32, u32)> = entries.collect();
-        let first = |(event, entry): &(u32, u32)| -> (usize, &First) {
+        let first = |(event, entry): &(u32, u32)| -> (usize, &FirstAppearance) {
             (
                 *event as usize,
                 &lists[*event as usize][*entry as usize].first,
@@ -52,7 +53,7 @@ impl<'a> Lines<'a> {
             let Some(&(event, entry)) = members.peek() else {
                 continue;
             };
-            list.push(Line {
+            list.push(RowLine {
                 event,
                 entry,
                 place,
@@ -70,12 +71,12 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The same lines in the order in which they are shown. `callers` is which way call graphs go, where rows of
-    /// callers stand beside those of their callees.
+    /// The lines in display order. `callers` is the direction of call graphs, if rows of callers
+    /// are shown with those of their callees.
     pub(crate) fn ordered(
         mut self,
-        rank: &Ranks,
-        options: &Options,
+        rank: &RankTable,
+        options: &HistogramOptions,
         callers: Option<Direction>,
     ) -> Self {
         let fields = &options.order_by;
@@ -83,7 +84,7 @@ impl<'a> Lines<'a> {
             event if event < self.lists.len() => event,
             _ => 0,
         };
-        let columns = Columns {
+        let columns = SortColumns {
             lines: &self,
             rank,
             fields,
@@ -91,7 +92,7 @@ impl<'a> Lines<'a> {
         };
         let total = fields
             .iter()
-            .position(|field| *field == Field::Number(Number::Total));
+            .position(|field| *field == ReportField::Number(NumberField::Total));
         let order = match callers.zip(total) {
             Some((callers, total)) => columns.with_callers(callers, total),
             None => columns
@@ -108,18 +109,18 @@ impl<'a> Lines<'a> {
         self
     }
 
-    /// From the first to the last.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Line> + Clone {
+    /// Iterates in order.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &RowLine> + Clone {
         self.list.iter()
     }
 
     /// The first event's entry.
-    pub(crate) fn entry(&self, line: &Line) -> &'a Entry {
+    pub(crate) fn entry(&self, line: &RowLine) -> &'a Entry {
         &self.lists[line.event as usize][line.entry as usize]
     }
 
-    /// Its numbers of an event.
-    pub(crate) fn weights(&self, line: &Line, event: usize) -> Weights {
+    /// Its numbers for an event.
+    pub(crate) fn weights(&self, line: &RowLine, event: usize) -> Weights {
         let entry = match event.checked_sub(1) {
             None => (line.event == 0).then_some(line.entry),
             Some(other) => self.others[line.place as usize * (self.lists.len() - 1) + other],
@@ -129,63 +130,63 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// Its numbers of the events behind the first.
-    pub(crate) fn others(&self, line: &Line) -> Vec<Weights> {
+    /// Its numbers for the events after the first.
+    pub(crate) fn other_weights(&self, line: &RowLine) -> Vec<Weights> {
         let events = 1..self.lists.len();
         events.map(|event| self.weights(line, event)).collect()
     }
 }
 
-/// What lines are ordered by.
-struct Columns<'l, 'a> {
-    lines: &'l Lines<'a>,
-    rank: &'l Ranks,
-    fields: &'l [Field],
-    /// The event of a group that counts before the others, if not its leader.
+/// Sort columns of lines.
+struct SortColumns<'l, 'a> {
+    lines: &'l RowLines<'a>,
+    rank: &'l RankTable,
+    fields: &'l [ReportField],
+    /// The event of a group to sort by first, if not its leader.
     event: usize,
 }
 
-/// A line as perf compares it where callers are shown with their callees.
+/// A line in perf's comparison with children.
 #[derive(Clone, Copy)]
-struct Candidate {
-    /// Its place by the fields before the total, and by those behind it.
+struct ComparedLine {
+    /// Its rank by the fields before the total, and by those after it.
     before: u32,
     after: u32,
     total: u64,
     thread: (u32, u32),
-    /// Length of the longest chain in its call graph.
+    /// Maximum length of a chain in its call graph.
     depth: u32,
 }
 
-impl Columns<'_, '_> {
-    fn codes(&self, fields: std::ops::Range<usize>) -> Codes {
-        let mut codes = Codes::new(self.lines.list.len());
+impl SortColumns<'_, '_> {
+    fn codes(&self, fields: std::ops::Range<usize>) -> RankCodes {
+        let mut codes = RankCodes::new(self.lines.list.len());
         let keys_before = |at: usize| {
             let fields = self.fields[..at].iter();
             fields.filter(|field| field.key().is_some()).count()
         };
         for at in fields {
             match self.fields[at] {
-                Field::Number(number) => self.push_number(number, &mut codes),
-                Field::Key(_) => self.push_key(keys_before(at), &mut codes),
+                ReportField::Number(number) => self.push_number(number, &mut codes),
+                ReportField::Key(_) => self.push_key(keys_before(at), &mut codes),
             }
         }
         codes
     }
 
-    fn push_key(&self, key: usize, codes: &mut Codes) {
-        let first = |line: &Line| -> (usize, &First) {
+    fn push_key(&self, key: usize, codes: &mut RankCodes) {
+        let first = |line: &RowLine| -> (usize, &FirstAppearance) {
             (line.event as usize, &self.lines.entry(line).first)
         };
         self.rank.push(key, self.lines.iter().map(first), codes);
     }
 
-    /// Larger numbers come first. The leader of a group does not count where another event is to, as in perf; nor does
-    /// any other event's total.
-    fn push_number(&self, number: Number, codes: &mut Codes) {
+    /// Adds a number, descending. As in perf, the leader's is ignored when sorting by another
+    /// event, and so are other events' totals.
+    fn push_number(&self, number: NumberField, codes: &mut RankCodes) {
         let others = 1..self.lines.lists.len();
         let events: Vec<usize> = match (number, self.event) {
-            (Number::Total | Number::TotalLatency, _) => vec![0],
+            (NumberField::Total | NumberField::TotalLatency, _) => vec![0],
             (_, 0) => (0..others.end).collect(),
             (_, event) => std::iter::once(event)
                 .chain(others.filter(|other| *other != event))
@@ -193,13 +194,15 @@ impl Columns<'_, '_> {
         };
         for event in events {
             let lines = self.lines.iter();
-            let column =
-                Column::new(lines.map(|line| Reverse(number.of(&self.lines.weights(line, event)))));
+            let column = RankColumn::new(
+                lines.map(|line| Reverse(number.of(&self.lines.weights(line, event)))),
+            );
             codes.push(column.ranks.into_iter(), column.count);
         }
     }
 
-    /// The order where callers are shown with their callees: that of perf's tree. `total` is the total's place among the fields.
+    /// The order with children: that of perf's tree. `total` is the index of the total among the
+    /// fields.
     fn with_callers(&self, callers: Direction, total: usize) -> Vec<u32> {
         let before = self.codes(0..total).dense().ranks;
         let after = self.codes(total + 1..self.fields.len()).dense().ranks;
@@ -211,7 +214,7 @@ impl Columns<'_, '_> {
             .map(|(line, (before, after))| {
                 let entry = self.lines.entry(line);
                 let thread = entry.first.thread;
-                Candidate {
+                ComparedLine {
                     before,
                     after,
                     total: self.lines.weights(line, 0).total,
@@ -225,8 +228,8 @@ impl Columns<'_, '_> {
     }
 }
 
-impl Candidate {
-    /// Of one thread and of equal weight, callers first.
+impl ComparedLine {
+    /// Within one thread and for equal weight, callers first.
     fn compare(&self, other: &Self, callers: Direction) -> Ordering {
         let weights = other.total.cmp(&self.total);
         let by_total = if weights.is_ne() || self.thread != other.thread {

@@ -1,96 +1,96 @@
-//! Histograms of what happens now: records as they come out of rings, samples folded by what they hold and given names
-//! in a World that grows.
+//! Histograms for live views: records from rings, whose samples are folded and resolved with a
+//! World that grows.
 //!
 //! ```text
 //! take: round 1 | round 2 | round 3 ...
-//! fold:           round 1 | round 2 ...     what round 2 tells of the time of round 1 is known by then
+//! fold:           round 1 | round 2 ...     records of round 2 may precede samples of round 1
 //! ```
 
 use std::num::NonZeroUsize;
 
-use rperf_replay::{Fold as _, Growing, Sample, World};
-use rperf_resolve::{Frame, Known, Resolver, StackOptions, StackSummary, UserStacks};
+use rperf_replay::{Fold as _, LiveWorld, Sample, World};
+use rperf_resolve::{Frame, LoadedObjects, Resolver, StackOptions, StackSummary, UserStacks};
 use rperf_symbol::{FileBytes, Files, SearchPaths};
 use rperf_wire::{CpuMode, Misc, RawRecord, Record, RecordKind};
 
-use crate::fading::{Fade, Fading, Hidden};
+use crate::decaying::{Decay, DecayingHistogram, HiddenSamples};
 use crate::histogram::Histogram;
-use crate::options::Options;
-use crate::resolve::{Naming, Source};
-use crate::select::{Choice, Select};
-use crate::watched::Watched;
+use crate::options::HistogramOptions;
+use crate::resolve::{NamingContext, RecordingInfo};
+use crate::select::{SampleTreatment, SelectSamples};
+use crate::watched_function::WatchedFunction;
 
-/// Bytes of records that wait for a refresh; more are folded before.
-const ROOM: usize = 4 << 20;
+/// Size of buffered records in bytes before they are folded early.
+const MAX_BUFFERED: usize = 4 << 20;
 
-/// How samples become histograms.
+/// Settings of a live histogram.
 pub struct LiveSetup {
-    /// What is shown.
-    pub options: Options,
-    /// The events, and the groups of them that have a histogram each.
-    pub source: Source<'static>,
-    /// How user stacks are unwound.
+    /// The options of histograms.
+    pub options: HistogramOptions,
+    /// The events, and the groups with a histogram each.
+    pub source: RecordingInfo<'static>,
+    /// Options for unwinding user stacks.
     pub stacks: StackOptions,
-    /// Objects and their debug files.
+    /// Provider of objects and debug files.
     pub files: &'static dyn Files,
-    /// Where these are.
+    /// Search paths.
     pub paths: SearchPaths,
     /// The running kernel's `[vdso]`.
     pub vdso: Option<FileBytes>,
-    /// Which samples count; all where nothing is said.
-    pub select: Option<Box<dyn Select>>,
+    /// Filter of samples; `None` accepts all.
+    pub select: Option<Box<dyn SelectSamples>>,
 }
 
-/// What came out of the rings.
+/// Statistics of the rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LiveCounts {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Those of them in the kernel.
+    /// Number of samples in the kernel.
     pub kernel: u64,
-    /// Those whose instruction is known exactly.
+    /// Number of samples with an exact instruction pointer.
     pub exact: u64,
-    /// Records that found no room in a ring.
+    /// Number of records lost because a ring was full.
     pub lost: u64,
-    /// How often records were lost.
+    /// Number of times records were lost.
     pub losses: u64,
-    /// Samples that could not be decoded.
+    /// Number of samples that could not be decoded.
     pub damaged: u64,
 }
 
-/// The histograms of what happens now, one for each group of the setup's source.
-pub struct Live {
+/// Live histograms, one for each group.
+pub struct LiveHistograms {
     setup: LiveSetup,
-    growing: Growing,
-    known: Option<Known>,
+    growing: LiveWorld,
+    known: Option<LoadedObjects>,
     counts: LiveCounts,
-    hidden: Hidden,
-    tables: Vec<Fading>,
+    hidden: HiddenSamples,
+    tables: Vec<DecayingHistogram>,
     stacks: StackSummary,
-    /// Functions whose instructions are looked at.
-    watched: Vec<Watched>,
-    /// Where `ready` begins among all that was taken.
+    /// Functions shown with instructions.
+    watched: Vec<WatchedFunction>,
+    /// Position of `ready` among all records.
     position: u64,
-    /// Rounds of which all is known.
+    /// Records of complete rounds.
     ready: Vec<u8>,
-    /// The last round that has ended.
+    /// Records of the last finished round.
     waiting: Vec<u8>,
-    /// The round that goes on.
+    /// Records of the current round.
     round: Vec<u8>,
 }
 
-impl Live {
-    /// Nothing came yet of the events of `growing`.
+impl LiveHistograms {
+    /// Creates empty histograms for the events of `growing`.
     #[must_use]
-    pub fn new(growing: Growing, mut setup: LiveSetup) -> Self {
+    pub fn new(growing: LiveWorld, mut setup: LiveSetup) -> Self {
         let paths = setup.paths.clone();
         let resolver = Resolver::new(growing.world(), setup.files, paths);
-        let known = resolver.with_vdso(setup.vdso.take()).into_known();
+        let known = resolver.with_vdso(setup.vdso.take()).into_loaded();
         let mut live = Self {
             growing,
             known: Some(known),
             counts: LiveCounts::default(),
-            hidden: Hidden::default(),
+            hidden: HiddenSamples::default(),
             tables: Vec::new(),
             stacks: StackSummary::default(),
             watched: Vec::new(),
@@ -105,32 +105,32 @@ impl Live {
         live
     }
 
-    /// Begins anew with other options.
-    pub fn show(&mut self, options: Options) {
+    /// Clears everything and sets new options.
+    pub fn show(&mut self, options: HistogramOptions) {
         let groups = self.setup.source.groups.iter();
-        self.tables = groups.map(|_| Fading::new(&options)).collect();
-        self.setup.options = Fading::whole(&options);
+        self.tables = groups.map(|_| DecayingHistogram::new(&options)).collect();
+        self.setup.options = DecayingHistogram::addable_options(&options);
     }
 
-    /// Takes whole records of the round that goes on.
+    /// Adds complete records of the current round.
     pub fn take(&mut self, records: &[u8]) {
         self.count(records);
         self.growing.note(records);
         self.round.extend_from_slice(records);
     }
 
-    /// The round is over: each ring was emptied.
+    /// Ends the round, after all rings were drained.
     pub fn end_round(&mut self) {
         self.growing.end_round();
         self.ready.append(&mut self.waiting);
         std::mem::swap(&mut self.waiting, &mut self.round);
-        if self.ready.len() > ROOM {
+        if self.ready.len() > MAX_BUFFERED {
             self.fold();
         }
     }
 
-    /// Adds all samples of rounds that are complete, and lets older ones fade.
-    pub fn refresh(&mut self, fade: Fade) {
+    /// Adds the samples of complete rounds, and decays older ones.
+    pub fn refresh(&mut self, fade: Decay) {
         for watched in &mut self.watched {
             watched.fade(fade);
         }
@@ -140,53 +140,53 @@ impl Live {
         }
     }
 
-    /// What is to be seen since the last refresh, by group.
+    /// The displayed histograms, by group.
     pub fn histograms(&self) -> impl Iterator<Item = &Histogram> {
-        self.tables.iter().map(Fading::histogram)
+        self.tables.iter().map(DecayingHistogram::histogram)
     }
 
-    /// The histogram of one group, and all samples that ever came for it.
+    /// The histogram of one group, and the number of its samples so far.
     #[must_use]
-    pub fn table(&self, group: usize) -> Option<&Fading> {
+    pub fn table(&self, group: usize) -> Option<&DecayingHistogram> {
         self.tables.get(group)
     }
 
-    /// What came since this was asked the last time.
+    /// Returns the statistics since the last call.
     pub fn take_counts(&mut self) -> LiveCounts {
         std::mem::take(&mut self.counts)
     }
 
-    /// What is not counted.
+    /// The hidden samples.
     #[must_use]
-    pub fn hidden(&self) -> Hidden {
+    pub fn hidden(&self) -> HiddenSamples {
         self.hidden
     }
 
-    /// The same, to be changed.
-    pub fn hidden_mut(&mut self) -> &mut Hidden {
+    /// The hidden samples, mutable.
+    pub fn hidden_mut(&mut self) -> &mut HiddenSamples {
         &mut self.hidden
     }
 
-    /// What became of the user stacks that were unwound.
+    /// Statistics of unwound user stacks.
     #[must_use]
     pub fn stacks(&self) -> &StackSummary {
         &self.stacks
     }
 
-    /// The functions whose samples are counted by address, to be changed.
-    pub fn watched_mut(&mut self) -> &mut Vec<Watched> {
+    /// The functions whose samples are counted by address, mutable.
+    pub fn watched_mut(&mut self) -> &mut Vec<WatchedFunction> {
         &mut self.watched
     }
 
-    /// Calls `with` with these functions and what gives them names and code.
+    /// Calls `with` with these functions and a resolver.
     pub fn with_watched<R>(
         &mut self,
-        with: impl FnOnce(&[Watched], &Resolver<'_>) -> R,
+        with: impl FnOnce(&[WatchedFunction], &Resolver<'_>) -> R,
     ) -> Option<R> {
         let known = self.known.take()?;
         let resolver = Resolver::resume(self.growing.world(), self.setup.files, known);
         let result = with(&self.watched, &resolver);
-        self.known = Some(resolver.into_known());
+        self.known = Some(resolver.into_loaded());
         Some(result)
     }
 
@@ -220,11 +220,12 @@ impl Live {
         let setup = &self.setup;
         let resolver = Resolver::resume(self.growing.world(), setup.files, known);
         if !self.ready.is_empty() {
-            let chosen = Shown {
+            let chosen = VisibleSamples {
                 hidden: self.hidden,
                 select: setup.select.as_deref(),
             };
-            let naming = Naming::new(&setup.options, &setup.source, &resolver, NonZeroUsize::MIN);
+            let naming =
+                NamingContext::new(&setup.options, &setup.source, &resolver, NonZeroUsize::MIN);
             let stacks = UserStacks::new(&resolver, setup.stacks.clone());
             let mut samples = stacks.fold(naming.samples(Some(&chosen)));
             let mut position = self.position;
@@ -234,7 +235,7 @@ impl Live {
                         Ok(Some(sample)) => {
                             let world = self.growing.world();
                             samples.sample(world, &sample);
-                            if chosen.sample(world, &sample) == Choice::Counted {
+                            if chosen.sample(world, &sample) == SampleTreatment::Counted {
                                 let watched = self.watched.iter_mut();
                                 watched.for_each(|watched| watched.sample(&resolver, &sample));
                             }
@@ -251,40 +252,44 @@ impl Live {
                 table.add(more);
             }
         }
-        let mut known = resolver.into_known();
+        let mut known = resolver.into_loaded();
         self.position += self.ready.len() as u64;
         self.ready.clear();
-        known.forget_run_time_code(self.growing.world());
+        known.discard_jit_code(self.growing.world());
         if self.growing.forget() {
-            known.forget_mappings();
-            self.watched.iter_mut().for_each(Watched::forget_place);
+            known.discard_mappings();
+            self.watched
+                .iter_mut()
+                .for_each(WatchedFunction::forget_place);
         }
         self.known = Some(known);
     }
 }
 
-/// The samples that are chosen, without those of a side that is hidden.
-struct Shown<'a> {
-    hidden: Hidden,
-    select: Option<&'a dyn Select>,
+/// A filter that also drops hidden samples.
+struct VisibleSamples<'a> {
+    hidden: HiddenSamples,
+    select: Option<&'a dyn SelectSamples>,
 }
 
-impl Select for Shown<'_> {
-    fn sample(&self, world: &World, sample: &Sample<'_>) -> Choice {
+impl SelectSamples for VisibleSamples<'_> {
+    fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {
         let is_hidden = match sample.misc.cpu_mode() {
             CpuMode::Kernel | CpuMode::GuestKernel => self.hidden.kernel,
             CpuMode::User | CpuMode::GuestUser => self.hidden.user,
             _ => false,
         };
         match self.select {
-            _ if is_hidden => Choice::Ignored,
+            _ if is_hidden => SampleTreatment::Ignored,
             Some(select) => select.sample(world, sample),
-            None => Choice::Counted,
+            None => SampleTreatment::Counted,
         }
     }
 
-    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> Choice {
+    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
         let select = self.select;
-        select.map_or(Choice::Counted, |select| select.place(resolver, frame))
+        select.map_or(SampleTreatment::Counted, |select| {
+            select.place(resolver, frame)
+        })
     }
 }

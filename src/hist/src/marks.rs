@@ -1,4 +1,4 @@
-//! What is told behind the ends of branches in call graphs.
+//! Text after branch ends in call graphs.
 
 use std::fmt::Write as _;
 
@@ -6,25 +6,25 @@ use rperf_wire::BranchEntry;
 
 use crate::branch_counts::BranchCounts;
 
-/// What makes a frame the end of a branch.
+/// The branch end at a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Mark {
-    /// Where it went: the words of [`BranchEntry`].
+pub(crate) enum BranchMark {
+    /// The target, with the fields of [`BranchEntry`].
     To { from: u64, to: u64, flags: u64 },
-    /// Where it came from.
+    /// The source.
     From {
-        /// Since the branch before.
+        /// Cycles since the previous branch.
         cycles: u64,
-        /// Passes through a loop that are not shown, and the cycles of the last.
+        /// Number of removed loop iterations, and the cycles of the last.
         passes: u32,
         loop_cycles: u64,
     },
 }
 
-/// The marks of all samples at one frame of a call graph.
+/// The marks of all samples at a call graph frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Marks {
-    /// Samples that have one here.
+pub(crate) struct BranchMarks {
+    /// Number of samples with a mark.
     count: u64,
     is_target: bool,
     predicted: u64,
@@ -39,19 +39,19 @@ pub(crate) struct Marks {
 const PREDICTED: u64 = 1 << 1;
 const ABORTED: u64 = 1 << 3;
 
-impl Marks {
-    /// Adds that of so many samples.
-    pub(crate) fn add(&mut self, mark: Mark, samples: u64) {
+impl BranchMarks {
+    /// Adds the mark of `samples` samples.
+    pub(crate) fn add(&mut self, mark: BranchMark, samples: u64) {
         self.count += samples;
         match mark {
-            Mark::To { from, to, flags } => {
+            BranchMark::To { from, to, flags } => {
                 self.is_target = true;
                 let has = |bit| if flags & bit == 0 { 0 } else { samples };
                 self.predicted += has(PREDICTED);
                 self.aborted += has(ABORTED);
                 self.kinds.add(&BranchEntry { from, to, flags }, samples);
             }
-            Mark::From {
+            BranchMark::From {
                 cycles,
                 passes,
                 loop_cycles,
@@ -64,7 +64,7 @@ impl Marks {
         }
     }
 
-    /// What stands behind the frame, a blank first.
+    /// The text after the frame, with a leading blank.
     pub(crate) fn text(&self) -> String {
         if self.count == 0 {
             return " (calltrace)".to_owned();
@@ -113,16 +113,16 @@ impl Marks {
 mod tests {
     use super::*;
 
-    fn text(marks: &[(Mark, u64)]) -> String {
-        let mut sum = Marks::default();
+    fn text(marks: &[(BranchMark, u64)]) -> String {
+        let mut sum = BranchMarks::default();
         marks
             .iter()
             .for_each(|(mark, samples)| sum.add(*mark, *samples));
         sum.text()
     }
 
-    fn to(flags: u64) -> Mark {
-        Mark::To {
+    fn to(flags: u64) -> BranchMark {
+        BranchMark::To {
             from: 0x1000,
             to: 0x1010,
             flags,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_tell_their_kinds_and_what_was_not_foreseen() {
+    fn target_marks_show_types_and_mispredictions() {
         let (conditional, call) = (1 << 20, 4 << 20);
         assert_eq!(text(&[]), " (calltrace)");
         assert_eq!(text(&[(to(PREDICTED), 3)]), "");
@@ -145,8 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn origins_tell_their_cycles_and_loops() {
-        let from = |cycles, passes| Mark::From {
+    fn origins_have_cycles_and_loops() {
+        let from = |cycles, passes| BranchMark::From {
             cycles,
             passes,
             loop_cycles: u64::from(passes) * 7,

@@ -1,35 +1,36 @@
-//! The frames of raw stacks, named.
+//! Resolves the frames of raw stacks.
 
 use rperf_replay::{EventIndex, Machine};
-use rperf_resolve::{Place, Resolver};
+use rperf_resolve::{AddressContext, Resolver};
 
-use crate::chains::Chains;
-use crate::facts::{self, RawFacts};
-use crate::fold::{Head, RawKey};
-use crate::keys::Context;
-use crate::options::{Counted, Options};
-use crate::patterns::Patterns;
-use crate::payloads::{PayloadId, PayloadText, Payloads};
-use crate::resolve::Source;
-use crate::select::Choice;
-use crate::sites::{Finder, KnownSites, Sites};
-use crate::stacks::{StackKey, Stacks, Weight};
+use crate::chains::ChainResolver;
+use crate::fold::RawKey;
+use crate::keys::SampleContext;
+use crate::options::{CountedItems, HistogramOptions};
+use crate::patterns::ReportPatterns;
+use crate::payloads::{PayloadId, PayloadPool, PayloadText};
+use crate::properties::{self, RawProperties};
+use crate::resolve::RecordingInfo;
+use crate::sample_key::SampleKey;
+use crate::select::SampleTreatment;
+use crate::sites::{KnownSites, SiteBuilder, SiteFinder};
+use crate::stacks::{StackKey, StackWeight, UniqueStacks};
 use crate::values::{self, ValuesId};
 
-/// What all workers fill together.
+/// Shared data of all workers.
 #[derive(Clone, Copy)]
-pub(crate) struct Pools<'a> {
-    pub(crate) payloads: &'a Payloads,
-    pub(crate) values: &'a values::Pool,
-    pub(crate) facts: &'a facts::Pool,
+pub(crate) struct SharedPools<'a> {
+    pub(crate) payloads: &'a PayloadPool,
+    pub(crate) values: &'a values::ValuePool,
+    pub(crate) facts: &'a properties::PropertyPool,
 }
 
-/// Names the frames of stacks.
-pub(crate) struct Namer<'a, 'w> {
-    sites: Sites<'a, 'w>,
+/// Resolves the frames of stacks.
+pub(crate) struct FrameNamer<'a, 'w> {
+    sites: SiteBuilder<'a, 'w>,
     payload_text: &'a dyn PayloadText,
-    pools: Pools<'a>,
-    patterns: Patterns<'w, 'a>,
+    pools: SharedPools<'a>,
+    patterns: ReportPatterns<'w, 'a>,
     exclude_other: bool,
     keeps_chains: bool,
     shows_payload: bool,
@@ -37,21 +38,21 @@ pub(crate) struct Namer<'a, 'w> {
     resolver: &'a Resolver<'w>,
     counts_branches: bool,
     text: Vec<u8>,
-    chains: Chains,
+    chains: ChainResolver,
     inlines: Vec<bool>,
-    /// The stacks of each event.
-    pub(crate) events: Vec<Stacks>,
-    /// What was looked up before, by event.
+    /// The resolved stacks of each event.
+    pub(crate) events: Vec<UniqueStacks>,
+    /// Cached sites by event.
     known: Vec<KnownSites>,
 }
 
-impl<'a, 'w> Namer<'a, 'w> {
-    /// With nothing named yet.
+impl<'a, 'w> FrameNamer<'a, 'w> {
+    /// Creates a resolver of stacks without any.
     pub(crate) fn new(
-        sites: Sites<'a, 'w>,
-        options: &Options,
-        source: &Source<'a>,
-        pools: Pools<'a>,
+        sites: SiteBuilder<'a, 'w>,
+        options: &HistogramOptions,
+        source: &RecordingInfo<'a>,
+        pools: SharedPools<'a>,
     ) -> Self {
         let events = empty(source);
         let resolver = sites.resolver();
@@ -59,33 +60,33 @@ impl<'a, 'w> Namer<'a, 'w> {
             sites,
             payload_text: source.payloads,
             pools,
-            patterns: Patterns::new(options, resolver),
+            patterns: ReportPatterns::new(options, resolver),
             exclude_other: options.exclude_other,
             keeps_chains: options.keeps_chains(),
             shows_payload: options.shows_payload(),
             shows_fields: options.keys().iter().any(|key| key.shows_field()),
             resolver,
-            counts_branches: options.counted == Counted::Branches,
+            counts_branches: options.counted == CountedItems::Branches,
             text: Vec::new(),
-            chains: Chains::new(options, source.endian),
+            chains: ChainResolver::new(options, source.endian),
             inlines: source.inlines.clone(),
             known: events.iter().map(|_| KnownSites::default()).collect(),
             events,
         }
     }
 
-    /// What looks addresses up.
+    /// The address resolver.
     pub(crate) fn resolver(&self) -> &'a Resolver<'w> {
         self.resolver
     }
 
-    /// Names the frames of samples that hold `head` and `key`.
+    /// Resolves the frames of samples with this head and key.
     pub(crate) fn add(
         &mut self,
-        head: &Head,
-        facts: Option<&RawFacts>,
+        head: &SampleKey,
+        facts: Option<&RawProperties>,
         key: &RawKey<'_>,
-        weight: &Weight,
+        weight: &StackWeight,
     ) {
         let payload = self.payload(head.event, key.payload);
         let values = self.values(head.event, key.payload);
@@ -95,7 +96,7 @@ impl<'a, 'w> Namer<'a, 'w> {
             return;
         };
         let mode = head.misc.cpu_mode();
-        let mut finder = Finder {
+        let mut finder = SiteFinder {
             sites: &mut self.sites,
             known,
             numbers: &mut stacks.sites,
@@ -109,9 +110,9 @@ impl<'a, 'w> Namer<'a, 'w> {
         };
         let facts = facts.map(|raw| self.pools.facts.number(finder.facts(mode, raw, key.ip)));
         match choice {
-            Choice::Counted => {}
-            Choice::Filtered => return stacks.filtered.add(weight.sum()),
-            Choice::Ignored => return,
+            SampleTreatment::Counted => {}
+            SampleTreatment::Filtered => return stacks.filtered.add(weight.sum()),
+            SampleTreatment::Ignored => return,
         }
         let frames = self.chains.name(head, key.chain, &mut finder);
         let found = self.patterns.find(frames, &stacks.sites);
@@ -122,7 +123,7 @@ impl<'a, 'w> Namer<'a, 'w> {
         if !self.keeps_chains {
             frames.clear();
         }
-        let context = stacks.contexts.number(Context {
+        let context = stacks.contexts.number(SampleContext {
             comm: head.comm,
             thread: head.thread,
             cpu: head.cpu,
@@ -140,7 +141,7 @@ impl<'a, 'w> Namer<'a, 'w> {
         stacks.add(&key, weight);
     }
 
-    /// Forgets addresses that were looked up, if they are many.
+    /// Clears cached addresses if there are many.
     pub(crate) fn trim(&mut self) {
         self.known.iter_mut().for_each(KnownSites::trim);
     }
@@ -165,21 +166,21 @@ impl<'a, 'w> Namer<'a, 'w> {
     }
 }
 
-/// Where and when the samples of a stack were taken.
-pub(crate) fn place(head: &Head, weight: &Weight) -> Place {
+/// Process and time of the samples of a stack.
+pub(crate) fn place(head: &SampleKey, weight: &StackWeight) -> AddressContext {
     let pid = weight.thread.pid;
-    Place {
+    AddressContext {
         machine: Machine::of(head.misc.cpu_mode(), pid),
         pid,
         order: weight.first,
     }
 }
 
-/// No stacks, for each event.
-pub(crate) fn empty(source: &Source<'_>) -> Vec<Stacks> {
+/// Empty stacks for each event.
+pub(crate) fn empty(source: &RecordingInfo<'_>) -> Vec<UniqueStacks> {
     source
         .callchains
         .iter()
-        .map(|_| Stacks::default())
+        .map(|_| UniqueStacks::default())
         .collect()
 }

@@ -1,58 +1,58 @@
-//! What ids are called: the one way from the numbers that aggregates work with to text.
+//! Conversion of ids to text.
 
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::SymbolId;
-use rperf_symbol::Origin;
+use rperf_symbol::SymbolOrigin;
 
-use crate::facts::Facts;
-use crate::keys::{Subject, Thread};
+use crate::keys::{KeyInput, Thread};
 use crate::payloads::PayloadId;
-use crate::values::Value;
+use crate::properties::Properties;
+use crate::values::FieldValue;
 
 /// Names of a recording.
-pub(crate) trait Names: Sync {
+pub(crate) trait RecordingNames: Sync {
     /// A task's name.
     fn comm(&self, comm: CommId) -> &str;
     /// The last name of a thread.
     fn last_comm(&self, thread: Thread) -> &str;
-    /// An object's short name, or the whole one where places are shown.
+    /// An object's short name, or its full one if addresses are shown.
     fn dso(&self, dso: DsoId) -> &str;
     /// A function's name, demangled.
     fn symbol(&self, symbol: SymbolId) -> &str;
-    /// Whether that function is inlined into the one whose range it has.
+    /// Whether the function is inlined into the one whose range it has.
     fn is_inlined(&self, symbol: SymbolId) -> bool;
     /// Whether other functions had the same range at other times.
     fn shares_its_place(&self, symbol: SymbolId) -> bool {
         let _ = symbol;
         false
     }
-    /// A place in the source, or what stands for it.
+    /// A source location, or its substitute.
     fn line(&self, line: PayloadId) -> &str;
-    /// What a tracepoint told.
+    /// The payload of a tracepoint.
     fn payload(&self, payload: PayloadId) -> &str;
-    /// The place of that among all that tracepoints told, by bytes.
+    /// The rank of a payload among all payloads, by bytes.
     fn payload_rank(&self, payload: PayloadId) -> u32;
-    /// What the tracepoint's field of that subject held.
-    fn field(&self, subject: &Subject<'_>) -> Option<&Value>;
-    /// What else is known of a sample.
-    fn facts(&self, subject: &Subject<'_>) -> &Facts;
+    /// The value of the subject's tracepoint field.
+    fn field(&self, subject: &KeyInput<'_>) -> Option<&FieldValue>;
+    /// Other properties of a sample.
+    fn facts(&self, subject: &KeyInput<'_>) -> &Properties;
     /// The path of a cgroup.
     fn cgroup(&self, id: u64) -> Option<&str>;
-    /// The socket of a processor, -1 where that is not known.
+    /// The socket of a CPU, -1 if unknown.
     fn socket(&self, cpu: u32) -> i32;
     /// Whether times are shown to the nanosecond.
     fn shows_nanoseconds(&self) -> bool;
-    /// Whether symbols are shown with the place where they were seen first, and with where they are from.
+    /// Whether symbols are shown with the address of their first appearance, and with their origin.
     fn shows_places(&self) -> bool {
         false
     }
-    /// Where the symbols of an object are from.
-    fn origin(&self, dso: DsoId) -> Option<Origin> {
+    /// The origin of an object's symbols.
+    fn origin(&self, dso: DsoId) -> Option<SymbolOrigin> {
         let _ = dso;
         None
     }
-    /// Whether that symbol is a variable.
+    /// Whether the symbol is a variable.
     fn is_data(&self, symbol: SymbolId) -> bool;
-    /// Start and end of a function, in its object's own terms.
+    /// Start and end of a function in its object.
     fn range(&self, symbol: SymbolId) -> (u64, u64);
 }

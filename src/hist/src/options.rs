@@ -1,74 +1,75 @@
-//! What a report is to show.
+//! Options of a report.
 
 use std::sync::Arc;
 
 use regex::Regex;
 
-use crate::fields::{Field, Number};
+use crate::fields::{NumberField, ReportField};
 use crate::keys::Key;
 use crate::parallelism::Parallelism;
 
-/// What is counted, and how it is laid out.
+/// What to count, and how to show it.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct HistogramOptions {
     /// What is counted.
-    pub counted: Counted,
-    /// What is shown of a row.
-    pub columns: Vec<Field>,
-    /// What rows are ordered by. Its keys tell them apart.
-    pub order_by: Vec<Field>,
-    /// Whether callees count for their callers.
+    pub counted: CountedItems,
+    /// The columns.
+    pub columns: Vec<ReportField>,
+    /// The sort order. Its keys distinguish rows.
+    pub order_by: Vec<ReportField>,
+    /// Whether callees are added to their callers.
     pub children: bool,
-    /// Which end of a callchain its graph begins with.
+    /// Direction of call graphs.
     pub order: Direction,
-    /// The call graphs, if any are wanted.
+    /// Call graph options; `None` for no call graphs.
     pub graph: Option<GraphOptions>,
-    /// Whether events without callchains show the call graphs of one that has them.
-    pub lent_graphs: bool,
-    /// Frames of a callchain that count, from the innermost.
+    /// Whether events without callchains use the call graphs of one with callchains.
+    pub reference_call_graphs: bool,
+    /// Maximum number of frames of a callchain, from the innermost.
     pub max_stack: usize,
-    /// Whether callchains begin with the branches that samples came with.
+    /// Whether callchains start with the sample's branches.
     pub branch_chains: bool,
-    /// Whether what no function is known of is left out, in callchains too.
+    /// Whether code without a known function is hidden, in callchains too.
     pub hide_unresolved: bool,
-    /// Fits the functions of callchains that the key `parent` shows: of each chain the one nearest to where graphs begin.
+    /// Matches functions of callchains for the key `parent`: the match closest to the start of the
+    /// graph is used.
     pub parent: Option<Regex>,
-    /// Whether samples without such a function count for no row.
+    /// Whether samples without such a function are excluded from rows.
     pub exclude_other: bool,
-    /// Fits functions that count for all that they call.
+    /// Matches functions to which their callees are attributed.
     pub ignore_callees: Option<Regex>,
-    /// Rows are shown whose function's name contains this.
+    /// Only rows whose function's name contains this are shown.
     pub symbol_filter: Option<String>,
-    /// Whether shares are of the samples that count instead of all.
+    /// Whether percentages are relative to the accepted samples instead of all.
     pub relative: bool,
-    /// What the key `time` takes for one moment, in nanoseconds.
+    /// Granularity of the key `time`, in nanoseconds.
     pub time_quantum: u64,
-    /// Whether it shows nanoseconds.
+    /// Whether the key `time` shows nanoseconds.
     pub nanoseconds: bool,
-    /// Whether lines of source have the whole path of their file.
+    /// Whether source lines have full paths.
     pub full_paths: bool,
-    /// Whether symbols are shown with the address where they were seen first and a letter for where they are from, and
-    /// objects with their whole path.
+    /// Whether symbols are shown with the address of their first appearance and a letter for their
+    /// origin, and objects with their full path.
     pub places: bool,
-    /// Which event of a group rows are ordered by, before the others; its leader is 0.
+    /// The event of a group to sort by first; its leader is 0.
     pub sort_event: usize,
-    /// How many threads ran at a time, where latencies are asked for.
+    /// Number of running threads over time, if latencies are shown.
     pub parallelism: Option<Arc<Parallelism>>,
     /// By event, whether weights have parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub weight_parts: Vec<bool>,
 }
 
-/// Samples in one row, without call graphs: whoever asks says by what rows are told apart.
-impl Default for Options {
+/// All samples in one row, without call graphs.
+impl Default for HistogramOptions {
     fn default() -> Self {
         Self {
-            counted: Counted::default(),
+            counted: CountedItems::default(),
             columns: Vec::new(),
             order_by: Vec::new(),
             children: false,
             order: Direction::default(),
             graph: None,
-            lent_graphs: false,
+            reference_call_graphs: false,
             max_stack: usize::MAX,
             branch_chains: false,
             hide_unresolved: false,
@@ -88,93 +89,94 @@ impl Default for Options {
     }
 }
 
-/// What makes the rows of a report.
+/// The items counted in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Counted {
-    /// Samples, with the events that they stand for.
+pub enum CountedItems {
+    /// Samples and their periods.
     #[default]
     Samples,
-    /// The branches that samples came with, one by one.
+    /// The branches of samples.
     Branches,
-    /// Samples of memory accesses, with what they cost.
+    /// Samples of memory accesses, by weight.
     Accesses,
 }
 
-impl Options {
-    /// What the key `time` takes for one moment where nothing is said, in nanoseconds.
+impl HistogramOptions {
+    /// Default granularity of the key `time`, in nanoseconds.
     pub const TIME_QUANTUM: u64 = 100_000_000;
 
-    /// What tells rows apart.
+    /// The keys that distinguish rows.
     pub(crate) fn keys(&self) -> Vec<&'static Key> {
         let fields = self.order_by.iter();
         fields.filter_map(|field| field.key()).collect()
     }
 }
 
-/// Which end of a callchain its graph begins with.
+/// Direction of call graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
-    /// The outermost caller.
+    /// From the outermost caller.
     Caller,
-    /// The function that was hit.
+    /// From the sampled function.
     #[default]
     Callee,
 }
 
-/// What call graphs show.
+/// Call graph options.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GraphOptions {
-    /// How chains are put together.
+    /// Form of the graph.
     pub form: GraphForm,
-    /// Branches below this share are left out, in percent: of the parent in [`GraphForm::Fractal`], else of all events.
+    /// Minimum percentage of branches: of the parent in [`GraphForm::Fractal`], otherwise of all
+    /// events.
     pub min_percent: f64,
-    /// Whether calls from different places of one function are different branches.
+    /// Whether calls from different addresses of a function are separate branches.
     pub by_address: bool,
-    /// Whether calls from different lines of one function are.
+    /// Whether calls from different lines of a function are separate branches.
     pub by_line: bool,
-    /// Whether frames that are ends of branches tell of them.
+    /// Whether branch ends are annotated.
     pub tells_branches: bool,
 }
 
 impl GraphOptions {
-    /// Whether frames are shown with the place in their function.
-    pub(crate) fn tells_places(&self) -> bool {
+    /// Whether frames are shown with their position in the function.
+    pub(crate) fn shows_positions(&self) -> bool {
         self.by_address || self.by_line
     }
 }
 
-impl Options {
-    /// Whether anything is made of callchains.
+impl HistogramOptions {
+    /// Whether callchains are used.
     #[must_use]
     pub fn reads_chains(&self) -> bool {
         self.keeps_chains() || self.parent.is_some() || self.ignore_callees.is_some()
     }
 
-    /// Whether branches are frames of callchains.
+    /// Whether branches are part of callchains.
     pub(crate) fn leads_with_branches(&self) -> bool {
-        self.branch_chains && self.counted != Counted::Branches && self.reads_chains()
+        self.branch_chains && self.counted != CountedItems::Branches && self.reads_chains()
     }
 
-    /// Whether they are shown, or count for rows of their own.
+    /// Whether callchains are shown, or callers have rows.
     pub(crate) fn keeps_chains(&self) -> bool {
         self.children || self.graph.is_some()
     }
 
-    /// Whether keys show what tracepoints tell.
+    /// Whether keys show tracepoint payloads.
     #[must_use]
     pub fn shows_payload(&self) -> bool {
         self.keys().iter().any(|key| key.shows_payload())
     }
 
-    /// Whether keys show lines of source.
+    /// Whether keys show source lines.
     pub(crate) fn keys_show_lines(&self) -> bool {
         self.keys().iter().any(|key| key.shows_source())
     }
 
-    /// The same for a group whose leader is the event at `event`: without the keys that are of others.
+    /// The options for a group whose leader has this index: without keys of other events.
     pub(crate) fn of_event(&self, event: usize) -> Self {
-        let is_of = |field: &Field| field.key().is_none_or(|key| key.is_of(event));
-        let kept = |fields: &[Field]| {
+        let is_of = |field: &ReportField| field.key().is_none_or(|key| key.is_of(event));
+        let fields_of_event = |fields: &[ReportField]| {
             fields
                 .iter()
                 .filter(|field| is_of(field))
@@ -182,47 +184,47 @@ impl Options {
                 .collect()
         };
         Self {
-            columns: kept(&self.columns),
-            order_by: kept(&self.order_by),
+            columns: fields_of_event(&self.columns),
+            order_by: fields_of_event(&self.order_by),
             ..self.clone()
         }
     }
 
-    /// Whether keys show places in functions.
+    /// Whether keys show offsets in functions.
     pub(crate) fn keys_show_offsets(&self) -> bool {
         self.keys().iter().any(|key| key.shows_offset())
     }
 
-    /// Whether any number is of what the hardware says that samples cost.
+    /// Whether any column is a cost (weight).
     pub(crate) fn counts_costs(&self) -> bool {
         let fields = self.columns.iter().chain(&self.order_by);
         fields
             .filter_map(|field| field.number())
-            .any(Number::is_average)
+            .any(NumberField::is_average)
     }
 
-    /// Whether keys show the size of mappings.
+    /// Whether keys show mapping sizes.
     pub(crate) fn keys_show_map_sizes(&self) -> bool {
         self.keys().iter().any(|key| key.shows_map_size())
     }
 }
 
-/// How the chains of a row are put together.
+/// Form of a call graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GraphForm {
-    /// As a tree, with shares of all events.
+    /// A tree, with percentages of all events.
     #[default]
     Graph,
-    /// As a tree, with shares of the parent.
+    /// A tree, with percentages of the parent.
     Fractal,
-    /// One by one, each with all chains that begin like it.
+    /// A list of chains, each with all chains that start with it.
     Flat,
-    /// One by one, each in a line.
+    /// A list of chains, one per line.
     Folded,
 }
 
 impl GraphForm {
-    /// Whether chains stand one by one instead of in a tree.
+    /// Whether it is a list of chains instead of a tree.
     #[must_use]
     pub fn is_list(self) -> bool {
         matches!(self, Self::Flat | Self::Folded)

@@ -1,20 +1,20 @@
 //! The order of rows.
 //!
-//! perf puts rows into a red-black tree. Where call graphs are shown with children, its comparison is no order: rows of
-//! equal weight are compared by their depth if their first samples are of one thread, else by their own weight and
-//! names, and three rows can form a circle. What comes out then depends on the tree's shape. [`by_insertion`] builds that
-//! tree, so that rows stand where perf's do.
+//! perf puts rows into a red-black tree. With children and call graphs its comparison is not a
+//! strict order: rows of equal weight are compared by depth if their first samples are of one
+//! thread, otherwise by own weight and names, so three rows can form a cycle. Then the result
+//! depends on the shape of the tree. [`by_insertion`] builds the same tree to get the same order.
 
-const NIL: u32 = u32::MAX;
+const NO_NODE: u32 = u32::MAX;
 
-/// The positions of `items` in the order in which a red-black tree holds them after inserting them one by one.
-/// `above(new, old)` says whether `new` goes before `old`; if not, it goes after.
+/// The positions of `items` in order, after inserting them one by one into a red-black tree.
+/// `above(new, old)` is whether `new` precedes `old`.
 pub(crate) fn by_insertion<T: Copy>(
     items: impl ExactSizeIterator<Item = T>,
     above: impl Fn(&T, &T) -> bool,
 ) -> Vec<u32> {
-    let mut tree = Tree {
-        root: NIL,
+    let mut tree = InsertionTree {
+        root: NO_NODE,
         nodes: Vec::with_capacity(items.len()),
     };
     for item in items {
@@ -31,15 +31,15 @@ struct Node<T> {
     item: T,
 }
 
-/// Nodes are numbered like the items they hold.
-struct Tree<T> {
+/// Nodes have the indices of their items.
+struct InsertionTree<T> {
     root: u32,
     nodes: Vec<Node<T>>,
 }
 
-impl<T: Copy> Tree<T> {
+impl<T: Copy> InsertionTree<T> {
     fn insert(&mut self, item: T, above: &impl Fn(&T, &T) -> bool) {
-        let (mut parent, mut side, mut at) = (NIL, 0, self.root);
+        let (mut parent, mut side, mut at) = (NO_NODE, 0, self.root);
         while let Some(old) = self.nodes.get(at as usize) {
             side = usize::from(!above(&item, &old.item));
             parent = at;
@@ -48,11 +48,11 @@ impl<T: Copy> Tree<T> {
         let new = self.nodes.len() as u32;
         self.nodes.push(Node {
             parent,
-            child: [NIL; 2],
+            child: [NO_NODE; 2],
             red: true,
             item,
         });
-        if parent == NIL {
+        if parent == NO_NODE {
             self.root = new;
         } else {
             self.nodes[parent as usize].child[side] = new;
@@ -60,7 +60,7 @@ impl<T: Copy> Tree<T> {
         self.balance(new);
     }
 
-    /// Restores the rules of colour after `node` was hung in red.
+    /// Rebalances the tree after inserting the red `node`.
     fn balance(&mut self, mut node: u32) {
         while let Some((parent, grandparent)) = self.red_parent(node) {
             let side = self.side(grandparent, parent);
@@ -86,24 +86,24 @@ impl<T: Copy> Tree<T> {
         self.paint(self.root, false);
     }
 
-    /// The parent of `node` and that one's parent, if the former is red: then it is not the root.
+    /// The parent of `node` and its parent, if the former is red: then it is not the root.
     fn red_parent(&self, node: u32) -> Option<(u32, u32)> {
         let parent = self.nodes[node as usize].parent;
         let grandparent = self.nodes.get(parent as usize)?.parent;
-        (self.is_red(parent) && grandparent != NIL).then_some((parent, grandparent))
+        (self.is_red(parent) && grandparent != NO_NODE).then_some((parent, grandparent))
     }
 
-    /// Moves `node` down to its `side`; its other child takes its place.
+    /// Rotates `node` down to `side`; its other child takes its place.
     fn rotate(&mut self, node: u32, side: usize) {
         let risen = self.child(node, 1 - side);
         let inner = self.child(risen, side);
         let parent = self.nodes[node as usize].parent;
         self.nodes[node as usize].child[1 - side] = inner;
-        if inner != NIL {
+        if inner != NO_NODE {
             self.nodes[inner as usize].parent = node;
         }
         self.nodes[risen as usize].parent = parent;
-        if parent == NIL {
+        if parent == NO_NODE {
             self.root = risen;
         } else {
             let place = self.side(parent, node);
@@ -136,7 +136,7 @@ impl<T: Copy> Tree<T> {
         let mut path = Vec::new();
         let mut at = self.root;
         loop {
-            while at != NIL {
+            while at != NO_NODE {
                 path.push(at);
                 at = self.child(at, 0);
             }
@@ -165,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn every_row_comes_out_once_whatever_the_comparison(seed in any::<u64>(), count in 0u32..300) {
+        fn every_row_is_output_once_for_any_comparison(seed in any::<u64>(), count in 0u32..300) {
             let above = |new: &u32, old: &u32| (u64::from(new * 31 + old) ^ seed).count_ones() % 2 == 0;
             let mut order = by_insertion((0..count).collect::<Vec<u32>>().into_iter(), above);
             order.sort_unstable();
@@ -175,8 +175,8 @@ mod tests {
 
     #[test]
     fn the_tree_stays_flat() {
-        let mut tree = Tree {
-            root: NIL,
+        let mut tree = InsertionTree {
+            root: NO_NODE,
             nodes: Vec::new(),
         };
         for item in 0..1024 {
@@ -184,7 +184,7 @@ mod tests {
         }
         let depth = |mut node: u32| {
             let mut depth = 0;
-            while node != NIL {
+            while node != NO_NODE {
                 depth += 1;
                 node = tree.nodes[node as usize].parent;
             }

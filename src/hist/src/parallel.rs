@@ -1,14 +1,15 @@
-//! Work on a list, spread over threads.
+//! Parallel map over a list.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::thread;
 
-/// Most items a thread takes at a time.
+use rperf_replay::on_threads;
+
+/// Maximum number of items a thread takes at a time.
 const BATCH: usize = 16;
 
-/// `each` of all `items`, in their order.
+/// Applies `each` to all `items` and returns the results in order.
 pub fn map<T: Send, R: Send>(
     items: Vec<T>,
     threads: NonZeroUsize,
@@ -35,16 +36,8 @@ pub fn map<T: Send, R: Send>(
             done.push((first, results));
         }
     };
-    let mut batches: Vec<(usize, Vec<R>)> = thread::scope(|scope| {
-        // A thread that cannot be started leaves its share to the others.
-        let start = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
-        let workers: Vec<_> = (1..threads.get()).filter_map(start).collect();
-        let own = worker();
-        let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
-        let list =
-            joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        own.into_iter().chain(list.flatten()).collect()
-    });
+    let done = on_threads(threads.get(), worker);
+    let mut batches: Vec<(usize, Vec<R>)> = done.into_iter().flatten().collect();
     batches.sort_unstable_by_key(|(first, _)| *first);
     let mut results = Vec::with_capacity(count);
     batches

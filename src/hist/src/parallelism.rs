@@ -1,22 +1,22 @@
-//! How many threads ran at a time.
+//! Number of running threads over time.
 
 use rperf_replay::Order;
 
-/// Threads that ran side by side, by time.
+/// Number of concurrently running threads over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parallelism {
-    /// From each place on so many, by rising place.
+    /// Number of threads from each position on, ascending.
     steps: Vec<(Order, u32)>,
 }
 
 impl Parallelism {
-    /// From each of these places, which rise, so many threads ran.
+    /// Creates it from the number of threads from each position on, ascending.
     #[must_use]
     pub fn new(steps: Vec<(Order, u32)>) -> Self {
         Self { steps }
     }
 
-    /// How many ran at a place; at least the one that was sampled there.
+    /// The number at a position; at least 1 for the sampled thread.
     #[must_use]
     pub fn at(&self, order: Order) -> u32 {
         let before = self.steps.partition_point(|(from, _)| *from <= order);
@@ -24,9 +24,9 @@ impl Parallelism {
         step.map_or(1, |(_, threads)| (*threads).max(1))
     }
 
-    /// The most that ever ran.
+    /// The maximum number.
     #[must_use]
-    pub fn most(&self) -> u32 {
+    pub fn maximum(&self) -> u32 {
         let threads = self.steps.iter().map(|(_, threads)| *threads);
         threads.max().unwrap_or_default().max(1)
     }
@@ -44,7 +44,7 @@ mod tests {
         let parallelism = Parallelism::new(steps.to_vec());
         let seen = [5, 10, 25, 30, 99].map(|time| parallelism.at(at(time)));
         assert_eq!(seen, [1, 1, 3, 1, 1]);
-        assert_eq!(parallelism.most(), 3);
-        assert_eq!(Parallelism::default().most(), 1);
+        assert_eq!(parallelism.maximum(), 3);
+        assert_eq!(Parallelism::default().maximum(), 1);
     }
 }

@@ -1,31 +1,31 @@
-//! Functions of callchains that are looked for by their names.
+//! Matching of functions in callchains.
 
 use regex::Regex;
 use rperf_resolve::{Resolver, SymbolId};
 use rustc_hash::FxHashMap;
 
-use crate::keys::Site;
-use crate::options::{Direction, Options};
+use crate::keys::CodeSite;
+use crate::options::{Direction, HistogramOptions};
 use crate::stacks::Interner;
 
-/// What is looked for in callchains.
-pub(crate) struct Patterns<'w, 'a> {
+/// The patterns of a report.
+pub(crate) struct ReportPatterns<'w, 'a> {
     resolver: &'a Resolver<'w>,
     parent: Option<Pattern>,
     root: Option<Pattern>,
     order: Direction,
 }
 
-/// What was found in a callchain.
+/// Matches in a callchain.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// The function that stands for the callers.
+pub(crate) struct PatternMatches {
+    /// The function shown by the key `parent`.
     pub(crate) parent: Option<SymbolId>,
-    /// The site that a sample falls on instead of its own.
+    /// The site to which callees are attributed.
     pub(crate) root: Option<u32>,
 }
 
-/// A regular expression, and what it was tried on.
+/// A regular expression with cached results.
 struct Pattern {
     regex: Regex,
     known: FxHashMap<SymbolId, bool>,
@@ -46,9 +46,9 @@ impl Pattern {
     }
 }
 
-impl<'w, 'a> Patterns<'w, 'a> {
-    /// Those of a report.
-    pub(crate) fn new(options: &Options, resolver: &'a Resolver<'w>) -> Self {
+impl<'w, 'a> ReportPatterns<'w, 'a> {
+    /// Creates the patterns of a report.
+    pub(crate) fn new(options: &HistogramOptions, resolver: &'a Resolver<'w>) -> Self {
         Self {
             resolver,
             parent: options.parent.as_ref().map(Pattern::new),
@@ -57,9 +57,14 @@ impl<'w, 'a> Patterns<'w, 'a> {
         }
     }
 
-    /// Looks through `frames`, numbers of `sites` in the order of call graphs, and takes off the callees of the root.
-    pub(crate) fn find(&mut self, frames: &mut Vec<u32>, sites: &Interner<Site>) -> Found {
-        let mut found = Found::default();
+    /// Searches `frames`, indices of `sites` in call graph order, and removes the callees of the
+    /// root.
+    pub(crate) fn find(
+        &mut self,
+        frames: &mut Vec<u32>,
+        sites: &Interner<CodeSite>,
+    ) -> PatternMatches {
+        let mut found = PatternMatches::default();
         let symbol = |number: u32| sites.get(number)?.symbol;
         if let Some(pattern) = &mut self.parent {
             let mut symbols = frames.iter().filter_map(|site| symbol(*site));
@@ -71,7 +76,7 @@ impl<'w, 'a> Patterns<'w, 'a> {
         let mut is_root = |site: &u32| {
             symbol(*site).is_some_and(|symbol| pattern.is_match(self.resolver, symbol))
         };
-        // The outermost of them, with what is inlined there.
+        // The outermost match, with the functions inlined there.
         let is_inlined = |site: &u32| symbol(*site).is_some_and(|id| self.resolver.is_inlined(id));
         match self.order {
             Direction::Callee => {

@@ -1,4 +1,4 @@
-//! What tracepoints tell, as text: each once, with a number that aggregates work with.
+//! Tracepoint payloads as interned text.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,19 +7,19 @@ use rustc_hash::FxHashMap;
 
 use crate::values::FieldValues;
 
-/// Makes text of what the samples of tracepoints carry.
+/// Formats tracepoint payloads.
 pub trait PayloadText: Sync {
-    /// Whether samples of `event` carry anything to be shown.
+    /// Whether samples of `event` have a payload.
     fn has(&self, event: EventIndex) -> bool;
 
     /// Appends the text for the raw data of a sample of `event`.
     fn write(&self, event: EventIndex, raw: &[u8], out: &mut Vec<u8>);
 
-    /// The fields that are sort keys, for the raw data of a sample of `event`.
+    /// The values of sort key fields, for the raw data of a sample of `event`.
     fn fields(&self, event: EventIndex, raw: &[u8]) -> FieldValues;
 }
 
-/// For what shows nothing of tracepoints.
+/// The formatter for reports without tracepoints.
 #[derive(Debug, Clone, Copy)]
 pub struct NoPayloads;
 
@@ -35,29 +35,30 @@ impl PayloadText for NoPayloads {
     }
 }
 
-/// A text's number. It differs from run to run, so nothing that is shown may be ordered by it.
+/// Index of a text. It differs between runs, so output must not be ordered by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PayloadId(pub(crate) u32);
 
 /// All texts of a recording, filled by several threads.
 #[derive(Debug, Default)]
-pub(crate) struct Payloads(Mutex<Growing>);
+pub(crate) struct PayloadPool(Mutex<PoolState>);
 
 #[derive(Debug, Default)]
-struct Growing {
+struct PoolState {
     list: Vec<Arc<str>>,
     numbers: FxHashMap<Arc<str>, PayloadId>,
 }
 
-/// All texts of a recording, by number. There may be as many as samples: rows are told apart and ordered by ranks.
+/// All texts of a recording, by index. There may be as many as samples; ranks are used to compare
+/// them.
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
+pub(crate) struct PayloadTexts {
     list: Vec<Arc<str>>,
     ranks: Vec<u32>,
 }
 
-impl Payloads {
-    /// The number of `text`; what is no UTF-8 is replaced.
+impl PayloadPool {
+    /// The index of `text`; invalid UTF-8 is replaced.
     pub(crate) fn number(&self, text: &[u8]) -> PayloadId {
         let text = String::from_utf8_lossy(text);
         let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,8 +72,8 @@ impl Payloads {
         number
     }
 
-    /// The texts, when there will be no more.
-    pub(crate) fn finish(self) -> Texts {
+    /// Returns the texts.
+    pub(crate) fn finish(self) -> PayloadTexts {
         let growing = self.0.into_inner();
         let list = growing.unwrap_or_else(PoisonError::into_inner).list;
         let mut order: Vec<(&str, u32)> = list.iter().map(|text| &**text).zip(0..).collect();
@@ -81,17 +82,17 @@ impl Payloads {
         for ((_, number), rank) in order.into_iter().zip(0..) {
             ranks[number as usize] = rank;
         }
-        Texts { list, ranks }
+        PayloadTexts { list, ranks }
     }
 }
 
-impl Texts {
+impl PayloadTexts {
     pub(crate) fn get(&self, number: PayloadId) -> &str {
         let text = self.list.get(number.0 as usize);
         text.map_or("", |text| text)
     }
 
-    /// The place of a text among all, by bytes.
+    /// The rank of a text among all, by bytes.
     pub(crate) fn rank(&self, number: PayloadId) -> u32 {
         let rank = self.ranks.get(number.0 as usize);
         rank.copied().unwrap_or(u32::MAX)
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn equal_texts_have_one_number() {
-        let payloads = Payloads::default();
+        let payloads = PayloadPool::default();
         let numbers = [b"one", b"two", b"one"].map(|text| payloads.number(text));
         assert_eq!(numbers[0], numbers[2]);
         let texts = payloads.finish();

@@ -1,5 +1,6 @@
-//! Which objects stacks are of, found out without their symbols: these are then read by all threads side by side. A thread that
-//! comes upon an object while it names stacks would read it while the others wait for the same one.
+//! Determines the objects of stacks without loading symbols, so that they can be loaded in
+//! parallel. Otherwise a thread that needs an object would load it while the others wait for the
+//! same one.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +10,10 @@ use rustc_hash::FxHashSet;
 use crate::fold::RawStacks;
 use crate::namer::place;
 
-/// Smallest unit of a mapping, as a power of two.
+/// Binary logarithm of the minimum page size.
 const PAGE: u32 = 12;
 
-/// The objects that samples fell on.
+/// The objects of sampled addresses.
 pub(crate) fn objects(stacks: &RawStacks, world: &World) -> BTreeSet<DsoId> {
     let mut seen = FxHashSet::default();
     let mut objects = BTreeSet::new();

@@ -1,50 +1,51 @@
-//! What keys say of contexts and sites, as numbers in the order of rows.
+//! Key values of contexts and sites as ranks in row order.
 
 use std::num::NonZeroUsize;
 
-use crate::codes::{Codes, Column};
-use crate::entries::First;
-use crate::keys::{Context, Key, Part, Reads, Site, Subject};
-use crate::names::Names;
+use crate::codes::{RankCodes, RankColumn};
+use crate::entries::FirstAppearance;
+use crate::keys::{CodeSite, Key, KeyDependency, KeyInput, KeyValue, SampleContext};
+use crate::names::RecordingNames;
 use crate::parallel;
-use crate::stacks::Layout;
+use crate::stacks::MergedStacks;
 use rperf_resolve::Level;
 
-/// Which of its two views a key is asked for.
+/// The two values of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum View {
-    /// What makes two samples belong to one row.
+pub(crate) enum KeyView {
+    /// Determines which samples share a row.
     Identity,
-    /// What orders rows of equal weight.
+    /// Order of rows of equal weight.
     Rank,
 }
 
-/// One view of some keys, of all that the events of a group hold.
-pub(crate) struct Ranks {
+/// Ranks of one view of several keys, for all events of a group.
+pub(crate) struct RankTable {
     keys: Vec<KeyRanks>,
 }
 
-/// A number for each context and each site of an event: entries that the keys don't tell apart have the same.
-pub(crate) struct Labels {
+/// A number for each context and site of an event: equal for entries that the keys don't
+/// distinguish.
+pub(crate) struct EntryLabels {
     pub(crate) contexts: Vec<u32>,
     pub(crate) sites: Vec<u32>,
 }
 
 struct KeyRanks {
-    /// Whether it looks at sites; else at contexts.
+    /// Whether it depends on sites; otherwise on contexts.
     of_sites: bool,
     /// By event.
     ranks: Vec<Vec<u32>>,
     count: u32,
 }
 
-impl Ranks {
-    /// Each view of `keys`.
+impl RankTable {
+    /// The ranks of each view of `keys`.
     pub(crate) fn new<const N: usize>(
-        layouts: &[&Layout],
+        layouts: &[&MergedStacks],
         keys: &[&'static Key],
-        names: &dyn Names,
-        views: [View; N],
+        names: &dyn RecordingNames,
+        views: [KeyView; N],
         threads: NonZeroUsize,
     ) -> [Self; N] {
         let wanted = views
@@ -59,12 +60,12 @@ impl Ranks {
         })
     }
 
-    /// Appends the column of the key at `index`, of entries that appeared first in some event.
+    /// Appends the column of the key at `index`, for entries of several events.
     pub(crate) fn push<'f>(
         &self,
         index: usize,
-        firsts: impl Iterator<Item = (usize, &'f First)>,
-        codes: &mut Codes,
+        firsts: impl Iterator<Item = (usize, &'f FirstAppearance)>,
+        codes: &mut RankCodes,
     ) {
         let key = &self.keys[index];
         codes.push(firsts.map(|(event, first)| key.of(event, first)), key.count);
@@ -73,25 +74,25 @@ impl Ranks {
     /// The columns of all keys.
     pub(crate) fn codes<'f>(
         &self,
-        firsts: impl ExactSizeIterator<Item = (usize, &'f First)> + Clone,
-    ) -> Codes {
-        let mut codes = Codes::new(firsts.len());
+        firsts: impl ExactSizeIterator<Item = (usize, &'f FirstAppearance)> + Clone,
+    ) -> RankCodes {
+        let mut codes = RankCodes::new(firsts.len());
         for index in 0..self.keys.len() {
             self.push(index, firsts.clone(), &mut codes);
         }
         codes
     }
 
-    /// What the keys tell apart in the event at `index`.
-    pub(crate) fn labels(&self, index: usize, layout: &Layout) -> Labels {
+    /// The labels of the event at `index`.
+    pub(crate) fn labels(&self, index: usize, layout: &MergedStacks) -> EntryLabels {
         let side = |of_sites: bool, count| {
-            let mut codes = Codes::new(count);
+            let mut codes = RankCodes::new(count);
             for key in self.keys.iter().filter(|key| key.of_sites == of_sites) {
                 codes.push(key.ranks[index].iter().copied(), key.count);
             }
             codes.dense().ranks
         };
-        Labels {
+        EntryLabels {
             contexts: side(false, layout.contexts.len()),
             sites: side(true, layout.sites.len()),
         }
@@ -99,15 +100,20 @@ impl Ranks {
 }
 
 impl KeyRanks {
-    fn new(layouts: &[&Layout], key: &Key, names: &dyn Names, view: View) -> Self {
-        let of_sites = key.reads == Reads::Site;
+    fn new(
+        layouts: &[&MergedStacks],
+        key: &Key,
+        names: &dyn RecordingNames,
+        view: KeyView,
+    ) -> Self {
+        let of_sites = key.reads == KeyDependency::Site;
         let what = match view {
-            View::Identity => key.identity,
-            View::Rank => key.rank,
+            KeyView::Identity => key.identity,
+            KeyView::Rank => key.rank,
         };
-        // Of the two a key looks at one; level and samples of a row are for its text.
-        let part = |context, site| -> Part<'_> {
-            let subject = Subject {
+        // A key uses one of the two; level and samples of a row are only used for text.
+        let part = |context, site| -> KeyValue<'_> {
+            let subject = KeyInput {
                 context,
                 site,
                 level: Level::User,
@@ -116,13 +122,13 @@ impl KeyRanks {
             };
             what(&subject, names)
         };
-        let (no_context, no_site) = (Context::default(), Site::default());
+        let (no_context, no_site) = (SampleContext::default(), CodeSite::default());
         let column = if of_sites {
             let sites = layouts.iter().flat_map(|layout| &layout.sites);
-            Column::new(sites.map(|site| part(&no_context, site)))
+            RankColumn::new(sites.map(|site| part(&no_context, site)))
         } else {
             let contexts = layouts.iter().flat_map(|layout| &layout.contexts);
-            Column::new(contexts.map(|context| part(context, &no_site)))
+            RankColumn::new(contexts.map(|context| part(context, &no_site)))
         };
         let mut ranks = column.ranks.into_iter();
         let events = layouts.iter().map(|layout| match of_sites {
@@ -138,7 +144,7 @@ impl KeyRanks {
         }
     }
 
-    fn of(&self, event: usize, first: &First) -> u32 {
+    fn of(&self, event: usize, first: &FirstAppearance) -> u32 {
         let at = if self.of_sites {
             first.site
         } else {

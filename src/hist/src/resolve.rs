@@ -1,71 +1,71 @@
-//! From unique raw stacks to stacks of names, on all cores, and on to the finished reports.
+//! Resolves unique raw stacks on all cores, and creates the reports.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use rperf_replay::{CommId, DsoId, Order};
 use rperf_resolve::{Resolver, SymbolId};
-use rperf_symbol::{Origin, SymbolKind};
+use rperf_symbol::{SymbolKind, SymbolOrigin};
 use rperf_wire::Endian;
 
-use crate::facts::{Facts, Pool};
-use crate::fold::{Folded, Samples};
+use crate::fold::{FoldedSamples, SampleFold};
 use crate::histogram::Histogram;
-use crate::keys::{Subject, Thread};
-use crate::lent;
-use crate::named::NamedStacks;
-use crate::namer::{Namer, Pools};
-use crate::names::Names;
-use crate::options::{Direction, Options};
-use crate::payloads::{PayloadId, PayloadText, Payloads, Texts};
-use crate::rows::{self, Event};
-use crate::select::Select;
-use crate::sites::Sites;
-use crate::stacks::Layout;
-use crate::values::{self, FieldValues, Value};
+use crate::keys::{KeyInput, Thread};
+use crate::named_stacks::NamedStacks;
+use crate::namer::{FrameNamer, SharedPools};
+use crate::names::RecordingNames;
+use crate::options::{Direction, HistogramOptions};
+use crate::payloads::{PayloadId, PayloadPool, PayloadText, PayloadTexts};
+use crate::properties::{Properties, PropertyPool};
+use crate::reference_call_graph;
+use crate::rows::{self, EventInput};
+use crate::select::SelectSamples;
+use crate::sites::SiteBuilder;
+use crate::stacks::MergedStacks;
+use crate::values::{self, FieldValue, FieldValues};
 
-/// What is known of a recording's events, for the text of their reports.
+/// Properties of a recording used in reports.
 #[derive(Clone)]
-pub struct Source<'a> {
+pub struct RecordingInfo<'a> {
     /// Byte order of the file.
     pub endian: Endian,
     /// For each event, whether its samples have callchains.
     pub callchains: Vec<bool>,
-    /// For each event, whether inlined functions are frames of its callchains.
+    /// For each event, whether callchains include inlined functions.
     pub inlines: Vec<bool>,
-    /// The events that reports are made of: one, or those of a group, its leader first.
+    /// The events of each report: one, or those of a group, its leader first.
     pub groups: Vec<Vec<usize>>,
-    /// The sockets of its processors, where they are known.
+    /// The sockets of CPUs, if known.
     pub sockets: Vec<i32>,
-    /// What its tracepoints tell.
+    /// Formats tracepoint payloads.
     pub payloads: &'a dyn PayloadText,
 }
 
-/// How samples become stacks of names, and these reports: what all workers share.
-pub struct Naming<'r, 'w> {
-    options: &'r Options,
-    source: &'r Source<'r>,
+/// Shared data of all workers.
+pub struct NamingContext<'r, 'w> {
+    options: &'r HistogramOptions,
+    source: &'r RecordingInfo<'r>,
     resolver: &'r Resolver<'w>,
     threads: NonZeroUsize,
-    /// Bytes of unique stacks that a worker keeps without names.
+    /// Maximum size of unresolved stacks of a worker in bytes.
     pub(crate) room: usize,
-    payloads: Payloads,
-    lines: Payloads,
-    facts: Pool,
-    values: values::Pool,
+    payloads: PayloadPool,
+    lines: PayloadPool,
+    facts: PropertyPool,
+    values: values::ValuePool,
 }
 
-/// Bytes of unique stacks that wait for names, of all workers together.
-const ROOM: usize = 64 << 20;
-/// The least of one worker.
-const LEAST_ROOM: usize = 4 << 20;
+/// Maximum size of unresolved stacks of all workers in bytes.
+const MAX_STACK_BYTES: usize = 64 << 20;
+/// Minimum for one worker.
+const MIN_STACK_BYTES: usize = 4 << 20;
 
-impl<'r, 'w> Naming<'r, 'w> {
-    /// With nothing named yet. `threads` are those that samples are folded on.
+impl<'r, 'w> NamingContext<'r, 'w> {
+    /// Creates the shared data. `threads` is the number of workers.
     #[must_use]
     pub fn new(
-        options: &'r Options,
-        source: &'r Source<'r>,
+        options: &'r HistogramOptions,
+        source: &'r RecordingInfo<'r>,
         resolver: &'r Resolver<'w>,
         threads: NonZeroUsize,
     ) -> Self {
@@ -74,58 +74,58 @@ impl<'r, 'w> Naming<'r, 'w> {
             source,
             resolver,
             threads,
-            room: (ROOM / threads).max(LEAST_ROOM),
-            payloads: Payloads::default(),
-            lines: Payloads::default(),
-            facts: Pool::default(),
-            values: values::Pool::default(),
+            room: (MAX_STACK_BYTES / threads).max(MIN_STACK_BYTES),
+            payloads: PayloadPool::default(),
+            lines: PayloadPool::default(),
+            facts: PropertyPool::default(),
+            values: values::ValuePool::default(),
         }
     }
 
-    /// Whether call graphs begin with the outermost caller.
+    /// Whether call graphs start with the outermost caller.
     #[must_use]
     pub fn begins_with_callers(&self) -> bool {
         self.options.order == Direction::Caller
     }
 
-    /// A worker's samples: those that `select` chooses, or all.
+    /// A worker's fold over the samples accepted by `select`.
     #[must_use]
-    pub fn samples<'n>(&'n self, select: Option<&'n dyn Select>) -> Samples<'n, 'w> {
-        let sites = Sites::new(self.resolver, self.options, &self.lines).choosing(select);
-        let pools = Pools {
+    pub fn samples<'n>(&'n self, select: Option<&'n dyn SelectSamples>) -> SampleFold<'n, 'w> {
+        let sites = SiteBuilder::new(self.resolver, self.options, &self.lines).choosing(select);
+        let pools = SharedPools {
             payloads: &self.payloads,
             values: &self.values,
             facts: &self.facts,
         };
-        let namer = Namer::new(sites, self.options, self.source, pools);
-        Samples::new(self.options, namer, select, self.room)
+        let namer = FrameNamer::new(sites, self.options, self.source, pools);
+        SampleFold::new(self.options, namer, select, self.room)
     }
 
-    /// The reports of what was folded, one for each group of the source.
+    /// The reports of folded samples, one for each group of the source.
     #[must_use]
-    pub fn histograms(self, folded: Folded) -> Vec<Histogram> {
+    pub fn histograms(self, folded: FoldedSamples) -> Vec<Histogram> {
         let (options, source, threads) = (self.options, self.source, self.threads);
         let (layouts, names) = self.layouts(folded);
-        let mut events: Vec<Option<Layout>> = layouts.into_iter().map(Some).collect();
+        let mut events: Vec<Option<MergedStacks>> = layouts.into_iter().map(Some).collect();
         let reports = source.groups.iter().map(|group| {
             let taken = group
                 .iter()
                 .map(|event| events.get_mut(*event).and_then(Option::take));
-            let layouts: Vec<Layout> = taken.map(Option::unwrap_or_default).collect();
+            let layouts: Vec<MergedStacks> = taken.map(Option::unwrap_or_default).collect();
             let events = source.events(group, &layouts);
             let options = options.of_event(group.first().copied().unwrap_or_default());
             rows::histogram(&events, &options, &names, threads)
         });
         let mut reports: Vec<Histogram> = reports.collect();
-        if options.lent_graphs {
-            lent::lend(&mut reports, &source.callchains);
+        if options.reference_call_graphs {
+            reference_call_graph::copy_reference_call_graphs(&mut reports, &source.callchains);
         }
         reports
     }
 
-    /// The unique stacks of what was folded, by event.
+    /// The unique stacks of folded samples, by event.
     #[must_use]
-    pub fn named_stacks(self, folded: Folded) -> Vec<NamedStacks> {
+    pub fn named_stacks(self, folded: FoldedSamples) -> Vec<NamedStacks> {
         let (source, world) = (self.source, self.resolver.world());
         let (layouts, names) = self.layouts(folded);
         let callchains = source.callchains.iter().chain(std::iter::repeat(&false));
@@ -136,28 +136,28 @@ impl<'r, 'w> Naming<'r, 'w> {
         named.collect()
     }
 
-    /// The unique stacks of every event.
-    fn layouts(self, folded: Folded) -> (Vec<Layout>, Recording<'r, 'w>) {
+    /// The unique stacks of each event.
+    fn layouts(self, folded: FoldedSamples) -> (Vec<MergedStacks>, RecordingSymbols<'r, 'w>) {
         let mut parts: Vec<_> = folded.parts.into_iter().map(Vec::into_iter).collect();
-        let mut layouts: Vec<Layout> = self
+        let mut layouts: Vec<MergedStacks> = self
             .source
             .callchains
             .iter()
             .map(|_| {
                 let stacks = parts.iter_mut().filter_map(Iterator::next);
-                Layout::new(stacks.collect())
+                MergedStacks::new(stacks.collect())
             })
             .collect();
         for (layout, sum) in layouts.iter_mut().zip(folded.filtered) {
             layout.filtered.add(sum);
         }
-        let names = Recording {
+        let names = RecordingSymbols {
             resolver: self.resolver,
             payloads: self.payloads.finish(),
             lines: self.lines.finish(),
             facts: self.facts.finish(),
             values: self.values.finish(),
-            no_facts: Facts::default(),
+            no_facts: Properties::default(),
             sockets: &self.source.sockets,
             nanoseconds: self.options.nanoseconds,
             shows_places: self.options.places,
@@ -166,9 +166,9 @@ impl<'r, 'w> Naming<'r, 'w> {
     }
 }
 
-impl Source<'_> {
-    fn events<'l>(&self, group: &[usize], layouts: &'l [Layout]) -> Vec<Event<'l>> {
-        let event = |(index, layout): (&usize, &'l Layout)| Event {
+impl RecordingInfo<'_> {
+    fn events<'l>(&self, group: &[usize], layouts: &'l [MergedStacks]) -> Vec<EventInput<'l>> {
+        let event = |(index, layout): (&usize, &'l MergedStacks)| EventInput {
             index: *index,
             layout,
             callchains: self.callchains.get(*index) == Some(&true),
@@ -177,28 +177,28 @@ impl Source<'_> {
     }
 }
 
-/// The names of a recording.
-pub(crate) struct Recording<'a, 'w> {
+/// Names of a recording.
+pub(crate) struct RecordingSymbols<'a, 'w> {
     resolver: &'a Resolver<'w>,
-    payloads: Texts,
-    lines: Texts,
-    facts: Vec<Facts>,
+    payloads: PayloadTexts,
+    lines: PayloadTexts,
+    facts: Vec<Properties>,
     values: Vec<Arc<FieldValues>>,
-    /// What is known of other samples.
-    no_facts: Facts,
+    /// Default properties.
+    no_facts: Properties,
     sockets: &'a [i32],
     nanoseconds: bool,
     shows_places: bool,
 }
 
-impl Names for Recording<'_, '_> {
+impl RecordingNames for RecordingSymbols<'_, '_> {
     fn comm(&self, comm: CommId) -> &str {
         self.resolver.world().comm(comm)
     }
 
     fn last_comm(&self, thread: Thread) -> &str {
         let world = self.resolver.world();
-        world.comm(world.comm_last(thread.pid, thread.tid, Order::MAX))
+        world.comm(world.comm_last(thread.tid, Order::MAX))
     }
 
     fn dso(&self, dso: DsoId) -> &str {
@@ -213,7 +213,7 @@ impl Names for Recording<'_, '_> {
         self.shows_places
     }
 
-    fn origin(&self, dso: DsoId) -> Option<Origin> {
+    fn origin(&self, dso: DsoId) -> Option<SymbolOrigin> {
         self.resolver.origin(dso)
     }
 
@@ -242,12 +242,12 @@ impl Names for Recording<'_, '_> {
         self.payloads.rank(payload)
     }
 
-    fn field(&self, subject: &Subject<'_>) -> Option<&Value> {
+    fn field(&self, subject: &KeyInput<'_>) -> Option<&FieldValue> {
         let values = self.values.get(subject.context.values?.0 as usize)?;
         values.get(subject.field)?.as_ref()
     }
 
-    fn facts(&self, subject: &Subject<'_>) -> &Facts {
+    fn facts(&self, subject: &KeyInput<'_>) -> &Properties {
         let facts = subject.context.facts;
         let facts = facts.and_then(|facts| self.facts.get(facts.0 as usize));
         facts.unwrap_or(&self.no_facts)

@@ -1,38 +1,38 @@
-//! From entries to the rows that are shown: ordered, with text and call graphs.
+//! Creates rows from entries: sorted, with text and call graphs.
 
 use std::num::NonZeroUsize;
 
 use crate::entries::Entries;
-use crate::graphs::Graphs;
-use crate::histogram::{Branch, Histogram, Row, Sum};
-use crate::keys::{Key, Subject};
-use crate::lines::{Line, Lines};
-use crate::names::Names;
-use crate::options::{Direction, Options};
+use crate::graphs::GraphBuilder;
+use crate::histogram::{Branch, ColumnSum, Histogram, HistogramRow};
+use crate::keys::{Key, KeyInput};
+use crate::lines::{RowLine, RowLines};
+use crate::names::RecordingNames;
+use crate::options::{Direction, HistogramOptions};
 use crate::parallel;
-use crate::ranks::{Ranks, View};
-use crate::stacks::Layout;
+use crate::ranks::{KeyView, RankTable};
+use crate::stacks::MergedStacks;
 
-/// One event.
+/// An event.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Event<'a> {
-    /// Its place in the recording.
+pub(crate) struct EventInput<'a> {
+    /// Its index in the recording.
     pub(crate) index: usize,
-    pub(crate) layout: &'a Layout,
+    pub(crate) layout: &'a MergedStacks,
     /// Whether its samples have callchains.
     pub(crate) callchains: bool,
 }
 
-/// Makes the report of one event, or of a group of them whose leader comes first.
+/// Creates the report of one event, or of a group whose leader comes first.
 pub(crate) fn histogram(
-    events: &[Event<'_>],
-    options: &Options,
-    names: &dyn Names,
+    events: &[EventInput<'_>],
+    options: &HistogramOptions,
+    names: &dyn RecordingNames,
     threads: NonZeroUsize,
 ) -> Histogram {
-    let layouts: Vec<&Layout> = events.iter().map(|event| event.layout).collect();
-    let views = [View::Identity, View::Rank];
-    let [identity, rank] = Ranks::new(&layouts, &options.keys(), names, views, threads);
+    let layouts: Vec<&MergedStacks> = events.iter().map(|event| event.layout).collect();
+    let views = [KeyView::Identity, KeyView::Rank];
+    let [identity, rank] = RankTable::new(&layouts, &options.keys(), names, views, threads);
     let numbered = layouts.iter().copied().enumerate();
     let entries: Vec<Entries<'_>> = numbered
         .map(|(index, layout)| {
@@ -44,15 +44,17 @@ pub(crate) fn histogram(
             )
         })
         .collect();
-    let all: Vec<Sum> = events.iter().map(whole).collect();
-    let wholes = shared_out(&all, events, options);
-    let leader = events.first().zip(entries.first()).zip(wholes.first());
-    let mut graphs = leader.map_or_else(Vec::new, |((event, entries), whole)| {
-        call_graphs(event, entries, (names, options), whole.period, threads)
+    let all: Vec<ColumnSum> = events.iter().map(event_total).collect();
+    let totals = percentage_totals(&all, events, options);
+    let leader = events.first().zip(entries.first()).zip(totals.first());
+    let mut graphs = leader.map_or_else(Vec::new, |((event, entries), total)| {
+        let graph = options.graph.as_ref().filter(|_| event.callchains);
+        let graph = graph.map(|graph| GraphBuilder::new(event.layout, names, graph, total.period));
+        graph.map_or_else(Vec::new, |graph| call_graphs(&graph, entries, threads))
     });
     let lists = entries.iter().map(Entries::list).collect();
-    let lines = Lines::new(lists, &identity).ordered(&rank, options, callers(events, options));
-    let maker = Maker {
+    let lines = RowLines::new(lists, &identity).ordered(&rank, options, callers(events, options));
+    let maker = RowFormatter {
         names,
         options,
         layouts,
@@ -72,64 +74,61 @@ pub(crate) fn histogram(
         all: all.first().copied().unwrap_or_default(),
         columns: options.columns.clone(),
         children: options.children,
-        lent_graphs: false,
+        reference_call_graphs: false,
         rows,
-        wholes,
+        totals,
     }
 }
 
-/// What the shares of each event are of: `all` of it, or what the filters have left.
-fn shared_out(all: &[Sum], events: &[Event<'_>], options: &Options) -> Vec<Sum> {
-    let left = |(all, event): (&Sum, &Event<'_>)| match options.relative {
+/// The totals for percentages of each event: `all`, or only the accepted samples.
+fn percentage_totals(
+    all: &[ColumnSum],
+    events: &[EventInput<'_>],
+    options: &HistogramOptions,
+) -> Vec<ColumnSum> {
+    let left = |(all, event): (&ColumnSum, &EventInput<'_>)| match options.relative {
         true => all.without(event.layout.filtered),
         false => *all,
     };
     all.iter().zip(events).map(left).collect()
 }
 
-/// The call graph of each entry of the leader, in their order; none where they are not asked for. Their shares are of the
-/// period `whole`.
+/// The call graph of each entry of the leader.
 fn call_graphs(
-    event: &Event<'_>,
+    graphs: &GraphBuilder<'_>,
     entries: &Entries<'_>,
-    (names, options): (&dyn Names, &Options),
-    whole: u64,
     threads: NonZeroUsize,
 ) -> Vec<Vec<Branch>> {
-    let Some(graph) = options.graph.as_ref().filter(|_| event.callchains) else {
-        return Vec::new();
-    };
-    let graphs = Graphs::new(event.layout, names, graph, whole);
-    let chains = entries.chains(graphs.least_row(), threads);
+    let chains = entries.chains(graphs.min_row_period(), threads);
     parallel::map(chains, threads, |chains| graphs.make(&chains))
 }
 
-/// The sum of all samples of an event, those that are not shown too.
-fn whole(event: &Event<'_>) -> Sum {
-    let mut whole = event.layout.filtered;
+/// The sum of all samples of an event, including hidden ones.
+fn event_total(event: &EventInput<'_>) -> ColumnSum {
+    let mut total = event.layout.filtered;
     for stack in &event.layout.stacks {
-        whole.add(stack.weight.sum());
+        total.add(stack.weight.sum());
     }
-    whole
+    total
 }
 
-/// Which way call graphs go, where rows of callers stand beside those of their callees.
-fn callers(events: &[Event<'_>], options: &Options) -> Option<Direction> {
+/// Direction of call graphs, if rows of callers are shown with those of their callees.
+fn callers(events: &[EventInput<'_>], options: &HistogramOptions) -> Option<Direction> {
     let callchains = events.first().is_some_and(|event| event.callchains);
     let graphs = callchains && options.children && options.graph.is_some();
     graphs.then_some(options.order)
 }
 
-/// Gives lines their text.
-struct Maker<'a> {
-    names: &'a dyn Names,
-    options: &'a Options,
-    layouts: Vec<&'a Layout>,
-    lines: Lines<'a>,
+/// Formats lines.
+struct RowFormatter<'a> {
+    names: &'a dyn RecordingNames,
+    options: &'a HistogramOptions,
+    layouts: Vec<&'a MergedStacks>,
+    lines: RowLines<'a>,
 }
 
-impl Maker<'_> {
-    fn shows(&self, line: &Line) -> bool {
+impl RowFormatter<'_> {
+    fn shows(&self, line: &RowLine) -> bool {
         let Some(part) = &self.options.symbol_filter else {
             return true;
         };
@@ -141,18 +140,18 @@ impl Maker<'_> {
         symbol.is_some_and(|symbol| self.names.symbol(symbol).contains(part))
     }
 
-    fn row(&self, line: &Line, graph: Vec<Branch>) -> Row {
+    fn row(&self, line: &RowLine, graph: Vec<Branch>) -> HistogramRow {
         let entry = self.lines.entry(line);
         let subject = entry.subject(self.layouts[line.event as usize]);
         let columns = self.options.columns.iter();
         let keys = columns.filter_map(|field| field.key());
         let cell = |key: &Key| {
             let field = key.field();
-            (key.text)(&Subject { field, ..subject }, self.names)
+            (key.text)(&KeyInput { field, ..subject }, self.names)
         };
-        Row {
+        HistogramRow {
             weights: self.lines.weights(line, 0),
-            others: self.lines.others(line),
+            others: self.lines.other_weights(line),
             cells: keys.map(cell).collect(),
             unresolved: subject.site.symbol.is_none(),
             chains: if line.event == 0 { entry.chains } else { 0 },

@@ -1,44 +1,46 @@
-//! Which samples count: the joint to whoever knows what was asked for.
+//! Selection of samples, implemented by users of this crate.
 
 use rperf_replay::{Sample, World};
-use rperf_resolve::{Filter, Frame, Resolver};
+use rperf_resolve::{Frame, Resolver, SampleCriteria};
 
-/// What becomes of a sample.
+/// How a histogram treats a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Choice {
-    /// It belongs to a row.
+pub enum SampleTreatment {
+    /// It is counted in a row.
     Counted,
-    /// It belongs to none, but to what shares are of.
+    /// It only counts for the total.
     Filtered,
-    /// It is as if it were not there.
+    /// It is ignored.
     Ignored,
 }
 
-/// Chooses samples.
-pub trait Select: Sync {
-    /// By what the record tells. Called for every sample, so it should be quick.
-    fn sample(&self, world: &World, sample: &Sample<'_>) -> Choice;
+/// Selects samples.
+pub trait SelectSamples: Sync {
+    /// By the record. Called for every sample, so it should be fast. Of the recorded fields only the address, task, time,
+    /// CPU and period are there in any case.
+    fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment;
 
-    /// By the code that the sample fell on.
-    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> Choice;
+    /// By the sampled code.
+    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment;
 }
 
-/// What isn't of the chosen time or CPU is ignored; other tasks and places are what shares are of.
-impl Select for Filter {
-    fn sample(&self, world: &World, sample: &Sample<'_>) -> Choice {
+/// Samples outside the selected time or CPUs are ignored; other tasks and locations count for the
+/// total.
+impl SelectSamples for SampleCriteria {
+    fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {
         if !self.accepts_moment(sample) {
-            return Choice::Ignored;
+            return SampleTreatment::Ignored;
         }
         match self.accepts_task(sample, world) {
-            true => Choice::Counted,
-            false => Choice::Filtered,
+            true => SampleTreatment::Counted,
+            false => SampleTreatment::Filtered,
         }
     }
 
-    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> Choice {
+    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
         match self.accepts_frame(frame, resolver) {
-            true => Choice::Counted,
-            false => Choice::Filtered,
+            true => SampleTreatment::Counted,
+            false => SampleTreatment::Filtered,
         }
     }
 }

@@ -1,23 +1,23 @@
-//! From addresses to sites: what rows and call graphs tell apart of a frame.
+//! Sites: the properties of a frame distinguished by rows and call graphs.
 
 use rperf_replay::Epoch;
-use rperf_resolve::{Call, Frame, Place, Resolver, SourceLine};
+use rperf_resolve::{AddressContext, CallFrame, Frame, Resolver, SourceLine};
 use rperf_symbol::SymbolKind;
 use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
 
-use crate::facts::{self, Facts, RawFacts, locate_anywhere};
-use crate::keys::{Line, Site};
-use crate::marks::Mark;
-use crate::options::Options;
-use crate::payloads::Payloads;
-use crate::select::{Choice, Select};
+use crate::keys::{CodeSite, LineNumber};
+use crate::marks::BranchMark;
+use crate::options::HistogramOptions;
+use crate::payloads::PayloadPool;
+use crate::properties::{self, Properties, RawProperties, locate_anywhere};
+use crate::select::{SampleTreatment, SelectSamples};
 use crate::stacks::Interner;
 
-/// Makes sites of frames.
-pub(crate) struct Sites<'a, 'w> {
+/// Creates sites from frames.
+pub(crate) struct SiteBuilder<'a, 'w> {
     resolver: &'a Resolver<'w>,
-    lines: &'a Payloads,
+    lines: &'a PayloadPool,
     keys_show_lines: bool,
     keys_show_map_sizes: bool,
     full_paths: bool,
@@ -26,12 +26,16 @@ pub(crate) struct Sites<'a, 'w> {
     by_address: bool,
     by_line: bool,
     hide_unresolved: bool,
-    select: Option<&'a dyn Select>,
-    calls: Vec<Call<'a>>,
+    select: Option<&'a dyn SelectSamples>,
+    calls: Vec<CallFrame<'a>>,
 }
 
-impl<'a, 'w> Sites<'a, 'w> {
-    pub(crate) fn new(resolver: &'a Resolver<'w>, options: &Options, lines: &'a Payloads) -> Self {
+impl<'a, 'w> SiteBuilder<'a, 'w> {
+    pub(crate) fn new(
+        resolver: &'a Resolver<'w>,
+        options: &HistogramOptions,
+        lines: &'a PayloadPool,
+    ) -> Self {
         Self {
             resolver,
             lines,
@@ -48,23 +52,23 @@ impl<'a, 'w> Sites<'a, 'w> {
         }
     }
 
-    /// The same for the samples that `select` chooses by their place.
-    pub(crate) fn choosing(mut self, select: Option<&'a dyn Select>) -> Self {
+    /// Uses `select` for the location of samples.
+    pub(crate) fn choosing(mut self, select: Option<&'a dyn SelectSamples>) -> Self {
         self.select = select;
         self
     }
 
-    /// What looks them up.
+    /// The address resolver.
     pub(crate) fn resolver(&self) -> &'a Resolver<'w> {
         self.resolver
     }
 
-    /// Whether samples that fell there count.
-    fn choice(&self, frame: &Frame) -> Choice {
+    /// Whether samples in this frame are counted.
+    fn choice(&self, frame: &Frame) -> SampleTreatment {
         match self.select {
-            _ if self.hides(frame) => Choice::Ignored,
+            _ if self.hides(frame) => SampleTreatment::Ignored,
             Some(select) => select.place(self.resolver, frame),
-            None => Choice::Counted,
+            None => SampleTreatment::Counted,
         }
     }
 
@@ -72,25 +76,25 @@ impl<'a, 'w> Sites<'a, 'w> {
         self.hide_unresolved && frame.symbol.is_none()
     }
 
-    /// The site that a sample fell on.
-    pub(crate) fn leaf(&self, frame: &Frame) -> Site {
+    /// The site of a sampled frame.
+    pub(crate) fn leaf(&self, frame: &Frame) -> CodeSite {
         let place = match self.keys_show_lines {
             true => self.resolver.source_line(frame),
             false => None,
         };
-        Site {
+        CodeSite {
             line: self.line(frame, place),
             ..self.site(frame, frame.address)
         }
     }
 
-    /// The sites of a frame of a callchain: that of the frame, after those of what is inlined there.
-    fn chain(&mut self, frame: &Frame, inlines: bool, mut site: impl FnMut(Site)) {
+    /// The sites of a callchain frame: the frame itself, after the functions inlined there.
+    fn chain(&mut self, frame: &Frame, inlines: bool, mut site: impl FnMut(CodeSite)) {
         self.calls.clear();
         if inlines {
             self.resolver.expand(frame, &mut self.calls);
         } else {
-            self.calls.push(Call {
+            self.calls.push(CallFrame {
                 frame: *frame,
                 place: self.place(frame),
             });
@@ -100,13 +104,13 @@ impl<'a, 'w> Sites<'a, 'w> {
         }
     }
 
-    /// The line of a caller, if that is asked for.
+    /// The source line of a caller, if used.
     fn place(&self, frame: &Frame) -> Option<SourceLine<'a>> {
         let wanted = self.keys_show_lines || self.by_address || self.by_line;
         wanted.then(|| self.resolver.source_line(frame)).flatten()
     }
 
-    fn caller(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> Site {
+    fn caller(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> CodeSite {
         let mut site = self.site(frame, frame.ip);
         if self.keys_show_lines || self.by_address || self.by_line {
             site.line = self.line(frame, place);
@@ -117,15 +121,15 @@ impl<'a, 'w> Sites<'a, 'w> {
         site
     }
 
-    /// A function, or else `address`.
-    fn site(&self, frame: &Frame, address: u64) -> Site {
+    /// A function, otherwise `address`.
+    fn site(&self, frame: &Frame, address: u64) -> CodeSite {
         let mapping = frame.mapping.filter(|_| self.keys_show_map_sizes);
         let mapping = mapping.map(|mapping| self.resolver.world().mapping(mapping));
         let is_data = || {
             let symbol = frame.symbol.and_then(|symbol| self.resolver.symbol(symbol));
             symbol.is_some_and(|symbol| symbol.kind == SymbolKind::Variable)
         };
-        Site {
+        CodeSite {
             dso: frame.dso,
             symbol: frame.symbol,
             address: if frame.symbol.is_some() { 0 } else { address },
@@ -134,15 +138,15 @@ impl<'a, 'w> Sites<'a, 'w> {
                 true => address,
                 false => 0,
             },
-            line: Line::None,
+            line: LineNumber::None,
             level: frame.mapping.map(|_| frame.level),
             map_size: mapping.map(|mapping| mapping.end.wrapping_sub(mapping.start)),
             mark: None,
         }
     }
 
-    fn line(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> Line {
-        // The vdso is in no file, even where a copy of it is known.
+    fn line(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> LineNumber {
+        // The vdso has no file, even if a copy of it is known.
         let in_file = |dso| !self.resolver.world().dso(dso).is_vdso();
         if let Some(place) = place.filter(|_| frame.dso.is_none_or(in_file)) {
             let file = match self.full_paths {
@@ -150,10 +154,10 @@ impl<'a, 'w> Sites<'a, 'w> {
                 false => place.file_name(),
             };
             let text = format!("{file}:{}", place.line);
-            return Line::Known(self.lines.number(text.as_bytes()));
+            return LineNumber::Known(self.lines.number(text.as_bytes()));
         }
         if !self.keys_show_lines {
-            return Line::None;
+            return LineNumber::None;
         }
         let symbol = frame
             .symbol
@@ -167,65 +171,66 @@ impl<'a, 'w> Sites<'a, 'w> {
                 let dso = self.resolver.world().dso(dso);
                 format!("{}[{:x}]", dso.short_name, frame.address)
             }
-            (None, None) => return Line::None,
+            (None, None) => return LineNumber::None,
         };
-        Line::Address(self.lines.number(text.as_bytes()))
+        LineNumber::Address(self.lines.number(text.as_bytes()))
     }
 }
 
-/// All that the sites of an address depend on.
+/// The inputs of an address lookup.
 #[derive(PartialEq, Eq, Hash)]
-struct Lookup {
-    /// The epoch of the side of the border that the mode looks at.
+struct AddressLookup {
+    /// The epoch of the part of the address space used by the mode.
     epoch: u64,
     mode: CpuMode,
     ip: u64,
 }
 
-/// Sites that were looked up before.
+/// Cached sites.
 #[derive(Default)]
 pub(crate) struct KnownSites {
-    /// Of what samples fell on: addresses are shown in terms of the object there, as in perf.
-    leaves: FxHashMap<Lookup, (u32, Choice)>,
-    found: FxHashMap<Lookup, Found>,
-    /// What is too long for [`Found`]: numbers of sites.
+    /// Sampled locations: as in perf, unresolved addresses are shown relative to the object.
+    leaves: FxHashMap<AddressLookup, (u32, SampleTreatment)>,
+    found: FxHashMap<AddressLookup, FoundSites>,
+    /// Site indices that don't fit into [`FoundSites`].
     inlined: Vec<u32>,
 }
 
-/// Addresses of an event that are known at most when a batch of stacks has its names.
-const MOST_KNOWN: usize = 1 << 20;
+/// Maximum number of cached addresses of an event after a batch of stacks.
+const MAX_CACHED: usize = 1 << 20;
 
 impl KnownSites {
-    /// Forgets them if they are many: address spaces come and go, and most won't be seen again.
+    /// Clears the cache if it is large: address spaces are short-lived, and most won't be seen
+    /// again.
     pub(crate) fn trim(&mut self) {
-        if self.leaves.len() + self.found.len() > MOST_KNOWN {
+        if self.leaves.len() + self.found.len() > MAX_CACHED {
             *self = Self::default();
         }
     }
 }
 
-/// Numbers of sites: the one, or that many from there on in [`KnownSites::inlined`].
+/// Site indices: a single one, or a range in [`KnownSites::inlined`].
 #[derive(Clone, Copy)]
-struct Found {
+struct FoundSites {
     start: u32,
     len: u32,
 }
 
 /// Finds the sites of one sample.
-pub(crate) struct Finder<'f, 'a, 'w> {
-    pub(crate) sites: &'f mut Sites<'a, 'w>,
+pub(crate) struct SiteFinder<'f, 'a, 'w> {
+    pub(crate) sites: &'f mut SiteBuilder<'a, 'w>,
     pub(crate) known: &'f mut KnownSites,
     /// All sites of the event.
-    pub(crate) numbers: &'f mut Interner<Site>,
-    pub(crate) at: Place,
+    pub(crate) numbers: &'f mut Interner<CodeSite>,
+    pub(crate) at: AddressContext,
     pub(crate) epoch: Epoch,
     /// Whether inlined functions are frames.
     pub(crate) inlines: bool,
 }
 
-impl Finder<'_, '_, '_> {
-    /// The number of the site that the sample fell on, and whether the sample counts.
-    pub(crate) fn leaf(&mut self, mode: CpuMode, ip: u64) -> (u32, Choice) {
+impl SiteFinder<'_, '_, '_> {
+    /// The index of the sampled site, and whether the sample is counted.
+    pub(crate) fn leaf(&mut self, mode: CpuMode, ip: u64) -> (u32, SampleTreatment) {
         let lookup = self.lookup(mode, ip);
         let (sites, numbers, at) = (&self.sites, &mut self.numbers, self.at);
         *self.known.leaves.entry(lookup).or_insert_with(|| {
@@ -234,26 +239,26 @@ impl Finder<'_, '_, '_> {
         })
     }
 
-    /// The same for the target of a branch, which may be on any side of the border between kernel and user space.
-    pub(crate) fn target(&mut self, ip: u64) -> (u32, Choice) {
+    /// Like [`SiteFinder::leaf`] for a branch target, which may be in kernel or user space.
+    pub(crate) fn target(&mut self, ip: u64) -> (u32, SampleTreatment) {
         let frame = locate_anywhere(self.sites.resolver, self.at, ip);
-        // perf shows targets without a function by the address in the process.
+        // perf shows targets without a function by their address in the process.
         let site = self.sites.caller(&frame, None);
         (self.numbers.number(site), self.sites.choice(&frame))
     }
 
-    /// The number of the site of one end of a branch; none where it is hidden.
-    pub(crate) fn end(&mut self, ip: u64, mark: Mark) -> Option<u32> {
+    /// The index of the site of a branch end; `None` if hidden.
+    pub(crate) fn end(&mut self, ip: u64, mark: BranchMark) -> Option<u32> {
         let frame = locate_anywhere(self.sites.resolver, self.at, ip);
         if self.sites.hides(&frame) {
             return None;
         }
         let site = self.sites.caller(&frame, self.sites.place(&frame));
         let mark = Some(mark);
-        Some(self.numbers.number(Site { mark, ..site }))
+        Some(self.numbers.number(CodeSite { mark, ..site }))
     }
 
-    /// Appends the numbers of the sites of a frame to `frames`.
+    /// Appends the indices of the sites of a frame to `frames`.
     pub(crate) fn append(&mut self, mode: CpuMode, ip: u64, frames: &mut Vec<u32>) {
         let lookup = self.lookup(mode, ip);
         match self.known.found.get(&lookup) {
@@ -274,20 +279,20 @@ impl Finder<'_, '_, '_> {
             });
         }
         let found = match frames[from..] {
-            [start] => Found { start, len: 1 },
+            [start] => FoundSites { start, len: 1 },
             ref more => {
                 let start = self.known.inlined.len() as u32;
                 self.known.inlined.extend_from_slice(more);
                 let len = more.len() as u32;
-                Found { start, len }
+                FoundSites { start, len }
             }
         };
         self.known.found.insert(lookup, found);
     }
 
-    /// What keys read besides of the sample at `ip`.
-    pub(crate) fn facts(&self, mode: CpuMode, raw: &RawFacts, ip: u64) -> Facts {
-        let finder = facts::Finder {
+    /// The other properties used by keys of the sample at `ip`.
+    pub(crate) fn facts(&self, mode: CpuMode, raw: &RawProperties, ip: u64) -> Properties {
+        let finder = properties::PropertyResolver {
             sites: self.sites,
             resolver: self.sites.resolver,
             at: self.at,
@@ -296,8 +301,8 @@ impl Finder<'_, '_, '_> {
         finder.facts(raw, ip)
     }
 
-    fn lookup(&self, mode: CpuMode, ip: u64) -> Lookup {
-        Lookup {
+    fn lookup(&self, mode: CpuMode, ip: u64) -> AddressLookup {
+        AddressLookup {
             epoch: self.epoch.side(mode),
             mode,
             ip,

@@ -1,26 +1,26 @@
-//! Values by keys of any length.
+//! A hash map with slices as keys.
 
-/// Values whose keys are slices. All keys lie in one piece and all values in another: millions of them cost no
-/// allocation each, and are gone at once.
+/// A map with slices as keys. All keys are in one buffer and all values in another, so that
+/// millions of entries need no allocations.
 #[derive(Debug)]
 pub(crate) struct SliceMap<T, V> {
     keys: Vec<T>,
-    entries: Vec<Entry<V>>,
+    entries: Vec<SliceEntry<V>>,
     /// Open addressing with linear probing; the length is a power of two.
-    slots: Vec<Slot>,
+    slots: Vec<SliceSlot>,
 }
 
 #[derive(Debug)]
-struct Entry<V> {
+struct SliceEntry<V> {
     end: usize,
     value: V,
 }
 
-/// Where an entry is, and the part of its hash that also says where it wants to lie.
+/// Position of an entry, and a part of its hash, which also determines the preferred slot.
 #[derive(Debug, Clone, Copy, Default)]
-struct Slot {
+struct SliceSlot {
     hash: u32,
-    /// The entry's position plus one; 0 where the slot is free.
+    /// The entry's index plus one; 0 if the slot is free.
     number: u32,
 }
 
@@ -35,8 +35,8 @@ impl<T, V> Default for SliceMap<T, V> {
 }
 
 impl<T: Copy + Eq, V> SliceMap<T, V> {
-    /// Has `update` add `value` to that of `key`, whose hash is `hash`, or keeps it if there is none. Returns the place of
-    /// the key's value.
+    /// Updates the value of `key`, whose hash is `hash`, by `update`, or inserts `value`. Returns
+    /// the index of the value.
     #[inline]
     pub(crate) fn upsert(
         &mut self,
@@ -45,7 +45,7 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
         value: V,
         update: impl FnOnce(&mut V, &V),
     ) -> usize {
-        // At most three of four slots are taken.
+        // At most three quarters of the slots are used.
         if self.entries.len() >= self.slots.len() / 4 * 3 {
             self.grow();
         }
@@ -65,32 +65,32 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
         }
         self.keys.extend_from_slice(key);
         let end = self.keys.len();
-        self.entries.push(Entry { end, value });
+        self.entries.push(SliceEntry { end, value });
         let number = self.entries.len() as u32;
-        self.slots[at] = Slot { hash, number };
+        self.slots[at] = SliceSlot { hash, number };
         self.entries.len() - 1
     }
 
-    /// The value at a place.
+    /// The value at an index.
     #[inline]
     pub(crate) fn at_mut(&mut self, place: usize) -> Option<&mut V> {
         self.entries.get_mut(place).map(|entry| &mut entry.value)
     }
 
-    /// Bytes that the map takes, about.
+    /// Approximate size in bytes.
     #[inline]
     pub(crate) fn size(&self) -> usize {
         size_of_val(&*self.keys) + size_of_val(&*self.entries) + size_of_val(&*self.slots)
     }
 
-    /// Leaves none, and keeps the room.
+    /// Removes all entries but keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.keys.clear();
         self.entries.clear();
-        self.slots.fill(Slot::default());
+        self.slots.fill(SliceSlot::default());
     }
 
-    /// Keys and values, in the order in which they came.
+    /// Keys and values in order of insertion.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&[T], &V)> {
         let entries = self.entries.iter().enumerate();
         entries.map(|(index, entry)| (self.key(index), &entry.value))
@@ -109,9 +109,9 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
 
     #[cold]
     fn grow(&mut self) {
-        const LEAST: usize = 64;
-        let size = LEAST.max(self.slots.len() * 2);
-        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
+        const MIN_LEN: usize = 64;
+        let size = MIN_LEN.max(self.slots.len() * 2);
+        let old = std::mem::replace(&mut self.slots, vec![SliceSlot::default(); size]);
         for slot in old.into_iter().filter(|slot| slot.number != 0) {
             let mut at = self.home(slot.hash);
             while self.slots[at].number != 0 {
@@ -139,7 +139,7 @@ mod tests {
             let mut map = SliceMap::default();
             let mut expected: HashMap<&[u32], u64> = HashMap::new();
             for key in &keys {
-                // A hash that says little: most keys share it.
+                // A weak hash: most keys collide.
                 let hash = if weak { key.len() as u64 } else { key.iter().fold(7, |hash, word| hash * 5 + u64::from(*word)) };
                 map.upsert(hash << 32, key, 1, |sum, more| *sum += more);
                 *expected.entry(key).or_default() += 1;

@@ -1,51 +1,81 @@
-//! Samples folded into unique stacks, after the addresses got names: what entries and call graphs are counted from.
+//! Unique resolved stacks, from which entries and call graphs are counted.
 
 use std::hash::{Hash, Hasher as _};
 use std::ops::Range;
 
-use rperf_replay::Order;
+use rperf_replay::{Order, Sample};
 use rperf_resolve::Level;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::histogram::Sum;
-use crate::keys::{Context, Site, Thread};
+use crate::histogram::ColumnSum;
+use crate::keys::{CodeSite, SampleContext, Thread};
 use crate::slices::SliceMap;
 
-/// What the samples of one stack add up to. There are millions of them in a recording of distinct stacks.
+/// Sums over the samples of one stack. A recording of distinct stacks has millions of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Weight {
-    /// Events.
+pub(crate) struct StackWeight {
+    /// Sum of periods.
     pub(crate) period: u64,
-    /// Samples.
+    /// Number of samples.
     pub(crate) samples: u64,
-    /// The earliest of them.
+    /// Position of the earliest sample.
     pub(crate) first: Order,
     /// Its thread.
     pub(crate) thread: Thread,
-    /// What few reports ask for.
-    pub(crate) extras: Option<Box<Extras>>,
+    /// Rarely used sums.
+    pub(crate) extras: Option<Box<OptionalSums>>,
 }
 
-/// Sums that are kept where somebody asks for one of them.
+/// Sums that are only computed if used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Extras {
-    /// Events, each shared by the threads that ran side by side.
+pub(crate) struct OptionalSums {
+    /// Periods, each divided by the number of threads running concurrently.
     pub(crate) latency: u64,
     /// As in [`Weights::costs`](crate::histogram::Weights::costs).
     pub(crate) costs: [u64; 3],
 }
 
-impl Weight {
-    /// Events and samples.
-    pub(crate) fn sum(&self) -> Sum {
-        Sum {
+impl StackWeight {
+    /// The period of one sample.
+    pub(crate) fn of(sample: &Sample<'_>) -> Self {
+        Self {
+            period: sample.period,
+            samples: 1,
+            first: sample.order,
+            thread: Thread {
+                pid: sample.pid,
+                tid: sample.tid,
+            },
+            extras: None,
+        }
+    }
+
+    /// Adds a sample without rarely used sums.
+    #[inline]
+    pub(crate) fn add_sample(&mut self, sample: &Sample<'_>) {
+        self.period = self.period.saturating_add(sample.period);
+        self.samples += 1;
+        if sample.order.rank() < self.first.rank() {
+            self.add_earlier(sample);
+        }
+    }
+
+    #[cold]
+    fn add_earlier(&mut self, sample: &Sample<'_>) {
+        self.first = sample.order;
+        self.thread = Self::of(sample).thread;
+    }
+
+    /// Period and samples.
+    pub(crate) fn sum(&self) -> ColumnSum {
+        ColumnSum {
             period: self.period,
             samples: self.samples,
             latency: self.latency(),
         }
     }
 
-    /// Events, each shared by the threads that ran side by side; 0 where nobody asks.
+    /// Periods, each divided by the number of threads running concurrently; 0 if not used.
     pub(crate) fn latency(&self) -> u64 {
         self.extras.as_ref().map_or(0, |extras| extras.latency)
     }
@@ -64,22 +94,22 @@ impl Weight {
     }
 }
 
-impl Extras {
+impl OptionalSums {
     fn add(&mut self, other: &Self) {
         self.latency = self.latency.saturating_add(other.latency);
         add_each(&mut self.costs, &other.costs);
     }
 }
 
-/// Adds `more` to `sums`, each to its own.
+/// Adds `more` to `sums` element by element.
 pub(crate) fn add_each<const N: usize>(sums: &mut [u64; N], more: &[u64; N]) {
     for (sum, more) in sums.iter_mut().zip(more) {
         *sum = sum.saturating_add(*more);
     }
 }
 
-/// Things in the order they were first seen, each once. Numbers are positions; they differ from run to run, so nothing
-/// that is shown may be ordered by them.
+/// Distinct items in order of first appearance. Their indices differ between runs, so output must
+/// not be ordered by them.
 #[derive(Debug, Clone)]
 pub(crate) struct Interner<T> {
     items: Vec<T>,
@@ -96,7 +126,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Copy + Eq + Hash> Interner<T> {
-    /// The number of `item`.
+    /// The index of `item`.
     pub(crate) fn number(&mut self, item: T) -> u32 {
         *self.numbers.entry(item).or_insert_with(|| {
             let number = self.items.len() as u32;
@@ -105,51 +135,52 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         })
     }
 
-    /// Forgets all numbers.
+    /// Removes all items.
     pub(crate) fn clear(&mut self) {
         self.items.clear();
         self.numbers.clear();
     }
 
-    /// All items, by number.
+    /// All items by index.
     pub(crate) fn into_items(self) -> Vec<T> {
         self.items
     }
 
-    /// The item of a number.
+    /// The item with an index.
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         self.items.get(number as usize)
     }
 }
 
-/// One stack, whose frames are names and no longer addresses.
+/// A stack of resolved frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StackKey<'a> {
-    /// Number of the [`Context`].
+    /// Index of the [`SampleContext`].
     pub(crate) context: u32,
-    /// Number of the [`Site`] that the sample itself fell on.
+    /// Index of the [`CodeSite`] of the sample itself.
     pub(crate) leaf: u32,
-    /// The mode the sample was taken in.
+    /// Level of the sample's mode.
     pub(crate) level: Level,
-    /// Numbers of the callchain's [`Site`]s in the order of the call graph. Empty where the event has no callchains.
+    /// Indices of the callchain's [`CodeSite`]s in call graph order. Empty if the event has no
+    /// callchains.
     pub(crate) frames: &'a [u32],
 }
 
-/// The unique stacks of one event, out of one part of the recording.
+/// The unique stacks of one event from one part of the recording.
 #[derive(Debug, Default)]
-pub(crate) struct Stacks {
-    pub(crate) contexts: Interner<Context>,
-    pub(crate) sites: Interner<Site>,
-    /// Samples that belong to no row but to what shares are of.
-    pub(crate) filtered: Sum,
-    /// By context, leaf and level, then the frames.
-    weights: SliceMap<u32, (Level, Weight)>,
+pub(crate) struct UniqueStacks {
+    pub(crate) contexts: Interner<SampleContext>,
+    pub(crate) sites: Interner<CodeSite>,
+    /// Samples without a row that count for the total.
+    pub(crate) filtered: ColumnSum,
+    /// By context, leaf and level, then frames.
+    weights: SliceMap<u32, (Level, StackWeight)>,
     scratch: Vec<u32>,
 }
 
-impl Stacks {
+impl UniqueStacks {
     /// Adds samples of one stack.
-    pub(crate) fn add(&mut self, key: &StackKey<'_>, weight: &Weight) {
+    pub(crate) fn add(&mut self, key: &StackKey<'_>, weight: &StackWeight) {
         let words = &mut self.scratch;
         words.clear();
         words.extend([key.context, key.leaf, key.level as u32]);
@@ -157,7 +188,7 @@ impl Stacks {
         let mut hasher = FxHasher::default();
         words.hash(&mut hasher);
         let value = (key.level, weight.clone());
-        let add = |sum: &mut (Level, Weight), more: &(Level, Weight)| sum.1.add(&more.1);
+        let add = |sum: &mut (Level, StackWeight), more: &(Level, StackWeight)| sum.1.add(&more.1);
         self.weights.upsert(hasher.finish(), words, value, add);
     }
 }
@@ -166,31 +197,31 @@ fn renumber<T: Copy + Eq + Hash>(into: &mut Interner<T>, from: &Interner<T>) -> 
     from.items.iter().map(|item| into.number(*item)).collect()
 }
 
-/// The stacks of one event in one piece, for the passes over them. Unordered; a stack of several parts of the recording
-/// is there once for each.
+/// The merged stacks of one event. Unordered; stacks from several parts of the recording are
+/// duplicated.
 #[derive(Debug, Default)]
-pub(crate) struct Layout {
-    pub(crate) contexts: Vec<Context>,
-    pub(crate) sites: Vec<Site>,
-    pub(crate) stacks: Vec<Stack>,
-    /// Samples that belong to no row but to what shares are of.
-    pub(crate) filtered: Sum,
+pub(crate) struct MergedStacks {
+    pub(crate) contexts: Vec<SampleContext>,
+    pub(crate) sites: Vec<CodeSite>,
+    pub(crate) stacks: Vec<MergedStack>,
+    /// Samples without a row that count for the total.
+    pub(crate) filtered: ColumnSum,
     frames: Vec<u32>,
 }
 
-/// One stack of a [`Layout`].
+/// One stack of a [`MergedStacks`].
 #[derive(Debug, Clone)]
-pub(crate) struct Stack {
+pub(crate) struct MergedStack {
     pub(crate) context: u32,
     pub(crate) leaf: u32,
     pub(crate) level: Level,
     frames: Range<usize>,
-    pub(crate) weight: Weight,
+    pub(crate) weight: StackWeight,
 }
 
-impl Layout {
-    /// Puts the parts of a recording together.
-    pub(crate) fn new(parts: Vec<Stacks>) -> Self {
+impl MergedStacks {
+    /// Merges the parts of a recording.
+    pub(crate) fn new(parts: Vec<UniqueStacks>) -> Self {
         let mut contexts = Interner::default();
         let mut sites = Interner::default();
         let mut layout = Self::default();
@@ -207,8 +238,8 @@ impl Layout {
         }
     }
 
-    /// Adds the stacks of one part, whose numbers stand for those given.
-    fn add(&mut self, part: &Stacks, contexts: &[u32], sites: &[u32]) {
+    /// Adds the stacks of one part; `contexts` and `sites` map its indices.
+    fn add(&mut self, part: &UniqueStacks, contexts: &[u32], sites: &[u32]) {
         let weights = part.weights.iter();
         self.stacks.reserve(weights.len());
         for (words, (level, weight)) in weights {
@@ -218,7 +249,7 @@ impl Layout {
             let start = self.frames.len();
             let numbers = frames.iter().map(|frame| sites[*frame as usize]);
             self.frames.extend(numbers);
-            self.stacks.push(Stack {
+            self.stacks.push(MergedStack {
                 context: contexts[*context as usize],
                 leaf: sites[*leaf as usize],
                 level: *level,
@@ -228,8 +259,8 @@ impl Layout {
         }
     }
 
-    /// The callchain of a stack, in the order of the call graph.
-    pub(crate) fn frames(&self, stack: &Stack) -> &[u32] {
+    /// The callchain of a stack in call graph order.
+    pub(crate) fn frames(&self, stack: &MergedStack) -> &[u32] {
         &self.frames[stack.frames.clone()]
     }
 }

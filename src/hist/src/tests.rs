@@ -1,4 +1,4 @@
-//! The fast path against a naive one: each sample on its own, every chain into a tree, pruned at the end.
+//! Tests against a naive implementation: samples one by one, all callchains in a tree that is pruned at the end.
 
 mod batches;
 mod fake;

@@ -1,48 +1,49 @@
-//! Call graphs: the chains of one entry as a prefix tree, without its rare branches.
+//! Call graphs: the chains of one entry as a pruned prefix tree.
 //!
-//! perf inserts every chain into a tree and prunes it when it prints. Here the chains of an entry are split frame by
-//! frame, and a group lighter than the threshold is dropped before it is looked into: most of a tree is never built.
+//! perf inserts every chain into a tree and prunes it when printing. Here the chains of an entry
+//! are split frame by frame, and groups below the threshold are dropped first: most of the tree is
+//! never built.
 
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use crate::histogram::Sum;
-use crate::marks::Marks;
-use crate::stacks::Layout;
+use crate::histogram::ColumnSum;
+use crate::marks::BranchMarks;
+use crate::stacks::MergedStacks;
 
-/// A branch: frames below each other without a fork, then the forks.
+/// A branch: consecutive frames without a fork, then sub-branches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Node {
-    /// Numbers of sites.
+pub(crate) struct TreeNode {
+    /// Site indices.
     pub(crate) frames: Vec<u32>,
-    /// The chains that come along here.
-    pub(crate) all: Sum,
-    /// Those of them that end here.
-    pub(crate) own: Sum,
-    /// What each frame tells as the end of branches, if that is asked for.
-    pub(crate) marks: Vec<Marks>,
-    /// Where it forks.
-    pub(crate) nodes: Vec<Node>,
+    /// The chains through this branch.
+    pub(crate) all: ColumnSum,
+    /// The chains that end in it.
+    pub(crate) own: ColumnSum,
+    /// Marks of branch ends at each frame, if used.
+    pub(crate) marks: Vec<BranchMarks>,
+    /// Sub-branches.
+    pub(crate) nodes: Vec<TreeNode>,
 }
 
-/// A part of a stack's callchain: from this frame to the end.
+/// Part of a stack's callchain: from this frame to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chain {
+pub(crate) struct ChainTail {
     pub(crate) stack: u32,
     pub(crate) from: u32,
 }
 
-/// The lightest branch that is kept.
+/// Minimum weight of branches.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Least {
+pub(crate) enum MinBranchWeight {
     /// Events.
     Events(u64),
-    /// A share of the chains that go on at the same fork, at most 1.
+    /// A fraction of the chains that continue at the same fork, at most 1.
     OfFork(f64),
 }
 
-impl Least {
+impl MinBranchWeight {
     fn events(self, fork: u64) -> u64 {
         match self {
             Self::Events(events) => events,
@@ -51,35 +52,36 @@ impl Least {
     }
 }
 
-/// How siblings are ordered.
+/// Order of siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Siblings {
-    /// The heaviest first, then by rank.
+pub(crate) enum SiblingOrder {
+    /// By weight, descending, then by rank.
     ByWeight,
-    /// By rank alone.
+    /// By rank only.
     ByRank,
 }
 
-/// Makes trees of chains.
-pub(crate) struct Builder<'a, F> {
-    pub(crate) layout: &'a Layout,
-    /// For each site, the one that stands for it.
+/// Builds trees of chains.
+pub(crate) struct TreeBuilder<'a, F> {
+    pub(crate) layout: &'a MergedStacks,
+    /// For each site, the equivalent one that represents it.
     pub(crate) alike: &'a [u32],
-    pub(crate) least: Least,
-    pub(crate) siblings: Siblings,
-    /// Whether frames tell of the branches that they are ends of.
+    pub(crate) least: MinBranchWeight,
+    pub(crate) siblings: SiblingOrder,
+    /// Whether branch ends are annotated.
     pub(crate) tells_branches: bool,
-    /// Ranks sites among siblings.
+    /// Rank of sites among siblings.
     pub(crate) rank: F,
 }
 
-impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
-    /// The tree of `chains`: the branches at the fork where all of them are, and those that end there.
-    pub(crate) fn split(&self, chains: &[Chain]) -> (Vec<Node>, Sum) {
-        // Frames of stacks lie far apart: each is looked at once.
+impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
+    /// The tree of `chains`: the branches at their common fork, and the sum of chains that end
+    /// there.
+    pub(crate) fn split(&self, chains: &[ChainTail]) -> (Vec<TreeNode>, ColumnSum) {
+        // Frames of stacks are spread over memory: each is read once.
         let sites: Vec<Option<u32>> = chains.iter().map(|chain| self.site(*chain)).collect();
-        let mut sums: FxHashMap<u32, Sum> = FxHashMap::default();
-        let (mut fork, mut ended) = (Sum::default(), Sum::default());
+        let mut sums: FxHashMap<u32, ColumnSum> = FxHashMap::default();
+        let (mut fork, mut ended) = (ColumnSum::default(), ColumnSum::default());
         for (chain, site) in chains.iter().zip(&sites) {
             let sum = self.sum(*chain);
             match site {
@@ -92,11 +94,11 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
         }
         let least = self.least.events(fork.period);
         sums.retain(|_, sum| sum.period >= least);
-        let mut heavy: Vec<(u32, Sum)> = sums.into_iter().collect();
+        let mut heavy: Vec<(u32, ColumnSum)> = sums.into_iter().collect();
         heavy.sort_by_cached_key(|(site, sum)| {
             let weight = match self.siblings {
-                Siblings::ByWeight => sum.period,
-                Siblings::ByRank => 0,
+                SiblingOrder::ByWeight => sum.period,
+                SiblingOrder::ByRank => 0,
             };
             (Reverse(weight), (self.rank)(*site))
         });
@@ -112,8 +114,8 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
         (nodes.collect(), ended)
     }
 
-    /// The branch of `group`, whose chains all go on with `site`.
-    fn descend(&self, group: &mut [Chain], site: u32, all: Sum) -> Node {
+    /// The branch of `group`, whose chains all continue with `site`.
+    fn descend(&self, group: &mut [ChainTail], site: u32, all: ColumnSum) -> TreeNode {
         let mut frames = vec![site];
         let mut marks = Vec::new();
         loop {
@@ -129,7 +131,7 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
             }
         }
         let (nodes, own) = self.split(group);
-        Node {
+        TreeNode {
             frames,
             all,
             own,
@@ -138,8 +140,8 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
         }
     }
 
-    /// The site that all chains go on with, if none ends and none differs.
-    fn common(&self, group: &[Chain]) -> Option<u32> {
+    /// The next site of all chains, if none ends and all are equal.
+    fn common(&self, group: &[ChainTail]) -> Option<u32> {
         let (first, rest) = group.split_first()?;
         let site = self.site(*first)?;
         rest.iter()
@@ -147,19 +149,19 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
             .then_some(site)
     }
 
-    fn site(&self, chain: Chain) -> Option<u32> {
+    fn site(&self, chain: ChainTail) -> Option<u32> {
         Some(self.alike[self.own_site(chain)? as usize])
     }
 
-    fn own_site(&self, chain: Chain) -> Option<u32> {
+    fn own_site(&self, chain: ChainTail) -> Option<u32> {
         let stack = &self.layout.stacks[chain.stack as usize];
         let frames = self.layout.frames(stack);
         frames.get(chain.from as usize).copied()
     }
 
-    /// The ends of branches that the next frames are.
-    fn marks(&self, group: &[Chain]) -> Marks {
-        let mut marks = Marks::default();
+    /// The marks of branch ends at the next frames.
+    fn marks(&self, group: &[ChainTail]) -> BranchMarks {
+        let mut marks = BranchMarks::default();
         for chain in group {
             let site = self.own_site(*chain);
             let mark = site.and_then(|site| self.layout.sites[site as usize].mark);
@@ -170,12 +172,12 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
         marks
     }
 
-    fn sum(&self, chain: Chain) -> Sum {
+    fn sum(&self, chain: ChainTail) -> ColumnSum {
         self.layout.stacks[chain.stack as usize].weight.sum()
     }
 }
 
-/// The items by their groups, of which there are `count`; those without a group are left out.
+/// Groups items into `count` groups; those without a group are dropped.
 fn grouped<T: Copy>(
     items: &[T],
     groups: impl Iterator<Item = Option<usize>>,

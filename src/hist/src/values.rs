@@ -1,39 +1,40 @@
-//! What the fields of tracepoints hold, for sort keys: each list once, with a number that aggregates work with.
+//! Tracepoint fields for sort keys, as interned lists.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-/// The value of one field in one sample.
+/// The value of a field in a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Value {
-    /// What tells it from others, and orders it: the larger first, by bytes.
+pub struct FieldValue {
+    /// Identity and order: descending, by bytes.
     pub bytes: Vec<u8>,
-    /// Its cell.
+    /// The text of its cell.
     pub text: String,
 }
 
-/// The values of the fields that are sort keys, by [`Key::of_field`]'s number; `None` for those of other events.
+/// The values of sort key fields, by the index of [`Key::of_field`]; `None` for those of other
+/// events.
 ///
 /// [`Key::of_field`]: crate::Key::of_field
-pub type FieldValues = Vec<Option<Value>>;
+pub type FieldValues = Vec<Option<FieldValue>>;
 
-/// A list's number. It differs from run to run, so nothing that is shown may be ordered by it.
+/// Index of a list. It differs between runs, so output must not be ordered by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ValuesId(pub(crate) u32);
 
-/// All lists of a recording, filled by several threads.
+/// All distinct lists of a recording, filled by several threads.
 #[derive(Debug, Default)]
-pub(crate) struct Pool(Mutex<Growing>);
+pub(crate) struct ValuePool(Mutex<PoolState>);
 
 #[derive(Debug, Default)]
-struct Growing {
+struct PoolState {
     lists: Vec<Arc<FieldValues>>,
     numbers: FxHashMap<Arc<FieldValues>, ValuesId>,
 }
 
-impl Pool {
-    /// The number of `values`.
+impl ValuePool {
+    /// The index of `values`.
     pub(crate) fn number(&self, values: FieldValues) -> ValuesId {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = all.numbers.get(&values) {
@@ -46,7 +47,7 @@ impl Pool {
         number
     }
 
-    /// The lists, when there will be no more.
+    /// Returns the lists.
     pub(crate) fn finish(self) -> Vec<Arc<FieldValues>> {
         let all = self.0.into_inner();
         all.unwrap_or_else(PoisonError::into_inner).lists
@@ -62,13 +63,13 @@ mod tests {
         let value = |text: &str| {
             vec![
                 None,
-                Some(Value {
+                Some(FieldValue {
                     bytes: text.as_bytes().to_vec(),
                     text: text.to_owned(),
                 }),
             ]
         };
-        let pool = Pool::default();
+        let pool = ValuePool::default();
         let numbers = ["1", "2", "1"].map(|text| pool.number(value(text)));
         assert_eq!(numbers[0], numbers[2]);
         assert_ne!(numbers[0], numbers[1]);

@@ -2,7 +2,7 @@
 
 use crate::Insn;
 
-/// Encodings of branches: bits that count, and their values.
+/// Encodings of branches: mask and value.
 const BRANCHES: [(u32, u32); 6] = [
     // B, BL
     (0x7c00_0000, 0x1400_0000),
@@ -19,7 +19,7 @@ const BRANCHES: [(u32, u32); 6] = [
 ];
 
 pub(crate) fn decode(bytes: &[u8]) -> Option<Insn> {
-    // Instructions are little-endian whatever the data are.
+    // Instructions are little-endian for either byte order of data.
     let word = u32::from_le_bytes(*bytes.first_chunk()?);
     let kind = BRANCHES
         .iter()
@@ -37,7 +37,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Insn> {
     })
 }
 
-/// A signed count of words in `bits` bits from bit `low` on, in bytes.
+/// A signed word offset in `bits` bits from bit `low` on, converted to bytes.
 fn field(word: u32, low: u32, bits: u32) -> i64 {
     let shifted = (word << (32 - low - bits)).cast_signed() >> (32 - bits);
     i64::from(shifted) * 4

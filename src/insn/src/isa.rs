@@ -1,4 +1,4 @@
-//! Whose instructions.
+//! Instruction set architectures.
 
 /// An instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,7 +19,8 @@ const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
 
 impl Isa {
-    /// The instruction set of an ELF file, by `e_ident` and `e_machine` (elf(5)); `None` for other files and others.
+    /// The instruction set of an ELF file, by `e_ident` and `e_machine` (elf(5)); `None` for other
+    /// files and machines.
     #[must_use]
     pub fn of_elf(file: &[u8]) -> Option<Self> {
         let header = file.first_chunk::<20>()?;
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn told_by_the_header() {
+    fn the_header_determines_the_isa() {
         let mut file = b"\x7fELF\x02\x01\x01".to_vec();
         file.resize(64, 0);
         for (machine, isa) in [

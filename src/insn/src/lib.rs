@@ -1,7 +1,6 @@
-//! Machine code, one instruction at a time: how long it is, whether the processor may go on elsewhere behind it, and what it
-//! reads as.
+//! Decoding of single machine instructions: length, whether they branch, and disassembly.
 //!
-//! **Invariants.** No bytes make it panic. Nothing is known of addresses, files or perf: bytes in, facts out.
+//! **Invariants.** No input makes it panic. It doesn't depend on addresses, files or perf.
 
 mod arm64;
 mod isa;
@@ -9,23 +8,24 @@ mod print;
 mod x86;
 
 pub use isa::Isa;
-pub use print::{Flow, Printed, Printer, Syntax};
+pub use print::{InsnFlow, Printed, Printer, Syntax};
 
-/// What is known of one instruction.
+/// Properties of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Insn {
     /// Its length in bytes, at least 1.
     pub len: usize,
-    /// Whether control may go on elsewhere: jumps, calls, returns, system calls, software interrupts.
+    /// Whether it may change the control flow: jumps, calls, returns, system calls, software
+    /// interrupts.
     pub is_branch: bool,
-    /// Bytes from its start to where it branches to, for a branch that names its target.
+    /// Offset of the branch target from the start of the instruction, for direct branches.
     pub displacement: Option<i64>,
 }
 
-/// The longest instruction of any architecture, in bytes.
+/// The maximum instruction length of all architectures, in bytes.
 pub const MAX_LEN: usize = 15;
 
-/// The instruction at the start of `bytes`; `None` where they are none, or less than one.
+/// Decodes the instruction at the start of `bytes`; `None` if it is invalid or incomplete.
 #[must_use]
 pub fn decode(isa: Isa, bytes: &[u8]) -> Option<Insn> {
     match isa {

@@ -4,8 +4,8 @@ use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, 
 
 use crate::{Insn, MAX_LEN};
 
-/// Opcodes that 64-bit code lacks, but for those that became prefixes. Where data are taken for code, they have the length
-/// that they have in 32-bit code.
+/// Opcodes invalid in 64-bit mode, except those that became prefixes. If data are decoded as code,
+/// they have their 32-bit length.
 const ONLY_32: [u8; 18] = [
     0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x82, 0xce, 0xd4,
     0xd5, 0xd6,
@@ -17,7 +17,7 @@ pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
         _ => bits,
     };
     let bytes = &bytes[..bytes.len().min(MAX_LEN)];
-    // What runs was not refused by the processor, so encodings that it reserves have some length all the same.
+    // Executed code was accepted by the processor, so reserved encodings must be decoded too.
     let mut decoder = Decoder::with_ip(bits, bytes, 0, DecoderOptions::NO_INVALID_CHECK);
     let insn = decoder.decode();
     if decoder.last_error() != DecoderError::None {
@@ -44,7 +44,7 @@ fn is_branch(insn: &Instruction) -> bool {
         | FlowControl::IndirectCall
         | FlowControl::Return
         | FlowControl::Interrupt => true,
-        // Beside calls: those of hypervisors, which come back as if nothing had been.
+        // Hypercalls, which are not branches of the program, are classified as calls.
         FlowControl::Call => !matches!(insn.mnemonic(), Mnemonic::Vmcall | Mnemonic::Vmmcall),
         _ => false,
     }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn modes_differ() {
-        // A prefix with 64 bits, an instruction with 32.
+        // A prefix in 64-bit mode, an instruction in 32-bit mode.
         let bytes = [0x48, 0x89, 0xe5];
         assert_eq!(decode64(&bytes).unwrap().len, 3);
         assert_eq!(decode(32, &bytes).unwrap().len, 1);

@@ -1,10 +1,10 @@
-//! Kinds of events, each with fields of its own.
+//! Classes of events, each with its own set of fields.
 
 use std::fmt;
 
 use rperf_wire::EventType;
 
-/// What `-F sw:…` and the defaults distinguish. Dynamic PMUs are all one class.
+/// Event classes distinguished by `-F sw:…` and the default fields. Dynamic PMUs form one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventClass {
     /// `PERF_TYPE_HARDWARE`.
@@ -19,7 +19,7 @@ pub enum EventClass {
     Raw,
     /// `PERF_TYPE_BREAKPOINT`.
     Breakpoint,
-    /// Events that decoding a hardware trace makes.
+    /// Events synthesized by decoding a hardware trace.
     Synthesized,
     /// Any other PMU.
     Other,
@@ -52,7 +52,7 @@ impl EventClass {
         }
     }
 
-    /// The class that stands before the colon in `-F CLASS:fields`.
+    /// The class with this prefix in `-F CLASS:fields`.
     #[must_use]
     pub fn from_prefix(prefix: &str) -> Option<Self> {
         Some(match prefix {

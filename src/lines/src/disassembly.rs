@@ -1,15 +1,15 @@
-//! Instructions of samples, and their text: `insn`, `disasm`.
+//! Instructions of samples and their disassembly: `insn`, `disasm`.
 
 use std::fmt::Write as _;
 
 use rperf_insn::{Isa, Printer, Syntax};
 use rperf_replay::Order;
-use rperf_resolve::{Frame, Place};
+use rperf_resolve::{AddressContext, Frame};
 use rperf_wire::CpuMode;
 
-use crate::{Lines, Named};
+use crate::{LineBuilder, SymbolOffset};
 
-/// The instruction that a sample fell on.
+/// The sampled instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampledInsn {
     /// Its bytes.
@@ -17,8 +17,8 @@ pub struct SampledInsn {
     isa: Isa,
 }
 
-impl Lines<'_, '_> {
-    /// The instruction at `frame` just before `order`, if its code is at hand.
+impl LineBuilder<'_, '_> {
+    /// The instruction at `frame` just before `order`, if its code is available.
     #[must_use]
     pub fn insn(&self, frame: &Frame, order: Order) -> Option<SampledInsn> {
         let code = self.resolver().code(frame, order, rperf_insn::MAX_LEN)?;
@@ -28,9 +28,9 @@ impl Lines<'_, '_> {
         Some(SampledInsn { bytes, isa })
     }
 
-    /// The text of `insn` at the address `ip` of a process as of `at`.
+    /// Disassembles `insn` at the address `ip` of a process at `at`.
     #[must_use]
-    pub fn insn_text(&self, insn: &SampledInsn, ip: u64, at: Place) -> String {
+    pub fn insn_text(&self, insn: &SampledInsn, ip: u64, at: AddressContext) -> String {
         let mut disassembler = Disassembler::new(self, at);
         disassembler
             .text(insn.isa, CpuMode::User, ip, &insn.bytes)
@@ -38,17 +38,17 @@ impl Lines<'_, '_> {
     }
 }
 
-/// Writes instructions as objdump does, with the function that a jump or a call names behind its address.
+/// Disassembles like objdump, with the symbol of a jump or call target after its address.
 pub(crate) struct Disassembler<'a, 'r, 'w> {
-    lines: &'a Lines<'r, 'w>,
-    at: Place,
+    lines: &'a LineBuilder<'r, 'w>,
+    at: AddressContext,
     printer: Option<(Isa, Printer)>,
     text: String,
 }
 
 impl<'a, 'r, 'w> Disassembler<'a, 'r, 'w> {
-    /// For code as of `at`.
-    pub(crate) fn new(lines: &'a Lines<'r, 'w>, at: Place) -> Self {
+    /// Creates a disassembler for code at `at`.
+    pub(crate) fn new(lines: &'a LineBuilder<'r, 'w>, at: AddressContext) -> Self {
         Self {
             lines,
             at,
@@ -57,7 +57,7 @@ impl<'a, 'r, 'w> Disassembler<'a, 'r, 'w> {
         }
     }
 
-    /// The instruction `bytes` at `ip`, an address of `mode`.
+    /// Disassembles the instruction `bytes` at `ip`, an address of `mode`.
     pub(crate) fn text(&mut self, isa: Isa, mode: CpuMode, ip: u64, bytes: &[u8]) -> &str {
         self.text.clear();
         let printer = match self.printer.take() {
@@ -69,7 +69,7 @@ impl<'a, 'r, 'w> Disassembler<'a, 'r, 'w> {
         if let Some(target) = printed.and_then(|printed| printed.target) {
             let resolver = self.lines.resolver();
             let frame = resolver.locate_data(self.at, mode, target);
-            if let Some(Named { name, offset }) = self.lines.spot(&frame).symbol {
+            if let Some(SymbolOffset { name, offset }) = self.lines.spot(&frame).symbol {
                 let offset = match offset {
                     0 => String::new(),
                     offset => format!("+{offset:#x}"),

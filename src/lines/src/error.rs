@@ -1,18 +1,18 @@
-//! What can be wrong with a choice of fields.
+//! Errors in the selection of fields.
 
-use crate::{EventClass, Field};
+use crate::{EventClass, LineField};
 
 /// Why fields can't be printed. The wording is perf 6.1's where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A word that is no field.
+    /// An unknown field.
     #[error("Invalid field requested.")]
     UnknownField {
         /// The word.
         field: String,
     },
-    /// A word before the colon that is no class of events.
+    /// An unknown event class before the colon.
     #[error("Invalid event type in field string.")]
     UnknownClass {
         /// The word.
@@ -24,11 +24,11 @@ pub enum Error {
     /// `-F +time,comm`.
     #[error("Cannot mix +-field with overridden fields")]
     Mixed,
-    /// A field that samples of the class named before the colon never have.
+    /// A field that samples of the class never have.
     #[error("'{}' not valid for {class} events.", field.name())]
     NotOfClass {
         /// The field.
-        field: Field,
+        field: LineField,
         /// The class.
         class: EventClass,
     },
@@ -38,7 +38,7 @@ pub enum Error {
         /// The class.
         class: EventClass,
     },
-    /// A field that was asked for and was not recorded.
+    /// A requested field that was not recorded.
     #[error(
         "Samples for '{event}' event do not have {attribute} attribute set. Cannot print '{}' field.",
         field.name()
@@ -46,21 +46,21 @@ pub enum Error {
     NotRecorded {
         /// The event's name.
         event: String,
-        /// The sample type's name, as perf writes it.
+        /// The sample type's name, as printed by perf.
         attribute: &'static str,
         /// The field.
-        field: Field,
+        field: LineField,
     },
-    /// Symbols are wanted of samples without any address.
+    /// Symbols requested for samples without any address.
     #[error(
         "Display of symbols requested but neither sample IP nor sample address\navailable. \
          Hence, no addresses to convert to symbols."
     )]
     NoAddressForSymbols,
-    /// Objects are wanted of samples without any address.
+    /// Objects requested for samples without any address.
     #[error("Display of DSO requested but no address to convert.")]
     NoAddressForDso,
-    /// Lines of source are wanted without an address.
+    /// Source lines requested without an address.
     #[error(
         "Display of source line number requested but sample IP is not\nselected. \
          Hence, no address to lookup the source line number."
@@ -69,18 +69,18 @@ pub enum Error {
     /// `brstackinsn` of a recording without all branches.
     #[error("Display of branch stack assembler requested, but non all-branch filter set")]
     NotAllBranches,
-    /// `tod` of a recording that does not say what time of day it was.
+    /// `tod` for a recording without clock data.
     #[error(
         "Can't provide 'tod' time, missing clock data. Please record with -k/--clockid option."
     )]
     NoTimeOfDay,
-    /// `symoff` without `sym`. perf's text lacks the blank.
+    /// `symoff` without `sym`. The missing blank is perf's, too.
     #[error("Display of offsets requested but symbol is notselected.")]
     OffsetWithoutSymbol,
 }
 
 impl Error {
-    /// Whether the words are at fault (status 129), not what they are applied to.
+    /// Whether it is a usage error (status 129) rather than a mismatch with the recording.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(

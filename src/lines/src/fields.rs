@@ -2,7 +2,7 @@
 
 /// One field of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub enum LineField {
     /// The thread's name.
     Comm,
     /// Thread id.
@@ -25,9 +25,9 @@ pub enum Field {
     Dso,
     /// Data address.
     Addr,
-    /// Offsets behind symbol names.
+    /// Offsets after symbol names.
     Symoff,
-    /// Events since the sample before.
+    /// Events since the previous sample.
     Period,
     /// Registers at the interrupt.
     Iregs,
@@ -37,41 +37,41 @@ pub enum Field {
     Brstack,
     /// Branches, by symbol.
     Brstacksym,
-    /// Kind of branch; known only of samples decoded from a hardware trace.
+    /// Branch type; only for samples decoded from a hardware trace.
     Flags,
-    /// Where data came from.
+    /// Source of the data.
     DataSrc,
-    /// What an access cost.
+    /// Weight of the access.
     Weight,
-    /// What a BPF program put out.
+    /// Output of a BPF program.
     BpfOutput,
-    /// The code that ran between branches.
+    /// Executed code between branches.
     Brstackinsn,
-    /// The same with the lengths of instructions.
+    /// Executed code between branches, with the lengths of instructions.
     Brstackinsnlen,
-    /// The code that ran between branches, as text.
+    /// Executed code between branches, disassembled.
     Brstackdisasm,
     /// Branches, by offset in the object.
     Brstackoff,
-    /// Indentation by calls; only of samples decoded from a hardware trace.
+    /// Indentation by call depth; only for samples decoded from a hardware trace.
     Callindent,
     /// The bytes of the instruction.
     Insn,
     /// The length of the instruction.
     Insnlen,
-    /// The text of the instruction.
+    /// Disassembly of the instruction.
     Disasm,
-    /// What decoding a hardware trace found out.
+    /// Data synthesized by decoding a hardware trace.
     Synth,
     /// Physical data address.
     PhysAddr,
-    /// What the counters of a group say together.
+    /// Metrics of a group's counters.
     Metric,
     /// The record's mode bits, by letter.
     Misc,
-    /// The text of the source's line.
+    /// Text of the source line.
     Srccode,
-    /// Instructions per cycle; only of samples decoded from a hardware trace.
+    /// Instructions per cycle; only for samples decoded from a hardware trace.
     Ipc,
     /// Time of day.
     Tod,
@@ -81,13 +81,13 @@ pub enum Field {
     CodePageSize,
     /// Latency of the instruction.
     InsLat,
-    /// Process of the guest; samples of guests are left out.
+    /// Process of the guest; guest samples are skipped.
     MachinePid,
-    /// CPU of the guest; samples of guests are left out.
+    /// CPU of the guest; guest samples are skipped.
     Vcpu,
-    /// Places in the source.
+    /// Source locations.
     Srcline,
-    /// Offsets behind the names of objects.
+    /// Offsets after the names of objects.
     Dsoff,
     /// The cgroup.
     Cgroup,
@@ -95,8 +95,8 @@ pub enum Field {
     RetireLat,
 }
 
-impl Field {
-    /// The word for it in `-F`.
+impl LineField {
+    /// Its name in `-F`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -151,67 +151,69 @@ impl Field {
     /// The field called `name`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Fields::ALL.into_iter().find(|field| field.name() == name)
+        LineFields::ALL
+            .into_iter()
+            .find(|field| field.name() == name)
     }
 }
 
 /// A set of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Fields(u64);
+pub struct LineFields(u64);
 
-impl Fields {
-    /// Every field, in the order in which help lists them.
-    pub const ALL: [Field; 45] = [
-        Field::Comm,
-        Field::Tid,
-        Field::Pid,
-        Field::Time,
-        Field::Cpu,
-        Field::Event,
-        Field::Trace,
-        Field::Ip,
-        Field::Sym,
-        Field::Dso,
-        Field::Addr,
-        Field::Symoff,
-        Field::Period,
-        Field::Iregs,
-        Field::Uregs,
-        Field::Brstack,
-        Field::Brstacksym,
-        Field::Flags,
-        Field::DataSrc,
-        Field::Weight,
-        Field::BpfOutput,
-        Field::Brstackinsn,
-        Field::Brstackinsnlen,
-        Field::Brstackoff,
-        Field::Callindent,
-        Field::Insn,
-        Field::Insnlen,
-        Field::Synth,
-        Field::PhysAddr,
-        Field::Metric,
-        Field::Misc,
-        Field::Srccode,
-        Field::Ipc,
-        Field::Tod,
-        Field::DataPageSize,
-        Field::CodePageSize,
-        Field::InsLat,
-        Field::MachinePid,
-        Field::Vcpu,
-        Field::Srcline,
-        Field::Dsoff,
-        Field::Cgroup,
-        Field::RetireLat,
-        Field::Disasm,
-        Field::Brstackdisasm,
+impl LineFields {
+    /// Every field, in the order of the help text.
+    pub const ALL: [LineField; 45] = [
+        LineField::Comm,
+        LineField::Tid,
+        LineField::Pid,
+        LineField::Time,
+        LineField::Cpu,
+        LineField::Event,
+        LineField::Trace,
+        LineField::Ip,
+        LineField::Sym,
+        LineField::Dso,
+        LineField::Addr,
+        LineField::Symoff,
+        LineField::Period,
+        LineField::Iregs,
+        LineField::Uregs,
+        LineField::Brstack,
+        LineField::Brstacksym,
+        LineField::Flags,
+        LineField::DataSrc,
+        LineField::Weight,
+        LineField::BpfOutput,
+        LineField::Brstackinsn,
+        LineField::Brstackinsnlen,
+        LineField::Brstackoff,
+        LineField::Callindent,
+        LineField::Insn,
+        LineField::Insnlen,
+        LineField::Synth,
+        LineField::PhysAddr,
+        LineField::Metric,
+        LineField::Misc,
+        LineField::Srccode,
+        LineField::Ipc,
+        LineField::Tod,
+        LineField::DataPageSize,
+        LineField::CodePageSize,
+        LineField::InsLat,
+        LineField::MachinePid,
+        LineField::Vcpu,
+        LineField::Srcline,
+        LineField::Dsoff,
+        LineField::Cgroup,
+        LineField::RetireLat,
+        LineField::Disasm,
+        LineField::Brstackdisasm,
     ];
 
     /// The set of `fields`.
     #[must_use]
-    pub const fn of(fields: &[Field]) -> Self {
+    pub const fn of(fields: &[LineField]) -> Self {
         let mut set = Self(0);
         let mut index = 0;
         while index < fields.len() {
@@ -224,7 +226,7 @@ impl Fields {
     /// Whether `field` is in the set.
     #[inline]
     #[must_use]
-    pub const fn has(self, field: Field) -> bool {
+    pub const fn has(self, field: LineField) -> bool {
         self.0 & 1 << field as u16 != 0
     }
 
@@ -235,8 +237,8 @@ impl Fields {
         self.0 & others.0 != 0
     }
 
-    /// Puts `field` in, or takes it out.
-    pub const fn set(&mut self, field: Field, present: bool) {
+    /// Adds or removes `field`.
+    pub const fn set(&mut self, field: LineField, present: bool) {
         if present {
             self.0 |= 1 << field as u16;
         } else {
@@ -244,7 +246,7 @@ impl Fields {
         }
     }
 
-    /// Whether there is no field in it.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -257,18 +259,18 @@ mod tests {
 
     #[test]
     fn every_field_has_its_bit_and_its_name() {
-        let mut set = Fields::default();
-        for field in Fields::ALL {
+        let mut set = LineFields::default();
+        for field in LineFields::ALL {
             assert!(!set.has(field), "{field:?}");
             set.set(field, true);
             assert!(set.has(field), "{field:?}");
-            assert_eq!(Field::from_name(field.name()), Some(field));
+            assert_eq!(LineField::from_name(field.name()), Some(field));
         }
-        assert_eq!(set, Fields::of(&Fields::ALL));
-        set.set(Field::Dso, false);
-        assert!(!set.has(Field::Dso) && set.has(Field::Addr));
-        let left = Fields::of(&[Field::Addr, Field::Comm]);
-        assert!(set.has_any(left) && !left.has_any(Fields::of(&[Field::Dso])));
-        assert_eq!(Field::from_name("nosuch"), None);
+        assert_eq!(set, LineFields::of(&LineFields::ALL));
+        set.set(LineField::Dso, false);
+        assert!(!set.has(LineField::Dso) && set.has(LineField::Addr));
+        let left = LineFields::of(&[LineField::Addr, LineField::Comm]);
+        assert!(set.has_any(left) && !left.has_any(LineFields::of(&[LineField::Dso])));
+        assert_eq!(LineField::from_name("nosuch"), None);
     }
 }

@@ -1,4 +1,5 @@
-//! One sample as `script` shows it: which fields, and their values as plain data. Rendering them is `view::script`'s.
+//! Samples as printed by `script`: selected fields, and their values as plain data. Formatting is
+//! done by `view::script`.
 
 mod class;
 mod disassembly;
@@ -11,18 +12,20 @@ mod payloads;
 mod selection;
 mod source_text;
 mod switch;
+mod switched_samples;
 mod texts;
 
 pub use class::EventClass;
 pub use disassembly::SampledInsn;
 pub use error::Error;
-pub use fields::{Field, Fields};
-pub use flow::{Code, Flow, FlowOptions, Step, Taken};
-pub use line::{Line, Lines, Named, Source, Spot};
-pub use metrics::{Form, Metric, Metrics};
-pub use payloads::{PayloadFinding, Payloads};
+pub use fields::{LineField, LineFields};
+pub use flow::{BranchFlow, FlowInstruction, FlowOptions, FlowStep, TakenBranch};
+pub use line::{LineBuilder, ResolvedAddress, SampleLine, SourceLocation, SymbolOffset};
+pub use metrics::{GroupMetric, GroupMetrics, MetricFormat};
+pub use payloads::{PayloadFinding, TracepointPrinter};
 pub use rperf_resolve::SourceLine;
-pub use selection::{Selection, Warning};
-pub use source_text::{SourceFiles, SourceText};
+pub use selection::{FieldSelection, FieldWarning};
+pub use source_text::{SourceFileLine, SourceFiles};
 pub use switch::EventSwitch;
-pub use texts::{TextKey, Texts};
+pub use switched_samples::SwitchedSamples;
+pub use texts::{TextCache, TextKey};

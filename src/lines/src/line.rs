@@ -1,65 +1,66 @@
-//! One sample as plain data.
+//! A sample as plain data.
 
 use rperf_replay::{CommId, DsoKind, Sample};
 use rperf_resolve::{Frame, Resolver, SourceLine};
 use rperf_wire::Misc;
 
-/// What the start of a line shows. Fields that the sample lacks have the values that perf shows for them.
+/// The values at the start of a line. Missing fields have perf's default values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct SampleLine<'a> {
     /// The thread's name at the time.
     pub comm: &'a str,
-    /// Process id; `u32::MAX` (-1) where there is none.
+    /// Process id; `u32::MAX` (-1) if not recorded.
     pub pid: u32,
-    /// Thread id; `u32::MAX` (-1) where there is none.
+    /// Thread id; `u32::MAX` (-1) if not recorded.
     pub tid: u32,
-    /// CPU; `u32::MAX` (-1) where there is none.
+    /// CPU; `u32::MAX` (-1) if not recorded.
     pub cpu: u32,
-    /// Nanoseconds; `u64::MAX` where there is none.
+    /// Nanoseconds; `u64::MAX` if not recorded.
     pub time: u64,
-    /// Events since the sample before.
+    /// Events since the previous sample.
     pub period: u64,
-    /// The bits of the record's header.
+    /// The flags of the record header.
     pub misc: Misc,
 }
 
-/// An address and its names.
+/// A resolved address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spot<'a> {
-    /// The address as sampled.
+pub struct ResolvedAddress<'a> {
+    /// The sampled address.
     pub ip: u64,
-    /// The address as stacks show it: inside the object for user space, as sampled for the kernel.
+    /// The address shown in stacks: relative to the object for user space, the sampled one for the
+    /// kernel.
     pub in_stack: u64,
-    /// The symbol, if there is one.
-    pub symbol: Option<Named<'a>>,
-    /// The object's name, if there is an object.
+    /// The symbol, if known.
+    pub symbol: Option<SymbolOffset<'a>>,
+    /// The object's name, if known.
     pub object: Option<&'a str>,
     /// Whether [`Self::in_stack`] is an offset in that object.
     pub in_object: bool,
-    /// Whether the symbol is a function inlined into the one around it.
+    /// Whether the symbol is an inlined function.
     pub inlined: bool,
-    /// The place in the source, where that was asked for.
-    pub source: Source<'a>,
+    /// The source location, if requested.
+    pub source: SourceLocation<'a>,
 }
 
-/// A place in the source, or what stands for it.
+/// A source location or its substitute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source<'a> {
-    /// Nothing to show.
+pub enum SourceLocation<'a> {
+    /// None.
     None,
-    /// A line.
+    /// A source line.
     Line(SourceLine<'a>),
-    /// Code that is in no file.
+    /// Code without a file.
     Address {
         /// The object's short name.
         object: &'a str,
-        /// The address in terms of the object.
+        /// The address in the object.
         address: u64,
     },
 }
 
-impl Spot<'_> {
-    /// An address of which nothing is known.
+impl ResolvedAddress<'_> {
+    /// An unresolved address.
     #[must_use]
     pub const fn unknown(ip: u64) -> Self {
         Self {
@@ -69,28 +70,28 @@ impl Spot<'_> {
             object: None,
             in_object: false,
             inlined: false,
-            source: Source::None,
+            source: SourceLocation::None,
         }
     }
 }
 
 /// A symbol with an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Named<'a> {
-    /// Its name as shown.
+pub struct SymbolOffset<'a> {
+    /// Its displayed name.
     pub name: &'a str,
-    /// Bytes from its start.
+    /// Offset from its start in bytes.
     pub offset: u64,
 }
 
-/// Makes [`Line`]s and [`Spot`]s of samples and frames.
-pub struct Lines<'r, 'w> {
+/// Converts samples to [`SampleLine`]s and frames to [`ResolvedAddress`]s.
+pub struct LineBuilder<'r, 'w> {
     resolver: &'r Resolver<'w>,
     kernel_paths: bool,
 }
 
-impl<'r, 'w> Lines<'r, 'w> {
-    /// Lines with the names that `resolver` finds.
+impl<'r, 'w> LineBuilder<'r, 'w> {
+    /// Creates the conversion with names from `resolver`.
     #[must_use]
     pub fn new(resolver: &'r Resolver<'w>) -> Self {
         Self {
@@ -99,7 +100,7 @@ impl<'r, 'w> Lines<'r, 'w> {
         }
     }
 
-    /// Objects of the kernel are called by the path of their file, where `on`.
+    /// Shows kernel objects by the path of their file, if `on`.
     #[must_use]
     pub fn with_kernel_paths(mut self, on: bool) -> Self {
         self.kernel_paths = on;
@@ -110,10 +111,10 @@ impl<'r, 'w> Lines<'r, 'w> {
         self.resolver
     }
 
-    /// The start of the line of `sample`, whose thread is called `comm`.
+    /// The line start of `sample`, whose thread has the name `comm`.
     #[must_use]
-    pub fn line(&self, sample: &Sample<'_>, comm: CommId) -> Line<'w> {
-        Line {
+    pub fn line(&self, sample: &Sample<'_>, comm: CommId) -> SampleLine<'w> {
+        SampleLine {
             comm: self.resolver.world().comm(comm),
             pid: sample.pid,
             tid: sample.tid,
@@ -124,20 +125,20 @@ impl<'r, 'w> Lines<'r, 'w> {
         }
     }
 
-    /// The names of `frame`.
+    /// Resolves the names of `frame`.
     #[must_use]
-    pub fn spot(&self, frame: &Frame) -> Spot<'r> {
+    pub fn spot(&self, frame: &Frame) -> ResolvedAddress<'r> {
         let world = self.resolver.world();
         let dso = frame.dso.map(|dso| world.dso(dso));
         let in_kernel = dso.is_none_or(|dso| dso.is_kernel());
         let symbol = frame.symbol.and_then(|id| {
             let symbol = self.resolver.symbol(id)?;
-            Some(Named {
+            Some(SymbolOffset {
                 name: self.resolver.symbol_name(id),
                 offset: frame.address.wrapping_sub(symbol.start),
             })
         });
-        Spot {
+        ResolvedAddress {
             ip: frame.ip,
             in_stack: if in_kernel { frame.ip } else { frame.address },
             symbol,
@@ -150,26 +151,26 @@ impl<'r, 'w> Lines<'r, 'w> {
             inlined: frame
                 .symbol
                 .is_some_and(|symbol| self.resolver.is_inlined(symbol)),
-            source: Source::None,
+            source: SourceLocation::None,
         }
     }
 
-    /// The same with the place in the source, if it is known.
+    /// Resolves names and the source location of `frame`.
     #[must_use]
-    pub fn spot_in_source(&self, frame: &Frame) -> Spot<'r> {
+    pub fn spot_in_source(&self, frame: &Frame) -> ResolvedAddress<'r> {
         let spot = self.placed(frame, self.resolver.source_line(frame));
         match spot.source {
-            Source::Line(SourceLine::UNKNOWN) => Spot {
-                source: Source::None,
+            SourceLocation::Line(SourceLine::UNKNOWN) => ResolvedAddress {
+                source: SourceLocation::None,
                 ..spot
             },
             _ => spot,
         }
     }
 
-    /// Calls `spot` for what is shown of a frame of a callchain: the functions inlined there, innermost first, and the
-    /// frame itself, each with its place in the source, even if that is unknown.
-    pub fn expand(&self, frame: &Frame, mut spot: impl FnMut(Spot<'r>)) {
+    /// Calls `spot` for a callchain frame: the functions inlined there, innermost first, and the
+    /// frame itself, each with its source location, even if unknown.
+    pub fn expand(&self, frame: &Frame, mut spot: impl FnMut(ResolvedAddress<'r>)) {
         if frame.symbol.is_none() {
             return spot(self.spot_in_source(frame));
         }
@@ -180,18 +181,18 @@ impl<'r, 'w> Lines<'r, 'w> {
         }
     }
 
-    fn placed(&self, frame: &Frame, place: Option<SourceLine<'r>>) -> Spot<'r> {
+    fn placed(&self, frame: &Frame, place: Option<SourceLine<'r>>) -> ResolvedAddress<'r> {
         let dso = frame.dso.map(|dso| self.resolver.world().dso(dso));
         let source = match (place, dso) {
-            // The vdso is in no file, even where a copy of it is known.
-            (Some(line), dso) if dso.is_none_or(|dso| !dso.is_vdso()) => Source::Line(line),
-            (_, Some(dso)) => Source::Address {
+            // The vdso has no file, even if a copy of it is known.
+            (Some(line), dso) if dso.is_none_or(|dso| !dso.is_vdso()) => SourceLocation::Line(line),
+            (_, Some(dso)) => SourceLocation::Address {
                 object: &dso.short_name,
                 address: frame.address,
             },
-            (_, None) => Source::None,
+            (_, None) => SourceLocation::None,
         };
-        Spot {
+        ResolvedAddress {
             source,
             ..self.spot(frame)
         }

@@ -1,34 +1,34 @@
-//! What the counters of a group say together: `metric`. The kinds and rules are those of perf 6.1's `stat`.
+//! Metrics of event groups, the field `metric` of `script`. Metrics and rules are those of `perf stat` 6.1.
 
 use std::ops::Range;
 
 use rperf_count::Role;
-use rperf_perfdata::Described;
+use rperf_perfdata::Metadata;
 use rperf_wire::{Attr, AttrFlags};
 
-/// The counters of a recording's groups, sample by sample. Samples must come in order.
+/// Counts of a recording's groups. Samples must be added in order.
 #[derive(Debug, Clone, Default)]
-pub struct Metrics {
-    events: Vec<Event>,
-    counts: Vec<Count>,
+pub struct GroupMetrics {
+    events: Vec<RecordedEvent>,
+    counts: Vec<RoleCount>,
 }
 
-/// One value with its meaning.
+/// A metric.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Metric {
+pub struct GroupMetric {
     /// The value.
     pub value: f64,
-    /// How it is shown.
-    pub form: Form,
-    /// What it counts.
+    /// Its number format.
+    pub form: MetricFormat,
+    /// Its unit.
     pub unit: String,
-    /// Whether perf begins another line before it: its start stands twice.
+    /// Whether perf starts another line before it, with the line start repeated.
     pub is_second: bool,
 }
 
-impl Metric {
-    /// One that stands on the line of its event.
-    fn new(value: f64, form: Form, unit: &str) -> Self {
+impl GroupMetric {
+    /// Creates a metric on the line of its event.
+    fn new(value: f64, form: MetricFormat, unit: &str) -> Self {
         Self {
             value,
             form,
@@ -38,9 +38,9 @@ impl Metric {
     }
 }
 
-/// How a value is shown.
+/// Number format of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum MetricFormat {
     /// `%7.2f `.
     Ratio,
     /// `%7.2f%%`.
@@ -51,32 +51,33 @@ pub enum Form {
     Rate,
 }
 
-/// One event of the recording.
+/// An event of the recording.
 #[derive(Debug, Clone)]
-struct Event {
+struct RecordedEvent {
     kind: Role,
-    /// What it does not count; only equal ones are compared.
+    /// The `exclude_*` bits; only counts of events with equal ones are combined.
     excluded: u64,
     leader: usize,
-    /// Of a leader, the places of its group; empty for an event alone.
+    /// For a leader, the indices of its group; empty for a single event.
     group: Range<usize>,
-    /// Of a leader, samples of its group since the last metrics.
+    /// For a leader, number of samples of its group since the last metrics.
     seen: usize,
     /// Its latest count.
     value: f64,
 }
 
-/// Counts of one kind on one CPU since the group began.
+/// Counts of one role on one CPU since the start of the group.
 #[derive(Debug, Clone)]
-struct Count {
+struct RoleCount {
     kind: Role,
     cpu: u32,
     excluded: u64,
     mean: f64,
+    /// Number of counts.
     number: f64,
 }
 
-/// What metrics know an event as; nothing in particular where it is of one of several kinds of cores.
+/// The role of an event; `Other` for events of hybrid PMUs.
 fn role(attr: &Attr) -> Role {
     match attr.config >> 32 {
         0 => Role::of(attr),
@@ -84,16 +85,16 @@ fn role(attr: &Attr) -> Role {
     }
 }
 
-impl Metrics {
-    /// For the events of a recording. Events that are in no group have none.
+impl GroupMetrics {
+    /// Creates the metrics of a recording's events. Events without a group have none.
     #[must_use]
-    pub fn new(recording: Described<'_>) -> Self {
+    pub fn new(recording: Metadata<'_>) -> Self {
         let excluded = AttrFlags::EXCLUDE_KERNEL
             | AttrFlags::EXCLUDE_USER
             | AttrFlags::EXCLUDE_HV
             | AttrFlags::EXCLUDE_HOST
             | AttrFlags::EXCLUDE_IDLE;
-        let event = |(index, attr): (usize, &Attr)| Event {
+        let event = |(index, attr): (usize, &Attr)| RecordedEvent {
             kind: role(attr),
             excluded: (attr.flags & excluded).0,
             leader: index,
@@ -119,8 +120,9 @@ impl Metrics {
         }
     }
 
-    /// Counts a sample of the event at place `event`; calls `shown` for what the counts say, once all of the group are there.
-    pub fn add(&mut self, event: usize, period: u64, cpu: u32, mut shown: impl FnMut(Metric)) {
+    /// Adds a sample of the event with index `event`; calls `shown` with the metrics when all
+    /// events of the group have a sample.
+    pub fn add(&mut self, event: usize, period: u64, cpu: u32, mut shown: impl FnMut(GroupMetric)) {
         let Some(leader) = self.events.get(event).map(|event| event.leader) else {
             return;
         };
@@ -139,7 +141,7 @@ impl Metrics {
         self.count(event, period as f64, cpu);
         if is_last {
             for member in members {
-                self.of_member(member, cpu, &mut shown);
+                self.member_metrics(member, cpu, &mut shown);
             }
         }
     }
@@ -150,14 +152,15 @@ impl Metrics {
         };
         event.value = value;
         let (kind, excluded) = (event.kind, event.excluded);
-        let same =
-            |count: &&mut Count| (count.kind, count.cpu, count.excluded) == (kind, cpu, excluded);
+        let same = |count: &&mut RoleCount| {
+            (count.kind, count.cpu, count.excluded) == (kind, cpu, excluded)
+        };
         match self.counts.iter_mut().find(same) {
             Some(count) => {
                 count.number += 1.0;
                 count.mean += (value - count.mean) / count.number;
             }
-            None => self.counts.push(Count {
+            None => self.counts.push(RoleCount {
                 kind,
                 cpu,
                 excluded,
@@ -167,86 +170,106 @@ impl Metrics {
         }
     }
 
-    /// What an event of the group says together with the others.
-    fn of_member(&self, member: usize, cpu: u32, shown: &mut impl FnMut(Metric)) {
+    /// Reports the metrics of an event of the group.
+    fn member_metrics(&self, member: usize, cpu: u32, shown: &mut impl FnMut(GroupMetric)) {
         let Some(event) = self.events.get(member) else {
             return;
         };
-        let beside = Beside {
+        let group_event = GroupEvent {
             event,
             cpu,
             counts: &self.counts,
         };
-        let metric = match event.kind.missed() {
-            Some((all, unit)) => beside.missed(all, unit),
-            None => beside.metric(),
+        let metric = match event.kind.miss_ratio_base() {
+            Some((all, unit)) => group_event.misses(all, unit),
+            None => group_event.metric(),
         };
         metric.map(&mut *shown);
-        beside.stalls().map(shown);
+        group_event.stalls().map(shown);
     }
 }
 
-/// An event with what was counted beside it.
-struct Beside<'m> {
-    event: &'m Event,
+/// An event with the counts of its group.
+struct GroupEvent<'m> {
+    event: &'m RecordedEvent,
     cpu: u32,
-    counts: &'m [Count],
+    counts: &'m [RoleCount],
 }
 
-impl Beside<'_> {
-    /// What events of a kind counted on the same CPU, of the same code.
+impl GroupEvent<'_> {
+    /// Returns the mean count of events with this role on the same CPU and with the same `exclude_*` bits.
     fn mean(&self, kind: Role) -> Option<f64> {
-        let place = (kind, self.cpu, self.event.excluded);
+        let key = (kind, self.cpu, self.event.excluded);
         let mut counts = self.counts.iter();
-        let same = |count: &&Count| (count.kind, count.cpu, count.excluded) == place;
+        let same = |count: &&RoleCount| (count.kind, count.cpu, count.excluded) == key;
         counts.find(same).map(|count| count.mean)
     }
 
-    /// The event as a part of something, `scale` for all of it.
-    fn part(&self, of: f64, scale: f64) -> f64 {
+    /// Returns the event's count as a fraction of `of`, times `scale`.
+    fn fraction(&self, of: f64, scale: f64) -> f64 {
         match of == 0.0 {
             true => 0.0,
             false => self.event.value / of * scale,
         }
     }
 
-    /// What missed, as a part of all.
-    fn missed(&self, all: Role, unit: &str) -> Option<Metric> {
+    /// Returns misses as a fraction of all accesses.
+    fn misses(&self, all: Role, unit: &str) -> Option<GroupMetric> {
         let form = match self.event.kind {
-            Role::CacheMisses => Form::FinePercent,
-            _ => Form::Percent,
+            Role::CacheMisses => MetricFormat::FinePercent,
+            _ => MetricFormat::Percent,
         };
-        Some(Metric::new(self.part(self.mean(all)?, 100.0), form, unit))
+        Some(GroupMetric::new(
+            self.fraction(self.mean(all)?, 100.0),
+            form,
+            unit,
+        ))
     }
 
-    fn metric(&self) -> Option<Metric> {
+    fn metric(&self) -> Option<GroupMetric> {
         let cycles = self.mean(Role::Cycles).filter(|cycles| *cycles != 0.0);
-        let of_cycles = self.part(cycles.unwrap_or_default(), 100.0);
+        let of_cycles = self.fraction(cycles.unwrap_or_default(), 100.0);
         match self.event.kind {
             Role::Instructions => {
                 let ratio = self.event.value / cycles?;
-                Some(Metric::new(ratio, Form::Ratio, "insn per cycle"))
+                Some(GroupMetric::new(
+                    ratio,
+                    MetricFormat::Ratio,
+                    "insn per cycle",
+                ))
             }
-            Role::StalledFrontend => (of_cycles != 0.0)
-                .then(|| Metric::new(of_cycles, Form::Percent, "frontend cycles idle")),
-            Role::StalledBackend => {
-                Some(Metric::new(of_cycles, Form::Percent, "backend cycles idle"))
-            }
-            // Of clocks perf shows how many CPUs were in use, which takes the time that passed, and a recording has none.
+            Role::StalledFrontend => (of_cycles != 0.0).then(|| {
+                GroupMetric::new(of_cycles, MetricFormat::Percent, "frontend cycles idle")
+            }),
+            Role::StalledBackend => Some(GroupMetric::new(
+                of_cycles,
+                MetricFormat::Percent,
+                "backend cycles idle",
+            )),
+            // For clocks perf shows the CPUs utilized, which requires the elapsed time, unknown in
+            // a recording.
             Role::Clock => None,
             Role::Cycles => {
                 let time = self.mean(Role::Clock).filter(|time| *time != 0.0)?;
-                Some(Metric::new(self.event.value / time, Form::Rate, "GHz"))
+                Some(GroupMetric::new(
+                    self.event.value / time,
+                    MetricFormat::Rate,
+                    "GHz",
+                ))
             }
             _ => {
-                let (rate, prefix) = scaled(self.part(self.mean(Role::Clock)?, 1e9));
-                Some(Metric::new(rate, Form::Rate, &format!("{prefix}/sec")))
+                let (rate, prefix) = scaled(self.fraction(self.mean(Role::Clock)?, 1e9));
+                Some(GroupMetric::new(
+                    rate,
+                    MetricFormat::Rate,
+                    &format!("{prefix}/sec"),
+                ))
             }
         }
     }
 
-    /// The cycles in which nothing came on, for each instruction.
-    fn stalls(&self) -> Option<Metric> {
+    /// Returns stalled cycles per instruction.
+    fn stalls(&self) -> Option<GroupMetric> {
         let instructions = self.event.value;
         if self.event.kind != Role::Instructions || instructions == 0.0 {
             return None;
@@ -254,18 +277,18 @@ impl Beside<'_> {
         let stalled = [Role::StalledFrontend, Role::StalledBackend];
         let [front, back] = stalled.map(|kind| self.mean(kind).unwrap_or_default());
         let stalled = front.max(back);
-        (stalled != 0.0).then(|| Metric {
+        (stalled != 0.0).then(|| GroupMetric {
             is_second: true,
-            ..Metric::new(
+            ..GroupMetric::new(
                 stalled / instructions,
-                Form::Ratio,
+                MetricFormat::Ratio,
                 "stalled cycles per insn",
             )
         })
     }
 }
 
-/// A rate with the prefix of its unit.
+/// Scales a rate; returns the prefix of its unit.
 fn scaled(mut rate: f64) -> (f64, &'static str) {
     let mut prefix = "";
     for next in ["K", "M", "G"] {
@@ -281,9 +304,9 @@ fn scaled(mut rate: f64) -> (f64, &'static str) {
 mod tests {
     use super::*;
 
-    /// Metrics of one group of events of these kinds.
-    fn group(kinds: &[Role]) -> Metrics {
-        let event = |kind: &Role| Event {
+    /// Metrics of one group of events with these roles.
+    fn group(kinds: &[Role]) -> GroupMetrics {
+        let event = |kind: &Role| RecordedEvent {
             kind: *kind,
             excluded: 0,
             leader: 0,
@@ -293,13 +316,13 @@ mod tests {
         };
         let mut events: Vec<_> = kinds.iter().map(event).collect();
         events[0].group = 0..kinds.len();
-        Metrics {
+        GroupMetrics {
             events,
             counts: Vec::new(),
         }
     }
 
-    fn shown(metrics: &mut Metrics, samples: &[(usize, u64, u32)]) -> Vec<(f64, String)> {
+    fn shown(metrics: &mut GroupMetrics, samples: &[(usize, u64, u32)]) -> Vec<(f64, String)> {
         let mut found = Vec::new();
         for (event, period, cpu) in samples {
             metrics.add(*event, *period, *cpu, |metric| {
@@ -310,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn once_for_each_round_of_the_group() {
+    fn metrics_are_reported_once_per_group_sample() {
         let mut metrics = group(&[Role::Cycles, Role::Instructions]);
         let rounds = [
             (0, 100, 1),
@@ -324,7 +347,7 @@ mod tests {
             shown(&mut metrics, &rounds),
             [per_cycle(2.5), per_cycle(0.5)]
         );
-        // The round that has begun ends here, on another CPU: there are no cycles.
+        // The started round ends here, on another CPU: there are no cycles.
         assert_eq!(shown(&mut metrics, &[(1, 50, 2)]), []);
         assert_eq!(shown(&mut metrics, &[(7, 50, 2)]), []);
     }
@@ -342,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_alone_says_nothing() {
+    fn a_single_event_has_no_metric() {
         let mut metrics = group(&[Role::Cycles, Role::Instructions]);
         metrics.events[0].group = 0..0;
         metrics.events[1].leader = 1;

@@ -1,60 +1,64 @@
-//! Text of tracepoint samples, with the names of the kernel's functions in it.
+//! Text of tracepoint samples, with kernel symbols resolved.
 
 use std::fmt;
 use std::sync::Arc;
 
-use rperf_perfdata::Described;
+use rperf_perfdata::Metadata;
 use rperf_replay::{EventIndex, Machine, Order};
-use rperf_resolve::{Place, Resolver};
-use rperf_tracepoint::{Context, Error, Formats, KernelSymbols, PrintFmt, Tracepoint, Warning};
+use rperf_resolve::{AddressContext, Resolver};
+use rperf_tracepoint::{
+    Error, FormatWarning, Formats, KernelSymbols, PrintContext, PrintFmt, Tracepoint,
+};
 use rperf_wire::CpuMode;
 
-/// The tracepoints of a recording, ready to be printed.
+/// The tracepoints of a recording, ready for printing.
 #[derive(Debug, Default)]
-pub struct Payloads {
-    /// By event; `None` for events that are no tracepoints, and for those without a description.
+pub struct TracepointPrinter {
+    /// By event; `None` for other events, and for tracepoints without a format.
     events: Vec<Option<Arc<Tracepoint>>>,
     formats: Arc<Formats>,
     findings: Vec<PayloadFinding>,
 }
 
-/// Why a tracepoint is not shown as the kernel would.
+/// Why a tracepoint is not printed like in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadFinding {
     /// The event's name.
     pub event: String,
-    what: What,
+    what: PayloadProblem,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum PayloadProblem {
     Missing,
     Format(Error),
-    Generic(Warning),
+    Generic(FormatWarning),
 }
 
 impl fmt::Display for PayloadFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let event = &self.event;
         match &self.what {
-            What::Missing => write!(
+            PayloadProblem::Missing => write!(
                 f,
-                "the recording has no description of {event}: its fields are not shown"
+                "the recording has no format of {event}: its fields are not shown"
             ),
-            What::Format(error) => write!(f, "{event}: {error}: its fields are not shown"),
-            What::Generic(warning) => {
+            PayloadProblem::Format(error) => {
+                write!(f, "{event}: {error}: its fields are not shown")
+            }
+            PayloadProblem::Generic(warning) => {
                 write!(f, "{event}: {warning}: its fields are shown one by one")
             }
         }
     }
 }
 
-impl Payloads {
-    /// Compiles the tracepoints of a recording.
+impl TracepointPrinter {
+    /// Loads the tracepoints of a recording.
     ///
     /// # Errors
-    /// As [`Described::formats`].
-    pub fn new(recording: Described<'_>) -> Result<Self, rperf_perfdata::Error> {
+    /// As [`Metadata::formats`].
+    pub fn new(recording: Metadata<'_>) -> Result<Self, rperf_perfdata::Error> {
         let formats = recording.formats()?;
         let mut payloads = Self {
             formats: Arc::clone(&formats),
@@ -65,24 +69,24 @@ impl Payloads {
                 Ok(tracepoint) => Some(Arc::clone(tracepoint)),
                 Err(Error::NotATracepoint) => None,
                 Err(Error::Undescribed) => {
-                    payloads.note(&event.name, What::Missing);
+                    payloads.note(&event.name, PayloadProblem::Missing);
                     None
                 }
                 Err(error) => {
-                    payloads.note(&event.name, What::Format(error.clone()));
+                    payloads.note(&event.name, PayloadProblem::Format(error.clone()));
                     None
                 }
             };
             let text = tracepoint.as_ref().map(|tracepoint| tracepoint.print_fmt());
             if let Some(warning) = text.and_then(PrintFmt::warning) {
-                payloads.note(&event.name, What::Generic(warning.clone()));
+                payloads.note(&event.name, PayloadProblem::Generic(warning.clone()));
             }
             payloads.events.push(tracepoint);
         }
         Ok(payloads)
     }
 
-    /// What is not shown as it should be.
+    /// Problems with tracepoint formats.
     #[must_use]
     pub fn findings(&self) -> &[PayloadFinding] {
         &self.findings
@@ -94,26 +98,27 @@ impl Payloads {
         self.tracepoint(event).is_some()
     }
 
-    /// The tracepoint that `event` is, if it is described.
+    /// The tracepoint of `event`, if it has a format.
     #[must_use]
     pub fn tracepoint(&self, event: EventIndex) -> Option<&Tracepoint> {
         self.events.get(event.0 as usize)?.as_deref()
     }
 
-    /// Appends the text of a sample of `event` with the raw data `raw`; nothing for events without a description.
+    /// Appends the text of a sample of `event` with the raw data `raw`; nothing for events without
+    /// a format.
     #[inline]
     pub fn write(&self, event: EventIndex, raw: &[u8], resolver: &Resolver<'_>, out: &mut Vec<u8>) {
         let Some(tracepoint) = self.tracepoint(event) else {
             return;
         };
-        let context = Context {
+        let context = PrintContext {
             symbols: &KernelNames(resolver),
             printk: self.formats.printk(),
         };
         tracepoint.print_fmt().write(raw, &context, out);
     }
 
-    fn note(&mut self, event: &str, what: What) {
+    fn note(&mut self, event: &str, what: PayloadProblem) {
         self.findings.push(PayloadFinding {
             event: event.to_owned(),
             what,
@@ -121,13 +126,13 @@ impl Payloads {
     }
 }
 
-/// The kernel's functions, for addresses in raw data.
+/// Resolves kernel addresses in raw data.
 struct KernelNames<'a, 'w>(&'a Resolver<'w>);
 
 impl KernelSymbols for KernelNames<'_, '_> {
     fn symbol_at(&self, address: u64) -> Option<(&str, u64)> {
-        // Modules come and go, but those of the end are the ones that readers of an address know.
-        let place = Place {
+        // Modules are loaded and unloaded; those at the end of the recording are used.
+        let place = AddressContext {
             machine: Machine::Host,
             pid: 0,
             order: Order::MAX,

@@ -1,54 +1,54 @@
-//! Which fields are printed for which events: the defaults, `-F`, and what the recording has.
+//! Selection of printed fields per event class: defaults, `-F`, and the recorded fields.
 
 use rperf_wire::{Attr, BranchSampleType, SampleType};
 
-use crate::{Error, EventClass, Field, Fields};
+use crate::{Error, EventClass, LineField, LineFields};
 
-/// What a default line shows.
-const COMMON: [Field; 10] = [
-    Field::Comm,
-    Field::Tid,
-    Field::Cpu,
-    Field::Time,
-    Field::Event,
-    Field::Ip,
-    Field::Sym,
-    Field::Symoff,
-    Field::Dso,
-    Field::Period,
+/// The default fields.
+const DEFAULT_FIELDS: [LineField; 10] = [
+    LineField::Comm,
+    LineField::Tid,
+    LineField::Cpu,
+    LineField::Time,
+    LineField::Event,
+    LineField::Ip,
+    LineField::Sym,
+    LineField::Symoff,
+    LineField::Dso,
+    LineField::Period,
 ];
-/// What raw events show beside it, where it was recorded: those of many CPUs sample memory.
-const MEMORY: [Field; 7] = [
-    Field::Addr,
-    Field::DataSrc,
-    Field::Weight,
-    Field::PhysAddr,
-    Field::DataPageSize,
-    Field::CodePageSize,
-    Field::InsLat,
+/// Additional default fields of raw events, if recorded: on many CPUs they sample memory accesses.
+const MEMORY: [LineField; 7] = [
+    LineField::Addr,
+    LineField::DataSrc,
+    LineField::Weight,
+    LineField::PhysAddr,
+    LineField::DataPageSize,
+    LineField::CodePageSize,
+    LineField::InsLat,
 ];
-const TRACEPOINT: [Field; 6] = [
-    Field::Comm,
-    Field::Tid,
-    Field::Cpu,
-    Field::Time,
-    Field::Event,
-    Field::Trace,
+const TRACEPOINT: [LineField; 6] = [
+    LineField::Comm,
+    LineField::Tid,
+    LineField::Cpu,
+    LineField::Time,
+    LineField::Event,
+    LineField::Trace,
 ];
 
-/// Fields that follow the source of the address.
-const SOURCE: Fields = Fields::of(&[Field::Srcline, Field::Srccode]);
-/// Fields that follow the code from branch to branch.
-const CODE_FLOW: Fields = Fields::of(&[
-    Field::Brstackinsn,
-    Field::Brstackinsnlen,
-    Field::Brstackdisasm,
+/// Fields that require the source location of the address.
+const SOURCE: LineFields = LineFields::of(&[LineField::Srcline, LineField::Srccode]);
+/// Fields that require the code between branches.
+const CODE_FLOW: LineFields = LineFields::of(&[
+    LineField::Brstackinsn,
+    LineField::Brstackinsnlen,
+    LineField::Brstackdisasm,
 ]);
 
-/// Something to say about `-F` that stops nothing.
+/// A warning about `-F`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Warning {
+pub enum FieldWarning {
     /// A later `-F` replaces an earlier one.
     #[error("Overriding previous field request for all events.")]
     OverridesAll,
@@ -57,41 +57,42 @@ pub enum Warning {
     Overrides(EventClass),
 }
 
-/// The fields of one class of events.
+/// The fields of one event class.
 #[derive(Debug, Clone, Copy)]
-struct Choice {
-    fields: Fields,
-    /// Those named in `-F`: it is an error if the recording lacks one.
-    asked: Fields,
-    /// Those taken out with `-`.
-    removed: Fields,
-    /// Whether any `-F` spoke of this class, and whether one did so without naming it.
+struct ClassFields {
+    fields: LineFields,
+    /// Fields named in `-F`: an error if not recorded.
+    requested: LineFields,
+    /// Fields removed with `-`.
+    removed: LineFields,
+    /// Whether any `-F` applied to this class, and whether one did so without naming it.
     user_set: bool,
     wildcard: bool,
-    /// Whether the defaults are forgotten: a `-F` chose all fields, not one more or less.
+    /// Whether the defaults were replaced: a `-F` listed all fields, instead of adding or removing
+    /// some.
     replaced: bool,
 }
 
-/// The fields of all classes.
+/// The fields of all event classes.
 #[derive(Debug, Clone)]
-pub struct Selection {
-    choices: [Choice; EventClass::ALL.len()],
-    warnings: Vec<Warning>,
+pub struct FieldSelection {
+    choices: [ClassFields; EventClass::ALL.len()],
+    warnings: Vec<FieldWarning>,
     callchains_hidden: bool,
 }
 
-impl Default for Selection {
+impl Default for FieldSelection {
     fn default() -> Self {
         Self {
-            choices: EventClass::ALL.map(|class| Choice {
+            choices: EventClass::ALL.map(|class| ClassFields {
                 fields: match class {
-                    EventClass::Tracepoint => Fields::of(&TRACEPOINT),
-                    EventClass::Raw => common_and(&MEMORY),
-                    EventClass::Software => common_and(&[Field::BpfOutput]),
-                    _ => Fields::of(&COMMON),
+                    EventClass::Tracepoint => LineFields::of(&TRACEPOINT),
+                    EventClass::Raw => default_and(&MEMORY),
+                    EventClass::Software => default_and(&[LineField::BpfOutput]),
+                    _ => LineFields::of(&DEFAULT_FIELDS),
                 },
-                asked: Fields::default(),
-                removed: Fields::default(),
+                requested: LineFields::default(),
+                removed: LineFields::default(),
                 user_set: false,
                 wildcard: false,
                 replaced: false,
@@ -102,21 +103,21 @@ impl Default for Selection {
     }
 }
 
-/// How the words of one list relate to what is chosen already.
+/// How a list modifies the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum ListChange {
     Default,
     Set,
     Add,
     Remove,
 }
 
-impl Selection {
+impl FieldSelection {
     /// Applies one argument of `-F`: `comm,ip`, `+addr,-dso`, `sw:ip,sym`.
     ///
     /// # Errors
     ///
-    /// Words that are no fields or no class, `+` and `-` mixed with plain words.
+    /// Unknown fields or classes, or `+` and `-` mixed with plain words.
     pub fn apply(&mut self, list: &str) -> Result<(), Error> {
         let (class, words) = match list.split_once(':') {
             Some((prefix, words)) => {
@@ -131,64 +132,64 @@ impl Selection {
         if !words.contains(['+', '-']) {
             self.clear(class);
         }
-        let mut change = Change::Default;
+        let mut change = ListChange::Default;
         for word in words.split(',').filter(|word| !word.is_empty()) {
             let (next, name) = match word.as_bytes().first() {
-                Some(b'+') => (Change::Add, &word[1..]),
-                Some(b'-') => (Change::Remove, &word[1..]),
-                _ => (Change::Set, word),
+                Some(b'+') => (ListChange::Add, &word[1..]),
+                Some(b'-') => (ListChange::Remove, &word[1..]),
+                _ => (ListChange::Set, word),
             };
             let mixes = match next {
-                Change::Set => !matches!(change, Change::Set | Change::Default),
-                _ => change == Change::Set,
+                ListChange::Set => !matches!(change, ListChange::Set | ListChange::Default),
+                _ => change == ListChange::Set,
             };
             if mixes {
                 return Err(Error::Mixed);
             }
             change = next;
-            self.change(class, name, change != Change::Remove)?;
+            self.change(class, name, change != ListChange::Remove)?;
         }
         Ok(())
     }
 
-    /// What there is to say about the lists that were applied.
+    /// Warnings about the lists.
     #[must_use]
-    pub fn warnings(&self) -> &[Warning] {
+    pub fn warnings(&self) -> &[FieldWarning] {
         &self.warnings
     }
 
-    /// Callchains don't count: tracepoints that have them are shown without their address.
+    /// Ignores callchains: tracepoints with callchains are shown without their address.
     pub fn hide_callchains(&mut self) {
         self.callchains_hidden = true;
     }
 
-    /// The fields that lists may name, joined with commas.
+    /// All valid field names, comma-separated.
     #[must_use]
     pub fn valid_fields() -> String {
-        let names: Vec<_> = Fields::ALL.iter().map(Field::name).collect();
+        let names: Vec<_> = LineFields::ALL.iter().map(LineField::name).collect();
         names.join(",")
     }
 
     /// The fields of events with this attr.
     #[must_use]
-    pub fn fields(&self, attr: &Attr) -> Fields {
+    pub fn fields(&self, attr: &Attr) -> LineFields {
         self.of(EventClass::of(attr.kind)).fields
     }
 
-    /// Whether samples of single branches show where each led to: unless fields were chosen, and that was not among them.
+    /// Whether branch samples show their target: unless fields were selected without it.
     #[must_use]
     pub fn shows_targets(&self, attr: &Attr) -> bool {
         let choice = self.of(EventClass::of(attr.kind));
-        let usual = !choice.replaced && !choice.removed.has(Field::Addr);
-        choice.fields.has(Field::Addr) || usual
+        let usual = !choice.replaced && !choice.removed.has(LineField::Addr);
+        choice.fields.has(LineField::Addr) || usual
     }
 
-    /// Compares the choice with what the events of a file have: takes out what no `-F` named and the first event of its
-    /// class lacks, and gives tracepoints with callchains their frames.
+    /// Compares the selection with the events of a file: removes default fields that the first
+    /// event of its class lacks, and shows frames of tracepoints with callchains.
     ///
     /// # Errors
     ///
-    /// A field that was asked for and not recorded; a class asked for without events; fields that make no sense alone.
+    /// A requested field that was not recorded; a class without events; fields that require others.
     pub fn check<'a>(
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
@@ -213,19 +214,24 @@ impl Selection {
         let hidden = self.callchains_hidden;
         let choice = self.choice(EventClass::Tracepoint);
         if tracepoint_chains && !choice.user_set && !hidden {
-            for field in [Field::Ip, Field::Sym, Field::Symoff, Field::Dso] {
+            for field in [
+                LineField::Ip,
+                LineField::Sym,
+                LineField::Symoff,
+                LineField::Dso,
+            ] {
                 choice.fields.set(field, true);
             }
         }
         Ok(())
     }
 
-    /// The same for pipe mode, where more events may follow. As in perf, all events with callchains then show their
-    /// frames and the names of these, unless that was taken out by name.
+    /// Like [`FieldSelection::check`] in pipe mode, where more events may follow. As in perf, all events
+    /// with callchains then show frames and symbols, unless removed by name.
     ///
     /// # Errors
     ///
-    /// A field that was asked for and not recorded; fields that make no sense alone.
+    /// A requested field that was not recorded; fields that require others.
     pub fn check_stream<'a>(
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
@@ -240,7 +246,7 @@ impl Selection {
             };
             let choice = self.choice(class);
             choice.check(attr, name, has_branches)?;
-            for field in [Field::Ip, Field::Sym] {
+            for field in [LineField::Ip, LineField::Sym] {
                 if chains && !choice.removed.has(field) {
                     choice.fields.set(field, true);
                 }
@@ -249,33 +255,33 @@ impl Selection {
         Ok(())
     }
 
-    fn of(&self, class: EventClass) -> &Choice {
+    fn of(&self, class: EventClass) -> &ClassFields {
         &self.choices[class.index()]
     }
 
-    fn choice(&mut self, class: EventClass) -> &mut Choice {
+    fn choice(&mut self, class: EventClass) -> &mut ClassFields {
         &mut self.choices[class.index()]
     }
 
-    /// Forgets the defaults, or an earlier choice, of one class or of all.
+    /// Clears the selection of one class or all.
     fn clear(&mut self, class: Option<EventClass>) {
         match class {
             Some(class) => {
                 if self.of(class).user_set {
-                    self.warnings.push(Warning::Overrides(class));
+                    self.warnings.push(FieldWarning::Overrides(class));
                 }
                 let choice = self.choice(class);
-                choice.fields = Fields::default();
+                choice.fields = LineFields::default();
                 choice.user_set = true;
                 choice.wildcard = false;
                 choice.replaced = true;
             }
             None => {
                 if self.choices.iter().any(|choice| choice.user_set) {
-                    self.warnings.push(Warning::OverridesAll);
+                    self.warnings.push(FieldWarning::OverridesAll);
                 }
                 for choice in &mut self.choices {
-                    choice.fields = Fields::default();
+                    choice.fields = LineFields::default();
                     choice.user_set = true;
                     choice.wildcard = true;
                     choice.replaced = true;
@@ -285,7 +291,7 @@ impl Selection {
     }
 
     fn change(&mut self, class: Option<EventClass>, name: &str, add: bool) -> Result<(), Error> {
-        let field = Field::from_name(name).ok_or_else(|| Error::UnknownField {
+        let field = LineField::from_name(name).ok_or_else(|| Error::UnknownField {
             field: name.to_owned(),
         })?;
         match class {
@@ -304,7 +310,7 @@ impl Selection {
                     if is_valid(field, class) {
                         let choice = self.choice(class);
                         choice.fields.set(field, add);
-                        choice.asked.set(field, add);
+                        choice.requested.set(field, add);
                         choice.removed.set(field, !add);
                         choice.user_set = true;
                         choice.wildcard = true;
@@ -324,85 +330,90 @@ fn first_of<'a>(
     events.find(|(attr, _)| EventClass::of(attr.kind) == class)
 }
 
-/// Whether any event records branches of all kinds.
+/// Whether any event records branches of all types.
 fn has_all_branches<'a>(mut events: impl Iterator<Item = (&'a Attr, &'a str)>) -> bool {
     events.any(|(attr, _)| attr.branch_sample_type.contains(BranchSampleType::ANY))
 }
 
-/// Whether samples of this class can have the field at all.
-fn is_valid(field: Field, class: EventClass) -> bool {
+/// Whether samples of this class can have the field.
+fn is_valid(field: LineField, class: EventClass) -> bool {
     match field {
-        Field::Trace => class == EventClass::Tracepoint,
-        Field::BpfOutput => matches!(class, EventClass::Tracepoint | EventClass::Software),
+        LineField::Trace => class == EventClass::Tracepoint,
+        LineField::BpfOutput => matches!(class, EventClass::Tracepoint | EventClass::Software),
         _ => true,
     }
 }
 
-fn common_and(more: &[Field]) -> Fields {
-    let mut fields = Fields::of(&COMMON);
+fn default_and(more: &[LineField]) -> LineFields {
+    let mut fields = LineFields::of(&DEFAULT_FIELDS);
     for field in more {
         fields.set(*field, true);
     }
     fields
 }
 
-impl Choice {
+impl ClassFields {
     fn check(&mut self, attr: &Attr, event: &str, has_branches: bool) -> Result<(), Error> {
         let addresses = [SampleType::IP, SampleType::ADDR];
         let no_address = !addresses.iter().any(|bit| attr.sample_type.contains(*bit));
-        let mut need = |field, bit, name| self.need(attr, event, field, (bit, name));
-        need(Field::Ip, SampleType::IP, "IP")?;
-        need(Field::Addr, SampleType::ADDR, "ADDR")?;
-        need(Field::DataSrc, SampleType::DATA_SRC, "DATA_SRC")?;
+        let mut need = |field, bit, name| self.need(attr, event, field, bit, name);
+        need(LineField::Ip, SampleType::IP, "IP")?;
+        need(LineField::Addr, SampleType::ADDR, "ADDR")?;
+        need(LineField::DataSrc, SampleType::DATA_SRC, "DATA_SRC")?;
         let weights = SampleType::WEIGHT | SampleType::WEIGHT_STRUCT;
-        need(Field::Weight, weights, "WEIGHT")?;
-        if self.fields.has(Field::Sym) && no_address {
+        need(LineField::Weight, weights, "WEIGHT")?;
+        if self.fields.has(LineField::Sym) && no_address {
             return Err(Error::NoAddressForSymbols);
         }
-        if self.fields.has(Field::Symoff) && !self.fields.has(Field::Sym) {
+        if self.fields.has(LineField::Symoff) && !self.fields.has(LineField::Sym) {
             return Err(Error::OffsetWithoutSymbol);
         }
-        if self.fields.has(Field::Dsoff) {
-            self.fields.set(Field::Dso, true);
+        if self.fields.has(LineField::Dsoff) {
+            self.fields.set(LineField::Dso, true);
         }
-        if self.fields.has(Field::Dso) && no_address {
+        if self.fields.has(LineField::Dso) && no_address {
             return Err(Error::NoAddressForDso);
         }
-        if self.fields.has_any(SOURCE) && !self.fields.has(Field::Ip) {
+        if self.fields.has_any(SOURCE) && !self.fields.has(LineField::Ip) {
             return Err(Error::NoAddressForLines);
         }
         if self.fields.has_any(CODE_FLOW) && !has_branches {
             return Err(Error::NotAllBranches);
         }
-        let mut need = |field, bit, name| self.need(attr, event, field, (bit, name));
-        need(Field::Tid, SampleType::TID, "TID")?;
-        need(Field::Pid, SampleType::TID, "TID")?;
-        need(Field::Time, SampleType::TIME, "TIME")?;
-        need(Field::Cpu, SampleType::CPU, "CPU")?;
-        need(Field::Iregs, SampleType::REGS_INTR, "IREGS")?;
-        need(Field::Uregs, SampleType::REGS_USER, "UREGS")?;
-        need(Field::PhysAddr, SampleType::PHYS_ADDR, "PHYS_ADDR")?;
+        let mut need = |field, bit, name| self.need(attr, event, field, bit, name);
+        need(LineField::Tid, SampleType::TID, "TID")?;
+        need(LineField::Pid, SampleType::TID, "TID")?;
+        need(LineField::Time, SampleType::TIME, "TIME")?;
+        need(LineField::Cpu, SampleType::CPU, "CPU")?;
+        need(LineField::Iregs, SampleType::REGS_INTR, "IREGS")?;
+        need(LineField::Uregs, SampleType::REGS_USER, "UREGS")?;
+        need(LineField::PhysAddr, SampleType::PHYS_ADDR, "PHYS_ADDR")?;
         let (data, code) = (SampleType::DATA_PAGE_SIZE, SampleType::CODE_PAGE_SIZE);
-        need(Field::DataPageSize, data, "DATA_PAGE_SIZE")?;
-        need(Field::CodePageSize, code, "CODE_PAGE_SIZE")?;
-        need(Field::InsLat, SampleType::WEIGHT_STRUCT, "WEIGHT_STRUCT")?;
+        need(LineField::DataPageSize, data, "DATA_PAGE_SIZE")?;
+        need(LineField::CodePageSize, code, "CODE_PAGE_SIZE")?;
+        need(
+            LineField::InsLat,
+            SampleType::WEIGHT_STRUCT,
+            "WEIGHT_STRUCT",
+        )?;
         let parts = SampleType::WEIGHT_STRUCT;
-        need(Field::RetireLat, parts, "WEIGHT_STRUCT")?;
-        need(Field::Cgroup, SampleType::CGROUP, "CGROUP")
+        need(LineField::RetireLat, parts, "WEIGHT_STRUCT")?;
+        need(LineField::Cgroup, SampleType::CGROUP, "CGROUP")
     }
 
-    /// Drops `field` where the event has none of the bits, unless it was asked for.
+    /// Removes `field` if the event has none of the bits, unless it was requested.
     fn need(
         &mut self,
         attr: &Attr,
         event: &str,
-        field: Field,
-        (bit, attribute): (SampleType, &'static str),
+        field: LineField,
+        bit: SampleType,
+        attribute: &'static str,
     ) -> Result<(), Error> {
         if !self.fields.has(field) || !(attr.sample_type & bit).is_empty() {
             return Ok(());
         }
-        if self.asked.has(field) {
+        if self.requested.has(field) {
             return Err(Error::NotRecorded {
                 event: event.to_owned(),
                 attribute,

@@ -7,10 +7,10 @@ use rperf_resolve::SourceLine;
 use rperf_symbol::{FileBytes, Files};
 use rustc_hash::FxHashMap;
 
-/// Source files, read when a line of them is wanted for the first time. Shared by all threads.
+/// Source files, loaded on first use. Shared by all threads.
 pub struct SourceFiles<'f> {
     files: &'f dyn Files,
-    /// By path; `None` for what can't be read.
+    /// By path; `None` if it can't be read.
     read: RwLock<FxHashMap<Box<str>, Option<Arc<SourceFile>>>>,
 }
 
@@ -19,19 +19,19 @@ pub struct SourceFiles<'f> {
 struct SourceFile {
     number: u32,
     bytes: FileBytes,
-    /// Where lines begin; lines are numbered from 1.
+    /// Offsets of the lines.
     starts: Vec<usize>,
 }
 
 /// One line of a source file.
 #[derive(Debug, Clone)]
-pub struct SourceText {
+pub struct SourceFileLine {
     file: Arc<SourceFile>,
     line: u32,
 }
 
 impl<'f> SourceFiles<'f> {
-    /// Files as `files` gives them.
+    /// Creates a cache of files read through `files`.
     #[must_use]
     pub fn new(files: &'f dyn Files) -> Self {
         Self {
@@ -40,14 +40,14 @@ impl<'f> SourceFiles<'f> {
         }
     }
 
-    /// The line at `place`, if there is such a file with so many lines.
+    /// The line at `place`, if the file exists and has that line.
     #[must_use]
-    pub fn line(&self, place: SourceLine<'_>) -> Option<SourceText> {
+    pub fn line(&self, place: SourceLine<'_>) -> Option<SourceFileLine> {
         let line = place.line;
         let file = self.file(place.path)?;
         file.line(line)
             .is_some()
-            .then_some(SourceText { file, line })
+            .then_some(SourceFileLine { file, line })
     }
 
     fn file(&self, path: &str) -> Option<Arc<SourceFile>> {
@@ -67,9 +67,9 @@ impl<'f> SourceFiles<'f> {
 impl SourceFile {
     fn new(number: u32, bytes: FileBytes) -> Self {
         let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        let behind = ends.map(|(end, _)| end + 1);
+        let after = ends.map(|(end, _)| end + 1);
         let starts = std::iter::once(0)
-            .chain(behind)
+            .chain(after)
             .filter(|start| *start < bytes.len());
         let starts = starts.collect();
         Self {
@@ -86,20 +86,20 @@ impl SourceFile {
     }
 }
 
-impl SourceText {
-    /// Its number, from 1.
+impl SourceFileLine {
+    /// Its line number, from 1.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.line
     }
 
-    /// Its text, without the end of the line.
+    /// Its text, without the newline.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.file.line(self.line).unwrap_or_default()
     }
 
-    /// A number that no other line of any file has.
+    /// A unique id of the line.
     #[must_use]
     pub fn id(&self) -> u64 {
         u64::from(self.file.number) << 32 | u64::from(self.line)

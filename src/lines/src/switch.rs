@@ -1,46 +1,47 @@
-//! Events that switch the showing of others on and off.
+//! Events that enable and disable the display of others.
 
-/// Which samples are shown, by `--switch-on` and `--switch-off`. Samples must come in order.
+/// Implements `--switch-on` and `--switch-off`. Samples must be passed in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventSwitch {
     on: Option<usize>,
     off: Option<usize>,
-    /// Whether the samples that switch are shown themselves.
-    shows_itself: bool,
+    /// Whether the switching samples are shown themselves.
+    shows_switch_events: bool,
     is_off: bool,
 }
 
 impl EventSwitch {
-    /// Samples are shown from one of the event at place `on` to one of that at place `off`.
+    /// Shows samples from one of the event with index `on` to one of the event with index `off`.
     #[must_use]
-    pub fn new(on: Option<usize>, off: Option<usize>, shows_itself: bool) -> Self {
+    pub fn new(on: Option<usize>, off: Option<usize>, shows_switch_events: bool) -> Self {
         Self {
             on,
             off,
-            shows_itself,
+            shows_switch_events,
             is_off: on.is_some(),
         }
     }
 
-    /// Whether it may leave out anything.
+    /// Whether it may hide any samples.
     #[must_use]
     pub fn is_needed(&self) -> bool {
         self.on.is_some() || self.off.is_some()
     }
 
-    /// Whether samples of the event at place `event` may switch.
+    /// Whether samples of the event with index `event` may switch.
     #[must_use]
     pub fn concerns(&self, event: usize) -> bool {
         [self.on, self.off].contains(&Some(event))
     }
 
-    /// Whether a sample that does not switch would be shown now.
+    /// Whether other samples are currently shown.
     #[must_use]
     pub fn is_on(&self) -> bool {
         !self.is_off
     }
 
-    /// Whether a sample of the event at place `event` is shown, which may switch.
+    /// Processes a sample of the event with index `event`, which may switch; returns whether it is
+    /// shown.
     pub fn shows(&mut self, event: usize) -> bool {
         let switches = match self.is_off {
             true if self.on.is_some() => self.on,
@@ -51,7 +52,7 @@ impl EventSwitch {
             return !self.is_off;
         }
         self.is_off = !self.is_off;
-        self.shows_itself
+        self.shows_switch_events
     }
 }
 

@@ -1,47 +1,48 @@
-//! Text that was rendered already. A recording shows the same few thousand frames, and the same callers of them, millions
-//! of times.
+//! Cache of rendered text. A recording shows the same few thousand frames, with the same callers,
+//! millions of times.
 
-/// What a text depends on, all of it.
+/// All inputs of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct TextKey<'a> {
-    /// Small things: ids, addresses.
+    /// Small inputs: ids, addresses.
     pub words: [u64; 3],
-    /// A long one: a callchain as it stands in the file.
+    /// A long input: an undecoded callchain.
     pub bytes: &'a [u8],
 }
 
-/// Bytes after which everything is forgotten, so that a recording with ever new texts doesn't fill the memory.
+/// Maximum size in bytes before the cache is cleared.
 const LIMIT: usize = 512 << 10;
 
-/// Rendered texts by what they depend on; each thread has its own.
+/// Rendered texts by key; each thread has its own.
 #[derive(Debug, Default)]
-pub struct Texts {
+pub struct TextCache {
     /// Open addressing with linear probing; the length is a power of two.
-    slots: Vec<Slot>,
-    entries: Vec<Entry>,
-    /// Of each entry its key's words and bytes, then its text.
+    slots: Vec<TextSlot>,
+    entries: Vec<TextEntry>,
+    /// For each entry the words and bytes of its key, then its text.
     bytes: Vec<u8>,
 }
 
-/// A part of a hash, and an entry's position plus one; 0 where the slot is free.
+/// A part of a hash, and the entry's index plus one; 0 if the slot is free.
 #[derive(Debug, Clone, Copy, Default)]
-struct Slot {
+struct TextSlot {
     hash: u32,
     number: u32,
 }
 
-/// Where an entry and its text begin; both end with the next entry.
+/// Offsets of an entry and its text; both end at the next entry.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct TextEntry {
     start: u32,
     text: u32,
 }
 
-/// Bytes of a key's words.
+/// Size of a key's words in bytes.
 const WORDS: usize = 24;
 
 impl TextKey<'_> {
-    /// Multiplies and folds word by word: addresses differ in few bits, and all of them must count.
+    /// Multiplies and folds word by word: addresses differ in few bits, all of which must affect
+    /// the result.
     fn hash(&self) -> u32 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let mix = |hash: u64, word: u64| {
@@ -68,8 +69,8 @@ impl TextKey<'_> {
     }
 }
 
-impl Texts {
-    /// The text of `key`, if it was rendered.
+impl TextCache {
+    /// The text of `key`, if cached.
     #[inline]
     pub fn get(&self, key: &TextKey<'_>) -> Option<&[u8]> {
         let hash = key.hash();
@@ -86,7 +87,7 @@ impl Texts {
         }
     }
 
-    /// The text of an entry that has this key.
+    /// The text of an entry if it has this key.
     #[inline]
     fn text_for(&self, number: usize, key: &TextKey<'_>) -> Option<&[u8]> {
         let entry = self.entries.get(number)?;
@@ -99,32 +100,32 @@ impl Texts {
             .flatten()
     }
 
-    /// Keeps `text` for `key`, which has none yet.
+    /// Adds `text` for `key`, which must not be cached yet.
     #[cold]
     pub fn insert(&mut self, key: &TextKey<'_>, text: &[u8]) {
         let more = WORDS + key.bytes.len() + text.len();
         if self.bytes.len() + more > LIMIT {
-            self.slots.fill(Slot::default());
+            self.slots.fill(TextSlot::default());
             self.entries.clear();
             self.bytes.clear();
         }
         if more > LIMIT {
             return;
         }
-        // At most three of four slots are taken.
+        // At most three quarters of the slots are used.
         if self.entries.len() >= self.slots.len() / 4 * 3 {
             self.grow();
         }
-        // Both are within the limit.
+        // Both are below the limit.
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(&key.words_as_bytes());
         self.bytes.extend_from_slice(key.bytes);
-        self.entries.push(Entry {
+        self.entries.push(TextEntry {
             start,
             text: self.bytes.len() as u32,
         });
         self.bytes.extend_from_slice(text);
-        let slot = Slot {
+        let slot = TextSlot {
             hash: key.hash(),
             number: self.entries.len() as u32,
         };
@@ -135,8 +136,8 @@ impl Texts {
         hash as usize & self.slots.len().wrapping_sub(1)
     }
 
-    /// Puts `slot` into the next free place.
-    fn place(&mut self, slot: Slot) {
+    /// Stores `slot` in the next free position.
+    fn place(&mut self, slot: TextSlot) {
         let mut at = self.home(slot.hash);
         while let Some(taken) = self.slots.get_mut(at) {
             if taken.number == 0 {
@@ -148,9 +149,9 @@ impl Texts {
     }
 
     fn grow(&mut self) {
-        const LEAST: usize = 64;
-        let size = LEAST.max(self.slots.len() * 2);
-        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
+        const MIN_LEN: usize = 64;
+        let size = MIN_LEN.max(self.slots.len() * 2);
+        let old = std::mem::replace(&mut self.slots, vec![TextSlot::default(); size]);
         for slot in old.into_iter().filter(|slot| slot.number != 0) {
             self.place(slot);
         }
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn texts_are_found_by_all_of_their_key() {
-        let mut texts = Texts::default();
+        let mut texts = TextCache::default();
         texts.insert(&key(1, b"chain"), b"first");
         texts.insert(&key(1, b"other"), b"second");
         texts.insert(&key(2, b"chain"), b"third");
@@ -184,10 +185,10 @@ mod tests {
 
     #[test]
     fn one_hash_is_not_one_key() {
-        let mut texts = Texts::default();
+        let mut texts = TextCache::default();
         texts.insert(&key(1, b"chain"), b"first");
         let other = key(7, b"chain");
-        texts.place(Slot {
+        texts.place(TextSlot {
             hash: other.hash(),
             number: 1,
         });
@@ -197,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn it_finds_what_a_map_finds() {
-        let mut texts = Texts::default();
+    fn lookups_match_a_hash_map() {
+        let mut texts = TextCache::default();
         let mut expected = std::collections::HashMap::new();
         for number in 0..5000_u64 {
             let (word, bytes) = (number * number % 4001, number.to_le_bytes());
@@ -214,8 +215,8 @@ mod tests {
     }
 
     #[test]
-    fn forgets_when_full_and_goes_on() {
-        let mut texts = Texts::default();
+    fn a_full_cache_is_cleared() {
+        let mut texts = TextCache::default();
         let long = vec![b'x'; LIMIT / 4];
         for word in 0..20 {
             texts.insert(&key(word, b""), &long);

@@ -1,24 +1,25 @@
-//! Requests for memory that may fail, for what a file says of its own size.
+//! Fallible memory allocation, for sizes that are read from files.
 //!
-//! Most requests cannot return an error: a process without memory ends there, with a message (`rperf_sys::Allocator`).
-//! What is requested through this crate fails with [`OutOfMemory`] instead, so that the caller can name the object.
+//! Most allocations cannot return an error: if they fail, the process ends with a message
+//! (`rperf_sys::Allocator`). Allocations through this crate fail with [`OutOfMemory`] instead, so
+//! that the caller can name the object.
 
 use std::cell::Cell;
 use std::io::{self, Read};
 
 thread_local! {
-    /// Whether a request of this thread may fail.
+    /// Whether allocations of this thread may fail.
     static FALLIBLE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Room for what is read first, in bytes.
-const LEAST_READ: usize = 8 << 10;
+/// Initial buffer size for reading, in bytes.
+const INITIAL_BUFFER: usize = 8 << 10;
 
-/// A request that failed.
+/// A failed allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("out of memory: {bytes} bytes could not be allocated")]
 pub struct OutOfMemory {
-    /// Bytes asked for.
+    /// Requested bytes.
     pub bytes: usize,
 }
 
@@ -28,7 +29,7 @@ impl From<OutOfMemory> for io::Error {
     }
 }
 
-/// Room for `more` items in `list`, and no more than that.
+/// Reserves space for exactly `more` additional items in `list`.
 ///
 /// # Errors
 /// [`OutOfMemory`], with the list unchanged.
@@ -60,7 +61,7 @@ fn double<T>(list: &mut Vec<T>) -> Result<(), OutOfMemory> {
     reserve(list, list.capacity().max(4))
 }
 
-/// So many zeros.
+/// Returns `size` zero bytes.
 ///
 /// # Errors
 /// [`OutOfMemory`].
@@ -71,16 +72,16 @@ pub fn zeros(size: usize) -> Result<Vec<u8>, OutOfMemory> {
     Ok(bytes)
 }
 
-/// All that `reader` gives, appended to `to`.
+/// Reads to the end of `reader` and appends to `to`.
 ///
 /// # Errors
 /// Those of the reader, and [`io::ErrorKind::OutOfMemory`] with an [`OutOfMemory`].
 pub fn read_to_end(mut reader: impl Read, to: &mut Vec<u8>) -> io::Result<()> {
     loop {
         if to.len() == to.capacity() {
-            reserve(to, to.capacity().max(LEAST_READ))?;
+            reserve(to, to.capacity().max(INITIAL_BUFFER))?;
         }
-        // As long as there is room the standard library asks for none.
+        // The standard library allocates nothing while there is spare capacity.
         let room = to.capacity() - to.len();
         if reader.by_ref().take(room as u64).read_to_end(to)? < room {
             return Ok(());
@@ -88,19 +89,19 @@ pub fn read_to_end(mut reader: impl Read, to: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// Whether a failed request of this thread is to be returned.
+/// Whether a failed allocation of this thread returns an error.
 #[must_use]
 pub fn is_fallible() -> bool {
     FALLIBLE.try_with(Cell::get).unwrap_or_default()
 }
 
-/// Does `work`, in which requests may fail.
+/// Calls `work` with fallible allocations.
 fn fallibly<T>(work: impl FnOnce() -> T) -> T {
     let _before = Restored(FALLIBLE.replace(true));
     work()
 }
 
-/// Puts the old value back, also on the way of a panic.
+/// Restores the old value when dropped, also while unwinding from a panic.
 struct Restored(bool);
 
 impl Drop for Restored {
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_had_is_an_error_and_changes_nothing() {
+    fn failed_allocations_are_errors_and_change_nothing() {
         let mut list = vec![7_u64];
         let more = isize::MAX as usize / 8 - 1;
         let bytes = (more + 1) * 8;
@@ -130,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_had_is_had() {
+    fn possible_allocations_succeed() {
         let mut list = Vec::new();
         (0..100_000).for_each(|item| push(&mut list, item).unwrap());
         assert!(list.iter().copied().eq(0..100_000));
         assert_eq!(zeros(70_000).unwrap(), vec![0; 70_000]);
         let text = vec![3; 100_000];
-        for start in [0, 1, LEAST_READ] {
+        for start in [0, 1, INITIAL_BUFFER] {
             let mut read = vec![1; start];
             read_to_end(text.as_slice(), &mut read).unwrap();
             assert_eq!(read, [vec![1; start], text.clone()].concat());
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_may_fail_only_meanwhile() {
+    fn allocations_are_fallible_only_inside_the_closure() {
         assert!(!is_fallible());
         fallibly(|| {
             assert!(is_fallible());

@@ -1,7 +1,7 @@
-//! Branches out of the traces of Intel's branch trace store: samples in the place of AUXTRACE records.
+//! Converts Intel BTS traces into samples of branches, in place of AUXTRACE records.
 //!
-//! A trace is entries of three words: from where, to where, flags. What describes it is the AUXTRACE_INFO record of its kind,
-//! whose first word behind the kind is the type of the unit's events.
+//! A trace consists of entries of three words: source, target, flags. The AUXTRACE_INFO record of
+//! this type describes it; its first private word is the PMU type of the trace's events.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,14 +12,14 @@ use rperf_wire::{
 };
 
 use crate::pipe_writer::attr;
-use crate::writer::Front;
+use crate::writer::Preamble;
 use crate::{EventDesc, FileHeader, PerfData, WriteError, Writer};
 
-/// Bytes of an entry.
+/// Size of an entry in bytes.
 const ENTRY: usize = AuxTraceInfo::BTS_BRANCH;
-/// How far the id of the branches is from that of the trace's event, as in perf.
-const AWAY: u64 = 1_000_000_000;
-/// Fields of their samples.
+/// Offset of the branch event's id from the id of the trace's event, as in perf.
+const ID_OFFSET: u64 = 1_000_000_000;
+/// Sample fields of the branch event.
 const FIELDS: SampleType = SampleType(
     SampleType::IDENTIFIER.0
         | SampleType::IP.0
@@ -31,26 +31,26 @@ const FIELDS: SampleType = SampleType(
 const KERNEL: Misc = Misc(1);
 const USER: Misc = Misc(2);
 
-/// The trace of a recording.
-struct Trace {
-    /// The id that samples of its branches carry.
+/// State of the conversion.
+struct TraceConversion {
+    /// The id of the branch event's samples.
     id: u64,
-    /// Whether each part is the end of the trace as of then, so that parts overlap.
+    /// Whether each part is a snapshot of the end of the trace, so that parts overlap.
     overlaps: bool,
-    /// The processes of threads.
+    /// The process of each thread.
     processes: HashMap<u32, u32>,
-    /// The last part of each ring, where they overlap.
+    /// The last part of each ring, if parts overlap.
     parts: HashMap<u32, Vec<u8>>,
 }
 
 impl PerfData<'_> {
-    /// The same recording, as a file or stream in memory, with a sample of an event `branches` for each branch of its trace, in the
-    /// trace's place; `None` where there is no trace of Intel's branch trace store, or the events have no identifiers by
-    /// which another could be told from them. A sample has the place that the branch came from, and as its address the place
-    /// that it led to.
+    /// Converts the recording to a file or stream in memory in which each branch of the trace is a
+    /// sample of an event `branches`; `None` if it has no Intel BTS trace, or its events have no
+    /// ids that would distinguish another event. The instruction pointer of a sample is the source
+    /// of the branch, its address the target.
     ///
     /// # Errors
-    /// [`WriteError`], of memory.
+    /// [`WriteError`] if memory is exhausted.
     pub fn with_branches(&self) -> Result<Option<Vec<u8>>, WriteError> {
         let Some((mut trace, event)) = self.branch_trace() else {
             return Ok(None);
@@ -62,9 +62,9 @@ impl PerfData<'_> {
         }
         let mut events = self.events().to_vec();
         events.push(event);
-        let mut writer = Writer::with_front(
+        let mut writer = Writer::with_preamble(
             io::Cursor::new(Vec::new()),
-            &Front {
+            &Preamble {
                 events: &events,
                 event_types: &[],
                 endian: self.endian(),
@@ -77,8 +77,13 @@ impl PerfData<'_> {
         Ok(Some(file.into_inner()))
     }
 
-    /// The trace that AUXTRACE_INFO tells of, and the event of its branches.
-    fn branch_trace(&self) -> Option<(Trace, EventDesc)> {
+    /// The trace described by AUXTRACE_INFO, and the event of its branches.
+    fn branch_trace(&self) -> Option<(TraceConversion, EventDesc)> {
+        // A trace belongs to an event of a dynamic PMU. If there is none, the records needn't be read.
+        let is_of_unit = |event: &EventDesc| event.attr.kind.is_dynamic();
+        if !self.events().iter().any(is_of_unit) {
+            return None;
+        }
         let endian = self.endian();
         let infos = self.records().filter_map(|record| {
             let raw = record.ok()?.raw;
@@ -99,7 +104,7 @@ impl PerfData<'_> {
         if !self.events().iter().all(has_id) {
             return None;
         }
-        let id = traced.ids.first()?.wrapping_add(AWAY);
+        let id = traced.ids.first()?.wrapping_add(ID_OFFSET);
         let same = AttrFlags::EXCLUDE_USER
             | AttrFlags::EXCLUDE_KERNEL
             | AttrFlags::EXCLUDE_HV
@@ -115,7 +120,7 @@ impl PerfData<'_> {
             flags: AttrFlags(traced.attr.flags.0 & same.0),
             ..Attr::default()
         };
-        let trace = Trace {
+        let trace = TraceConversion {
             id,
             overlaps: info.private.get(5) == Some(1),
             processes: HashMap::new(),
@@ -125,25 +130,26 @@ impl PerfData<'_> {
     }
 }
 
-impl Trace {
-    /// Appends the records of a recording, with samples instead of the trace, and what tells of their event, if any is to,
-    /// instead of what tells of the trace. What follows a damaged record stays as it is.
+impl TraceConversion {
+    /// Appends the records of the recording, with samples instead of the trace. If `event` is
+    /// given, records that describe it replace those that describe the trace. Data after a damaged
+    /// record are unchanged.
     fn replace(&mut self, data: &PerfData<'_>, event: Option<&EventDesc>, to: &mut Vec<u8>) {
         let endian = data.endian();
         let mut rest = data.data();
         for record in data.records() {
             let Ok(record) = record else { break };
             let size = RecordHeader::SIZE + record.raw.body.len() + record.payload.len();
-            let (bytes, behind) = rest.split_at_checked(size).unwrap_or((rest, &[]));
-            rest = behind;
+            let (bytes, after) = rest.split_at_checked(size).unwrap_or((rest, &[]));
+            rest = after;
             match UserRecord::decode(&record.raw, endian) {
                 Ok(UserRecord::AuxTraceInfo(_)) => {
                     event.iter().for_each(|event| attr(to, event, endian));
                 }
-                Ok(UserRecord::AuxTrace(told)) => {
-                    let new = self.new_part(told.index, record.payload);
+                Ok(UserRecord::AuxTrace(aux_trace)) => {
+                    let new = self.new_part(aux_trace.index, record.payload);
                     for entry in new.chunks_exact(ENTRY) {
-                        self.sample(told.tid, entry, (&mut *to, endian));
+                        self.sample(aux_trace.tid, entry, to, endian);
                     }
                 }
                 _ => {
@@ -155,7 +161,7 @@ impl Trace {
         to.extend_from_slice(rest);
     }
 
-    /// Takes note of who belongs to which process.
+    /// Tracks which process a thread belongs to.
     fn learn(&mut self, record: &RawRecord<'_>, endian: Endian) {
         let kinds = [
             RecordKind::ITRACE_START,
@@ -171,7 +177,7 @@ impl Trace {
         }
     }
 
-    /// What a part has that the part of the same ring before it had not.
+    /// The part of a snapshot that the previous one of the same ring doesn't contain.
     fn new_part<'p>(&mut self, ring: u32, part: &'p [u8]) -> &'p [u8] {
         if !self.overlaps {
             return part;
@@ -183,26 +189,31 @@ impl Trace {
     }
 
     /// Appends the sample of one branch.
-    fn sample(&self, tid: u32, entry: &[u8], to: (&mut Vec<u8>, Endian)) {
-        let endian = to.1;
+    fn sample(&self, tid: u32, entry: &[u8], to: &mut Vec<u8>, endian: Endian) {
         let word = |at| endian.u64_at(entry, at).unwrap_or_default();
         let (from, target) = (word(0), word(8));
-        // The kernel lies in the upper half.
+        // Kernel addresses are in the upper half.
         let misc = if from.cast_signed() < 0 { KERNEL } else { USER };
         let pid = self.processes.get(&tid).copied().unwrap_or(tid);
-        RecordHeader::encode_record(RecordKind::SAMPLE, misc, to, |to: &mut Encoder<'_>| {
-            to.u64(self.id);
-            to.u64(from);
-            to.u32(pid);
-            to.u32(tid);
-            to.u64(target);
-            to.u64(1);
-        });
+        RecordHeader::encode_record(
+            RecordKind::SAMPLE,
+            misc,
+            to,
+            endian,
+            |to: &mut Encoder<'_>| {
+                to.u64(self.id);
+                to.u64(from);
+                to.u32(pid);
+                to.u32(tid);
+                to.u64(target);
+                to.u64(1);
+            },
+        );
     }
 }
 
-/// How many entries at the end of `before` are those that `part` begins with, at most: in a time that grows with both, by the
-/// borders of `part` (Knuth, Morris and Pratt).
+/// The longest suffix of `before`, in entries, that is a prefix of `part`. Runs in linear time with
+/// the failure function of `part` (Knuth, Morris and Pratt).
 fn overlap<T: PartialEq>(before: &[T], part: &[T]) -> usize {
     let step = |borders: &[usize], mut known: usize, entry: &T| {
         while known > 0 && part.get(known) != Some(entry) {

@@ -1,63 +1,63 @@
-//! What can be wrong with a file so that it cannot be read, and what is worth a warning.
+//! Errors that prevent reading a file, and findings that are worth a warning.
 
 use rperf_memory::OutOfMemory;
 use rperf_wire::{DecodeError, RecordKind};
 
 use crate::{FeatureId, ZstdError};
 
-/// Why bytes are not a perf.data file that can be read. All offsets count from the file's start.
+/// Why bytes can't be read as a perf.data file. Offsets are relative to the start of the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is nothing in the file.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
-    /// The first eight bytes are not those of perf.data.
+    /// The first eight bytes are not a magic number of perf.data.
     #[error("not a perf.data file: it begins with {}, not \"PERFILE2\"", show_magic(.magic))]
     Magic {
         /// The first bytes, at most eight.
         magic: Vec<u8>,
     },
-    /// A stream ended without having described an event.
-    #[error("no event is described: there is no HEADER_ATTR record behind the header of pipe mode")]
+    /// A stream ended without describing an event.
+    #[error("no event is described: no HEADER_ATTR record follows the pipe mode header")]
     NoAttrRecord,
-    /// A stream could not be read any further.
+    /// Reading from a stream failed.
     #[error("cannot read at offset {offset}: {kind}")]
     Read {
-        /// Bytes read until then.
+        /// Number of bytes read before.
         offset: u64,
-        /// What the system says.
+        /// The system's error.
         kind: std::io::ErrorKind,
     },
-    /// There is no memory for what a stream holds.
-    #[error("no room for the record at offset {offset} and those that wait with it: {source}")]
-    NoRoom {
-        /// Where the record begins.
+    /// Out of memory while buffering a stream.
+    #[error("cannot buffer the record at offset {offset}: {source}")]
+    OutOfMemory {
+        /// Offset of the record.
         offset: u64,
-        /// How much could not be allocated.
+        /// The failed allocation.
         source: OutOfMemory,
     },
-    /// More follows a record of a stream than is kept in memory.
-    #[error("{size} bytes follow the record at offset {offset}; at most {most} are taken")]
+    /// The data after a record of a stream exceed the limit.
+    #[error("{size} bytes follow the record at offset {offset}; the limit is {most}")]
     PayloadSize {
-        /// Where the record begins.
+        /// Offset of the record.
         offset: u64,
-        /// Bytes that it announces.
+        /// Size in the record, in bytes.
         size: u64,
-        /// Bytes that are taken.
+        /// The limit in bytes.
         most: u64,
     },
-    /// The header says a size that no version has.
+    /// The size in the header is that of no version.
     #[error(
-        "header at offset 8 says a size of {size} bytes, expected 104 or 72, or 16 for pipe mode"
+        "header at offset 8 has a size of {size} bytes, expected 104 or 72, or 16 for pipe mode"
     )]
     HeaderSize {
-        /// What it says.
+        /// Size in the header.
         size: u64,
     },
     /// The file ends inside the header.
-    #[error("the file ends inside its header: {have} of 104 bytes are there")]
-    HeaderCut {
+    #[error("the file is truncated inside its header: it has {have} of 104 bytes")]
+    HeaderTruncated {
         /// Length of the file.
         have: usize,
     },
@@ -66,102 +66,104 @@ pub enum Error {
     Section {
         /// Name of the section.
         what: &'static str,
-        /// Where it should begin.
+        /// Offset in the header.
         offset: u64,
-        /// How long it should be.
+        /// Size in the header.
         size: u64,
         /// Length of the file.
         file: usize,
     },
-    /// The size of an event's description makes no sense.
+    /// The size of an event description is invalid.
     #[error(
         "event descriptions at offset {offset} have a size of {size} bytes each, at least 80 are needed"
     )]
     AttrSize {
-        /// Where the descriptions begin.
+        /// Offset of the descriptions.
         offset: u64,
-        /// What the header says.
+        /// Size in the header.
         size: u64,
     },
-    /// The file describes no event.
-    #[error("the file describes no event: its attr section at offset {offset} is empty")]
+    /// The file describes no events.
+    #[error("the file describes no events: its attr section at offset {offset} is empty")]
     NoEvents {
-        /// Where the descriptions should be.
+        /// Offset of the descriptions.
         offset: u64,
     },
-    /// Something that the header points to cannot be decoded.
+    /// A part that the header refers to cannot be decoded.
     #[error("{what} at offset {offset}: {source}")]
     Decode {
-        /// What it is.
+        /// Name of the part.
         what: &'static str,
-        /// Where it begins.
+        /// Offset of the part.
         offset: u64,
-        /// The field.
+        /// The invalid field.
         source: DecodeError,
     },
     /// The descriptions of the tracepoints cannot be read.
     #[error(transparent)]
     Tracepoints(#[from] rperf_tracepoint::Error),
-    /// A record says that it is smaller than a record's header.
-    #[error("record at offset {offset} says a size of {size} bytes, smaller than its header")]
+    /// The size of a record is smaller than a record header.
+    #[error("record at offset {offset} has a size of {size} bytes, smaller than its header")]
     RecordSize {
-        /// Where the record begins.
+        /// Offset of the record.
         offset: u64,
-        /// What it says.
+        /// Size in the record.
         size: u16,
     },
     /// A compressed record cannot be decompressed.
     #[error("compressed record at offset {offset}: {source}")]
     Zstd {
-        /// Where the record begins.
+        /// Offset of the record.
         offset: u64,
-        /// Why.
+        /// Cause.
         source: ZstdError,
     },
-    /// A compressed record says that it holds more than it does.
-    #[error("compressed record at offset {offset} says {size} compressed bytes, {have} are there")]
+    /// The size in a compressed record exceeds the record.
+    #[error(
+        "compressed record at offset {offset} should have {size} compressed bytes, but has {have}"
+    )]
     CompressedSize {
-        /// Where the record begins.
+        /// Offset of the record.
         offset: u64,
-        /// What it says.
+        /// Size in the record.
         size: u64,
-        /// Bytes that are there.
+        /// Available bytes.
         have: u64,
     },
-    /// Compressed records say that they are far more than a recording can be.
+    /// The decompressed records would be larger than any valid recording.
     #[error(
-        "compressed record at offset {offset}: the records so far would be {size} bytes long; at most {most} are taken for their size"
+        "compressed record at offset {offset}: the records up to here would have {size} bytes; the limit for their compressed size is {most}"
     )]
     Ratio {
-        /// Where the record begins.
+        /// Offset of the record.
         offset: u64,
-        /// Bytes of all records up to this one.
+        /// Total size of the records up to this one, in bytes.
         size: u64,
-        /// Bytes that are taken.
+        /// The limit in bytes.
         most: u64,
     },
-    /// The last of the compressed records is not whole.
-    #[error("the compressed records end inside a record: {left} bytes of it are there")]
-    CompressedCut {
-        /// Bytes of it.
+    /// The last of the compressed records is incomplete.
+    #[error("the compressed records are truncated: the last record has only {left} bytes")]
+    CompressedTruncated {
+        /// Available bytes of the record.
         left: u64,
     },
-    /// A part of a directory cannot be read to its end.
+    /// A file of a directory cannot be read to its end.
     #[error("part {part}: {source}")]
     Part {
-        /// Which, counted from 1.
+        /// Number of the file, from 1.
         part: u32,
-        /// Why; offsets are those of the part.
+        /// Cause; its offsets are relative to that file.
         source: Box<Error>,
     },
-    /// The last record is not whole.
-    #[error("record at offset {offset} needs {need} bytes, {have} are left")]
+    /// The last record is incomplete.
+    #[error("record at offset {offset} needs {need} bytes, but {have} are left")]
     Truncated {
-        /// Where the record begins.
+        /// Offset of the record.
         offset: u64,
-        /// Bytes it needs.
+        /// Size of the record.
         need: u64,
-        /// Bytes there are.
+        /// Available bytes.
         have: u64,
     },
 }
@@ -175,69 +177,73 @@ fn show_magic(magic: &[u8]) -> String {
     }
 }
 
-/// Something wrong that does not keep the file from being read.
+/// A problem that doesn't prevent reading the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Finding {
+pub enum FileFinding {
     /// The recorder was killed before it could complete the header.
     #[error(
-        "the recording was not ended properly (data size 0): reading to the end of the file, without header features"
+        "the recording was not completed (data size 0): reading to the end of the file, without header features"
     )]
     Unfinished,
     /// The file is shorter than its header says.
-    #[error("the file is cut: data at offset {offset} should have {need} bytes, {have} are there")]
-    DataCut {
-        /// Where the data begin.
+    #[error(
+        "the file is truncated: data at offset {offset} should have {need} bytes, but {have} are left"
+    )]
+    DataTruncated {
+        /// Offset of the data.
         offset: u64,
-        /// Bytes that should be there.
+        /// Size in the header.
         need: u64,
-        /// Bytes that are there.
+        /// Available bytes.
         have: u64,
     },
     /// A header feature lies outside the file.
     #[error(
         "header feature {feature} at offset {offset} has {size} bytes and reaches beyond the end of the file"
     )]
-    FeatureCut {
-        /// Which.
+    FeatureTruncated {
+        /// The feature.
         feature: FeatureId,
-        /// Where it should begin.
+        /// Offset in the header.
         offset: u64,
-        /// How long it should be.
+        /// Size in the header.
         size: u64,
     },
-    /// The table of header features is cut off.
-    #[error("the table of header features at offset {offset} is cut off: {lost} of them are lost")]
-    FeatureTableCut {
-        /// Where it should begin.
+    /// The table of header features is truncated.
+    #[error(
+        "the table of header features at offset {offset} is truncated: {lost} features are lost"
+    )]
+    FeatureTableTruncated {
+        /// Offset of the table.
         offset: u64,
-        /// Features that it does not reach.
+        /// Number of features that are missing.
         lost: usize,
     },
     /// A header feature cannot be decoded.
     #[error("header feature {feature} at offset {offset} cannot be decoded")]
     FeatureMalformed {
-        /// Which.
+        /// The feature.
         feature: FeatureId,
-        /// Where it begins.
+        /// Offset of its section.
         offset: u64,
     },
-    /// A record that describes the recording cannot be decoded, in pipe mode.
+    /// A record with metadata cannot be decoded, in pipe mode.
     #[error("{kind} at offset {offset} cannot be decoded")]
     RecordMalformed {
-        /// Which.
+        /// Type of the record.
         kind: RecordKind,
-        /// Where it begins.
+        /// Offset of the record.
         offset: u64,
     },
-    /// Event descriptions are longer than the fields known here.
+    /// Event descriptions are longer than the known layouts.
     #[error(
         "event descriptions have {size} bytes, of which {known} are known here; the rest is skipped"
     )]
     AttrLarger {
-        /// Bytes in the file.
+        /// Size in the file, in bytes.
         size: u64,
-        /// Bytes known.
+        /// Size of the known layout, in bytes.
         known: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! One event of a recording: its settings, the ids its records carry, and its name.
+//! An event of a recording: its attr, the ids of its records, and its name.
 
 use rperf_wire::{Attr, Cursor, DecodeError, Endian, event_name};
 
@@ -8,16 +8,16 @@ use crate::{Error, FileHeader};
 /// One event of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDesc {
-    /// What was asked of the kernel.
+    /// The attr passed to the kernel.
     pub attr: Attr,
-    /// The ids that the event's records carry, one for each CPU or thread it was opened on.
+    /// The ids in the event's records, one for each CPU or thread it was opened on.
     pub ids: Vec<u64>,
-    /// Its name: as the recorder wrote it (EVENT_DESC), else what perf derives from the attr.
+    /// The name: from EVENT_DESC, otherwise derived from the attr like in perf.
     pub name: String,
 }
 
 impl EventDesc {
-    /// An event under the name that its attr gives it.
+    /// Creates an event with the default name of its attr.
     #[must_use]
     pub fn new(attr: Attr, ids: Vec<u64>) -> Self {
         let name = event_name(&attr);
@@ -25,8 +25,8 @@ impl EventDesc {
     }
 }
 
-/// Decodes the attr section. The ids of an event whose section lies outside the file are an error:
-/// without them records can't be told apart.
+/// Decodes the attr section. It is an error if the ids of an event lie outside the file: without
+/// them, records can't be assigned to events.
 pub(crate) fn decode_events(file: &[u8], header: &FileHeader) -> Result<Vec<EventDesc>, Error> {
     let (section, endian) = (header.attrs, header.endian);
     let least = (Attr::SIZE_VER0 + Section::SIZE) as u64;
@@ -72,7 +72,7 @@ fn decode_event(
     Ok(EventDesc::new(attr, ids))
 }
 
-/// The attr's own size counts where it is smaller than the room it has; 0 means the oldest layout.
+/// Decodes an attr. Its own size may be smaller than the space reserved for it; 0 means the oldest layout.
 pub(crate) fn decode_attr(room: &[u8], endian: Endian) -> Result<Attr, DecodeError> {
     const SIZE_OFFSET: usize = 4;
     let own = match endian.u32_at(room, SIZE_OFFSET) {
@@ -91,7 +91,7 @@ fn section_of<'a>(file: &'a [u8], what: &'static str, section: Section) -> Resul
     })
 }
 
-/// The attrs of all events in the room of the largest, and the size of that room in bytes.
+/// Encodes the attrs of all events with the size of the largest, and returns that size in bytes.
 pub(crate) fn encode_attrs(events: &[EventDesc], endian: Endian) -> (Vec<Vec<u8>>, usize) {
     let mut attrs: Vec<Vec<u8>> = events
         .iter()

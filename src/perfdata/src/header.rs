@@ -4,17 +4,17 @@ use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 
 use crate::{Error, FeatureId};
 
-/// `PERFILE2` as the bytes of a little-endian file. The first versions of perf wrote `PERFFILE`, in this order of
-/// bytes on every machine.
+/// `PERFILE2` in a little-endian file. The first versions of perf wrote `PERFFILE`, in this byte
+/// order on every machine.
 const MAGIC: &[u8; 8] = b"PERFILE2";
-/// The same in a file of a big-endian machine, which stores the number mirrored.
+/// `PERFILE2` in a big-endian file, which stores the number byte-swapped.
 const MAGIC_BIG: &[u8; 8] = b"2ELIFREP";
 const MAGIC_VERSION_1: &[u8; 8] = b"PERFFILE";
 
-/// A stretch of the file (`struct perf_file_section`).
+/// A range of the file (`struct perf_file_section`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Section {
-    /// First byte, from the file's start.
+    /// Offset from the start of the file.
     pub offset: u64,
     /// Length in bytes.
     pub size: u64,
@@ -36,7 +36,7 @@ impl Section {
         to.u64(self.size);
     }
 
-    /// The bytes, if all of them are in the file.
+    /// The bytes of the section, if it lies within the file.
     #[must_use]
     pub fn of(self, file: &[u8]) -> Option<&[u8]> {
         let start = usize::try_from(self.offset).ok()?;
@@ -44,7 +44,7 @@ impl Section {
         file.get(start..)?.get(..size)
     }
 
-    /// First byte behind the section.
+    /// Offset of the end of the section.
     #[must_use]
     pub fn end(self) -> u64 {
         self.offset.saturating_add(self.size)
@@ -58,15 +58,15 @@ pub struct FileHeader {
     pub endian: Endian,
     /// Size of this header in bytes.
     pub size: u64,
-    /// Size of one event description: the attr and the 16 bytes of its section of ids.
+    /// Size of one event description: the attr and the 16 bytes of its ids section.
     pub attr_size: u64,
     /// Event descriptions.
     pub attrs: Section,
-    /// Records; size 0 where the recorder was killed.
+    /// Records; size 0 if the recorder was killed.
     pub data: Section,
     /// Names of tracepoints in very old files; not used.
     pub event_types: Section,
-    /// Which features the file holds, one bit for each.
+    /// Bitmap of the features in the file.
     pub features: [u64; 4],
 }
 
@@ -74,23 +74,23 @@ impl FileHeader {
     /// Size of the structure in the file, in bytes.
     pub const SIZE: usize = 104;
 
-    /// Where the structure has the size of [`FileHeader::data`], in bytes from its start.
+    /// Offset of the size in [`FileHeader::data`] from the start of the structure, in bytes.
     pub const DATA_SIZE_OFFSET: u64 = 48;
     /// Size of the header of pipe mode, in bytes.
     pub const PIPE_SIZE: u64 = 16;
-    /// Size of the header of the first versions of perf, which had no bitmap of features, in bytes.
+    /// Size of the header of perf's first versions, which had no feature bitmap, in bytes.
     pub const SIZE_WITHOUT_FEATURES: u64 = 72;
 
     /// Decodes the header at the start of `file`.
     ///
     /// # Errors
-    /// [`Error`] for another magic, another layout, or too few bytes.
+    /// [`Error`] for an unknown magic number or layout, or too few bytes.
     pub fn decode(file: &[u8]) -> Result<Self, Error> {
         let endian = magic(file)?;
-        let cut = |_| Error::HeaderCut { have: file.len() };
+        let truncated = |_| Error::HeaderTruncated { have: file.len() };
         let at = &mut Cursor::new(file, endian);
-        at.u64("magic").map_err(cut)?;
-        let size = at.u64("size").map_err(cut)?;
+        at.u64("magic").map_err(truncated)?;
+        let size = at.u64("size").map_err(truncated)?;
         if size == Self::PIPE_SIZE {
             return Ok(Self::pipe(endian, file.len() as u64));
         }
@@ -100,20 +100,21 @@ impl FileHeader {
         let mut header = Self {
             endian,
             size,
-            attr_size: at.u64("attr_size").map_err(cut)?,
-            attrs: Section::decode(at).map_err(cut)?,
-            data: Section::decode(at).map_err(cut)?,
-            event_types: Section::decode(at).map_err(cut)?,
+            attr_size: at.u64("attr_size").map_err(truncated)?,
+            attrs: Section::decode(at).map_err(truncated)?,
+            data: Section::decode(at).map_err(truncated)?,
+            event_types: Section::decode(at).map_err(truncated)?,
             features: [0; 4],
         };
         if size == Self::SIZE as u64 {
-            let bitmap: [u8; 32] = at.array("features").map_err(cut)?;
+            let bitmap: [u8; 32] = at.array("features").map_err(truncated)?;
             header.features = features(&bitmap, endian);
         }
         Ok(header)
     }
 
-    /// What takes the place of a header in pipe mode: all but the first 16 bytes are records.
+    /// The header of a recording in pipe mode, in which everything after the first 16 bytes are
+    /// records.
     fn pipe(endian: Endian, file_size: u64) -> Self {
         Self {
             endian,
@@ -129,20 +130,20 @@ impl FileHeader {
         }
     }
 
-    /// Whether it is that of pipe mode: records tell what a file has around them.
+    /// Whether the recording is in pipe mode, in which metadata are records.
     #[must_use]
     pub fn is_pipe(&self) -> bool {
         self.size == Self::PIPE_SIZE
     }
 
-    /// The 16 bytes that begin a stream in pipe mode.
+    /// Encodes the 16-byte header of pipe mode.
     pub(crate) fn encode_pipe(endian: Endian) -> Vec<u8> {
         let mut bytes = magic_of(endian).to_vec();
         Encoder::new(&mut bytes, endian).u64(Self::PIPE_SIZE);
         bytes
     }
 
-    /// The 104 bytes.
+    /// Encodes the 104-byte header.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = magic_of(self.endian).to_vec();
@@ -194,7 +195,7 @@ fn magic(file: &[u8]) -> Result<Endian, Error> {
                 .iter()
                 .any(|magic| magic.starts_with(found)) =>
         {
-            Err(Error::HeaderCut { have: file.len() })
+            Err(Error::HeaderTruncated { have: file.len() })
         }
         found => Err(Error::Magic {
             magic: found.to_vec(),
@@ -202,7 +203,8 @@ fn magic(file: &[u8]) -> Result<Endian, Error> {
     }
 }
 
-/// The magic of version 1 says nothing of the byte order, but the size behind it does.
+/// Detects the byte order of version 1 by the header size, as its magic number doesn't depend on
+/// it.
 fn version_1(file: &[u8]) -> Result<Endian, Error> {
     let sizes = [
         FileHeader::SIZE as u64,
@@ -211,7 +213,7 @@ fn version_1(file: &[u8]) -> Result<Endian, Error> {
     ];
     let at = MAGIC_VERSION_1.len();
     let Some(size) = Endian::Little.u64_at(file, at) else {
-        return Err(Error::HeaderCut { have: file.len() });
+        return Err(Error::HeaderTruncated { have: file.len() });
     };
     let endian = if sizes.contains(&size) {
         Endian::Little
@@ -223,9 +225,9 @@ fn version_1(file: &[u8]) -> Result<Endian, Error> {
     Ok(endian)
 }
 
-/// The bitmap is an array of the recording machine's `unsigned long`. On big-endian machines that
-/// shows: words of 32 bits put every second half elsewhere. Every recorder writes HOSTNAME, so its
-/// bit tells the two apart. The oldest wrote nothing but build-ids; perf takes that for granted, too.
+/// Decodes the bitmap, an array of the recording machine's `unsigned long`. On big-endian machines
+/// 32-bit words are in another order than 64-bit ones. All recorders write HOSTNAME, so its bit
+/// distinguishes the two. The oldest recorders wrote only build-ids, which perf assumes too.
 fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(bitmap.as_chunks().0) {

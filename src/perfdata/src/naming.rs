@@ -1,10 +1,10 @@
-//! Names of tracepoints that the event descriptions leave without one.
+//! Names of tracepoints whose event descriptions have none.
 
 use rperf_wire::{Attr, EventType, event_name};
 
 use crate::{EventDesc, Features};
 
-/// Names tracepoints by their descriptions, as perf does, or by what simpleperf says of its events.
+/// Names tracepoints by their formats, like perf, or by simpleperf's list of events.
 pub(crate) fn name_tracepoints(events: &mut [EventDesc], features: &Features<'_>) {
     let nameless = |event: &EventDesc| {
         event.attr.kind == EventType::TRACEPOINT && event.name == event_name(&event.attr)
@@ -22,7 +22,7 @@ pub(crate) fn name_tracepoints(events: &mut [EventDesc], features: &Features<'_>
     }
 }
 
-/// From the lines `name,type,config` of simpleperf.
+/// Looks up a name in simpleperf's list of `name,type,config`.
 fn listed_name(listed: &[(String, String)], attr: &Attr) -> Option<String> {
     let (_, lines) = listed.iter().find(|(key, _)| key == "event_type_info")?;
     let numbers = format!(",{},{}", attr.kind, attr.config);

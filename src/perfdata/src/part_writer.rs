@@ -1,4 +1,4 @@
-//! Writing records one behind the other: the data of a file, or a part of a directory, which holds nothing else.
+//! Writing records only: the data section of a file, or a file of a directory.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use rperf_wire::{Endian, RawRecord};
 use crate::header::Section;
 use crate::{Output, WriteError};
 
-/// Writes a file of records alone. A full disk ends it at a record's border.
+/// Writes a file of records. If the disk is full, the file ends at a record boundary.
 #[derive(Debug)]
 pub struct PartWriter<W> {
     pub(crate) output: W,
-    /// Where the records are.
+    /// The section with the records.
     pub(crate) section: Section,
     pub(crate) endian: Endian,
-    /// A write failed, and the data were cut.
+    /// Whether a write failed and the data were truncated.
     pub(crate) ended: bool,
 }
 
 impl<W: Output> PartWriter<W> {
-    /// Records of this machine's byte order, from the start of `output` on.
+    /// Creates a writer of records in this machine's byte order at the start of `output`.
     #[must_use]
     pub fn new(output: W) -> Self {
         Self {
@@ -30,38 +30,39 @@ impl<W: Output> PartWriter<W> {
         }
     }
 
-    /// Bytes up to the end of the last whole record, from the start of the file on.
+    /// Size of the file up to the end of the last complete record, in bytes.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.section.end()
     }
 
-    /// Appends whole records with one write.
+    /// Appends complete records with one write.
     ///
     /// # Errors
-    /// [`WriteError::Data`] when not all of them could be written: what is behind the last whole record does not
-    /// count, and no more is taken.
+    /// [`WriteError::Data`] if they could not all be written: data after the last complete record
+    /// are ignored, and no more are accepted.
     pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
         self.check()?;
         if let Err((written, source)) = self.put(records) {
             let written = records.get(..written).unwrap_or(records);
-            let whole = whole_records(written, self.endian) as u64;
-            return Err(self.end((written.len() as u64, whole), source));
+            let complete = whole_records(written, self.endian) as u64;
+            return Err(self.end(written.len() as u64, complete, source));
         }
         self.section.size += records.len() as u64;
         Ok(())
     }
 
-    /// Appends a record and the bytes that follow it and belong to it, in pieces.
+    /// Appends a record and its payload, in pieces.
     ///
     /// # Errors
-    /// [`WriteError::Data`] when not all of them could be written: nothing of it counts then, and no more is taken.
+    /// [`WriteError::Data`] if they could not all be written: then none of it counts, and no more
+    /// is accepted.
     pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
         self.check()?;
         let mut before = 0;
         for piece in std::iter::once(&record).chain(payload) {
             if let Err((written, source)) = self.put(piece) {
-                return Err(self.end((before + written as u64, 0), source));
+                return Err(self.end(before + written as u64, 0, source));
             }
             before += piece.len() as u64;
         }
@@ -78,7 +79,7 @@ impl<W: Output> PartWriter<W> {
         }
     }
 
-    /// Writes all of it, or tells how much was written and why no more.
+    /// Writes all bytes, or returns how many were written and the error.
     fn put(&mut self, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -96,10 +97,11 @@ impl<W: Output> PartWriter<W> {
         Ok(())
     }
 
-    /// Ends the data where so many bytes were written behind them, of which so many are whole records.
-    fn end(&mut self, (written, whole): (u64, u64), source: io::Error) -> WriteError {
+    /// Ends the data after a partial write of `written` bytes, of which `complete` bytes are complete
+    /// records.
+    fn end(&mut self, written: u64, complete: u64, source: io::Error) -> WriteError {
         let offset = self.file_bytes() + written;
-        self.section.size += whole;
+        self.section.size += complete;
         self.ended = true;
         WriteError::Data {
             offset,
@@ -108,10 +110,10 @@ impl<W: Output> PartWriter<W> {
         }
     }
 
-    /// Cuts off what is behind the last whole record.
+    /// Truncates the file after the last complete record.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn finish(mut self) -> io::Result<W> {
         if self.ended {
             self.output.set_size(self.section.end())?;
@@ -121,7 +123,7 @@ impl<W: Output> PartWriter<W> {
     }
 }
 
-/// Bytes of `bytes`, which begins with a record, up to the end of the last whole one.
+/// Number of bytes up to the end of the last complete record in `bytes`.
 fn whole_records(bytes: &[u8], endian: Endian) -> usize {
     RawRecord::all(bytes, endian)
         .map(|(_, record)| record.len())
@@ -133,10 +135,10 @@ mod tests {
     use super::*;
     use std::io::{Cursor, Seek, SeekFrom, Write};
 
-    /// A disk with room for so many bytes.
-    struct Small(Cursor<Vec<u8>>, usize);
+    /// A disk of limited capacity.
+    struct SmallDisk(Cursor<Vec<u8>>, usize);
 
-    impl Write for Small {
+    impl Write for SmallDisk {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let room = self.1 - self.0.get_ref().len();
             match room.min(bytes.len()) {
@@ -150,23 +152,23 @@ mod tests {
         }
     }
 
-    impl Seek for Small {
+    impl Seek for SmallDisk {
         fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
             self.0.seek(to)
         }
     }
 
-    impl Output for Small {
+    impl Output for SmallDisk {
         fn set_size(&mut self, size: u64) -> io::Result<()> {
             self.0.set_size(size)
         }
     }
 
     #[test]
-    fn a_part_ends_behind_its_last_whole_record() {
+    fn a_part_ends_after_its_last_complete_record() {
         let mut record = vec![0; 16];
         record[6] = 16;
-        let mut part = PartWriter::new(Small(Cursor::default(), 40));
+        let mut part = PartWriter::new(SmallDisk(Cursor::default(), 40));
         part.write_data(&record).unwrap();
         let full = part.write_data(&record.repeat(2));
         assert!(matches!(
@@ -179,7 +181,7 @@ mod tests {
         ));
         let after = part.write_data(&record);
         assert!(matches!(after, Err(WriteError::Ended { offset: 32 })));
-        let Small(bytes, _) = part.finish().unwrap();
+        let SmallDisk(bytes, _) = part.finish().unwrap();
         assert_eq!(bytes.into_inner(), record.repeat(2));
     }
 }

@@ -1,17 +1,16 @@
-//! Pipe mode: a header of 16 bytes, and everything that the header of a file tells comes as records
-//! among the others.
+//! Pipe mode: a header of 16 bytes, after which the metadata of a file's header are records.
 //!
 //! ```text
 //! offset 0     magic "PERFILE2", u64 16
-//!        16    records; those of the kinds 64 to 80 named below describe the recording:
-//!              HEADER_ATTR          perf_event_attr, the ids of the event
+//!        16    records; those of the types below are metadata:
+//!              HEADER_ATTR          perf_event_attr, ids of the event
 //!              HEADER_FEATURE       u64 number, then a feature section as in a file
-//!              HEADER_TRACING_DATA  u32 size; that many bytes follow the record
+//!              HEADER_TRACING_DATA  u32 size of the data that follow the record
 //!              HEADER_BUILD_ID      one entry of the BUILD_ID feature
 //!              EVENT_UPDATE         name, unit, scale or CPUs of an event
 //! ```
 //!
-//! Such a stream has no end but that of its input, and may describe more events as it goes on.
+//! A stream has no size, and may describe further events at any point.
 
 use std::borrow::Cow;
 
@@ -21,22 +20,23 @@ use crate::event::decode_attr;
 use crate::feature::BuildIdEntry;
 use crate::naming::name_tracepoints;
 use crate::{
-    Error, EventDesc, EventUpdate, FeatureId, Features, Finding, RecordAt, Records, Section, Update,
+    Error, EventDesc, EventProperty, EventUpdate, FeatureId, Features, FileFinding, RecordAt,
+    Records, Section,
 };
 
-/// What the records of a pipe have told about the recording so far.
+/// Metadata collected from the records of a stream so far.
 #[derive(Debug, Clone)]
 pub struct PipeHead<'a> {
     endian: Endian,
     events: Vec<EventDesc>,
     features: Features<'a>,
     updates: Vec<EventUpdate>,
-    findings: Vec<Finding>,
+    findings: Vec<FileFinding>,
     revision: u64,
 }
 
 impl<'a> PipeHead<'a> {
-    /// Before the first record.
+    /// Creates an empty head, before the first record.
     #[must_use]
     pub fn new(endian: Endian) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl<'a> PipeHead<'a> {
         self.endian
     }
 
-    /// A number that rises when events or features other than build-ids are told.
+    /// A number that increases when events, or features other than build-ids, are added.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
@@ -79,16 +79,16 @@ impl<'a> PipeHead<'a> {
         &self.updates
     }
 
-    /// What could not be understood and was passed over.
+    /// Metadata records that could not be decoded and were skipped.
     #[must_use]
-    pub fn findings(&self) -> &[Finding] {
+    pub fn findings(&self) -> &[FileFinding] {
         &self.findings
     }
 
-    /// Whether records of this kind describe the recording.
+    /// Whether records of this type are metadata.
     #[inline]
     #[must_use]
-    pub fn wants(kind: RecordKind) -> bool {
+    pub fn is_metadata(kind: RecordKind) -> bool {
         matches!(
             kind,
             RecordKind::HEADER_ATTR
@@ -99,10 +99,12 @@ impl<'a> PipeHead<'a> {
         )
     }
 
-    /// Takes in one record; kinds that tell nothing are ignored. `keep` makes bytes of it last.
+    /// Processes one record; types without metadata are ignored. `keep` extends the lifetime of its
+    /// bytes.
     ///
     /// # Errors
-    /// [`Error::Decode`] for a HEADER_ATTR whose attr is not whole: the samples could not be read.
+    /// [`Error::Decode`] for a HEADER_ATTR whose attr is incomplete: the samples could not be
+    /// decoded.
     pub fn note<'b>(
         &mut self,
         record: &RecordAt<'b>,
@@ -117,10 +119,10 @@ impl<'a> PipeHead<'a> {
                     offset: record.position,
                     source,
                 })?;
-                self.say_larger(body);
-                let place = self.events.len();
+                self.report_unknown_fields(body);
+                let index = self.events.len();
                 self.events.push(event);
-                self.name_as_described(place);
+                self.name_from_event_desc(index);
             }
             RecordKind::HEADER_FEATURE => self.feature(record, keep),
             RecordKind::HEADER_TRACING_DATA => {
@@ -149,24 +151,24 @@ impl<'a> PipeHead<'a> {
         let (Some(number), Some(bytes)) = (number, body.get(size_of::<u64>()..)) else {
             return self.malformed(record);
         };
-        // Numbers that no bitmap could hold name nothing.
+        // Numbers outside the bitmap are no features.
         let Ok(number) = u8::try_from(number) else {
             return self.malformed(record);
         };
         let (feature, section) = (FeatureId(number), section(record, bytes.len()));
         self.features.put(feature, section, keep(bytes));
         if feature == FeatureId::EVENT_DESC {
-            self.name_as_described(0);
+            self.name_from_event_desc(0);
         }
         if section.size > 0 && !self.features.decodes(feature) {
             let offset = section.offset;
             self.findings
-                .push(Finding::FeatureMalformed { feature, offset });
+                .push(FileFinding::FeatureMalformed { feature, offset });
         }
     }
 
-    /// Names the events from `first` on; perf matches descriptions to events by their place.
-    fn name_as_described(&mut self, first: usize) {
+    /// Names the events from index `first` on by the EVENT_DESC feature; like perf, matches its entries to events by index.
+    fn name_from_event_desc(&mut self, first: usize) {
         let described = self.features.event_desc().unwrap_or_default();
         for (event, described) in self.events.iter_mut().zip(described).skip(first) {
             if !described.name.is_empty() {
@@ -181,7 +183,7 @@ impl<'a> PipeHead<'a> {
             .into_iter()
             .find(|event| event.ids.contains(&update.id));
         match (event, update.update) {
-            (Some(event), Update::Name(name)) => event.name = name,
+            (Some(event), EventProperty::Name(name)) => event.name = name,
             (_, other) => self.updates.push(EventUpdate {
                 id: update.id,
                 update: other,
@@ -189,18 +191,18 @@ impl<'a> PipeHead<'a> {
         }
     }
 
-    /// Says once that attrs have fields that are not known here.
-    fn say_larger(&mut self, body: &[u8]) {
+    /// Reports once that attrs have unknown fields.
+    fn report_unknown_fields(&mut self, body: &[u8]) {
         let known = Attr::SIZE_VER9 as u64;
         let size = self.endian.u32_at(body, ATTR_SIZE).map_or(0, u64::from);
-        let said = |finding: &Finding| matches!(finding, Finding::AttrLarger { .. });
-        if size > known && !self.findings.iter().any(said) {
-            self.findings.push(Finding::AttrLarger { size, known });
+        let is_reported = |finding: &FileFinding| matches!(finding, FileFinding::AttrLarger { .. });
+        if size > known && !self.findings.iter().any(is_reported) {
+            self.findings.push(FileFinding::AttrLarger { size, known });
         }
     }
 
     fn malformed(&mut self, record: &RecordAt<'_>) {
-        self.findings.push(Finding::RecordMalformed {
+        self.findings.push(FileFinding::RecordMalformed {
             kind: record.raw.kind,
             offset: record.position,
         });
@@ -208,12 +210,12 @@ impl<'a> PipeHead<'a> {
 }
 
 impl<'a> PipeHead<'a> {
-    /// Collects what all records of a whole stream tell. Ends where the records do; what ends them is
-    /// for those who read the records.
+    /// Collects the metadata of a complete stream. Stops at the first invalid record, which is reported when the
+    /// records are read.
     pub(crate) fn of(records: Records<'a>, endian: Endian) -> Result<Self, Error> {
         let mut head = Self::new(endian);
         for record in records.flatten() {
-            if Self::wants(record.raw.kind) {
+            if Self::is_metadata(record.raw.kind) {
                 head.note(&record, Cow::Borrowed)?;
             }
         }
@@ -225,7 +227,12 @@ impl<'a> PipeHead<'a> {
 
     pub(crate) fn into_parts(
         self,
-    ) -> (Vec<EventDesc>, Features<'a>, Vec<EventUpdate>, Vec<Finding>) {
+    ) -> (
+        Vec<EventDesc>,
+        Features<'a>,
+        Vec<EventUpdate>,
+        Vec<FileFinding>,
+    ) {
         (self.events, self.features, self.updates, self.findings)
     }
 }
@@ -233,7 +240,7 @@ impl<'a> PipeHead<'a> {
 /// Offset of `size` in an attr.
 const ATTR_SIZE: usize = 4;
 
-/// An attr with the ids that fill the rest of the record.
+/// Decodes an attr and the ids in the rest of the record.
 fn event(body: &[u8], endian: Endian) -> Result<EventDesc, DecodeError> {
     let size = match endian.u32_at(body, ATTR_SIZE) {
         Some(0) | None => Attr::SIZE_VER0,
@@ -245,7 +252,7 @@ fn event(body: &[u8], endian: Endian) -> Result<EventDesc, DecodeError> {
     Ok(EventDesc::new(attr, ids.collect()))
 }
 
-/// Where the content of a record stands, from the stream's start.
+/// The file section of a record's content.
 fn section(record: &RecordAt<'_>, size: usize) -> Section {
     Section {
         offset: record.position,

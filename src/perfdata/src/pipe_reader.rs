@@ -1,4 +1,4 @@
-//! A recording read while it is still being written: records of pipe mode out of a stream.
+//! Reading records in pipe mode from a stream that is still being written.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Read};
@@ -7,25 +7,25 @@ use rperf_memory::reserve;
 use rperf_wire::{Endian, RawRecord, RecordHeader};
 
 use crate::records::{has_payload, payload_size};
-use crate::{Error, Expander, FileHeader, PipeHead, RecordAt, Records};
+use crate::{Decompressor, Error, FileHeader, PipeHead, RecordAt, Records};
 
-/// Where a stream comes from.
-pub trait Source: Read {
-    /// Whether a read would return at once. It may err on the side of `false`: then what has come is
-    /// handed on before more is waited for.
+/// The input of a stream.
+pub trait StreamInput: Read {
+    /// Whether a read would return at once. May return `false` wrongly: then available records are
+    /// delivered before more input is read.
     fn is_ready(&self) -> bool;
 }
 
-/// Bytes in memory, for tests and for streams that were stored.
-impl Source for &[u8] {
+/// Bytes in memory, for tests and stored streams.
+impl StreamInput for &[u8] {
     fn is_ready(&self) -> bool {
         !self.is_empty()
     }
 }
 
-/// Reads records one after the other and keeps their bytes until they are [released], so that what
-/// must wait for its turn needs no copy. Compressed ones are replaced by what is in them, and all offsets
-/// count as if they had never been compressed.
+/// Reads records and keeps their bytes until they are [released], so that buffered records need no
+/// copy. Compressed records are replaced by their content, and offsets are those of the
+/// decompressed stream.
 ///
 /// [released]: PipeReader::release
 #[derive(Debug)]
@@ -33,39 +33,41 @@ pub struct PipeReader<R> {
     input: R,
     endian: Endian,
     head: PipeHead<'static>,
-    /// Bytes of the stream from `base` on, `filled` of them; the rest is room.
+    /// Bytes of the stream from `base` on, of which `filled` are valid.
     buffer: Vec<u8>,
     filled: usize,
     base: u64,
     /// Offset in the stream of the next record.
     next: u64,
     ended: bool,
-    /// From the first compressed record on.
-    packed: Option<Packed>,
+    /// State of decompression, from the first compressed record on.
+    compressed: Option<PendingInput>,
 }
 
-/// What came and is not part of the stream of records yet.
+/// Input that isn't part of the decompressed stream yet.
 #[derive(Debug)]
-struct Packed {
-    expander: Expander,
+struct PendingInput {
+    decompressor: Decompressor,
     bytes: Vec<u8>,
-    /// Offset in the input of the first of `bytes`.
+    /// Offset of the first of `bytes` in the input.
     offset: u64,
-    /// Why nothing more comes, if not for the end of the input.
+    /// Why the input ended, if not at its regular end.
     end: Option<Error>,
 }
 
-/// Bytes asked for with one read.
+/// Bytes requested per read.
 const READ: usize = 64 << 10;
-/// What may follow one record, in bytes: descriptions of all tracepoints have 10 MB, traces the size of
-/// their rings.
-const MOST_PAYLOAD: u64 = 1 << 30;
+/// Limit of the data after one record, in bytes: the formats of all tracepoints take 10 MB, traces
+/// the size of their rings.
+const MAX_PAYLOAD: u64 = 1 << 30;
 
-impl<R: Source> PipeReader<R> {
-    /// Goes on with a stream whose first bytes were read: at least [`FileHeader::PIPE_SIZE`].
+impl<R: StreamInput> PipeReader<R> {
+    /// Creates a reader that continues a stream after its first bytes: at least
+    /// [`FileHeader::PIPE_SIZE`].
     ///
     /// # Errors
-    /// Those of [`FileHeader::decode`], and [`Error::HeaderSize`] for one that is not of pipe mode.
+    /// Those of [`FileHeader::decode`], and [`Error::HeaderSize`] if it is not a header of pipe
+    /// mode.
     pub fn new(first: Vec<u8>, input: R) -> Result<Self, Error> {
         let header = FileHeader::decode(&first)?;
         if !header.is_pipe() {
@@ -80,7 +82,7 @@ impl<R: Source> PipeReader<R> {
             base: 0,
             next: header.data.offset,
             ended: false,
-            packed: None,
+            compressed: None,
         })
     }
 
@@ -90,31 +92,31 @@ impl<R: Source> PipeReader<R> {
         self.endian
     }
 
-    /// What the records so far have told about the recording.
+    /// The metadata in the records so far.
     #[must_use]
     pub fn head(&self) -> &PipeHead<'static> {
         &self.head
     }
 
-    /// Whether the next record can be had without waiting.
+    /// Whether the next record is available without waiting.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.need() <= self.rest().len() as u64 || (!self.ended && self.input.is_ready())
     }
 
-    /// Bytes that are kept.
+    /// Number of buffered bytes.
     #[must_use]
-    pub fn kept(&self) -> usize {
+    pub fn buffered(&self) -> usize {
         self.filled
     }
 
-    /// The next record, once all of it has come; `None` at the end of the stream. Those that describe
-    /// the recording are noted in [`PipeReader::head`].
+    /// Returns the next record when it is complete; `None` at the end of the stream. Metadata are
+    /// added to [`PipeReader::head`].
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the stream ends inside a record, [`Error::Read`] when it cannot be
-    /// read, [`Error::RecordSize`] and [`Error::PayloadSize`] for records that cannot be, and those of
-    /// [`PipeHead::note`]. The stream is over then.
+    /// [`Error::Truncated`] if the stream ends inside a record, [`Error::Read`] if reading fails,
+    /// [`Error::RecordSize`] and [`Error::PayloadSize`] for invalid records, and those of [`PipeHead::note`]. The
+    /// stream ends after an error.
     pub fn next_record(&mut self) -> Result<Option<RecordAt<'_>>, Error> {
         if let Err(error) = self.fill() {
             self.stop();
@@ -124,40 +126,43 @@ impl<R: Source> PipeReader<R> {
         let bytes = self.buffer.get(start..self.filled).unwrap_or_default();
         let mut records = Records::new(bytes, self.next, self.endian);
         let Some(record) = records.next() else {
-            // Decompressed records are whole: what ended them comes behind the last one.
-            let end = self.packed.as_mut().and_then(|packed| packed.end.take());
+            // Decompressed records are complete: their error is reported after the last one.
+            let end = self
+                .compressed
+                .as_mut()
+                .and_then(|pending| pending.end.take());
             return end.map_or(Ok(None), Err);
         };
-        let noted = record.and_then(|record| {
-            if PipeHead::wants(record.raw.kind) {
+        let result = record.and_then(|record| {
+            if PipeHead::is_metadata(record.raw.kind) {
                 let keep = |bytes: &[u8]| Cow::Owned(bytes.to_vec());
                 self.head.note(&record, keep)?;
             }
             Ok(record)
         });
         self.next = records.position();
-        if noted.is_err() {
+        if result.is_err() {
             self.ended = true;
         }
-        noted.map(Some)
+        result.map(Some)
     }
 
-    /// The bytes from an offset in the stream on, as far as they have come and were not released.
+    /// The available bytes from an offset in the stream on.
     #[must_use]
     pub fn from(&self, position: u64) -> &[u8] {
         let bytes = self.buffer.get(self.offset(position)..self.filled);
         bytes.unwrap_or_default()
     }
 
-    /// Forgets the bytes before an offset in the stream.
+    /// Releases the bytes before an offset in the stream.
     pub fn release(&mut self, position: u64) {
         let position = position.min(self.next);
-        let gone = self.offset(position).min(self.filled);
-        // Moving the rest down costs as much as it is long: not for little.
-        if gone >= self.filled / 2 {
-            self.buffer.copy_within(gone..self.filled, 0);
-            self.filled -= gone;
-            self.base += gone as u64;
+        let released = self.offset(position).min(self.filled);
+        // Moving the rest is only worthwhile if it is short.
+        if released >= self.filled / 2 {
+            self.buffer.copy_within(released..self.filled, 0);
+            self.filled -= released;
+            self.base += released as u64;
         }
     }
 
@@ -169,8 +174,7 @@ impl<R: Source> PipeReader<R> {
         self.from(self.next)
     }
 
-    /// Bytes from the next record on that it takes to go on: its header, then all of it, then what
-    /// follows it.
+    /// Number of bytes needed from the next record on: its header, then its body, then its payload.
     fn need(&self) -> u64 {
         let rest = self.rest();
         let Ok(header) = RecordHeader::decode(rest, self.endian) else {
@@ -185,18 +189,18 @@ impl<R: Source> PipeReader<R> {
         }
     }
 
-    /// Reads until the next record is whole, or the stream has ended.
+    /// Reads until the next record is complete or the stream ends.
     fn fill(&mut self) -> Result<(), Error> {
         while !self.ended {
             let need = self.need();
             if need <= self.rest().len() as u64 {
-                if self.packed.is_some() || !self.is_compressed() {
+                if self.compressed.is_some() || !self.is_compressed() {
                     return Ok(());
                 }
                 self.unpack();
                 continue;
             }
-            let most = MOST_PAYLOAD;
+            let most = MAX_PAYLOAD;
             if need > most {
                 let (offset, size) = (self.next, need);
                 return Err(Error::PayloadSize { offset, size, most });
@@ -206,18 +210,18 @@ impl<R: Source> PipeReader<R> {
         Ok(())
     }
 
-    /// Whether the next record, all of which has come, is compressed.
+    /// Whether the next record, which is complete, is compressed.
     fn is_compressed(&self) -> bool {
         let header = RecordHeader::decode(self.rest(), self.endian);
-        header.is_ok_and(|header| Expander::wants(header.kind))
+        header.is_ok_and(|header| Decompressor::is_compressed(header.kind))
     }
 
-    /// Begins to decompress: what has come from the next record on is taken out of the stream.
+    /// Starts decompression: moves the input from the next record on out of the stream.
     fn unpack(&mut self) {
         let bytes = self.rest().to_vec();
         self.filled = self.offset(self.next).min(self.filled);
-        self.packed = Some(Packed {
-            expander: Expander::new(self.endian),
+        self.compressed = Some(PendingInput {
+            decompressor: Decompressor::new(self.endian),
             bytes,
             offset: self.next,
             end: None,
@@ -225,33 +229,37 @@ impl<R: Source> PipeReader<R> {
         self.expand();
     }
 
-    /// Decompresses the whole records that have come, and the last of them at the end of the input.
+    /// Decompresses the complete records available, and the remainder at the end of input.
     fn expand(&mut self) {
-        let Some(packed) = &mut self.packed else {
+        let Some(pending) = &mut self.compressed else {
             return;
         };
         self.buffer.truncate(self.filled);
-        let expanded = packed.expand(self.ended, self.endian, &mut self.buffer);
+        let expanded = pending.expand(self.ended, self.endian, &mut self.buffer);
         if let Err(error) = expanded {
-            // What waits behind the damage is given; that it ends there is known already.
-            drop(packed.expander.finish(packed.offset, &mut self.buffer));
-            packed.end = Some(error);
+            // Output the remaining records; the error is already known.
+            drop(
+                pending
+                    .decompressor
+                    .finish(pending.offset, &mut self.buffer),
+            );
+            pending.end = Some(error);
             self.ended = true;
         }
         self.filled = self.buffer.len();
     }
 
     fn read(&mut self) -> Result<(), Error> {
-        let Some(packed) = &mut self.packed else {
+        let Some(pending) = &mut self.compressed else {
             return self.read_records();
         };
-        let mut room = vec![0; READ];
-        match self.input.read(&mut room) {
+        let mut buffer = vec![0; READ];
+        match self.input.read(&mut buffer) {
             Ok(0) => self.ended = true,
-            Ok(count) => packed.bytes.extend(room.iter().take(count)),
+            Ok(count) => pending.bytes.extend(buffer.iter().take(count)),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => {
-                let offset = packed.offset + packed.bytes.len() as u64;
+                let offset = pending.offset + pending.bytes.len() as u64;
                 let kind = error.kind();
                 return Err(Error::Read { offset, kind });
             }
@@ -278,12 +286,12 @@ impl<R: Source> PipeReader<R> {
         Ok(())
     }
 
-    /// Makes room for one read.
+    /// Reserves buffer space for one read.
     fn grow(&mut self) -> Result<(), Error> {
         let size = self.filled + READ;
         if self.buffer.capacity() < size {
             let more = READ.max(self.buffer.len());
-            reserve(&mut self.buffer, more).map_err(|source| Error::NoRoom {
+            reserve(&mut self.buffer, more).map_err(|source| Error::OutOfMemory {
                 offset: self.next,
                 source,
             })?;
@@ -292,22 +300,22 @@ impl<R: Source> PipeReader<R> {
         Ok(())
     }
 
-    /// Ends the stream before what has come of the next record.
+    /// Ends the stream before the incomplete next record.
     fn stop(&mut self) {
         self.ended = true;
         self.filled = self.offset(self.next).min(self.filled);
     }
 }
 
-impl Packed {
-    /// Appends to `out` the records that can be given: all of them at the end.
+impl PendingInput {
+    /// Appends available records to `out`: all of them at the end of input.
     fn expand(&mut self, ended: bool, endian: Endian, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut records = Records::new(&self.bytes, self.offset, endian);
         let mut next = self.offset;
         let mut end = Ok(());
         while let Some(record) = records.next() {
             match record {
-                Ok(record) => self.expander.push(&record, out)?,
+                Ok(record) => self.decompressor.push(&record, out)?,
                 Err(Error::Truncated { .. }) if !ended => break,
                 Err(error) => {
                     end = Err(error);
@@ -316,11 +324,11 @@ impl Packed {
             }
             next = records.position();
         }
-        let gone = usize::try_from(next - self.offset).unwrap_or(usize::MAX);
-        self.bytes.drain(..gone.min(self.bytes.len()));
+        let released = usize::try_from(next - self.offset).unwrap_or(usize::MAX);
+        self.bytes.drain(..released.min(self.bytes.len()));
         self.offset = next;
         if ended {
-            let finished = self.expander.finish(next, out);
+            let finished = self.decompressor.finish(next, out);
             return end.and(finished);
         }
         end

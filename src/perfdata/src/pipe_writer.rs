@@ -1,4 +1,4 @@
-//! Writing a recording into a pipe: nothing can be filled in later, so records tell it all.
+//! Writing a recording in pipe mode, where nothing can be updated later and metadata are records.
 
 use std::io::{self, Write};
 
@@ -6,20 +6,20 @@ use rperf_wire::{Encoder, Endian, Misc, RecordHeader, RecordKind};
 
 use crate::{EventDesc, FeatureId, FeatureSet, FileHeader, WriteError};
 
-/// Writes one stream: what describes the recording first, then records as they come.
+/// Writes a stream: metadata first, then records as they arrive.
 #[derive(Debug)]
 pub struct PipeWriter<W> {
     output: W,
-    /// Bytes written.
+    /// Number of bytes written.
     bytes: u64,
-    /// Bytes of them before [`PipeWriter::write_data`].
+    /// Number of bytes written before [`PipeWriter::write_data`].
     front: u64,
     ended: bool,
 }
 
 impl<W: Write> PipeWriter<W> {
-    /// Writes the header, an attr for each event and the features, in this machine's byte order. A
-    /// feature that no record can hold is left out.
+    /// Writes the header, an attr for each event and the features, in this machine's byte order.
+    /// Features too large for a record are omitted.
     ///
     /// # Errors
     /// [`WriteError::Header`].
@@ -27,7 +27,7 @@ impl<W: Write> PipeWriter<W> {
         Self::with_endian(output, events, features, Endian::NATIVE)
     }
 
-    /// The same in another byte order, which must be that of `features`.
+    /// Like [`PipeWriter::new`] in another byte order, which must be that of `features`.
     ///
     /// # Errors
     /// [`WriteError::Header`].
@@ -42,7 +42,7 @@ impl<W: Write> PipeWriter<W> {
             attr(&mut front, event, endian);
         }
         for (feature, content) in features.sections() {
-            // Theirs are records of their own, behind the others.
+            // These have their own record types, written last.
             if feature != FeatureId::TRACING_DATA && feature != FeatureId::BUILD_ID {
                 record(&mut front, RecordKind::HEADER_FEATURE, endian, |to| {
                     to.u64(u64::from(feature.0));
@@ -72,16 +72,16 @@ impl<W: Write> PipeWriter<W> {
         self.bytes
     }
 
-    /// Where it is written.
+    /// The output.
     #[must_use]
     pub fn output(&self) -> &W {
         &self.output
     }
 
-    /// Appends whole records.
+    /// Appends complete records.
     ///
     /// # Errors
-    /// [`WriteError::Data`] when the reader has gone or does not take them; nothing more is written.
+    /// [`WriteError::Data`] if the reader closed the pipe or writing fails; no more is accepted.
     pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
         if self.ended {
             return Err(WriteError::Ended { offset: self.bytes });
@@ -99,16 +99,16 @@ impl<W: Write> PipeWriter<W> {
         Ok(())
     }
 
-    /// Hands on what is buffered.
+    /// Flushes buffered output.
     ///
     /// # Errors
-    /// What the output says.
+    /// The output's error.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
 }
 
-/// Appends a record; one that its 16-bit size cannot tell is left out.
+/// Appends a record; one that exceeds the 16-bit size is omitted.
 fn record(
     bytes: &mut Vec<u8>,
     kind: RecordKind,
@@ -126,7 +126,7 @@ fn record(
     to.bytes(&content);
 }
 
-/// An attr with as many ids as the record can hold: 8,000 CPUs or threads.
+/// Appends an attr with as many ids as fit: 8,000 CPUs or threads.
 pub(crate) fn attr(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian) {
     let attr = event.attr.encode(endian);
     let room = usize::from(u16::MAX).saturating_sub(RecordHeader::SIZE + attr.len());
@@ -137,7 +137,7 @@ pub(crate) fn attr(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian) {
     });
 }
 
-/// The record tells the size of what follows it, rounded up to eight bytes.
+/// Appends a record with the size of the data that follow, rounded up to eight bytes.
 fn tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) {
     let room = content.len().next_multiple_of(8);
     let Ok(size) = u32::try_from(room) else {
@@ -151,8 +151,8 @@ fn tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) {
     bytes.resize(bytes.len() + room - content.len(), 0);
 }
 
-/// The section is a run of records already, but of kind 0, and of sizes that are no multiples of eight: readers of newer
-/// releases refuse a stream with such records.
+/// The section consists of records, but of type 0, and with sizes that aren't multiples of eight,
+/// which readers of newer releases refuse in a stream.
 fn build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
     while let Ok(header) = RecordHeader::decode(content, endian) {
         let size = usize::from(header.size).max(RecordHeader::SIZE);
@@ -160,8 +160,8 @@ fn build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
             return;
         };
         content = rest;
-        let whole = size.next_multiple_of(size_of::<u64>());
-        let Ok(whole_size) = u16::try_from(whole) else {
+        let padded = size.next_multiple_of(size_of::<u64>());
+        let Ok(whole_size) = u16::try_from(padded) else {
             continue;
         };
         let to = &mut Encoder::new(bytes, endian);
@@ -172,6 +172,6 @@ fn build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
         };
         header.encode(to);
         to.bytes(entry.get(RecordHeader::SIZE..).unwrap_or_default());
-        to.zeros(whole - size);
+        to.zeros(padded - size);
     }
 }

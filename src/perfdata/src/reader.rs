@@ -1,4 +1,4 @@
-//! A whole file, taken apart.
+//! Reading a perf.data file.
 
 use rperf_wire::{Attr, Endian};
 
@@ -6,31 +6,30 @@ use crate::event::decode_events;
 use crate::header::Section;
 use crate::naming::name_tracepoints;
 use crate::simpleperf::tracing_data_of_records;
-use crate::{Error, EventDesc, EventUpdate, Features, FileHeader, Finding, PipeHead, Records};
+use crate::{Error, EventDesc, EventUpdate, Features, FileFinding, FileHeader, PipeHead, Records};
 
-/// A perf.data file, or a whole stream of pipe mode, borrowed from its bytes.
+/// A perf.data file, or a complete stream of pipe mode, borrowed from its bytes.
 #[derive(Debug, Clone)]
 pub struct PerfData<'a> {
     header: FileHeader,
     events: Vec<EventDesc>,
     features: Features<'a>,
     pub(crate) data: &'a [u8],
-    /// The section of names in very old files.
+    /// The section of event type names in very old files.
     pub(crate) event_types: &'a [u8],
-    /// The records are not those that stand in the file, but what came out of them.
+    /// Whether the records were decompressed or merged, instead of borrowed from the file.
     pub(crate) unpacked: bool,
     updates: Vec<EventUpdate>,
-    findings: Vec<Finding>,
+    findings: Vec<FileFinding>,
     pub(crate) end: Option<Error>,
 }
 
 impl<'a> PerfData<'a> {
-    /// Takes the file apart: header, event descriptions, table of features. Records and features
-    /// are decoded on demand.
+    /// Parses header, event descriptions and the table of features. Records and features are
+    /// decoded on demand.
     ///
     /// # Errors
-    /// [`Error`] with the offset where the file stops making sense. What can be read around is a
-    /// [`Finding`] instead.
+    /// [`Error`] with the offset of an invalid part. Recoverable problems are [`FileFinding`]s instead.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let header = FileHeader::decode(bytes)?;
         if header.is_pipe() {
@@ -41,7 +40,7 @@ impl<'a> PerfData<'a> {
         let mut events = decode_events(bytes, &header)?;
         let known = (Attr::SIZE_VER9 + Section::SIZE) as u64;
         if header.attr_size > known {
-            findings.push(Finding::AttrLarger {
+            findings.push(FileFinding::AttrLarger {
                 size: header.attr_size - Section::SIZE as u64,
                 known: Attr::SIZE_VER9 as u64,
             });
@@ -54,7 +53,7 @@ impl<'a> PerfData<'a> {
         findings.extend(features.malformed());
         let records = Records::new(data, header.data.offset, header.endian);
         tracing_data_of_records(records, &events, &mut features);
-        // perf matches descriptions to events by their place.
+        // Like perf, matches descriptions to events by index.
         for (event, described) in events
             .iter_mut()
             .zip(features.event_desc().unwrap_or_default())
@@ -77,7 +76,7 @@ impl<'a> PerfData<'a> {
         })
     }
 
-    /// The records of pipe mode are walked once here for those that describe the recording.
+    /// Reads all records of pipe mode once to collect the metadata.
     fn parse_pipe(bytes: &'a [u8], header: FileHeader) -> Result<Self, Error> {
         let start = usize::try_from(header.data.offset).unwrap_or(usize::MAX);
         let data = bytes.get(start..).unwrap_or_default();
@@ -103,7 +102,7 @@ impl<'a> PerfData<'a> {
         self.header.endian
     }
 
-    /// The header as it stands in the file.
+    /// The header of the file.
     #[must_use]
     pub fn header(&self) -> &FileHeader {
         &self.header
@@ -115,8 +114,8 @@ impl<'a> PerfData<'a> {
         &self.events
     }
 
-    /// Units, scales and CPUs of events that records tell. They are only looked for in pipe mode, where
-    /// names come that way, too.
+    /// Units, scales and CPUs of events, from EVENT_UPDATE records. Only collected in pipe mode,
+    /// where names are among them.
     #[must_use]
     pub fn updates(&self) -> &[EventUpdate] {
         &self.updates
@@ -128,37 +127,45 @@ impl<'a> PerfData<'a> {
         &self.features
     }
 
-    /// All records as they stand in the file.
+    /// All records, undecoded.
     #[must_use]
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
 
-    /// Offset of the first record from the file's start.
+    /// The bytes of the records from an offset in the file on; empty outside of them.
+    #[must_use]
+    pub fn data_from(&self, position: u64) -> &'a [u8] {
+        let offset = position.wrapping_sub(self.data_offset());
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        self.data.get(offset..).unwrap_or_default()
+    }
+
+    /// Offset of the first record from the start of the file.
     #[must_use]
     pub fn data_offset(&self) -> u64 {
         self.header.data.offset
     }
 
-    /// What is wrong with the file and did not keep it from being read.
+    /// Problems that did not prevent reading the file.
     #[must_use]
-    pub fn findings(&self) -> &[Finding] {
+    pub fn findings(&self) -> &[FileFinding] {
         &self.findings
     }
 
-    /// The records in file order; a last one that is not whole, or one that can't be, ends the walk
-    /// with an error.
+    /// The records in file order. Iteration ends with an error at an incomplete or invalid record.
     #[must_use]
     pub fn records(&self) -> Records<'a> {
         Records::new(self.data, self.header.data.offset, self.header.endian)
     }
 }
 
-/// The bytes of the records: to the end of the file where the recorder was killed or the file is cut.
+/// The bytes of the records: to the end of the file if the recorder was killed or the file is
+/// truncated.
 fn data<'a>(
     file: &'a [u8],
     header: &FileHeader,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<FileFinding>,
 ) -> Result<&'a [u8], Error> {
     let section = header.data;
     let start = usize::try_from(section.offset).unwrap_or(usize::MAX);
@@ -168,15 +175,15 @@ fn data<'a>(
         size: section.size,
         file: file.len(),
     })?;
-    // A killed recorder left no features, and the size of its last checkpoint or none.
+    // A killed recorder wrote no features, and the data size of its last checkpoint or 0.
     let completed = header.size == FileHeader::SIZE_WITHOUT_FEATURES || header.features != [0; 4];
     let goes_on = !completed && rest.len() as u64 > section.size;
     if section.size == 0 || goes_on {
-        findings.push(Finding::Unfinished);
+        findings.push(FileFinding::Unfinished);
         return Ok(rest);
     }
     Ok(section.of(file).unwrap_or_else(|| {
-        findings.push(Finding::DataCut {
+        findings.push(FileFinding::DataTruncated {
             offset: section.offset,
             need: section.size,
             have: rest.len() as u64,

@@ -1,4 +1,4 @@
-//! What Android's simpleperf puts elsewhere than perf does.
+//! Metadata that Android's simpleperf stores differently from perf.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use rperf_wire::{Endian, EventType, RawRecord, RecordKind};
 
 use crate::{EventDesc, FeatureId, Features, RecordAt, Records, Section};
 
-/// Descriptions of tracepoints that stand in the first record, where no section has them. One that is too
-/// long for a record is split over several.
+/// Tracepoint formats in the first record, if no section has them. Formats too long for one record
+/// are split over several.
 pub(crate) fn tracing_data_of_records<'a>(
     records: Records<'a>,
     events: &[EventDesc],
@@ -40,6 +40,6 @@ pub(crate) fn tracing_data_of_records<'a>(
 
 fn joined(parts: &[u8], end: &RecordAt<'_>, endian: Endian) -> Option<Vec<u8>> {
     let (raw, _) = RawRecord::split(parts, endian)?;
-    let whole = RecordAt { raw, ..*end };
-    whole.tracing_data(endian).map(<[u8]>::to_vec)
+    let joined = RecordAt { raw, ..*end };
+    joined.tracing_data(endian).map(<[u8]>::to_vec)
 }

@@ -1,19 +1,19 @@
-//! The records of a recording that does not hold them in one run: compressed ones, and those of a
-//! directory with one file for each thread that recorded.
+//! Merging the records of a recording that are compressed, or spread over a directory with one file
+//! per recording thread.
 
 use std::io::{self, Write};
 
-use crate::{Error, Expander, PerfData, Records};
+use crate::{Decompressor, Error, PerfData, Records};
 
-/// Bytes that are read of one part before it is the next one's turn, as in perf. It decides between
-/// records of equal time.
-const TURN: u64 = 2 << 20;
-/// Bytes gathered before they are written.
+/// Bytes read from one file before switching to the next, as in perf. Determines the order of
+/// records with equal times.
+const BYTES_PER_TURN: u64 = 2 << 20;
+/// Size of the write buffer.
 const CHUNK: usize = 1 << 20;
 
 impl<'a> PerfData<'a> {
-    /// Whether records are compressed. The header says so; where it says nothing (the recorder was killed)
-    /// the records are looked at.
+    /// Whether records are compressed: from the header, or if that doesn't say (the recorder was
+    /// killed), from the records.
     #[must_use]
     pub fn is_compressed(&self) -> bool {
         let nothing_said = self.features().present().next().is_none();
@@ -22,24 +22,24 @@ impl<'a> PerfData<'a> {
                 && self
                     .records()
                     .flatten()
-                    .any(|record| Expander::wants(record.raw.kind)))
+                    .any(|record| Decompressor::is_compressed(record.raw.kind)))
     }
 
-    /// Writes all records in one run, none of them compressed: those of this file, and those of the
-    /// `parts` of a directory in turns with them. Each part has a compressed stream of its own.
+    /// Writes all records decompressed and in one sequence: those of this file alternating with
+    /// those of the `parts` of a directory. Each part has a separate compressed stream.
     ///
-    /// What cannot be read ends its part; the first such cause is returned.
+    /// A part ends at its first error; the first error of all parts is returned.
     ///
     /// # Errors
     /// Those of `to`.
     pub fn unpack(&self, parts: &[&'a [u8]], to: &mut impl Write) -> io::Result<Option<Error>> {
-        let own = Part::new(self.records(), self.data.len(), 0);
+        let own = RecordFile::new(self.records(), self.data.len(), 0);
         let others = (1..).zip(parts);
         let others = others.map(|(number, bytes)| {
             let records = Records::new(bytes, 0, self.endian());
-            Part::new(records, bytes.len(), number)
+            RecordFile::new(records, bytes.len(), number)
         });
-        let mut parts: Vec<Part<'a>> = std::iter::once(own).chain(others).collect();
+        let mut parts: Vec<RecordFile<'a>> = std::iter::once(own).chain(others).collect();
         let mut out = Vec::new();
         let mut cause = None;
         while parts.iter().any(|part| !part.ended) {
@@ -53,8 +53,8 @@ impl<'a> PerfData<'a> {
         Ok(cause)
     }
 
-    /// The same recording with records that [`PerfData::unpack`] has written. Offsets of records count as
-    /// if they had always stood in one run. `end` is why there are not more of them.
+    /// Returns the same recording with records written by [`PerfData::unpack`]. Offsets of records
+    /// refer to that sequence. `end` is the error that ended it.
     #[must_use]
     pub fn with_records(mut self, records: &'a [u8], end: Option<Error>) -> Self {
         self.data = records;
@@ -63,7 +63,7 @@ impl<'a> PerfData<'a> {
         self
     }
 
-    /// Why there are no more records than [`PerfData::records`] gives, where that does not say it itself.
+    /// The error that ended the unpacked records, which [`PerfData::records`] doesn't report.
     #[must_use]
     pub fn end(&self) -> Option<&Error> {
         self.end.as_ref()
@@ -71,38 +71,38 @@ impl<'a> PerfData<'a> {
 }
 
 /// One file of records.
-struct Part<'a> {
+struct RecordFile<'a> {
     records: Records<'a>,
-    expander: Expander,
-    /// 0 for the file with the header.
+    decompressor: Decompressor,
+    /// 0 for the file with the header, otherwise the number of the part.
     number: u32,
     ended: bool,
 }
 
-impl<'a> Part<'a> {
+impl<'a> RecordFile<'a> {
     fn new(records: Records<'a>, bytes: usize, number: u32) -> Self {
         Self {
-            expander: Expander::with_input(records.endian(), bytes as u64),
+            decompressor: Decompressor::with_input(records.endian(), bytes as u64),
             records,
             number,
             ended: false,
         }
     }
 
-    /// Takes some records, or all that are left.
+    /// Copies a block of records, or all remaining ones.
     fn turn(&mut self, out: &mut Vec<u8>, to: &mut impl Write) -> io::Result<Result<(), Error>> {
-        let end = self.records.position().saturating_add(TURN);
+        let end = self.records.position().saturating_add(BYTES_PER_TURN);
         while self.records.position() < end {
             let Some(record) = self.records.next() else {
                 self.ended = true;
-                let finished = self.expander.finish(self.records.position(), out);
+                let finished = self.decompressor.finish(self.records.position(), out);
                 return Ok(finished.map_err(|error| self.name(error)));
             };
-            let taken = record.and_then(|record| self.expander.push(&record, out));
+            let taken = record.and_then(|record| self.decompressor.push(&record, out));
             if let Err(error) = taken {
                 self.ended = true;
-                // What was read before the damage is given; that it ends there is known already.
-                drop(self.expander.finish(self.records.position(), out));
+                // Output the remaining records; the error is already known.
+                drop(self.decompressor.finish(self.records.position(), out));
                 return Ok(Err(self.name(error)));
             }
             if out.len() >= CHUNK {

@@ -1,8 +1,8 @@
-//! Writing a file while it is recorded.
+//! Writing a file while recording.
 //!
-//! The header is complete from the first byte on except for the size of the data, so that a recording
-//! that is killed stays readable up to its last whole record. A full disk ends the data at a record's
-//! border, and [`Writer::finish`] then still closes the file.
+//! The header is complete from the start except for the data size, so that the file of a killed
+//! recorder is readable up to its last complete record. If the disk is full the data end at a
+//! record boundary, and [`Writer::finish`] still completes the file.
 
 use std::fs::File;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
@@ -13,12 +13,12 @@ use crate::event::encode_attrs;
 use crate::header::Section;
 use crate::{EventDesc, FeatureSet, FileHeader, PartWriter};
 
-/// Where a recording goes: a file, or memory in tests.
+/// The output of a recording: a file, or memory in tests.
 pub trait Output: Write + Seek {
-    /// Cuts or extends the output to `size` bytes.
+    /// Truncates or extends the output to `size` bytes.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn set_size(&mut self, size: u64) -> io::Result<()>;
 }
 
@@ -43,49 +43,50 @@ pub enum WriteError {
     /// The header could not be written.
     #[error("cannot write the header")]
     Header(#[source] io::Error),
-    /// Records could not be written: often a full disk. [`Writer::finish`] makes what was kept readable.
-    #[error("cannot write at offset {offset}; {kept} bytes of whole records are kept")]
+    /// Records could not be written, often because the disk is full. [`Writer::finish`] completes
+    /// the file with the records kept.
+    #[error("cannot write at offset {offset}; {kept} bytes of complete records are kept")]
     Data {
-        /// Where writing stopped, from the file's start.
+        /// Offset from the start of the file where writing failed.
         offset: u64,
-        /// Bytes of whole records that are in the file.
+        /// Bytes of complete records in the file.
         kept: u64,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// Records came after a failure.
+    /// Records were written after a failure.
     #[error("the recording ended at offset {offset} after a failed write")]
     Ended {
-        /// End of the data, from the file's start.
+        /// End of the data, from the start of the file.
         offset: u64,
     },
 }
 
-/// What a finished file holds.
+/// Summary of a finished file.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedFile {
     /// Bytes of records.
     pub data_bytes: u64,
     /// Bytes of the whole file.
     pub file_bytes: u64,
-    /// Why the feature sections are missing, if they are. The records are readable without.
+    /// Why the feature sections are missing, if they are. The records are readable without them.
     pub features_lost: Option<io::Error>,
 }
 
-/// What a file begins with.
+/// Contents before the data.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Front<'a> {
+pub(crate) struct Preamble<'a> {
     pub(crate) events: &'a [EventDesc],
-    /// The section of names in very old files; empty for none.
+    /// The section of event type names in very old files; empty for none.
     pub(crate) event_types: &'a [u8],
     pub(crate) endian: Endian,
 }
 
-/// Writes one file: header, records as they come, features at the end.
+/// Writes a file: header, records as they arrive, features at the end.
 #[derive(Debug)]
 pub struct Writer<W> {
-    /// The records so far; the header's section of data follows from them.
+    /// The records so far, which determine the data section of the header.
     data: PartWriter<W>,
     header: FileHeader,
 }
@@ -99,7 +100,7 @@ impl<W: Output> Writer<W> {
         Self::with_endian(output, events, Endian::NATIVE)
     }
 
-    /// The same for a file of another byte order.
+    /// Like [`Writer::new`] in another byte order.
     ///
     /// # Errors
     /// [`WriteError::Header`].
@@ -109,9 +110,9 @@ impl<W: Output> Writer<W> {
         endian: Endian,
     ) -> Result<Self, WriteError> {
         let event_types = &[];
-        Self::with_front(
+        Self::with_preamble(
             output,
-            &Front {
+            &Preamble {
                 events,
                 event_types,
                 endian,
@@ -119,7 +120,7 @@ impl<W: Output> Writer<W> {
         )
     }
 
-    pub(crate) fn with_front(mut output: W, front: &Front<'_>) -> Result<Self, WriteError> {
+    pub(crate) fn with_preamble(mut output: W, front: &Preamble<'_>) -> Result<Self, WriteError> {
         let (header, front) = front.encode();
         let mut written = output.seek(SeekFrom::Start(0)).map(|_| ());
         written = written.and_then(|()| output.write_all(&front));
@@ -135,7 +136,7 @@ impl<W: Output> Writer<W> {
         })
     }
 
-    /// Offset of the first record from the file's start.
+    /// Offset of the first record from the start of the file.
     #[must_use]
     pub fn data_offset(&self) -> u64 {
         self.data.section.offset
@@ -147,35 +148,36 @@ impl<W: Output> Writer<W> {
         self.data.section.size
     }
 
-    /// Bytes of the file so far.
+    /// Current size of the file in bytes.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.data.file_bytes()
     }
 
-    /// Appends whole records with one write.
+    /// Appends complete records with one write.
     ///
     /// # Errors
-    /// [`WriteError::Data`] when not all of them could be written: the file is cut behind the last
-    /// whole record, and takes no more.
+    /// [`WriteError::Data`] if they could not all be written: the file is truncated after the last
+    /// complete record, and no more are accepted.
     pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
         self.data.write_data(records)
     }
 
-    /// Appends a record and the bytes that follow it and belong to it, in pieces.
+    /// Appends a record and its payload, in pieces.
     ///
     /// # Errors
-    /// [`WriteError::Data`] when not all of them could be written: the file is cut before the record, and takes no more.
+    /// [`WriteError::Data`] if they could not all be written: the file is truncated before the
+    /// record, and no more are accepted.
     pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
         self.data.write_followed(record, payload)
     }
 
-    /// Appends the feature sections and completes the header. Where there is no room for the features
-    /// the file is closed without them.
+    /// Appends the feature sections and completes the header. If the disk has no space for the
+    /// features, the file is completed without them.
     ///
     /// # Errors
-    /// [`WriteError::Header`]: the file then reads as that of a killed recorder.
-    pub fn finish(mut self, features: &FeatureSet) -> Result<(Finished, W), WriteError> {
+    /// [`WriteError::Header`]: then the file is like that of a killed recorder.
+    pub fn finish(mut self, features: &FeatureSet) -> Result<(FinishedFile, W), WriteError> {
         let end = self.file_bytes();
         let (table, bytes) = feature_sections(features, end, self.header.endian);
         let mut file_bytes = end + bytes.len() as u64;
@@ -186,7 +188,7 @@ impl<W: Output> Writer<W> {
             file_bytes = end;
         }
         self.complete(file_bytes).map_err(WriteError::Header)?;
-        let finished = Finished {
+        let finished = FinishedFile {
             data_bytes: self.data_bytes(),
             file_bytes,
             features_lost,
@@ -206,15 +208,16 @@ impl<W: Output> Writer<W> {
         self.data.output.flush()
     }
 
-    /// The header as of now.
+    /// Encodes the current header.
     fn encoded(&mut self) -> Vec<u8> {
         self.header.data = self.data.section;
         self.header.encode()
     }
 }
 
-impl Front<'_> {
-    /// Everything before the data, with a data size and a bitmap of 0, as in a killed recording.
+impl Preamble<'_> {
+    /// Encodes everything before the data, with data size and feature bitmap 0, as in a killed
+    /// recording.
     fn encode(&self) -> (FileHeader, Vec<u8>) {
         let endian = self.endian;
         let (attrs, room) = encode_attrs(self.events, endian);
@@ -259,7 +262,7 @@ impl Front<'_> {
     }
 }
 
-/// The bitmap, and the table of sections with the sections behind it.
+/// The feature bitmap, and the table of sections followed by the sections.
 fn feature_sections(features: &FeatureSet, offset: u64, endian: Endian) -> ([u64; 4], Vec<u8>) {
     let mut bitmap = [0; 4];
     let mut bytes = Vec::new();

@@ -1,9 +1,9 @@
 use rperf_wire::{Attr, EventType, Misc, RecordHeader, RecordKind, SampleType};
 
 use super::*;
-use crate::PerfData;
+use crate::{FeatureId, PerfData};
 
-/// Memory that takes only so many bytes, as a disk does.
+/// Memory of limited capacity, like a disk.
 #[derive(Debug)]
 struct Disk {
     memory: Cursor<Vec<u8>>,
@@ -61,7 +61,7 @@ fn events() -> Vec<EventDesc> {
     ]
 }
 
-/// A record of 24 bytes.
+/// Builds a record of 24 bytes.
 fn record(number: u64, endian: Endian) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut to = Encoder::new(&mut bytes, endian);
@@ -89,7 +89,7 @@ fn features() -> FeatureSet {
 }
 
 #[test]
-fn the_reader_finds_what_was_written_in_both_byte_orders() {
+fn written_files_are_read_back_in_both_byte_orders() {
     for endian in [Endian::Little, Endian::Big] {
         let mut writer = Writer::with_endian(Cursor::new(Vec::new()), &events(), endian).unwrap();
         writer.write_data(&record(1, endian)).unwrap();
@@ -97,6 +97,7 @@ fn the_reader_finds_what_was_written_in_both_byte_orders() {
         writer.write_data(&record(2, endian)).unwrap();
         let mut features = FeatureSet::new(endian);
         features.hostname("machine").event_desc(&events());
+        features.branch_stack();
         let (finished, output) = writer.finish(&features).unwrap();
         let bytes = output.into_inner();
         assert_eq!(finished.data_bytes, 48);
@@ -109,6 +110,7 @@ fn the_reader_finds_what_was_written_in_both_byte_orders() {
         );
         assert_eq!(file.records().filter_map(Result::ok).count(), 2);
         assert_eq!(file.features().hostname().as_deref(), Some("machine"));
+        assert!(file.features().has(FeatureId::BRANCH_STACK), "empty");
     }
 }
 
@@ -119,11 +121,11 @@ fn a_killed_recording_reads_to_its_end() {
     let bytes = writer.data.output.into_inner();
     let file = PerfData::parse(&bytes).unwrap();
     assert_eq!(file.records().filter_map(Result::ok).count(), 3);
-    assert_eq!(file.findings(), [crate::Finding::Unfinished]);
+    assert_eq!(file.findings(), [crate::FileFinding::Unfinished]);
 }
 
 #[test]
-fn what_follows_the_size_in_the_header_is_read_too() {
+fn records_after_the_header_size_are_read() {
     let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
     writer.write_data(&chunk(5)).unwrap();
     let mut bytes = writer.data.output.into_inner();
@@ -133,13 +135,13 @@ fn what_follows_the_size_in_the_header_is_read_too() {
     let file = PerfData::parse(&bytes).unwrap();
     assert_eq!(file.header().data.size, 3 * 24);
     assert_eq!(file.records().filter_map(Result::ok).count(), 5);
-    assert_eq!(file.findings(), [crate::Finding::Unfinished]);
+    assert_eq!(file.findings(), [crate::FileFinding::Unfinished]);
 }
 
-/// At every size of the disk: what was kept is whole, and the file says so.
+/// For every size of the disk: the kept records are complete, and the header has their size.
 #[test]
-fn a_full_disk_keeps_whole_records() {
-    let front = Front {
+fn a_full_disk_keeps_complete_records() {
+    let front = Preamble {
         events: &events(),
         event_types: &[],
         endian: Endian::NATIVE,
@@ -154,10 +156,12 @@ fn a_full_disk_keeps_whole_records() {
         let mut writer = Writer::new(disk, &events()).unwrap();
         writer.write_data(&chunk(1)).ok();
         let error = writer.write_data(&chunk(4)).unwrap_err();
-        let whole = (room - start) / 24;
-        assert_eq!(writer.data_bytes(), whole * 24);
+        let complete = (room - start) / 24;
+        assert_eq!(writer.data_bytes(), complete * 24);
         match error {
-            WriteError::Data { offset, kept, .. } => assert_eq!((offset, kept), (room, whole * 24)),
+            WriteError::Data { offset, kept, .. } => {
+                assert_eq!((offset, kept), (room, complete * 24))
+            }
             WriteError::Ended { offset } => assert_eq!(offset, start),
             WriteError::Header(_) => panic!("the header was written"),
         }
@@ -165,9 +169,12 @@ fn a_full_disk_keeps_whole_records() {
         assert!(finished.features_lost.is_some());
         let bytes = disk.memory.into_inner();
         assert_eq!(finished.file_bytes, bytes.len() as u64);
-        if whole > 0 {
+        if complete > 0 {
             let file = PerfData::parse(&bytes).unwrap();
-            assert_eq!(file.records().filter_map(Result::ok).count() as u64, whole);
+            assert_eq!(
+                file.records().filter_map(Result::ok).count() as u64,
+                complete
+            );
             assert!(file.findings().is_empty());
         }
     }

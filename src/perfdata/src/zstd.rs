@@ -1,76 +1,77 @@
-//! The zstd stream that runs through the COMPRESSED records of a recording.
+//! Incremental decoding of the zstd stream in COMPRESSED records.
 //!
-//! A recorder flushes the stream at the end of what it puts into records, but never ends it, and a block
-//! may begin in one record and end in the next. So whole blocks are decoded as they come. The decoder keeps
-//! a window of its last output to itself until the stream ends; how much it has decoded altogether is
-//! known all the same, because each window is filled with zeros beforehand that are taken away again.
+//! A recorder flushes the stream at the end of each chunk but never ends it, and a block may span
+//! two records, so blocks are decoded as they become complete. The decoder keeps the last window of
+//! output until the stream ends, and only reports how much it has beyond that. To learn the exact
+//! amount decoded, the window is first filled with zeros, which are removed from the output.
 
 use rperf_memory::{OutOfMemory, reserve};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// First bytes of a frame (RFC 8878).
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The last three of the first four bytes of what decoders pass over.
+/// The last three bytes of the magic number of skippable frames.
 const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
-/// Longest block, decompressed.
-const MOST_BLOCK: u64 = 128 << 10;
-/// Window that is always granted: that of level 20.
+/// Maximum decompressed size of a block.
+const MAX_BLOCK: u64 = 128 << 10;
+/// Window size that is always allowed: that of level 20.
 const ALWAYS: u64 = 32 << 20;
-/// Largest window there is (that of level 22), for inputs of an eighth of it.
-const MOST_LOG: u32 = 27;
-/// Bytes of window for each byte of input.
-const SHARE: u64 = 8;
-/// An empty block that says it is the last one.
+/// Binary logarithm of the largest window (that of level 22), allowed for inputs of an eighth of
+/// it.
+const MAX_WINDOW_LOG: u32 = 27;
+/// Window bytes allowed per byte of input.
+const WINDOW_PER_INPUT_BYTE: u64 = 8;
+/// An empty block marked as the last one.
 const END: [u8; 3] = [1, 0, 0];
 
 /// Why a stream cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ZstdError {
-    /// It does not begin as one.
+    /// The input doesn't begin with a zstd frame.
     #[error("the compressed bytes do not begin as a zstd frame")]
     Magic,
-    /// Reading it takes more memory than is granted: it refers to bytes that are further back.
-    #[error("the zstd frame needs a window of up to {window} bytes; {most} are granted")]
+    /// The frame refers further back than the allowed window.
+    #[error("the zstd frame needs a window of up to {window} bytes; {most} are allowed")]
     Window {
-        /// What its header asks for.
+        /// Window size in the frame header.
         window: u64,
-        /// What is granted.
+        /// Allowed window size.
         most: u64,
     },
-    /// There is no memory for its window.
+    /// Out of memory for the window.
     #[error("the zstd frame needs a window of {window} bytes: {source}")]
-    NoRoom {
-        /// What is granted.
+    OutOfMemory {
+        /// Allowed window size.
         window: u64,
-        /// How much could not be allocated.
+        /// The failed allocation.
         source: OutOfMemory,
     },
-    /// The decoder says so.
+    /// An error of the decoder.
     #[error("zstd: {0}")]
     Damaged(String),
 }
 
 /// A frame being decoded.
 struct Frame {
-    /// The window that its header asks for.
+    /// Window size in the frame header.
     window: u64,
-    /// Bytes of zeros put in front.
+    /// Number of zeros inserted at the start.
     filled: u64,
-    /// Bytes taken out, those zeros among them.
+    /// Number of bytes read from the decoder, including those zeros.
     taken: u64,
     checksum: bool,
 }
 
-/// Decodes a stream piece by piece.
+/// Decodes a stream incrementally.
 pub(crate) struct Zstd {
-    /// Binary logarithm of the largest window that is granted.
+    /// Binary logarithm of the largest allowed window.
     most_log: u32,
     decoder: FrameDecoder,
     frame: Option<Frame>,
-    /// Compressed bytes that wait for the rest of their block.
+    /// Compressed bytes of an incomplete block.
     waiting: Vec<u8>,
-    /// Bytes that the frames before this one gave.
+    /// Size of the decoded previous frames.
     finished: u64,
 }
 
@@ -83,11 +84,12 @@ impl std::fmt::Debug for Zstd {
 }
 
 impl Zstd {
-    /// For an input of so many bytes, 0 if that is not known: what a few bytes ask for is not granted.
+    /// Creates a decoder for an input of `input` bytes, 0 if unknown. The window size is limited in
+    /// proportion to the input.
     pub(crate) fn new(input: u64) -> Self {
-        let granted = input.saturating_mul(SHARE).max(ALWAYS);
+        let granted = input.saturating_mul(WINDOW_PER_INPUT_BYTE).max(ALWAYS);
         Self {
-            most_log: granted.ilog2().min(MOST_LOG),
+            most_log: granted.ilog2().min(MAX_WINDOW_LOG),
             decoder: FrameDecoder::new(),
             frame: None,
             waiting: Vec::new(),
@@ -95,7 +97,7 @@ impl Zstd {
         }
     }
 
-    /// Bytes decoded so far, those that the decoder still keeps among them.
+    /// Number of bytes decoded so far, including those still in the decoder.
     pub(crate) fn produced(&self) -> u64 {
         let frame = self
             .frame
@@ -104,8 +106,8 @@ impl Zstd {
         self.finished + frame
     }
 
-    /// Decodes what is whole of `bytes` and what came before, and appends to `out` what the decoder
-    /// lets go.
+    /// Decodes the complete blocks of `bytes` and earlier input, and appends the output that leaves
+    /// the decoder's window to `out`.
     pub(crate) fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), ZstdError> {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.extend_from_slice(bytes);
@@ -127,7 +129,7 @@ impl Zstd {
         Ok(())
     }
 
-    /// Appends to `out` what the decoder has kept: the stream goes no further.
+    /// Appends the remaining output of the decoder to `out`, at the end of the stream.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), ZstdError> {
         if let Some(frame) = &self.frame {
             let mut end = END.to_vec();
@@ -137,7 +139,7 @@ impl Zstd {
         Ok(())
     }
 
-    /// The header of a frame, or one to be passed over; 0 where it is not whole.
+    /// Parses a frame header, or skips a skippable frame; returns its size, 0 if it is incomplete.
     fn begin(&mut self, bytes: &[u8]) -> Result<usize, ZstdError> {
         let Some(magic) = bytes.first_chunk::<4>() else {
             return Ok(0);
@@ -155,12 +157,12 @@ impl Zstd {
         };
         let most = 1 << self.most_log;
         let window = header.window.min(most);
-        // The decoder has no error for that.
+        // The decoder has no error for this case.
         let size = usize::try_from(window).unwrap_or(usize::MAX);
         reserve(&mut Vec::<u8>::new(), size)
-            .map_err(|source| ZstdError::NoRoom { window, source })?;
+            .map_err(|source| ZstdError::OutOfMemory { window, source })?;
         let begun = if header.window > most {
-            // As long as nothing refers further back, a smaller window gives the same.
+            // A smaller window gives the same result unless a block refers further back.
             self.decoder.reset(&header.with_window(self.most_log)[..])
         } else {
             self.decoder
@@ -177,11 +179,11 @@ impl Zstd {
         Ok(header.size)
     }
 
-    /// Fills the window with zeros, by blocks that say "so many of this byte".
+    /// Fills the window with zeros, using run-length blocks.
     fn fill(&mut self, window: u64) -> Result<(), ZstdError> {
         let mut left = window;
         while left > 0 {
-            let size = left.min(MOST_BLOCK);
+            let size = left.min(MAX_BLOCK);
             let header = u32::try_from(size << 3 | 1 << 1).unwrap_or_default();
             let [low, middle, high, _] = header.to_le_bytes();
             self.decode(&[low, middle, high, 0])?;
@@ -196,7 +198,7 @@ impl Zstd {
         decoded.map(drop).map_err(damaged)
     }
 
-    /// Decodes one block and takes what the decoder lets go.
+    /// Decodes one block and takes the output that leaves the window.
     fn block(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<usize, ZstdError> {
         let (most, frame) = (1 << self.most_log, self.frame.as_ref());
         let window = frame.map_or(0, |frame| frame.window);
@@ -230,8 +232,8 @@ fn damaged(error: impl std::fmt::Display) -> ZstdError {
     ZstdError::Damaged(error.to_string())
 }
 
-/// Bytes of the block at the front with its header, and with the checksum behind the last one of a frame;
-/// `None` where not all of them are there.
+/// Size of the first block with its header, and the checksum after the last block of a frame;
+/// `None` if it is incomplete.
 fn block_size(bytes: &[u8], checksum: bool) -> Option<usize> {
     const HEADER: usize = 3;
     const REPEATED: u32 = 1;
@@ -244,7 +246,7 @@ fn block_size(bytes: &[u8], checksum: bool) -> Option<usize> {
     (size <= bytes.len()).then_some(size)
 }
 
-/// What is needed of a frame's header.
+/// The required fields of a frame header.
 struct Header {
     size: usize,
     window: u64,
@@ -252,14 +254,15 @@ struct Header {
 }
 
 impl Header {
-    /// The header of a frame that has a window of 2 to the power of `log` and tells no size.
+    /// Encodes the header of a frame with a window of 2 to the power of `log` and unknown content
+    /// size.
     fn with_window(&self, log: u32) -> [u8; 6] {
         let [a, b, c, d] = MAGIC;
         let window = u8::try_from(log.saturating_sub(10) << 3).unwrap_or(u8::MAX);
         [a, b, c, d, u8::from(self.checksum) << 2, window]
     }
 
-    /// `None` where not all of it is there. `bytes` begin with the magic.
+    /// Decodes a header that starts with the magic number; `None` if it is incomplete.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let descriptor = *bytes.get(4)?;
         let single = descriptor >> 5 & 1 == 1;
@@ -270,15 +273,15 @@ impl Header {
         };
         let fixed = if single { 5 } else { 6 };
         let size = fixed + dictionary + content;
-        let whole = bytes.get(..size)?;
+        let header = bytes.get(..size)?;
         let window = if single {
-            let field = whole.get(fixed + dictionary..)?;
+            let field = header.get(fixed + dictionary..)?;
             let number = field.iter().rev();
             let number = number.fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte));
-            // Two bytes say what is beyond that which one byte can say.
+            // The two-byte form starts where the one-byte form ends.
             if content == 2 { number + 256 } else { number }
         } else {
-            let window = *whole.get(5)?;
+            let window = *header.get(5)?;
             let base = 1_u64 << (10 + (window >> 3));
             base + base / 8 * u64::from(window & 7)
         };

@@ -1,42 +1,43 @@
-//! What a build-id cache keeps of an object's events: its file `probes`.
+//! The events of an object in a build-id cache: its file `probes`.
 //!
 //! ```text
-//! %sdt_demo:tick=tick                                 a place that the program's author marked
-//! p:sdt_demo/tick /opt/demo:0x1146 arg1=%bx:s32       the line that creates its event, one for each place
-//! #leaf n                                             what a user asked for
+//! %sdt_demo:tick=tick                                 a USDT marker
+//! p:sdt_demo/tick /opt/demo:0x1146 arg1=%bx:s32       the line that creates its event, one per place
+//! #leaf n                                             a user's definition
 //! p:probe_demo/leaf /opt/demo:0x1139 n=%di:s64
 //! ```
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use rperf_events::matches_pattern;
+use rperf_names::matches_pattern;
 
-use crate::definition::{Argument, Definition, Place, Point, SourcePlace, Value};
-use crate::event::{Event, Target, name_for};
-use crate::field::Field;
+use crate::definition::{Argument, ArgumentValue, Definition, FunctionPlace, Point, SourcePlace};
+use crate::event::{ProbeEvent, ProbeTarget, name_for};
+use crate::field::ProbeField;
 
-/// The marks of headings.
+/// The prefixes of headings.
 const MARKER: char = '%';
-const ASKED: char = '#';
+const DEFINITION: char = '#';
 
 /// One definition with its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachedEntry {
-    /// Whether the program's author marked the places.
+    /// Whether the definition is a USDT marker.
     pub is_marker: bool,
     /// The definition: `leaf n`, `g:e=leaf n`, `sdt_demo:tick=tick`.
     pub text: String,
-    /// The lines that create its events, as they stand there.
+    /// The lines that create its events, verbatim.
     pub lines: Vec<String>,
 }
 
 impl CachedEntry {
-    /// What a user asked for, with what was found: `group` is that of events whose group the definition leaves open.
+    /// Creates an entry of a user's definition with its resolved places; `group` is the group of events for which the
+    /// definition names none.
     #[must_use]
-    pub fn new(definition: &Definition, group: &str, events: &[Event]) -> Self {
+    pub fn new(definition: &Definition, group: &str, events: &[ProbeEvent]) -> Self {
         let lines = events.iter().map(|event| numbered(event).to_string());
-        // Sorted, and each once, as perf has them.
+        // Sorted and deduplicated like perf.
         let lines: BTreeSet<String> = lines.collect();
         Self {
             is_marker: false,
@@ -45,23 +46,24 @@ impl CachedEntry {
         }
     }
 
-    /// Its events; lines that are none are left out.
-    pub fn events(&self) -> impl Iterator<Item = Event> {
-        self.lines.iter().filter_map(|line| Event::parse(line))
+    /// Its events; invalid lines are skipped.
+    pub fn events(&self) -> impl Iterator<Item = ProbeEvent> {
+        self.lines.iter().filter_map(|line| ProbeEvent::parse(line))
     }
 
-    /// Whether the definition's text is covered by `pattern`, or the name (`GROUP:EVENT`) of one of its events.
+    /// Whether `pattern` matches the definition's text or the name (`GROUP:EVENT`) of one of its
+    /// events.
     #[must_use]
     pub fn is_covered(&self, pattern: &str) -> bool {
-        let whole = match pattern.contains(':') {
+        let full_pattern = match pattern.contains(':') {
             true => pattern.to_owned(),
             false => format!("*:{pattern}"),
         };
-        let named = |event: Event| matches_pattern(&whole, &event.full_name());
+        let named = |event: ProbeEvent| matches_pattern(&full_pattern, &event.full_name());
         matches_pattern(pattern, &self.text) || self.events().any(named)
     }
 
-    /// `GROUP:EVENT` where the definition names its event.
+    /// Returns `GROUP:EVENT` if the definition names its event.
     fn name(&self) -> Option<&str> {
         let (name, _) = self.text.split_once('=')?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
@@ -76,7 +78,7 @@ impl CachedEntry {
 
 impl fmt::Display for CachedEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = if self.is_marker { MARKER } else { ASKED };
+        let mark = if self.is_marker { MARKER } else { DEFINITION };
         writeln!(f, "{mark}{}", self.text)?;
         for line in &self.lines {
             writeln!(f, "{line}")?;
@@ -85,12 +87,12 @@ impl fmt::Display for CachedEntry {
     }
 }
 
-/// Reads a cache's `probes`; lines before the first heading, and empty ones, are left out.
+/// Parses a cache's `probes`; empty lines and lines before the first heading are skipped.
 #[must_use]
 pub fn cached_entries(text: &str) -> Vec<CachedEntry> {
     let mut found: Vec<CachedEntry> = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
-        if let Some(heading) = line.strip_prefix([MARKER, ASKED]) {
+        if let Some(heading) = line.strip_prefix([MARKER, DEFINITION]) {
             found.push(CachedEntry {
                 is_marker: line.starts_with(MARKER),
                 text: heading.to_owned(),
@@ -103,21 +105,21 @@ pub fn cached_entries(text: &str) -> Vec<CachedEntry> {
     found
 }
 
-/// Puts `new` behind the others, in place of those of its name or text.
+/// Appends `new`, replacing an entry with its name or text.
 pub fn keep_entry(entries: &mut Vec<CachedEntry>, new: CachedEntry) {
     entries.retain(|older| !new.replaces(older));
     entries.push(new);
 }
 
-/// A definition as caches have it: `group:event=` stands before it where it names its event, and where a line of a function does;
-/// values that are members have names.
+/// Formats a definition for the cache: prefixed with `group:event=` if it names its event, or for a
+/// line of a function; values that are members have names.
 #[must_use]
 pub fn heading(definition: &Definition, group: &str) -> String {
     let group = definition.group.as_deref().unwrap_or(group);
     let is_line = matches!(
         &definition.point,
         Point::Function {
-            place: Place::Source(SourcePlace::Line(_)),
+            place: FunctionPlace::Source(SourcePlace::Line(_)),
             ..
         }
     );
@@ -140,27 +142,32 @@ pub fn heading(definition: &Definition, group: &str) -> String {
 
 fn with_name(argument: &Argument) -> String {
     let is_member =
-        matches!(&argument.value, Value::Variable { members, .. } if !members.is_empty());
+        matches!(&argument.value, ArgumentValue::Variable { members, .. } if !members.is_empty());
     match argument.field_name() {
         Some(name) if is_member && argument.name.is_none() => format!("{name}={}", argument.text),
         _ => argument.text.clone(),
     }
 }
 
-/// Values without a name under that which the kernel gives them, since perf takes what stands there for the name.
-fn numbered(event: &Event) -> Event {
-    let fields = event.fields.iter().zip(1..).map(|(field, number)| Field {
-        name: field.name.clone().or_else(|| Some(format!("arg{number}"))),
-        ..field.clone()
-    });
-    Event {
+/// Gives unnamed values the kernel's default name, since perf parses a name there.
+fn numbered(event: &ProbeEvent) -> ProbeEvent {
+    let fields = event
+        .fields
+        .iter()
+        .zip(1..)
+        .map(|(field, number)| ProbeField {
+            name: field.name.clone().or_else(|| Some(format!("arg{number}"))),
+            ..field.clone()
+        });
+    ProbeEvent {
         fields: fields.collect(),
         ..event.clone()
     }
 }
 
-impl Event {
-    /// Reads a line that creates an event, as [`Event`] is displayed; what is fetched is taken as it stands.
+impl ProbeEvent {
+    /// Parses a line that creates an event, the reverse of [`ProbeEvent`]'s `Display`; fetch arguments
+    /// are kept verbatim.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
@@ -177,7 +184,7 @@ impl Event {
                 Some((name, base)) => (Some(name.to_owned()), base),
                 None => (None, word),
             };
-            Field {
+            ProbeField {
                 name,
                 base: base.to_owned(),
                 reads: Vec::new(),
@@ -193,20 +200,20 @@ impl Event {
         })
     }
 
-    /// `group:name`.
+    /// Returns `group:name`.
     #[must_use]
     pub fn full_name(&self) -> String {
         format!("{}:{}", self.group, self.name)
     }
 
-    /// The line that removes it from the list that it was added to.
+    /// Returns the line that removes it from the event list.
     #[must_use]
     pub fn removal(&self) -> String {
         format!("-:{}/{}", self.group, self.name)
     }
 }
 
-fn target(word: &str) -> Option<Target> {
+fn target(word: &str) -> Option<ProbeTarget> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
@@ -220,7 +227,7 @@ fn target(word: &str) -> Option<Target> {
             }
             None => (place, None),
         };
-        return Some(Target::Program {
+        return Some(ProbeTarget::Program {
             object: object.to_owned(),
             file_offset: number(offset)?,
             semaphore,
@@ -234,7 +241,7 @@ fn target(word: &str) -> Option<Target> {
         Some((symbol, offset)) => (symbol, number(offset)?),
         None => (place, 0),
     };
-    Some(Target::Kernel {
+    Some(ProbeTarget::Kernel {
         module,
         symbol: symbol.to_owned(),
         offset,
@@ -293,7 +300,7 @@ p:probe/start veth:start+4
     }
 
     #[test]
-    fn headings_are_those_of_perf() {
+    fn headings_match_perf() {
         for (definition, expected) in [
             ("leaf", "leaf"),
             ("leaf%return $retval", "leaf%return $retval"),
@@ -316,9 +323,9 @@ p:probe/start veth:start+4
     }
 
     #[test]
-    fn an_entry_takes_the_place_of_its_like() {
+    fn an_entry_replaces_its_previous_version() {
         let mut entries = cached_entries(TEXT);
-        let event = Event::parse("p:g/e /opt/demo:0x1168 %di n=%si").unwrap();
+        let event = ProbeEvent::parse("p:g/e /opt/demo:0x1168 %di n=%si").unwrap();
         let definition = parse("g:e=middle %di n=%si").unwrap();
         keep_entry(&mut entries, CachedEntry::new(&definition, "g", &[event]));
         let definition = parse("m*%return").unwrap();
@@ -335,7 +342,7 @@ p:probe/start veth:start+4
             ]
         );
         assert_eq!(entries[3].lines, ["p:g/e /opt/demo:0x1168 arg1=%di n=%si"]);
-        // A marked place is no user's event.
+        // A marker is not a user's event.
         let same = parse("sdt_demo:tick=leaf");
         assert!(same.is_ok());
         let event = CachedEntry::new(&same.unwrap(), "g", &[]);

@@ -1,30 +1,31 @@
-//! From an address back to the place that a user would name.
+//! Converts an address back to a probe point that a user could write.
 
 use std::ops::ControlFlow;
 
-use crate::dwarf::{Die, Functions, Instances, World};
-use crate::object::Object;
+use crate::dwarf::{CompileUnit, Die, Functions, InlinedInstances};
+use crate::object::ProbeObject;
 
-/// A place in source text, or as near to that as it gets.
+/// The most precise description available of an address in source text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Described {
-    /// The function, by its name in the source; one that is inlined there, where the place is in its body.
+pub struct ProbeDescription {
+    /// The function's name in the source; the inlined one if the address is in its body.
     pub function: String,
-    /// `:LINE` counted from the declaration of the function, or `+BYTES` from its entry; nothing at the entry.
+    /// `:LINE` relative to the function's declaration, or `+BYTES` from its entry; empty at the
+    /// entry.
     pub suffix: String,
     /// The source file.
     pub file: Option<String>,
 }
 
-/// Describes the place at `file_offset` of the object; `None` where no function is known.
+/// Describes the location at `file_offset` of the object; `None` if no function is known.
 #[must_use]
-pub fn describe(object: &Object<'_>, file_offset: u64) -> Option<Described> {
+pub fn describe(object: &ProbeObject<'_>, file_offset: u64) -> Option<ProbeDescription> {
     let in_source = object.address_of(file_offset).and_then(|address| {
         let mut found = None;
         let info = object.sources.info?;
         info.for_units_at(object.sources.files, address, &mut |unit| {
-            let world = World::new(unit);
-            found = in_unit(&world, address);
+            let compile_unit = CompileUnit::new(unit);
+            found = in_unit(&compile_unit, address);
             match found {
                 Some(_) => ControlFlow::Break(()),
                 None => ControlFlow::Continue(()),
@@ -35,9 +36,9 @@ pub fn describe(object: &Object<'_>, file_offset: u64) -> Option<Described> {
     in_source.or_else(|| by_symbol(object, file_offset))
 }
 
-fn by_symbol(object: &Object<'_>, file_offset: u64) -> Option<Described> {
+fn by_symbol(object: &ProbeObject<'_>, file_offset: u64) -> Option<ProbeDescription> {
     let function = object.function_at(file_offset)?;
-    Some(Described {
+    Some(ProbeDescription {
         suffix: bytes(file_offset - function.offset),
         function: function.name,
         file: None,
@@ -51,13 +52,13 @@ fn bytes(offset: u64) -> String {
     }
 }
 
-fn in_unit(world: &World<'_>, address: u64) -> Option<Described> {
-    let functions = Functions::read(world);
-    let outer = functions.around(address)?;
+fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescription> {
+    let functions = Functions::read(compile_unit);
+    let outer = functions.containing(address)?;
     let entry = outer.entry_address()?;
     let file = outer.declared_file();
     if entry == address {
-        return Some(Described {
+        return Some(ProbeDescription {
             function: outer.name()?,
             suffix: String::new(),
             file,
@@ -66,8 +67,8 @@ fn in_unit(world: &World<'_>, address: u64) -> Option<Described> {
     let (inner, call) = innermost(&outer, address);
     let line = match call {
         Some(line) => Some((inner.declared_file(), line)),
-        None => world.lines().at(address).map(|row| {
-            let path = world.lines().file(row.file).map(str::to_owned);
+        None => compile_unit.lines().at(address).map(|row| {
+            let path = compile_unit.lines().file(row.file).map(str::to_owned);
             (path, row.line)
         }),
     };
@@ -76,12 +77,12 @@ fn in_unit(world: &World<'_>, address: u64) -> Option<Described> {
         (path.is_some() && path == inner.declared_file()).then(|| line.checked_sub(declared))?
     });
     match relative {
-        Some(line) => Some(Described {
+        Some(line) => Some(ProbeDescription {
             function: inner.name()?,
             suffix: format!(":{line}"),
             file: inner.declared_file(),
         }),
-        None => Some(Described {
+        None => Some(ProbeDescription {
             function: outer.name()?,
             suffix: bytes(address.wrapping_sub(entry)),
             file,
@@ -89,11 +90,11 @@ fn in_unit(world: &World<'_>, address: u64) -> Option<Described> {
     }
 }
 
-/// The innermost function whose body `address` is in; at the entry of an inlined one, the function that calls it and the
-/// line of the call.
+/// Returns the innermost function whose body contains `address`; at the entry of an inlined one, the caller
+/// and the line of the call.
 fn innermost<'w, 'u>(outer: &Die<'w, 'u>, address: u64) -> (Die<'w, 'u>, Option<u32>) {
     let mut found = outer.clone();
-    for inlined in Instances::at(outer, address).into_iter().skip(1) {
+    for inlined in InlinedInstances::at(outer, address).into_iter().skip(1) {
         if inlined.entry_address() == Some(address) {
             return (found, inlined.call_line());
         }

@@ -1,70 +1,71 @@
-//! Why there is no probe.
+//! Errors of the search for probe points.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::definition::Fault;
+use crate::definition::SyntaxError;
 
-/// Why a definition leads to no probe. Texts are those of perf where it has one; [`Error::hints`] says more.
+/// Why a definition has no probe point. Texts are perf's if it has one; [`Error::hints`] adds
+/// details.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The definition is not understood.
+    /// The definition is invalid.
     #[error("{0}")]
-    Definition(#[from] Fault),
-    /// The object is no ELF file, or a damaged one.
+    Definition(#[from] SyntaxError),
+    /// The object is not an ELF file, or a damaged one.
     #[error("{}: {reason}", path.display())]
     Object {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
     /// No function, line or file of that name.
     #[error("Probe point '{point}' not found.")]
     NoPoint {
-        /// The place that was asked for.
+        /// The probe point as written.
         point: String,
-        /// Names or lines that there are instead, the nearest first.
+        /// Similar names or lines that exist, the nearest first.
         nearest: Vec<String>,
     },
-    /// What was asked for stands only in debug information.
+    /// The object has no debug information, which the definition requires.
     #[error("The {} file has no debug information.", path.display())]
     NoDebugInfo {
         /// The object.
         path: PathBuf,
     },
-    /// The code of this line belongs to another one as well, which stands for it.
+    /// The line's code belongs to another line as well, which represents it.
     #[error("This line is sharing the address with other lines.")]
     SharedLine {
-        /// The place that is the better one.
+        /// The preferred line.
         instead: String,
     },
-    /// More places than are allowed.
+    /// More probe points than allowed.
     #[error("Too many( > {limit}) probe point found.")]
     TooMany {
-        /// How many are allowed.
+        /// The limit.
         limit: usize,
     },
-    /// Behind the end of the function.
+    /// The offset is beyond the end of the function.
     #[error("Offset {offset} is bigger than the size of {function}")]
-    BehindEnd {
+    OffsetTooLarge {
         /// The function.
         function: String,
-        /// Bytes behind its entry.
+        /// Offset from its entry in bytes.
         offset: u64,
         /// Its length in bytes.
         size: u64,
     },
-    /// Within an instruction.
+    /// The offset is within an instruction.
     #[error("{function}+{offset} is in the middle of an instruction")]
     NoInstruction {
         /// The function.
         function: String,
-        /// Bytes behind its entry.
+        /// Offset from its entry in bytes.
         offset: u64,
-        /// Where instructions begin before and behind it.
+        /// The instruction boundaries before and after it.
         nearest: Vec<u64>,
     },
     /// The address is not in the object's code.
@@ -75,43 +76,43 @@ pub enum Error {
         /// The object.
         path: PathBuf,
     },
-    /// A copy that was inlined never returns.
+    /// An inlined function has no return probe.
     #[error("Failed to find \"{function}%return\",")]
     InlinedReturn {
         /// The function.
         function: String,
     },
-    /// A variable of that name is not known at the place, or is nowhere.
+    /// A variable is unknown at the address, or has no location.
     #[error("Failed to find the location of the '{name}' variable at this address.")]
     NoVariable {
         /// The variable.
         name: String,
-        /// Where the probe goes.
+        /// The probe point.
         place: String,
-        /// Why it cannot be recorded, if it is known.
+        /// Why it cannot be recorded, if known.
         reason: Option<String>,
-        /// Where it can be.
+        /// Where it is available.
         elsewhere: Vec<String>,
-        /// The variables that are there instead.
+        /// The variables available instead.
         known: Vec<String>,
     },
-    /// The way to a member leads nowhere.
+    /// The path to a member is invalid.
     #[error("{message}")]
     Member {
-        /// What is wrong.
+        /// The cause.
         message: String,
-        /// What could be meant.
+        /// Similar names.
         known: Vec<String>,
     },
-    /// A register of that name is not known.
+    /// Unknown register.
     #[error("'{name}' is not a register of this machine")]
     NoRegister {
         /// The name.
         name: String,
-        /// The name by which the kernel knows it.
+        /// The kernel's name for it.
         instead: Option<String>,
     },
-    /// A symbol of that name is not known.
+    /// Unknown symbol.
     #[error("'{name}' is not a symbol of {}", path.display())]
     NoSymbol {
         /// The symbol.
@@ -121,41 +122,43 @@ pub enum Error {
         /// Symbols of a similar name.
         nearest: Vec<String>,
     },
-    /// Only debug information of the kernel tells what was asked for.
+    /// The definition requires debug information of the kernel.
     #[error("Failed to find the path for the kernel: no image with debug information")]
     NoKernelImage,
-    /// The kernel does not tell the parameters of a function, or there are several of that name.
-    #[error("the parameters of '{function}' are not known")]
+    /// The kernel's types do not describe the function's parameters, or several functions have that
+    /// name.
+    #[error("the parameters of '{function}' are unknown")]
     NoSignature {
         /// The function.
         function: String,
-        /// How many of that name the kernel's types know.
+        /// The number of functions with that name in the kernel's types.
         count: usize,
     },
-    /// The function is somewhere else in the kernel.
+    /// The function is in another module, or in the kernel itself.
     #[error("Probe point '{function}' not found.")]
     OtherModule {
         /// The function.
         function: String,
-        /// The module that has it; `None` for the kernel itself.
+        /// The module that contains it; `None` for the kernel itself.
         module: Option<String>,
     },
     /// The kernel's types are damaged.
     #[error("the kernel's types (BTF) are damaged at byte {offset}")]
     Btf {
-        /// Where.
+        /// Offset.
         offset: usize,
     },
     /// The source file cannot be read.
     #[error("Failed to find source file path of {}", path.display())]
     NoSource {
-        /// The path as it was when the object was compiled.
+        /// The path recorded at compile time.
         path: PathBuf,
     },
 }
 
 impl Error {
-    /// The lines of perf's text behind the first, which is what [`Display`](std::fmt::Display) prints.
+    /// Returns the lines of perf's text after the first, which is printed by
+    /// [`Display`](std::fmt::Display).
     #[must_use]
     pub fn details(&self) -> Vec<String> {
         match self {
@@ -170,7 +173,7 @@ impl Error {
         }
     }
 
-    /// What the user could do.
+    /// Suggestions for the user.
     #[must_use]
     pub fn hints(&self) -> Vec<String> {
         let one = |hint: String| vec![hint];
@@ -179,14 +182,14 @@ impl Error {
             names => vec![format!("{words} {}", names.join(", "))],
         };
         match self {
-            Self::NoPoint { nearest, .. } => of(nearest, "nearest to it:"),
+            Self::NoPoint { nearest, .. } => of(nearest, "similar names:"),
             Self::NoDebugInfo { .. } => vec![
                 "rebuild with -g, or install the package with its debug information".to_owned(),
-                "without it there are functions, their returns and offsets (f, f%return, f+4), registers (%di), memory (+8(%di)) and $retval".to_owned(),
+                "without it you can probe functions, their returns and offsets (f, f%return, f+4), registers (%di), memory (+8(%di)) and $retval".to_owned(),
             ],
             Self::SharedLine { instead } => one(format!("Please try to probe at {instead} instead.")),
-            Self::TooMany { .. } => one("--max-probes N allows more".to_owned()),
-            Self::BehindEnd { function, size, .. } => one(format!("{function} is {size} bytes long")),
+            Self::TooMany { .. } => one("allow more with --max-probes N".to_owned()),
+            Self::OffsetTooLarge { function, size, .. } => one(format!("{function} is {size} bytes long")),
             Self::NoInstruction {
                 function, nearest, ..
             } => {
@@ -195,7 +198,7 @@ impl Error {
                 of(&places, "instructions begin at")
             }
             Self::InlinedReturn { function } => one(format!(
-                "without %return its inlined copies can be probed; -V {function} tells where they are"
+                "without %return its inlined copies can be probed; -V {function} lists them"
             )),
             Self::NoVariable {
                 name,
@@ -211,23 +214,23 @@ impl Error {
             }
             Self::Member { known, .. } => of(known, "there are:"),
             Self::NoRegister { instead, .. } => {
-                let said = instead.iter();
-                said.map(|name| format!("the kernel calls it {name}")).collect()
+                let suggestions = instead.iter();
+                suggestions.map(|name| format!("the kernel calls it {name}")).collect()
             }
-            Self::NoSymbol { nearest, .. } => of(nearest, "nearest to it:"),
+            Self::NoSymbol { nearest, .. } => of(nearest, "similar names:"),
             Self::NoKernelImage => vec![
-                "-k VMLINUX names the image; packages have it as linux-image-*-dbg or kernel-debuginfo, and DEBUGINFOD_URLS may lead to it".to_owned(),
-                "without it there are functions, their parameters at the entry (BTF), returns and offsets (f arg->member, f%return, f+4), registers (%di), memory (@SYMBOL) and $retval".to_owned(),
+                "name the image with -k VMLINUX (packages linux-image-*-dbg or kernel-debuginfo), or set DEBUGINFOD_URLS".to_owned(),
+                "without it you can probe functions with their parameters (BTF), returns and offsets (f arg->member, f%return, f+4), registers (%di), memory (@SYMBOL) and $retval".to_owned(),
             ],
             Self::NoSignature { function, count } => vec![match count {
                 0 => format!("the kernel's types (BTF) have no function {function}; registers (%di) and $arg1 can be recorded"),
                 count => format!("{count} functions of the kernel have this name; registers (%di) and $arg1 can be recorded"),
             }],
             Self::OtherModule { function, module } => one(match module {
-                Some(module) => format!("-m {module} {function}: it is in this module"),
-                None => format!("without -m: {function} is in the kernel itself"),
+                Some(module) => format!("use -m {module} {function}: it is in this module"),
+                None => format!("omit -m: {function} is in the kernel itself"),
             }),
-            Self::NoSource { .. } => one("--source DIR names the folder that it is under".to_owned()),
+            Self::NoSource { .. } => one("name its directory with --source DIR".to_owned()),
             Self::Definition(_) | Self::Object { .. } | Self::NoCode { .. } | Self::Btf { .. } => Vec::new(),
         }
     }

@@ -1,63 +1,63 @@
-//! Probe events as tracefs knows them: the lines of `uprobe_events` and `kprobe_events`.
+//! Probe events in tracefs: the lines of `uprobe_events` and `kprobe_events`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-use rperf_events::is_pattern;
+use rperf_names::is_pattern;
 
-use crate::definition::{Definition, Place, Point, SourcePlace};
-use crate::field::Field;
+use crate::definition::{Definition, FunctionPlace, Point, SourcePlace};
+use crate::field::ProbeField;
 use crate::search::Probe;
 
-/// The longest name of an event or a group that the kernel takes, in bytes (`MAX_EVENT_NAME_LEN`, one is the zero).
+/// The maximum length of an event or group name in bytes (`MAX_EVENT_NAME_LEN` minus the NUL).
 const MAX_NAME: usize = 63;
-/// What the name of a return ends in.
+/// The suffix of a return probe's name.
 const RETURN: &str = "__return";
-/// The longest name of a field that it takes.
+/// The maximum length of a field name.
 const MAX_FIELD_NAME: usize = 32;
-/// How many events of one name get numbers.
+/// The suffixes of duplicate event names are numbers below this one (`MAX_EVENT_INDEX` of perf).
 const MAX_NUMBER: usize = 1024;
 
-/// A probe with the name of its event.
+/// A probe with its event name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct ProbeEvent {
     /// The group.
     pub group: String,
     /// The name.
     pub name: String,
-    /// Where it is.
-    pub target: Target,
-    /// Whether the return of a function is probed.
+    /// The probe's target.
+    pub target: ProbeTarget,
+    /// Whether it is a return probe.
     pub is_return: bool,
-    /// What is recorded.
-    pub fields: Vec<Field>,
+    /// The recorded fields.
+    pub fields: Vec<ProbeField>,
 }
 
-/// Where a probe is, in the kernel's words.
+/// The target of a probe, in the kernel's syntax.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// In a program or library.
+pub enum ProbeTarget {
+    /// A program or library.
     Program {
         /// The object.
         object: String,
-        /// Where it is in the file.
+        /// The file offset.
         file_offset: u64,
-        /// The counter that switches the marker on.
+        /// The USDT semaphore.
         semaphore: Option<u64>,
     },
-    /// In the kernel, or in a module of it.
+    /// The kernel or a module.
     Kernel {
         /// The module.
         module: Option<String>,
-        /// A function, or the start of the kernel.
+        /// A function, or the kernel's first symbol.
         symbol: String,
-        /// Bytes behind it.
+        /// Offset in bytes.
         offset: u64,
     },
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ProbeTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Program {
@@ -85,8 +85,8 @@ impl fmt::Display for Target {
     }
 }
 
-impl fmt::Display for Event {
-    /// The line that creates it.
+impl fmt::Display for ProbeEvent {
+    /// Writes the line that creates the event.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if self.is_return { 'r' } else { 'p' };
         let Self {
@@ -103,12 +103,12 @@ impl fmt::Display for Event {
     }
 }
 
-impl Event {
-    /// The line of the kernel's boot configuration that makes it (Documentation/admin-guide/bootconfig.rst, `ftrace.event`); it knows
-    /// one group. `None` for a probe of a program.
+impl ProbeEvent {
+    /// Returns the bootconfig entry that creates it (Documentation/admin-guide/bootconfig.rst,
+    /// `ftrace.event`), which supports a single group. `None` for a probe of a program.
     #[must_use]
-    pub fn boot_line(&self) -> Option<String> {
-        let Target::Kernel { .. } = self.target else {
+    pub fn bootconfig_entry(&self) -> Option<String> {
+        let ProbeTarget::Kernel { .. } = self.target else {
             return None;
         };
         let fields = self.fields.iter().map(|field| format!(" {field}"));
@@ -120,7 +120,7 @@ impl Event {
     }
 }
 
-/// The group of an object's probes: `probe_` and its name up to the first dot or dash.
+/// Returns the group of an object's probes: `probe_` and the file name up to the first dot or dash.
 #[must_use]
 pub fn group_of(object: &Path) -> String {
     let name = object.file_name().unwrap_or_default().to_string_lossy();
@@ -129,53 +129,54 @@ pub fn group_of(object: &Path) -> String {
     format!("probe_{base}")
 }
 
-/// The group of the kernel's probes.
+/// The group of kernel probes.
 pub const KERNEL_GROUP: &str = "probe";
 
-/// The group of a marker's event: `sdt_` and its provider.
+/// Returns the group of a USDT probe: `sdt_` and its provider.
 #[must_use]
 pub fn group_of_provider(provider: &str) -> String {
-    format!("sdt_{}", clean(provider))
+    format!("sdt_{}", valid_name(provider))
 }
 
-/// What the kernel takes for the name of a field (`MAX_ARG_NAME_LEN` in kernel/trace/trace_probe.h).
+/// Returns a field name that the kernel accepts: invalid characters are replaced, and the length is
+/// limited (`MAX_ARG_NAME_LEN` in kernel/trace/trace_probe.h).
 pub(crate) fn field_name(name: &str) -> String {
-    let mut name = clean(name);
+    let mut name = valid_name(name);
     name.truncate(MAX_FIELD_NAME);
     name
 }
 
-/// What the kernel takes for a name: other characters become underscores.
-fn clean(name: &str) -> String {
+/// Replaces characters that the kernel does not accept in names with underscores.
+fn valid_name(name: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.chars()
         .map(|c| if allowed(c) { c } else { '_' })
         .collect()
 }
 
-/// The name of a probe's event before it is made distinct from others.
+/// Returns the name of a probe's event before it is made unique.
 #[must_use]
 pub fn base_name(definition: &Definition, probe: &Probe) -> String {
     name_for(definition, &probe.name)
 }
 
-/// The same for the function at whose place it is, which counts where the definition names none.
+/// Returns the base name for the function at the probe point; used if the definition names no event.
 pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     if let Some(event) = &definition.event {
-        return named(event, definition.point.is_return());
+        return user_event_name(event, definition.point.is_return());
     }
     let (name, line) = match &definition.point {
         Point::Function { name, place, .. } if !is_pattern(name) => match place {
-            Place::Source(SourcePlace::Line(line)) => (name.as_str(), Some(line)),
+            FunctionPlace::Source(SourcePlace::Line(line)) => (name.as_str(), Some(line)),
             _ => (name.as_str(), None),
         },
         _ => (function, None),
     };
-    // A path is left out, and so is what compilers and linkers add: f.constprop.0, f@@VERSION.
+    // Namespaces, and suffixes added by compilers and linkers, are removed: f.constprop.0, f@@VERSION.
     let name = name.rsplit("::").next().unwrap_or(name);
     let end = name.find(['.', '@']).filter(|end| *end > 0);
     let name = end.and_then(|end| name.get(..end)).unwrap_or(name);
-    let mut clean = clean(name);
+    let mut clean = valid_name(name);
     if !clean.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         clean.insert(0, '_');
     }
@@ -188,8 +189,8 @@ pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     clean + &suffix
 }
 
-/// The name that the user gave, as perf makes an event's of it: a return shows as one.
-fn named(event: &str, is_return: bool) -> String {
+/// Returns the event name for a user's name, as perf does: a return probe gets a suffix.
+fn user_event_name(event: &str, is_return: bool) -> String {
     if !is_return || event.ends_with(RETURN) {
         return event.to_owned();
     }
@@ -197,7 +198,8 @@ fn named(event: &str, is_return: bool) -> String {
     event.get(..end).unwrap_or(event).to_owned() + RETURN
 }
 
-/// A name that is not among `taken`: the base, or one with a number behind it. `None` when all numbers are taken.
+/// Returns a name that is not in `taken`: the base, or the base with a number. `None` if all numbers are
+/// taken.
 #[must_use]
 pub fn distinct_name(base: &str, taken: &BTreeSet<String>) -> Option<String> {
     if !taken.contains(base) {
@@ -211,37 +213,37 @@ pub fn distinct_name(base: &str, taken: &BTreeSet<String>) -> Option<String> {
     numbered.into_iter().find(|name| !taken.contains(name))
 }
 
-/// An event that exists.
+/// An existing event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Existing {
+pub struct ExistingEvent {
     /// The group.
     pub group: String,
     /// The name.
     pub name: String,
-    /// Whether the return of a function is probed.
+    /// Whether it is a return probe.
     pub is_return: bool,
-    /// What is probed.
-    pub place: ExistingPlace,
-    /// The names of its fields.
+    /// The probe's target.
+    pub target: ExistingTarget,
+    /// The field names.
     pub fields: Vec<String>,
 }
 
-/// Where an existing event is.
+/// The target of an existing event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExistingPlace {
+pub enum ExistingTarget {
     /// In a program or library.
     File {
         /// Its path.
         path: String,
-        /// Where in the file.
+        /// File offset.
         offset: u64,
     },
-    /// In the kernel or a module of it, as the kernel says it: `vfs_read+0`, `module:function+0`.
+    /// The kernel or a module, in the kernel's syntax: `vfs_read+0`, `module:function+0`.
     Kernel(String),
 }
 
-impl Existing {
-    /// Reads a line of `uprobe_events` or `kprobe_events`; `None` for those that are no probes of one of these kinds.
+impl ExistingEvent {
+    /// Parses a line of `uprobe_events` or `kprobe_events`; `None` for other kinds of events.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
@@ -252,32 +254,32 @@ impl Existing {
             _ => return None,
         };
         let (group, name) = name.split_once('/')?;
-        let place = place(words.next()?);
+        let target = parse_target(words.next()?);
         let fields = words.filter_map(|word| Some(word.split_once('=')?.0.to_owned()));
         Some(Self {
             group: group.to_owned(),
             name: name.to_owned(),
             is_return,
-            place,
+            target,
             fields: fields.collect(),
         })
     }
 
-    /// `group:name`.
+    /// Returns `group:name`.
     #[must_use]
     pub fn full_name(&self) -> String {
         format!("{}:{}", self.group, self.name)
     }
 
-    /// The line that removes it.
+    /// Returns the line that removes the event when written to its list.
     #[must_use]
     pub fn removal(&self) -> String {
         format!("-:{}/{}", self.group, self.name)
     }
 }
 
-fn place(word: &str) -> ExistingPlace {
-    let kernel = || ExistingPlace::Kernel(word.to_owned());
+fn parse_target(word: &str) -> ExistingTarget {
+    let kernel = || ExistingTarget::Kernel(word.to_owned());
     let Some((path, offset)) = word
         .rsplit_once(':')
         .filter(|(path, _)| path.starts_with('/'))
@@ -287,7 +289,7 @@ fn place(word: &str) -> ExistingPlace {
     let offset = offset.split('(').next().unwrap_or(offset);
     let digits = offset.strip_prefix("0x").unwrap_or(offset);
     match u64::from_str_radix(digits, 16) {
-        Ok(offset) => ExistingPlace::File {
+        Ok(offset) => ExistingTarget::File {
             path: path.to_owned(),
             offset,
         },
@@ -336,7 +338,7 @@ mod tests {
         ] {
             let name = match parse(definition) {
                 Ok(parsed) => base_name(&parsed, &probe(function)),
-                // Versions would be taken for source files.
+                // Symbol versions would be parsed as source files.
                 Err(_) => continue,
             };
             assert_eq!(name, expected, "{definition}");
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_made_distinct() {
+    fn duplicate_names_get_a_number() {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         for expected in ["f", "f_1", "f_2"] {
             let name = distinct_name("f", &taken).unwrap();
@@ -358,16 +360,16 @@ mod tests {
 
     #[test]
     fn lines_are_written_and_read() {
-        let event = Event {
+        let event = ProbeEvent {
             group: "probe_calc".to_owned(),
             name: "leaf".to_owned(),
-            target: Target::Program {
+            target: ProbeTarget::Program {
                 object: "/opt/calc".to_owned(),
                 file_offset: 0x1139,
                 semaphore: Some(0x3018),
             },
             is_return: false,
-            fields: vec![Field {
+            fields: vec![ProbeField {
                 name: Some("n".to_owned()),
                 base: "%di".to_owned(),
                 reads: Vec::new(),
@@ -376,28 +378,31 @@ mod tests {
         };
         let line = event.to_string();
         assert_eq!(line, "p:probe_calc/leaf /opt/calc:0x1139(0x3018) n=%di:s64");
-        let read = Existing::parse(&line).unwrap();
+        let read = ExistingEvent::parse(&line).unwrap();
         assert_eq!(read.full_name(), "probe_calc:leaf");
         assert_eq!(read.removal(), "-:probe_calc/leaf");
         assert_eq!(read.fields, ["n"]);
-        let place = ExistingPlace::File {
+        let target = ExistingTarget::File {
             path: "/opt/calc".to_owned(),
             offset: 0x1139,
         };
-        assert_eq!(read.place, place);
-        let kernel = Existing::parse("r8:g/e vfs_read+0 arg1=$retval").unwrap();
+        assert_eq!(read.target, target);
+        let kernel = ExistingEvent::parse("r8:g/e vfs_read+0 arg1=$retval").unwrap();
         assert!(kernel.is_return);
-        assert_eq!(kernel.place, ExistingPlace::Kernel("vfs_read+0".to_owned()));
-        assert_eq!(Existing::parse("# nothing"), None);
-        assert_eq!(event.boot_line(), None);
-        let target = Target::Kernel {
+        assert_eq!(
+            kernel.target,
+            ExistingTarget::Kernel("vfs_read+0".to_owned())
+        );
+        assert_eq!(ExistingEvent::parse("# nothing"), None);
+        assert_eq!(event.bootconfig_entry(), None);
+        let target = ProbeTarget::Kernel {
             module: None,
             symbol: "vfs_read".to_owned(),
             offset: 4,
         };
-        let boot = Event { target, ..event };
+        let boot = ProbeEvent { target, ..event };
         assert_eq!(
-            boot.boot_line().as_deref(),
+            boot.bootconfig_entry().as_deref(),
             Some("ftrace.event.kprobes.leaf.probe = 'vfs_read+4 n=%di:s64'")
         );
     }

@@ -1,30 +1,31 @@
-//! One value in the text that creates a probe (Documentation/trace/kprobetrace.rst, "Synopsis of kprobe_events").
+//! A fetch argument of a probe event (Documentation/trace/kprobetrace.rst, "Synopsis of
+//! kprobe_events").
 
 use std::fmt;
 
-/// Memory that is read on the way to a value.
+/// A dereference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Read {
-    /// Added before it is read.
+pub struct Dereference {
+    /// Offset added before the read.
     pub offset: i64,
-    /// Whether it is the user's memory, seen from the kernel.
+    /// Whether it is user memory, read from the kernel.
     pub is_user: bool,
 }
 
 /// A field of a probe event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    /// Its name; the kernel numbers those without.
+pub struct ProbeField {
+    /// Its name; the kernel numbers fields without a name.
     pub name: Option<String>,
-    /// What is fetched first: a register, memory at an address, a number.
+    /// The base: a register, an address or a constant.
     pub base: String,
-    /// What is read from there, the first first.
-    pub reads: Vec<Read>,
-    /// How it is shown.
+    /// The dereferences, in order.
+    pub reads: Vec<Dereference>,
+    /// The type.
     pub kind: Option<String>,
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for ProbeField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(name) = &self.name {
             write!(f, "{name}=")?;
@@ -35,7 +36,7 @@ impl fmt::Display for Field {
                 true => ('-', read.offset.unsigned_abs()),
                 false => ('+', read.offset.unsigned_abs()),
             };
-            // The kernel takes the sign in front of the u.
+            // The kernel requires the sign before the u.
             write!(f, "{sign}{user}{distance}(")?;
         }
         f.write_str(&self.base)?;
@@ -55,15 +56,15 @@ mod tests {
 
     #[test]
     fn the_first_read_is_the_innermost() {
-        let read = |offset, is_user| Read { offset, is_user };
-        let field = Field {
+        let read = |offset, is_user| Dereference { offset, is_user };
+        let field = ProbeField {
             name: Some("name".to_owned()),
             base: "%di".to_owned(),
             reads: vec![read(-8, false), read(0, true)],
             kind: Some("string".to_owned()),
         };
         assert_eq!(field.to_string(), "name=+u0(-8(%di)):string");
-        let plain = Field {
+        let plain = ProbeField {
             name: None,
             reads: Vec::new(),
             kind: None,

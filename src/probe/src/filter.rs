@@ -1,47 +1,47 @@
-//! Which names are listed: patterns joined by `&`, `|`, `!` and parentheses.
+//! Name filters: patterns combined with `&`, `|`, `!` and parentheses.
 
-use rperf_events::matches_pattern;
+use rperf_names::matches_pattern;
 
-use crate::definition::Fault;
+use crate::definition::SyntaxError;
 
-/// The deepest nesting of parentheses.
+/// Maximum nesting of parentheses.
 const MAX_DEPTH: usize = 64;
 
-/// The most joints between patterns, as what is joined may lie that deep.
-const MAX_JOINTS: usize = 1000;
+/// Maximum number of operators, since the expression may nest as deeply.
+const MAX_OPERATORS: usize = 1000;
 
 /// A condition on names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NameFilter(Node);
+pub struct NameFilter(PatternNode);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Node {
+enum PatternNode {
     Pattern(String),
-    Not(Box<Node>),
-    And(Box<Node>, Box<Node>),
-    Or(Box<Node>, Box<Node>),
+    Not(Box<PatternNode>),
+    And(Box<PatternNode>, Box<PatternNode>),
+    Or(Box<PatternNode>, Box<PatternNode>),
 }
 
 impl NameFilter {
-    /// Reads a condition such as `!__k* & *`. `|` binds less than `&`.
+    /// Parses a condition such as `!__k* & *`. `|` has lower precedence than `&`.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and where.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
-        let mut reader = Reader {
+    /// The cause and its position.
+    pub fn parse(text: &str) -> Result<Self, SyntaxError> {
+        let mut reader = PatternParser {
             text,
             at: 0,
-            joints: 0,
+            operators: 0,
         };
         let node = reader.alternatives(0)?;
         match reader.peek() {
             None => Ok(Self(node)),
-            Some(_) => Err(Fault::new(reader.at, "'&' or '|' is expected here")),
+            Some(_) => Err(SyntaxError::new(reader.at, "expected '&' or '|'")),
         }
     }
 
-    /// Whether a name is listed.
+    /// Whether a name matches.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.0.matches(name)
@@ -49,14 +49,14 @@ impl NameFilter {
 }
 
 impl NameFilter {
-    /// Whether names that begin with `start` may be listed.
+    /// Whether names with the prefix `start` may match.
     pub(crate) fn may_match(&self, start: &str) -> bool {
         self.0.known(start) != Some(false)
     }
 }
 
-impl Node {
-    /// The answer for all names that begin with `start`, if it is one for all.
+impl PatternNode {
+    /// Returns the result for all names with the prefix `start`, if it is the same for all.
     fn known(&self, start: &str) -> Option<bool> {
         match self {
             Self::Pattern(pattern) => {
@@ -87,14 +87,14 @@ impl Node {
     }
 }
 
-struct Reader<'t> {
+struct PatternParser<'t> {
     text: &'t str,
     at: usize,
-    joints: usize,
+    operators: usize,
 }
 
-impl Reader<'_> {
-    /// The next character that is no blank.
+impl PatternParser<'_> {
+    /// Returns the next character other than a blank.
     fn peek(&mut self) -> Option<char> {
         let rest = self.text.get(self.at..)?;
         let bare = rest.trim_start();
@@ -110,49 +110,49 @@ impl Reader<'_> {
         is_next
     }
 
-    fn alternatives(&mut self, depth: usize) -> Result<Node, Fault> {
+    fn alternatives(&mut self, depth: usize) -> Result<PatternNode, SyntaxError> {
         let mut node = self.all(depth)?;
-        while self.joins('|')? {
-            node = Node::Or(Box::new(node), Box::new(self.all(depth)?));
+        while self.take_operator('|')? {
+            node = PatternNode::Or(Box::new(node), Box::new(self.all(depth)?));
         }
         Ok(node)
     }
 
-    fn all(&mut self, depth: usize) -> Result<Node, Fault> {
+    fn all(&mut self, depth: usize) -> Result<PatternNode, SyntaxError> {
         let mut node = self.one(depth)?;
-        while self.joins('&')? {
-            node = Node::And(Box::new(node), Box::new(self.one(depth)?));
+        while self.take_operator('&')? {
+            node = PatternNode::And(Box::new(node), Box::new(self.one(depth)?));
         }
         Ok(node)
     }
 
-    /// Whether `joint` follows.
-    fn joins(&mut self, joint: char) -> Result<bool, Fault> {
-        if !self.take(joint) {
+    /// Whether the operator `operator` follows.
+    fn take_operator(&mut self, operator: char) -> Result<bool, SyntaxError> {
+        if !self.take(operator) {
             return Ok(false);
         }
-        self.joints += 1;
-        match self.joints > MAX_JOINTS {
-            true => Err(Fault::new(
+        self.operators += 1;
+        match self.operators > MAX_OPERATORS {
+            true => Err(SyntaxError::new(
                 self.at,
-                format!("more than {MAX_JOINTS} '&' and '|' are too many"),
+                format!("more than {MAX_OPERATORS} '&' and '|' are too many"),
             )),
             false => Ok(true),
         }
     }
 
-    fn one(&mut self, depth: usize) -> Result<Node, Fault> {
+    fn one(&mut self, depth: usize) -> Result<PatternNode, SyntaxError> {
         if depth > MAX_DEPTH {
-            return Err(Fault::new(self.at, "this is nested too deeply"));
+            return Err(SyntaxError::new(self.at, "this is nested too deeply"));
         }
         if self.take('!') {
-            return Ok(Node::Not(Box::new(self.one(depth + 1)?)));
+            return Ok(PatternNode::Not(Box::new(self.one(depth + 1)?)));
         }
         if self.take('(') {
             let node = self.alternatives(depth + 1)?;
             return match self.take(')') {
                 true => Ok(node),
-                false => Err(Fault::new(self.at, "')' is missing")),
+                false => Err(SyntaxError::new(self.at, "')' is missing")),
             };
         }
         self.peek();
@@ -160,10 +160,10 @@ impl Reader<'_> {
         let ends = |c: char| c.is_whitespace() || matches!(c, '&' | '|' | '!' | '(' | ')');
         let pattern = rest.split(ends).next().unwrap_or_default();
         if pattern.is_empty() {
-            return Err(Fault::new(self.at, "a pattern is missing"));
+            return Err(SyntaxError::new(self.at, "a pattern is missing"));
         }
         self.at += pattern.len();
-        Ok(Node::Pattern(pattern.to_owned()))
+        Ok(PatternNode::Pattern(pattern.to_owned()))
     }
 }
 
@@ -193,10 +193,10 @@ mod tests {
 
     #[test]
     fn many_patterns_are_joined_but_not_any_number() {
-        for joint in ["|", "&"] {
-            let many = vec!["*"; MAX_JOINTS + 1].join(joint);
+        for operator in ["|", "&"] {
+            let many = vec!["*"; MAX_OPERATORS + 1].join(operator);
             assert!(NameFilter::parse(&many).is_ok_and(|filter| filter.matches("main")));
-            let more = vec!["*"; 200_000].join(joint);
+            let more = vec!["*"; 200_000].join(operator);
             let fault = NameFilter::parse(&more).unwrap_err();
             assert!(fault.to_string().contains("more than 1000"), "{fault}");
         }
@@ -209,7 +209,7 @@ mod tests {
         }
 
         #[test]
-        fn what_matches_may_match_by_its_start(text in "[ab*!&|()?]{1,12}", name in "[ab]{0,6}", len in 0usize..7) {
+        fn prefix_tests_never_reject_a_match(text in "[ab*!&|()?]{1,12}", name in "[ab]{0,6}", len in 0usize..7) {
             let start = name.get(..len).unwrap_or(&name);
             if let Ok(filter) = NameFilter::parse(&text) {
                 prop_assert!(filter.may_match(start) || !filter.matches(&name), "{filter:?} {name} {start}");

@@ -1,9 +1,10 @@
-//! Dynamic probes: what a user writes, the places and values it stands for, and the text that creates it.
+//! Dynamic probes: definitions, the probe points and values they select, and the lines that create
+//! the events.
 //!
 //! A definition (`FUNC[@SRC][+OFF|%return|:LINE|;PATTERN] ARGUMENT…`) is parsed into a [`Definition`].
 //!
-//! **Invariants.** No input makes it panic. The crate opens no file, prints nothing and knows nothing of the machine that
-//! it runs on.
+//! **Invariants.** No input causes a panic. The crate opens no files, prints nothing and does not
+//! depend on the host.
 
 mod btf;
 mod cached;
@@ -25,21 +26,22 @@ mod show;
 pub use btf::Btf;
 pub use cached::{CachedEntry, cached_entries, heading, keep_entry};
 pub use definition::{
-    Argument, Definition, Fault, Member, Place, Point, SourcePlace, Value, parse,
+    Argument, ArgumentValue, Definition, FunctionPlace, Member, Point, SourcePlace, SyntaxError,
+    parse,
 };
-pub use describe::{Described, describe};
+pub use describe::{ProbeDescription, describe};
 pub use error::Error;
 pub use event::{
-    Event, Existing, ExistingPlace, KERNEL_GROUP, Target, base_name, distinct_name, group_of,
-    group_of_provider,
+    ExistingEvent, ExistingTarget, KERNEL_GROUP, ProbeEvent, ProbeTarget, base_name, distinct_name,
+    group_of, group_of_provider,
 };
-pub use field::{Field, Read};
+pub use field::{Dereference, ProbeField};
 pub use filter::NameFilter;
-pub use kernel::{Kernel, KernelSymbol, KernelSymbols, place_in_kernel};
+pub use kernel::{Kernel, KernelSymbol, KernelSymbolList, place_in_kernel};
 pub use marker::{Marker, cached_list, markers};
-pub use object::{Object, Sources, Symbols};
-pub use search::{Found, Note, Options, Probe, find};
+pub use object::{ObjectInputs, ProbeObject, Symbols};
+pub use search::{Probe, ProbePoints, SearchNote, SearchOptions, find};
 pub use show::{
-    LineRange, Listed, Place as ShownPlace, ShownLine, Source, Variable, VariableOptions,
+    LineRange, ListedPoint, ShownLine, ShownPlace, SourceRange, Variable, VariableOptions,
     functions, lines, variables,
 };

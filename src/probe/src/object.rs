@@ -1,27 +1,27 @@
-//! The program or library that is probed.
+//! The probed program or library.
 
 use std::path::Path;
 
 use object::{Architecture, File, Object as _, ObjectKind, ObjectSection as _, ObjectSegment as _};
-use rperf_events::by_distance;
 use rperf_insn::Isa;
+use rperf_names::by_distance;
 use rperf_symbol::{DebugInfo, Files, SymbolKind, SymbolTable};
 
 use crate::dwarf::Frames;
 use crate::error::Error;
 use crate::search::Probe;
 
-/// How many names are proposed instead of an unknown one.
+/// Maximum number of suggestions for an unknown name.
 const PROPOSALS: usize = 3;
-/// What stands behind the name of a function of another object, at the code by which this one calls it.
-pub(crate) const CALL: &str = "@plt";
+/// The suffix of PLT symbols of functions in other objects.
+pub(crate) const PLT_SUFFIX: &str = "@plt";
 
-/// What has the symbols of an object, which may not have been read yet: most searches go without.
+/// Loads the symbols of an object on demand: most searches do not need them.
 pub trait Symbols {
     /// The symbols.
     fn table(&self) -> &SymbolTable;
 
-    /// Whether names of symbols may have `part` in them, for those who need no symbols if not.
+    /// Whether symbol names may contain `part`, so that symbols need not be loaded if not.
     fn may_have(&self, part: &str) -> bool {
         let _ = part;
         true
@@ -34,48 +34,48 @@ impl Symbols for SymbolTable {
     }
 }
 
-/// What is known of an object before it is searched.
+/// An object's inputs to the search.
 #[derive(Clone, Copy)]
-pub struct Sources<'a> {
-    /// Gives `.dwo` files and source texts.
+pub struct ObjectInputs<'a> {
+    /// Provides `.dwo` files and source text.
     pub files: &'a dyn Files,
-    /// The path that the kernel is told.
+    /// The path passed to the kernel.
     pub path: &'a Path,
-    /// The file that is executed.
+    /// The executed file.
     pub bytes: &'a [u8],
-    /// Has its symbols, by their offsets in the file.
+    /// Provides its symbols, by file offset.
     pub symbols: &'a dyn Symbols,
     /// Its debug information.
     pub info: Option<&'a DebugInfo>,
-    /// Whether it is the kernel's image or a module's, whose memory goes by the names of symbols.
+    /// Whether it is the image of the kernel or a module, where memory is addressed by symbols.
     pub is_kernel: bool,
 }
 
 /// A program or library.
-pub struct Object<'a> {
-    pub(crate) sources: Sources<'a>,
+pub struct ProbeObject<'a> {
+    pub(crate) sources: ObjectInputs<'a>,
     pub(crate) frames: Frames<'a>,
     pub(crate) file: File<'a>,
     isa: Option<Isa>,
     architecture: Architecture,
 }
 
-/// A function by the symbol table.
+/// A function from the symbol table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SymbolRange {
     pub(crate) name: String,
-    /// Where it begins in the file.
+    /// Its file offset.
     pub(crate) offset: u64,
     pub(crate) size: u64,
 }
 
-impl<'a> Object<'a> {
+impl<'a> ProbeObject<'a> {
     /// Reads the headers of an object.
     ///
     /// # Errors
     ///
-    /// It is no ELF file, or damaged.
-    pub fn parse(sources: Sources<'a>) -> Result<Self, Error> {
+    /// It is not an ELF file, or damaged.
+    pub fn parse(sources: ObjectInputs<'a>) -> Result<Self, Error> {
         let file = File::parse(sources.bytes).map_err(|error| Error::Object {
             path: sources.path.to_owned(),
             reason: error.to_string(),
@@ -98,8 +98,8 @@ impl<'a> Object<'a> {
         self.architecture
     }
 
-    /// Addresses of parts of the file, and where those begin in it and how long they are. A module of the kernel that is not
-    /// loaded has its code, which counts from 0.
+    /// Segments: address, file offset and size. A kernel module that is not loaded has its code
+    /// section, starting at 0.
     fn parts(&self) -> impl Iterator<Item = (u64, (u64, u64))> {
         let segments = self.file.segments();
         let loaded = segments.map(|segment| (segment.address(), segment.file_range()));
@@ -109,7 +109,7 @@ impl<'a> Object<'a> {
         loaded.chain(text)
     }
 
-    /// Where the byte at this address is in the file.
+    /// Returns the file offset of an address.
     pub(crate) fn offset_of(&self, address: u64) -> Option<u64> {
         self.parts().find_map(|(first, (start, size))| {
             let distance = address.checked_sub(first)?;
@@ -117,7 +117,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The address of the byte at this offset of the file.
+    /// Returns the address of a file offset.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         self.parts().find_map(|(first, (start, size))| {
             let distance = offset.checked_sub(start).filter(|far| *far < size)?;
@@ -125,19 +125,19 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// What the kernel calls the memory at `address` when the probe is at `code`: it counts from where the file would begin
-    /// were it mapped as a whole like the code.
+    /// Returns the kernel's `@` address of the memory at `address` for a probe at `code`: relative to the
+    /// file's start, as if the whole file were mapped like the code.
     pub(crate) fn memory(&self, address: u64, code: u64) -> Option<u64> {
         let bias = code.checked_sub(self.offset_of(code)?)?;
         address.checked_sub(bias)
     }
 
-    /// Whether it is of the kernel.
+    /// Whether it is a kernel image or module.
     pub(crate) fn is_kernel(&self) -> bool {
         self.sources.is_kernel
     }
 
-    /// What the kernel calls memory of its own: a symbol, and how far behind it.
+    /// Returns kernel memory as a symbol and offset.
     pub(crate) fn kernel_memory(&self, address: u64) -> Option<String> {
         let table = self.table();
         let index = table.find(self.offset_of(address).unwrap_or(address))?;
@@ -149,9 +149,10 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The symbol of code that doesn't go by the name of the function it belongs to, and how far behind it the probe is: what is
-    /// seldom run lies apart (`vfs_read.cold`), and variants are made for some callers (`do_execveat_common.isra.0`).
-    pub(crate) fn apart(&self, probe: &Probe) -> Option<(String, u64)> {
+    /// Returns the symbol and offset of code that does not have its function's name: cold parts are placed
+    /// elsewhere (`vfs_read.cold`), and variants are created for some callers
+    /// (`do_execveat_common.isra.0`).
+    pub(crate) fn variant_symbol(&self, probe: &Probe) -> Option<(String, u64)> {
         let variants = format!("{}.", probe.symbol);
         if !self.sources.symbols.may_have(&variants) {
             return None;
@@ -161,13 +162,21 @@ impl<'a> Object<'a> {
         let name = table.raw_name(index);
         let suffix = name.strip_prefix(&probe.symbol)?;
         let start = table.get(index)?.start;
-        // Of several names of the same code the function's own will do.
+        // If several symbols have the same address, the function's own name is preferred.
         let is_apart =
             suffix.starts_with('.') && self.symbol(&probe.symbol) != self.address_of(start);
         is_apart.then(|| (name.to_owned(), probe.file_offset.wrapping_sub(start)))
     }
 
-    /// All functions of the symbol table, by their names as they are shown.
+    /// Whether only exported functions have names: it has neither a symbol table of its own nor debug information.
+    #[must_use]
+    pub fn is_stripped(&self) -> bool {
+        let tables = [".symtab", ".gnu_debugdata"];
+        let mut tables = tables.into_iter();
+        self.sources.info.is_none() && tables.all(|name| self.file.section_by_name(name).is_none())
+    }
+
+    /// Returns all functions of the symbol table, by display name.
     pub(crate) fn functions(&self) -> impl Iterator<Item = SymbolRange> {
         let table = self.table();
         let functions = table
@@ -180,7 +189,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The names of those functions of the symbol table as they are shown that `may_be` says yes to by their beginnings.
+    /// Returns the display names of functions whose prefixes pass `may_be`.
     pub(crate) fn functions_called(
         &self,
         may_be: &dyn Fn(&str) -> bool,
@@ -196,7 +205,7 @@ impl<'a> Object<'a> {
         called.map(|(index, _)| table.name(index).into_owned())
     }
 
-    /// The function whose code is at this offset of the file.
+    /// Returns the function that contains the file offset.
     pub(crate) fn function_at(&self, file_offset: u64) -> Option<SymbolRange> {
         self.functions().find(|function| {
             let distance = file_offset.checked_sub(function.offset);
@@ -204,7 +213,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The address of a symbol, function or not.
+    /// Returns the address of a symbol of any type.
     pub(crate) fn symbol(&self, name: &str) -> Option<u64> {
         let table = self.table();
         let mut symbols = table.iter();
@@ -212,16 +221,16 @@ impl<'a> Object<'a> {
         self.address_of(symbol.start)
     }
 
-    /// The names of functions that are nearest to `name`.
+    /// Returns the function names most similar to `name`.
     pub(crate) fn nearest(&self, name: &str) -> Vec<String> {
-        let plain = |name: &str| name.trim_end_matches(CALL).to_owned();
+        let plain = |name: &str| name.trim_end_matches(PLT_SUFFIX).to_owned();
         let functions = self.functions();
         let names: Vec<String> = functions.map(|function| plain(&function.name)).collect();
         nearest(name, &names)
     }
 
-    /// Where instructions begin in the `size` bytes from `offset` on, up to `wanted` and one beyond, in bytes from `offset`.
-    /// `None` where the code cannot be read as instructions of a known kind.
+    /// Returns the instruction boundaries in the `size` bytes at `offset`, up to `wanted` and one beyond,
+    /// relative to `offset`. `None` if the code cannot be decoded.
     pub(crate) fn instructions(&self, offset: u64, size: u64, wanted: u64) -> Option<Vec<u64>> {
         let isa = self.isa?;
         let start = usize::try_from(offset).ok()?;
@@ -239,17 +248,17 @@ impl<'a> Object<'a> {
         Some(starts)
     }
 
-    /// The bytes of a section.
+    /// Returns the bytes of a section.
     pub(crate) fn section(&self, name: &str) -> Option<&'a [u8]> {
         self.file.section_by_name(name)?.data().ok()
     }
 
-    /// The address of a section.
+    /// Returns the address of a section.
     pub(crate) fn section_address(&self, name: &str) -> Option<u64> {
         Some(self.file.section_by_name(name)?.address())
     }
 
-    /// Bytes of a pointer.
+    /// Returns the size of a pointer in bytes.
     pub(crate) fn pointer_size(&self) -> usize {
         if self.file.is_64() { 8 } else { 4 }
     }
@@ -259,7 +268,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Those of `names` that could be meant by `name`.
+/// Returns those of `names` that are similar to `name`.
 pub(crate) fn nearest(name: &str, names: &[String]) -> Vec<String> {
     let limit = name.chars().count().div_ceil(2).max(2);
     let close = names.iter().map(String::as_str).filter(|other| {

@@ -1,19 +1,20 @@
-//! The registers that probes can read, by the kernel's names (arch/*/kernel/ptrace.c, `regs_query_register_offset`).
+//! The registers available to probes, by the kernel's names (arch/*/kernel/ptrace.c,
+//! `regs_query_register_offset`).
 
 use gimli::Register;
 use object::Architecture;
 
 const X86: [&str; 8] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di"];
 const X86_64: [&str; 8] = ["%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp"];
-/// What debug information has no number for.
-const X86_OTHERS: [&str; 10] = [
+/// A register without a DWARF number.
+const X86_UNNUMBERED: [&str; 10] = [
     "%ip", "%cs", "%ss", "%flags", "%ds", "%es", "%fs", "%gs", "%orig_ax", "%sp",
 ];
-/// Where the first parameters are, by the calling conventions.
+/// The registers of the first parameters in the calling convention.
 const X86_64_PARAMETERS: [&str; 6] = ["%di", "%si", "%dx", "%cx", "%r8", "%r9"];
 const ARM64_PARAMETERS: [&str; 8] = ["%x0", "%x1", "%x2", "%x3", "%x4", "%x5", "%x6", "%x7"];
 
-/// The name of a register that debug information numbers so.
+/// Returns the name of a DWARF register number.
 pub(crate) fn name(architecture: Architecture, register: Register) -> Option<String> {
     let number = usize::from(register.0);
     let known = |names: &[&str]| names.get(number).map(|name| (*name).to_owned());
@@ -33,7 +34,7 @@ pub(crate) fn name(architecture: Architecture, register: Register) -> Option<Str
     }
 }
 
-/// Why a value in a register that has no name for the kernel cannot be recorded.
+/// Returns why a value in a register unknown to the kernel cannot be recorded.
 pub(crate) fn unreadable(architecture: Architecture, register: Register) -> String {
     let vector = match (architecture, register.0) {
         (Architecture::X86_64, number @ 17..=32) => Some(format!("%xmm{}", number - 17)),
@@ -52,7 +53,7 @@ pub(crate) fn unreadable(architecture: Architecture, register: Register) -> Stri
     }
 }
 
-/// The register that parameter `number` of a function is in at its entry, from 1.
+/// Returns the register of parameter `number`, from 1, at a function's entry.
 pub(crate) fn parameter(architecture: Architecture, number: usize) -> Option<&'static str> {
     let names: &[&str] = match architecture {
         Architecture::X86_64 => &X86_64_PARAMETERS,
@@ -62,8 +63,8 @@ pub(crate) fn parameter(architecture: Architecture, number: usize) -> Option<&'s
     names.get(number.checked_sub(1)?).copied()
 }
 
-/// Where parameters are at the entry of a function that no register has room for: bytes behind the stack pointer, and how many are in
-/// registers.
+/// Returns the location of stack parameters at a function's entry: offset from the stack pointer, and the
+/// number of register parameters.
 pub(crate) fn stack_parameters(architecture: Architecture) -> Option<(i64, usize)> {
     match architecture {
         Architecture::X86_64 => Some((8, X86_64_PARAMETERS.len())),
@@ -72,9 +73,10 @@ pub(crate) fn stack_parameters(architecture: Architecture) -> Option<(i64, usize
     }
 }
 
-/// Whether the kernel knows a register of this name. Where the machine's registers are not known here, all are taken.
+/// Whether the kernel knows a register of this name. All names are accepted for architectures
+/// without a list here.
 pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
-    let by_number = |names: &[&str]| names.contains(&word) || X86_OTHERS.contains(&word);
+    let by_number = |names: &[&str]| names.contains(&word) || X86_UNNUMBERED.contains(&word);
     let numbered = |prefix: &str, range: std::ops::RangeInclusive<u32>| {
         let digits = word.strip_prefix(prefix);
         digits
@@ -91,7 +93,8 @@ pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
     }
 }
 
-/// What the kernel calls a register that goes by another name in assembly: `%rax`, `%eax`, `%al`, `%r8d`, `%rip`.
+/// Returns the kernel's name of a register written in assembly syntax: `%rax`, `%eax`, `%al`, `%r8d`,
+/// `%rip`.
 pub(crate) fn kernel_name(architecture: Architecture, word: &str) -> Option<String> {
     let bare = word.strip_prefix('%')?;
     let candidates = [

@@ -1,14 +1,15 @@
-//! Types as probes need them, whatever describes them: DWARF or BTF.
+//! The interface to types of DWARF and BTF.
 
-/// How many types are looked through from one to what it is made of.
+/// Maximum length of a chain of type references.
 pub(crate) const MAX_LAYERS: usize = 32;
 
-/// How many records are looked through for a member, those within others included: damaged information may have each within each.
+/// Maximum number of records searched for a member, including nested ones: damaged information may
+/// be recursive.
 pub(crate) const MAX_RECORDS: usize = 1 << 10;
 
-/// What can be done with a type.
+/// The category of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TypeCategory {
     Pointer,
     Array,
     /// Structures, unions and classes.
@@ -16,50 +17,50 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// A member of a record: how far from its start, and what it is.
+/// A member of a record: its offset and type.
 #[derive(Debug, Clone)]
-pub(crate) struct Step<T> {
+pub(crate) struct RecordMember<T> {
     pub(crate) offset: i64,
     pub(crate) member: T,
-    /// Width and distance from the lowest bit, in bits, and the bytes that they lie in.
+    /// Width and offset from the lowest bit, in bits, and the bytes that contain them.
     pub(crate) bits: Option<(u64, u64, u64)>,
 }
 
-/// A type, or what has one: a variable, a member.
-pub(crate) trait Shape: Clone {
+/// A type, or an entity with a type: a variable, a member.
+pub(crate) trait TypeShape: Clone {
     /// Its name in the source.
     fn name(&self) -> Option<String>;
 
-    /// What it refers to (the type of a variable, what a pointer points to, the element of an array), behind other names and
-    /// qualifiers.
+    /// Returns the referenced type (of a variable, a pointer's target, an array's element), without
+    /// typedefs and qualifiers.
     fn real_type(&self) -> Option<Self>;
 
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> TypeCategory;
 
-    /// Whether members are reached by `.` though it is a pointer.
+    /// Whether members are accessed with `.` although it is a pointer.
     fn is_reference(&self) -> bool {
         false
     }
 
-    /// Bytes of a value of this type, where it is known.
+    /// Returns the size of a value in bytes, if known.
     fn byte_size(&self) -> Option<u64>;
 
-    /// The numbers of an array's elements, the outermost dimension first; `None` for those that are not told.
+    /// Returns the dimensions of an array, the outermost first; `None` for unknown ones.
     fn lengths(&self) -> Vec<Option<u64>>;
 
-    /// Whether numbers of this type have a sign.
+    /// Whether the number type is signed.
     fn is_signed(&self) -> bool;
 
-    /// Whether characters of this type make text.
+    /// Whether it is a character type of strings.
     fn is_character(&self) -> bool;
 
-    /// The member of this name, also of unnamed members and of base classes.
-    fn member(&self, name: &str) -> Option<Step<Self>>;
+    /// Returns the member of this name, including members of anonymous members and of base classes.
+    fn member(&self, name: &str) -> Option<RecordMember<Self>>;
 
-    /// The names of the members.
+    /// Returns the names of the members.
     fn member_names(&self) -> Vec<String>;
 
-    /// Bytes of a value of this type, counted for arrays.
+    /// Returns the size of a value in bytes, computed for arrays.
     fn whole_size(&self) -> Option<u64> {
         let mut shape = self.clone();
         let mut product = 1_u64;
@@ -67,7 +68,7 @@ pub(crate) trait Shape: Clone {
             if let Some(size) = shape.byte_size() {
                 return product.checked_mul(size);
             }
-            if shape.kind() != Kind::Array {
+            if shape.kind() != TypeCategory::Array {
                 return None;
             }
             for length in shape.lengths() {

@@ -1,5 +1,5 @@
-//! How fast the two passes are. `cargo bench -p rperf-replay [-- FILE]`: over FILE, or over four
-//! million samples with callchains made in memory.
+//! Benchmark of the two passes, over FILE or over four million synthetic samples with callchains: `cargo bench -p
+//! rperf-replay [-- FILE]`.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 
 mod made;
@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use rperf_perfdata::PerfData;
-use rperf_replay::{Flow, Fold, Render, Replay, Sample, World};
+use rperf_replay::{Fold, FoldControl, Render, Replay, Sample, World};
 use rperf_wire::{Endian, SampleType, U64s};
 
 use self::made::Recording;
@@ -32,7 +32,7 @@ impl Fold for Sum {
     }
 }
 
-/// Looks up every frame and the name of every sample's thread.
+/// Looks up every frame and the thread name of every sample.
 struct Locate;
 
 impl Render for Locate {
@@ -44,11 +44,11 @@ impl Render for Locate {
         let chain = sample.wire.callchain.iter().flat_map(U64s::iter);
         let found = chain.filter_map(|ip| world.lookup(machine, mode, sample.pid, order, ip));
         *out += found.count() as u64;
-        *out += u64::from(world.comm_at(sample.pid, sample.tid, order).0 & 1);
+        *out += u64::from(world.comm_at(sample.tid, order).0 & 1);
     }
 }
 
-/// Two rings in turns, a round every 4,000 samples.
+/// Samples of two rings in alternation, with a round every 4,000 samples.
 fn synthetic(samples: u64) -> Vec<u8> {
     let fields = [
         SampleType::IP,
@@ -65,14 +65,14 @@ fn synthetic(samples: u64) -> Vec<u8> {
         let chain: Vec<u8> = (0..10_u64)
             .flat_map(|frame| (0x1000 + frame * 64 + number % 7).to_ne_bytes())
             .collect();
-        recording.sample(&rperf_wire::Sample {
+        recording.sample(&rperf_wire::SampleRecord {
             ip: Some(0x1000),
             pid_tid: Some((7, 7)),
             time: Some(1 + (round * 2000 + turn) * 10 + cpu),
             cpu: u32::try_from(cpu).ok(),
             period: Some(1),
             callchain: Some(U64s::new(&chain, Endian::NATIVE)),
-            ..rperf_wire::Sample::default()
+            ..rperf_wire::SampleRecord::default()
         });
         if place == 3999 {
             recording.round();
@@ -108,7 +108,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut found = 0;
         let mut take = |block: &mut u64| {
             found += *block;
-            Flow::Continue
+            FoldControl::Continue
         };
         replay.ordered(threads, &Locate, &mut take)?;
         println!(

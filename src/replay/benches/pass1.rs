@@ -1,6 +1,7 @@
-//! Pass 1 over 1.5 GB of small records beside what the memory gives: `cargo bench -p rperf-replay --bench pass1`.
+//! Benchmark of pass 1 over 1.5 GB of small records, compared with memory bandwidth: `cargo bench -p rperf-replay
+//! --bench pass1`.
 //!
-//! `read` sums every word of the same bytes on one core. Half of its rate is what pass 1 is to reach.
+//! `read` sums every word of the same bytes on one core. The target for pass 1 is half of its rate.
 
 mod made;
 
@@ -10,13 +11,13 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rperf_perfdata::PerfData;
 use rperf_replay::Replay;
-use rperf_wire::{Sample, SampleType};
+use rperf_wire::{SampleRecord, SampleType};
 
 use self::made::Recording;
 
 const SIZE: usize = 3 << 29;
 
-/// Samples of 40 bytes, a round after every 2,000.
+/// Creates samples of 40 bytes, with a round after every 2,000.
 fn recording() -> Vec<u8> {
     let fields = [
         SampleType::IP,
@@ -26,12 +27,12 @@ fn recording() -> Vec<u8> {
     ];
     let mut recording = Recording::new(&fields, SIZE + 64);
     for number in 0.. {
-        let bytes = recording.sample(&Sample {
+        let bytes = recording.sample(&SampleRecord {
             ip: Some(0x1000 + number % 7),
             pid_tid: Some((7, 7)),
             time: Some(number),
             period: Some(1),
-            ..Sample::default()
+            ..SampleRecord::default()
         });
         if number % 2000 == 1999 {
             recording.round();
@@ -63,7 +64,7 @@ fn pass_1(criterion: &mut Criterion) {
         bencher.iter(|| {
             let mut records = data.records();
             let mut count = 0_u64;
-            while records.next_whole().is_some() {
+            while records.next_valid().is_some() {
                 count += 1;
             }
             black_box(count)

@@ -1,16 +1,17 @@
-//! User callchains that come after the samples they belong to.
+//! Deferred user callchains.
 //!
-//! With `defer_callchain` (Linux 6.19) the kernel does not walk the user's stack at the sample: its callchain ends in a marker
-//! and a cookie. When the task returns to user space, one CALLCHAIN_DEFERRED record has the frames for all of its samples with
-//! that cookie:
+//! With `defer_callchain` (Linux 6.19) the kernel does not walk the user stack at the sample: the
+//! callchain ends in a marker and a cookie. When the task returns to user space, one
+//! CALLCHAIN_DEFERRED record has the frames of all samples with that cookie:
 //!
 //! ```text
 //! sample  [kernel] 3 frames [deferred] 0x300000002      \
-//! sample  [kernel] 5 frames [deferred] 0x300000002       } both go on with main, _start
+//! sample  [kernel] 5 frames [deferred] 0x300000002       } both continue with main, _start
 //! CALLCHAIN_DEFERRED 0x300000002: main, _start          /
 //! ```
 //!
-//! In between the task may have become another program: the frames are those of the time of their record.
+//! Meanwhile the task may have executed another program: the frames are those at the time of their
+//! record.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +21,15 @@ use rperf_wire::{
 
 use crate::{Order, Sample};
 
-/// What the samples that wait for a callchain have in common with it.
+/// Identifies a deferred callchain and its samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub(crate) struct DeferredKey {
     tid: u32,
     cookie: u64,
 }
 
-impl Key {
-    /// What the record of user frames is for; `None` for one that is not whole.
+impl DeferredKey {
+    /// The key of a CALLCHAIN_DEFERRED record; `None` if it is truncated.
     pub(crate) fn of_record(raw: &RawRecord<'_>, endian: Endian, tid: u32) -> Option<Self> {
         match Record::decode(raw, endian) {
             Ok(Record::CallchainDeferred(chain)) => Some(Self {
@@ -39,7 +40,7 @@ impl Key {
         }
     }
 
-    /// What a sample waits for; `None` where its callchain is whole.
+    /// The key of a sample whose callchain is deferred; `None` if its callchain is complete.
     pub(crate) fn of_sample(sample: &Sample<'_>) -> Option<Self> {
         let chain = sample.wire.callchain?;
         let marker = chain.len().checked_sub(2)?;
@@ -51,17 +52,18 @@ impl Key {
     }
 }
 
-/// The user callchains of a recording that came by themselves.
+/// The deferred callchains of a recording.
 #[derive(Debug, Default)]
-pub(crate) struct Deferred {
-    /// Where each is, in order once they are [`Deferred::sorted`].
-    chains: Vec<(Key, Order)>,
-    /// Whether there are samples that wait for one.
+pub(crate) struct DeferredCallchains {
+    /// Positions of the records, sorted after [`DeferredCallchains::sorted`].
+    chains: Vec<(DeferredKey, Order)>,
+    /// Whether samples may have deferred callchains.
     awaited: bool,
 }
 
-impl Deferred {
-    /// Of a recording whose samples may wait for callchains.
+impl DeferredCallchains {
+    /// Creates the collection for a recording; `awaited` is whether its samples may have deferred
+    /// callchains.
     pub(crate) fn new(awaited: bool) -> Self {
         Self {
             chains: Vec::new(),
@@ -69,11 +71,16 @@ impl Deferred {
         }
     }
 
-    pub(crate) fn add(&mut self, key: Key, order: Order) {
+    /// Whether samples may have deferred callchains.
+    pub(crate) fn are_awaited(&self) -> bool {
+        self.awaited
+    }
+
+    pub(crate) fn add(&mut self, key: DeferredKey, order: Order) {
         self.chains.push((key, order));
     }
 
-    /// All of them, to be looked up.
+    /// Sorts the records for lookup.
     pub(crate) fn sorted(mut self) -> Self {
         self.chains.sort_unstable();
         self
@@ -84,16 +91,16 @@ impl Deferred {
         self.chains.iter().map(|(_, order)| order.position)
     }
 
-    /// The callchain for a sample: the first that is not older.
-    fn of(&self, key: Key, time: u64) -> Option<Order> {
+    /// The callchain of a sample: the first one that is not older.
+    fn of(&self, key: DeferredKey, time: u64) -> Option<Order> {
         let from = Order { time, position: 0 };
         let start = self.chains.partition_point(|chain| *chain < (key, from));
         let (found, order) = self.chains.get(start)?;
         (*found == key).then_some(*order)
     }
 
-    /// Calls `each` with the sample, whose callchain is whole and whose place is that of its user frames; where these never
-    /// came, it ends with the kernel's. `bytes_at` gives what is at a position.
+    /// Calls `each` with the sample, with its callchain completed and at the position of its user frames; if these
+    /// are missing, with the kernel part only. `bytes_at` returns the bytes at a position.
     #[inline]
     pub(crate) fn complete<'s>(
         &self,
@@ -102,7 +109,7 @@ impl Deferred {
         each: impl FnOnce(&Sample<'_>),
     ) {
         let key = match self.awaited {
-            true => Key::of_sample(sample),
+            true => DeferredKey::of_sample(sample),
             false => None,
         };
         match key {
@@ -114,7 +121,7 @@ impl Deferred {
     #[cold]
     fn complete_with<'s>(
         &self,
-        key: Key,
+        key: DeferredKey,
         sample: &Sample<'_>,
         bytes_at: impl Fn(u64) -> &'s [u8],
         each: impl FnOnce(&Sample<'_>),
@@ -124,39 +131,39 @@ impl Deferred {
         };
         let endian = chain.endian();
         let kernel = chain.as_bytes().get(..(chain.len() - 2) * size_of::<u64>());
-        let mut whole = kernel.unwrap_or_default().to_vec();
+        let mut joined = kernel.unwrap_or_default().to_vec();
         let mut sample = sample.clone();
         if let Some(order) = self.of(key, sample.order.time)
             && let Some((raw, _)) = RawRecord::split(bytes_at(order.position), endian)
             && let Ok(Record::CallchainDeferred(user)) = Record::decode(&raw, endian)
         {
-            Encoder::new(&mut whole, endian).u64(PERF_CONTEXT_USER);
-            whole.extend_from_slice(user.ips.as_bytes());
+            Encoder::new(&mut joined, endian).u64(PERF_CONTEXT_USER);
+            joined.extend_from_slice(user.ips.as_bytes());
             sample.order = order;
         }
-        sample.wire.callchain = Some(U64s::new(&whole, endian));
+        sample.wire.callchain = Some(U64s::new(&joined, endian));
         each(&sample);
     }
 }
 
-/// Samples of a stream that wait for their callchains.
+/// Samples of a stream that wait for deferred callchains.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
-    samples: BTreeMap<Key, Vec<Order>>,
+pub(crate) struct WaitingSamples {
+    samples: BTreeMap<DeferredKey, Vec<Order>>,
 }
 
-impl Held {
-    /// Keeps a sample.
-    pub(crate) fn hold(&mut self, key: Key, sample: Order) {
+impl WaitingSamples {
+    /// Adds a sample.
+    pub(crate) fn add(&mut self, key: DeferredKey, sample: Order) {
         self.samples.entry(key).or_default().push(sample);
     }
 
-    /// Those that a callchain was waited for by.
-    pub(crate) fn release(&mut self, key: Key) -> Vec<Order> {
+    /// Removes and returns the samples that waited for a callchain.
+    pub(crate) fn release(&mut self, key: DeferredKey) -> Vec<Order> {
         self.samples.remove(&key).unwrap_or_default()
     }
 
-    /// All of them, in order: no callchains follow.
+    /// Removes and returns all samples in order, at the end of the stream.
     pub(crate) fn release_all(&mut self) -> Vec<Order> {
         let held = std::mem::take(&mut self.samples);
         let mut all: Vec<Order> = held.into_values().flatten().collect();
@@ -164,7 +171,7 @@ impl Held {
         all
     }
 
-    /// Positions of all records.
+    /// Positions of all samples.
     pub(crate) fn positions(&self) -> impl Iterator<Item = u64> {
         let held = self.samples.values().flatten();
         held.map(|order| order.position)

@@ -1,63 +1,77 @@
-//! What went wrong without stopping the reading, and what was lost at the recording.
+//! Errors that did not stop reading, and records lost while recording.
 
 use rperf_wire::RecordKind;
 
-/// Records that could not be decoded.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Bad {
-    /// How many.
-    pub count: u64,
-    /// File offset of the first and what is wrong with it.
-    pub first: Option<(u64, rperf_wire::DecodeError)>,
+/// A record that could not be decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadRecord {
+    /// Its file offset.
+    pub offset: u64,
+    /// Its type.
+    pub kind: RecordKind,
+    /// The error.
+    pub error: rperf_wire::DecodeError,
 }
 
-impl Bad {
-    /// Takes note of one more.
-    pub fn add(&mut self, offset: u64, error: rperf_wire::DecodeError) {
+/// Records that could not be decoded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DecodeErrors {
+    /// How many.
+    pub count: u64,
+    /// The first one in the file.
+    pub first: Option<BadRecord>,
+}
+
+impl DecodeErrors {
+    /// Adds a record.
+    pub fn add(&mut self, bad: BadRecord) {
         self.count += 1;
-        if self.first.as_ref().is_none_or(|(known, _)| offset < *known) {
-            self.first = Some((offset, error));
+        let first = self.first.as_ref();
+        if first.is_none_or(|first| bad.offset < first.offset) {
+            self.first = Some(bad);
         }
     }
 
-    pub(crate) fn merge(&mut self, other: Self) {
+    /// Adds the records of another pass.
+    pub fn merge(&mut self, other: Self) {
         let count = self.count + other.count;
-        if let Some((offset, error)) = other.first {
-            self.add(offset, error);
+        if let Some(bad) = other.first {
+            self.add(bad);
         }
         self.count = count;
     }
 }
 
-/// What there is to say about a recording besides its samples.
+/// Statistics and problems of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Diagnostics {
-    /// Records of any kind.
+    /// Number of records.
     pub records: u64,
-    /// Records by kind, those that occur, by number.
+    /// Number of records by type, for types that occur.
     pub kinds: Vec<(RecordKind, u64)>,
-    /// LOST records: each a time that a ring was full (perf's "chunks").
+    /// Number of LOST records: each for one time that a ring was full (perf's "chunks").
     pub lost_chunks: u64,
-    /// Records that these say were lost.
+    /// Number of records lost, according to these.
     pub lost_records: u64,
-    /// Samples that LOST_SAMPLES records say were lost (perf's "Total Lost Samples").
+    /// Number of samples lost, according to LOST_SAMPLES records (perf's "Total Lost Samples").
     pub lost_samples: u64,
-    /// Records older than what perf would have delivered by then (perf's "out of order events").
+    /// Records older than those that perf would already have delivered (perf's "out of order
+    /// events"). 0 if a ring was overwritten: its records are read from the newest to the oldest.
     pub out_of_order: u64,
-    /// Records of kinds that this version has no name for.
+    /// Records of unknown types.
     pub unknown_kinds: u64,
-    /// Samples of an event id that the header does not know; they are skipped.
+    /// Skipped samples with an unknown event id.
     pub unknown_ids: u64,
     /// Records of processes and mappings that could not be decoded.
-    pub bad_records: Bad,
-    /// Samples that could not be decoded in the last run over them.
-    pub bad_samples: Bad,
+    pub bad_records: DecodeErrors,
+    /// Samples that could not be decoded in the last pass.
+    pub bad_samples: DecodeErrors,
     /// Why reading stopped before the end of the data.
     pub end: Option<rperf_perfdata::Error>,
 }
 
 impl Diagnostics {
-    /// How many records of this kind there are.
+    /// Number of records of this type.
     #[must_use]
     pub fn count(&self, kind: RecordKind) -> u64 {
         let found = self.kinds.binary_search_by_key(&kind, |(kind, _)| *kind);

@@ -1,4 +1,4 @@
-//! Files (and what passes for files) that code is mapped from.
+//! DSOs: files and pseudo-files that code is mapped from.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -7,7 +7,7 @@ use rperf_wire::name_path;
 
 use crate::{DsoId, Machine};
 
-/// What a dso is; decides where its symbols come from.
+/// Type of a DSO, which determines the source of its symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DsoKind {
@@ -19,44 +19,44 @@ pub enum DsoKind {
     User,
     /// `[vdso]`, `[vdsox32]`.
     Vdso,
-    /// `[vdso32]`: that of a process whose addresses have 32 bits.
+    /// `[vdso32]`: the vdso of 32-bit processes.
     Vdso32,
     /// Code without a file, named by `/tmp/perf-PID.map` of this process.
     PerfMap(u32),
-    /// Memory without a file and without code: `//anon`, `[heap]`, `[stack]`.
+    /// Memory without a file or code: `//anon`, `[heap]`, `[stack]`.
     Memory,
-    /// A BPF program or other code that the kernel announced by a KSYMBOL record. It has one
-    /// symbol, of the dso's own name, from address 0 for [`Dso::code_len`] bytes.
+    /// A BPF program or other generated kernel code, from a KSYMBOL record. It has one symbol with
+    /// the DSO's name, from address 0 for [`Dso::code_len`] bytes.
     Bpf,
 }
 
-/// A file that code is mapped from.
+/// A DSO.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dso {
-    /// The name that script shows.
+    /// The name shown by script.
     pub name: String,
-    /// The name that report shows: the last part of the path, `[JIT] tid PID`.
+    /// The name shown by report: the last component of the path, `[JIT] tid PID`.
     pub short_name: String,
-    /// Where the file lies, if it has one: for a module, the path of its `.ko`.
+    /// The path of the file, if it has one: for a module, of its `.ko`.
     pub long_name: String,
-    /// What it is.
+    /// Its type.
     pub kind: DsoKind,
     /// The machine it belongs to.
     pub machine: Machine,
-    /// The build-id that the recording states for it, in full length.
+    /// The build-id in the recording, unpadded.
     pub build_id: Option<Vec<u8>>,
-    /// For the kernel: the symbol that tells how far it was moved (`_text`, `_stext`), and its
-    /// address at the recording.
+    /// For the kernel: the relocation symbol (`_text`, `_stext`), and its recorded address.
     pub relocation: Option<(String, u64)>,
-    /// Start of the first mapping of it; 0 where there is none.
+    /// Start of its first mapping; 0 if there is none.
     pub map_start: u64,
     /// For [`DsoKind::Bpf`]: length of the code in bytes.
     pub code_len: u64,
-    /// The first process that mapped it; 0 where none is known.
+    /// The first process that mapped it; 0 if unknown.
     pub pid: u32,
-    /// Some of the others, the last one among them: they may live longer, or see other files.
+    /// Some other processes that mapped it, including the last: they may run longer, or see other
+    /// files.
     pub other_pids: Vec<u32>,
-    /// Whether [`crate::World::add_functions`] told what is in it: its mappings say which function they are.
+    /// Whether [`crate::World::add_functions`] added functions: its mappings identify them.
     pub has_functions: bool,
 }
 
@@ -78,36 +78,36 @@ impl Dso {
         }
     }
 
-    /// Process `pid` maps it, too. Few are kept: one that lives will do.
+    /// Adds a process that maps it. Only a few are kept, since one that still runs is enough.
     pub(crate) fn mapped_by(&mut self, pid: u32) {
-        const KEPT: usize = 7;
+        const MAX_PIDS: usize = 7;
         if self.pid == 0 {
             self.pid = pid;
         } else if self.pid != pid && !self.other_pids.contains(&pid) {
-            self.other_pids.truncate(KEPT - 1);
+            self.other_pids.truncate(MAX_PIDS - 1);
             self.other_pids.push(pid);
         }
     }
 
-    /// Where the file lies, with the bytes that the recording has.
+    /// The path as stored in the recording.
     #[must_use]
     pub fn path(&self) -> Cow<'_, Path> {
         name_path(&self.long_name)
     }
 
-    /// Whether somebody may call it `name`: as reports do, or by its path.
+    /// Whether a user may mean this DSO by `name`: its short name or its path.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         name == self.short_name || name == self.long_name
     }
 
-    /// Whether it is the code that the kernel lends to processes.
+    /// Whether it is a vdso.
     #[must_use]
     pub fn is_vdso(&self) -> bool {
         matches!(self.kind, DsoKind::Vdso | DsoKind::Vdso32)
     }
 
-    /// Whether it is code of a kernel.
+    /// Whether it is kernel code.
     #[must_use]
     pub fn is_kernel(&self) -> bool {
         matches!(
@@ -124,7 +124,7 @@ fn short_name(name: &str, kind: DsoKind) -> String {
     basename(name).to_owned()
 }
 
-/// basename(3): trailing slashes don't count.
+/// basename(3): trailing slashes are ignored.
 pub(crate) fn basename(path: &str) -> &str {
     let trimmed = path.trim_end_matches('/');
     if trimmed.is_empty() {
@@ -133,30 +133,32 @@ pub(crate) fn basename(path: &str) -> &str {
     trimmed.rsplit('/').next().unwrap_or(trimmed)
 }
 
-/// A stretch of an address space. It never changes: a later mapping over the same addresses hides it.
+/// A mapping. Immutable: a later mapping of the same addresses overrides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// End address, exclusive.
     pub end: u64,
-    /// Offset in the file of the first address, in bytes.
+    /// File offset of the start, in bytes.
     pub pgoff: u64,
-    /// The file.
+    /// The mapped DSO.
     pub dso: DsoId,
     /// `PROT_*` of mmap(2).
     pub prot: u32,
     /// `MAP_*` of mmap(2).
     pub flags: u32,
-    /// Whether symbols of the file are in addresses of the process, not in offsets.
+    /// The file's inode number; 0 if it has none, or a build-id was recorded instead.
+    pub inode: u64,
+    /// Whether symbols have addresses of the process instead of file offsets.
     pub identity: bool,
-    /// Of memory in which code was made at run time: the number of the one function that this is.
+    /// For memory with JIT-compiled code: the number of the function.
     pub function: Option<u32>,
 }
 
 impl Mapping {
-    /// The address in the terms of the file's symbols: an offset in the file, or `ip` itself for
-    /// kernels, modules, and memory without a file.
+    /// Converts an address to the address space of the DSO's symbols: a file offset, or `ip` itself
+    /// for kernels, modules, and memory without a file.
     #[must_use]
     pub fn object_address(&self, ip: u64) -> u64 {
         if self.identity {
@@ -172,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_and_the_last_of_many_processes_are_kept() {
+    fn the_first_and_the_last_pids_are_stored() {
         let mut dso = Dso::new(Machine::Host, DsoKind::User, "/bin/sh");
         for pid in [5, 5, 6, 7, 6].into_iter().chain(100..200) {
             dso.mapped_by(pid);

@@ -2,28 +2,28 @@
 
 use rperf_memory::OutOfMemory;
 
-/// Why a recording cannot be replayed. Offsets count from the file's start.
+/// Why a recording cannot be replayed. Offsets are relative to the start of the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Records are compressed.
-    #[error("record at offset {offset} is compressed, though the header says of none")]
+    /// A record is compressed.
+    #[error("record at offset {offset} is compressed, although the header has no compression")]
     Compressed {
-        /// Where the record stands.
+        /// Offset of the record.
         offset: u64,
     },
-    /// There is no room for what has to be kept for each record.
-    #[error("no room for {what} of the recording: {source}")]
+    /// Out of memory for per-record data.
+    #[error("out of memory for {what} of the recording: {source}")]
     OutOfMemory {
-        /// What is kept.
+        /// Description of the data.
         what: &'static str,
-        /// How much was asked for.
+        /// The failed allocation.
         source: OutOfMemory,
     },
 }
 
 impl Error {
-    /// For `map_err`: names what there is no room for.
+    /// Returns a function for `map_err` with a description of the data.
     pub(crate) fn no_room(what: &'static str) -> impl FnOnce(OutOfMemory) -> Self {
         move |source| Self::OutOfMemory { what, source }
     }

@@ -1,54 +1,72 @@
-//! Which event a record belongs to, and how its fields lie.
+//! Lookup of the event of a record, and decoding of samples and trailers.
 
+use std::sync::Arc;
+
+use crate::deferred::DeferredKey;
+use crate::event_ids::EventIds;
+use crate::{EventIndex, NonSampleRecord, Order, Rounds, Sample};
 use rperf_perfdata::EventDesc;
 use rperf_wire::{
     AttrFlags, DecodeError, Endian, RawRecord, RecordKind, SampleId, SampleIdLayout, SampleLayout,
     SampleType,
 };
-use rustc_hash::FxHashMap;
 
-use crate::deferred::Key;
-use crate::{EventIndex, Order, Sample, SideRecord};
-
-/// The events of a file, ready for decoding.
+/// The events of a file with their layouts.
 #[derive(Debug)]
-pub(crate) struct EventTable {
+pub struct EventTable {
     endian: Endian,
-    events: Vec<Event>,
-    by_id: FxHashMap<u64, EventIndex>,
+    events: Vec<EventEntry>,
+    by_id: Arc<EventIds>,
+    /// Number of fields before the id of a sample if there are several events. All have it at the position of the
+    /// first one's, otherwise it could not be found.
+    id_place: Option<usize>,
     /// Whether records other than samples have a trailer.
     trailers: bool,
+    /// Whether a ring was written backward (`--overwrite`).
+    backward: bool,
 }
 
-#[derive(Debug)]
-struct Event {
+#[derive(Debug, Clone)]
+struct EventEntry {
     layout: SampleLayout,
     trailer: SampleIdLayout,
-    /// Stands in for a period that samples don't record.
+    /// Period of samples that don't record it.
     period: u64,
-    /// Whether its samples hold the values of counters.
+    /// Whether its samples contain counter values.
     holds_values: bool,
-    /// Whether the user's part of its callchains may come later.
+    /// Whether the user part of its callchains may be deferred.
     defers_callchains: bool,
 }
 
-/// What pass 1 wants to know of a sample.
-pub(crate) struct Glance {
-    pub(crate) event: EventIndex,
-    pub(crate) time: Option<u64>,
+/// Event and time of a sample, read in pass 1.
+#[derive(Debug, Clone, Copy)]
+pub struct SampleHead {
+    /// The event that it belongs to.
+    pub event: EventIndex,
+    /// Nanoseconds; `None` for a sample without a time.
+    pub time: Option<u64>,
 }
 
 impl EventTable {
-    pub(crate) fn new(endian: Endian, events: &[EventDesc]) -> Self {
-        let mut by_id = FxHashMap::default();
-        for (index, event) in (0..).zip(events) {
-            by_id.extend(event.ids.iter().map(|id| (*id, EventIndex(index))));
-        }
+    /// Creates the table for a recording with these events.
+    #[must_use]
+    pub fn new(endian: Endian, events: &[EventDesc]) -> Self {
+        let numbered = (0..).map(EventIndex).zip(events);
+        let ids = numbered.flat_map(|(index, event)| event.ids.iter().map(move |id| (*id, index)));
+        let by_id = Arc::new(EventIds::new(ids));
         let first = events.first();
+        let entries: Vec<EventEntry> = events.iter().map(EventEntry::new).collect();
         Self {
             endian,
-            events: events.iter().map(Event::new).collect(),
+            id_place: match entries.as_slice() {
+                [first, _, ..] => first.layout.id_place(),
+                _ => None,
+            },
+            events: entries,
             by_id,
+            backward: events
+                .iter()
+                .any(|event| event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)),
             trailers: first.is_some_and(|event| {
                 let flags = event.attr.flags;
                 flags.contains(AttrFlags::SAMPLE_ID_ALL)
@@ -56,30 +74,53 @@ impl EventTable {
         }
     }
 
+    /// The same table for a consumer that reads only these fields of samples, besides task, time and period; others
+    /// are not decoded.
+    pub(crate) fn reading(&self, fields: SampleType) -> Self {
+        let fields = fields | SampleType::TID | SampleType::TIME | SampleType::PERIOD;
+        let restricted = |event: &EventEntry| EventEntry {
+            layout: event.layout.reading(fields),
+            ..event.clone()
+        };
+        Self {
+            events: self.events.iter().map(restricted).collect(),
+            by_id: Arc::clone(&self.by_id),
+            ..*self
+        }
+    }
+
     pub(crate) fn endian(&self) -> Endian {
         self.endian
+    }
+
+    /// The number of records that came too late, according to `order`.
+    pub(crate) fn out_of_order(&self, order: &Rounds) -> u64 {
+        match self.backward {
+            true => 0,
+            false => order.late(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// The event of an id. As in perf, the first one stands in for records that perf made up (id 0).
+    /// The event with this id. As in perf, the first event is used for synthesized records (id 0).
     #[inline]
     fn of_id(&self, id: u64) -> Option<EventIndex> {
-        match self.by_id.get(&id) {
-            Some(event) => Some(*event),
+        match self.by_id.get(id) {
+            Some(event) => Some(event),
             None if id == 0 || !self.trailers => Some(EventIndex(0)),
             None => None,
         }
     }
 
-    /// The event that has this id.
+    /// The event with exactly this id.
     pub(crate) fn exactly(&self, id: u64) -> Option<EventIndex> {
-        self.by_id.get(&id).copied()
+        self.by_id.get(id)
     }
 
-    /// Whether samples of an event hold the values of counters (`:S`).
+    /// Whether samples of an event contain counter values (`:S`).
     #[inline]
     pub(crate) fn holds_values(&self, index: EventIndex) -> bool {
         self.event(index).is_some_and(|event| event.holds_values)
@@ -90,46 +131,56 @@ impl EventTable {
         self.events.iter().any(|event| event.holds_values)
     }
 
-    /// Whether the user's part of callchains may come in records of its own.
+    /// Whether the user part of callchains may be in separate records.
     pub(crate) fn defer_callchains(&self) -> bool {
         self.events.iter().any(|event| event.defers_callchains)
     }
 
-    /// The event of a sample; `None` for an id that the header does not know. All events of a file
-    /// keep the id at the same place, or it could not be found.
-    #[inline]
-    fn of_sample(&self, body: &[u8]) -> Option<EventIndex> {
-        if self.events.len() == 1 {
-            return Some(EventIndex(0));
-        }
-        match self.events.first()?.layout.id(body, self.endian) {
+    /// The event of a sample; `None` for an unknown id.
+    #[inline(always)]
+    fn event_of_sample(&self, body: &[u8], endian: Endian) -> Option<EventIndex> {
+        let id = self.id_place.and_then(|place| {
+            let word = body.as_chunks::<{ size_of::<u64>() }>().0.get(place)?;
+            Some(endian.u64(*word))
+        });
+        match id {
             Some(id) => self.of_id(id),
             None => Some(EventIndex(0)),
         }
     }
 
-    fn event(&self, index: EventIndex) -> Option<&Event> {
+    #[inline]
+    fn event(&self, index: EventIndex) -> Option<&EventEntry> {
         self.events.get(index.0 as usize)
     }
 
-    /// Where the samples of an event keep their fields.
-    pub(crate) fn layout(&self, index: EventIndex) -> Option<&SampleLayout> {
+    /// The sample layout of an event.
+    #[must_use]
+    pub fn layout(&self, index: EventIndex) -> Option<&SampleLayout> {
         self.event(index).map(|event| &event.layout)
     }
 
-    /// Event and time of a sample; `None` for an id that the header does not know.
+    /// Event and time of a sample; `None` for an unknown id.
+    #[must_use]
     #[inline]
-    pub(crate) fn glance(&self, body: &[u8]) -> Option<Glance> {
-        let event = self.of_sample(body)?;
-        let time = self.event(event)?.layout.time(body, self.endian);
-        Some(Glance {
+    pub fn sample_head(&self, body: &[u8]) -> Option<SampleHead> {
+        self.sample_head_in(body, self.endian)
+    }
+
+    /// Like [`EventTable::sample_head`], for loops with one copy for each byte order.
+    #[inline(always)]
+    pub(crate) fn sample_head_in(&self, body: &[u8], endian: Endian) -> Option<SampleHead> {
+        let event = self.event_of_sample(body, endian)?;
+        let time = self.event(event)?.layout.time(body, endian);
+        Some(SampleHead {
             event,
             time: time.filter(is_time),
         })
     }
 
     /// Time of a record that is not a sample.
-    pub(crate) fn record_time(&self, raw: &RawRecord<'_>) -> Option<u64> {
+    #[must_use]
+    pub fn record_time(&self, raw: &RawRecord<'_>) -> Option<u64> {
         if !self.trailers || raw.kind.0 >= RecordKind::USER_TYPE_START {
             return None;
         }
@@ -137,15 +188,16 @@ impl EventTable {
         trailer.time(raw.body, self.endian).filter(is_time)
     }
 
-    /// The fields of a record that is not a sample, and its trailer.
-    pub(crate) fn split<'a>(&self, raw: &RawRecord<'a>) -> (&'a [u8], SampleId) {
+    /// The fields of a record other than a sample, and its trailer.
+    #[must_use]
+    pub fn split<'a>(&self, raw: &RawRecord<'a>) -> (&'a [u8], SampleId) {
         match self.trailer(raw.body) {
             Some(trailer) if self.trailers => trailer.split(raw.body, self.endian),
             _ => (raw.body, SampleId::default()),
         }
     }
 
-    /// The trailer's layout: with IDENTIFIER its last word tells the event.
+    /// The trailer's layout: with IDENTIFIER its last word determines the event.
     fn trailer(&self, body: &[u8]) -> Option<&SampleIdLayout> {
         let first = self.events.first()?;
         if self.events.len() == 1 || !first.has(SampleType::IDENTIFIER) {
@@ -156,29 +208,34 @@ impl EventTable {
         Some(&event.trailer)
     }
 
-    /// Decodes a sample; `None` for an id that the header does not know.
+    /// Decodes a sample; `None` for an unknown id. `order` computes its position in the order from
+    /// its time.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for a body shorter than its fields.
     #[inline]
-    pub(crate) fn sample<'a>(
+    pub fn sample<'a>(
         &self,
         raw: &RawRecord<'a>,
         order: impl FnOnce(Option<u64>) -> Order,
     ) -> Result<Option<Sample<'a>>, DecodeError> {
         let mut sample = Sample::default();
-        let known = self.sample_into(raw, order, &mut sample)?;
+        let known = self.sample_into(raw, self.endian, order, &mut sample)?;
         Ok(known.then_some(sample))
     }
 
-    /// [`EventTable::sample`] into the place of another sample of this recording; `false` for one of an id that the header
-    /// does not know.
-    // A call for each sample is 1 % of a report. Whether a hint is followed depends on what else is in the codegen unit.
+    /// Like [`EventTable::sample`], but reuses another sample of this recording; `false` for an
+    /// unknown id. `endian` is that of the table; a constant saves the choice for each field.
+    // A call for each sample takes 1 % of a report, and whether the hint is followed depends on the codegen unit.
     #[inline(always)]
     pub(crate) fn sample_into<'a>(
         &self,
         raw: &RawRecord<'a>,
+        endian: Endian,
         order: impl FnOnce(Option<u64>) -> Order,
         sample: &mut Sample<'a>,
     ) -> Result<bool, DecodeError> {
-        let Some(index) = self.of_sample(raw.body) else {
+        let Some(index) = self.event_of_sample(raw.body, endian) else {
             return Ok(false);
         };
         let Some(event) = self.event(index) else {
@@ -192,7 +249,9 @@ impl EventTable {
             };
         }
         let wire = &mut sample.wire;
-        event.layout.decode_into(raw.body, self.endian, wire)?;
+        if !event.layout.decode_simple(raw.body, endian, wire) {
+            event.layout.decode_into(raw.body, endian, wire)?;
+        }
         (sample.pid, sample.tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         sample.order = order(wire.time.filter(is_time));
         sample.misc = raw.misc;
@@ -202,14 +261,14 @@ impl EventTable {
         Ok(true)
     }
 
-    /// Which samples a CALLCHAIN_DEFERRED record is for; `None` for one that is not whole.
-    pub(crate) fn waited_for(&self, raw: &RawRecord<'_>) -> Option<Key> {
+    /// The key of a CALLCHAIN_DEFERRED record; `None` if it is truncated.
+    pub(crate) fn waited_for(&self, raw: &RawRecord<'_>) -> Option<DeferredKey> {
         let (_, tid) = self.split(raw).1.pid_tid?;
-        Key::of_record(raw, self.endian, tid)
+        DeferredKey::of_record(raw, self.endian, tid)
     }
 
-    /// A record that is no sample, at its place.
-    pub(crate) fn side<'a>(&self, raw: RawRecord<'a>, order: Order) -> SideRecord<'a> {
+    /// Decodes the trailer of a record other than a sample.
+    pub(crate) fn side<'a>(&self, raw: RawRecord<'a>, order: Order) -> NonSampleRecord<'a> {
         let id = match raw.kind.is_user() {
             true => SampleId::default(),
             false => self.split(&raw).1,
@@ -218,7 +277,7 @@ impl EventTable {
             1 => Some(EventIndex(0)),
             _ => self.of_id(id.id.unwrap_or_default()),
         };
-        SideRecord {
+        NonSampleRecord {
             event,
             order,
             id,
@@ -227,7 +286,7 @@ impl EventTable {
     }
 }
 
-impl Event {
+impl EventEntry {
     fn new(desc: &EventDesc) -> Self {
         Self {
             layout: SampleLayout::new(&desc.attr),
@@ -243,7 +302,8 @@ impl Event {
     }
 }
 
-/// 0 and ~0 are how records without a time come.
+/// Records without a time have 0 or ~0.
+#[inline]
 fn is_time(time: &u64) -> bool {
     *time != 0 && *time != u64::MAX
 }

@@ -1,25 +1,27 @@
-//! Samples in any order, on all cores.
+//! Unordered processing of samples on all cores.
 
 use std::num::NonZeroUsize;
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use rperf_wire::RecordKind;
+use rperf_perfdata::Records;
+use rperf_wire::{Endian, SampleType};
 
-use crate::diagnostics::Bad;
-use crate::scan::Slice;
-use crate::{Fold, Replay, Sample};
+use crate::diagnostics::DecodeErrors;
+use crate::events::EventTable;
+use crate::prefetch::Prefetcher;
+use crate::scan::DataSlice;
+use crate::threads::on_threads;
+use crate::{BadRecord, Fold, Order, Replay, Sample};
 
 impl<'a> Replay<'a> {
-    /// Folds all samples. Each of at most `threads` stretches of the file is folded into one `A`;
-    /// they are merged in file order, so that the result does not depend on timing, nor on how many
-    /// threads can be started. Samples that cannot be decoded are counted in [`Replay::diagnostics`].
+    /// Folds all samples. At most `threads` ranges of the file are folded into one `A` each and
+    /// merged in file order, so that the result depends neither on timing nor on the number of
+    /// threads. Samples that cannot be decoded are counted in [`Replay::diagnostics`].
     ///
     /// # Panics
     /// With the payload of the first worker that panics.
     pub fn fold<A: Fold, M: Fn() -> A + Sync>(&self, threads: NonZeroUsize, make: M) -> A {
-        *self.bad() = Bad::default();
+        *self.bad() = DecodeErrors::default();
         let shards = shards(&self.scan.slices, threads);
         let next = AtomicUsize::new(0);
         let worker = || {
@@ -32,55 +34,101 @@ impl<'a> Replay<'a> {
                 folded.push((index, self.fold_shard(shard, &make)));
             }
         };
-        let mut folded: Vec<(usize, A)> = thread::scope(|scope| {
-            // A thread that cannot be started leaves its share to the others.
-            let start = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
-            let workers: Vec<_> = (1..shards.len()).filter_map(start).collect();
-            let mut folded = worker();
-            for worker in workers {
-                folded.extend(worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            }
-            folded
-        });
+        let parts = on_threads(shards.len(), worker);
+        let mut folded: Vec<(usize, A)> = parts.into_iter().flatten().collect();
         folded.sort_unstable_by_key(|(index, _)| *index);
         let mut folded = folded.into_iter().map(|(_, part)| part);
-        let mut whole = folded.next().unwrap_or_else(&make);
-        folded.for_each(|part| whole.merge(part));
-        whole
+        let mut merged = folded.next().unwrap_or_else(&make);
+        folded.for_each(|part| merged.merge(part));
+        merged
     }
 
-    fn fold_shard<A: Fold>(&self, slices: &[Slice], make: &impl Fn() -> A) -> A {
-        let mut folded = make();
-        let mut bad = Bad::default();
-        let mut sample = Sample::default();
+    fn fold_shard<A: Fold>(&self, slices: &[DataSlice], make: &impl Fn() -> A) -> A {
+        let folded = make();
+        let mut fields = folded.fields();
+        if self.scan.deferred.are_awaited() {
+            fields |= SampleType::CALLCHAIN;
+        }
+        let mut shard = Shard {
+            replay: self,
+            events: &self.events.reading(fields),
+            folded,
+            bad: DecodeErrors::default(),
+            sample: Sample::default(),
+            derives: self.scan.shares.any() || self.scan.deferred.are_awaited(),
+        };
         for slice in slices {
-            // What ended the walk of pass 1 is behind the last slice.
-            let (mut records, mut ahead) = self.records(slice);
-            while let Some(record) = records.next_whole() {
-                ahead.reach(records.position());
-                if record.raw.kind != RecordKind::SAMPLE {
-                    continue;
-                }
-                match self.sample_into(&record.raw, record.position, &mut sample) {
-                    Ok(true) => {
-                        self.deliver(&sample, |sample| folded.sample(self.world(), sample));
-                    }
-                    Ok(false) => {}
-                    Err(error) => bad.add(record.position, error),
-                }
+            // One copy of the loop for each byte order.
+            match self.endian() {
+                Endian::Little => shard.fold(slice, Endian::Little),
+                Endian::Big => shard.fold(slice, Endian::Big),
             }
         }
-        self.bad().merge(bad);
-        folded
+        self.bad().merge(shard.bad);
+        shard.folded
     }
 }
 
-/// Parts the slices among workers, in file order and by the bytes of samples they hold.
-fn shards(slices: &[Slice], threads: NonZeroUsize) -> Vec<&[Slice]> {
+/// A worker's part of a fold.
+struct Shard<'r, 'a, A> {
+    replay: &'r Replay<'a>,
+    /// The events, with the fields that are read.
+    events: &'r EventTable,
+    folded: A,
+    bad: DecodeErrors,
+    /// The last sample, reused.
+    sample: Sample<'a>,
+    /// Whether samples may be shared by events or have deferred callchains.
+    derives: bool,
+}
+
+impl<A: Fold> Shard<'_, '_, A> {
+    /// Folds the samples of a slice. The error that ended pass 1 is after the last slice.
+    #[inline(always)]
+    fn fold(&mut self, slice: &DataSlice, endian: Endian) {
+        let replay = self.replay;
+        let bytes = replay.bytes_of(slice);
+        let mut records = Records::new(bytes, slice.start, endian);
+        let mut ahead = Prefetcher::new(bytes, slice.start, &replay.walked);
+        loop {
+            let Some(record) = records.next_sample() else {
+                match records.next_valid() {
+                    Some(_) => continue,
+                    None => return,
+                }
+            };
+            let position = record.position;
+            ahead.advance(records.position());
+            let order = |time: Option<u64>| Order {
+                time: time.unwrap_or_else(|| replay.limit(position)),
+                position,
+            };
+            let sample = &mut self.sample;
+            match self.events.sample_into(&record.raw, endian, order, sample) {
+                Ok(true) if !self.derives => self.folded.sample(replay.world(), sample),
+                Ok(true) => {
+                    replay.deliver(&self.sample, |sample| {
+                        self.folded.sample(replay.world(), sample);
+                    });
+                }
+                // The event is unknown; pass 1 has counted it.
+                Ok(false) => {}
+                Err(error) => self.bad.add(BadRecord {
+                    offset: position,
+                    kind: record.raw.kind,
+                    error,
+                }),
+            }
+        }
+    }
+}
+
+/// Distributes the slices to workers, in file order and by their sample bytes.
+fn shards(slices: &[DataSlice], threads: NonZeroUsize) -> Vec<&[DataSlice]> {
     let total: u128 = slices.iter().map(|slice| u128::from(slice.weight)).sum();
     let threads = threads.get() as u128;
     let mut done = 0;
-    let mut owner = |slice: &Slice| {
+    let mut owner = |slice: &DataSlice| {
         let owner = (done * threads).checked_div(total).unwrap_or(0);
         done += u128::from(slice.weight);
         owner
@@ -89,9 +137,9 @@ fn shards(slices: &[Slice], threads: NonZeroUsize) -> Vec<&[Slice]> {
     let mut shards = Vec::new();
     let mut rest = slices;
     for group in owners.chunk_by(|a, b| a == b) {
-        let (shard, behind) = rest.split_at(group.len());
+        let (shard, after) = rest.split_at(group.len());
         shards.push(shard);
-        rest = behind;
+        rest = after;
     }
     shards
 }

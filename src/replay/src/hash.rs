@@ -1,24 +1,24 @@
-//! A hash for callchains, and for whatever else workers look up millions of times.
+//! A hash function for callchains and other frequent lookups.
 
-const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
+const HASH_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 const SECOND: u64 = 0xd1b5_4a32_d192_ed03;
 
-/// Multiplies two words and folds the product: every bit of either counts.
+/// Multiplies two words and folds the product: all bits of both affect the result.
 #[inline]
 fn mix(a: u64, b: u64) -> u64 {
     let wide = u128::from(a) * u128::from(b);
     (wide as u64) ^ ((wide >> 64) as u64)
 }
 
-/// Hashes `bytes`, going on from `seed`. Two words take one multiplication. Not made against those who choose
-/// their input so that hashes collide: whoever looks a key up compares all of it.
+/// Hashes `bytes` with `seed`, one multiplication per two words. Not resistant to chosen
+/// collisions: lookups must compare whole keys.
 #[inline]
 #[must_use]
 pub fn hash(seed: u64, bytes: &[u8]) -> u64 {
     let word = |bytes: [u8; 8]| u64::from_le_bytes(bytes);
     let (words, rest) = bytes.as_chunks::<8>();
     let (pairs, odd) = words.as_chunks::<2>();
-    let hash = pairs.iter().fold(seed ^ FIRST, |hash, [one, two]| {
+    let hash = pairs.iter().fold(seed ^ HASH_SEED, |hash, [one, two]| {
         mix(word(*one) ^ hash, word(*two) ^ SECOND)
     });
     let mut last = [0; 8];
@@ -26,7 +26,7 @@ pub fn hash(seed: u64, bytes: &[u8]) -> u64 {
         *to = *from;
     }
     let odd = odd.first().map_or(0, |bytes| word(*bytes));
-    let hash = mix(odd ^ hash, word(last) ^ FIRST);
+    let hash = mix(odd ^ hash, word(last) ^ HASH_SEED);
     mix(hash ^ bytes.len() as u64, SECOND)
 }
 

@@ -1,31 +1,38 @@
-//! Small numbers that stand for things of a recording.
+//! Ids of parts of a recording, and the order of records.
 
 use rperf_wire::CpuMode;
 
-/// Place of a record in the total order of its file: by time, and where times are equal (or absent)
-/// by position. Records without a time take the flush limit at their position for theirs: they come
-/// before everything that was not delivered yet (see [`crate::Rounds`]).
+/// Position of a record in the total order of its file: by time, and for equal or missing times by
+/// file position. Records without a time use the flush limit at their position: they precede
+/// everything not delivered yet (see [`crate::Rounds`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Order {
     /// Nanoseconds of the event's clock.
     pub time: u64,
-    /// Offset of the record from the file's start, or any rising number for live records.
+    /// Offset of the record from the start of the file, or any ascending number for live records.
     pub position: u64,
 }
 
 impl Order {
-    /// Behind every record.
+    /// After every record.
     pub const MAX: Self = Self {
         time: u64::MAX,
         position: u64::MAX,
     };
+
+    /// A number with the same order, which is compared without branches.
+    #[inline(always)]
+    #[must_use]
+    pub const fn rank(self) -> u128 {
+        (self.time as u128) << 64 | self.position as u128
+    }
 }
 
 /// Index of an event in [`rperf_perfdata::PerfData::events`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct EventIndex(pub u32);
 
-/// Index of a file in [`crate::World::dsos`].
+/// Index of a DSO in [`crate::World::dsos`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DsoId(pub u32);
 
@@ -33,12 +40,12 @@ pub struct DsoId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MappingId(pub u32);
 
-/// A thread's name; [`crate::World::comm`] has the text. Equal ids mean equal names. The order of
-/// ids says nothing.
+/// A thread's name; [`crate::World::comm`] returns the text. Equal ids mean equal names. Ids are
+/// not ordered by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CommId(pub u32);
 
-/// Whose kernel and processes are meant.
+/// The machine of a kernel or process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Machine {
     /// The machine that recorded.
@@ -49,7 +56,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// The machine of a record taken in `mode` with this process id.
+    /// The machine of a record with this mode and process id.
     #[must_use]
     pub fn of(mode: CpuMode, pid: u32) -> Self {
         match mode {

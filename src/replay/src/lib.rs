@@ -1,55 +1,57 @@
-//! From the records of a recording to samples that know where they were taken.
+//! Replaying recordings: samples with the state of the system at their time.
 //!
-//! Two passes over the mapped file. Pass 1 ([`Replay::open`]) walks record headers, keeps the few
-//! records that change state and builds the [`World`], which answers "what was mapped there, then".
-//! Pass 2 hands samples to the consumer: [`Replay::fold`] in any order on all cores, or
-//! [`Replay::ordered`] rendered on all cores and delivered in order of time. There is no global sort
-//! of records and no mutable state that samples wait for.
+//! Two passes over the mapped file. Pass 1 ([`Replay::open`]) reads record headers on all cores, keeps
+//! the few records that change state and builds the [`World`], which has the mappings at any time. Pass 2
+//! passes samples to the consumer: [`Replay::fold`] in any order on all cores, or
+//! [`Replay::ordered`] rendered on all cores and delivered in order of time. There is no global
+//! sort of records and no mutable state that samples depend on.
 //!
-//! What comes through a pipe ([`Stream`]) is read once: the World grows, and samples are delivered as soon as
-//! nothing older can follow.
+//! A pipe ([`Stream`]) is read once: the World grows, and samples are delivered as soon as no older
+//! record can follow.
 
-mod ahead;
+mod consumers;
 mod deferred;
 mod diagnostics;
-mod drive;
 mod dso;
 mod error;
+mod event_ids;
 mod events;
 mod fold;
-mod growing;
+mod group_samples;
 mod hash;
 mod ids;
-mod off_cpu;
+mod live_world;
+mod non_samples;
 mod ordered;
-mod pages;
+mod ordered_records;
+mod prefetch;
+mod record_counter;
 mod render;
 mod replay;
 mod rounds;
 mod sample;
 mod scan;
-mod shares;
-mod sides;
-mod sieve;
 mod stream;
-mod tally;
+mod threads;
 mod timeline;
-mod turns;
 mod world;
 
-pub use ahead::Walked;
-pub use diagnostics::{Bad, Diagnostics};
-pub use drive::{Flow, Fold, Render, Take};
+pub use consumers::{Fold, FoldControl, Render, Take};
+pub use diagnostics::{BadRecord, DecodeErrors, Diagnostics};
 pub use dso::{Dso, DsoKind, Mapping};
 pub use error::Error;
-pub use growing::Growing;
+pub use events::{EventTable, SampleHead};
 pub use hash::hash;
 pub use ids::{CommId, DsoId, EventIndex, Machine, MappingId, Order};
-pub use off_cpu::OffCpu;
+pub use live_world::LiveWorld;
+pub use ordered_records::{OrderedRecord, OrderedRecords, RecordContent};
+pub use prefetch::BytesRead;
 pub use replay::Replay;
-pub use rounds::Rounds;
-pub use sample::{Sample, SideRecord};
-pub use sieve::Sieve;
+pub use rounds::{Rounds, take_up_to};
+pub use sample::{NonSampleRecord, Sample};
 pub use stream::Stream;
-pub use turns::{Turn, Turns, What};
-pub use world::{Epoch, Function, Moment, Recent, UserMapping, Who, World, WorldBuilder};
+pub use threads::on_threads;
+pub use world::{
+    Epoch, OrderRange, RuntimeFunction, ThreadCache, ThreadInfo, ThreadKey, ThreadState,
+    VisibleMapping, World, WorldBuilder,
+};

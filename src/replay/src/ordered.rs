@@ -1,23 +1,25 @@
-//! Samples in order of time, rendered on all cores.
+//! Processing of samples in order of time, rendered on all cores.
 
 use std::num::NonZeroUsize;
 use std::sync::MutexGuard;
+use std::thread;
 
-use crate::deferred::Deferred;
-use crate::diagnostics::Bad;
+use crate::deferred::DeferredCallchains;
+use crate::diagnostics::DecodeErrors;
 use crate::events::EventTable;
-use crate::render::{Recorded, render_blocks};
-use crate::shares::Shares;
-use crate::timeline::Timeline;
+use crate::group_samples::GroupSamples;
+use crate::render::{OrderedSamples, render_blocks};
+use crate::timeline::{SliceReader, Timeline};
 use crate::{Error, Render, Replay, Take, World};
 
 impl Replay<'_> {
-    /// Renders all samples, and the other records that are wanted, in order of time: blocks of them on `threads` workers, their outputs
-    /// taken in order by the caller's thread. With one thread nothing is spawned.
+    /// Renders all samples, and other records selected by the consumer, in order of time: blocks
+    /// are rendered by `threads` workers, their outputs processed in order by the calling thread.
+    /// With one thread nothing is spawned.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] for the places of the samples, after those before were taken. Samples that cannot be
-    /// decoded are counted in [`Replay::diagnostics`].
+    /// [`Error::OutOfMemory`] for the positions of samples, after earlier ones were delivered.
+    /// Samples that cannot be decoded are counted in [`Replay::diagnostics`].
     ///
     /// # Panics
     /// With the payload of the first worker that panics.
@@ -27,16 +29,23 @@ impl Replay<'_> {
         render: &R,
         take: &mut T,
     ) -> Result<(), Error> {
-        *self.bad() = Bad::default();
+        *self.bad() = DecodeErrors::default();
         let mut scratches = Vec::new();
         scratches.resize_with(threads.get(), R::Scratch::default);
-        let mut timeline = Timeline::new(self, render.wanted());
-        render_blocks(self, &mut timeline, render, &mut scratches, take);
-        timeline.finish()
+        let reader = SliceReader::new(self, render.wanted());
+        thread::scope(|scope| {
+            let readers = match threads.get() {
+                1 => Vec::new(),
+                threads => reader.start(scope, threads),
+            };
+            let mut timeline = Timeline::new(reader, readers);
+            render_blocks(self, &mut timeline, render, &mut scratches, take);
+            timeline.finish()
+        })
     }
 }
 
-impl Recorded for Replay<'_> {
+impl OrderedSamples for Replay<'_> {
     fn world(&self) -> &World {
         Replay::world(self)
     }
@@ -49,15 +58,15 @@ impl Recorded for Replay<'_> {
         &self.events
     }
 
-    fn shares(&self) -> &Shares {
+    fn shares(&self) -> &GroupSamples {
         &self.scan.shares
     }
 
-    fn deferred(&self) -> &Deferred {
+    fn deferred(&self) -> &DeferredCallchains {
         &self.scan.deferred
     }
 
-    fn bad(&self) -> MutexGuard<'_, Bad> {
+    fn bad(&self) -> MutexGuard<'_, DecodeErrors> {
         Replay::bad(self)
     }
 }

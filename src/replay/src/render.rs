@@ -1,23 +1,24 @@
-//! Blocks of samples, rendered on all cores and taken in order.
+//! Parallel rendering of blocks of samples.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
-use rperf_wire::{RawRecord, RecordKind};
+use rperf_wire::{RawRecord, RecordKind, SampleType};
 
-use crate::ahead::fetch;
-use crate::deferred::Deferred;
-use crate::diagnostics::Bad;
+use crate::deferred::DeferredCallchains;
+use crate::diagnostics::DecodeErrors;
 use crate::events::EventTable;
-use crate::shares::Shares;
-use crate::{Flow, Order, Render, Sample, Take, World};
+use crate::group_samples::GroupSamples;
+use crate::prefetch::fetch;
+use crate::threads::locked;
+use crate::{BadRecord, FoldControl, Order, Render, Sample, Take, World};
 
-/// Where samples are found again by their order.
-pub(crate) trait Recorded: Sync {
-    /// Processes and mappings, as far as the samples of a block need them.
+/// Access to samples by their order.
+pub(crate) trait OrderedSamples: Sync {
+    /// Processes and mappings, as needed for the samples of a block.
     fn world(&self) -> &World;
 
     /// The bytes from a position on.
@@ -26,13 +27,13 @@ pub(crate) trait Recorded: Sync {
     /// How records are decoded.
     fn events(&self) -> &EventTable;
 
-    /// The samples that stand for several events.
-    fn shares(&self) -> &Shares;
+    /// The samples that are shared by several events.
+    fn shares(&self) -> &GroupSamples;
 
-    /// User callchains that came by themselves.
-    fn deferred(&self) -> &Deferred;
+    /// Deferred user callchains.
+    fn deferred(&self) -> &DeferredCallchains;
 
-    /// Calls `each` with the samples that `sample` stands for, their callchains whole.
+    /// Calls `each` with the samples derived from `sample`, with complete callchains.
     #[inline]
     fn deliver(&self, sample: &Sample<'_>, mut each: impl FnMut(&Sample<'_>)) {
         let bytes_at = |position| self.from(position);
@@ -41,36 +42,32 @@ pub(crate) trait Recorded: Sync {
         });
     }
 
-    /// Where samples are counted that cannot be decoded.
-    fn bad(&self) -> MutexGuard<'_, Bad>;
+    /// Count of samples that cannot be decoded.
+    fn bad(&self) -> MutexGuard<'_, DecodeErrors>;
 }
 
-/// A block of samples on its way to a worker, and where its output goes.
-struct Job<Out> {
+/// A block of samples for a worker, and the channel for its output.
+struct RenderJob<Out> {
     block: Vec<Order>,
     reply: SyncSender<Out>,
 }
 
-/// What workers and the one who feeds them share.
-struct Shared<Out> {
-    jobs: Mutex<Receiver<Job<Out>>>,
-    /// Empty outputs with the memory of earlier blocks: as many as were under way at one time.
+/// State shared by workers and the feeding thread.
+struct RenderQueue<Out> {
+    jobs: Mutex<Receiver<RenderJob<Out>>>,
+    /// Cleared outputs for reuse.
     spare: Mutex<Vec<Out>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// Blocks in flight per worker: enough to keep it busy, few enough to limit memory.
+const BLOCKS_PER_WORKER: usize = 4;
 
-/// Blocks in the air for each worker: enough that none waits, few enough to bound memory.
-const LOOK_AHEAD: usize = 4;
-
-/// Renders all blocks, on as many workers as there are scratches and threads can be started; their outputs are taken in
-/// order by the caller's thread. With one scratch nothing is spawned.
+/// Renders all blocks with up to as many workers as there are scratches; their outputs are
+/// processed in order by the calling thread. With one scratch nothing is spawned.
 ///
 /// # Panics
 /// With the payload of the first worker that panics.
-pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
+pub(crate) fn render_blocks<S: OrderedSamples, R: Render, T: Take<R::Out>>(
     recorded: &S,
     mut blocks: impl Iterator<Item = Vec<Order>>,
     render: &R,
@@ -80,11 +77,12 @@ pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
     let Some((own, others)) = scratches.split_first_mut() else {
         return;
     };
+    let renderer = &BlockRenderer::new(recorded, render);
     if others.is_empty() {
-        return render_alone(recorded, blocks, render, own, take);
+        return renderer.render_alone(blocks, own, take);
     }
     let (jobs, queue) = channel();
-    let shared = Shared {
+    let shared = RenderQueue {
         jobs: Mutex::new(queue),
         spare: Mutex::default(),
     };
@@ -92,19 +90,19 @@ pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
     thread::scope(|scope| {
         let mut workers = Vec::with_capacity(others.len() + 1);
         let mut start = |scratch| {
-            let work = move || work(recorded, render, scratch, shared);
-            // A thread that cannot be started leaves its share to the others.
+            let work = move || renderer.work(scratch, shared);
+            // If a thread cannot be started, the others process its share.
             workers.extend(thread::Builder::new().spawn_scoped(scope, work));
             workers.len()
         };
         let started = others.iter_mut().map(&mut start).last();
         if started.unwrap_or_default() == 0 {
-            return render_alone(recorded, blocks, render, own, take);
+            return renderer.render_alone(blocks, own, take);
         }
         start(own);
         let feeder = Feeder {
             jobs,
-            look_ahead: LOOK_AHEAD * workers.len(),
+            look_ahead: BLOCKS_PER_WORKER * workers.len(),
             spare: &shared.spare,
         };
         feeder.feed(&mut blocks, render, take);
@@ -114,37 +112,19 @@ pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
     });
 }
 
-/// The same without any worker.
-fn render_alone<S: Recorded, R: Render, T: Take<R::Out>>(
-    recorded: &S,
-    blocks: impl Iterator<Item = Vec<Order>>,
-    render: &R,
-    scratch: &mut R::Scratch,
-    take: &mut T,
-) {
-    let mut out = R::Out::default();
-    for block in blocks {
-        render_block(recorded, render, &block, scratch, &mut out);
-        if take.take(&mut out) == Flow::Stop {
-            break;
-        }
-        render.reuse(&mut out);
-    }
-}
-
-/// Bytes of a record that are worth reading ahead of it: with its first fields most often all of it.
+/// Bytes of a record to prefetch: usually all of it.
 const RECORD_START: usize = 128;
 
-/// Hands out blocks and takes what comes back. With it the workers' jobs end.
+/// Sends blocks to workers and receives their outputs. Dropping it ends the workers.
 struct Feeder<'s, Out> {
-    jobs: Sender<Job<Out>>,
-    /// Blocks in the air.
+    jobs: Sender<RenderJob<Out>>,
+    /// Maximum number of blocks in flight.
     look_ahead: usize,
     spare: &'s Mutex<Vec<Out>>,
 }
 
 impl<Out> Feeder<'_, Out> {
-    /// All blocks, in order.
+    /// Processes all blocks in order.
     fn feed<R: Render<Out = Out>, T: Take<Out>>(
         self,
         blocks: &mut impl Iterator<Item = Vec<Order>>,
@@ -156,16 +136,16 @@ impl<Out> Feeder<'_, Out> {
             while in_the_air.len() < self.look_ahead {
                 let Some(block) = blocks.next() else { break };
                 let (reply, output) = sync_channel(1);
-                if self.jobs.send(Job { block, reply }).is_err() {
+                if self.jobs.send(RenderJob { block, reply }).is_err() {
                     return;
                 }
                 in_the_air.push_back(output);
             }
-            // A worker that panicked drops its end; the scope hands the panic on.
+            // A worker that panicked drops its channel; the scope propagates the panic.
             let Some(Ok(mut out)) = in_the_air.pop_front().map(|output| output.recv()) else {
                 return;
             };
-            if take.take(&mut out) == Flow::Stop {
+            if take.take(&mut out) == FoldControl::Stop {
                 return;
             }
             render.reuse(&mut out);
@@ -174,59 +154,92 @@ impl<Out> Feeder<'_, Out> {
     }
 }
 
-fn work<S: Recorded, R: Render>(
-    recorded: &S,
-    render: &R,
-    scratch: &mut R::Scratch,
-    shared: &Shared<R::Out>,
-) {
-    loop {
-        let job = locked(&shared.jobs).recv();
-        let Ok(Job { block, reply }) = job else {
-            return;
-        };
-        let spare = locked(&shared.spare).pop();
-        let mut out = spare.unwrap_or_default();
-        render_block(recorded, render, &block, scratch, &mut out);
-        // Nobody may be waiting any more: the consumer has stopped.
-        let _gone = reply.send(out);
-    }
+/// What workers share to render blocks.
+struct BlockRenderer<'s, S, R> {
+    recorded: &'s S,
+    render: &'s R,
+    /// The events, with the fields that are read.
+    events: EventTable,
 }
 
-fn render_block<S: Recorded, R: Render>(
-    recorded: &S,
-    render: &R,
-    block: &[Order],
-    scratch: &mut R::Scratch,
-    out: &mut R::Out,
-) {
-    let mut bad = Bad::default();
-    let mut sample = Sample::default();
-    let (world, events) = (recorded.world(), recorded.events());
-    // Records come from memory side by side here, and one after the other below.
-    for order in block {
-        let start = recorded.from(order.position);
-        fetch(start.get(..RECORD_START).unwrap_or(start));
-    }
-    for order in block {
-        let bytes = recorded.from(order.position);
-        let Some((raw, _)) = RawRecord::split(bytes, events.endian()) else {
-            continue;
-        };
-        if raw.kind != RecordKind::SAMPLE {
-            render.record(world, &events.side(raw, *order), scratch, out);
-            continue;
+impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
+    fn new(recorded: &'s S, render: &'s R) -> Self {
+        let mut fields = render.fields();
+        if recorded.deferred().are_awaited() {
+            fields |= SampleType::CALLCHAIN;
         }
-        match events.sample_into(&raw, |_| *order, &mut sample) {
-            Ok(true) => recorded.deliver(&sample, |sample| {
-                render.render(world, sample, scratch, out);
-            }),
-            // Of an event that the header does not know.
-            Ok(false) => {}
-            Err(error) => bad.add(order.position, error),
+        Self {
+            recorded,
+            render,
+            events: recorded.events().reading(fields),
         }
     }
-    if bad.count > 0 {
-        recorded.bad().merge(bad);
+
+    /// Renders without workers.
+    fn render_alone<T: Take<R::Out>>(
+        &self,
+        blocks: impl Iterator<Item = Vec<Order>>,
+        scratch: &mut R::Scratch,
+        take: &mut T,
+    ) {
+        let mut out = R::Out::default();
+        for block in blocks {
+            self.render_block(&block, scratch, &mut out);
+            if take.take(&mut out) == FoldControl::Stop {
+                break;
+            }
+            self.render.reuse(&mut out);
+        }
+    }
+
+    fn work(&self, scratch: &mut R::Scratch, shared: &RenderQueue<R::Out>) {
+        loop {
+            let job = locked(&shared.jobs).recv();
+            let Ok(RenderJob { block, reply }) = job else {
+                return;
+            };
+            let spare = locked(&shared.spare).pop();
+            let mut out = spare.unwrap_or_default();
+            self.render_block(&block, scratch, &mut out);
+            // The consumer may have stopped.
+            let _gone = reply.send(out);
+        }
+    }
+
+    fn render_block(&self, block: &[Order], scratch: &mut R::Scratch, out: &mut R::Out) {
+        let mut bad = DecodeErrors::default();
+        let mut sample = Sample::default();
+        let (recorded, render, events) = (self.recorded, self.render, &self.events);
+        let (world, endian) = (recorded.world(), events.endian());
+        // Records are fetched from memory in parallel here, and decoded one by one below.
+        for order in block {
+            let start = recorded.from(order.position);
+            fetch(start.get(..RECORD_START).unwrap_or(start));
+        }
+        for order in block {
+            let bytes = recorded.from(order.position);
+            let Some((raw, _)) = RawRecord::split(bytes, endian) else {
+                continue;
+            };
+            if raw.kind != RecordKind::SAMPLE {
+                render.record(world, &events.side(raw, *order), scratch, out);
+                continue;
+            }
+            match events.sample_into(&raw, endian, |_| *order, &mut sample) {
+                Ok(true) => recorded.deliver(&sample, |sample| {
+                    render.render(world, sample, scratch, out);
+                }),
+                // The event is unknown.
+                Ok(false) => {}
+                Err(error) => bad.add(BadRecord {
+                    offset: order.position,
+                    kind: raw.kind,
+                    error,
+                }),
+            }
+        }
+        if bad.count > 0 {
+            recorded.bad().merge(bad);
+        }
     }
 }

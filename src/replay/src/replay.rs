@@ -1,16 +1,17 @@
-//! A recording, opened: the World and two ways through the samples.
+//! An opened recording: the World and two ways to process samples.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
-use rperf_perfdata::{PerfData, RecordAt, Records};
-use rperf_wire::{Endian, RawRecord};
+use rperf_perfdata::{PerfData, RecordAt};
+use rperf_wire::Endian;
 
-use crate::ahead::{Ahead, Walked};
-use crate::diagnostics::Bad;
+use crate::diagnostics::DecodeErrors;
 use crate::events::EventTable;
-use crate::render::Recorded;
-use crate::scan::{Scan, Slice, scan};
+use crate::prefetch::BytesRead;
+use crate::render::OrderedSamples;
+use crate::scan::{DataSlice, Scan, scan};
+use crate::threads::locked;
 use crate::{Diagnostics, Error, Order, Sample, World};
 
 /// A recording after pass 1.
@@ -19,36 +20,36 @@ pub struct Replay<'a> {
     data: &'a PerfData<'a>,
     pub(crate) events: EventTable,
     pub(crate) scan: Scan,
-    bad_samples: Mutex<Bad>,
-    pub(crate) walked: Walked,
+    bad_samples: Mutex<DecodeErrors>,
+    pub(crate) walked: BytesRead,
 }
 
 impl<'a> Replay<'a> {
-    /// Pass 1: walks all record headers and builds the World.
+    /// Runs pass 1: reads all record headers and builds the World.
     ///
     /// # Errors
-    /// [`Error::Compressed`] for a recording whose records can't be seen. A damaged tail is no error
-    /// but [`Diagnostics::end`].
+    /// [`Error::Compressed`] for a recording with compressed records. A damaged tail is no error
+    /// but in [`Diagnostics::end`].
     pub fn open(data: &'a PerfData<'a>) -> Result<Self, Error> {
         Self::open_on(data, NonZeroUsize::MIN)
     }
 
-    /// The same with at most `threads`: a second one brings in the pages of the mapped file before the walk needs them.
+    /// Like [`Replay::open`] on at most `threads`.
     ///
     /// # Errors
     /// Those of [`Replay::open`].
     pub fn open_on(data: &'a PerfData<'a>, threads: NonZeroUsize) -> Result<Self, Error> {
-        Self::open_watched(data, threads, Walked::default())
+        Self::open_watched(data, threads, BytesRead::default())
     }
 
-    /// The same while somebody else may look at how far it is, and later how far other passes are.
+    /// Like [`Replay::open_on`], with progress visible to another thread, also for later passes.
     ///
     /// # Errors
     /// Those of [`Replay::open`].
     pub fn open_watched(
         data: &'a PerfData<'a>,
         threads: NonZeroUsize,
-        walked: Walked,
+        walked: BytesRead,
     ) -> Result<Self, Error> {
         let events = EventTable::new(data.endian(), data.events());
         let scan = scan(data, &events, threads, &walked)?;
@@ -73,12 +74,12 @@ impl<'a> Replay<'a> {
         &self.scan.world
     }
 
-    /// The same, to add what is told outside of the recording before samples are looked at.
+    /// The World, to add information from outside the recording before samples are processed.
     pub fn world_mut(&mut self) -> &mut World {
         &mut self.scan.world
     }
 
-    /// What was lost, late or broken. Broken samples are known after [`Replay::fold`] or
+    /// Lost, late and damaged records. Damaged samples are counted by [`Replay::fold`] or
     /// [`Replay::ordered`].
     #[must_use]
     pub fn diagnostics(&self) -> Diagnostics {
@@ -88,23 +89,28 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// How many samples each event has, in the order of [`PerfData::events`].
+    /// Number of samples of each event, in the order of [`PerfData::events`].
     #[must_use]
     pub fn sample_counts(&self) -> &[u64] {
         &self.scan.samples
     }
 
-    /// Calls `each` with the samples that `sample` stands for: itself, or with `:S` one of each event of its group that
-    /// gained something. User frames that came by themselves are in their callchains.
-    #[inline]
-    pub fn deliver(&self, sample: &Sample<'_>, each: impl FnMut(&Sample<'_>)) {
-        Recorded::deliver(self, sample, each);
+    /// Whether there are samples of the host's kernel.
+    #[must_use]
+    pub fn has_kernel_samples(&self) -> bool {
+        // `PERF_RECORD_MISC_KERNEL` is 1.
+        self.scan.modes & 1 << 1 != 0
     }
 
-    pub(crate) fn bad(&self) -> std::sync::MutexGuard<'_, Bad> {
-        self.bad_samples
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Calls `each` with the samples derived from `sample`: itself, or with `:S` one for each event
+    /// of its group whose count increased. Deferred user callchains are inserted.
+    #[inline]
+    pub fn deliver(&self, sample: &Sample<'_>, each: impl FnMut(&Sample<'_>)) {
+        OrderedSamples::deliver(self, sample, each);
+    }
+
+    pub(crate) fn bad(&self) -> MutexGuard<'_, DecodeErrors> {
+        locked(&self.bad_samples)
     }
 
     pub(crate) fn endian(&self) -> Endian {
@@ -113,36 +119,17 @@ impl<'a> Replay<'a> {
 
     /// The bytes of the data from a file offset on.
     pub(crate) fn from(&self, position: u64) -> &'a [u8] {
-        let offset = position.wrapping_sub(self.data.data_offset());
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        self.data.data().get(offset..).unwrap_or_default()
+        self.data.data_from(position)
     }
 
-    /// The records of a slice, and what goes before the walk over them.
-    pub(crate) fn records(&self, slice: &Slice) -> (Records<'a>, Ahead<'a>) {
+    /// The bytes of a slice.
+    pub(crate) fn bytes_of(&self, slice: &DataSlice) -> &'a [u8] {
         let bytes = self.from(slice.start);
         let size = usize::try_from(slice.end - slice.start).unwrap_or(usize::MAX);
-        let bytes = bytes.get(..size).unwrap_or(bytes);
-        let records = Records::new(bytes, slice.start, self.endian());
-        (records, Ahead::new(bytes, slice.start, &self.walked))
+        bytes.get(..size).unwrap_or(bytes)
     }
 
-    /// Decodes a sample into the place of another. `Ok(false)` for one of an unknown event, which pass 1 has counted.
-    #[inline]
-    pub(crate) fn sample_into(
-        &self,
-        raw: &RawRecord<'a>,
-        position: u64,
-        sample: &mut Sample<'a>,
-    ) -> Result<bool, rperf_wire::DecodeError> {
-        let order = |time: Option<u64>| Order {
-            time: time.unwrap_or_else(|| self.limit(position)),
-            position,
-        };
-        self.events.sample_into(raw, order, sample)
-    }
-
-    /// Place of a record that is no sample.
+    /// Position in the order of a record other than a sample.
     pub(crate) fn order_of(&self, record: &RecordAt<'_>) -> Order {
         let position = record.position;
         let time = self.events.record_time(&record.raw);

@@ -1,8 +1,8 @@
-//! The order of records, as their recorder meant it.
+//! The order of records across rings.
 //!
-//! A recorder empties one ring after the other, so a file is sorted only within each ring's run. The
-//! FINISHED_ROUND behind a tour over all rings says: what the tour *before* this one had seen is
-//! complete. perf delivers records on that word:
+//! A recorder drains one ring after the other, so a file is only sorted within the records of a
+//! ring. A FINISHED_ROUND record after a pass over all rings means that everything up to the
+//! maximum time seen in the *previous* pass is complete. perf delivers records accordingly:
 //!
 //! ```text
 //! ring 0: 1 4 | ring 1: 2 3 | FINISHED_ROUND | ring 0: 6 | ring 1: 5 8 | FINISHED_ROUND
@@ -12,7 +12,7 @@
 
 use crate::Order;
 
-/// Follows the flush limit through a file or a live stream.
+/// Tracks the flush limit of a file or a live stream.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
     flushed: u64,
@@ -22,25 +22,25 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// At the start of a recording.
+    /// State at the start of a recording.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Up to which time records have been delivered.
+    /// Time up to which records have been delivered.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.flushed
     }
 
-    /// Records that came after later ones had been delivered.
+    /// Number of records that arrived after later ones had been delivered.
     #[must_use]
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Place of a record. Without a time it comes before everything not delivered yet.
+    /// Position of a record in the order. Without a time it precedes everything not delivered yet.
     #[inline]
     pub fn order(&mut self, time: Option<u64>, position: u64) -> Order {
         let Some(time) = time else {
@@ -54,21 +54,28 @@ impl Rounds {
         Order { time, position }
     }
 
-    /// Delivers everything: the end of a stream, or more than should wait.
+    /// Adds a range of records within a round: the highest of their times, and how many of them are late.
+    pub(crate) fn add(&mut self, highest: u64, late: u64) {
+        self.highest = self.highest.max(highest);
+        self.late += late;
+    }
+
+    /// Delivers everything: at the end of a stream, or if too much is waiting.
     pub fn finish_all(&mut self) {
         self.next = self.highest;
         self.flushed = self.highest;
     }
 
-    /// A FINISHED_ROUND record.
+    /// Handles a FINISHED_ROUND record.
     pub fn finish_round(&mut self) {
         self.flushed = self.next;
         self.next = self.highest;
     }
 }
 
-/// Takes those out of `waiting` that come up to `limit`, in their order; `of` tells the place of each.
-pub(crate) fn take_up_to<T>(waiting: &mut Vec<T>, limit: u64, of: impl Fn(&T) -> Order) -> Vec<T> {
+/// Removes the items up to the time `limit` from `waiting`, and returns them in order; `of` returns
+/// an item's position.
+pub fn take_up_to<T>(waiting: &mut Vec<T>, limit: u64, of: impl Fn(&T) -> Order) -> Vec<T> {
     waiting.sort_by_key(&of);
     let count = waiting.partition_point(|one| of(one).time <= limit);
     let rest = waiting.split_off(count);
@@ -80,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_delivers_what_the_round_before_it_had_seen() {
+    fn a_round_delivers_records_up_to_the_previous_round() {
         let mut rounds = Rounds::new();
         for time in [1, 4, 2, 3] {
             rounds.order(Some(time), 0);
@@ -96,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn records_without_time_come_before_what_waits_and_after_what_went() {
+    fn records_without_time_are_between_delivered_and_waiting_ones() {
         let mut rounds = Rounds::new();
         let went = rounds.order(Some(5), 10);
         rounds.finish_round();

@@ -1,17 +1,17 @@
-//! A decoded sample with what every consumer asks of it.
+//! A decoded sample with common properties.
 
 use rperf_wire::{CpuMode, Misc, RawRecord, SampleId};
 
-use crate::{EventIndex, Machine, Order, Who};
+use crate::{EventIndex, Machine, Order, ThreadKey};
 
-/// A sample of a recording. Fields that its event does not record have perf's stand-ins.
+/// A sample of a recording. Fields that its event does not record have perf's default values.
 #[derive(Debug, Clone, Default)]
 pub struct Sample<'a> {
-    /// The fields as recorded.
-    pub wire: rperf_wire::Sample<'a>,
+    /// The recorded fields.
+    pub wire: rperf_wire::SampleRecord<'a>,
     /// The event.
     pub event: EventIndex,
-    /// Its place in the recording.
+    /// Its position in the order.
     pub order: Order,
     /// Mode and flags of the record.
     pub misc: Misc,
@@ -21,43 +21,43 @@ pub struct Sample<'a> {
     pub tid: u32,
     /// CPU, `u32::MAX` (-1) if not recorded.
     pub cpu: u32,
-    /// Events that it stands for: the event's fixed period if not recorded.
+    /// Its period: the event's fixed period if not recorded.
     pub period: u64,
-    /// The record's bytes behind its header.
+    /// The record's bytes after its header.
     pub body: &'a [u8],
 }
 
-/// A record that is no sample, with what its trailer tells.
+/// A record other than a sample, with its trailer.
 #[derive(Debug, Clone)]
-pub struct SideRecord<'a> {
-    /// The event whose ring it came through; `None` for an id that the header does not know.
+pub struct NonSampleRecord<'a> {
+    /// The event of its trailer; `None` for an unknown id.
     pub event: Option<EventIndex>,
-    /// Where it stands among all records.
+    /// Its position in the order.
     pub order: Order,
-    /// Who, when and where; empty where records have no trailer.
+    /// Task, time and CPU; empty if records have no trailer.
     pub id: SampleId,
-    /// The record, with its trailer.
+    /// The record, including its trailer.
     pub raw: RawRecord<'a>,
 }
 
 impl Sample<'_> {
-    /// What the CPU was running.
+    /// The CPU mode.
     #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
         self.misc.cpu_mode()
     }
 
-    /// The thread.
+    /// Its process and thread.
     #[must_use]
-    pub fn who(&self) -> Who {
-        Who {
+    pub fn who(&self) -> ThreadKey {
+        ThreadKey {
             machine: self.machine(),
             pid: self.pid,
             tid: self.tid,
         }
     }
 
-    /// The machine whose code was running.
+    /// Its machine.
     #[must_use]
     pub fn machine(&self) -> Machine {
         Machine::of(self.cpu_mode(), self.pid)

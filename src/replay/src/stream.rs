@@ -1,85 +1,97 @@
-//! A recording that comes through a pipe, delivered while it is being written.
+//! Processing of a recording from a pipe while it is being written.
 //!
 //! ```text
 //! ring 0: 1 4 | ring 1: 2 3 | FINISHED_ROUND | ring 0: 6 | ring 1: 5 8 | FINISHED_ROUND
-//!                             nothing yet                                  the World up to 4,
+//!                             nothing yet                                  World up to 4,
 //!                                                                          then samples 1 2 3 4
 //! ```
 //!
-//! What waits is what came since the round before last, so memory is bounded by the rounds and by the
-//! World, not by the length of the stream.
+//! Records since the round before last are buffered, so memory is limited by the size of rounds and
+//! the World, not by the length of the stream.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use rperf_memory::push;
-use rperf_perfdata::{PipeHead, PipeReader, RecordAt, Source};
+use rperf_perfdata::{PipeHead, PipeReader, RecordAt, StreamInput};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
-use crate::deferred::{Deferred, Held, Key};
-use crate::diagnostics::Bad;
+use crate::deferred::{DeferredCallchains, DeferredKey, WaitingSamples};
+use crate::diagnostics::DecodeErrors;
 use crate::events::EventTable;
-use crate::render::{Recorded, render_blocks};
+use crate::group_samples::{GroupCounts, GroupSamples, LastValues};
+use crate::record_counter::RecordCounter;
+use crate::render::{OrderedSamples, render_blocks};
 use crate::rounds::take_up_to;
 use crate::scan::STATE;
-use crate::shares::{LastValues, Shares, Values};
-use crate::tally::Tally;
-use crate::timeline::PLACES;
-use crate::{Diagnostics, Error, Order, Render, Rounds, Take, World, WorldBuilder};
+use crate::threads::locked;
+use crate::timeline::SAMPLE_INDEX;
+use crate::{BadRecord, Diagnostics, Error, Order, Render, Rounds, Take, World, WorldBuilder};
 
-/// A recording out of a pipe: [`Stream::advance`] until it says that nothing more comes, and
+/// A recording from a pipe: call [`Stream::advance`] until it returns `false`, and
 /// [`Stream::deliver`] in between.
 #[derive(Debug)]
 pub struct Stream<R> {
     reader: PipeReader<R>,
     builder: WorldBuilder,
-    intake: Intake,
-    /// Build-ids that the World has.
+    intake: RecordBuffer,
+    /// Number of build-ids passed to the World.
     named: usize,
-    /// Samples that can be delivered, in order.
+    /// Samples ready for delivery, in order.
     ready: Vec<Order>,
-    /// What those stand for.
-    shares: Shares,
+    /// Shares of these samples.
+    shares: GroupSamples,
     last_values: LastValues,
-    /// Samples that can be delivered but for their callchains, and the callchains of those that are ready.
-    held: Held,
-    deferred: Deferred,
-    bad_samples: Mutex<Bad>,
+    /// Samples that wait for deferred callchains, and the callchains of those ready for delivery.
+    held: WaitingSamples,
+    deferred: DeferredCallchains,
+    bad_samples: Mutex<DecodeErrors>,
     ended: bool,
 }
 
-/// What is read and waits.
+/// Records that were read and are buffered.
 #[derive(Debug)]
-struct Intake {
+struct RecordBuffer {
     endian: Endian,
     events: EventTable,
     order: Rounds,
-    /// Kinds of records that are delivered beside samples.
+    /// Types of records delivered besides samples.
     wanted: Vec<RecordKind>,
-    /// What will be delivered, in the order of the stream.
+    /// Records to deliver, in stream order.
     samples: Vec<Order>,
-    /// Records that change the World, in the order of the stream.
+    /// Records that change the World, in stream order.
     state: Vec<Order>,
-    /// Callchains that come by themselves, in the order of the stream.
-    chains: Vec<(Key, Order)>,
-    tally: Tally,
-    /// An event came, or a build-id.
+    /// Deferred callchains, in stream order.
+    chains: Vec<(DeferredKey, Order)>,
+    tally: RecordCounter,
+    /// Positions of the records about counts that arrived since the last delivery.
+    counts: Vec<u64>,
+    /// Whether an event or a build-id was added.
     described: bool,
 }
 
-/// Samples of a block.
-const BLOCK: usize = 1024;
-/// Samples that are gathered from short rounds where more of them can be had without waiting.
-const GATHERED: usize = 16 * BLOCK;
-/// Bytes that may wait for the end of a round. A recorder that ends none gets its records in order only
-/// within stretches of this length.
-const MOST_WAITING: usize = 256 << 20;
+/// Records about counts.
+const COUNTS: [RecordKind; 5] = [
+    RecordKind::CPU_MAP,
+    RecordKind::EVENT_UPDATE,
+    RecordKind::STAT,
+    RecordKind::STAT_ROUND,
+    RecordKind::THREAD_MAP,
+];
 
-impl<R: Source> Stream<R> {
-    /// A stream of which nothing but the header was read.
+/// Number of samples in a block.
+const BLOCK: usize = 1024;
+/// Number of samples collected from short rounds while more input is available.
+const BATCH_SAMPLES: usize = 16 * BLOCK;
+/// Maximum number of bytes buffered until the end of a round. Without FINISHED_ROUND records,
+/// records are only sorted within ranges of this size.
+const MAX_BUFFERED: usize = 256 << 20;
+
+impl<R: StreamInput> Stream<R> {
+    /// Creates a stream; only the header has been read.
     #[must_use]
     pub fn new(reader: PipeReader<R>) -> Self {
         let endian = reader.endian();
-        let intake = Intake {
+        let intake = RecordBuffer {
             endian,
             events: EventTable::new(endian, &[]),
             order: Rounds::new(),
@@ -87,7 +99,8 @@ impl<R: Source> Stream<R> {
             samples: Vec::new(),
             state: Vec::new(),
             chains: Vec::new(),
-            tally: Tally::default(),
+            tally: RecordCounter::default(),
+            counts: Vec::new(),
             described: false,
         };
         Self {
@@ -96,16 +109,16 @@ impl<R: Source> Stream<R> {
             intake,
             named: 0,
             ready: Vec::new(),
-            shares: Shares::default(),
+            shares: GroupSamples::default(),
             last_values: LastValues::default(),
-            held: Held::default(),
-            deferred: Deferred::default(),
+            held: WaitingSamples::default(),
+            deferred: DeferredCallchains::default(),
             bad_samples: Mutex::default(),
             ended: false,
         }
     }
 
-    /// A stream that delivers records of these kinds too: what [`Render::wanted`] will say.
+    /// Also delivers records of these types, those of [`Render::wanted`].
     #[must_use]
     pub fn with_records(mut self, wanted: &[RecordKind]) -> Self {
         self.intake.wanted = wanted.to_vec();
@@ -118,34 +131,42 @@ impl<R: Source> Stream<R> {
         self.reader.endian()
     }
 
-    /// Events and header features that were read so far.
+    /// Events and header features read so far.
     #[must_use]
     pub fn head(&self) -> &PipeHead<'static> {
         self.reader.head()
     }
 
-    /// Processes and mappings up to the samples that can be delivered.
+    /// Processes and mappings up to the samples ready for delivery.
     #[must_use]
     pub fn world(&self) -> &World {
         self.builder.world()
     }
 
-    /// What was lost, late or broken so far.
+    /// Lost, late and damaged records so far.
     #[must_use]
     pub fn diagnostics(&self) -> Diagnostics {
-        let bad_samples = self.bad_samples.lock();
         Diagnostics {
-            bad_samples: bad_samples.unwrap_or_else(PoisonError::into_inner).clone(),
-            out_of_order: self.intake.order.late(),
+            bad_samples: locked(&self.bad_samples).clone(),
+            out_of_order: self.intake.events.out_of_order(&self.intake.order),
             ..self.intake.tally.finish()
         }
     }
 
-    /// Forgets the samples that could be delivered, and reads until others can. `false` at the end of
-    /// the stream; a damaged one ends where it is damaged, with [`Diagnostics::end`].
+    /// Records about counts that arrived since the last call of [`Stream::advance`], in stream order: STAT and
+    /// STAT_ROUND, the maps of CPUs and threads, updates of events.
+    pub fn count_records(&self) -> impl Iterator<Item = (u64, RawRecord<'_>)> {
+        self.intake.counts.iter().filter_map(|position| {
+            let split = RawRecord::split(self.reader.from(*position), self.intake.endian);
+            split.map(|(raw, _)| (*position, raw))
+        })
+    }
+
+    /// Drops the delivered samples, and reads until further samples or counts are ready. Returns `false` at
+    /// the end of the stream; a damaged one ends at the damage, with [`Diagnostics::end`].
     ///
     /// # Errors
-    /// [`Error::Compressed`] for a recording whose records can't be seen.
+    /// [`Error::Compressed`] for a recording with compressed records.
     pub fn advance(&mut self) -> Result<bool, Error> {
         loop {
             self.forget();
@@ -154,15 +175,14 @@ impl<R: Source> Stream<R> {
             }
             self.read()?;
             self.complete();
-            if !self.ready.is_empty() {
+            if !self.ready.is_empty() || !self.intake.counts.is_empty() {
                 return Ok(true);
             }
         }
     }
 
-    /// Renders the samples that can be delivered, in order of time: many of them on as many workers as
-    /// there are scratches, few on the caller's thread. What is kept in the scratches may name what the
-    /// World has: it only grows.
+    /// Renders the ready samples in order of time: many of them with as many workers as there are
+    /// scratches, few in the calling thread. Scratches may keep ids of the World, which only grows.
     ///
     /// Samples that cannot be decoded are counted in [`Stream::diagnostics`].
     ///
@@ -179,7 +199,7 @@ impl<R: Source> Stream<R> {
             .chain(self.deferred.positions())
             .min()
             .unwrap_or_default();
-        let batch = Batch {
+        let batch = SampleBatch {
             world: self.builder.world(),
             events: &self.intake.events,
             bytes: self.reader.from(base),
@@ -200,11 +220,11 @@ impl<R: Source> Stream<R> {
         );
     }
 
-    /// Reads until a round has ended and nothing more is to be had without waiting.
+    /// Reads until a round has ended and no more input is available without waiting.
     fn read(&mut self) -> Result<(), Error> {
         let mut round_ended = false;
         loop {
-            let many = self.intake.samples.len() >= GATHERED;
+            let many = self.intake.samples.len() >= BATCH_SAMPLES;
             if round_ended && (many || !self.reader.is_ready()) {
                 return Ok(());
             }
@@ -219,9 +239,12 @@ impl<R: Source> Stream<R> {
                     break;
                 }
             };
-            round_ended |= record.raw.kind == RecordKind::FINISHED_ROUND;
+            round_ended |= matches!(
+                record.raw.kind,
+                RecordKind::FINISHED_ROUND | RecordKind::STAT_ROUND
+            );
             self.intake.record(&record)?;
-            if self.reader.kept() > MOST_WAITING {
+            if self.reader.buffered() > MAX_BUFFERED {
                 self.intake.order.finish_all();
                 return Ok(());
             }
@@ -235,7 +258,7 @@ impl<R: Source> Stream<R> {
         Ok(())
     }
 
-    /// Takes in what the stream has told about events and files.
+    /// Processes new events and build-ids.
     fn describe(&mut self) {
         let head = self.reader.head();
         self.intake.described = false;
@@ -246,7 +269,7 @@ impl<R: Source> Stream<R> {
         self.named = ids.len();
     }
 
-    /// Brings the World up to the flush limit, and makes the samples up to there ready.
+    /// Applies records to the World up to the flush limit, and makes samples up to there ready.
     fn complete(&mut self) {
         let limit = self.intake.order.limit();
         let changes = take_up_to(&mut self.intake.state, limit, |order| *order);
@@ -255,7 +278,11 @@ impl<R: Source> Stream<R> {
             let Some((raw, _)) = record else { continue };
             if let Err(error) = self.builder.push(order, &raw) {
                 let bad = &mut self.intake.tally.found.bad_records;
-                bad.add(order.position, error);
+                bad.add(BadRecord {
+                    offset: order.position,
+                    kind: raw.kind,
+                    error,
+                });
             }
         }
         self.ready = take_up_to(&mut self.intake.samples, limit, |order| *order);
@@ -267,33 +294,34 @@ impl<R: Source> Stream<R> {
         }
     }
 
-    /// Holds back the samples that are ready but for their callchains, and has those go whose callchains came.
+    /// Holds back samples whose callchains are missing, and releases those whose callchains
+    /// arrived.
     fn complete_callchains(&mut self, limit: u64) {
         let mut chains = take_up_to(&mut self.intake.chains, limit, |(_, order)| *order)
             .into_iter()
             .peekable();
-        self.deferred = Deferred::new(true);
+        self.deferred = DeferredCallchains::new(true);
         let ready = std::mem::take(&mut self.ready);
         for order in ready {
             while let Some((key, came)) = chains.next_if(|(_, came)| *came < order) {
                 self.callchain(key, came);
             }
             match self.waits_for(order) {
-                Some(key) => self.held.hold(key, order),
+                Some(key) => self.held.add(key, order),
                 None => self.ready.push(order),
             }
         }
         for (key, came) in chains {
             self.callchain(key, came);
         }
-        if self.ended || self.reader.kept() > MOST_WAITING {
+        if self.ended || self.reader.buffered() > MAX_BUFFERED {
             self.ready.extend(self.held.release_all());
         }
         self.deferred = std::mem::take(&mut self.deferred).sorted();
     }
 
-    /// A callchain came: samples that wait for it take its place.
-    fn callchain(&mut self, key: Key, came: Order) {
+    /// Releases the samples that waited for a callchain, at its position.
+    fn callchain(&mut self, key: DeferredKey, came: Order) {
         for sample in self.held.release(key) {
             self.deferred.add(key, came);
             self.ready.push(Order {
@@ -303,25 +331,25 @@ impl<R: Source> Stream<R> {
         }
     }
 
-    /// What the sample of a place waits for.
-    fn waits_for(&self, order: Order) -> Option<Key> {
+    /// The deferred callchain of the sample at a position.
+    fn waits_for(&self, order: Order) -> Option<DeferredKey> {
         let (raw, _) = RawRecord::split(self.reader.from(order.position), self.intake.endian)?;
         if raw.kind != RecordKind::SAMPLE {
             return None;
         }
-        Key::of_sample(&self.intake.events.sample(&raw, |_| order).ok()??)
+        DeferredKey::of_sample(&self.intake.events.sample(&raw, |_| order).ok()??)
     }
 
-    /// Works out what the samples that are ready stand for.
+    /// Computes the shares of the ready samples.
     fn share(&mut self) {
         let mut ready = self.ready.clone();
         ready.sort_by_key(|order| order.position);
         let events = &self.intake.events;
-        let mut values = Values::default();
+        let mut values = GroupCounts::default();
         for order in ready {
             let record = RawRecord::split(self.reader.from(order.position), self.intake.endian);
             let sample = record.map(|(raw, _)| events.sample(&raw, |_| order));
-            // One that cannot be decoded is counted when it is to be delivered.
+            // Samples that cannot be decoded are counted on delivery.
             if let Some(Ok(Some(sample))) = sample
                 && let Some(read) = sample.wire.read
             {
@@ -334,6 +362,7 @@ impl<R: Source> Stream<R> {
 
     fn forget(&mut self) {
         self.ready.clear();
+        self.intake.counts.clear();
         let samples = self.intake.samples.iter();
         let waiting = samples.chain(&self.intake.state);
         let waiting = waiting.chain(self.intake.chains.iter().map(|(_, order)| order));
@@ -343,35 +372,38 @@ impl<R: Source> Stream<R> {
     }
 }
 
-impl Intake {
+impl RecordBuffer {
     fn record(&mut self, at: &RecordAt<'_>) -> Result<(), Error> {
         let (raw, position) = (&at.raw, at.position);
         self.tally.count(raw.kind);
+        if COUNTS.contains(&raw.kind) {
+            push(&mut self.counts, position).map_err(Error::no_room(SAMPLE_INDEX))?;
+        }
         if self.wanted.contains(&raw.kind) {
             let time = self.events.record_time(raw);
             let limit = self.order.limit();
             let time = time.unwrap_or(limit);
             let order = Order { time, position };
-            push(&mut self.samples, order).map_err(Error::no_room(PLACES))?;
+            push(&mut self.samples, order).map_err(Error::no_room(SAMPLE_INDEX))?;
         }
         match raw.kind {
             RecordKind::SAMPLE => {
-                let Some(glance) = self.events.glance(raw.body) else {
+                let Some(glance) = self.events.sample_head(raw.body) else {
                     self.tally.found.unknown_ids += 1;
                     return Ok(());
                 };
                 let order = self.order.order(glance.time, position);
-                push(&mut self.samples, order).map_err(Error::no_room(PLACES))?;
+                push(&mut self.samples, order).map_err(Error::no_room(SAMPLE_INDEX))?;
                 return Ok(());
             }
             RecordKind::FINISHED_ROUND => self.order.finish_round(),
             RecordKind::COMPRESSED | RecordKind::COMPRESSED2 => {
                 return Err(Error::Compressed { offset: position });
             }
-            kind if kind.is_user() => self.described |= PipeHead::wants(kind),
+            kind if kind.is_user() => self.described |= PipeHead::is_metadata(kind),
             kind => {
                 let order = self.order.order(self.events.record_time(raw), position);
-                if WorldBuilder::wants(kind) {
+                if WorldBuilder::changes_world(kind) {
                     push(&mut self.state, order).map_err(Error::no_room(STATE))?;
                 } else if matches!(kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
                     self.tally.lost(at, self.endian);
@@ -385,19 +417,19 @@ impl Intake {
     }
 }
 
-/// Samples that can be delivered, for the workers.
-struct Batch<'s> {
+/// Ready samples, for the workers.
+struct SampleBatch<'s> {
     world: &'s World,
     events: &'s EventTable,
     /// Bytes of the stream from `base` on.
     bytes: &'s [u8],
     base: u64,
-    shares: &'s Shares,
-    deferred: &'s Deferred,
-    bad: &'s Mutex<Bad>,
+    shares: &'s GroupSamples,
+    deferred: &'s DeferredCallchains,
+    bad: &'s Mutex<DecodeErrors>,
 }
 
-impl Recorded for Batch<'_> {
+impl OrderedSamples for SampleBatch<'_> {
     fn world(&self) -> &World {
         self.world
     }
@@ -411,15 +443,15 @@ impl Recorded for Batch<'_> {
         self.events
     }
 
-    fn shares(&self) -> &Shares {
+    fn shares(&self) -> &GroupSamples {
         self.shares
     }
 
-    fn deferred(&self) -> &Deferred {
+    fn deferred(&self) -> &DeferredCallchains {
         self.deferred
     }
 
-    fn bad(&self) -> MutexGuard<'_, Bad> {
-        self.bad.lock().unwrap_or_else(PoisonError::into_inner)
+    fn bad(&self) -> MutexGuard<'_, DecodeErrors> {
+        locked(self.bad)
     }
 }

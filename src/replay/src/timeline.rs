@@ -1,123 +1,220 @@
-//! The order index: where the samples are, in order of time, a window at a time.
+//! Positions of samples in time order, computed incrementally.
 
 use std::iter::Peekable;
+use std::slice::Iter;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::{Builder, Scope};
 
 use rperf_memory::push;
 use rperf_perfdata::Records;
 use rperf_wire::RecordKind;
 
-use crate::ahead::Ahead;
-use crate::scan::Round;
+use crate::prefetch::Prefetcher;
+use crate::scan::{DataSlice, FinishedRound};
 use crate::{Error, Order, Replay};
 
-/// Walks the file and gives out blocks of samples in order. What a FINISHED_ROUND completes is
-/// sorted and given out, so memory is bounded by the rounds, at 16 bytes for a sample. Pass 1 knows
-/// of records that come late; what they come before waits for them.
+/// Returns blocks of samples in order, from the samples of each slice of the file. Samples up to a FINISHED_ROUND are
+/// merged and returned, so memory is limited by the size of rounds, at 16 bytes per sample. Late records are known from
+/// pass 1; later samples wait for them.
 pub(crate) struct Timeline<'r, 'a> {
-    replay: &'r Replay<'a>,
-    wanted: &'r [RecordKind],
-    records: Records<'a>,
-    ahead: Ahead<'a>,
-    rounds: Peekable<std::slice::Iter<'r, Round>>,
-    /// Samples read and not given out; sorted up to `complete`.
+    reader: SliceReader<'r, 'a>,
+    slices: Iter<'r, DataSlice>,
+    /// Samples of slices from other threads, which take turns. If there are none, slices are read here.
+    readers: Vec<Receiver<Result<Vec<Order>, Error>>>,
+    /// Number of slices so far.
+    turn: usize,
+    rounds: Peekable<Iter<'r, FinishedRound>>,
+    /// Samples not returned yet; sorted up to `complete`.
     window: Vec<Order>,
-    /// Samples at the front of the window that can be given out.
+    /// Number of samples at the start of the window that can be returned.
     complete: usize,
-    given: usize,
-    /// Samples of a block.
+    /// Number of samples at the start of the window that were returned.
+    returned: usize,
+    /// Number of samples in a block.
     block: usize,
     ended: bool,
-    /// Why it ended before the file.
+    /// The error that ended the iteration before the end of the file.
     failed: Option<Error>,
 }
 
-/// What is kept, for errors.
-pub(crate) const PLACES: &str = "the places of samples";
+/// Reads the positions of samples, and of other records if they are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct SliceReader<'r, 'a> {
+    replay: &'r Replay<'a>,
+    wanted: &'r [RecordKind],
+}
 
-/// Most samples of a block.
-const MOST: usize = 1024;
-/// Bytes of records that a block should have: as text they are still in a core's cache when they are written.
+/// Name of the allocated data in errors.
+pub(crate) const SAMPLE_INDEX: &str = "the sample index";
+
+/// Maximum number of samples in a block.
+const MAX_BLOCK: usize = 1024;
+/// Target size of a block's records in bytes: their text should still be in a core's cache when
+/// written.
 const BLOCK_BYTES: u64 = 24 << 10;
 
-/// Samples of a block.
+/// Number of samples in a block.
 fn block_size(replay: &Replay<'_>) -> usize {
     let samples: u64 = replay.sample_counts().iter().sum();
     let average = (replay.data().data().len() as u64).checked_div(samples);
     let fitting = BLOCK_BYTES / average.unwrap_or(1).max(1);
-    usize::try_from(fitting).map_or(MOST, |fitting| fitting.clamp(MOST / 32, MOST))
+    usize::try_from(fitting).map_or(MAX_BLOCK, |fitting| {
+        fitting.clamp(MAX_BLOCK / 32, MAX_BLOCK)
+    })
+}
+
+/// Number of threads that render per thread that reads slices.
+const RENDERERS_PER_READER: usize = 8;
+/// Number of slices that a thread reads ahead.
+const SLICES_AHEAD: usize = 4;
+
+impl<'r, 'a> SliceReader<'r, 'a> {
+    /// Reads samples of `replay` and records of the types in `wanted`.
+    pub(crate) fn new(replay: &'r Replay<'a>, wanted: &'r [RecordKind]) -> Self {
+        Self { replay, wanted }
+    }
+
+    fn is_in_file_order(&self) -> bool {
+        self.wanted.contains(&RecordKind::FINISHED_ROUND)
+    }
+
+    /// The records of a slice, sorted unless they are wanted in file order.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    fn read(&self, slice: &DataSlice) -> Result<Vec<Order>, Error> {
+        let replay = self.replay;
+        let bytes = replay.bytes_of(slice);
+        let mut records = Records::new(bytes, slice.start, replay.endian());
+        let mut ahead = Prefetcher::new(bytes, slice.start, &replay.walked);
+        let mut orders = Vec::new();
+        let mut add = |order| push(&mut orders, order).map_err(Error::no_room(SAMPLE_INDEX));
+        loop {
+            ahead.advance(records.position());
+            if let Some(sample) = records.next_sample() {
+                if let Some(head) = replay.events.sample_head(sample.raw.body) {
+                    let position = sample.position;
+                    let time = head.time.unwrap_or_else(|| replay.limit(position));
+                    add(Order { time, position })?;
+                }
+                continue;
+            }
+            let Some(record) = records.next_valid() else {
+                break;
+            };
+            if self.wanted.contains(&record.raw.kind) {
+                add(replay.order_of(&record))?;
+            }
+        }
+        if !self.is_in_file_order() {
+            orders.sort_by_key(|order| order.rank());
+        }
+        Ok(orders)
+    }
+
+    /// Starts threads that read slices for a Timeline of `threads`; as many as the system starts.
+    pub(crate) fn start<'s>(
+        self,
+        scope: &'s Scope<'s, '_>,
+        threads: usize,
+    ) -> Vec<Receiver<Result<Vec<Order>, Error>>>
+    where
+        'r: 's,
+        'a: 's,
+    {
+        let readers = threads.div_ceil(RENDERERS_PER_READER);
+        let slices = &self.replay.scan.slices;
+        let start = |reader| {
+            let (sender, receiver) = sync_channel(SLICES_AHEAD);
+            let read = move || {
+                for slice in slices.iter().skip(reader).step_by(readers) {
+                    // The Timeline may have been dropped.
+                    if sender.send(self.read(slice)).is_err() {
+                        return;
+                    }
+                }
+            };
+            Builder::new().spawn_scoped(scope, read).ok()?;
+            Some(receiver)
+        };
+        // Each has its turn, so all or none are used.
+        let started: Option<Vec<_>> = (0..readers).map(start).collect();
+        started.unwrap_or_default()
+    }
 }
 
 impl<'r, 'a> Timeline<'r, 'a> {
-    /// The samples of `replay`, and its records of the kinds that are `wanted` beside them.
-    pub(crate) fn new(replay: &'r Replay<'a>, wanted: &'r [RecordKind]) -> Self {
-        let data = replay.data();
+    /// Creates the iterator over the records of `reader`, which are read by the threads of `readers` if there are any.
+    pub(crate) fn new(
+        reader: SliceReader<'r, 'a>,
+        readers: Vec<Receiver<Result<Vec<Order>, Error>>>,
+    ) -> Self {
+        let replay = reader.replay;
         Self {
-            replay,
-            wanted,
-            records: data.records(),
-            ahead: Ahead::new(data.data(), data.data_offset(), &replay.walked),
+            reader,
+            slices: replay.scan.slices.iter(),
+            readers,
+            turn: 0,
             rounds: replay.scan.rounds.iter().peekable(),
             window: Vec::new(),
             complete: 0,
-            given: 0,
+            returned: 0,
             block: block_size(replay),
             ended: false,
             failed: None,
         }
     }
 
-    /// Whether all samples were given out.
+    /// Checks whether all samples were returned.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]: not all could be sorted.
+    /// [`Error::OutOfMemory`] if they could not all be sorted.
     pub(crate) fn finish(self) -> Result<(), Error> {
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// Reads up to the next point where something is complete.
+    /// The samples of the next slice.
+    fn read(&mut self, slice: &DataSlice) -> Result<Vec<Order>, Error> {
+        let reader = self.turn.checked_rem(self.readers.len());
+        let reader = reader.and_then(|reader| self.readers.get(reader));
+        self.turn += 1;
+        // A thread that panicked sends nothing; the scope propagates the panic.
+        let received = reader.and_then(|reader| reader.recv().ok());
+        received.unwrap_or_else(|| self.reader.read(slice))
+    }
+
+    /// Reads until more samples are complete.
     fn refill(&mut self) -> Result<(), Error> {
-        self.window.drain(..self.given);
-        self.given = 0;
-        let mut complete = 0;
-        // Small rounds are gathered: a block should be worth handing over, and what is left over is sorted again.
-        let enough = MOST.max(2 * self.window.len());
-        let in_file_order = self.wanted.contains(&RecordKind::FINISHED_ROUND);
-        loop {
-            self.ahead.reach(self.records.position());
-            let Some(record) = self.records.next_whole() else {
+        self.window.drain(..self.returned);
+        self.returned = 0;
+        let mut complete = None;
+        // Small rounds are collected, since blocks should not be too small, and incomplete samples
+        // are sorted again.
+        let enough = MAX_BLOCK.max(2 * self.window.len());
+        while complete.is_none() || self.window.len() < enough {
+            let Some(slice) = self.slices.next() else {
                 self.ended = true;
                 break;
             };
-            if self.wanted.contains(&record.raw.kind) {
-                let order = self.replay.order_of(&record);
-                push(&mut self.window, order).map_err(Error::no_room(PLACES))?;
+            let orders = self.read(slice)?;
+            for order in orders {
+                push(&mut self.window, order).map_err(Error::no_room(SAMPLE_INDEX))?;
             }
-            if record.raw.kind == RecordKind::SAMPLE {
-                if let Some(glance) = self.replay.events.glance(record.raw.body) {
-                    let position = record.position;
-                    let time = glance.time.unwrap_or_else(|| self.replay.limit(position));
-                    let order = Order { time, position };
-                    push(&mut self.window, order).map_err(Error::no_room(PLACES))?;
-                }
-            } else if record.raw.kind == RecordKind::FINISHED_ROUND {
-                let here = |round: &&Round| round.position == record.position;
-                let Some(round) = self.rounds.next_if(here) else {
-                    continue;
-                };
-                complete = round.complete;
-                if self.window.len() >= enough {
-                    break;
-                }
+            let is_inside = |round: &&FinishedRound| round.position < slice.end;
+            while let Some(round) = self.rounds.next_if(is_inside) {
+                complete = Some(round.complete);
             }
         }
-        if in_file_order {
+        if self.reader.is_in_file_order() {
             self.complete = self.window.len();
             return Ok(());
         }
-        self.window.sort();
+        // Stable: it merges the sorted slices.
+        self.window.sort_by_key(|order| order.rank());
         self.complete = if self.ended {
             self.window.len()
         } else {
+            let complete = complete.unwrap_or_default();
             let is_complete = |order: &Order| order.time <= complete;
             self.window.partition_point(is_complete)
         };
@@ -129,15 +226,15 @@ impl Iterator for Timeline<'_, '_> {
     type Item = Vec<Order>;
 
     fn next(&mut self) -> Option<Vec<Order>> {
-        while self.given == self.complete && !self.ended {
+        while self.returned == self.complete && !self.ended {
             if let Err(error) = self.refill() {
-                (self.complete, self.ended) = (self.given, true);
+                (self.complete, self.ended) = (self.returned, true);
                 self.failed = Some(error);
             }
         }
-        let end = self.complete.min(self.given + self.block);
-        let block = self.window.get(self.given..end).unwrap_or_default();
-        self.given = end;
+        let end = self.complete.min(self.returned + self.block);
+        let block = self.window.get(self.returned..end).unwrap_or_default();
+        self.returned = end;
         (!block.is_empty()).then(|| block.to_vec())
     }
 }

@@ -1,11 +1,11 @@
-//! Callchains whose user part is the processor's own record of calls (`record --call-graph lbr`): the last branches, of
-//! which those are dropped that have returned.
+//! Callchains whose user part is from the processor's call stack branch records (`record
+//! --call-graph lbr`): the last calls that have not returned.
 
 use rperf_replay::Sample;
 use rperf_wire::{Endian, PERF_CONTEXT_USER};
 
-/// Writes the callchain with calls in place of the user frames that the kernel followed, as in perf; `None` where the sample
-/// has no such record, or no user part within `limit` entries.
+/// Writes the callchain with these calls instead of the user frames, as in perf; `None` if the
+/// sample has no such records, or no user part within `limit` entries.
 pub(crate) fn write(
     sample: &Sample<'_>,
     limit: usize,
@@ -17,7 +17,8 @@ pub(crate) fn write(
     let mut within = recorded.iter().take(limit);
     let marker = within.position(|word| word == PERF_CONTEXT_USER)?;
     let kernel = recorded.as_bytes().get(..(marker + 1) * 8)?;
-    // The newest call led to the innermost function; each came from the one around it.
+    // The target of the newest call is in the innermost function; the source of each is in its
+    // caller.
     let innermost = calls.iter().next().map(|call| call.to);
     let callers = calls.iter().map(|call| call.from);
     chain.clear();
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
     use rperf_wire::{Attr, BranchSampleType, SampleLayout, SampleType, U64s};
 
-    /// A sample with this callchain, and calls from and to these addresses.
+    /// A sample with this callchain, and calls with these addresses.
     fn chain_of(callchain: &[u64], calls: &[(u64, u64)]) -> Option<Vec<u64>> {
         let attr = Attr {
             sample_type: SampleType::CALLCHAIN | SampleType::BRANCH_STACK,
@@ -44,12 +45,12 @@ mod tests {
             ..Attr::default()
         };
         let calls = calls.iter().flat_map(|(from, to)| [*from, *to, 0]);
-        let counted = |words: Vec<u64>, count: usize| [vec![count as u64], words].concat();
+        let with_count = |words: Vec<u64>, count: usize| [vec![count as u64], words].concat();
         let calls: Vec<u64> = calls.collect();
         let count = calls.len() / 3;
         let words = [
-            counted(callchain.to_vec(), callchain.len()),
-            counted(calls, count),
+            with_count(callchain.to_vec(), callchain.len()),
+            with_count(calls, count),
         ];
         let body: Vec<u8> = words
             .concat()
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_take_the_place_of_user_frames() {
+    fn calls_replace_user_frames() {
         let (kernel, user) = (u64::MAX - 127, PERF_CONTEXT_USER);
         let recorded = [kernel, 1, user, 2, 3];
         let calls = [(0x30, 0x20), (0x50, 0x40)];

@@ -1,19 +1,19 @@
-//! Callchains: which entries are frames, and in which mode each is looked up.
+//! Parsing of callchains: frames and their modes.
 
 use rperf_wire::{
     CpuMode, PERF_CONTEXT_HV, PERF_CONTEXT_KERNEL, PERF_CONTEXT_MAX, PERF_CONTEXT_USER, U64s,
 };
 
-/// What one entry of a callchain means.
+/// Meaning of a callchain entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Entry {
+enum ChainEntry {
     Address,
     Mode(CpuMode),
-    /// A marker that no callchain of the host has: the chain is corrupted.
+    /// A marker that doesn't occur in callchains of the host: the chain is corrupted.
     Bogus,
 }
 
-impl Entry {
+impl ChainEntry {
     #[inline]
     fn of(value: u64) -> Self {
         if value < PERF_CONTEXT_MAX {
@@ -30,32 +30,32 @@ impl Entry {
 
 /// Calls `frame(mode, address)` for each frame, innermost first, and stops after `max_stack` of them.
 ///
-/// As in perf 6.1, addresses before the first marker are user addresses whatever the sample's own mode, and a marker
-/// that belongs to no host context condemns the whole chain: the answer is `false` then, and the frames delivered so
-/// far are to be dropped. Markers behind the last frame that counts are not looked at.
-pub(crate) fn walk(chain: U64s<'_>, max_stack: usize, frame: impl FnMut(CpuMode, u64)) -> bool {
-    walk_on(CpuMode::User, chain.iter(), max_stack, frame)
+/// As in perf 6.1, addresses before the first marker are user addresses in every sample mode,
+/// and an invalid marker invalidates the whole chain: then the result is `false`, and the frames so
+/// far must be dropped. Markers after the last frame within the limit are not examined.
+pub fn walk(chain: U64s<'_>, max_stack: usize, frame: impl FnMut(CpuMode, u64)) -> bool {
+    walk_on(CpuMode::User, chain, max_stack, frame)
 }
 
-/// [`walk`] for entries that come after others: the first of them are in `mode`.
-pub(crate) fn walk_on(
+/// Like [`walk`], for entries that follow others: the first ones are in `mode`.
+pub fn walk_on(
     mut mode: CpuMode,
-    entries: impl Iterator<Item = u64>,
+    entries: U64s<'_>,
     max_stack: usize,
     mut frame: impl FnMut(CpuMode, u64),
 ) -> bool {
     let mut count = 0;
-    for value in entries {
+    for value in entries.iter() {
         if count >= max_stack {
             break;
         }
-        match Entry::of(value) {
-            Entry::Address => {
+        match ChainEntry::of(value) {
+            ChainEntry::Address => {
                 count += 1;
                 frame(mode, value);
             }
-            Entry::Mode(switched) => mode = switched,
-            Entry::Bogus => return false,
+            ChainEntry::Mode(switched) => mode = switched,
+            ChainEntry::Bogus => return false,
         }
     }
     true
@@ -68,38 +68,42 @@ pub(crate) fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
         if count >= max_stack {
             return Some(index * 8);
         }
-        match Entry::of(value) {
-            Entry::Address => count += 1,
-            Entry::Mode(_) => {}
-            Entry::Bogus => return None,
+        match ChainEntry::of(value) {
+            ChainEntry::Address => count += 1,
+            ChainEntry::Mode(_) => {}
+            ChainEntry::Bogus => return None,
         }
     }
     Some(chain.as_bytes().len())
 }
 
-/// Appends the bytes of `chain` without all but the outermost `max_stack` frames; nothing of a corrupted chain.
+/// Appends the bytes of the outermost `max_stack` frames of `chain`; nothing for a corrupted chain.
 pub(crate) fn write_outermost(chain: U64s<'_>, max_stack: usize, out: &mut Vec<u8>) {
-    let entries = || chain.iter().map(Entry::of);
-    if entries().any(|entry| entry == Entry::Bogus) {
+    let entries = || chain.iter().map(ChainEntry::of);
+    if entries().any(|entry| entry == ChainEntry::Bogus) {
         return;
     }
-    let frames = entries().filter(|entry| *entry == Entry::Address).count();
+    let frames = entries()
+        .filter(|entry| *entry == ChainEntry::Address)
+        .count();
     let mut dropped = frames.saturating_sub(max_stack);
     for (entry, bytes) in entries().zip(chain.as_bytes().chunks_exact(8)) {
         match entry {
-            Entry::Address if dropped > 0 => dropped -= 1,
+            ChainEntry::Address if dropped > 0 => dropped -= 1,
             _ => out.extend_from_slice(bytes),
         }
     }
 }
 
-/// Entries of a part.
+/// Number of entries in a part.
 const PART: usize = 8;
 
-/// Calls `part(mode, entries)` for all entries behind another one, innermost first, up to `max_stack` frames: a few at a
-/// time, counted from the outermost. Stacks that differ in their inner callers so have their outer parts in common.
-/// `mode` is that of the first entry of the part. `false`, without any call, for a corrupted chain.
-pub(crate) fn parts<'a>(
+/// Calls `part(mode, entries)` for all entries after the first frame, innermost first, up to
+/// `max_stack` frames, in groups of a few entries aligned to the outermost. So stacks with
+/// different inner callers have equal outer parts. `mode` is that of the first entry of the part.
+/// Returns `false`, without any call, for a corrupted chain.
+#[inline]
+pub fn parts<'a>(
     mut mode: CpuMode,
     callers: U64s<'a>,
     max_stack: usize,
@@ -111,10 +115,10 @@ pub(crate) fn parts<'a>(
         if frames >= max_stack {
             break;
         }
-        match Entry::of(value) {
-            Entry::Address => frames += 1,
-            Entry::Mode(_) => {}
-            Entry::Bogus => return false,
+        match ChainEntry::of(value) {
+            ChainEntry::Address => frames += 1,
+            ChainEntry::Mode(_) => {}
+            ChainEntry::Bogus => return false,
         }
         count += 1;
     }
@@ -125,7 +129,7 @@ pub(crate) fn parts<'a>(
         let entries = U64s::new(bytes, callers.endian());
         part(mode, entries);
         for value in entries.iter() {
-            if let Entry::Mode(switched) = Entry::of(value) {
+            if let ChainEntry::Mode(switched) = ChainEntry::of(value) {
                 mode = switched;
             }
         }
@@ -133,31 +137,33 @@ pub(crate) fn parts<'a>(
     true
 }
 
-/// A callchain taken apart by [`split_first`].
+/// A callchain split by [`split_first`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Split<'a> {
-    /// The mode of the first frame, in which the callers begin, too.
+pub struct SplitChain<'a> {
+    /// The mode of the first frame and of the start of the callers.
     pub mode: CpuMode,
     /// Its address.
     pub ip: u64,
-    /// All entries behind it, as they stand in the file.
+    /// All entries after it, undecoded.
     pub callers: &'a [u8],
 }
 
-/// The first frame of `chain`, and what comes behind it.
-pub(crate) fn split_first(chain: U64s<'_>) -> Option<Split<'_>> {
+/// The first frame of `chain`, and the rest.
+#[inline]
+#[must_use]
+pub fn split_first(chain: U64s<'_>) -> Option<SplitChain<'_>> {
     let mut mode = CpuMode::User;
     for (index, value) in chain.iter().enumerate() {
-        match Entry::of(value) {
-            Entry::Address => {
-                return Some(Split {
+        match ChainEntry::of(value) {
+            ChainEntry::Address => {
+                return Some(SplitChain {
                     mode,
                     ip: value,
                     callers: chain.as_bytes().get((index + 1) * 8..)?,
                 });
             }
-            Entry::Mode(switched) => mode = switched,
-            Entry::Bogus => return None,
+            ChainEntry::Mode(switched) => mode = switched,
+            ChainEntry::Bogus => return None,
         }
     }
     None
@@ -241,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_frame_and_its_callers_are_the_whole_chain() {
+    fn the_first_frame_and_its_callers_are_the_complete_chain() {
         let chains: [&[u64]; 5] = [
             &[PERF_CONTEXT_KERNEL, 1, 2, PERF_CONTEXT_USER, 3],
             &[1, PERF_CONTEXT_KERNEL, 2],
@@ -254,10 +260,14 @@ mod tests {
             let split = split_first(U64s::new(&bytes, Endian::Little)).unwrap();
             let mut together = vec![(split.mode, split.ip)];
             let callers = U64s::new(split.callers, Endian::Little);
-            let whole = walk_on(split.mode, callers.iter(), 126, |mode, ip| {
+            let is_complete = walk_on(split.mode, callers, 126, |mode, ip| {
                 together.push((mode, ip));
             });
-            assert_eq!(whole.then_some(together), frames(chain, 127), "{chain:x?}");
+            assert_eq!(
+                is_complete.then_some(together),
+                frames(chain, 127),
+                "{chain:x?}"
+            );
         }
         for chain in [&[][..], &[PERF_CONTEXT_KERNEL], &[PERF_CONTEXT_GUEST, 1]] {
             let bytes: Vec<u8> = chain.iter().flat_map(|v: &u64| v.to_le_bytes()).collect();
@@ -266,12 +276,12 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_cut_to_its_first_frames_has_these_frames() {
+    fn a_truncated_chain_has_its_first_frames() {
         let chain = [PERF_CONTEXT_KERNEL, 1, PERF_CONTEXT_USER, 2, 3];
         let bytes: Vec<u8> = chain.iter().flat_map(|v| v.to_le_bytes()).collect();
         for (max_stack, words) in [(0, 0), (1, 2), (2, 4), (3, 5), (4, 5)] {
-            let kept = bytes_within(U64s::new(&bytes, Endian::Little), max_stack);
-            assert_eq!(kept, Some(words * 8), "{max_stack}");
+            let size = bytes_within(U64s::new(&bytes, Endian::Little), max_stack);
+            assert_eq!(size, Some(words * 8), "{max_stack}");
             assert_eq!(frames(&chain[..words], 127), frames(&chain, max_stack));
         }
         let bogus = [1, PERF_CONTEXT_GUEST, 2];
@@ -282,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_counts_frames_alone() {
+    fn the_limit_does_not_count_context_markers() {
         let chain = [PERF_CONTEXT_KERNEL, 1, PERF_CONTEXT_USER, 2, 3];
         assert_eq!(frames(&chain, 2).map(|frames| frames.len()), Some(2));
         assert_eq!(frames(&chain, 0), Some(Vec::new()));

@@ -1,4 +1,4 @@
-//! The bytes of code, as the files of objects, the dumps of runtimes and the memory of kernels have them.
+//! Machine code from object files, JIT dumps and kernel memory.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,55 +8,55 @@ use rperf_replay::{Machine, Order};
 use rperf_symbol::{CodeLayout, FileBytes, KernelCode};
 use rperf_wire::CpuMode;
 
-use crate::frame::{Frame, Level, Place};
+use crate::frame::{AddressContext, Frame, Level};
 use crate::resolver::Resolver;
 
-/// Code at some address, from there on.
+/// Code from an address on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Code<'r> {
-    /// The ELF file that it is in, or the start of it, which tells whose instructions these are.
+pub struct CodeBytes<'r> {
+    /// The ELF file with the code, or the start of it, which identifies the instruction set.
     pub file: &'r [u8],
-    /// The code; a copy of it where the kernel changed it later or had changed it before.
+    /// The code; a copy if the kernel modified it before or after it was read.
     pub bytes: Cow<'r, [u8]>,
 }
 
-/// Where an object's code is.
+/// Source of an object's code.
 pub(crate) enum CodeOf {
-    /// In the file that was mapped.
+    /// The mapped file.
     File {
         bytes: FileBytes,
-        /// Read once it is asked for.
+        /// Loaded on first use.
         layout: OnceLock<CodeLayout>,
     },
-    /// A kernel's, or that of one of its modules.
+    /// Code of a kernel or a module.
     Kernel(KernelCode),
 }
 
 impl Resolver<'_> {
-    /// The code at `frame` as it was just before `order`, up to `most` bytes of it; `None` where nothing has it: no file of
-    /// the object is at hand, no dump of its runtime, and for a kernel neither its image nor its memory.
+    /// The code at `frame` just before `order`, at most `most` bytes; `None` if the object has no readable file or
+    /// JIT dump, or, for a kernel, neither its image nor its memory is available.
     #[must_use]
-    pub fn code(&self, frame: &Frame, order: Order, most: usize) -> Option<Code<'_>> {
-        if let Some((function, offset)) = self.made_at(frame) {
+    pub fn code(&self, frame: &Frame, order: Order, most: usize) -> Option<CodeBytes<'_>> {
+        if let Some((function, offset)) = self.jit_function_at(frame) {
             return function.code(offset, most);
         }
         match self.code_of(frame)? {
-            CodeOf::File { bytes, .. } => Some(Code {
+            CodeOf::File { bytes, .. } => Some(CodeBytes {
                 file: bytes,
                 bytes: Cow::Borrowed(first(
                     most,
                     bytes.get(usize::try_from(frame.address).ok()?..)?,
                 )),
             }),
-            CodeOf::Kernel(code) => Some(Code {
+            CodeOf::Kernel(code) => Some(CodeBytes {
                 file: &code.header,
                 bytes: self.as_it_was(order, frame.ip, first(most, code.at(frame.ip)?)),
             }),
         }
     }
 
-    /// The address of `frame` as the object's own tables give it, and tools that print its code: for files that were mapped
-    /// that of the segment; elsewhere [`Frame::address`].
+    /// The address of `frame` in the object's own address space, as printed by disassemblers: for
+    /// mapped files the virtual address, otherwise [`Frame::address`].
     #[must_use]
     pub fn object_address(&self, frame: &Frame) -> u64 {
         let layout = self.layout_of(frame);
@@ -64,17 +64,18 @@ impl Resolver<'_> {
         address.unwrap_or(frame.address)
     }
 
-    /// The sections of code in the file that `frame` is in, as ranges of [`Frame::address`]; `None` where code is in no such
-    /// file.
+    /// The code sections in the file of `frame`, as ranges of [`Frame::address`]; `None` without
+    /// such a file.
     #[must_use]
     pub fn code_sections(&self, frame: &Frame) -> Option<&[Range<u64>]> {
         let sections = self.layout_of(frame)?.sections();
         (!sections.is_empty()).then_some(sections)
     }
 
-    /// What lies at `address` of the object that `frame` is in, given as [`Resolver::object_address`] gives it.
+    /// The frame at `address` of the object of `frame`, an address like
+    /// [`Resolver::object_address`].
     #[must_use]
-    pub fn beside(&self, frame: &Frame, address: u64) -> Option<Frame> {
+    pub fn frame_in_object(&self, frame: &Frame, address: u64) -> Option<Frame> {
         let place = match self.layout_of(frame) {
             Some(layout) => layout.offset(address)?,
             None => address,
@@ -82,11 +83,11 @@ impl Resolver<'_> {
         let bytes = place.wrapping_sub(frame.address);
         let ip = frame.ip.wrapping_add(bytes);
         let found = self.in_mapping(frame.mapping?, ip, frame.level);
-        // Of the kernel and its modules each is somewhere else, and code of one goes on in the other.
+        // Kernel and modules are at separate addresses, and code of one may refer to another.
         if frame.level != Level::Kernel || found.symbol.is_some() {
             return Some(found);
         }
-        let anywhere = Place {
+        let anywhere = AddressContext {
             machine: Machine::Host,
             pid: 0,
             order: Order::MAX,
@@ -94,10 +95,10 @@ impl Resolver<'_> {
         Some(self.locate(anywhere, CpuMode::Kernel, ip))
     }
 
-    /// How the file is laid out that the code of `frame` is in.
+    /// The layout of the file with the code of `frame`.
     fn layout_of(&self, frame: &Frame) -> Option<&CodeLayout> {
         match self.code_of(frame)? {
-            CodeOf::File { bytes, layout } if self.made_at(frame).is_none() => {
+            CodeOf::File { bytes, layout } if self.jit_function_at(frame).is_none() => {
                 Some(layout.get_or_init(|| CodeLayout::of(bytes)))
             }
             _ => None,
@@ -110,7 +111,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Up to `most` of `bytes`.
+/// At most `most` of `bytes`.
 pub(crate) fn first(most: usize, bytes: &[u8]) -> &[u8] {
     bytes.get(..most).unwrap_or(bytes)
 }

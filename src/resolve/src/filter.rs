@@ -1,25 +1,25 @@
-//! Which samples an analysis takes: the one filter of all commands.
+//! Sample filters, shared by all commands.
 
 use rperf_replay::{Sample, World};
 
-use crate::{Frame, Intervals, Place, Resolver};
+use crate::{AddressContext, Frame, Resolver, TimeIntervals};
 
-/// What is asked of samples; `None` asks nothing.
+/// Criteria for samples; `None` accepts all.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// When they were taken. A sample without a time counts as taken after all others, as in perf.
-    pub intervals: Option<Intervals>,
-    /// The CPUs, ascending. A sample without a CPU passes.
+pub struct SampleCriteria {
+    /// Time intervals. A sample without a time is treated as later than all others, as in perf.
+    pub intervals: Option<TimeIntervals>,
+    /// CPUs, ascending. A sample without a CPU is accepted.
     pub cpus: Option<Vec<u32>>,
-    /// Names that the thread may have at the time.
+    /// Names of the thread at that time.
     pub comms: Option<Vec<String>>,
     /// Processes.
     pub pids: Option<Vec<u32>>,
     /// Threads.
     pub tids: Option<Vec<u32>>,
-    /// Objects, by file name or path, that the sampled address may lie in.
+    /// Objects of the sampled address, by file name or path.
     pub dsos: Option<Vec<String>>,
-    /// Symbols that the sampled address may lie in.
+    /// Symbols of the sampled address.
     pub symbols: Option<SymbolNames>,
 }
 
@@ -29,12 +29,13 @@ pub struct SymbolNames {
     names: Vec<String>,
     /// Sampled addresses; words that are hexadecimal numbers.
     addresses: Vec<u64>,
-    /// Bytes from each address on that count as well.
+    /// Number of bytes after each address that match, too.
     range: u64,
 }
 
 impl SymbolNames {
-    /// Parts the words of `-S` into names and addresses as perf does: whatever reads as a hexadecimal number is one.
+    /// Splits the words of `-S` into names and addresses like perf: any hexadecimal number is an
+    /// address.
     pub fn new<'a>(words: impl Iterator<Item = &'a str>) -> Self {
         let mut symbols = Self::default();
         for word in words {
@@ -47,7 +48,7 @@ impl SymbolNames {
         symbols
     }
 
-    /// Takes samples up to so many bytes behind each address.
+    /// Accepts samples up to this many bytes after each address.
     #[must_use]
     pub fn with_range(mut self, bytes: u64) -> Self {
         self.range = bytes;
@@ -56,7 +57,7 @@ impl SymbolNames {
 
     fn contain_address(&self, ip: u64) -> bool {
         let mut addresses = self.addresses.iter();
-        // The address itself counts whatever the range is.
+        // The address itself matches for any range.
         addresses.any(|start| ip == *start || ip.wrapping_sub(*start) < self.range)
     }
 
@@ -69,21 +70,26 @@ impl SymbolNames {
     }
 }
 
-impl Filter {
-    /// `None` if nothing is asked, so that nothing need be checked.
+impl SampleCriteria {
+    /// `None` if there are no criteria, so that checks can be skipped.
     #[must_use]
     pub fn non_empty(self) -> Option<Self> {
-        let asks = self.intervals.is_some()
-            || self.cpus.is_some()
-            || self.comms.is_some()
-            || self.pids.is_some()
-            || self.tids.is_some()
-            || self.dsos.is_some()
-            || self.symbols.is_some();
-        asks.then_some(self)
+        (!self.accepts_all()).then_some(self)
     }
 
-    /// Whether `sample` is taken.
+    /// Whether there are no criteria.
+    #[must_use]
+    pub fn accepts_all(&self) -> bool {
+        self.intervals.is_none()
+            && self.cpus.is_none()
+            && self.comms.is_none()
+            && self.pids.is_none()
+            && self.tids.is_none()
+            && self.dsos.is_none()
+            && self.symbols.is_none()
+    }
+
+    /// Whether `sample` is accepted.
     #[must_use]
     pub fn accepts(&self, sample: &Sample<'_>, resolver: &Resolver<'_>) -> bool {
         self.accepts_moment(sample)
@@ -91,7 +97,7 @@ impl Filter {
             && self.accepts_address(sample, resolver)
     }
 
-    /// Whether time and CPU are those that are asked for.
+    /// Whether time and CPU are accepted.
     #[must_use]
     pub fn accepts_moment(&self, sample: &Sample<'_>) -> bool {
         let time = sample.wire.time.unwrap_or(u64::MAX);
@@ -99,17 +105,17 @@ impl Filter {
         in_time && self.accepts_cpu(sample.cpu)
     }
 
-    /// Whether what happened on this CPU is taken; `u32::MAX` if that is not known.
+    /// Whether this CPU is accepted; `u32::MAX` if unknown.
     #[must_use]
     pub fn accepts_cpu(&self, cpu: u32) -> bool {
         cpu == u32::MAX || is_listed(self.cpus.as_deref(), cpu)
     }
 
-    /// Whether process, thread and the thread's name at the time are those that are asked for.
+    /// Whether process, thread and the thread's name are accepted.
     #[must_use]
     pub fn accepts_task(&self, sample: &Sample<'_>, world: &World) -> bool {
         let named = |comms: &Vec<String>| {
-            let comm = world.comm(world.comm_at(sample.pid, sample.tid, sample.order));
+            let comm = world.comm(world.comm_at(sample.tid, sample.order));
             comms.iter().any(|wanted| wanted == comm)
         };
         is_listed(self.pids.as_deref(), sample.pid)
@@ -122,11 +128,11 @@ impl Filter {
             return true;
         }
         let ip = sample.wire.ip.unwrap_or_default();
-        let frame = resolver.locate(Place::of(sample), sample.cpu_mode(), ip);
+        let frame = resolver.locate(AddressContext::of(sample), sample.cpu_mode(), ip);
         self.accepts_frame(&frame, resolver)
     }
 
-    /// Whether samples that fell here are shown.
+    /// Whether a sample in this frame is accepted.
     #[must_use]
     pub fn accepts_frame(&self, frame: &Frame, resolver: &Resolver<'_>) -> bool {
         let dso = frame.dso.map(|dso| resolver.world().dso(dso));

@@ -1,22 +1,22 @@
-//! What is known of one address: plain data, made by the [`Resolver`](crate::Resolver).
+//! Resolved addresses as plain data, created by the [`Resolver`](crate::Resolver).
 
 use rperf_replay::{DsoId, Machine, MappingId, Order, Sample};
 use rperf_symbol::SymbolIndex;
 use rperf_wire::CpuMode;
 
-/// Whose memory an address belongs to, and when: everything a lookup needs besides mode and address.
+/// Process and time of an address: all inputs of a lookup besides mode and address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct AddressContext {
     /// The host, or a guest.
     pub machine: Machine,
     /// Process id: threads share the mappings of their process.
     pub pid: u32,
-    /// The moment.
+    /// The position in the order.
     pub order: Order,
 }
 
-impl Place {
-    /// Where and when a sample was taken.
+impl AddressContext {
+    /// Process and time of a sample.
     #[must_use]
     pub fn of(sample: &Sample<'_>) -> Self {
         Self {
@@ -27,16 +27,16 @@ impl Place {
     }
 }
 
-/// A symbol of one object. Symbols of equal name in two objects are two symbols.
+/// A symbol of one object. Symbols with equal names in two objects are different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymbolId {
     /// The object.
     pub dso: DsoId,
-    /// Its place in the object's table, by rising address.
+    /// Its index in the object's table, ascending by address.
     pub index: SymbolIndex,
 }
 
-/// What ran, in the letters that reports show.
+/// Privilege level and machine of code, with the letters shown in reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// The kernel: `k`.
@@ -47,12 +47,12 @@ pub enum Level {
     GuestKernel,
     /// A guest's user space: `u`.
     GuestUser,
-    /// A hypervisor, or not known: `H`.
+    /// A hypervisor, or unknown: `H`.
     Hypervisor,
 }
 
 impl Level {
-    /// The letter in brackets that reports put before a symbol.
+    /// The letter in brackets before a symbol in reports.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -77,17 +77,18 @@ impl From<CpuMode> for Level {
     }
 }
 
-/// One address with all that is known of it.
+/// A resolved address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// The address as it was sampled.
+    /// The sampled address.
     pub ip: u64,
-    /// The address in terms of the object, in which its symbols are given: an offset in the file for user objects,
-    /// the address itself for the kernel and for code from a perf map. Equal to `ip` where no mapping is known.
+    /// The address in the address space of the object's symbols: a file offset for user objects,
+    /// the address itself for the kernel and for code from a perf map. Equal to `ip` without a
+    /// mapping.
     pub address: u64,
-    /// What was mapped there; `None` is shown as `[unknown]`.
+    /// The mapping; `None` is shown as `[unknown]`.
     pub mapping: Option<MappingId>,
-    /// The object behind the mapping.
+    /// The mapped object.
     pub dso: Option<DsoId>,
     /// The symbol that covers the address.
     pub symbol: Option<SymbolId>,
@@ -96,7 +97,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A frame of which only the address is known.
+    /// A frame with only an address.
     #[must_use]
     pub const fn unknown(ip: u64, level: Level) -> Self {
         Self {

@@ -1,30 +1,30 @@
-//! Functions inlined into others: frames that share an address with the frame around them.
+//! Inlined functions: frames with the same address as the enclosing frame.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rperf_symbol::dwarf::FunctionId;
-use rperf_symbol::{Budget, DebugSource, Files, Lines, SearchPaths, SourceFrame, SymbolIndex};
+use rperf_symbol::{Budget, DebugSource, Files, LineIndex, SearchPaths, SourceFrame, SymbolIndex};
 use rustc_hash::FxHashMap;
 
 use crate::frame::Frame;
 
-/// A place in a source file.
+/// A source location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceLine<'r> {
-    /// The file's path, as far as the compiler told.
+    /// The file's path as recorded by the compiler.
     pub path: &'r str,
-    /// From 1; 0 for code that belongs to no line.
+    /// From 1; 0 for code without a line.
     pub line: u32,
 }
 
 impl<'r> SourceLine<'r> {
-    /// What is said of code in a file that tells no lines.
+    /// The location of code in a file without line information.
     pub const UNKNOWN: Self = Self {
         path: "??",
         line: 0,
     };
 
-    /// The path's last part.
+    /// The last component of the path.
     #[must_use]
     pub fn file_name(&self) -> &'r str {
         let (_, name) = self.path.rsplit_once('/').unwrap_or(("", self.path));
@@ -32,43 +32,44 @@ impl<'r> SourceLine<'r> {
     }
 }
 
-/// A frame of a callchain, and where in its source it is: for a caller, at the call.
+/// A frame of a callchain with its source location; for callers, the call site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call<'r> {
-    /// The frame. Those of inlined functions have the address of the function around them, and a symbol of their own.
+pub struct CallFrame<'r> {
+    /// The frame. Inlined functions have the address of the enclosing function, and a symbol of
+    /// their own.
     pub frame: Frame,
-    /// The place in the source; `None` for code that is in no file: the kernel without a vmlinux, the vdso, code made at
-    /// run time.
+    /// The source location; `None` for code without a file: the kernel without a vmlinux, the vdso,
+    /// JIT-compiled code.
     pub place: Option<SourceLine<'r>>,
 }
 
-/// What is needed to read debug information.
+/// Inputs for reading debug information.
 #[derive(Clone, Copy)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct DebugInputs<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) paths: &'a SearchPaths,
     pub(crate) budget: &'a Arc<Budget>,
 }
 
-/// The debug information of one object, and the symbols made of it so far.
-pub(crate) struct Inlines {
-    pub(crate) lines: Lines,
-    symbols: RwLock<Symbols>,
+/// The debug information of one object, and the symbols of inlined functions so far.
+pub(crate) struct InlineInfo {
+    pub(crate) lines: LineIndex,
+    symbols: RwLock<InlinedSymbols>,
 }
 
-/// Symbols of inlined functions. As in perf, one function inlined into two others makes two of them.
+/// Symbols of inlined functions. As in perf, a function inlined into two others has two.
 #[derive(Default)]
-struct Symbols {
-    /// By number, which is the symbol's place behind the object's own symbols.
-    made: Vec<(FunctionId, SymbolIndex)>,
+struct InlinedSymbols {
+    /// By number, which is the symbol's index after the object's own symbols.
+    jit: Vec<(FunctionId, SymbolIndex)>,
     numbers: FxHashMap<(FunctionId, SymbolIndex), u32>,
-    /// Functions that differ in no more than their linkage name are one.
+    /// Functions that only differ in their linkage names are the same.
     by_name: FxHashMap<(Box<str>, SymbolIndex), u32>,
 }
 
-impl Inlines {
-    pub(crate) fn open(reading: Reading<'_>, source: &DebugSource) -> Option<Self> {
-        let lines = Lines::open(reading.files, reading.paths, source, reading.budget)?;
+impl InlineInfo {
+    pub(crate) fn open(reading: DebugInputs<'_>, source: &DebugSource) -> Option<Self> {
+        let lines = LineIndex::open(reading.files, reading.paths, source, reading.budget)?;
         Some(Self {
             lines,
             symbols: RwLock::default(),
@@ -85,19 +86,19 @@ impl Inlines {
         drop(symbols);
         let name = (self.lines.function_name(function).into(), base);
         let mut symbols = self.symbols.write().unwrap_or_else(PoisonError::into_inner);
-        let next = u32::try_from(symbols.made.len()).ok()?;
+        let next = u32::try_from(symbols.jit.len()).ok()?;
         let number = *symbols.by_name.entry(name).or_insert(next);
         symbols.numbers.insert(key, number);
         if number == next {
-            symbols.made.push(key);
+            symbols.jit.push(key);
         }
         Some(number)
     }
 
-    /// Function and base of a symbol made before.
-    pub(crate) fn made(&self, number: usize) -> Option<(FunctionId, SymbolIndex)> {
+    /// Function and base of a numbered symbol.
+    pub(crate) fn jit(&self, number: usize) -> Option<(FunctionId, SymbolIndex)> {
         let symbols = self.symbols.read().unwrap_or_else(PoisonError::into_inner);
-        symbols.made.get(number).copied()
+        symbols.jit.get(number).copied()
     }
 
     pub(crate) fn place(&self, frame: SourceFrame) -> SourceLine<'_> {

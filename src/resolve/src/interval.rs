@@ -1,39 +1,40 @@
-//! Stretches of time, as `--time` names them: in seconds, or in percent of the recording.
+//! Time intervals of `--time`, in seconds or in percent of the recording.
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// Samples between two moments, both included, in nanoseconds.
+/// An interval, inclusive, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Interval {
-    /// 0 where it begins with the recording.
+struct TimeInterval {
+    /// 0 for the start of the recording.
     start: u64,
-    /// 0 where it goes on to the end.
+    /// 0 for the end of the recording.
     end: u64,
 }
 
-/// Which stretches of a recording are wanted.
+/// The selected intervals of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Intervals(Vec<Interval>);
+pub struct TimeIntervals(Vec<TimeInterval>);
 
-/// Why a text names no time.
+/// Why a time string is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntervalError {
-    /// It is no list of intervals, or one ends before it begins.
+    /// It is not a list of intervals, or an interval ends before it begins.
     #[error("Invalid time string")]
     Invalid,
-    /// Percents, or times from the start on, of a recording that doesn't tell when it began and ended.
+    /// Percentages or relative times for a recording without the times of its first and last
+    /// sample.
     #[error("HINT: no first/last sample time found in perf data.")]
     NoBoundaries,
 }
 
-impl Intervals {
-    /// Reads `1.5,2.25`, `,2.25 3,`, `10%/2,10%/4`, `0%-10%,30%-40%` or `20%`. `boundaries` are the times of the first and
-    /// the last sample; `relative` moments count from the first.
+impl TimeIntervals {
+    /// Parses `1.5,2.25`, `,2.25 3,`, `10%/2,10%/4`, `0%-10%,30%-40%` or `20%`. `boundaries` are
+    /// the times of the first and last sample; `relative` times count from the first.
     ///
     /// # Errors
     ///
-    /// Anything else, overlaps, and times that need boundaries where there are none.
+    /// For anything else, overlapping intervals, and times that require missing boundaries.
     pub fn parse(
         text: &str,
         boundaries: Option<(u64, u64)>,
@@ -55,21 +56,21 @@ impl Intervals {
         intervals.map(Self).ok_or(IntervalError::Invalid)
     }
 
-    /// Whether a sample of this time is wanted. As in perf, a time of 0 is none and passes; a sample whose event records no
-    /// time has the time `u64::MAX`.
+    /// Whether a sample of this time is selected. As in perf, 0 means no time and is selected; a
+    /// sample whose event records no time has the time `u64::MAX`.
     #[must_use]
     pub fn contain(&self, time: u64) -> bool {
-        let within = |interval: &Interval| {
+        let within = |interval: &TimeInterval| {
             time >= interval.start && (interval.end == 0 || time <= interval.end)
         };
         time == 0 || self.0.iter().any(within)
     }
 }
 
-fn shifted(mut intervals: Vec<Interval>, by: u64) -> Vec<Interval> {
+fn shifted(mut intervals: Vec<TimeInterval>, by: u64) -> Vec<TimeInterval> {
     for interval in &mut intervals {
         interval.start = interval.start.saturating_add(by);
-        // An open end stays open.
+        // Open ends stay open.
         if interval.end != 0 {
             interval.end = interval.end.saturating_add(by);
         }
@@ -77,11 +78,11 @@ fn shifted(mut intervals: Vec<Interval>, by: u64) -> Vec<Interval> {
     intervals
 }
 
-/// `START,END` pairs between blanks, in order of time.
-fn parse_moments(text: &str) -> Option<Vec<Interval>> {
-    let mut intervals: Vec<Interval> = Vec::new();
+/// Parses `START,END` pairs separated by blanks, in order of time.
+fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
+    let mut intervals: Vec<TimeInterval> = Vec::new();
     for (index, pair) in text.split(' ').enumerate() {
-        // Several blanks in a row part like one; at the end there is something missing.
+        // Several blanks are one separator; at the end something is missing.
         let last = index + 1 == text.split(' ').count();
         if pair.is_empty() && !last {
             continue;
@@ -91,7 +92,7 @@ fn parse_moments(text: &str) -> Option<Vec<Interval>> {
             "" => Some(0),
             text => parse_moment(text),
         };
-        let interval = Interval {
+        let interval = TimeInterval {
             start: moment(start)?,
             end: moment(end)?,
         };
@@ -107,7 +108,7 @@ fn parse_moments(text: &str) -> Option<Vec<Interval>> {
     Some(intervals)
 }
 
-/// Seconds with at most nine digits behind the point.
+/// Parses seconds with at most nine decimals.
 fn parse_moment(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -118,8 +119,8 @@ fn parse_moment(text: &str) -> Option<u64> {
     seconds.checked_mul(NANOSECONDS)?.checked_add(nanoseconds)
 }
 
-/// `10%/2`, the second tenth; `10%-20%`; `10%`, the first tenth.
-fn parse_percents(text: &str, first: u64, last: u64) -> Option<Interval> {
+/// Parses `10%/2`, the second tenth; `10%-20%`; `10%`, the first tenth.
+fn parse_percents(text: &str, first: u64, last: u64) -> Option<TimeInterval> {
     let (from, to) = if let Some((part, number)) = text.split_once('/') {
         let part = parse_percent(part).filter(|part| *part > 0.0)?;
         let number: i32 = number.parse().ok()?;
@@ -133,17 +134,17 @@ fn parse_percents(text: &str, first: u64, last: u64) -> Option<Interval> {
     if !valid.contains(&from) || !valid.contains(&to) {
         return None;
     }
-    let whole = last.saturating_sub(first) as f64;
-    let at = |share: f64| first.saturating_add((share * whole).round() as u64);
+    let duration = last.saturating_sub(first) as f64;
+    let at = |share: f64| first.saturating_add((share * duration).round() as u64);
     let (start, mut end) = (at(from), at(to));
-    // So that the next one begins behind it.
+    // Excludes the end, at which the next interval starts.
     if end > start && end != last {
         end -= 1;
     }
-    Some(Interval { start, end })
+    Some(TimeInterval { start, end })
 }
 
-/// A percentage as a share of one.
+/// Parses a percentage as a fraction.
 fn parse_percent(text: &str) -> Option<f64> {
     let number: f64 = text.strip_suffix('%')?.parse().ok()?;
     (0.0..=100.0).contains(&number).then_some(number / 100.0)
@@ -156,7 +157,7 @@ mod tests {
     const SECOND: u64 = NANOSECONDS;
 
     fn parsed(text: &str) -> Option<Vec<(u64, u64)>> {
-        let intervals = Intervals::parse(text, Some((100, 1100)), false).ok()?;
+        let intervals = TimeIntervals::parse(text, Some((100, 1100)), false).ok()?;
         let pairs = intervals.0.iter();
         Some(pairs.map(|one| (one.start, one.end)).collect())
     }
@@ -201,31 +202,31 @@ mod tests {
 
     #[test]
     fn relative_times_need_a_start() {
-        let relative = Intervals::parse("0,1", Some((7, 9)), true).unwrap();
+        let relative = TimeIntervals::parse("0,1", Some((7, 9)), true).unwrap();
         assert_eq!(
             relative.0,
-            [Interval {
+            [TimeInterval {
                 start: 7,
                 end: SECOND + 7
             }]
         );
-        let percents = Intervals::parse("20%", Some((100, 1100)), true).unwrap();
+        let percents = TimeIntervals::parse("20%", Some((100, 1100)), true).unwrap();
         assert_eq!(
             percents.0,
-            [Interval {
+            [TimeInterval {
                 start: 100,
                 end: 299
             }]
         );
         for text in ["10%", "0,1"] {
-            let found = Intervals::parse(text, Some((0, 0)), true);
+            let found = TimeIntervals::parse(text, Some((0, 0)), true);
             assert_eq!(found, Err(IntervalError::NoBoundaries));
         }
     }
 
     #[test]
     fn both_ends_are_in() {
-        let intervals = Intervals::parse("1,2 3,", None, false).unwrap();
+        let intervals = TimeIntervals::parse("1,2 3,", None, false).unwrap();
         for (time, wanted) in [
             (0, true),
             (SECOND - 1, false),

@@ -1,86 +1,88 @@
-//! Functions that runtimes made while they were recorded, put into the World at their times.
+//! JIT-compiled functions in a dump: instructions, lines and frames.
 
-use std::path::PathBuf;
+use std::sync::OnceLock;
 
-use rperf_replay::{Dso, DsoId, DsoKind, Function, World};
-use rperf_symbol::jit_dump::JitDump;
-use rperf_symbol::{Files, ObjectKind, ObjectRequest, jit_dump_of};
+use rperf_symbol::jit_dump::{JitCode, JitImage};
+use rperf_symbol::{Symbol, SymbolIndex};
+use rperf_unwind::{ModuleId, TruncationCause};
 
-use crate::object::{map_file, pid};
+use crate::code::{CodeBytes, first};
+use crate::inline::SourceLine;
 
-/// Tells `world` what the `jit-PID.dump` of its processes say, so that a function is known for as long as it was there.
-/// To be called once, before samples are looked at; without it the last function at an address names all of its samples.
-///
-/// Dumps have times of `CLOCK_MONOTONIC`. Where the recording `is_monotonic`, too (`record -k CLOCK_MONOTONIC`), these
-/// are times of the recording. Else the moments at which a dump was begun and at which its mapping was recorded are
-/// taken for one, which they are but for some microseconds. Where neither helps, nothing is told.
-pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: bool) {
-    let dumped: Vec<DsoId> = (0u32..)
-        .zip(world.dsos())
-        .filter(|(_, dso)| matches!(dso.kind, DsoKind::PerfMap(_)))
-        .map(|(index, _)| DsoId(index))
-        .collect();
-    for dso in dumped {
-        if let Some(functions) = functions(world, files, dso, is_monotonic) {
-            world.add_functions(dso, &functions);
+/// The functions of one dump.
+pub(crate) struct JitObject {
+    code: JitCode,
+    /// By index; loaded on first use.
+    functions: Box<[OnceLock<Option<Box<DumpedFunction>>>]>,
+}
+
+/// A function of a dump.
+pub(crate) struct DumpedFunction {
+    image: JitImage,
+    /// Its number as an object for unwinding.
+    pub(crate) module: ModuleId,
+    frames: Result<rperf_unwind::FrameInfo, TruncationCause>,
+}
+
+impl JitObject {
+    pub(crate) fn new(code: JitCode) -> Self {
+        let functions = std::iter::repeat_with(OnceLock::new).take(code.len());
+        Self {
+            functions: functions.collect(),
+            code,
         }
+    }
+
+    /// A function; `module` assigns its number on first use.
+    pub(crate) fn function(
+        &self,
+        index: SymbolIndex,
+        module: impl FnOnce() -> ModuleId,
+    ) -> Option<&DumpedFunction> {
+        let place = self.functions.get(index.as_usize())?;
+        let read = || {
+            let image = self.code.image(index)?;
+            let frames = rperf_unwind::FrameInfo::parse(image.file.clone(), None);
+            Some(Box::new(DumpedFunction {
+                image,
+                module: module(),
+                frames: frames.map_err(|_| TruncationCause::LostFile),
+            }))
+        };
+        place.get_or_init(read).as_deref()
+    }
+
+    /// The source line of the instruction at `address`, in the function `symbol`.
+    pub(crate) fn line(
+        &self,
+        index: SymbolIndex,
+        symbol: &Symbol,
+        address: u64,
+    ) -> Option<SourceLine<'_>> {
+        let line = self.code.line(index, address.checked_sub(symbol.start)?)?;
+        Some(SourceLine {
+            path: line.file,
+            line: line.line,
+        })
     }
 }
 
-/// The functions in `dso` by rising time of the recording.
-fn functions(
-    world: &World,
-    files: &dyn Files,
-    id: DsoId,
-    is_monotonic: bool,
-) -> Option<Vec<Function>> {
-    let dso = world.dso(id);
-    let process = world.runtime_of(id)?;
-    let (dump_dso, path) = dump_of(world.dsos(), dso)?;
-    let map = map_file(process);
-    let request = ObjectRequest {
-        pid: pid(dso),
-        jit_dump: Some(&path),
-        ..ObjectRequest::new(&map, ObjectKind::PerfMap)
-    };
-    let dump = jit_dump_of(files, &request)?;
-    let ahead = match is_monotonic {
-        true => dump.begun.map(|_| 0)?,
-        false => ahead_of_recording(world, &dump, process, dump_dso)?,
-    };
-    let listed_at = |number: u32| Some(dump.functions().get(number as usize)?.start);
-    let functions = dump.functions().iter();
-    let mut functions: Vec<Function> = functions
-        .map(|function| Function {
-            time: function.time.wrapping_sub(ahead),
-            start: function.start,
-            end: function.end,
-            number: function.number,
-            listed_at: listed_at(function.number).unwrap_or(function.start),
+impl DumpedFunction {
+    /// The instructions from `offset` in the function to its end, at most `most` bytes.
+    pub(crate) fn code(&self, offset: u64, most: usize) -> Option<CodeBytes<'_>> {
+        let text = self.image.file.get(self.image.text.clone())?;
+        Some(CodeBytes {
+            file: &self.image.file,
+            bytes: first(most, text.get(usize::try_from(offset).ok()?..)?).into(),
         })
-        .collect();
-    functions.sort_by_key(|function| function.time);
-    Some(functions)
-}
+    }
 
-/// By how much the clock of `dump` is ahead of the recording's, wrapping, if its beginning was recorded.
-fn ahead_of_recording(world: &World, dump: &JitDump, process: u32, dso: DsoId) -> Option<u64> {
-    let mapped = world.first_mapped(process, dso)?;
-    // What was mapped before the recording has no time.
-    (mapped.time != 0).then(|| dump.begun.map(|begun| begun.wrapping_sub(mapped.time)))?
-}
-
-/// The `jit-PID.dump` that the process of a perf map has mapped to leave its mark in recordings.
-pub(crate) fn dump_of(dsos: &[Dso], map: &Dso) -> Option<(DsoId, PathBuf)> {
-    let DsoKind::PerfMap(pid) = map.kind else {
-        return None;
-    };
-    let is_dump = |dso: &&Dso| {
-        let name = dso.short_name.strip_prefix("jit-");
-        dso.pid == pid && name.is_some_and(|name| name.ends_with(".dump"))
-    };
-    let position = dsos.iter().position(|dso| is_dump(&dso))?;
-    let dump = dsos.get(position)?;
-    let id = DsoId(u32::try_from(position).ok()?);
-    Some((id, dump.path().into_owned()))
+    /// The instruction at `offset` in the function, for unwinding.
+    pub(crate) fn frames(&self, offset: u64) -> rperf_unwind::ObjectOffset<'_> {
+        rperf_unwind::ObjectOffset {
+            module: self.module,
+            offset: (self.image.text.start as u64).wrapping_add(offset),
+            object: self.frames.as_ref().map_err(|cause| *cause),
+        }
+    }
 }

@@ -1,32 +1,33 @@
-//! 64-bit Arm: callchains by frame pointers miss the caller of a function without a frame. Where the link register was
-//! recorded beside them, it is put in.
+//! 64-bit Arm: frame-pointer callchains lack the caller of a function without a frame. If the link
+//! register was recorded, it is inserted.
 
 use rperf_replay::{Machine, Sample};
-use rperf_unwind::{Arch, Leaf, Unwinder};
+use rperf_unwind::{Arch, LeafSample, Unwinder};
 use rperf_wire::{Endian, PERF_CONTEXT_MAX, PERF_CONTEXT_USER, RegsAbi, U64s};
 
 use crate::chain;
 use crate::resolver::Resolver;
-use crate::user_stacks::{Space, StackScratch, UserStacks};
+use crate::user_stacks::{StackScratch, UserSpace, UserStacks};
 
-/// `PERF_REG_ARM64_LR`: what perf asks the kernel for with `-g`, and nothing else.
+/// `PERF_REG_ARM64_LR`: the only register that perf requests for `-g`.
 const LINK_REGISTER: u32 = 30;
 
-/// The `sample_regs_user` of recordings that tell it.
+/// The `sample_regs_user` of such recordings.
 pub const LEAF_REGISTERS: u64 = 1 << LINK_REGISTER;
 
-/// 64-bit x86: tells whether callchains by frame pointers miss a caller, where nothing was recorded that would tell which.
+/// 64-bit x86: detects whether frame-pointer callchains lack a caller, which can't be recovered.
 #[derive(Default)]
 pub struct HiddenCallers {
     unwinder: Unwinder,
 }
 
 impl HiddenCallers {
-    /// Whether the caller of the innermost frame of user space, at `ip`, is missing; `None` where nothing says so. `machine`
-    /// is the architecture of the recording, as uname(2) says it.
+    /// Whether the caller of the innermost user frame at `ip` is missing; `None` if unknown.
+    /// `machine` is the architecture of the recording from uname(2).
     pub fn are_missing(
         &mut self,
-        (resolver, machine): (&Resolver<'_>, &str),
+        resolver: &Resolver<'_>,
+        machine: &str,
         sample: &Sample<'_>,
         ip: u64,
     ) -> Option<bool> {
@@ -34,13 +35,14 @@ impl HiddenCallers {
             return None;
         }
         let arch = Arch::of_task(machine, RegsAbi::Bits64)?;
-        let space = Space::new(resolver, sample);
+        let space = UserSpace::new(resolver, sample);
         self.unwinder.hides_caller(arch, ip, &space)
     }
 }
 
 impl UserStacks<'_, '_> {
-    /// The callchain of a sample without a copy of the stack, cut to `limit` frames; `None` where it is right as it stands.
+    /// The callchain of a sample without a stack copy, truncated to `limit` frames; `None` if it
+    /// needs no change.
     pub(crate) fn without_copy<'s>(
         &self,
         sample: &Sample<'_>,
@@ -54,13 +56,13 @@ impl UserStacks<'_, '_> {
         }
         let endian = self.endian();
         let bytes = recorded.as_bytes();
-        let kept = chain::bytes_within(recorded, limit).unwrap_or_default();
-        let kept = bytes.get(..kept).unwrap_or_default();
+        let within_limit = chain::bytes_within(recorded, limit).unwrap_or_default();
+        let within_limit = bytes.get(..within_limit).unwrap_or_default();
         let into = scratch.empty_chain();
         match missing {
-            // Of a chain that ends before it, no frame is missing.
-            Some((at, caller)) if at < kept.len() => {
-                let (inner, outer) = kept.split_at(at);
+            // No frame is missing from a chain that ends before it.
+            Some((at, caller)) if at < within_limit.len() => {
+                let (inner, outer) = within_limit.split_at(at);
                 into.extend_from_slice(inner);
                 into.extend_from_slice(&match endian {
                     Endian::Little => caller.to_le_bytes(),
@@ -68,13 +70,13 @@ impl UserStacks<'_, '_> {
                 });
                 into.extend_from_slice(outer);
             }
-            _ => into.extend_from_slice(kept),
+            _ => into.extend_from_slice(within_limit),
         }
         Some(U64s::new(into, endian))
     }
 
-    /// Where in the bytes of the callchain a frame is missing, and its address. As in perf, a chain that has no caller at
-    /// all isn't looked at.
+    /// Offset in the callchain, in bytes, at which a frame is missing, and the address of that frame. As in perf, a
+    /// chain without callers isn't examined.
     fn missing(
         &self,
         sample: &Sample<'_>,
@@ -95,8 +97,8 @@ impl UserStacks<'_, '_> {
             return None;
         }
         let link = registers.get(LINK_REGISTER)?;
-        let leaf = Leaf { arch, ip, link };
-        let space = Space::new(self.resolver(), sample);
+        let leaf = LeafSample { arch, ip, link };
+        let space = UserSpace::new(self.resolver(), sample);
         let caller = scratch.unwinder().caller_of_leaf(leaf, &space)?;
         (caller != next).then_some(((marker + 2) * 8, caller))
     }

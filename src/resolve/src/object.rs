@@ -1,41 +1,44 @@
-//! The symbols of one object: where they are read, and the names that were shown so far.
+//! Symbols of one object, and cached displayed names.
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rperf_replay::{Dso, DsoKind, Machine};
 use rperf_symbol::dwarf::FunctionId;
 use rperf_symbol::kallsyms::ModuleSymbols;
 use rperf_symbol::{
-    BuildId, DebugSource, FileBytes, Files, Finding, Images, KernelCode, ObjectKind, ObjectRequest,
-    Origin, SearchPaths, Symbol, SymbolIndex, SymbolTable, perf_map,
+    BuildId, DebugSource, FileBytes, Files, KernelCode, ObjectImages, ObjectKind, ObjectRequest,
+    SearchPaths, Symbol, SymbolFinding, SymbolIndex, SymbolOrigin, SymbolTable, perf_map,
 };
-use rperf_unwind::Cause;
+use rperf_unwind::TruncationCause;
 
-use crate::inline::{Inlines, Reading};
-use crate::jit;
-use crate::made::Made;
-use crate::shown::ShownNames;
+use crate::displayed_names::DisplayedNames;
+use crate::inline::{DebugInputs, InlineInfo};
+use crate::jit::JitObject;
+use crate::jit_functions;
 
 /// A loaded object.
-pub(crate) struct Object {
+pub(crate) struct LoadedObject {
     pub(crate) table: SymbolTable,
     pub(crate) source: PathBuf,
-    /// Of which kind that file is.
-    pub(crate) origin: Option<Origin>,
-    pub(crate) findings: Vec<Finding>,
+    /// Type of that file.
+    pub(crate) origin: Option<SymbolOrigin>,
+    pub(crate) findings: Vec<SymbolFinding>,
     modules: Vec<ModuleSymbols>,
     debug: Option<DebugSource>,
-    /// For code that a runtime dumped.
-    pub(crate) made: Option<Made>,
-    /// Read when the first line or inlined function is asked for.
-    inlines: OnceLock<Option<Box<Inlines>>>,
-    names: ShownNames,
+    /// For code in a JIT dump.
+    pub(crate) jit: Option<JitObject>,
+    /// Loaded when the first line or inlined function is looked up.
+    inlines: OnceLock<Option<Box<InlineInfo>>>,
+    names: DisplayedNames,
+    /// Whether an address without a symbol was looked up.
+    lacks_names: AtomicBool,
 }
 
-impl Object {
-    pub(crate) fn new(table: SymbolTable, source: PathBuf, findings: Vec<Finding>) -> Self {
+impl LoadedObject {
+    pub(crate) fn new(table: SymbolTable, source: PathBuf, findings: Vec<SymbolFinding>) -> Self {
         Self {
             table,
             source,
@@ -43,20 +46,21 @@ impl Object {
             findings,
             modules: Vec::new(),
             debug: None,
-            made: None,
+            jit: None,
             inlines: OnceLock::new(),
-            names: ShownNames::default(),
+            names: DisplayedNames::default(),
+            lacks_names: AtomicBool::new(false),
         }
     }
 
-    /// Lines and inlined functions; `None` where the object has no debug information.
-    pub(crate) fn inlines(&self, reading: Reading<'_>) -> Option<&Inlines> {
+    /// Lines and inlined functions; `None` without debug information.
+    pub(crate) fn inlines(&self, reading: DebugInputs<'_>) -> Option<&InlineInfo> {
         let source = self.debug.as_ref()?;
-        let read = || Inlines::open(reading, source).map(Box::new);
+        let read = || InlineInfo::open(reading, source).map(Box::new);
         self.inlines.get_or_init(read).as_deref()
     }
 
-    /// The file that symbols and lines come from; `None` for a kernel's listing and other objects without any.
+    /// The file with symbols and lines; `None` for kallsyms and objects without symbols.
     pub(crate) fn image(&self) -> Option<&DebugSource> {
         self.debug.as_ref()
     }
@@ -66,30 +70,30 @@ impl Object {
         self.debug.is_some()
     }
 
-    /// Lines and inlined functions if they were asked for before.
-    pub(crate) fn read_inlines(&self) -> Option<&Inlines> {
+    /// Lines and inlined functions, if already loaded.
+    pub(crate) fn read_inlines(&self) -> Option<&InlineInfo> {
         self.inlines.get()?.as_deref()
     }
 
-    /// The symbol that stands for the inlined function with this number.
+    /// The symbol index of the inlined function with this number.
     pub(crate) fn inlined_symbol(&self, number: u32) -> Option<SymbolIndex> {
         SymbolIndex::new(self.table.len().checked_add(number as usize)?)
     }
 
-    /// The function that `index` stands for and the symbol around it, where it is an inlined one.
-    fn inlined(&self, index: SymbolIndex) -> Option<(&Inlines, FunctionId, SymbolIndex)> {
+    /// The function of `index` and the enclosing symbol, if it is an inlined function.
+    fn inlined(&self, index: SymbolIndex) -> Option<(&InlineInfo, FunctionId, SymbolIndex)> {
         let number = index.as_usize().checked_sub(self.table.len())?;
         let inlines = self.read_inlines()?;
-        let (function, base) = inlines.made(number)?;
+        let (function, base) = inlines.jit(number)?;
         Some((inlines, function, base))
     }
 
-    /// Whether `index` stands for an inlined function.
+    /// Whether `index` is an inlined function.
     pub(crate) fn is_inlined(&self, index: SymbolIndex) -> bool {
         index.as_usize() >= self.table.len()
     }
 
-    /// The symbol at `index`, or the one that it is inlined into.
+    /// The symbol at `index`, or the enclosing symbol of an inlined function.
     pub(crate) fn symbol(&self, index: SymbolIndex) -> Option<Symbol> {
         let index = match self.inlined(index) {
             Some((_, _, base)) => base,
@@ -108,16 +112,25 @@ impl Object {
         self.names.get(&self.table, index)
     }
 
-    /// The symbol at `address` in terms of the object, or that of the function with this number.
+    /// The symbol at `address` of the object, or that of the function with this number.
     pub(crate) fn find(&self, address: u64, function: Option<u32>) -> Option<SymbolIndex> {
-        match function {
+        let found = match function {
             None => self.table.find(address),
             Some(number) => SymbolIndex::new(number as usize)
                 .filter(|index| index.as_usize() < self.table.len()),
+        };
+        if found.is_none() && !self.lacks_names() {
+            self.lacks_names.store(true, Ordering::Relaxed);
         }
+        found
     }
 
-    /// What a kernel's listing says of the module called `[name]`.
+    /// Whether an address without a symbol was looked up.
+    pub(crate) fn lacks_names(&self) -> bool {
+        self.lacks_names.load(Ordering::Relaxed)
+    }
+
+    /// The symbols of the module `[name]` in kallsyms.
     pub(crate) fn module(&self, name: &str) -> Option<SymbolTable> {
         let name = name.strip_prefix('[')?.strip_suffix(']')?;
         let listed = self.modules.iter().find(|module| *module.name == *name)?;
@@ -125,8 +138,8 @@ impl Object {
     }
 }
 
-/// Where symbols come from.
-pub(crate) struct Sources<'a> {
+/// Inputs for loading objects.
+pub(crate) struct LoadInputs<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) paths: &'a SearchPaths,
     pub(crate) vdso: Option<&'a FileBytes>,
@@ -134,12 +147,12 @@ pub(crate) struct Sources<'a> {
     pub(crate) dsos: &'a [Dso],
 }
 
-impl Sources<'_> {
-    /// Reads the symbols of `dso`.
-    pub(crate) fn load(&self, dso: &Dso) -> Object {
+impl LoadInputs<'_> {
+    /// Loads the symbols of `dso`.
+    pub(crate) fn load(&self, dso: &Dso) -> LoadedObject {
         let map;
         let vdso = self.vdso_of(dso);
-        let jit_dump = jit::dump_of(self.dsos, dso).map(|(_, path)| path);
+        let jit_dump = jit_functions::dump_of(self.dsos, dso).map(|(_, path)| path);
         let named = dso.path();
         let (kind, path) = match dso.kind {
             DsoKind::Kernel => (ObjectKind::Kernel, &*named),
@@ -150,7 +163,7 @@ impl Sources<'_> {
                 map = map_file(pid);
                 (ObjectKind::PerfMap, map.as_path())
             }
-            DsoKind::Bpf => return announced(dso),
+            DsoKind::Bpf => return ksymbol_object(dso),
             _ => (ObjectKind::Other, &*named),
         };
         let build_id = dso.build_id.as_deref().and_then(BuildId::from_bytes);
@@ -167,16 +180,17 @@ impl Sources<'_> {
             ..ObjectRequest::new(path, kind)
         };
         let loaded = rperf_symbol::load(self.files, self.paths, &request);
-        Object {
-            origin: Origin::of(&loaded, &request, self.paths),
+        LoadedObject {
+            origin: SymbolOrigin::of(&loaded, &request, self.paths),
             modules: loaded.modules,
             debug: loaded.debug,
-            made: loaded.code.map(Made::new),
-            ..Object::new(loaded.table, loaded.source, loaded.findings)
+            jit: loaded.code.map(JitObject::new),
+            ..LoadedObject::new(loaded.table, loaded.source, loaded.findings)
         }
     }
 
-    /// The image of a `[vdso]`, as far as this machine's kernel is the recorded one or nothing is known of that.
+    /// The image of a `[vdso]`, unless this machine's kernel is known to differ from the recorded
+    /// one.
     fn vdso_of(&self, dso: &Dso) -> Option<FileBytes> {
         match dso.kind {
             DsoKind::Vdso => self.vdso.cloned(),
@@ -195,7 +209,7 @@ impl Sources<'_> {
     }
 
     /// Finds the files of a user object; `None` for other objects.
-    pub(crate) fn images(&self, dso: &Dso) -> Option<Images> {
+    pub(crate) fn images(&self, dso: &Dso) -> Option<ObjectImages> {
         let kind = match dso.kind {
             DsoKind::User => ObjectKind::User,
             DsoKind::Vdso | DsoKind::Vdso32 => ObjectKind::Vdso,
@@ -214,7 +228,7 @@ impl Sources<'_> {
         Some(rperf_symbol::images(self.files, self.paths, &request))
     }
 
-    /// Reads code at run-time addresses out of the memory of `kernel`.
+    /// Reads code from the memory of `kernel`.
     pub(crate) fn kernel_code(&self, kernel: &Dso, range: Range<u64>) -> Option<KernelCode> {
         let build_id = kernel.build_id.as_deref().and_then(BuildId::from_bytes);
         let relocation = kernel.relocation.as_ref();
@@ -227,16 +241,19 @@ impl Sources<'_> {
         rperf_symbol::kernel_code(self.files, self.paths, &request, range)
     }
 
-    /// Reads how the frames of a user object's functions are laid out.
-    pub(crate) fn load_frames(&self, dso: &Dso) -> Result<rperf_unwind::Object, Cause> {
-        let images = self.images(dso).ok_or(Cause::NoFile)?;
-        let (_, code) = images.code.ok_or(Cause::LostFile)?;
+    /// Loads the frame information of a user object.
+    pub(crate) fn load_frames(
+        &self,
+        dso: &Dso,
+    ) -> Result<rperf_unwind::FrameInfo, TruncationCause> {
+        let images = self.images(dso).ok_or(TruncationCause::NoFile)?;
+        let (_, code) = images.code.ok_or(TruncationCause::LostFile)?;
         let debug = images.debug.map(|(_, bytes)| bytes);
-        rperf_unwind::Object::parse(code, debug.as_ref()).map_err(|_| Cause::LostFile)
+        rperf_unwind::FrameInfo::parse(code, debug.as_ref()).map_err(|_| TruncationCause::LostFile)
     }
 }
 
-/// Where the runtime of process `pid` lists the code that it makes.
+/// The perf map of process `pid`.
 pub(crate) fn map_file(pid: u32) -> PathBuf {
     PathBuf::from(format!("/tmp/perf-{pid}.map"))
 }
@@ -246,7 +263,7 @@ pub(crate) fn pid(dso: &Dso) -> Option<u32> {
     (dso.machine == Machine::Host && dso.pid != 0).then_some(dso.pid)
 }
 
-/// Others of them.
+/// Other such processes.
 fn other_pids(dso: &Dso) -> &[u32] {
     match dso.machine {
         Machine::Host => &dso.other_pids,
@@ -254,10 +271,10 @@ fn other_pids(dso: &Dso) -> &[u32] {
     }
 }
 
-/// Code that a KSYMBOL record announced: one symbol, as if a list of one line named it.
-fn announced(dso: &Dso) -> Object {
+/// Code from a KSYMBOL record: an object with one symbol.
+fn ksymbol_object(dso: &Dso) -> LoadedObject {
     let list = format!("0 {:x} {}", dso.code_len, dso.name);
-    Object::new(
+    LoadedObject::new(
         perf_map::parse(list.as_bytes()).table,
         PathBuf::new(),
         Vec::new(),

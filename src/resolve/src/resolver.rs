@@ -1,70 +1,73 @@
-//! The [`Resolver`]: looks addresses up, loads what it needs for it.
+//! The [`Resolver`]: address lookup, and loading of objects on demand.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use rperf_replay::{Dso, DsoId, DsoKind, Machine, MappingId, World};
 use rperf_symbol::{
-    Budget, FileBytes, Files, KernelCode, Origin, SearchPaths, SourceFrame, Symbol, SymbolTable,
+    Budget, FileBytes, Files, KernelCode, SearchPaths, SourceFrame, Symbol, SymbolOrigin,
+    SymbolTable,
 };
-use rperf_unwind::{Cause, ModuleId};
+use rperf_unwind::{ModuleId, TruncationCause};
 use rperf_wire::{CpuMode, U64s};
 
-use crate::chain::{self, Split};
+use crate::chain;
 use crate::code::CodeOf;
-use crate::cut;
-use crate::frame::{Frame, Level, Place, SymbolId};
-use crate::inline::{Call, Inlines, Reading, SourceLine};
-use crate::made::Function;
-use crate::object::{Object, Sources};
+use crate::frame::{AddressContext, Frame, Level, SymbolId};
+use crate::inline::{CallFrame, DebugInputs, InlineInfo, SourceLine};
+use crate::jit::DumpedFunction;
+use crate::object::{LoadInputs, LoadedObject};
+use crate::truncated;
 
-/// Addresses from here on are the kernel's, on every 64-bit machine that perf runs on.
+/// Start of kernel addresses on all 64-bit machines supported by perf.
 const KERNEL_START: u64 = 1 << 63;
-/// Objects go by their [`DsoId`] in stacks, functions that runtimes dumped by numbers from here on.
-const FIRST_MADE: u32 = 1 << 31;
+/// Objects are identified by [`DsoId`] in unwinding, JIT functions by numbers from here on.
+const FIRST_JIT: u32 = 1 << 31;
 
-/// Something about an object's symbols that the user may want to know.
+/// A problem with an object's symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Finding<'a> {
+pub struct ObjectFinding<'a> {
     /// The object.
     pub dso: DsoId,
-    /// What was found.
-    pub what: &'a rperf_symbol::Finding,
+    /// The problem.
+    pub what: &'a rperf_symbol::SymbolFinding,
 }
 
-/// Names addresses of one recording. Shared by reference between threads; loads each object at its first hit.
+/// Resolves addresses of one recording. Shared by reference between threads; loads each object at
+/// its first use.
 pub struct Resolver<'w> {
     world: &'w World,
     files: &'w dyn Files,
-    known: Known,
+    known: LoadedObjects,
 }
 
-/// What a resolver has found out. Another one can go on with it when the World has grown.
-pub struct Known {
+/// Loaded data of a resolver, which another resolver can reuse when the World has grown.
+pub struct LoadedObjects {
     paths: SearchPaths,
     vdso: Option<FileBytes>,
-    /// Marks at the ends of stacks that lack frames, if these are marked.
-    marks: Option<Box<Object>>,
-    /// What debug information may take of memory.
+    /// Markers of truncated stacks, if enabled.
+    marks: Option<Box<LoadedObject>>,
+    /// Memory limit of debug information.
     budget: Arc<Budget>,
-    /// The mapping of the host's kernel, among the first so many mappings.
+    /// The mapping of the host kernel, among the first `mappings` ones.
     kernel: Option<MappingId>,
     mappings: usize,
     /// By [`DsoId`].
-    objects: Vec<OnceLock<Object>>,
-    /// By [`DsoId`]: how the frames of its functions are laid out.
-    frames: Vec<OnceLock<Result<rperf_unwind::Object, Cause>>>,
-    /// By [`DsoId`]: where the objects' code is.
+    objects: Vec<OnceLock<LoadedObject>>,
+    /// By [`DsoId`]: frame information.
+    frames: Vec<OnceLock<Result<rperf_unwind::FrameInfo, TruncationCause>>>,
+    /// By [`DsoId`]: source of the code.
     code: Vec<OnceLock<Option<CodeOf>>>,
-    /// The objects of the functions that runtimes dumped, by the functions' numbers.
-    made: Mutex<Vec<DsoId>>,
+    /// The objects of JIT functions, by the functions' numbers.
+    jit: Mutex<Vec<DsoId>>,
 }
 
 impl<'w> Resolver<'w> {
-    /// A resolver for the addresses of `world`, reading symbols with `files` where `paths` says.
+    /// Creates a resolver for `world` that loads symbols through `files` from `paths`.
     #[must_use]
     pub fn new(world: &'w World, files: &'w dyn Files, paths: SearchPaths) -> Self {
-        let known = Known {
+        let known = LoadedObjects {
             paths,
             vdso: None,
             marks: None,
@@ -74,88 +77,103 @@ impl<'w> Resolver<'w> {
             objects: Vec::new(),
             frames: Vec::new(),
             code: Vec::new(),
-            made: Mutex::default(),
+            jit: Mutex::default(),
         };
         Self::resume(world, files, known)
     }
 
-    /// A resolver that goes on with what another has found out in the same World, when it was smaller. Objects that were
-    /// read are not read again.
+    /// Creates a resolver that reuses the loaded data of another one for an earlier, smaller state of the same World.
     #[must_use]
-    pub fn resume(world: &'w World, files: &'w dyn Files, known: Known) -> Self {
+    pub fn resume(world: &'w World, files: &'w dyn Files, known: LoadedObjects) -> Self {
         Self {
             world,
             files,
-            known: known.grown(world),
+            known: known.with_objects_of(world),
         }
     }
 
-    /// What was found out, for [`Resolver::resume`].
+    /// The loaded data, for [`Resolver::resume`].
     #[must_use]
-    pub fn into_known(self) -> Known {
+    pub fn into_loaded(self) -> LoadedObjects {
         self.known
     }
 
-    /// Names `[vdso]` frames after `image`, the running kernel's, where the build-id cache has no copy of the recorded one.
+    /// Uses `image`, the running kernel's vdso, for `[vdso]` frames if the build-id cache has no
+    /// copy of the recorded one.
     #[must_use]
     pub fn with_vdso(mut self, image: Option<FileBytes>) -> Self {
         self.known.vdso = image;
         self
     }
 
-    /// Puts a frame with the cause at the outer end of each unwound stack that lacks frames, where `on`.
+    /// Enables a marker with the cause at the outer end of truncated stacks.
     #[must_use]
-    pub fn marking_cut_stacks(mut self, on: bool) -> Self {
-        self.known.marks = on.then(|| Box::new(cut::object()));
+    pub fn marking_truncated_stacks(mut self, on: bool) -> Self {
+        self.known.marks = on.then(|| Box::new(truncated::object()));
         self
     }
 
-    /// Whether such stacks are marked.
-    pub(crate) fn marks_cut_stacks(&self) -> bool {
+    /// Whether truncated stacks are marked.
+    pub(crate) fn marks_truncated_stacks(&self) -> bool {
         self.known.marks.is_some()
     }
 
-    /// The callchain entry at the end of a stack that lacks frames, if such stacks are marked.
-    pub(crate) fn mark(&self, cause: Cause) -> Option<u64> {
-        self.marks_cut_stacks().then(|| cut::address(cause))
+    /// The callchain entry at the end of a truncated stack, if enabled.
+    pub(crate) fn mark(&self, cause: TruncationCause) -> Option<u64> {
+        self.marks_truncated_stacks()
+            .then(|| truncated::address(cause))
     }
 
-    /// The World that the frames' ids belong to.
+    /// The World of the frames' ids.
     #[must_use]
     pub fn world(&self) -> &'w World {
         self.world
     }
 
-    /// Reads the symbols of an object, unless that has been done: what comes of itself when the first address falls into it.
+    /// Loads the symbols of an object unless already loaded, instead of on first use.
     pub fn read(&self, dso: DsoId) {
         self.object(dso);
     }
 
-    /// What is at `ip`, looked up in `mode` alone. Modes other than kernel and user of a machine know no mappings.
+    /// Runs `work` while another thread loads the symbols of the host's kernel, which are many. For `work` that resolves
+    /// kernel addresses; it waits for the symbols when it needs them.
+    pub fn while_reading_kernel<R>(&self, work: impl FnOnce() -> R) -> R {
+        let Some(kernel) = self.known.kernel else {
+            return work();
+        };
+        let read = || self.read(self.world.mapping(kernel).dso);
+        thread::scope(|scope| {
+            // If no thread can be started, `work` loads them.
+            let _reader = thread::Builder::new().spawn_scoped(scope, read);
+            work()
+        })
+    }
+
+    /// Resolves `ip` in `mode`. Modes other than kernel and user of a machine have no mappings.
     #[must_use]
-    pub fn locate(&self, at: Place, mode: CpuMode, ip: u64) -> Frame {
+    pub fn locate(&self, at: AddressContext, mode: CpuMode, ip: u64) -> Frame {
         match self.mapping(at, mode, ip) {
             Some(mapping) => self.in_mapping(mapping, ip, mode.into()),
             None => self.unmapped(mode, ip),
         }
     }
 
-    /// The frame at an address where nothing is mapped.
+    /// The frame of an unmapped address.
     #[must_use]
     pub fn unmapped(&self, mode: CpuMode, ip: u64) -> Frame {
         let marks = self.known.marks.as_ref();
         let mark = marks.filter(|_| mode == CpuMode::User);
-        mark.and_then(|marks| cut::frame(marks, ip))
+        mark.and_then(|marks| truncated::frame(marks, ip))
             .unwrap_or(Frame::unknown(ip, mode.into()))
     }
 
-    /// What is mapped at `ip`, looked up in `mode` alone.
+    /// The mapping at `ip` in `mode`.
     ///
-    /// The kernel reaches from its first to its last symbol, once these are known: the record of its mapping leaves out
-    /// the code that only runs at the start, which idle processors are still in.
+    /// The kernel extends from its first to its last symbol, if known: the record of its mapping
+    /// excludes the init code, which idle processors still execute.
     #[inline]
     #[must_use]
-    pub fn mapping(&self, at: Place, mode: CpuMode, ip: u64) -> Option<MappingId> {
+    pub fn mapping(&self, at: AddressContext, mode: CpuMode, ip: u64) -> Option<MappingId> {
         if let Some(kernel) = self.known.kernel
             && mode == CpuMode::Kernel
             && at.machine == Machine::Host
@@ -172,10 +190,10 @@ impl<'w> Resolver<'w> {
         bounds.is_some_and(|(start, end)| (start..end).contains(&ip))
     }
 
-    /// What is at the data address `addr` of a sample taken in `mode`: an address that the mode knows nothing of is
-    /// tried on the other side of the border between kernel and user space.
+    /// Resolves the data address `addr` of a sample taken in `mode`: an address without a mapping
+    /// in this mode is tried in the other one of kernel and user space.
     #[must_use]
-    pub fn locate_data(&self, at: Place, mode: CpuMode, addr: u64) -> Frame {
+    pub fn locate_data(&self, at: AddressContext, mode: CpuMode, addr: u64) -> Frame {
         let frame = self.locate(at, mode, addr);
         let kernel = addr >= KERNEL_START;
         let other = match mode {
@@ -191,54 +209,25 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    /// Appends the frames of `chain` to `out`, innermost first, at most `max_stack` of them. A corrupted chain adds none.
-    pub fn callchain(&self, at: Place, chain: U64s<'_>, max_stack: usize, out: &mut Vec<Frame>) {
+    /// Appends the frames of `chain` to `out`, innermost first, at most `max_stack`. A corrupted
+    /// chain adds none.
+    pub fn callchain(
+        &self,
+        at: AddressContext,
+        chain: U64s<'_>,
+        max_stack: usize,
+        out: &mut Vec<Frame>,
+    ) {
         let start = out.len();
-        let whole = chain::walk(chain, max_stack, |mode, ip| {
+        let is_complete = chain::walk(chain, max_stack, |mode, ip| {
             out.push(self.locate(at, mode, ip));
         });
-        if !whole {
+        if !is_complete {
             out.truncate(start);
         }
     }
 
-    /// Calls `frame(mode, address)` for each frame of `chain`, innermost first, at most `max_stack` times, without looking
-    /// anything up. `false` for a corrupted chain, of which no frame counts.
-    pub fn walk(chain: U64s<'_>, max_stack: usize, frame: impl FnMut(CpuMode, u64)) -> bool {
-        chain::walk(chain, max_stack, frame)
-    }
-
-    /// The first frame of `chain` and its callers; `None` for a chain without frames.
-    #[inline]
-    #[must_use]
-    pub fn split_first(chain: U64s<'_>) -> Option<Split<'_>> {
-        chain::split_first(chain)
-    }
-
-    /// The callers of a frame in parts of a few entries, innermost first, up to `max_stack` frames: `part(mode, entries)` for
-    /// each, whose first frame is in `mode`. Stacks with the same outer callers have their outer parts in common.
-    /// `false`, without any call, for a corrupted chain.
-    #[inline]
-    pub fn parts<'a>(
-        mode: CpuMode,
-        callers: U64s<'a>,
-        max_stack: usize,
-        part: impl FnMut(CpuMode, U64s<'a>),
-    ) -> bool {
-        chain::parts(mode, callers, max_stack, part)
-    }
-
-    /// [`Resolver::walk`] for the callers of a frame, the first of them in `mode`.
-    pub fn walk_on(
-        mode: CpuMode,
-        callers: U64s<'_>,
-        max_stack: usize,
-        frame: impl FnMut(CpuMode, u64),
-    ) -> bool {
-        chain::walk_on(mode, callers.iter(), max_stack, frame)
-    }
-
-    /// The frame of `ip` in a mapping that is already known; does not depend on time.
+    /// The frame of `ip` in a known mapping; doesn't depend on time.
     #[must_use]
     pub fn in_mapping(&self, mapping: MappingId, ip: u64, level: Level) -> Frame {
         let mapped = self.world.mapping(mapping);
@@ -247,7 +236,7 @@ impl<'w> Resolver<'w> {
         let index = self
             .object(dso)
             .and_then(|object| object.find(address, mapped.function));
-        // Without a symbol, a place in a module is shown by its distance from the start.
+        // Without a symbol, an address in a module is displayed as an offset from its start.
         let in_module = index.is_none() && self.world.dso(dso).kind == DsoKind::KernelModule;
         let address = match in_module {
             true => ip.wrapping_sub(mapped.start).wrapping_add(mapped.pgoff),
@@ -263,59 +252,61 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    /// The name of a symbol as perf shows it, demangled.
+    /// The displayed name of a symbol, demangled, as in perf.
     #[must_use]
     pub fn symbol_name(&self, symbol: SymbolId) -> &str {
         self.object(symbol.dso)
             .map_or("", |object| object.name(symbol.index))
     }
 
-    /// Start and end of a symbol, in the terms of [`Frame::address`]; `None` for an id that another resolver made.
+    /// Start and end of a symbol, in terms of [`Frame::address`]; `None` for an id of another
+    /// resolver.
     #[must_use]
     pub fn symbol(&self, symbol: SymbolId) -> Option<Symbol> {
         self.object(symbol.dso)?.symbol(symbol.index)
     }
 
-    /// The symbols of an object, by rising start; none where nothing is known of it.
+    /// The symbols of an object by ascending start; empty if there are none.
     pub fn symbols(&self, dso: DsoId) -> impl Iterator<Item = (SymbolId, Symbol)> {
         let tables = self.object(dso).into_iter();
         let symbols = tables.flat_map(|object| object.table.iter());
         symbols.map(move |(index, symbol)| (SymbolId { dso, index }, symbol))
     }
 
-    /// Whether a symbol is a function inlined into another, made by [`Resolver::expand`]. Its start and end are those of the
-    /// function around it.
+    /// Whether a symbol is an inlined function, created by [`Resolver::expand`]. Its start and end
+    /// are those of the enclosing function.
     #[must_use]
     pub fn is_inlined(&self, symbol: SymbolId) -> bool {
         let object = self.object(symbol.dso);
         object.is_some_and(|object| object.is_inlined(symbol.index))
     }
 
-    /// Appends what the code at `frame` stands for: the functions inlined there, innermost first, and then `frame` itself,
-    /// with the places of the calls between them. Where nothing is known of that, or `frame` has no symbol, just `frame`.
+    /// Appends the functions at `frame`: the inlined ones, innermost first, and then `frame`
+    /// itself, with the call sites between them. Without debug information or a symbol, just
+    /// `frame`.
     ///
-    /// The outermost function goes by its symbol, whatever the debug information calls it.
-    pub fn expand<'r>(&'r self, frame: &Frame, calls: &mut Vec<Call<'r>>) {
+    /// The outermost function has the name of its symbol, regardless of the debug information.
+    pub fn expand<'r>(&'r self, frame: &Frame, calls: &mut Vec<CallFrame<'r>>) {
         let mut sources = Vec::new();
         let Some((inlines, symbol)) = self.look_inside(frame, &mut sources) else {
-            calls.push(Call {
+            calls.push(CallFrame {
                 frame: *frame,
-                place: self.made_line(frame).or_else(|| self.no_line(frame)),
+                place: self.jit_line(frame).or_else(|| self.no_line(frame)),
             });
             return;
         };
         let outermost = sources.len().saturating_sub(1);
         for (index, source) in sources.into_iter().enumerate() {
             let inlined = source.function.filter(|_| index < outermost);
-            let made = inlined.and_then(|function| {
+            let jit = inlined.and_then(|function| {
                 let number = inlines.number(function, symbol.index)?;
                 self.object(symbol.dso)?.inlined_symbol(number)
             });
-            if index < outermost && made.is_none() {
+            if index < outermost && jit.is_none() {
                 continue;
             }
-            let index = made.unwrap_or(symbol.index);
-            calls.push(Call {
+            let index = jit.unwrap_or(symbol.index);
+            calls.push(CallFrame {
                 frame: Frame {
                     symbol: Some(SymbolId { index, ..symbol }),
                     ..*frame
@@ -325,23 +316,23 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    /// The functions at a frame; at least one, if there is an answer.
+    /// The functions at a frame; at least one, if `Some`.
     fn look_inside(
         &self,
         frame: &Frame,
         sources: &mut Vec<SourceFrame>,
-    ) -> Option<(&Inlines, SymbolId)> {
+    ) -> Option<(&InlineInfo, SymbolId)> {
         let symbol = frame.symbol?;
         let inlines = self.object(symbol.dso)?.inlines(self.reading())?;
         inlines.lines.frames(self.files, frame.address, sources);
         (!sources.is_empty()).then_some((inlines, symbol))
     }
 
-    /// The place in the source of the instruction at `frame`, in the innermost of the functions inlined there; `None` for
-    /// code that is in no file.
+    /// The source location of the instruction at `frame`, in the innermost inlined function; `None`
+    /// for code without a file.
     #[must_use]
     pub fn source_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
-        if let Some(line) = self.made_line(frame) {
+        if let Some(line) = self.jit_line(frame) {
             return Some(line);
         }
         let object = self.object(frame.dso?)?;
@@ -356,42 +347,42 @@ impl<'w> Resolver<'w> {
         innermost.or_else(|| self.no_line(frame))
     }
 
-    /// The line of code that a runtime dumped; of functions without lines it is as of files without any.
-    fn made_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
+    /// The source line of a JIT function; if it has no lines, as for files without lines.
+    fn jit_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
         let SymbolId { dso, index } = frame.symbol?;
         let object = self.object(dso)?;
-        let made = object.made.as_ref()?;
-        let line = made.line(index, &object.symbol(index)?, frame.address);
+        let jit = object.jit.as_ref()?;
+        let line = jit.line(index, &object.symbol(index)?, frame.address);
         Some(line.unwrap_or(SourceLine::UNKNOWN))
     }
 
-    /// The function at `frame` if a runtime dumped it, and how far into it the frame is.
-    pub(crate) fn made_at(&self, frame: &Frame) -> Option<(&Function, u64)> {
+    /// The JIT function at `frame`, and the offset in it.
+    pub(crate) fn jit_function_at(&self, frame: &Frame) -> Option<(&DumpedFunction, u64)> {
         let SymbolId { dso, index } = frame.symbol?;
         let object = self.object(dso)?;
-        let function = object.made.as_ref()?.function(index, || {
-            let made = self.known.made.lock();
-            let mut made = made.unwrap_or_else(PoisonError::into_inner);
-            let number = u32::try_from(made.len()).unwrap_or_default();
-            made.push(dso);
-            ModuleId(FIRST_MADE | number)
+        let function = object.jit.as_ref()?.function(index, || {
+            let jit = self.known.jit.lock();
+            let mut jit = jit.unwrap_or_else(PoisonError::into_inner);
+            let number = u32::try_from(jit.len()).unwrap_or_default();
+            jit.push(dso);
+            ModuleId(FIRST_JIT | number)
         })?;
         let start = object.symbol(index)?.start;
         Some((function, frame.address.checked_sub(start)?))
     }
 
-    /// The object that stacks know by this number.
+    /// The object with this number in unwinding.
     pub(crate) fn dso_of(&self, module: ModuleId) -> Option<DsoId> {
-        let Some(made) = module.0.checked_sub(FIRST_MADE) else {
+        let Some(jit) = module.0.checked_sub(FIRST_JIT) else {
             return Some(DsoId(module.0));
         };
-        let all = self.known.made.lock();
+        let all = self.known.jit.lock();
         let all = all.unwrap_or_else(PoisonError::into_inner);
-        all.get(made as usize).copied()
+        all.get(jit as usize).copied()
     }
 
-    /// What is said of code whose line nobody tells. Entries of procedure linkage tables, which objects have no symbols for,
-    /// count as code that is in no file.
+    /// The location of code without a line. Entries of procedure linkage tables, which have no
+    /// symbols in the object, are treated as code without a file.
     fn no_line(&self, frame: &Frame) -> Option<SourceLine<'static>> {
         let object = self.object(frame.dso?)?;
         let symbol = frame.symbol.and_then(|symbol| self.symbol(symbol));
@@ -399,44 +390,64 @@ impl<'w> Resolver<'w> {
         (object.has_file() && !is_plt_entry).then_some(SourceLine::UNKNOWN)
     }
 
-    fn reading(&self) -> Reading<'_> {
-        Reading {
+    fn reading(&self) -> DebugInputs<'_> {
+        DebugInputs {
             files: self.files,
             paths: &self.known.paths,
             budget: &self.known.budget,
         }
     }
 
-    /// What there is to say about the debug information that was read so far.
+    /// Problems with debug information so far.
     #[must_use]
-    pub fn debug_findings(&self) -> Vec<rperf_symbol::Finding> {
+    pub fn debug_findings(&self) -> Vec<rperf_symbol::SymbolFinding> {
         let objects = self.known.objects.iter().filter_map(OnceLock::get);
-        let read = objects.filter_map(Object::read_inlines);
+        let read = objects.filter_map(LoadedObject::read_inlines);
         read.flat_map(|inlines| inlines.lines.findings()).collect()
     }
 
-    /// The file that an object's symbols came from, if it was asked for any and has some.
+    /// The file with an object's symbols, if loaded.
     #[must_use]
     pub fn source(&self, dso: DsoId) -> Option<&Path> {
         let object = self.known.objects.get(dso.0 as usize)?.get()?;
         (!object.table.is_empty()).then_some(object.source.as_path())
     }
 
-    /// Of which kind the place is that an object's symbols came from, if it was asked for any and has some.
+    /// The type of the file with an object's symbols, if loaded.
     #[must_use]
-    pub fn origin(&self, dso: DsoId) -> Option<Origin> {
+    pub fn origin(&self, dso: DsoId) -> Option<SymbolOrigin> {
         self.known.objects.get(dso.0 as usize)?.get()?.origin
     }
 
-    /// Whether a file with the right build-id was found for an object that was asked for, even one without symbols.
+    /// Whether a file with the right build-id was found for a loaded object, even one without
+    /// symbols.
     #[must_use]
     pub fn has_file(&self, dso: DsoId) -> bool {
         let object = self.known.objects.get(dso.0 as usize);
-        object.and_then(OnceLock::get).is_some_and(Object::has_file)
+        object
+            .and_then(OnceLock::get)
+            .is_some_and(LoadedObject::has_file)
     }
 
-    /// What there is to say about the objects that were loaded so far.
-    pub fn findings(&self) -> impl Iterator<Item = Finding<'_>> {
+    /// The objects in which an address without a symbol was looked up.
+    pub fn objects_lacking_names(&self) -> impl Iterator<Item = DsoId> {
+        let objects = (0..).map(DsoId).zip(&self.known.objects);
+        let lacking =
+            objects.filter(|(_, place)| place.get().is_some_and(LoadedObject::lacks_names));
+        lacking.map(|(dso, _)| dso)
+    }
+
+    /// The problems with one object, if it is loaded.
+    #[must_use]
+    pub fn findings_of(&self, dso: DsoId) -> &[rperf_symbol::SymbolFinding] {
+        let object = self.known.objects.get(dso.0 as usize);
+        object
+            .and_then(OnceLock::get)
+            .map_or(&[], |object| &object.findings)
+    }
+
+    /// Problems with the objects loaded so far.
+    pub fn findings(&self) -> impl Iterator<Item = ObjectFinding<'_>> {
         self.known
             .objects
             .iter()
@@ -444,28 +455,47 @@ impl<'w> Resolver<'w> {
             .flat_map(|(index, place)| {
                 let findings = place.get().map_or(&[][..], |object| &object.findings);
                 let dso = DsoId(u32::try_from(index).unwrap_or(u32::MAX));
-                findings.iter().map(move |what| Finding { dso, what })
+                findings.iter().map(move |what| ObjectFinding { dso, what })
             })
     }
 
-    /// The symbols of an object, read now if this is the first time that they are wanted.
-    fn object(&self, dso: DsoId) -> Option<&Object> {
-        if dso == cut::MARKS {
+    /// Problems to report even if not verbose, without duplicates: unusable files given for the
+    /// kernel ([`SearchPaths::vmlinux`], [`SearchPaths::kallsyms_override`]), and unusable perf
+    /// maps and JIT dumps, whose code has no other source of names.
+    #[must_use]
+    pub fn lost_names(&self) -> Vec<&rperf_symbol::SymbolFinding> {
+        let paths = &self.known.paths;
+        let image = paths.vmlinux.as_ref().map(|path| paths.under_symfs(path));
+        let given = [image.as_deref(), paths.kallsyms_override.as_deref()];
+        let mut lost: Vec<&rperf_symbol::SymbolFinding> = Vec::new();
+        for ObjectFinding { dso, what } in self.findings() {
+            let is_list = matches!(self.world.dso(dso).kind, DsoKind::PerfMap(_));
+            let is_given = what.path().is_some_and(|path| given.contains(&Some(path)));
+            if (is_list || is_given) && !lost.contains(&what) {
+                lost.push(what);
+            }
+        }
+        lost
+    }
+
+    /// The symbols of an object, loaded on first use.
+    fn object(&self, dso: DsoId) -> Option<&LoadedObject> {
+        if dso == truncated::MARKS {
             return self.known.marks.as_deref();
         }
         let place = self.known.objects.get(dso.0 as usize)?;
         Some(place.get_or_init(|| self.load(dso)))
     }
 
-    /// How the frames of an object's functions are laid out, read now if this is the first time that it is asked for.
-    pub(crate) fn frames(&self, dso: DsoId) -> Result<&rperf_unwind::Object, Cause> {
+    /// The frame information of an object, loaded on first use.
+    pub(crate) fn frames(&self, dso: DsoId) -> Result<&rperf_unwind::FrameInfo, TruncationCause> {
         let place = self.known.frames.get(dso.0 as usize);
-        let place = place.ok_or(Cause::LostFile)?;
+        let place = place.ok_or(TruncationCause::LostFile)?;
         let loaded = place.get_or_init(|| self.sources().load_frames(self.world.dso(dso)));
         loaded.as_ref().map_err(|cause| *cause)
     }
 
-    /// Where the code of the object at `frame` is.
+    /// The source of the code at `frame`.
     pub(crate) fn code_of(&self, frame: &Frame) -> Option<&CodeOf> {
         let place = self.known.code.get(frame.dso?.0 as usize)?;
         place.get_or_init(|| self.find_code(frame)).as_ref()
@@ -484,9 +514,9 @@ impl<'w> Resolver<'w> {
             return None;
         }
         let kernel = self.kernel_of(dso.machine)?;
-        let image = self.object(kernel).and_then(Object::image);
+        let image = self.object(kernel).and_then(LoadedObject::image);
         let image = image.filter(|_| dso.kind == DsoKind::Kernel);
-        // One with nothing but debug information has no code.
+        // A file with debug information only has no code.
         if let Some(code) = image.and_then(|image| KernelCode::of_image(image, frame.ip)) {
             return Some(CodeOf::Kernel(code));
         }
@@ -498,8 +528,8 @@ impl<'w> Resolver<'w> {
         code.map(CodeOf::Kernel)
     }
 
-    fn sources(&self) -> Sources<'_> {
-        Sources {
+    fn sources(&self) -> LoadInputs<'_> {
+        LoadInputs {
             files: self.files,
             paths: &self.known.paths,
             vdso: self.known.vdso.as_ref(),
@@ -507,17 +537,17 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    fn load(&self, id: DsoId) -> Object {
+    fn load(&self, id: DsoId) -> LoadedObject {
         let dso = self.world.dso(id);
         if dso.kind == DsoKind::KernelModule
             && let Some(table) = self.listed_module(dso)
         {
-            return Object::new(table, PathBuf::new(), Vec::new());
+            return LoadedObject::new(table, PathBuf::new(), Vec::new());
         }
         self.sources().load(dso)
     }
 
-    /// The symbols of a module in the kernel's own listing, which names those of all modules.
+    /// The symbols of a module in kallsyms, which has those of all modules.
     fn listed_module(&self, module: &Dso) -> Option<SymbolTable> {
         let kernel = self.object(self.kernel_of(module.machine)?)?;
         kernel.module(&module.name)
@@ -530,15 +560,15 @@ impl<'w> Resolver<'w> {
     }
 }
 
-impl Known {
-    /// The ids of mappings are others from now on.
-    pub fn forget_mappings(&mut self) {
+impl LoadedObjects {
+    /// Invalidates cached mapping ids after the World was pruned.
+    pub fn discard_mappings(&mut self) {
         (self.kernel, self.mappings) = (None, 0);
     }
 
-    /// What runtimes say of their code is read again where it is asked for: they make more as they go. Ids of such
-    /// functions mean nothing then.
-    pub fn forget_run_time_code(&mut self, world: &World) {
+    /// Discards the symbols of JIT-compiled code, so that they are loaded again: runtimes add
+    /// functions over time. Ids of such functions become invalid.
+    pub fn discard_jit_code(&mut self, world: &World) {
         for (dso, object) in world.dsos().iter().zip(&mut self.objects) {
             if matches!(dso.kind, DsoKind::PerfMap(_)) {
                 object.take();
@@ -546,8 +576,9 @@ impl Known {
         }
     }
 
-    /// The same with room for all objects of `world`. Of several mappings of the host's kernel the last counts.
-    fn grown(mut self, world: &World) -> Self {
+    /// Adds slots for all objects of `world`. Of several mappings of the host kernel the last is
+    /// used.
+    fn with_objects_of(mut self, world: &World) -> Self {
         let is_kernel = |dso: DsoId| {
             let dso = world.dso(dso);
             dso.kind == DsoKind::Kernel && dso.machine == Machine::Host

@@ -1,4 +1,5 @@
-//! User frames of samples that carry registers and a copy of the stack (`--call-graph dwarf`), put behind the kernel's.
+//! Unwinds user stacks of samples with registers and a stack copy (`--call-graph dwarf`) and
+//! appends the frames to those of the kernel.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -6,107 +7,114 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rperf_replay::{DsoKind, Fold, Machine, Sample, World};
 use rperf_unwind::{
-    AddressSpace, Arch, Cause, Code, Ending, ModuleId, Outcome, Registers, Snapshot, Stack,
-    Unwinder,
+    AddressSpace, Arch, Ending, ModuleId, ObjectOffset, Registers, Snapshot, StackBytes,
+    TruncationCause, UnwindOutcome, Unwinder,
 };
-use rperf_wire::{CpuMode, Endian, PERF_CONTEXT_USER, RegsAbi, U64s};
+use rperf_wire::{CpuMode, Endian, PERF_CONTEXT_USER, PROT_EXEC, RegsAbi, SampleType, U64s};
 use rustc_hash::FxHashMap;
 
 use crate::call_stack;
 use crate::chain;
-use crate::frame::{Level, Place};
+use crate::frame::{AddressContext, Level};
 use crate::resolver::Resolver;
 
-/// `PROT_EXEC` of mmap(2).
-const PROT_EXEC: u32 = 4;
-
-/// Unwinds the user stacks of a recording's samples before they are folded or rendered. Shared by all workers.
+/// Unwinds the user stacks of a recording's samples before they are folded or rendered. Shared by
+/// all workers.
 pub struct UserStacks<'r, 'w> {
     resolver: &'r Resolver<'w>,
     options: StackOptions,
-    found: Counts,
+    found: StackCounts,
 }
 
-/// What unwinding has to know of a recording.
+/// Properties of the recording that unwinding requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackOptions {
-    /// The name of the architecture that it was made on, as uname(2) says it.
+    /// Architecture of the recording machine, from uname(2).
     pub machine: String,
     /// Byte order of its records.
     pub endian: Endian,
-    /// Frames of the kernel, and again of user space, that are kept of each callchain; no other limit applies to
-    /// the chains that are passed on. `None` leaves all samples as they are.
+    /// Maximum number of kernel frames, and of user frames, of each callchain; no other limit
+    /// applies to the resulting chains. `None` disables unwinding.
     pub limit: Option<usize>,
-    /// Whether the kernel's frames that are kept are the outermost, as in perf where graphs begin with callers.
+    /// Whether the outermost kernel frames are kept, as in perf if graphs start with callers.
     pub outermost: bool,
-    /// Whether branch stacks are records of calls, which take the place of user frames (`--call-graph lbr`).
+    /// Whether branch stacks are call stacks that replace user frames (`--call-graph lbr`).
     pub calls: bool,
 }
 
 #[derive(Default)]
-struct Counts {
+struct StackCounts {
     stacks: AtomicU64,
     guessed: AtomicU64,
     deep: AtomicU64,
-    /// Rare, so one lock for all is enough.
-    cut: Mutex<FxHashMap<(Cause, Option<ModuleId>), u64>>,
+    /// Rare, so a single lock is sufficient.
+    truncated: Mutex<FxHashMap<(TruncationCause, Option<ModuleId>), u64>>,
 }
 
-/// What became of the user stacks of a recording.
+/// Statistics of unwinding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StackSummary {
-    /// Samples that had a copy of a user stack.
+    /// Number of samples with a stack copy.
     pub stacks: u64,
-    /// Those with frames that rest on frame pointers alone.
+    /// Number of those with frames from frame pointers only.
     pub guessed: u64,
-    /// Those that have as many frames as are kept, or more.
+    /// Number of those that reached the limit of frames.
     pub deep: u64,
-    /// Those that lack frames, by cause.
-    pub cut: Vec<CutStacks>,
-    /// Whether these end in a frame that says so.
+    /// Truncated stacks by cause.
+    pub truncated: Vec<TruncatedStacks>,
+    /// Whether these end in a marker frame.
     pub marked: bool,
 }
 
-/// Stacks that lack frames for one reason.
+/// Stacks truncated for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CutStacks {
+pub struct TruncatedStacks {
     /// The reason.
-    pub cause: Cause,
+    pub cause: TruncationCause,
     /// How many there are.
     pub stacks: u64,
-    /// The name of the object in which most of them end, where the reason is an object's.
+    /// The object in which most of them end, if the reason is related to objects.
     pub object: Option<String>,
 }
 
 impl StackSummary {
-    /// Stacks that lack frames.
+    /// Number of truncated stacks.
     #[must_use]
     pub fn incomplete(&self) -> u64 {
-        self.cut.iter().map(|cut| cut.stacks).sum()
+        self.truncated
+            .iter()
+            .map(|truncated| truncated.stacks)
+            .sum()
     }
 
-    /// Whether some would be whole if more of them had been copied.
+    /// Whether some would be complete if a larger part had been copied.
     #[must_use]
     pub fn is_copied_too_short(&self) -> bool {
-        self.cut.iter().any(|cut| cut.cause == Cause::DumpEnd)
+        self.truncated
+            .iter()
+            .any(|truncated| truncated.cause == TruncationCause::DumpEnd)
     }
 
-    /// Adds what became of other stacks.
+    /// Adds other statistics.
     pub fn merge(&mut self, other: Self) {
         self.stacks += other.stacks;
         self.guessed += other.guessed;
         self.deep += other.deep;
         self.marked |= other.marked;
-        for cut in other.cut {
-            match self.cut.iter_mut().find(|known| known.cause == cut.cause) {
-                Some(known) => known.stacks += cut.stacks,
-                None => self.cut.push(cut),
+        for truncated in other.truncated {
+            match self
+                .truncated
+                .iter_mut()
+                .find(|known| known.cause == truncated.cause)
+            {
+                Some(known) => known.stacks += truncated.stacks,
+                None => self.truncated.push(truncated),
             }
         }
     }
 }
 
-/// What a worker keeps between samples.
+/// State that a worker keeps between samples.
 #[derive(Default)]
 pub struct StackScratch {
     unwinder: Unwinder,
@@ -119,7 +127,7 @@ impl StackScratch {
         &mut self.unwinder
     }
 
-    /// Room for a callchain.
+    /// A cleared buffer for a callchain.
     pub(crate) fn empty_chain(&mut self) -> &mut Vec<u8> {
         self.chain.clear();
         &mut self.chain
@@ -127,17 +135,17 @@ impl StackScratch {
 }
 
 impl<'r, 'w> UserStacks<'r, 'w> {
-    /// User stacks in the processes and objects of `resolver`.
+    /// Creates an unwinder for the processes and objects of `resolver`.
     #[must_use]
     pub fn new(resolver: &'r Resolver<'w>, options: StackOptions) -> Self {
         Self {
             resolver,
             options,
-            found: Counts::default(),
+            found: StackCounts::default(),
         }
     }
 
-    /// `inner`, which is handed whole callchains.
+    /// Wraps `inner`, which gets complete callchains.
     pub fn fold<F: Fold>(&self, inner: F) -> UnwoundFold<'_, 'r, 'w, F> {
         UnwoundFold {
             stacks: self,
@@ -146,19 +154,19 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         }
     }
 
-    /// What became of all stacks so far.
+    /// Statistics so far.
     #[must_use]
     pub fn summary(&self) -> StackSummary {
-        let counts = self.found.cut.lock();
+        let counts = self.found.truncated.lock();
         let counts = counts.unwrap_or_else(PoisonError::into_inner);
-        let cut = Cause::ALL.into_iter().filter_map(|cause| {
+        let truncated = TruncationCause::ALL.into_iter().filter_map(|cause| {
             let of_cause = counts.iter().filter(|((other, _), _)| *other == cause);
             let stacks = of_cause.clone().map(|(_, stacks)| stacks).sum();
             let objects = of_cause.filter_map(|((_, module), stacks)| {
                 let dso = self.resolver.dso_of((*module)?)?;
                 Some((stacks, &self.resolver.world().dso(dso).name))
             });
-            (stacks > 0).then_some(CutStacks {
+            (stacks > 0).then_some(TruncatedStacks {
                 cause,
                 stacks,
                 object: objects.max().map(|(_, name)| name.clone()),
@@ -168,12 +176,13 @@ impl<'r, 'w> UserStacks<'r, 'w> {
             stacks: self.found.stacks.load(Ordering::Relaxed),
             guessed: self.found.guessed.load(Ordering::Relaxed),
             deep: self.found.deep.load(Ordering::Relaxed),
-            cut: cut.collect(),
-            marked: self.resolver.marks_cut_stacks(),
+            truncated: truncated.collect(),
+            marked: self.resolver.marks_truncated_stacks(),
         }
     }
 
-    /// The callchain of `sample` with its user frames, cut to the limit; `None` where it is right as it stands.
+    /// The callchain of `sample` with user frames, truncated to the limit; `None` if it needs no
+    /// change.
     pub fn chain<'s>(
         &self,
         sample: &Sample<'_>,
@@ -199,12 +208,12 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         }
         let chain = &mut scratch.chain;
         chain.clear();
-        // A corrupted part of the kernel's does not touch the user's.
+        // A corrupted kernel part doesn't affect the user part.
         if self.options.outermost {
             chain::write_outermost(recorded, limit, chain);
         } else {
-            let kept = chain::bytes_within(recorded, limit).unwrap_or_default();
-            chain.extend_from_slice(recorded.as_bytes().get(..kept).unwrap_or_default());
+            let size = chain::bytes_within(recorded, limit).unwrap_or_default();
+            chain.extend_from_slice(recorded.as_bytes().get(..size).unwrap_or_default());
         }
         if has_user_frames {
             for word in std::iter::once(&PERF_CONTEXT_USER).chain(&scratch.addresses) {
@@ -225,61 +234,61 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         self.options.endian
     }
 
-    /// The architecture of a task whose registers have this width.
+    /// The architecture of a task with this register ABI.
     pub(crate) fn arch_of(&self, abi: RegsAbi) -> Option<Arch> {
         Arch::of_task(&self.options.machine, abi)
     }
 
-    /// Puts the user frames of `sample` into the scratch; says why some are missing, if so.
+    /// Unwinds the user frames of `sample` into the scratch; returns why some are missing, if so.
     fn unwind(
         &self,
         sample: &Sample<'_>,
         limit: usize,
         scratch: &mut StackScratch,
-    ) -> Option<Cause> {
+    ) -> Option<TruncationCause> {
         scratch.addresses.clear();
         let (Some(registers), Some(stack)) = (&sample.wire.regs_user, &sample.wire.stack_user)
         else {
             return None;
         };
-        // Threads of the kernel have neither; and whose user space would it be with a guest?
+        // Kernel threads have neither, and unwinding of guests is not supported.
         if registers.values.is_empty() || sample.machine() != Machine::Host {
             return None;
         }
         self.found.stacks.fetch_add(1, Ordering::Relaxed);
         let Some(arch) = self.arch_of(registers.abi) else {
-            return self.cut(Cause::UnknownArch, None);
+            return self.truncated(TruncationCause::UnknownArch, None);
         };
         let Some(registers) = Registers::of_sample(arch, registers) else {
-            return self.cut(Cause::NoStack, None);
+            return self.truncated(TruncationCause::NoStack, None);
         };
         if stack.bytes.is_empty() {
-            return self.cut(Cause::NoStack, None);
+            return self.truncated(TruncationCause::NoStack, None);
         }
         let snapshot = Snapshot {
             arch,
             registers,
-            stack: Stack {
+            stack: StackBytes {
                 start: registers.stack_pointer(arch),
                 bytes: stack.bytes,
                 is_full: stack.bytes.len() >= stack.reserved,
                 endian: self.options.endian,
             },
         };
-        let space = Space::new(self.resolver, sample);
+        let space = UserSpace::new(self.resolver, sample);
         let outcome = scratch
             .unwinder
             .unwind(&snapshot, &space, limit, &mut scratch.addresses);
         self.note(outcome)
     }
 
-    /// Counts a stack; says why frames are missing, if so.
-    fn note(&self, outcome: Outcome) -> Option<Cause> {
+    /// Counts a stack; returns why frames are missing, if so.
+    fn note(&self, outcome: UnwindOutcome) -> Option<TruncationCause> {
         if outcome.guessed > 0 {
             self.found.guessed.fetch_add(1, Ordering::Relaxed);
         }
         match outcome.ending {
-            Ending::Cut { cause, module } => self.cut(cause, module),
+            Ending::Truncated { cause, module } => self.truncated(cause, module),
             Ending::Limit => {
                 self.found.deep.fetch_add(1, Ordering::Relaxed);
                 None
@@ -288,24 +297,28 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         }
     }
 
-    fn cut(&self, cause: Cause, module: Option<ModuleId>) -> Option<Cause> {
-        let counts = self.found.cut.lock();
+    fn truncated(
+        &self,
+        cause: TruncationCause,
+        module: Option<ModuleId>,
+    ) -> Option<TruncationCause> {
+        let counts = self.found.truncated.lock();
         let mut counts = counts.unwrap_or_else(PoisonError::into_inner);
         *counts.entry((cause, module)).or_default() += 1;
         Some(cause)
     }
 }
 
-/// The user space of one sample.
-pub(crate) struct Space<'r, 'w> {
+/// The user address space of one sample.
+pub(crate) struct UserSpace<'r, 'w> {
     resolver: &'r Resolver<'w>,
-    at: Place,
+    at: AddressContext,
     epoch: u64,
 }
 
-impl<'r, 'w> Space<'r, 'w> {
+impl<'r, 'w> UserSpace<'r, 'w> {
     pub(crate) fn new(resolver: &'r Resolver<'w>, sample: &Sample<'_>) -> Self {
-        let at = Place::of(sample);
+        let at = AddressContext::of(sample);
         let epoch = resolver.world().epoch(at.machine, at.pid, at.order).user;
         Self {
             resolver,
@@ -315,14 +328,14 @@ impl<'r, 'w> Space<'r, 'w> {
     }
 }
 
-impl AddressSpace for Space<'_, '_> {
+impl AddressSpace for UserSpace<'_, '_> {
     fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    fn code_at(&self, address: u64) -> Option<Code<'_>> {
+    fn code_at(&self, address: u64) -> Option<ObjectOffset<'_>> {
         let world = self.resolver.world();
-        let Place {
+        let AddressContext {
             machine,
             pid,
             order,
@@ -334,11 +347,11 @@ impl AddressSpace for Space<'_, '_> {
         }
         if matches!(world.dso(mapping.dso).kind, DsoKind::PerfMap(_)) {
             let frame = self.resolver.in_mapping(id, address, Level::User);
-            if let Some((function, offset)) = self.resolver.made_at(&frame) {
+            if let Some((function, offset)) = self.resolver.jit_function_at(&frame) {
                 return Some(function.frames(offset));
             }
         }
-        Some(Code {
+        Some(ObjectOffset {
             module: ModuleId(mapping.dso.0),
             offset: mapping.object_address(address),
             object: self.resolver.frames(mapping.dso),
@@ -346,7 +359,7 @@ impl AddressSpace for Space<'_, '_> {
     }
 }
 
-/// Unwinds samples before they are folded; see [`UserStacks::fold`].
+/// A fold that unwinds samples; see [`UserStacks::fold`].
 pub struct UnwoundFold<'s, 'r, 'w, F> {
     stacks: &'s UserStacks<'r, 'w>,
     scratch: StackScratch,
@@ -354,23 +367,50 @@ pub struct UnwoundFold<'s, 'r, 'w, F> {
 }
 
 impl<F> UnwoundFold<'_, '_, '_, F> {
-    /// What was folded.
+    /// Returns the inner fold.
     pub fn into_inner(self) -> F {
         self.inner
     }
 }
 
 impl<F: Fold> Fold for UnwoundFold<'_, '_, '_, F> {
+    fn fields(&self) -> SampleType {
+        let completed = match self.stacks.options.limit {
+            Some(_) => STACK_FIELDS,
+            None => SampleType::default(),
+        };
+        self.inner.fields() | completed
+    }
+
+    #[inline(always)]
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        if self.stacks.options.limit.is_none() {
+            return self.inner.sample(world, sample);
+        }
+        self.unwound_sample(world, sample);
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.inner.merge(later.inner);
+    }
+}
+
+/// The fields of samples that callchains are completed from.
+pub const STACK_FIELDS: SampleType = SampleType(
+    SampleType::CALLCHAIN.0
+        | SampleType::REGS_USER.0
+        | SampleType::STACK_USER.0
+        | SampleType::BRANCH_STACK.0,
+);
+
+impl<F: Fold> UnwoundFold<'_, '_, '_, F> {
+    #[inline(never)]
+    fn unwound_sample(&mut self, world: &World, sample: &Sample<'_>) {
         let Some(chain) = self.stacks.chain(sample, &mut self.scratch) else {
             return self.inner.sample(world, sample);
         };
         let mut complete = sample.clone();
         complete.wire.callchain = Some(chain);
         self.inner.sample(world, &complete);
-    }
-
-    fn merge(&mut self, later: Self) {
-        self.inner.merge(later.inner);
     }
 }

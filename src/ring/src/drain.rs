@@ -1,9 +1,9 @@
-//! Taking what a ring holds.
+//! Draining a ring.
 
 use crate::Memory;
 
-/// Everything a ring held at one moment, until it is dropped: then the ring gets the room back,
-/// also when the consumer panicked, so that a ring never stays full behind a lost consumer.
+/// The content of a ring at one moment. Dropping it returns the space to the ring, also when the
+/// consumer panics, so that a ring never stays full.
 #[derive(Debug)]
 pub struct Chunk<'a, M: Memory> {
     memory: &'a mut M,
@@ -11,18 +11,18 @@ pub struct Chunk<'a, M: Memory> {
     head: u64,
 }
 
-/// Borrows what `memory` holds; `None` when it is empty.
+/// Borrows the content of `memory`; `None` if it is empty.
 pub fn drain<M: Memory>(memory: &mut M) -> Option<Chunk<'_, M>> {
     let (tail, head) = (memory.tail(), memory.head());
     (tail < head).then_some(Chunk { memory, tail, head })
 }
 
 impl<M: Memory> Chunk<'_, M> {
-    /// The bytes in order: whole records, one of which may straddle the two pieces. The second piece
-    /// is empty unless they run over the end of the memory.
+    /// The bytes in order: complete records, one of which may straddle the two pieces. The second
+    /// piece is empty unless the content wraps around the end of the memory.
     #[must_use]
-    pub fn pieces(&self) -> (&[u8], &[u8]) {
-        self.memory.bytes(self.tail, self.head)
+    pub fn pieces(&self) -> [&[u8]; 2] {
+        self.memory.bytes(self.tail, self.head).into()
     }
 
     /// Position of the first byte.
@@ -31,7 +31,7 @@ impl<M: Memory> Chunk<'_, M> {
         self.tail
     }
 
-    /// How many bytes there are.
+    /// Number of bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.head - self.tail
@@ -62,7 +62,7 @@ mod tests {
         let chunk = drain(&mut ring).unwrap();
         assert_eq!(
             (chunk.pieces(), chunk.size()),
-            ((&b"abcdefgh"[..], &b""[..]), 8)
+            ([&b"abcdefgh"[..], &b""[..]], 8)
         );
         assert_eq!(chunk.start(), 0);
         drop(chunk);
@@ -71,22 +71,22 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_over_the_end_is_two_pieces() {
+    fn a_wrapped_chunk_has_two_slices() {
         let mut ring = Fake::new(16);
         assert!(ring.write(b"12345678"));
         drop(drain(&mut ring));
         assert!(ring.write(b"abcdefghijkl"));
         let chunk = drain(&mut ring).unwrap();
-        assert_eq!(chunk.pieces(), (&b"abcdefgh"[..], &b"ijkl"[..]));
+        assert_eq!(chunk.pieces(), [&b"abcdefgh"[..], &b"ijkl"[..]]);
     }
 
     #[test]
-    fn an_exact_fit_is_whole_and_then_full() {
+    fn a_full_ring_is_drained_completely() {
         let mut ring = Fake::new(16);
         assert!(ring.write(b"0123456789abcdef"));
         assert!(!ring.write(b"x"), "full until drained");
         let chunk = drain(&mut ring).unwrap();
-        assert_eq!(chunk.pieces(), (&b"0123456789abcdef"[..], &b""[..]));
+        assert_eq!(chunk.pieces(), [&b"0123456789abcdef"[..], &b""[..]]);
         drop(chunk);
         assert!(ring.write(b"x"));
     }
@@ -99,7 +99,7 @@ mod tests {
         assert!(ring.write(b"abcdefgh"));
         assert_eq!(
             drain(&mut ring).unwrap().pieces(),
-            (&b"abcdefgh"[..], &b""[..])
+            [&b"abcdefgh"[..], &b""[..]]
         );
     }
 

@@ -1,9 +1,9 @@
-//! Draining rings of records: what lies between tail and head is handed out whole and given back when
-//! the borrow ends.
+//! Draining rings of records: the records between tail and head are borrowed as a chunk and
+//! released when the borrow ends.
 //!
-//! The ring's memory is a trait ([`Memory`]), so that tests drain a `Vec` and the live side drains
-//! memory shared with the kernel. This crate has no unsafe code: the borrow rules of [`Memory`] carry
-//! the claim that nobody writes what is being read.
+//! The ring's memory is a trait ([`Memory`]), so that tests drain a `Vec` and sessions drain memory
+//! shared with the kernel. This crate has no unsafe code: the borrow rules of [`Memory`] guarantee
+//! that borrowed bytes aren't overwritten.
 
 mod drain;
 mod memory;
@@ -11,4 +11,4 @@ mod walk;
 
 pub use drain::{Chunk, drain};
 pub use memory::Memory;
-pub use walk::{Runs, Walker};
+pub use walk::{RecordRuns, RecordWalker};

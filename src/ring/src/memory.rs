@@ -1,18 +1,18 @@
-//! What a forward ring is, to those who drain it.
+//! The interface of a forward ring to its reader.
 
-/// Memory that one side fills forward and the other drains.
+/// Memory of a ring that a writer fills forward and a reader drains.
 ///
-/// Positions count bytes since the ring was made and never wrap. The writer never touches bytes
-/// between tail and head, so they may be borrowed until [`Memory::release`] moves the tail, which
-/// takes `&mut self` for that reason.
+/// Positions count bytes since the ring's creation and never wrap. The writer never touches bytes
+/// between tail and head, so they can be borrowed until [`Memory::release`] moves the tail, which
+/// is why that takes `&mut self`.
 pub trait Memory {
-    /// Where the writer will write next. What was written below it is visible (Acquire).
+    /// Position at which the writer continues. Data written before it is visible (Acquire).
     fn head(&self) -> u64;
 
-    /// Up to where the reader has given bytes back.
+    /// Position up to which the reader has released bytes.
     fn tail(&self) -> u64;
 
-    /// The bytes between two positions, in two pieces where they run over the end of the memory.
+    /// The bytes between two positions, in two pieces if they wrap around the end of the memory.
     /// Both are empty unless `tail <= from <= to <= head`.
     fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]);
 
@@ -41,7 +41,7 @@ pub(crate) mod tests {
             }
         }
 
-        /// Appends, as the kernel does, all or nothing.
+        /// Appends all of `bytes` or nothing, like the kernel.
         pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
             let size = self.data.len() as u64;
             if self.head - self.tail + bytes.len() as u64 > size {

@@ -1,44 +1,44 @@
-//! From record to record through the pieces of a chunk.
+//! Iteration over the records in the pieces of a chunk.
 
 use rperf_wire::{Endian, RawRecord, RecordHeader};
 
 /// Walks the headers of drained records. Keeps a buffer for the one record per chunk that may
 /// straddle the two pieces.
 #[derive(Debug, Default)]
-pub struct Walker {
+pub struct RecordWalker {
     straddling: Vec<u8>,
 }
 
-/// A chunk cut at record borders: three runs of whole records, in order.
+/// A chunk split at record boundaries: three runs of complete records, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Runs<'a> {
-    /// Those of the first piece.
+pub struct RecordRuns<'a> {
+    /// The records of the first piece.
     pub first: &'a [u8],
-    /// The one that straddles the pieces, copied together; usually empty.
+    /// The record that straddles the pieces, copied together; usually empty.
     pub straddling: &'a [u8],
-    /// Those of the second piece.
+    /// The records of the second piece.
     pub second: &'a [u8],
-    /// Bytes behind the last whole record: 0 unless the ring's content is damaged, as the kernel only
-    /// ever publishes whole records.
+    /// Bytes after the last complete record: 0 unless the ring's content is damaged, as the kernel
+    /// only publishes complete records.
     pub left: usize,
 }
 
-impl Walker {
-    /// Calls `each` for every record of the two pieces, in order, and returns the runs they form.
+impl RecordWalker {
+    /// Calls `each` for every record of the two pieces in order, and returns the runs.
     pub fn walk<'a>(
         &'a mut self,
-        pieces: (&'a [u8], &'a [u8]),
+        pieces: [&'a [u8]; 2],
         mut each: impl FnMut(RawRecord<'_>),
-    ) -> Runs<'a> {
-        let (piece, mut second) = pieces;
+    ) -> RecordRuns<'a> {
+        let [piece, mut second] = pieces;
         let rest = walk_piece(piece, &mut each);
         let first = before(piece, rest);
         self.straddling.clear();
         if !rest.is_empty() {
             let size = straddling_size(rest, second).map(|size| size - rest.len());
-            let Some((end, behind)) = size.and_then(|size| second.split_at_checked(size)) else {
+            let Some((end, after)) = size.and_then(|size| second.split_at_checked(size)) else {
                 let left = rest.len() + second.len();
-                return Runs {
+                return RecordRuns {
                     first,
                     straddling: &[],
                     second: &[],
@@ -48,10 +48,10 @@ impl Walker {
             self.straddling.extend_from_slice(rest);
             self.straddling.extend_from_slice(end);
             walk_piece(&self.straddling, &mut each);
-            second = behind;
+            second = after;
         }
         let rest = walk_piece(second, &mut each);
-        Runs {
+        RecordRuns {
             first,
             straddling: &self.straddling,
             second: before(second, rest),
@@ -60,12 +60,12 @@ impl Walker {
     }
 }
 
-/// What stands before `rest`, the end of `piece`.
+/// The part of `piece` before `rest`, its end.
 fn before<'a>(piece: &'a [u8], rest: &[u8]) -> &'a [u8] {
     piece.get(..piece.len() - rest.len()).unwrap_or_default()
 }
 
-/// Walks whole records; returns what is left.
+/// Iterates over complete records; returns the remaining bytes.
 fn walk_piece<'a>(mut piece: &'a [u8], each: &mut impl FnMut(RawRecord<'a>)) -> &'a [u8] {
     while let Some((record, size)) = RawRecord::split(piece, Endian::NATIVE) {
         each(record);
@@ -74,7 +74,7 @@ fn walk_piece<'a>(mut piece: &'a [u8], each: &mut impl FnMut(RawRecord<'a>)) -> 
     piece
 }
 
-/// Size of the record that begins with `rest` and goes on in `second`.
+/// Size of the record that begins with `rest` and continues in `second`.
 fn straddling_size(rest: &[u8], second: &[u8]) -> Option<usize> {
     let mut header = [0; RecordHeader::SIZE];
     for (to, from) in header.iter_mut().zip(rest.iter().chain(second)) {
@@ -110,8 +110,8 @@ mod tests {
 
     fn walked(first: &[u8], second: &[u8]) -> (Vec<(u32, usize)>, usize) {
         let mut seen = Vec::new();
-        let mut walker = Walker::default();
-        let runs = walker.walk((first, second), |record| {
+        let mut walker = RecordWalker::default();
+        let runs = walker.walk([first, second], |record| {
             assert!(
                 record
                     .body
@@ -120,10 +120,10 @@ mod tests {
             );
             seen.push((record.kind.0, record.body.len()));
         });
-        let whole = [runs.first, runs.straddling, runs.second].concat();
+        let walked_bytes = [runs.first, runs.straddling, runs.second].concat();
         let all = [first, second].concat();
         assert_eq!(
-            whole,
+            walked_bytes,
             all[..all.len() - runs.left],
             "nothing is lost or moved"
         );
@@ -135,11 +135,11 @@ mod tests {
         let lost = RecordKind::LOST.0;
         let shapes = [(9, 16), (lost, 16), (9, 8), (lost, 16)];
         let bytes = records(&shapes);
-        for cut in 0..=bytes.len() {
+        for middle in 0..=bytes.len() {
             assert_eq!(
-                walked(&bytes[..cut], &bytes[cut..]),
+                walked(&bytes[..middle], &bytes[middle..]),
                 (shapes.to_vec(), 0),
-                "cut at {cut}"
+                "split at {middle}"
             );
         }
     }
@@ -162,18 +162,18 @@ mod tests {
     fn a_straddling_size_may_have_an_upper_half() {
         let mut bytes = [0; 40];
         bytes[..8].copy_from_slice(&[0, 0, 0, 1, 0, 1, 16, 0]);
-        let mut walker = Walker::default();
-        let runs = walker.walk((&bytes[..1], &bytes[1..]), |_| {});
+        let mut walker = RecordWalker::default();
+        let runs = walker.walk([&bytes[..1], &bytes[1..]], |_| {});
         assert_eq!(runs.left, 40, "it is of 16 MiB");
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_walked_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), cut in 0_usize..200) {
-            let cut = cut.min(bytes.len());
+        fn any_bytes_are_walked_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), middle in 0_usize..200) {
+            let middle = middle.min(bytes.len());
             let mut seen = 0;
-            let mut walker = Walker::default();
-            let runs = walker.walk((&bytes[..cut], &bytes[cut..]), |record| seen += 8 + record.body.len());
+            let mut walker = RecordWalker::default();
+            let runs = walker.walk([&bytes[..middle], &bytes[middle..]], |record| seen += 8 + record.body.len());
             let left = runs.left;
             prop_assert_eq!(seen + left, bytes.len());
         }

@@ -1,4 +1,4 @@
-//! A folder that is held open, and single names in it.
+//! An open folder and operations on single names in it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
@@ -15,12 +15,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::opened::{Opened, descriptor, read_all};
+use crate::found_file::{FoundFile, descriptor, read_all};
 use crate::{Refusal, is_users};
 
-/// What a name in a folder is; a link isn't followed.
+/// The type of a name in a folder; links aren't followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A regular file.
     File,
     /// A folder.
@@ -31,7 +31,7 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl FileKind {
     fn of(file_type: FileType) -> Self {
         match file_type {
             FileType::RegularFile => Self::File,
@@ -42,21 +42,21 @@ impl Kind {
     }
 }
 
-/// An open folder. Whatever is done to its names is done there, also when another folder takes its path meanwhile.
+/// An open folder. Operations apply to this folder even if its path is replaced by another one.
 #[derive(Debug)]
 pub struct Folder {
     descriptor: OwnedFd,
     path: PathBuf,
 }
 
-/// Folders in each other that [`Folder::remove_tree`] removes.
+/// Maximum depth of folders that [`Folder::remove_tree`] removes.
 const MAX_DEPTH: u32 = 8;
 
-/// A folder that may be entered but not read will do, too.
+/// Flags for opening folders, which also work without read permission.
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Folder {
-    /// Opens the folder at `path`, through links: for paths that the user chose.
+    /// Opens the folder at `path` and follows links: for paths chosen by the user.
     ///
     /// # Errors
     /// What open(2) reports.
@@ -68,8 +68,8 @@ impl Folder {
         Self::open_from(CWD, path, path.to_owned(), OFlags::empty())
     }
 
-    /// Opens the folder at `path` that belongs to the user by its purpose, such as a cache in the home: the last part may be a
-    /// link if that is root's or the user's own.
+    /// Opens a folder that must belong to the user, such as a cache in the home directory. The last
+    /// component may be a link owned by root or the user.
     ///
     /// # Errors
     /// [`Refusal::ForeignLink`], and what open(2) reports.
@@ -84,7 +84,7 @@ impl Folder {
         Self::open(path)
     }
 
-    /// [`Folder::open_own`], which creates the folder with its parents if it doesn't exist.
+    /// Like [`Folder::open_own`], but creates the folder and its parents if they don't exist.
     ///
     /// # Errors
     /// Those of [`Folder::open_own`], and what mkdir(2) reports.
@@ -94,27 +94,27 @@ impl Folder {
                 DirBuilder::new().recursive(true).mode(mode).create(path)?;
                 Self::open_own(path)
             }
-            opened => opened,
+            other => other,
         }
     }
 
-    /// The folder that `path` is in, and its name there.
+    /// Opens the parent folder of `path`; also returns the last component.
     ///
     /// # Errors
-    /// A path without a last name, such as `/` or `..`; what open(2) reports.
+    /// A path without a last component, such as `/` or `..`; what open(2) reports.
     pub fn of(path: &Path) -> io::Result<(Self, &OsStr)> {
         let name = path.file_name().ok_or(Refusal::Outside)?;
         let parent = path.parent().unwrap_or(Path::new(""));
         Ok((Self::open(parent)?, name))
     }
 
-    /// The path it was opened by.
+    /// The path used to open it.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the folder at a path of plain names below this one. None of them may be a link.
+    /// Opens the folder at a relative path of plain names. No component may be a link.
     ///
     /// # Errors
     /// [`Refusal::Outside`], [`Refusal::NotFolder`], and what open(2) reports.
@@ -122,7 +122,7 @@ impl Folder {
         self.walk(path, |folder, name| folder.enter(name))
     }
 
-    /// [`Folder::below`], which creates the folders that are missing with this mode.
+    /// Like [`Folder::below`], but creates missing folders with this mode.
     ///
     /// # Errors
     /// Those of [`Folder::below`], and what mkdir(2) reports.
@@ -130,7 +130,7 @@ impl Folder {
         self.walk(path, |folder, name| match folder.enter(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 match mkdirat(&folder.descriptor, name, Mode::from_bits_truncate(mode)) {
-                    // Another process was faster.
+                    // Another process created it first.
                     Ok(()) | Err(Errno::EXIST) => folder.enter(name),
                     Err(error) => Err(error.into()),
                 }
@@ -155,16 +155,16 @@ impl Folder {
         Ok(at)
     }
 
-    /// The folder of this name, which may be no link.
+    /// Opens a folder by name; a link is rejected.
     fn enter(&self, name: &OsStr) -> io::Result<Self> {
         let path = self.path.join(name);
-        let opened = Self::open_from(
+        let folder = Self::open_from(
             self.descriptor.as_fd(),
             Path::new(name),
             path,
             OFlags::NOFOLLOW,
         );
-        match opened {
+        match folder {
             Err(error) if is_link_or_file(&error) => Err(Refusal::NotFolder.into()),
             other => other,
         }
@@ -187,7 +187,7 @@ impl Folder {
         })
     }
 
-    /// Creates a folder of this name, which must be free, and opens it.
+    /// Creates and opens a folder of this name, which must not exist.
     ///
     /// # Errors
     /// What mkdir(2) and open(2) report.
@@ -200,7 +200,7 @@ impl Folder {
         self.enter(name)
     }
 
-    /// All names in it but `.` and `..`, sorted.
+    /// All names in the folder except `.` and `..`, sorted.
     ///
     /// # Errors
     /// What open(2) and getdents(2) report.
@@ -216,19 +216,19 @@ impl Folder {
         Ok(names)
     }
 
-    /// What this name is, if there is such a name.
+    /// The type of this name; `None` if it doesn't exist.
     ///
     /// # Errors
     /// What fstatat(2) reports.
-    pub fn kind(&self, name: &OsStr) -> io::Result<Option<Kind>> {
+    pub fn kind(&self, name: &OsStr) -> io::Result<Option<FileKind>> {
         let found = self.stat(name)?;
-        Ok(found.map(|found| Kind::of(FileType::from_raw_mode(found.st_mode))))
+        Ok(found.map(|found| FileKind::of(FileType::from_raw_mode(found.st_mode))))
     }
 
     /// Whether this name is a regular file.
     #[must_use]
     pub fn has_file(&self, name: &OsStr) -> bool {
-        matches!(self.kind(name), Ok(Some(Kind::File)))
+        matches!(self.kind(name), Ok(Some(FileKind::File)))
     }
 
     pub(crate) fn stat(&self, name: &OsStr) -> io::Result<Option<Stat>> {
@@ -242,20 +242,20 @@ impl Folder {
         Ok(fstat(&self.descriptor)?)
     }
 
-    /// Finds what has this name, without following a link.
+    /// Finds the file of this name without following a link.
     ///
     /// # Errors
     /// What open(2) and fstat(2) report.
-    pub fn find(&self, name: &OsStr) -> io::Result<Opened> {
+    pub fn find(&self, name: &OsStr) -> io::Result<FoundFile> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let found = openat(&self.descriptor, plain(name)?, flags, Mode::empty())?;
-        Opened::new(found, self.path.join(name))
+        FoundFile::new(found, self.path.join(name))
     }
 
     /// Opens the regular file of this name for reading.
     ///
     /// # Errors
-    /// Those of [`Opened::for_reading`].
+    /// Those of [`FoundFile::for_reading`].
     pub fn open_file(&self, name: &OsStr) -> io::Result<File> {
         self.find(name)?.for_reading()
     }
@@ -268,7 +268,7 @@ impl Folder {
         read_all(self.open_file(name)?, limit)
     }
 
-    /// Creates a file of this name, which must be free, for reading and writing.
+    /// Creates a file of this name, which must not exist, for reading and writing.
     ///
     /// # Errors
     /// What open(2) reports.
@@ -278,24 +278,25 @@ impl Folder {
         Ok(openat(&self.descriptor, plain(name)?, flags, mode)?.into())
     }
 
-    /// A file in this folder that has no name (`O_TMPFILE`), if the file system has such files.
-    pub(crate) fn create_nameless(&self, mode: u32) -> Option<File> {
+    /// Creates an unnamed file in this folder (`O_TMPFILE`); `None` if the file system doesn't
+    /// support it.
+    pub(crate) fn create_unnamed(&self, mode: u32) -> Option<File> {
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         let mode = Mode::from_bits_truncate(mode);
         let file = openat(&self.descriptor, ".", flags, mode).ok()?;
         Some(file.into())
     }
 
-    /// Gives an open file this name, which must be free: also one without a name.
+    /// Links an open file, which may be unnamed, to this name, which must not exist.
     ///
     /// # Errors
-    /// What linkat(2) reports; without `/proc` it can't be done.
+    /// What linkat(2) reports; requires `/proc`.
     pub fn link_file(&self, file: &File, name: &OsStr) -> io::Result<()> {
         let (from, follow) = (descriptor(file), AtFlags::SYMLINK_FOLLOW);
         Ok(linkat(CWD, from, &self.descriptor, plain(name)?, follow)?)
     }
 
-    /// Creates a symbolic link of this name, which must be free.
+    /// Creates a symbolic link of this name, which must not exist.
     ///
     /// # Errors
     /// What symlink(2) reports.
@@ -303,7 +304,7 @@ impl Folder {
         Ok(symlinkat(target, &self.descriptor, plain(name)?)?)
     }
 
-    /// Where the symbolic link of this name leads.
+    /// The target of the symbolic link of this name.
     ///
     /// # Errors
     /// What readlink(2) reports.
@@ -312,7 +313,7 @@ impl Folder {
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    /// Renames within the folder. What had the new name is replaced; of a link, the link.
+    /// Renames within the folder and replaces the target. Links aren't followed.
     ///
     /// # Errors
     /// What rename(2) reports.
@@ -325,7 +326,7 @@ impl Folder {
         )?)
     }
 
-    /// Removes a name that isn't a folder; of a link, the link.
+    /// Removes a name other than a folder; a link is removed itself.
     ///
     /// # Errors
     /// What unlink(2) reports.
@@ -345,16 +346,16 @@ impl Folder {
         )?)
     }
 
-    /// Removes a folder with all that is in it, up to eight folders deep. Of a link, the link is removed.
+    /// Removes a folder recursively, up to eight levels deep. A link is removed itself.
     ///
     /// # Errors
-    /// What unlink(2) and rmdir(2) report; `DirectoryNotEmpty` for what is deeper.
+    /// What unlink(2) and rmdir(2) report; `DirectoryNotEmpty` if the tree is deeper.
     pub fn remove_tree(&self, name: &OsStr) -> io::Result<()> {
         self.remove_levels(name, MAX_DEPTH)
     }
 
     fn remove_levels(&self, name: &OsStr, levels: u32) -> io::Result<()> {
-        if self.kind(name)? != Some(Kind::Folder) {
+        if self.kind(name)? != Some(FileKind::Folder) {
             return self.remove_file(name);
         }
         let levels = levels
@@ -367,7 +368,8 @@ impl Folder {
         self.remove_folder(name)
     }
 
-    /// Waits until no other process holds the folder's lock (flock(2)). It is released when the file is dropped.
+    /// Takes the folder's lock (flock(2)), waiting for other processes. It is released when the
+    /// returned file is dropped.
     ///
     /// # Errors
     /// What open(2) and flock(2) report.
@@ -383,13 +385,13 @@ impl Folder {
     }
 }
 
-/// What `O_DIRECTORY | O_NOFOLLOW` reports of a link or a file.
+/// Whether this is what `O_DIRECTORY | O_NOFOLLOW` reports for links and files.
 fn is_link_or_file(error: &io::Error) -> bool {
     let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
     is(Errno::LOOP) || is(Errno::NOTDIR)
 }
 
-/// A name that stays in its folder.
+/// Checks that a name has a single plain component.
 fn plain(name: &OsStr) -> io::Result<&OsStr> {
     let bytes = name.as_bytes();
     match bytes.is_empty() || bytes == b"." || bytes == b".." || bytes.contains(&b'/') {

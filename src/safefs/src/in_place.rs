@@ -1,4 +1,4 @@
-//! Outputs that are opened as they are: FIFOs and devices, and files that are appended to or written over.
+//! Outputs that are opened in place: FIFOs, devices, and files that are appended to or truncated.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,39 +10,42 @@ use rustix::fs::{FileType, OFlags, Stat, ftruncate};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::{Folder, Opened, Refusal, is_users};
+use crate::{Folder, FoundFile, Refusal, is_users};
 
-/// How a path came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Naming {
-    /// The user gave it.
+/// Origin of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PathOrigin {
+    /// Given by the user.
     Given,
-    /// It is a default, such as `perf.data`, or made of one: another user can put something there in advance.
+    /// A default such as `perf.data`, or derived from one: another user can create a file there in
+    /// advance.
+    #[default]
     Default,
 }
 
-/// What happens to what a file holds already.
+/// Treatment of a file's existing content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writing {
-    /// It is kept, and written behind.
+pub enum WriteMode {
+    /// Keep it and append.
     Append,
-    /// It is discarded.
+    /// Discard it.
     Truncate,
 }
 
 /// `S_IWGRP | S_IWOTH` of inode(7).
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Finds the FIFO or device at `path`, to be opened by [`Opened::for_writing`] or [`Opened::for_both`]. `None` for what can be
-/// replaced instead: a regular file, a folder, or nothing.
+/// Finds the FIFO or device at `path`, to be opened by [`FoundFile::for_writing`] or
+/// [`FoundFile::for_reading_and_writing`]. `None` for anything that can be replaced instead: a regular file, a
+/// folder, or nothing.
 ///
-/// Links are followed if they are root's or the user's own. A FIFO or device of another user is found only if its path was
-/// given and the folder is one that others can't write, or is that user's: the rule of `fs.protected_fifos` (sysctl), which
-/// holds here whatever that setting says.
+/// Links owned by root or the user are followed. A FIFO or device of another user is found only if
+/// the user gave its path and the folder is not writable by others, or belongs to that user: the
+/// rule of `fs.protected_fifos` (sysctl), enforced here regardless of its setting.
 ///
 /// # Errors
 /// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and what open(2) reports.
-pub fn find_in_place(path: &Path, naming: Naming) -> io::Result<Option<Opened>> {
+pub fn find_in_place(path: &Path, naming: PathOrigin) -> io::Result<Option<FoundFile>> {
     // `..` and `/` are folders.
     let Some(name) = path.file_name() else {
         return Ok(None);
@@ -51,11 +54,11 @@ pub fn find_in_place(path: &Path, naming: Naming) -> io::Result<Option<Opened>> 
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         folder => folder?,
     };
-    let Some(found) = Found::at(&folder, name, path)? else {
+    let Some(found) = OpenedFile::at(&folder, name, path)? else {
         return Ok(None);
     };
-    let kind = found.opened.metadata().file_type();
-    // `/dev/stdout` and `/proc/self/fd/1` can't be replaced, whatever they lead to.
+    let kind = found.found_file.metadata().file_type();
+    // `/dev/stdout` and `/proc/self/fd/1` can't be replaced, regardless of their target.
     let is_descriptor = found.by_link && (path.starts_with("/dev") || path.starts_with("/proc"));
     if kind.is_dir() || kind.is_file() && !is_descriptor {
         return Ok(None);
@@ -64,47 +67,50 @@ pub fn find_in_place(path: &Path, naming: Naming) -> io::Result<Option<Opened>> 
         return Err(Refusal::NotRegular.into());
     }
     match found.may_be_written(&folder, naming)? {
-        true => Ok(Some(found.opened)),
+        true => Ok(Some(found.found_file)),
         false => Err(Refusal::ForeignPipe.into()),
     }
 }
 
-/// What a name leads to.
-struct Found {
-    opened: Opened,
-    /// Whether a link led there, so that its folder isn't known.
+/// A file found by path.
+struct OpenedFile {
+    found_file: FoundFile,
+    /// Whether it was found through a link, so that its folder is unknown.
     by_link: bool,
 }
 
-impl Found {
+impl OpenedFile {
     fn at(folder: &Folder, name: &OsStr, path: &Path) -> io::Result<Option<Self>> {
         let Some(stat) = folder.stat(name)? else {
             return Ok(None);
         };
         let by_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-        let opened = match by_link {
-            true => Opened::find(path),
+        let found_file = match by_link {
+            true => FoundFile::find(path),
             false => folder.find(name),
         };
-        let opened = match opened {
-            // A link that leads nowhere.
+        let found_file = match found_file {
+            // A dangling link.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
+            found_file => found_file?,
         };
-        let kind = opened.metadata().file_type();
-        // A link to a file or a folder is replaced itself.
+        let kind = found_file.metadata().file_type();
+        // A link to a file or a folder is itself replaced.
         if by_link && !is_users(stat.st_uid) && !kind.is_file() && !kind.is_dir() {
             return Err(Refusal::ForeignLink.into());
         }
-        Ok(Some(Self { opened, by_link }))
+        Ok(Some(Self {
+            found_file,
+            by_link,
+        }))
     }
 
-    fn may_be_written(&self, folder: &Folder, naming: Naming) -> io::Result<bool> {
-        let owner = self.opened.metadata().uid();
+    fn may_be_written(&self, folder: &Folder, naming: PathOrigin) -> io::Result<bool> {
+        let owner = self.found_file.metadata().uid();
         if owner == geteuid().as_raw() {
             return Ok(true);
         }
-        if naming == Naming::Default {
+        if naming == PathOrigin::Default {
             return Ok(false);
         }
         let stat = folder.own_stat()?;
@@ -113,14 +119,15 @@ impl Found {
     }
 }
 
-/// Opens a regular file to write to it as it is, and creates it first if it doesn't exist. FIFOs and devices are found as by
-/// [`find_in_place`]; a FIFO waits for its reader.
+/// Opens a regular file for writing in place, and creates it if it doesn't exist. FIFOs and devices
+/// are handled like in [`find_in_place`]; opening a FIFO waits for its reader.
 ///
 /// # Errors
-/// Those of [`find_in_place`]; [`Refusal::ForeignLink`] for a link of another user, [`Refusal::ForeignFile`] for a file of
-/// another user, or one that has several names, in a folder that others may write.
-pub fn open_output(path: &Path, writing: Writing) -> io::Result<File> {
-    if let Some(found) = find_in_place(path, Naming::Given)? {
+/// Those of [`find_in_place`]; [`Refusal::ForeignLink`] for a link of another user;
+/// [`Refusal::ForeignFile`] for a file of another user, or with several hard links, in a folder
+/// that others may write.
+pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
+    if let Some(found) = find_in_place(path, PathOrigin::Given)? {
         return found.for_writing();
     }
     let (folder, name) = Folder::of(path)?;
@@ -131,37 +138,38 @@ pub fn open_output(path: &Path, writing: Writing) -> io::Result<File> {
     if is_link && !is_users(stat.st_uid) {
         return Err(Refusal::ForeignLink.into());
     }
-    let opened = match is_link {
-        true => Opened::find(path)?,
+    let found_file = match is_link {
+        true => FoundFile::find(path)?,
         false => folder.find(name)?,
     };
-    if opened.metadata().is_dir() {
+    if found_file.metadata().is_dir() {
         return Err(Errno::ISDIR.into());
     }
-    if !may_be_written(&opened, &folder)? {
+    if !may_be_written(&found_file, &folder)? {
         return Err(Refusal::ForeignFile.into());
     }
     let append = match writing {
-        Writing::Append => OFlags::APPEND,
-        Writing::Truncate => OFlags::empty(),
+        WriteMode::Append => OFlags::APPEND,
+        WriteMode::Truncate => OFlags::empty(),
     };
-    let file = opened.reopen(OFlags::WRONLY | append)?;
-    if writing == Writing::Truncate {
+    let file = found_file.reopen(OFlags::WRONLY | append)?;
+    if writing == WriteMode::Truncate {
         ftruncate(&file, 0)?;
     }
     Ok(file)
 }
 
-/// In a folder that others may write, a file may be a hard link to one of the user's from elsewhere.
-fn may_be_written(file: &Opened, folder: &Folder) -> io::Result<bool> {
+/// Whether a file may be written: in a folder that others may write, it may be a hard link to
+/// another file of the user.
+fn may_be_written(file: &FoundFile, folder: &Folder) -> io::Result<bool> {
     let (owner, stat) = (file.metadata().uid(), folder.own_stat()?);
     let is_own = owner == geteuid().as_raw() && file.metadata().nlink() == 1;
-    // As root in another user's folder: that user's own file.
+    // Root writes in another user's folder: the file belongs to that user.
     let is_of_folder = owner == stat.st_uid && !is_users(owner);
     Ok(!is_exposed(&stat) || is_own || is_of_folder)
 }
 
-/// Whether others than root and the effective user may put files into the folder.
+/// Whether users other than root and the effective user may create files in the folder.
 fn is_exposed(folder: &Stat) -> bool {
     folder.st_mode & WRITABLE_BY_OTHERS != 0 || !is_users(folder.st_uid)
 }

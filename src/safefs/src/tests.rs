@@ -1,4 +1,5 @@
-//! A hostile second user: as root, files are given to the user `nobody`; tests that need that skip for other users.
+//! Tests with a hostile second user: as root, files are given to the user `nobody`; otherwise those
+//! tests are skipped.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -67,7 +68,7 @@ fn files_that_the_kernel_makes_up_are_no_objects() {
             assert_eq!(refused(open_regular(Path::new(path))), Refusal::OfKernel);
         }
     }
-    // The target of the link is on a disk.
+    // The target of the link is on a disk file system.
     let mut magic = [0; 4];
     let mut own = open_regular(Path::new("/proc/self/exe")).expect("a program");
     own.read_exact(&mut magic).expect("four bytes");
@@ -75,10 +76,10 @@ fn files_that_the_kernel_makes_up_are_no_objects() {
 }
 
 #[test]
-fn what_was_checked_is_what_is_read() {
+fn the_checked_file_is_read() {
     let scratch = Scratch::new();
     let path = scratch.write("file", "checked").expect("a file");
-    let found = Opened::find(&path).expect("it is there");
+    let found = FoundFile::find(&path).expect("it is there");
     fs::remove_file(&path).expect("removed");
     fifo(&path);
     let mut text = String::new();
@@ -100,7 +101,8 @@ fn a_lease_does_not_block_for_long() {
     let scratch = Scratch::new();
     let path = scratch.write("file", "leased").expect("a file");
     let file = fs::File::open(&path).expect("opened");
-    // The default action of SIGIO, which announces the end of a lease, would end this process.
+    // Run in another process: the default action of SIGIO, sent to the holder of a lease, would end
+    // this one.
     let holder = std::process::Command::new("python3")
         .args(["-c", LEASE])
         .arg(&path)
@@ -132,7 +134,7 @@ fn a_lease_does_not_block_for_long() {
     }
 }
 
-/// Holds a write lease until its input ends; prints `n` where that isn't possible.
+/// Holds a write lease until end of input; prints `n` if the lease is refused.
 const LEASE: &str = "\
 import fcntl, signal, sys
 signal.signal(signal.SIGIO, signal.SIG_IGN)
@@ -201,7 +203,7 @@ fn an_open_folder_stays_the_same_folder() {
     fs::create_dir(&elsewhere).expect("a folder");
     symlink(&elsewhere, &path).expect("a link");
     folder
-        .write_whole("file".as_ref(), 0o600, |out| out.write_all(b"kept"))
+        .write_atomic("file".as_ref(), 0o600, |out| out.write_all(b"kept"))
         .expect("written");
     assert_eq!(
         fs::read(scratch.path().join("moved/file")).expect("read"),
@@ -211,7 +213,7 @@ fn an_open_folder_stays_the_same_folder() {
 }
 
 #[test]
-fn a_tree_is_removed_without_what_its_links_lead_to() {
+fn removing_a_tree_does_not_follow_links() {
     let scratch = Scratch::new();
     for folder in ["outside", "tree/a/b"] {
         fs::create_dir_all(scratch.path().join(folder)).expect("a folder");
@@ -236,12 +238,12 @@ fn a_tree_is_removed_without_what_its_links_lead_to() {
 }
 
 #[test]
-fn a_cache_behind_a_link_of_another_user_is_not_used() {
+fn a_cache_linked_by_another_user_is_not_used() {
     let scratch = Scratch::new();
     let link = scratch.path().join("cache");
     symlink(scratch.path(), &link).expect("a link");
     Folder::open_own_or_create(&link, 0o700).expect("the user's own link");
-    if is_root("a_cache_behind_a_link_of_another_user_is_not_used") {
+    if is_root("a_cache_linked_by_another_user_is_not_used") {
         give(&link);
         assert_eq!(
             refused(Folder::open_own_or_create(&link, 0o700)),
@@ -251,16 +253,16 @@ fn a_cache_behind_a_link_of_another_user_is_not_used() {
 }
 
 #[test]
-fn replacing_takes_the_link_and_not_its_target() {
+fn replacing_replaces_the_link_and_not_its_target() {
     let scratch = Scratch::new();
     let target = scratch.write("target", "precious").expect("a file");
     let link = scratch.path().join("link");
     symlink(&target, &link).expect("a link");
-    write_whole(&link, |out| out.write_all(b"new")).expect("written");
+    write_atomic(&link, |out| out.write_all(b"new")).expect("written");
     assert_eq!(fs::read(&target).expect("read"), b"precious");
     assert_eq!(fs::read(&link).expect("read"), b"new");
     assert!(!link.is_symlink());
-    let failed = write_whole(&link, |out| {
+    let failed = write_atomic(&link, |out| {
         out.write_all(b"part")?;
         Err::<(), _>(io::ErrorKind::UnexpectedEof.into())
     });
@@ -277,11 +279,11 @@ fn replacing_takes_the_link_and_not_its_target() {
 }
 
 #[test]
-fn nothing_shows_while_a_file_is_written() {
+fn a_file_being_written_has_no_name() {
     let scratch = Scratch::new();
     let folder = Folder::open(scratch.path()).expect("a folder");
-    let names = usize::from(folder.create_nameless(0o600).is_none());
-    let seen = folder.write_whole("file".as_ref(), 0o640, |out| {
+    let names = usize::from(folder.create_unnamed(0o600).is_none());
+    let seen = folder.write_atomic("file".as_ref(), 0o640, |out| {
         out.write_all(&[7; 100_000])?;
         Ok(folder.names()?.len())
     });
@@ -292,16 +294,16 @@ fn nothing_shows_while_a_file_is_written() {
 
 #[test]
 fn temporary_files_have_no_name() {
-    let mut file = nameless_file(&std::env::temp_dir()).expect("a file");
+    let mut file = unnamed_file(&std::env::temp_dir()).expect("a file");
     file.write_all(b"gone").expect("written");
     assert_eq!(file.metadata().expect("there").nlink(), 0);
-    let one = nameless::temporary_name("perf.data".as_ref()).expect("a name");
-    let two = nameless::temporary_name("perf.data".as_ref()).expect("a name");
+    let one = temporary::temporary_name("perf.data".as_ref()).expect("a name");
+    let two = temporary::temporary_name("perf.data".as_ref()).expect("a name");
     assert_ne!(one, two);
 }
 
 #[test]
-fn what_can_be_replaced_is_not_opened_in_place() {
+fn replaceable_files_are_not_opened_in_place() {
     let scratch = Scratch::new();
     let file = scratch.write("file", "").expect("a file");
     let link = scratch.path().join("dangling");
@@ -313,17 +315,17 @@ fn what_can_be_replaced_is_not_opened_in_place() {
         Path::new("/no/such"),
         Path::new("/"),
     ] {
-        let opened = find_in_place(path, Naming::Default).expect("no refusal");
+        let opened = find_in_place(path, PathOrigin::Default).expect("no refusal");
         assert!(opened.is_none(), "{path:?}");
     }
     assert!(
-        find_in_place(Path::new("/dev/null"), Naming::Given)
+        find_in_place(Path::new("/dev/null"), PathOrigin::Given)
             .expect("opened")
             .is_some()
     );
 }
 
-/// A folder of this owner and mode, with a FIFO and a link to it, each of another user.
+/// Creates a folder with this owner and mode, with a FIFO of another user and a link to it.
 fn exposed(scratch: &Scratch, owner: Option<u32>, mode: u32) -> PathBuf {
     let folder = scratch.path().join(format!("{owner:?}-{mode:o}"));
     fs::create_dir(&folder).expect("a folder");
@@ -354,14 +356,17 @@ fn fifos_of_other_users_are_not_written() {
         let folder = exposed(&scratch, owner, mode);
         let place = |name: &str, naming| find_in_place(&folder.join(name), naming);
         assert_eq!(
-            refused(place("fifo", Naming::Default)),
+            refused(place("fifo", PathOrigin::Default)),
             Refusal::ForeignPipe
         );
         match given {
-            true => assert!(place("fifo", Naming::Given).expect("opened").is_some()),
-            false => assert_eq!(refused(place("fifo", Naming::Given)), Refusal::ForeignPipe),
+            true => assert!(place("fifo", PathOrigin::Given).expect("opened").is_some()),
+            false => assert_eq!(
+                refused(place("fifo", PathOrigin::Given)),
+                Refusal::ForeignPipe
+            ),
         }
-        for naming in [Naming::Default, Naming::Given] {
+        for naming in [PathOrigin::Default, PathOrigin::Given] {
             assert!(place("own", naming).expect("opened").is_some());
             assert_eq!(refused(place("link", naming)), Refusal::ForeignLink);
         }
@@ -370,7 +375,7 @@ fn fifos_of_other_users_are_not_written() {
     symlink("/dev/null", &null).expect("a link");
     give(&null);
     assert_eq!(
-        refused(find_in_place(&null, Naming::Given)),
+        refused(find_in_place(&null, PathOrigin::Given)),
         Refusal::ForeignLink
     );
 }
@@ -384,20 +389,20 @@ fn hard_links_to_other_files_are_not_appended_to() {
     let precious = scratch.write("precious", "kept").expect("a file");
     let path = folder.join("out");
     for text in ["one", "two"] {
-        open_output(&path, Writing::Append)
+        open_output(&path, WriteMode::Append)
             .expect("opened")
             .write_all(text.as_bytes())
             .expect("written");
     }
     assert_eq!(fs::read(&path).expect("read"), b"onetwo");
-    open_output(&path, Writing::Truncate)
+    open_output(&path, WriteMode::Truncate)
         .expect("opened")
         .write_all(b"x")
         .expect("written");
     assert_eq!(fs::read(&path).expect("read"), b"x");
     fs::hard_link(&precious, folder.join("hard")).expect("a link");
     assert_eq!(
-        refused(open_output(&folder.join("hard"), Writing::Truncate)),
+        refused(open_output(&folder.join("hard"), WriteMode::Truncate)),
         Refusal::ForeignFile
     );
     if !is_root("hard_links_to_other_files_are_not_appended_to") {
@@ -406,19 +411,19 @@ fn hard_links_to_other_files_are_not_appended_to() {
     symlink(&precious, folder.join("soft")).expect("a link");
     give(&folder.join("soft"));
     assert_eq!(
-        refused(open_output(&folder.join("soft"), Writing::Append)),
+        refused(open_output(&folder.join("soft"), WriteMode::Append)),
         Refusal::ForeignLink
     );
     give(&path);
     assert_eq!(
-        refused(open_output(&path, Writing::Append)),
+        refused(open_output(&path, WriteMode::Append)),
         Refusal::ForeignFile
     );
-    // In that user's own folder root may append to the user's file.
+    // In that user's own folder, root may append to the user's file.
     give(&folder);
-    open_output(&path, Writing::Append).expect("opened");
+    open_output(&path, WriteMode::Append).expect("opened");
     assert_eq!(
-        refused(open_output(&folder.join("hard"), Writing::Truncate)),
+        refused(open_output(&folder.join("hard"), WriteMode::Truncate)),
         Refusal::ForeignFile
     );
 }

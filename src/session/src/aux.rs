@@ -1,57 +1,58 @@
-//! AUX areas: hardware writes traces there in forms of its own, beside the rings, whose AUX records tell how far it came.
+//! AUX areas, into which hardware writes traces in its own format. AUX records in the rings have
+//! the positions.
 //!
-//! What an area holds goes into the file as it is, behind an AUXTRACE record. Areas are drained as rings are, or written over
-//! and copied when that is asked for: then they keep the end of the trace.
+//! The content of an area is copied to the file after an AUXTRACE record. Areas are drained like
+//! rings; in overwrite mode they keep the end of the trace and are copied on request (snapshot).
 
-use rperf_events::Tracer;
+use rperf_events::TracePmu;
 use rperf_perfdata::WriteError;
 use rperf_ring::{Memory, drain};
 use rperf_sys::{AuxMap, Counter, page_size, timestamp_counter};
 use rperf_wire::{AuxTrace, AuxTraceInfo, RecordKind, TimeConv, U64s, UserRecord};
 
-use crate::open::{OpenEvent, Placed};
+use crate::counted_output::CountedOutput;
+use crate::open::{OpenCounter, OpenEvent};
 use crate::rings::Ring;
-use crate::sink::Sink;
-use crate::synthesize::Records;
-use crate::{Error, Happened, Request, Snapshots, Traces, Watch};
+use crate::synthesize::RecordBuffer;
+use crate::{Error, RecordRequest, SessionNotice, SessionObserver, SnapshotOptions, TraceOptions};
 
-/// Bytes of an area where the user doesn't say: what the system's administrator gets, and others.
+/// Default size of an area in bytes, for privileged and unprivileged users.
 const DEFAULT_SIZE: usize = 4 << 20;
-const DEFAULT_SIZE_OF_OTHERS: usize = 128 << 10;
+const DEFAULT_SIZE_UNPRIVILEGED: usize = 128 << 10;
 
-/// An AUX area as the draining side sees it.
+/// An AUX area of a ring.
 #[derive(Debug)]
-pub(crate) struct Area {
+pub(crate) struct AuxArea {
     map: AuxMap,
-    /// The trace that is written into it.
+    /// The trace event that writes into it.
     counter: Counter,
-    /// Number of its ring.
+    /// Index of its ring.
     index: u32,
     tid: i32,
     cpu: i32,
-    /// Bytes that a snapshot keeps at most; `None` where the area is drained.
-    keeps: Option<usize>,
+    /// Maximum size of a snapshot in bytes; `None` if the area is drained.
+    snapshot_size: Option<usize>,
 }
 
-impl Area {
-    /// Bytes that fit.
+impl AuxArea {
+    /// Returns the size of the area in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.map.size() as u64
     }
 
-    /// Whether it is written over, and copied when that is asked for.
-    pub(crate) fn is_written_over(&self) -> bool {
-        self.keeps.is_some()
+    /// Whether it is in overwrite mode.
+    pub(crate) fn is_overwritten(&self) -> bool {
+        self.snapshot_size.is_some()
     }
 
-    /// Whether there is something to be drained.
-    pub(crate) fn holds_any(&self) -> bool {
-        self.keeps.is_none() && self.map.tail() < self.map.head()
+    /// Whether it contains data to drain.
+    pub(crate) fn has_data(&self) -> bool {
+        self.snapshot_size.is_none() && self.map.tail() < self.map.head()
     }
 
-    /// Writes what came since the last time, straight out of the area; whether there was any.
-    pub(crate) fn drain(&mut self, sink: &mut Sink) -> Result<bool, WriteError> {
-        if self.keeps.is_some() {
+    /// Writes the new data directly from the area; returns whether there was any.
+    pub(crate) fn drain(&mut self, sink: &mut CountedOutput) -> Result<bool, WriteError> {
+        if self.snapshot_size.is_some() {
             return Ok(false);
         }
         let mut trace = self.trace();
@@ -59,20 +60,24 @@ impl Area {
             return Ok(false);
         };
         (trace.offset, trace.size) = (chunk.start(), chunk.size());
-        let (first, second) = chunk.pieces();
+        let [first, second] = chunk.pieces();
         sink.trace(trace, &[first, second])?;
         Ok(true)
     }
 
-    /// Writes the end of the trace, which goes on afterwards where it is to.
-    pub(crate) fn snapshot(&mut self, goes_on: bool, sink: &mut Sink) -> Result<(), Error> {
-        let Some(most) = self.keeps else {
+    /// Writes the end of the trace; tracing continues afterwards if `resumes`.
+    pub(crate) fn snapshot(
+        &mut self,
+        resumes: bool,
+        sink: &mut CountedOutput,
+    ) -> Result<(), Error> {
+        let Some(most) = self.snapshot_size else {
             return Ok(());
         };
         let refused = Error::system("stop a trace to copy it");
         self.counter.disable().map_err(refused)?;
         let (copy, head) = self.map.copy();
-        if goes_on {
+        if resumes {
             self.resume();
         }
         let (first, second) = last_of(&copy, head, most);
@@ -84,19 +89,19 @@ impl Area {
                 ..self.trace()
             };
             let written = sink.trace(trace, &[first, second]);
-            written.map_err(crate::sink::write_error)?;
+            written.map_err(crate::counted_output::write_error)?;
         }
         Ok(())
     }
 
-    /// Lets the hardware write again: it stopped where the area was full, which not all units tell. A trace that cannot go
-    /// on takes nothing from what was recorded.
+    /// Resumes tracing, which stops when the area is full; not all PMUs report that. If this fails, the data recorded
+    /// so far are still valid.
     pub(crate) fn resume(&self) {
         let _ = self.counter.enable();
     }
 
-    /// What is told before a part of the trace. Its order among others, in this file and of other threads, is that of the
-    /// hardware's clock.
+    /// Returns the header of a part of the trace. Parts, also of other threads' files, are ordered by the
+    /// hardware clock.
     fn trace(&self) -> AuxTrace {
         AuxTrace {
             size: 0,
@@ -109,37 +114,37 @@ impl Area {
     }
 }
 
-/// The last bytes of a trace that is written round and round, in order, at most so many: `head` is where it would go on in
-/// `area`. Where nothing but zeros follows, it never came to the end.
+/// Returns the last bytes of an overwritten trace in order, at most `most`: `head` is the position in `area` where it continues. If only
+/// zeros follow, it has not wrapped yet.
 fn last_of(area: &[u8], head: usize, most: usize) -> (&[u8], &[u8]) {
     let (newest, oldest) = area.split_at_checked(head).unwrap_or((area, &[]));
     let has_wrapped = oldest.iter().any(|byte| *byte != 0);
     let oldest = if has_wrapped { oldest } else { &[] };
-    // Entries are not cut in two.
+    // Entries are not split.
     let most = most - most % AuxTraceInfo::BTS_BRANCH;
-    let kept = |part: &'_ [u8], most: usize| part.len().saturating_sub(most);
-    let newest = newest.get(kept(newest, most)..).unwrap_or_default();
-    let oldest = oldest.get(kept(oldest, most - newest.len().min(most))..);
+    let start = |part: &'_ [u8], most: usize| part.len().saturating_sub(most);
+    let newest = newest.get(start(newest, most)..).unwrap_or_default();
+    let oldest = oldest.get(start(oldest, most - newest.len().min(most))..);
     (oldest.unwrap_or_default(), newest)
 }
 
-/// Maps an AUX area for each counter of the trace among `events`, if there is one, beside its ring.
+/// Maps an AUX area next to the ring of each counter of the trace among `events`, if any.
 pub(crate) fn map_areas(
-    request: &Request,
+    request: &RecordRequest,
     events: &[OpenEvent],
     rings: &mut [Ring],
-    watch: &mut dyn Watch,
+    observer: &mut dyn SessionObserver,
 ) -> Result<(), Error> {
     let traced = events
         .iter()
         .find(|event| event.event.spec.tracer().is_some());
-    let (Some(event), Some(traces)) = (traced, &request.traces) else {
+    let (Some(event), Some(traces)) = (traced, &request.observe.traces) else {
         return Ok(());
     };
     let pages = pages(traces);
     for placed in &event.counters {
         if let Some(ring) = rings.get_mut(placed.ring) {
-            let area = area(placed, &ring.map, (traces, pages));
+            let area = area(placed, &ring.map, traces, pages);
             let area = area.map_err(|cause| Error::MapTrace {
                 pages,
                 event: event.event.spec.name.clone(),
@@ -148,58 +153,63 @@ pub(crate) fn map_areas(
             ring.area = Some(area);
         }
     }
-    watch.tell(Happened::TraceMapped {
+    observer.on_event(SessionNotice::TraceMapped {
         bytes: pages * page_size(),
     });
     Ok(())
 }
 
 fn area(
-    placed: &Placed,
+    placed: &OpenCounter,
     ring: &rperf_sys::RingMap,
-    (traces, pages): (&Traces, usize),
-) -> std::io::Result<Area> {
+    traces: &TraceOptions,
+    pages: usize,
+) -> std::io::Result<AuxArea> {
     let map = AuxMap::new(&placed.counter, ring, pages, traces.snapshots.is_some())?;
     let size = map.size();
-    let keeps = |snapshots: &Snapshots| snapshots.size.unwrap_or(size).min(size);
-    Ok(Area {
+    let snapshot_size = |snapshots: &SnapshotOptions| snapshots.size.unwrap_or(size).min(size);
+    Ok(AuxArea {
         map,
         counter: placed.counter.try_clone()?,
         index: u32::try_from(placed.ring).unwrap_or(u32::MAX),
         tid: placed.tid,
         cpu: placed.cpu,
-        keeps: traces.snapshots.as_ref().map(keeps),
+        snapshot_size: traces.snapshots.as_ref().map(snapshot_size),
     })
 }
 
-/// Pages of an area, a power of two: as many as are asked for, what a snapshot needs, or the usual.
-fn pages(traces: &Traces) -> usize {
-    let of_snapshot = traces.snapshots.as_ref().and_then(|asked| asked.size);
-    let usual = match traces.privileged {
+/// Returns the number of pages of an area, a power of two: as requested, as required for snapshots, or the
+/// default.
+fn pages(traces: &TraceOptions) -> usize {
+    let of_snapshot = traces
+        .snapshots
+        .as_ref()
+        .and_then(|snapshots| snapshots.size);
+    let default = match traces.privileged {
         true => DEFAULT_SIZE,
-        false => DEFAULT_SIZE_OF_OTHERS,
+        false => DEFAULT_SIZE_UNPRIVILEGED,
     };
-    let wanted = || of_snapshot.unwrap_or(usual).div_ceil(page_size());
+    let wanted = || of_snapshot.unwrap_or(default).div_ceil(page_size());
     let pages = traces.pages.unwrap_or_else(wanted);
     pages.max(1).next_power_of_two()
 }
 
-/// TIME_CONV: how the times of records follow from the hardware's clock, where the kernel says so.
-pub(crate) fn time_conversion(to: &mut Records, conversion: Option<TimeConv>) {
+/// Appends TIME_CONV: conversion from the hardware clock to timestamps, if the kernel provides it.
+pub(crate) fn time_conversion(to: &mut RecordBuffer, conversion: Option<TimeConv>) {
     if let Some(conversion) = conversion {
         let record = UserRecord::TimeConv(conversion);
         to.user(RecordKind::TIME_CONV, |to| record.encode_body(to));
     }
 }
 
-/// AUXTRACE_INFO: what readers need to know of a trace of Intel's branch trace store.
+/// Appends AUXTRACE_INFO: parameters for decoding an Intel BTS trace.
 pub(crate) fn trace_info(
-    to: &mut Records,
-    request: &Request,
+    to: &mut RecordBuffer,
+    request: &RecordRequest,
     events: &[OpenEvent],
     conversion: Option<TimeConv>,
 ) {
-    let spec = |event: &OpenEvent| event.event.spec.tracer() == Some(Tracer::BranchTraceStore);
+    let spec = |event: &OpenEvent| event.event.spec.tracer() == Some(TracePmu::BranchTraceStore);
     let Some(event) = events.iter().find(|event| spec(event)) else {
         return;
     };
@@ -227,13 +237,13 @@ mod tests {
     use rperf_wire::{Endian, ShortClock};
 
     #[test]
-    fn the_end_of_a_trace_is_in_order_and_of_whole_entries() {
+    fn the_last_trace_entries_are_ordered_and_complete() {
         let mut area = [0_u8; 128];
         assert_eq!(last_of(&area, 0, 128), (&[][..], &[][..]));
         area[..72].fill(1);
         assert_eq!(last_of(&area, 72, 128), (&[][..], &[1; 72][..]));
         assert_eq!(last_of(&area, 72, 60), (&[][..], &[1; 48][..]));
-        // It wrapped: what follows the head is older.
+        // It wrapped: data after the head are older.
         area[24..].fill(2);
         assert_eq!(last_of(&area, 24, 128), (&[2; 96][..], &[1; 24][..]));
         assert_eq!(last_of(&area, 24, 49), (&[2; 24][..], &[1; 24][..]));
@@ -243,11 +253,11 @@ mod tests {
     }
 
     #[test]
-    fn areas_are_as_large_as_asked_or_usual() {
-        let traces = |pages, size: Option<usize>, privileged| Traces {
+    fn aux_areas_have_the_requested_or_default_size() {
+        let traces = |pages, size: Option<usize>, privileged| TraceOptions {
             pages,
             privileged,
-            snapshots: size.map(|size| Snapshots {
+            snapshots: size.map(|size| SnapshotOptions {
                 size: Some(size),
                 at_end: false,
             }),
@@ -263,8 +273,8 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_told_as_readers_expect_them() {
-        let mut records = Records::new(0);
+    fn clocks_are_stored_as_readers_expect() {
+        let mut records = RecordBuffer::new(0);
         time_conversion(&mut records, None);
         assert!(records.take().is_empty());
         let short = ShortClock {

@@ -1,6 +1,7 @@
-//! Which files were mapped, by build-id: found after the recording, without a second pass over it.
+//! Build-ids of mapped files, determined after the recording without reading it again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -13,18 +14,17 @@ use rperf_sys::{Module, Proc, module_notes};
 use rperf_wire::{Misc, name_text};
 
 use crate::BuildIds;
-use crate::hits::Hits;
-use crate::tally::MappedName;
+use crate::record_stats::{MappedName, RecordStats};
 
 /// `PERF_RECORD_MISC_KERNEL` and `_USER`.
 const KERNEL: Misc = Misc(1);
 const USER: Misc = Misc(2);
 /// Pid of the host machine.
 const HOST: i32 = -1;
-/// Files per thread below which starting another costs more than it saves.
+/// Minimum number of files per thread to make another thread worthwhile.
 const FILES_PER_THREAD: usize = 16;
 
-/// The entry of the kernel, a module or a file; `None` without a build-id.
+/// Returns the entry of the kernel, a module or a file; `None` without a build-id.
 fn entry(filename: &str, misc: Misc, id: &[u8]) -> Option<BuildIdEntry> {
     let mut build_id = [0; 20];
     let size = id.len().min(build_id.len());
@@ -38,22 +38,23 @@ fn entry(filename: &str, misc: Misc, id: &[u8]) -> Option<BuildIdEntry> {
     })
 }
 
-/// The kernel's entry.
+/// Returns the kernel's entry.
 pub(crate) fn of_kernel(id: &[u8]) -> Option<BuildIdEntry> {
     entry("[kernel.kallsyms]", KERNEL, id)
 }
 
-/// The vdso's entry.
+/// Returns the vdso's entry.
 pub(crate) fn of_vdso(id: &[u8]) -> Option<BuildIdEntry> {
     entry("[vdso]", USER, id)
 }
 
-/// Loaded modules, by the notes that sysfs has of them. Those whose file is of another build count as not hit, since no
-/// file has their code.
+/// Entries of loaded modules, from their notes in sysfs. Modules whose file has another build-id are not cached, since the file
+/// does not contain their code.
 pub(crate) fn of_modules(
     modules: &[Module],
-    hits: &Hits,
-    (sysfs, ids): (&Path, &dyn BuildIds),
+    is_wanted: &dyn Fn(&Module) -> bool,
+    sysfs: &Path,
+    ids: &dyn BuildIds,
 ) -> Vec<FoundFile> {
     let of_module = |module: &Module| {
         let id = ids.of_notes(&module_notes(sysfs, &module.name).ok()?)?;
@@ -62,34 +63,35 @@ pub(crate) fn of_modules(
             Some(path) => path.to_str()?.to_owned(),
             None => format!("[{}]", module.name),
         };
-        // Compressed files show no build-id.
+        // The build-id of compressed files is unknown.
         let is_it = || ids.of_file(&place).is_none_or(|found| found == id);
-        let is_hit = place.is_file() && hits.are_in(module) && is_it();
+        let is_kept = place.is_file() && is_wanted(module) && is_it();
         Some(FoundFile {
             entry: entry(&name, KERNEL, &id)?,
             place,
-            is_hit,
+            is_kept,
         })
     };
     modules.iter().filter_map(of_module).collect()
 }
 
-/// A file with code that ran, and where it can be read.
+/// A file with executed code, and a path to read it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FoundFile {
     pub(crate) entry: BuildIdEntry,
     pub(crate) place: PathBuf,
-    /// Whether samples fell into it.
-    pub(crate) is_hit: bool,
+    /// Whether it is added to the cache: it has samples, or all are added.
+    pub(crate) is_kept: bool,
 }
 
-/// The mapped files that have a build-id, sorted by name; read by several threads where there are many.
+/// Returns the mapped files with a build-id, sorted by name; read by several threads if there are many.
 pub(crate) fn of_files(
-    mapped: &HashMap<MappedName, u32>,
-    hit: &HashSet<&MappedName>,
-    (proc, ids): (&Proc, &dyn BuildIds),
+    stats: &RecordStats,
+    selected: &HashSet<&MappedName>,
+    proc: &Proc,
+    ids: &dyn BuildIds,
 ) -> Vec<FoundFile> {
-    let mapped: Vec<_> = mapped.iter().collect();
+    let mapped: Vec<_> = stats.mapped.iter().collect();
     let threads = mapped
         .len()
         .div_ceil(FILES_PER_THREAD)
@@ -97,19 +99,20 @@ pub(crate) fn of_files(
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some((name, pid)) = mapped.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let file = of_file(name, **pid, proc, ids);
+            let place = || same_file(name, **pid, proc);
+            let file = of_file(name, stats.deleted.place(name).or_else(place), ids);
             if let (Some((entry, place)), Ok(mut found)) = (file, found.lock()) {
                 found.push(FoundFile {
                     entry,
                     place,
-                    is_hit: hit.contains(name),
+                    is_kept: selected.contains(name),
                 });
             }
         }
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // One that cannot be started leaves its share to the others.
+            // If a thread cannot be started, the others process its share.
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
@@ -118,7 +121,7 @@ pub(crate) fn of_files(
     found.sort_by(|one, other| one.entry.filename.cmp(&other.entry.filename));
     found.dedup_by(|later, first| {
         let is_same = later.entry.filename == first.entry.filename;
-        first.is_hit |= is_same && later.is_hit;
+        first.is_kept |= is_same && later.is_kept;
         is_same
     });
     found
@@ -126,36 +129,43 @@ pub(crate) fn of_files(
 
 fn of_file(
     name: &MappedName,
-    pid: u32,
-    proc: &Proc,
+    place: Option<PathBuf>,
     ids: &dyn BuildIds,
 ) -> Option<(BuildIdEntry, PathBuf)> {
-    let path = Path::new(std::ffi::OsStr::from_bytes(&name.filename));
-    // Names such as `//anon`, `[heap]` or `/dev/zero` are no files with notes.
+    let path = Path::new(OsStr::from_bytes(&name.filename));
+    // Names such as `//anon`, `[heap]` or `/dev/zero` are not ELF files.
     let is_file =
         path.is_absolute() && !name.filename.starts_with(b"//") && !path.starts_with("/dev");
-    let place = same_file(path, name.inode, pid, proc).filter(|_| is_file)?;
+    let place = place.filter(|_| is_file)?;
     let id = ids.of_file(&place)?;
     let name = name_text(path.as_os_str().as_bytes());
     Some((entry(&name, USER, &id)?, place))
 }
 
-/// The path under which the file that was mapped can be read: as it stands, or as its process sees it,
-/// which may live in a container. `None` when another file stands there by now.
-fn same_file(path: &Path, inode: u64, pid: u32, proc: &Proc) -> Option<PathBuf> {
+/// Returns the path to read the mapped file: directly, or through a process, which may be in a container, or run a program
+/// that was deleted since. `None` if it was replaced meanwhile.
+fn same_file(name: &MappedName, pid: u32, proc: &Proc) -> Option<PathBuf> {
+    let path = Path::new(OsStr::from_bytes(&name.filename));
     let inside = proc
         .path(format!("{pid}/root"))
         .join(path.strip_prefix("/").ok()?);
-    [path.to_owned(), inside].into_iter().find(|path| {
-        fs::metadata(path)
-            .is_ok_and(|metadata| metadata.is_file() && (inode == 0 || metadata.ino() == inode))
-    })
+    let is_it = |path: &PathBuf, inode_matters: bool| {
+        let is_same = |inode| inode == name.inode || (name.inode == 0 && !inode_matters);
+        fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && is_same(metadata.ino()))
+    };
+    let mut named = [path.to_owned(), inside].into_iter();
+    let running = proc.path(format!("{pid}/exe"));
+    named
+        .find(|path| is_it(path, false))
+        .or_else(|| Some(running).filter(|path| is_it(path, true)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code_pages::CodePages;
     use rperf_wire::{RawRecord, RecordKind, SampleType};
+    use std::collections::HashMap;
 
     /// The first bytes of a file are its build-id.
     struct FirstBytes;
@@ -186,24 +196,31 @@ mod tests {
             size: 0x1000,
             file: Some(file.clone()),
         };
-        let mut hits = Hits::new(SampleType::IP | SampleType::TID);
+        let mut hits = CodePages::new(SampleType::IP | SampleType::TID);
         let body = [0x5010_u64.to_ne_bytes(), [0; 8]].concat();
         hits.sample(&RawRecord {
             kind: RecordKind::SAMPLE,
             misc: KERNEL,
             body: &body,
         });
-        let found = |start| of_modules(&[module(start)], &hits, (&root, &FirstBytes));
+        let found = |start| {
+            of_modules(
+                &[module(start)],
+                &|module| hits.are_in(module),
+                &root,
+                &FirstBytes,
+            )
+        };
         let [hit] = &found(0x5000)[..] else {
             panic!("one module");
         };
         assert_eq!(
-            (hit.entry.filename.as_str(), hit.is_hit),
+            (hit.entry.filename.as_str(), hit.is_kept),
             (file.to_str().unwrap(), true)
         );
-        assert!(!found(0x6000)[0].is_hit);
+        assert!(!found(0x6000)[0].is_kept);
         fs::write(&file, "cd").unwrap();
-        assert!(!found(0x5000)[0].is_hit, "another build by now");
+        assert!(!found(0x5000)[0].is_kept, "another build by now");
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -223,19 +240,28 @@ mod tests {
             inode: 0,
         };
         let proc = Proc::new(&root);
-        let place = (&proc, &FirstBytes as &dyn BuildIds);
-        let file = |is_hit| FoundFile {
+        let file = |is_kept| FoundFile {
             entry: entry("/no/such/dir/lib.so", USER, b"ab").unwrap(),
             place: inside.join("lib.so"),
-            is_hit,
+            is_kept,
+        };
+        let stats = |mapped| {
+            let mut stats = RecordStats::default();
+            stats.mapped = mapped;
+            stats
         };
         let mapped = HashMap::from([(name(inode), 7), (anonymous, 7)]);
-        let found = of_files(&mapped, &HashSet::new(), place);
+        let found = of_files(&stats(mapped.clone()), &HashSet::new(), &proc, &FirstBytes);
         assert_eq!(found, [file(false)]);
-        let found = of_files(&mapped, &HashSet::from([&name(inode)]), place);
+        let found = of_files(
+            &stats(mapped),
+            &HashSet::from([&name(inode)]),
+            &proc,
+            &FirstBytes,
+        );
         assert_eq!(found, [file(true)]);
         let other = HashMap::from([(name(inode + 1), 7)]);
-        let found = of_files(&other, &HashSet::new(), place);
+        let found = of_files(&stats(other), &HashSet::new(), &proc, &FirstBytes);
         assert_eq!(found, [], "another file by now");
         fs::remove_dir_all(root).unwrap();
     }

@@ -1,6 +1,7 @@
-//! The size of the data in the header of a file that is being written, kept true from beside.
+//! Updates the data size in the header of a file while it is being written.
 //!
-//! Writing the header can wait for the disk, and who waits does not drain rings. A thread of its own does it.
+//! Writing the header may wait for the disk, so it is done in a separate thread, not in the one
+//! that drains rings.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -11,28 +12,28 @@ use std::time::Duration;
 
 use rperf_perfdata::FileHeader;
 
-/// At most this much of a recording is out of reach for Linux perf when the recorder is killed.
+/// Update interval: limits the data that Linux perf can't read if the recorder is killed.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Keeps the size true until dropped.
+/// Updates the size until dropped.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
-    shared: Arc<Shared>,
+    shared: Arc<CheckpointState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    /// Bytes of whole records in the file.
+struct CheckpointState {
+    /// Bytes of complete records in the file.
     size: AtomicU64,
     ended: AtomicBool,
 }
 
 impl Checkpoint {
-    /// Begins for a file whose header is written; `None` where there is no thread to be had, and only a recording
-    /// that is killed is the worse for it.
+    /// Starts updating a file whose header has been written; `None` if no thread can be started,
+    /// which only affects recordings that are killed.
     pub(crate) fn begin(file: File) -> Option<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(CheckpointState::default());
         let theirs = Arc::clone(&shared);
         let thread = thread::Builder::new().name("checkpoint".to_owned());
         let thread = thread.spawn(move || theirs.keep(&file)).ok()?;
@@ -42,18 +43,18 @@ impl Checkpoint {
         })
     }
 
-    /// Takes note of the size.
+    /// Sets the size.
     pub(crate) fn note(&self, size: u64) {
         self.shared.size.store(size, Ordering::Relaxed);
     }
 }
 
-impl Shared {
+impl CheckpointState {
     fn keep(&self, file: &File) {
         let mut written = 0;
         while !self.ended.load(Ordering::Acquire) {
             let size = self.size.load(Ordering::Relaxed);
-            // A header that cannot be written is found out at the end, where it counts.
+            // Errors are reported when the file is completed.
             if size != written
                 && file
                     .write_all_at(&size.to_ne_bytes(), FileHeader::DATA_SIZE_OFFSET)
@@ -71,7 +72,7 @@ impl Drop for Checkpoint {
         self.shared.ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It does not panic, and there is nobody to tell.
+            // The thread doesn't panic, and there is no way to report it.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,5 @@
-//! Orders that come while a run goes on (`--control`): lines of text through a pipe, each acknowledged through another.
+//! Control commands during a run (`--control`): lines of text from a pipe, each acknowledged
+//! through another.
 
 mod order;
 
@@ -6,51 +7,51 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-use rperf_events::{EventSpec, Group};
+use rperf_events::{EventSpec, GroupPosition};
 use rperf_sys::{Counter, Ready};
 use rperf_wire::Attr;
 
-pub use self::order::Listing;
-use self::order::Order;
-use crate::{Error, Happened, Watch};
+use self::order::ControlCommand;
+pub use self::order::ListedDetail;
+use crate::{Error, SessionNotice, SessionObserver};
 
-/// What says that an order is carried out. Linux perf sends the NUL too, and programs read five bytes as a C string.
-const DONE: &[u8] = b"ack\n\0";
-/// Bytes that are taken at once; an order without an end after so many is none.
-const MOST: usize = 4096;
+/// The acknowledgement. Like Linux perf, includes the NUL: programs read five bytes as a C string.
+const ACKNOWLEDGEMENT: &[u8] = b"ack\n\0";
+/// Maximum size of a command in bytes.
+const MAX_COMMAND_BYTES: usize = 4096;
 
-/// Where orders come from, and where it is said that they are carried out.
+/// The descriptors of control commands and acknowledgements.
 #[derive(Debug)]
 pub struct Control {
-    /// Nothing once nobody can write any more.
+    /// `None` after the other end was closed.
     orders: Option<File>,
     acknowledgements: Option<File>,
-    /// The beginning of an order whose end has not come yet.
+    /// An incomplete command.
     begun: Vec<u8>,
 }
 
-/// An event that can be switched while it is open.
-pub(crate) struct Steered<'a> {
+/// An open event that can be enabled and disabled.
+pub(crate) struct ControlledCounters<'a> {
     pub(crate) spec: &'a EventSpec,
     pub(crate) attr: &'a Attr,
-    /// Whether it starts and stops by itself, not with a leader before it.
+    /// Whether it is a group leader or a single event.
     pub(crate) leads: bool,
     pub(crate) counters: Vec<&'a Counter>,
 }
 
-/// What was ordered that the run itself has to do.
+/// Commands to be executed by the run itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Asked {
-    /// To end.
+pub(crate) struct ControlRequests {
+    /// Stop.
     pub(crate) stop: bool,
-    /// To keep what the rings hold now, in a file of its own, or the ends of hardware traces.
+    /// Write a snapshot: the content of the rings to a new file, or the end of hardware traces.
     pub(crate) snapshot: bool,
-    /// Whether hardware traces go on, where that was switched.
+    /// Whether hardware traces are to continue; `None` if unchanged.
     pub(crate) traces: Option<bool>,
 }
 
 impl Control {
-    /// Orders out of a pipe or fifo; without a second one nothing is acknowledged.
+    /// Commands from a pipe or FIFO; without `acknowledgements` nothing is acknowledged.
     #[must_use]
     pub fn new(orders: File, acknowledgements: Option<File>) -> Self {
         Self {
@@ -60,39 +61,38 @@ impl Control {
         }
     }
 
-    /// What becomes readable with the next order; nothing once none can come.
+    /// Becomes readable with the next command; `None` if there can't be any more.
     pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         self.orders.as_ref().map(File::as_fd)
     }
 
-    /// Takes and carries out the orders that have come, as poll(2) tells of [`Control::as_fd`]. `events` are those that
-    /// are open.
-    pub(crate) fn obey<'e>(
+    /// Reads and executes the available commands, once poll(2) reports [`Control::as_fd`] as readable. `events` are the open events.
+    pub(crate) fn handle_commands<'e>(
         &mut self,
         ready: Ready,
-        events: impl Fn() -> Vec<Steered<'e>>,
-        watch: &mut dyn Watch,
-    ) -> Result<Asked, Error> {
-        let mut asked = Asked::default();
+        events: impl Fn() -> Vec<ControlledCounters<'e>>,
+        observer: &mut dyn SessionObserver,
+    ) -> Result<ControlRequests, Error> {
+        let mut requests = ControlRequests::default();
         if ready.readable {
             for text in self.lines() {
-                self.carry_out(&text, &events(), &mut asked, watch)?;
+                self.carry_out(&text, &events(), &mut requests, observer)?;
             }
         } else if ready.closed {
             self.orders = None;
         }
-        Ok(asked)
+        Ok(requests)
     }
 
-    /// The orders that are whole. What one write brings is whole too, though it does not end in a newline.
+    /// Returns the complete commands. A single write is also complete without a newline.
     fn lines(&mut self) -> Vec<String> {
-        let mut bytes = [0; MOST];
+        let mut bytes = [0; MAX_COMMAND_BYTES];
         let read = self.orders.as_mut().map(|orders| orders.read(&mut bytes));
         match read {
             Some(Ok(size)) if size > 0 => {
                 self.begun.extend(bytes.get(..size).unwrap_or_default());
             }
-            // Somebody else was quicker to read.
+            // Another process has read it.
             Some(Err(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             _ => self.orders = None,
         }
@@ -100,10 +100,10 @@ impl Control {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         let end = self.begun.iter().rposition(is_end);
         let rest = self.begun.split_off(end.map_or(0, |end| end + 1));
-        let whole = std::mem::replace(&mut self.begun, rest);
-        let mut lines: Vec<String> = whole.split(|byte| is_end(byte)).map(text).collect();
+        let complete = std::mem::replace(&mut self.begun, rest);
+        let mut lines: Vec<String> = complete.split(|byte| is_end(byte)).map(text).collect();
         let last = text(&self.begun);
-        if Order::parse(&last).is_some() || self.begun.len() >= MOST {
+        if ControlCommand::parse(&last).is_some() || self.begun.len() >= MAX_COMMAND_BYTES {
             self.begun.clear();
             lines.push(last);
         }
@@ -114,56 +114,56 @@ impl Control {
     fn carry_out(
         &mut self,
         text: &str,
-        events: &[Steered<'_>],
-        asked: &mut Asked,
-        watch: &mut dyn Watch,
+        events: &[ControlledCounters<'_>],
+        requests: &mut ControlRequests,
+        observer: &mut dyn SessionObserver,
     ) -> Result<(), Error> {
-        let Some(order) = Order::parse(text) else {
-            watch.tell(Happened::NotUnderstood { order: text });
+        let Some(order) = ControlCommand::parse(text) else {
+            observer.on_event(SessionNotice::NotUnderstood { order: text });
             return Ok(());
         };
         match order {
-            Order::Switch { on, event: None } => {
+            ControlCommand::Switch { on, event: None } => {
                 let mut leading = events.iter().filter(|event| event.leads);
                 leading.try_for_each(|event| event.switch(on))?;
-                asked.traces = Some(on);
-                watch.tell(Happened::Switched { on });
+                requests.traces = Some(on);
+                observer.on_event(SessionNotice::Switched { on });
             }
-            Order::Switch {
+            ControlCommand::Switch {
                 on,
                 event: Some(name),
             } => {
                 let named = events.iter().find(|event| event.spec.name == name);
-                watch.tell(match named {
+                observer.on_event(match named {
                     Some(event) => {
                         event.switch(on)?;
                         if event.spec.tracer().is_some() {
-                            asked.traces = Some(on);
+                            requests.traces = Some(on);
                         }
-                        Happened::EventSwitched { event: name, on }
+                        SessionNotice::EventSwitched { event: name, on }
                     }
-                    None => Happened::NoSuchEvent { event: name },
+                    None => SessionNotice::NoSuchEvent { event: name },
                 });
             }
-            Order::List(listing) => list(events, listing, watch),
-            Order::Snapshot => asked.snapshot = true,
-            Order::Stop => asked.stop = true,
-            Order::Ping => {}
+            ControlCommand::List(listing) => list(events, listing, observer),
+            ControlCommand::Snapshot => requests.snapshot = true,
+            ControlCommand::Stop => requests.stop = true,
+            ControlCommand::Ping => {}
         }
         self.acknowledge();
         Ok(())
     }
 
-    /// Tells that an order was carried out, as long as somebody listens.
+    /// Acknowledges a command, as long as the other end is open.
     fn acknowledge(&mut self) {
         let to = self.acknowledgements.as_mut();
-        if to.is_some_and(|to| to.write_all(DONE).is_err()) {
+        if to.is_some_and(|to| to.write_all(ACKNOWLEDGEMENT).is_err()) {
             self.acknowledgements = None;
         }
     }
 }
 
-impl Steered<'_> {
+impl ControlledCounters<'_> {
     fn switch(&self, on: bool) -> Result<(), Error> {
         let (what, act): (_, fn(&Counter) -> _) = match on {
             true => ("enable", Counter::enable),
@@ -180,14 +180,21 @@ impl Steered<'_> {
     }
 }
 
-/// Tells of every event, or of every group.
-fn list(events: &[Steered<'_>], listing: Listing, watch: &mut dyn Watch) {
+/// Lists all events, or all groups.
+fn list(
+    events: &[ControlledCounters<'_>],
+    listing: ListedDetail,
+    observer: &mut dyn SessionObserver,
+) {
     let mut rest = events;
-    while let Some((event, behind)) = rest.split_first() {
-        rest = behind;
+    while let Some((event, after)) = rest.split_first() {
+        rest = after;
         let mut name = event.spec.name.clone();
-        if let (Listing::Groups, Group::Leader { name: group }) = (listing, &event.spec.group) {
-            let is_other = |event: &Steered<'_>| event.spec.group != Group::Member;
+        if let (ListedDetail::Groups, GroupPosition::Leader { name: group }) =
+            (listing, &event.spec.group)
+        {
+            let is_other =
+                |event: &ControlledCounters<'_>| event.spec.group != GroupPosition::Member;
             let end = rest.iter().position(is_other).unwrap_or(rest.len());
             let (members, others) = rest.split_at(end);
             rest = others;
@@ -195,7 +202,7 @@ fn list(events: &[Steered<'_>], listing: Listing, watch: &mut dyn Watch) {
             let names: Vec<&str> = std::iter::once(name.as_str()).chain(names).collect();
             name = format!("{group}{{{}}}", names.join(","));
         }
-        watch.tell(Happened::Listed {
+        observer.on_event(SessionNotice::Listed {
             name: &name,
             attr: event.attr,
             listing,

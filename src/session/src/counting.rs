@@ -1,14 +1,17 @@
-//! Counting instead of sampling: events opened where they are wanted, read at the end and in between.
+//! Counting: events are opened, read at intervals and at the end.
 
 mod bundle;
-mod keep;
+mod count_output;
+mod counter_affinity;
 mod kernel;
-mod near;
 mod open;
 mod request;
 mod run;
-mod wait;
+mod wait_conditions;
 
-pub use keep::Keep;
-pub use request::{CountEvent, CountRequest, CountWatch, Counted, Interval, Readings, Start};
+pub use count_output::CountOutput;
+pub use request::{
+    CountEvent, CountObserver, CountRequest, CountStart, CountSummary, EventReadings,
+    IntervalOptions,
+};
 pub use run::count;

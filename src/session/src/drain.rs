@@ -1,123 +1,127 @@
-//! The loop: wait, hand what the rings hold to the file, until something ends it.
+//! The main loop: waits for data in the rings and writes them to the file, until the recording
+//! ends.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use rperf_perfdata::WriteError;
-use rperf_ring::{Walker, drain};
-use rperf_sys::{FlightRing, Ready, Signals, Workload};
+use rperf_ring::{RecordWalker, drain};
+use rperf_sys::{OverwriteRing, Ready, Signals, Workload};
 use rperf_wire::{RecordKind, ShortClock, TimeConv};
 
-use crate::aux::Area;
-use crate::control::Steered;
-use crate::lanes::News;
-use crate::layout::Near;
-use crate::mismarked::mended;
-use crate::open::{OpenEvent, Placed};
-use crate::pace::Pace;
-use crate::rewriting::Beside;
+use crate::aux::AuxArea;
+use crate::build_id_mappings::corrected;
+use crate::control::ControlledCounters;
+use crate::counted_output::{CountedOutput, write_error, write_run};
+use crate::growth_warning::GrowthWarning;
+use crate::lanes::LaneEvents;
+use crate::open::{OpenCounter, OpenEvent};
+use crate::output_rotation::OutputRotation;
+use crate::poll_set::{DescriptorKind, PollSet, PollStates};
+use crate::rewriting::RewriteThread;
 use crate::rings::Ring;
-use crate::rotate::Turns;
 use crate::schedule::Schedule;
-use crate::sink::{Sink, write_error, write_run};
-use crate::synthesize::Records;
-use crate::triggers::Triggers;
-use crate::waiting::{Kind, States, Waiting};
-use crate::{Control, Error, Happened, Watch};
+use crate::synthesize::RecordBuffer;
+use crate::thread_layout::RingAffinity;
+use crate::triggers::TriggerEvents;
+use crate::{Control, Error, SessionNotice, SessionObserver};
 
-/// Hands what a ring holds to the file or to who changes it; whether there was anything.
+/// Passes the content of a ring to the file or the rewriter; returns whether there was any.
 fn empty_ring(
     ring: &mut Ring,
     lost: &mut u64,
-    (beside, sink): (&mut Option<Beside>, &mut Sink),
+    rewrite_thread: &mut Option<RewriteThread>,
+    sink: &mut CountedOutput,
 ) -> Result<bool, WriteError> {
     let Some(chunk) = drain(&mut ring.map) else {
         return Ok(false);
     };
-    let tally = &mut sink.tally;
-    let marked = tally.mismarked;
+    let stats = &mut sink.stats;
+    let marked = stats.mismarked;
     let runs = sink
         .walker
-        .walk(chunk.pieces(), |record| *lost += tally.note(&record));
-    let is_right = tally.mismarked == marked;
+        .walk(chunk.pieces(), |record| *lost += stats.note(&record));
+    let is_right = stats.mismarked == marked;
     for run in [runs.first, runs.straddling, runs.second] {
         let run = match is_right {
             true => Cow::Borrowed(run),
-            false => mended(run),
+            false => corrected(run),
         };
-        match beside {
-            Some(beside) => beside.take(&run),
-            None => write_run(&run, &mut sink.squeeze, &mut sink.medium)?,
+        match rewrite_thread {
+            Some(rewrite_thread) => rewrite_thread.take(&run),
+            None => write_run(&run, &mut sink.compressor, &mut sink.output_sink)?,
         }
     }
     Ok(true)
 }
 
-/// The rings of a recording and what they lost.
-pub(crate) struct Rings {
+/// The rings of a recording and their losses.
+pub(crate) struct RingSet {
     rings: Vec<Ring>,
-    /// Those that keep the last samples, which are taken at the end of each file.
-    flights: Vec<FlightRing>,
-    /// Records lost per ring, as its LOST records tell.
+    /// Overwrite ring buffers, which are read at the end of each file.
+    flights: Vec<OverwriteRing>,
+    /// Records lost per ring, from LOST records.
     lost: Vec<u64>,
-    /// Bytes that a ring must hold to be emptied while recording (`--mmap-flush`).
+    /// Minimum number of bytes in a ring to drain it (`--mmap-flush`).
     least: u64,
-    /// Who changes the records before they are written, if they are to be changed.
-    pub(crate) beside: Option<Beside>,
-    /// Where each is emptied (`--affinity`).
-    near: Near,
-    /// Whether events run: a trace that stopped where its area was full goes on then.
+    /// The rewriter of records, if any.
+    pub(crate) rewrite_thread: Option<RewriteThread>,
+    /// CPU affinity for draining (`--affinity`).
+    affinity: RingAffinity,
+    /// Whether events are enabled: then a trace that stopped because its area was full is resumed.
     pub(crate) running: bool,
 }
 
-impl Rings {
+impl RingSet {
     pub(crate) fn new(
-        (rings, flights): (Vec<Ring>, Vec<FlightRing>),
+        rings: Vec<Ring>,
+        flights: Vec<OverwriteRing>,
         least: u64,
-        near: Near,
+        affinity: RingAffinity,
     ) -> Self {
         let lost = vec![0; rings.len()];
-        // A ring that is full to a quarter is emptied in any case: the kernel wakes its reader at the half.
+        // A ring that is a quarter full is always drained: the kernel wakes its reader when it is half full.
         let quarter = rings.first().map_or(0, |ring| ring.size() / 4);
         Self {
             rings,
             flights,
             lost,
             least: least.min(quarter),
-            beside: None,
-            near,
+            rewrite_thread: None,
+            affinity,
             running: true,
         }
     }
 
-    /// How many there are.
+    /// Returns the number of rings.
     pub(crate) fn count(&self) -> usize {
         self.rings.len()
     }
 
-    /// Data bytes of each.
+    /// Returns the data size of each ring in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.rings.first().map_or(0, Ring::size)
     }
 
-    /// Each ring by itself, with its CPU. There are none that keep the last samples.
+    /// Splits it into single rings with their CPU. There are no overwrite rings.
     pub(crate) fn split(&mut self) -> Vec<(i32, Self)> {
         let single = |ring: Ring| {
             let cpu = ring.cpu;
-            let rings = (vec![ring], Vec::new());
-            (cpu, Self::new(rings, self.least, Near::default()))
+            let affinity = RingAffinity::default();
+            (cpu, Self::new(vec![ring], Vec::new(), self.least, affinity))
         };
         self.lost.clear();
         self.rings.drain(..).map(single).collect()
     }
 
-    /// Takes over rings of the same recording.
+    /// Adds rings of the same recording.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.rings.extend(other.rings);
         self.lost.extend(other.lost);
     }
 
-    /// How times follow from the hardware's clock: the same for all rings.
+    /// Returns the conversion from the hardware clock: the same for all rings.
     pub(crate) fn time_conversion(&self) -> Option<TimeConv> {
         let conversion = self.rings.first()?.map.time_conversion()?;
         let (cycles, mask) = conversion.short.unwrap_or_default();
@@ -134,20 +138,20 @@ impl Rings {
         })
     }
 
-    /// Bytes of each area for a trace; 0 where there is none.
+    /// Returns the size of each AUX area in bytes; 0 if there are none.
     pub(crate) fn area_bytes(&self) -> u64 {
         let area = self.rings.iter().find_map(|ring| ring.area.as_ref());
-        area.map_or(0, Area::size)
+        area.map_or(0, AuxArea::size)
     }
 
-    /// Whether traces are copied when that is asked for.
+    /// Whether traces are copied on request.
     pub(crate) fn keeps_snapshots(&self) -> bool {
         let mut areas = self.rings.iter().filter_map(|ring| ring.area.as_ref());
-        areas.any(Area::is_written_over)
+        areas.any(AuxArea::is_overwritten)
     }
 
-    /// Writes the ends of all traces, behind all records that came before.
-    pub(crate) fn snapshot(&mut self, sink: &mut Sink) -> Result<(), Error> {
+    /// Writes the ends of all traces, after all previous records.
+    pub(crate) fn snapshot(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
         self.pass_from(0, sink).map_err(write_error)?;
         for area in self.rings.iter_mut().filter_map(|ring| ring.area.as_mut()) {
             area.snapshot(self.running, sink)?;
@@ -155,29 +159,29 @@ impl Rings {
         Ok(())
     }
 
-    /// CPUs that lost records, and how many.
+    /// Returns the CPUs that lost records, and how many.
     pub(crate) fn lost_by_cpu(&self) -> Vec<(u32, u64)> {
         let cpus = self.rings.iter().map(|ring| u32::try_from(ring.cpu).ok());
         let lost = cpus.zip(&self.lost).filter(|(_, lost)| **lost > 0);
         lost.filter_map(|(cpu, lost)| Some((cpu?, *lost))).collect()
     }
 
-    /// Empties every ring that holds as much as is worth a write.
-    pub(crate) fn pass(&mut self, sink: &mut Sink) -> Result<bool, WriteError> {
+    /// Drains all rings with enough data.
+    pub(crate) fn pass(&mut self, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         self.pass_from(self.least, sink)
     }
 
-    /// Empties every ring of at least so many bytes once: one write per run of records, straight from the ring's
-    /// memory. Marks the end of the round when there was anything, and says so.
-    fn pass_from(&mut self, least: u64, sink: &mut Sink) -> Result<bool, WriteError> {
+    /// Drains every ring with at least `least` bytes once: one write per run of records, directly
+    /// from the ring's memory. If there was any data, ends the round and returns true.
+    fn pass_from(&mut self, least: u64, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         let mut any = false;
         for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
-            if ring.held() < least && !ring.has_trace() {
+            if ring.available() < least && !ring.has_trace() {
                 continue;
             }
-            self.near.go_to(ring.cpu);
-            any |= empty_ring(ring, lost, (&mut self.beside, sink))?;
-            // Records that tell of it come first.
+            self.affinity.go_to(ring.cpu);
+            any |= empty_ring(ring, lost, &mut self.rewrite_thread, sink)?;
+            // Records that describe it come first.
             if let Some(area) = &mut ring.area
                 && area.drain(sink)?
             {
@@ -187,18 +191,22 @@ impl Rings {
                 }
             }
         }
-        // Samples that come at the end of the file are older than what a round would end.
-        if any && self.flights.is_empty() && sink.medium.has_rounds() {
+        // Overwritten samples at the end of the file are older than a round would allow.
+        if any && self.flights.is_empty() && sink.output_sink.has_rounds() {
             self.end_round(sink)?;
         }
-        if let Some(beside) = &mut self.beside {
-            beside.keep(sink)?;
+        if let Some(rewrite_thread) = &mut self.rewrite_thread {
+            rewrite_thread.keep(sink)?;
         }
         Ok(any)
     }
 
-    /// Hands all whole records to `take`, ring by ring; whether there were any.
-    pub(crate) fn hand_over(&mut self, walker: &mut Walker, take: &mut dyn FnMut(&[u8])) -> bool {
+    /// Passes all complete records to `take`, ring by ring; returns whether there were any.
+    pub(crate) fn hand_over(
+        &mut self,
+        walker: &mut RecordWalker,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> bool {
         let mut any = false;
         for ring in &mut self.rings {
             let Some(chunk) = drain(&mut ring.map) else {
@@ -213,61 +221,70 @@ impl Rings {
         any
     }
 
-    /// Writes records that were made here, at their place among those of the rings.
+    /// Writes synthesized records at their place among those of the rings.
     pub(crate) fn records(
         &mut self,
-        records: &mut Records,
-        sink: &mut Sink,
+        records: &mut RecordBuffer,
+        sink: &mut CountedOutput,
     ) -> Result<(), WriteError> {
-        match &mut self.beside {
-            Some(beside) => {
-                beside.take(&sink.note(records));
+        match &mut self.rewrite_thread {
+            Some(rewrite_thread) => {
+                rewrite_thread.take(&sink.note(records));
                 Ok(())
             }
             None => sink.records(records),
         }
     }
 
-    /// Has all records changed that are to be changed, and written.
-    pub(crate) fn flush(&mut self, sink: &mut Sink) -> Result<(), WriteError> {
-        let beside = self.beside.as_mut();
-        beside.map_or(Ok(()), |beside| beside.flush(sink))
+    /// Waits until all records are rewritten and written.
+    pub(crate) fn flush(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
+        let rewrite_thread = self.rewrite_thread.as_mut();
+        rewrite_thread.map_or(Ok(()), |rewrite_thread| rewrite_thread.flush(sink))
     }
 
-    /// Milliseconds until something may have been changed; -1 where nothing is.
+    /// Returns the milliseconds until rewritten records may be available; -1 without a rewriter.
     fn timeout(&self) -> i32 {
-        self.beside.as_ref().map_or(-1, Beside::timeout)
+        self.rewrite_thread
+            .as_ref()
+            .map_or(-1, RewriteThread::timeout)
     }
 
-    /// Marks that nothing is to come that is older than what was written before the last mark.
-    fn end_round(&mut self, sink: &mut Sink) -> Result<(), WriteError> {
-        let mut mark = Records::new(0);
+    /// Writes FINISHED_ROUND: no later record is older than those before the previous FINISHED_ROUND.
+    fn end_round(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
+        let mut mark = RecordBuffer::new(0);
         mark.user(RecordKind::FINISHED_ROUND, |_| {});
         self.records(&mut mark, sink)
     }
 
-    /// Writes what the rings of the last samples keep, if there are any.
-    pub(crate) fn dump(&mut self, sink: &mut Sink) -> Result<(), Error> {
+    /// Writes the content of overwrite rings, if any.
+    pub(crate) fn dump(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
         for ring in &mut self.flights {
             let taken = ring
                 .take()
                 .map_err(Error::system("read a ring that is written over"))?;
-            let tally = &mut sink.tally;
-            let runs = sink.walker.walk((&taken, &[]), |record| {
-                tally.note(&record);
+            let stats = &mut sink.stats;
+            let runs = sink.walker.walk([&taken, &[]], |record| {
+                stats.note(&record);
             });
-            sink.medium.write_data(runs.first).map_err(write_error)?;
+            sink.output_sink
+                .write_data(runs.first)
+                .map_err(write_error)?;
         }
         if !self.flights.is_empty() {
-            // What started while they were read is in samples already.
+            // Side-band records of tasks started meanwhile, to which samples already refer.
             self.pass_from(0, sink).map_err(write_error)?;
             self.end_round(sink).map_err(write_error)?;
         }
         Ok(())
     }
 
-    /// Writes what is left when events stand still, the ends of traces first where there is to be a `snapshot` of them.
-    pub(crate) fn conclude(&mut self, snapshot: bool, sink: &mut Sink) -> Result<(), Error> {
+    /// Writes the remaining data after events were disabled, with a `snapshot` of traces first if
+    /// requested.
+    pub(crate) fn conclude(
+        &mut self,
+        snapshot: bool,
+        sink: &mut CountedOutput,
+    ) -> Result<(), Error> {
         self.running = false;
         if snapshot {
             self.snapshot(sink)?;
@@ -277,8 +294,8 @@ impl Rings {
         self.flush(sink).map_err(write_error)
     }
 
-    /// Empties the rings until nothing more comes.
-    pub(crate) fn empty(&mut self, sink: &mut Sink) -> Result<(), WriteError> {
+    /// Drains the rings until they are empty.
+    pub(crate) fn empty(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         while self.pass_from(0, sink)? {}
         Ok(())
     }
@@ -286,213 +303,237 @@ impl Rings {
 
 /// Why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopped {
-    /// The workload has ended.
+pub(crate) enum StopReason {
+    /// The workload exited.
     WorkloadEnded,
-    /// All observed tasks have ended.
+    /// All observed tasks exited.
     TasksEnded,
-    /// SIGINT, SIGTERM or SIGHUP came.
+    /// SIGINT, SIGTERM or SIGHUP was received.
     BySignal(i32),
-    /// Nobody reads the pipe any more.
+    /// The reader closed the pipe.
     ReaderGone,
-    /// The output has the size at which the recording was to end.
+    /// The maximum output size was reached.
     SizeReached,
-    /// The end was ordered.
+    /// A stop command was received.
     ByOrder,
+    /// The requested time has passed.
+    TimeOver,
 }
 
-impl Stopped {
-    /// The signal that was it.
+impl StopReason {
+    /// Returns the signal, if it was one.
     pub(crate) fn signal(self) -> Option<i32> {
         match self {
             Self::BySignal(signal) => Some(signal),
             Self::ReaderGone => Some(libc::SIGPIPE),
-            Self::WorkloadEnded | Self::TasksEnded | Self::SizeReached | Self::ByOrder => None,
+            Self::WorkloadEnded
+            | Self::TasksEnded
+            | Self::SizeReached
+            | Self::ByOrder
+            | Self::TimeOver => None,
         }
     }
 }
 
-/// What the loop waits for.
-pub(crate) struct Waits<'a> {
+/// The conditions that the loop waits for.
+pub(crate) struct DrainContext<'a> {
+    pub(crate) events: &'a [OpenEvent],
     pub(crate) signals: &'a Signals,
     pub(crate) workload: Option<&'a mut Workload>,
-    /// Whether the end of all observed tasks ends the recording; a workload's own end is told by its
-    /// signal.
+    /// Whether the exit of all observed tasks ends the recording; a workload's own exit is reported
+    /// by a signal.
     pub(crate) until_tasks_end: bool,
     pub(crate) schedule: Schedule<'a>,
-    /// Bytes of output that are enough.
+    /// Maximum output size in bytes.
     pub(crate) max_size: Option<u64>,
-    /// What the threads tell that empty the rings, if others do.
-    pub(crate) news: Option<&'a News>,
-    /// Where orders come from.
+    /// Notifications of draining threads, if any.
+    pub(crate) lanes: Option<&'a LaneEvents>,
+    /// Control commands.
     pub(crate) control: Option<&'a mut Control>,
-    /// What turns to the next file when it happens.
-    pub(crate) triggers: Triggers<'a>,
+    /// Events that trigger a new file.
+    pub(crate) triggers: TriggerEvents<'a>,
 }
 
-/// Drains until something ends the recording; returns what, and how often it woke up.
+/// Drains until the recording ends; returns why, and the number of wake-ups.
 pub(crate) fn run(
-    waits: &mut Waits<'_>,
-    events: &[OpenEvent],
-    (rings, sink, turns): (&mut Rings, &mut Sink, &mut Turns<'_>),
-    watch: &mut dyn Watch,
-) -> Result<(Stopped, u64), Error> {
-    let mut counters = waits.news.map_or_else(|| watched(events), |_| Vec::new());
-    let mut triggers = watched(waits.triggers.events);
+    context: &mut DrainContext<'_>,
+    rings: &mut RingSet,
+    sink: &mut CountedOutput,
+    rotation: &mut OutputRotation<'_>,
+    observer: &mut dyn SessionObserver,
+) -> Result<(StopReason, u64), Error> {
+    let mut counters = match context.lanes {
+        Some(_) => Vec::new(),
+        None => watched(context.events),
+    };
+    let mut triggers = watched(context.triggers.events);
     let mut woken = 0;
-    let mut pace = Pace::new(waits.bytes(sink, turns), waits.news.is_some());
+    let mut pace = GrowthWarning::new(context.bytes(sink, rotation), context.lanes.is_some());
     loop {
-        if waits.is_full((sink, turns), watch) {
-            return Ok((Stopped::SizeReached, woken));
+        if context.is_full(sink, rotation, observer) {
+            return Ok((StopReason::SizeReached, woken));
         }
-        let due = [
-            waits.schedule.timeout(),
-            turns.timeout(),
-            pace.timeout(),
-            rings.timeout(),
-        ];
-        let timeout = due.into_iter().fold(-1, sooner);
-        let awaited = waits.wait(sink.medium.reader(), (&triggers, &counters), timeout)?;
+        let own = [context.schedule.timeout(), pace.timeout()].into_iter();
+        let others = [rotation.timeout(), rings.timeout()];
+        let timeout = own.chain(others).fold(-1, earlier_timeout);
+        let awaited = context.wait(sink.output_sink.reader(), &triggers, &counters, timeout)?;
         let states = &awaited.states;
         woken += 1;
-        if let Some(on) = waits.schedule.keep(events, watch)? {
+        if let Some(on) = context.schedule.apply_due(context.events, observer)? {
             rings.running = on;
         }
         if states.is_closed(&awaited.reader) {
-            return Ok((Stopped::ReaderGone, woken));
+            return Ok((StopReason::ReaderGone, woken));
         }
         rings.pass(sink).map_err(write_error)?;
-        if waits.is_full((sink, turns), watch) {
-            return Ok((Stopped::SizeReached, woken));
+        if context.is_full(sink, rotation, observer) {
+            return Ok((StopReason::SizeReached, woken));
         }
-        pace.keep((waits.bytes(sink, turns), sink.samples()), events, watch);
-        if let Some(stopped) = waits.stopped(turns)? {
+        let bytes = context.bytes(sink, rotation);
+        pace.keep(bytes, sink.samples(), context.events, observer);
+        if let Some(stopped) = context.stopped(rotation)? {
             return Ok((stopped, woken));
         }
-        if states.is_readable(&awaited.news) {
-            return Ok((Stopped::TasksEnded, woken));
+        if states.is_readable(&awaited.lanes) {
+            return Ok((StopReason::TasksEnded, woken));
         }
         let ready = states.of(&awaited.orders).first().copied();
-        if waits.obey(ready, (events, turns, rings), watch)? {
-            return Ok((Stopped::ByOrder, woken));
+        if context.handle_control(ready, rotation, rings, observer)? {
+            return Ok((StopReason::ByOrder, woken));
         }
-        if rings.keeps_snapshots() && std::mem::take(&mut turns.asked) {
+        if rings.keeps_snapshots() && std::mem::take(&mut rotation.is_requested) {
             rings.snapshot(sink)?;
         }
-        turns.asked |= states.is_readable(&awaited.happened) && waits.triggers.take();
-        turns.keep(rings, sink, watch)?;
+        rotation.is_requested |= states.is_readable(&awaited.happened) && context.triggers.take();
+        rotation.keep(rings, sink, observer)?;
         states.drop_ended(&awaited.happened, &mut triggers);
         states.drop_ended(&awaited.rings, &mut counters);
-        if counters.is_empty() && waits.until_tasks_end && waits.news.is_none() {
-            return Ok((Stopped::TasksEnded, woken));
+        if counters.is_empty() && context.until_tasks_end && context.lanes.is_none() {
+            return Ok((StopReason::TasksEnded, woken));
         }
     }
 }
 
-/// The counters by which rings tell that they hold something. All events of a CPU share one ring, so one event's counters
-/// tell of them all; those of tasks that have ended would report so for ever and are to be dropped.
-pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&Placed> {
-    let first = events.iter().find(|event| !event.is_in_flight_ring());
-    first
+/// Returns the counters to poll for the rings. All events of a CPU share one ring, so one event's counters
+/// are enough; those of exited tasks are always ready and must be removed.
+pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
+    let mut drained = events.iter().filter(|event| !event.is_in_flight_ring());
+    let first = drained.next();
+    let mut watched: Vec<&OpenCounter> = first
         .into_iter()
         .flat_map(|event| &event.counters)
-        .collect()
+        .collect();
+    // The side-band event, which is the last one, may have rings that the first event doesn't use.
+    let rings: HashSet<usize> = watched.iter().map(|placed| placed.ring).collect();
+    let last = drained.next_back();
+    let others = last.into_iter().flat_map(|event| &event.counters);
+    watched.extend(others.filter(|placed| !rings.contains(&placed.ring)));
+    watched
 }
 
-/// The events as orders see them. That of the side-band, which all need, is not stopped with the others.
-fn steered(events: &[OpenEvent]) -> Vec<Steered<'_>> {
-    fn steered(OpenEvent { event, counters }: &OpenEvent) -> Steered<'_> {
-        Steered {
+/// Returns the events for control commands. The side-band event, which all need, is not disabled with the
+/// others.
+fn controlled_counters(events: &[OpenEvent]) -> Vec<ControlledCounters<'_>> {
+    fn controlled_counters(OpenEvent { event, counters }: &OpenEvent) -> ControlledCounters<'_> {
+        ControlledCounters {
             spec: &event.spec,
             attr: &event.attr,
             leads: event.leader.is_none() && !(event.tracking && event.spec.is_dummy()),
             counters: counters.iter().map(|placed| &placed.counter).collect(),
         }
     }
-    events.iter().map(steered).collect()
+    events.iter().map(controlled_counters).collect()
 }
 
-/// What was waited for: what became of all of it, and which is which.
-struct Awaited {
-    states: States,
-    /// Of a pipe.
-    reader: Kind,
-    news: Kind,
-    orders: Kind,
+/// Poll results by type.
+struct PollResults {
+    states: PollStates,
+    /// The reader of a pipe.
+    reader: DescriptorKind,
+    lanes: DescriptorKind,
+    orders: DescriptorKind,
     /// The counters of triggers.
-    happened: Kind,
+    happened: DescriptorKind,
     /// The counters of rings.
-    rings: Kind,
+    rings: DescriptorKind,
 }
 
-impl Waits<'_> {
-    /// Waits for all of it, the `reader` of a pipe and these counters, of triggers and of rings, for so many milliseconds (-1:
-    /// without end).
+impl DrainContext<'_> {
+    /// Polls all descriptors, including the `reader` of a pipe and the counters of triggers and
+    /// rings, for this many milliseconds (-1: no limit).
     fn wait(
         &self,
         reader: Option<BorrowedFd<'_>>,
-        (triggers, counters): (&[&Placed], &[&Placed]),
+        triggers: &[&OpenCounter],
+        counters: &[&OpenCounter],
         timeout: i32,
-    ) -> Result<Awaited, Error> {
-        let mut waiting = Waiting::default();
+    ) -> Result<PollResults, Error> {
+        let mut waiting = PollSet::default();
         waiting.add([self.signals.as_fd()]);
         let reader = waiting.add(reader);
-        let news = waiting.add(self.news.map(News::as_fd));
+        let lanes = waiting.add(self.lanes.map(LaneEvents::as_fd));
         let orders = waiting.add(self.control.as_ref().and_then(|control| control.as_fd()));
         let happened = waiting.counters(triggers);
         let rings = waiting.counters(counters);
-        Ok(Awaited {
+        Ok(PollResults {
             states: waiting.wait(timeout)?,
             reader,
-            news,
+            lanes,
             orders,
             happened,
             rings,
         })
     }
 
-    /// Bytes of the recording so far.
-    fn bytes(&self, sink: &Sink, turns: &Turns<'_>) -> u64 {
-        turns.before + sink.bytes() + self.news.map_or(0, News::bytes)
+    /// Returns the total size of the recording so far.
+    fn bytes(&self, sink: &CountedOutput, rotation: &OutputRotation<'_>) -> u64 {
+        rotation.before + sink.bytes() + self.lanes.map_or(0, LaneEvents::bytes)
     }
 
-    /// Whether the output has the size at which the recording was to end; says so.
-    fn is_full(&self, (sink, turns): (&Sink, &Turns<'_>), watch: &mut dyn Watch) -> bool {
-        let bytes = self.bytes(sink, turns);
+    /// Whether the maximum output size is reached; reports it.
+    fn is_full(
+        &self,
+        sink: &CountedOutput,
+        rotation: &OutputRotation<'_>,
+        observer: &mut dyn SessionObserver,
+    ) -> bool {
+        let bytes = self.bytes(sink, rotation);
         let full = self.max_size.is_some_and(|enough| bytes >= enough);
         if full {
-            watch.tell(Happened::SizeReached { bytes });
+            observer.on_event(SessionNotice::SizeReached { bytes });
         }
         full
     }
 
-    /// Carries out the orders that came; whether to end was one of them.
-    fn obey(
+    /// Executes control commands; returns whether to stop.
+    fn handle_control(
         &mut self,
         ready: Option<Ready>,
-        (events, turns, rings): (&[OpenEvent], &mut Turns<'_>, &mut Rings),
-        watch: &mut dyn Watch,
+        rotation: &mut OutputRotation<'_>,
+        rings: &mut RingSet,
+        observer: &mut dyn SessionObserver,
     ) -> Result<bool, Error> {
+        let events = self.events;
         let (Some(control), Some(ready)) = (&mut self.control, ready) else {
             return Ok(false);
         };
-        let asked = control.obey(ready, || steered(events), watch)?;
-        turns.asked |= asked.snapshot;
-        rings.running = asked.traces.unwrap_or(rings.running);
-        Ok(asked.stop)
+        let requests = control.handle_commands(ready, || controlled_counters(events), observer)?;
+        rotation.is_requested |= requests.snapshot;
+        rings.running = requests.traces.unwrap_or(rings.running);
+        Ok(requests.stop)
     }
 
-    fn stopped(&mut self, turns: &mut Turns<'_>) -> Result<Option<Stopped>, Error> {
+    fn stopped(&mut self, rotation: &mut OutputRotation<'_>) -> Result<Option<StopReason>, Error> {
         while let Some(signal) = self.signals.next().map_err(Error::system("read signals"))? {
             match signal {
                 libc::SIGUSR2 => {
-                    turns.asked = true;
+                    rotation.is_requested = true;
                     continue;
                 }
-                // The write that it came of has failed.
+                // The write that exceeded the limit has failed and is reported.
                 libc::SIGXFSZ => continue,
                 libc::SIGCHLD => {}
-                signal => return Ok(Some(Stopped::BySignal(signal))),
+                signal => return Ok(Some(StopReason::BySignal(signal))),
             }
             let Some(workload) = &mut self.workload else {
                 continue;
@@ -501,15 +542,15 @@ impl Waits<'_> {
                 .try_wait()
                 .map_err(Error::system("wait for the workload"))?;
             if ended.is_some() {
-                return Ok(Some(Stopped::WorkloadEnded));
+                return Ok(Some(StopReason::WorkloadEnded));
             }
         }
-        Ok(None)
+        Ok(self.schedule.is_over().then_some(StopReason::TimeOver))
     }
 }
 
-/// The shorter of two times in milliseconds, -1 being none.
-fn sooner(one: i32, other: i32) -> i32 {
+/// Returns the minimum of two timeouts in milliseconds, where -1 means none.
+fn earlier_timeout(one: i32, other: i32) -> i32 {
     match (one, other) {
         (-1, time) | (time, -1) => time,
         (one, other) => one.min(other),

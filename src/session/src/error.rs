@@ -1,38 +1,38 @@
-//! What stops a recording.
+//! Errors of recordings.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rperf_sys::CpuList;
 
-/// An event that the kernel refused, with what explains it.
+/// An event refused by the kernel, with details.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to open event {event}")]
 pub struct NotOpened {
     /// Name of the event.
     pub event: String,
-    /// The kernel's answer.
+    /// The kernel's error.
     #[source]
     pub cause: io::Error,
-    /// Whether whole CPUs are observed; decides what the answer means.
+    /// Whether CPUs are observed instead of tasks, which determines the meaning of the error.
     pub on_cpus: bool,
-    /// Whether the event leaves the kernel out.
+    /// Whether the event excludes the kernel.
     pub user_only: bool,
-    /// Whether it is a tracepoint, whose samples tell about the kernel's inside.
+    /// Whether it is a tracepoint, whose samples reveal kernel data.
     pub tracepoint: bool,
-    /// Whether samples were to hold branches.
+    /// Whether branch stacks were requested.
     pub branches: bool,
-    /// The part of the attr without which the kernel would take it, where a single one is to blame.
+    /// The part of the attr without which the kernel would accept it, if there is a single one.
     pub refused: Option<String>,
     /// `perf_event_paranoid`, if it could be read.
     pub paranoid: Option<i64>,
 }
 
-/// Why a recording can't begin or go on.
+/// An error that prevents or ends a recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// None of the processes or threads to observe exists.
+    /// No process or thread to observe exists.
     #[error("no such process or thread: {0}")]
     NoSuchTask(u32),
     /// The user to observe has no processes.
@@ -43,41 +43,41 @@ pub enum Error {
     NoSuchCpu {
         /// First CPU of the list that is not online.
         missing: u32,
-        /// Those that are.
+        /// The online CPUs.
         online: CpuList,
     },
-    /// A CPU that is recorded is in none of the masks of threads.
-    #[error("no thread empties the ring of CPU {cpu}")]
+    /// A recorded CPU is not in any mask of `--threads`.
+    #[error("no thread reads the ring buffer of CPU {cpu}")]
     UnservedCpu {
-        /// The first of them.
+        /// The first such CPU.
         cpu: u32,
     },
-    /// None of the CPUs of a thread's mask is recorded.
-    #[error("a thread for CPUs {cpus} would have nothing to do")]
+    /// No CPU in the mask of a thread is recorded.
+    #[error("a thread would read only CPUs {cpus}, which are not recorded")]
     IdleThread {
         /// The mask.
         cpus: CpuList,
     },
-    /// A thread may not run on the CPUs it is to run on.
-    #[error("no thread may run on CPUs {cpus}")]
+    /// The affinity of a thread can't be set.
+    #[error("this process may not run on CPUs {cpus}")]
     Bind {
         /// The CPUs.
         cpus: CpuList,
-        /// The kernel's answer.
+        /// The kernel's error.
         #[source]
         cause: io::Error,
     },
     /// The kernel refused an event.
     #[error(transparent)]
     Open(#[from] Box<NotOpened>),
-    /// A request to an open event failed.
+    /// An ioctl on an open event failed.
     #[error("failed to {what} event {event}")]
     Control {
-        /// What was to be done.
+        /// The operation.
         what: &'static str,
         /// Name of the event.
         event: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         #[source]
         cause: io::Error,
     },
@@ -86,107 +86,107 @@ pub enum Error {
     Filter {
         /// Name of the event.
         event: String,
-        /// The filter as the kernel got it.
+        /// The filter passed to the kernel.
         filter: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         #[source]
         cause: io::Error,
     },
-    /// The tracepoints to record can't be described.
-    #[error("failed to read the descriptions of tracepoints in {}", folder.display())]
+    /// The formats of recorded tracepoints can't be read.
+    #[error("failed to read the formats of tracepoints in {}", folder.display())]
     Tracefs {
         /// The folder of tracefs.
         folder: PathBuf,
-        /// The kernel's answer.
+        /// The kernel's error.
         #[source]
         cause: io::Error,
     },
-    /// The rings could not be mapped, not even the smallest.
-    #[error("failed to map a ring of {pages} pages for CPU {cpu}")]
+    /// The rings could not be mapped, even with the minimum size.
+    #[error("failed to map a ring buffer of {pages} pages for CPU {cpu}")]
     Map {
-        /// Data pages tried last.
+        /// Number of data pages tried last.
         pages: usize,
         /// The CPU, -1 for a ring of a task.
         cpu: i32,
-        /// The kernel's answer.
+        /// The kernel's error.
         #[source]
         cause: io::Error,
     },
-    /// The area for a hardware trace could not be mapped.
+    /// The AUX area of a hardware trace could not be mapped.
     #[error("failed to map an AUX area of {pages} pages for event {event}")]
     MapTrace {
-        /// Its pages.
+        /// Number of pages.
         pages: usize,
         /// Name of the event.
         event: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         #[source]
         cause: io::Error,
     },
-    /// A cgroup cannot be opened, or there are none.
-    #[error("no access to cgroup {name}")]
+    /// A cgroup can't be opened.
+    #[error("failed to open cgroup {name}")]
     Cgroup {
         /// Its name.
         name: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         #[source]
         cause: io::Error,
     },
-    /// Draining in real time is not allowed.
+    /// Real-time priority is not permitted.
     #[error("failed to run at real-time priority {priority}")]
     RealTime {
         /// The priority.
         priority: i32,
-        /// The kernel's answer.
+        /// The kernel's error.
         #[source]
         cause: io::Error,
     },
-    /// The workload could not be forked or started.
+    /// The workload could not be forked or executed.
     #[error("failed to start '{program}'")]
     Workload {
-        /// Its first word.
+        /// The program.
         program: PathBuf,
-        /// The kernel's answer.
+        /// The kernel's error.
         #[source]
         cause: io::Error,
     },
-    /// The output could not be created, or put in the place of the old one.
+    /// The output could not be created, or could not replace the old one.
     #[error("failed to open {}", path.display())]
     Output {
         /// The file.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The system's error.
         #[source]
         cause: io::Error,
     },
-    /// Writing failed; what was written is closed at its last whole record.
+    /// Writing failed; the file is completed at its last complete record.
     #[error("failed to write {}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// Bytes of records that are whole in the file.
+        /// Bytes of complete records in the file.
         kept: u64,
-        /// What happened.
+        /// The system's error.
         #[source]
         cause: io::Error,
     },
-    /// A thread that has work of its own cannot be started.
+    /// A thread can't be started.
     #[error("failed to start a thread")]
     Thread(#[source] io::Error),
-    /// Something that should always work on Linux did not.
+    /// An operation failed that should always succeed on Linux.
     #[error("failed to {what}")]
     System {
-        /// What was to be done.
+        /// The operation.
         what: &'static str,
-        /// The kernel's answer.
+        /// The kernel's error.
         #[source]
         cause: io::Error,
     },
 }
 
 impl Error {
-    /// Fills in the path that the writing side does not know.
-    pub(crate) fn at(self, path: &Path) -> Self {
+    /// Sets the path of a write error, which the writer does not know.
+    pub(crate) fn with_path(self, path: &Path) -> Self {
         match self {
             Self::Write { kept, cause, .. } => Self::Write {
                 path: path.to_owned(),
@@ -197,12 +197,12 @@ impl Error {
         }
     }
 
-    /// Whether a write failed because nobody reads the pipe any more.
+    /// Whether a write failed because the reader closed the pipe.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Write { cause, .. } if cause.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// For `map_err`: names what was to be done.
+    /// Returns a function for `map_err` with the name of the operation.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
     }

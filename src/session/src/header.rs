@@ -1,26 +1,26 @@
-//! The feature sections of the header: which machine, which command, which events.
+//! Header features: machine, command and events.
 
 use std::io;
 use std::path::Path;
 
-use rperf_events::Group;
+use rperf_events::{EventSpec, GroupPosition, RecordDetails};
 use rperf_perfdata::feature::{
-    Cache, ClockData, CpuPlace, CpuTopology, GroupDesc, MemoryNode, MemoryTopology, NrCpus,
-    NumaNode, PmuMapping,
+    ClockData, CpuCache, CpuTopology, CpuTopologyEntry, GroupDesc, MemoryNode, MemoryTopology,
+    NrCpus, NumaNode, PmuMapping,
 };
 use rperf_perfdata::{EventDesc, FeatureSet};
 use rperf_sys::{CpuState, Proc, Sysfs, clock_resolution, clock_time, cpuid, uname};
 use rperf_wire::Endian;
 
-use crate::Request;
+use crate::RecordRequest;
+use crate::compressor::Compressor;
 use crate::open::OpenEvent;
-use crate::squeeze::Squeeze;
 
-/// Lines of `/proc/cpuinfo` that name the processor, by architecture; the first that is there counts.
+/// Keys of the processor name in `/proc/cpuinfo`, by architecture; the first one present is used.
 const CPU_NAMES: [&str; 5] = ["model name", "Processor", "Hardware", "uarch", "cpu"];
 
-/// What a header tells of, whatever is recorded.
-pub(crate) struct About<'a> {
+/// Inputs of the header.
+pub(crate) struct HeaderInputs<'a> {
     /// Where proc is mounted.
     pub(crate) proc: &'a Path,
     /// Where sysfs is mounted.
@@ -33,31 +33,39 @@ pub(crate) struct About<'a> {
     pub(crate) events: &'a [EventDesc],
 }
 
-/// What is known of the machine and the command. What can't be read is left out of the file.
-pub(crate) fn features(request: &Request, events: &[EventDesc], open: &[OpenEvent]) -> FeatureSet {
-    let about = About {
-        proc: &request.proc,
-        sysfs: &request.sysfs,
-        version: &request.version,
-        command_line: &request.command_line,
+/// Collects the features of the machine and the command. Those that can't be read are omitted.
+pub(crate) fn features(
+    request: &RecordRequest,
+    events: &[EventDesc],
+    open: &[OpenEvent],
+) -> FeatureSet {
+    let about = HeaderInputs {
+        proc: &request.roots.proc,
+        sysfs: &request.roots.sysfs,
+        version: &request.output.version,
+        command_line: &request.output.command_line,
         events,
     };
     let mut set = about.features();
-    if request.compress {
-        set.compressed(Squeeze::default().feature());
+    if request.output.compress {
+        set.compressed(Compressor::default().feature());
     }
     let placed = open
         .iter()
         .map(|event| (&event.event.spec.group, event.event.leader));
     groups(&placed.collect::<Vec<_>>(), &mut set);
-    if let Some(clockid) = request.details.clockid {
+    let specs: Vec<_> = open.iter().map(|event| &event.event.spec).collect();
+    if has_branches(&request.observe.details, &specs) {
+        set.branch_stack();
+    }
+    if let Some(clockid) = request.observe.details.clockid {
         clock(clockid, &mut set);
     }
     set
 }
 
-impl About<'_> {
-    /// All of that.
+impl HeaderInputs<'_> {
+    /// Collects the features.
     pub(crate) fn features(&self) -> FeatureSet {
         let (proc, sysfs) = (Proc::new(self.proc), Sysfs::new(self.sysfs));
         let mut set = FeatureSet::new(Endian::NATIVE);
@@ -95,13 +103,26 @@ impl About<'_> {
     }
 }
 
-/// The groups of more than one event, of each of which it is known where it stands and who leads it.
-pub(crate) fn groups(events: &[(&Group, Option<usize>)], set: &mut FeatureSet) {
+/// Whether the recording is one of branches: `-b` and `-j` apply to all events, `branch_type` to one, so that all of
+/// them must have it.
+fn has_branches(details: &RecordDetails, specs: &[&EventSpec]) -> bool {
+    let of_all = !details.samples.branches.is_empty();
+    let mut sampled = specs.iter().filter(|spec| !spec.is_dummy()).peekable();
+    let has = |spec: &&EventSpec| {
+        spec.settings
+            .branches
+            .is_some_and(|kinds| !kinds.is_empty())
+    };
+    of_all || (sampled.peek().is_some() && sampled.all(has))
+}
+
+/// Adds the groups of more than one event, with the index and leader of each event.
+pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut FeatureSet) {
     let mut groups = Vec::new();
     for (place, (group, _)) in events.iter().enumerate() {
         let led = events.iter().filter(|(_, leader)| *leader == Some(place));
         let members = led.count();
-        let Group::Leader { name } = group else {
+        let GroupPosition::Leader { name } = group else {
             continue;
         };
         if members > 0 {
@@ -121,10 +142,10 @@ pub(crate) fn groups(events: &[(&Group, Option<usize>)], set: &mut FeatureSet) {
     }
 }
 
-/// What perf calls a group without a name.
+/// The name of unnamed groups, as in perf.
 const ANONYMOUS: &str = "{anon_group}";
 
-/// Which clock the times are from, and what the wall clock said at one of them.
+/// Adds the clock of timestamps, with the wall-clock time at one moment.
 fn clock(clockid: i32, set: &mut FeatureSet) {
     if let Ok(resolution) = clock_resolution(clockid) {
         set.clockid(resolution);
@@ -153,9 +174,9 @@ fn cpus(sysfs: &Sysfs, set: &mut FeatureSet) {
         if let Ok(groups) = sysfs.cpu_groups() {
             let dies = !groups.dies.is_empty();
             let place = |cpu| {
-                let place = sysfs.place(cpu);
+                let place = sysfs.cpu_ids(cpu);
                 let die = dies.then_some(place.die);
-                CpuPlace {
+                CpuTopologyEntry {
                     core: place.core,
                     socket: place.package,
                     die,
@@ -169,7 +190,7 @@ fn cpus(sysfs: &Sysfs, set: &mut FeatureSet) {
             });
         }
     }
-    let caches: Vec<Cache> = sysfs
+    let caches: Vec<CpuCache> = sysfs
         .caches()
         .unwrap_or_default()
         .into_iter()
@@ -180,8 +201,8 @@ fn cpus(sysfs: &Sysfs, set: &mut FeatureSet) {
     }
 }
 
-fn cache(cache: rperf_sys::CacheLevel) -> Cache {
-    Cache {
+fn cache(cache: rperf_sys::CacheLevel) -> CpuCache {
+    CpuCache {
         level: cache.level,
         line_size: cache.line_size,
         sets: cache.sets,
@@ -194,7 +215,7 @@ fn cache(cache: rperf_sys::CacheLevel) -> Cache {
 
 fn memory(sysfs: &Sysfs, set: &mut FeatureSet) {
     if let Ok(nodes) = sysfs.nodes() {
-        let node = |node: rperf_sys::Node| NumaNode {
+        let node = |node: rperf_sys::NumaNodeCpus| NumaNode {
             node: node.number,
             total: node.total_kb,
             free: node.free_kb,
@@ -212,7 +233,7 @@ fn memory(sysfs: &Sysfs, set: &mut FeatureSet) {
     }
 }
 
-/// One bit for each block, up to the last one that the node has.
+/// Returns a bitmap of blocks, up to the last one of the node.
 fn memory_node(node: u32, blocks: &[u32]) -> MemoryNode {
     let size = blocks.last().map_or(0, |last| u64::from(*last) + 1);
     let mut words = vec![0_u64; usize::try_from(size.div_ceil(64)).unwrap_or_default()];
@@ -231,6 +252,29 @@ fn memory_node(node: u32, blocks: &[u32]) -> MemoryNode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_events::{Catalogue, parse};
+    use rperf_wire::BranchSampleType;
+
+    #[test]
+    fn branch_recordings_have_the_feature() {
+        let event = |branches| {
+            let mut spec = parse("cycles", &Catalogue::default()).unwrap().remove(0);
+            spec.settings.branches = branches;
+            spec
+        };
+        let any = BranchSampleType::ANY;
+        let has = |all, own: &[Option<BranchSampleType>]| {
+            let mut details = RecordDetails::default();
+            details.samples.branches = all;
+            let specs: Vec<_> = own.iter().map(|own| event(*own)).collect();
+            has_branches(&details, &specs.iter().collect::<Vec<_>>())
+        };
+        let none = BranchSampleType::default();
+        assert!(has(any, &[None, Some(none)]), "-b");
+        assert!(has(none, &[Some(any)]), "branch_type=any");
+        assert!(!has(none, &[Some(any), None]));
+        assert!(!has(none, &[None]) && !has(none, &[]));
+    }
 
     #[test]
     fn blocks_are_bits() {

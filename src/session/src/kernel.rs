@@ -1,4 +1,4 @@
-//! The running kernel, as far as events see it.
+//! Addresses of the running kernel, if events sample it.
 
 use std::path::Path;
 
@@ -6,17 +6,21 @@ use rperf_sys::{KernelText, Module, Proc};
 use rperf_wire::AttrFlags;
 
 use crate::open::OpenEvent;
-use crate::{Happened, Watch};
+use crate::{SessionNotice, SessionObserver};
 
-/// What the recording knows of the kernel; nothing where no event sees it.
+/// Kernel text and modules; empty if no event samples the kernel.
 #[derive(Debug, Default)]
-pub(crate) struct Kernel {
+pub(crate) struct KernelMaps {
     pub(crate) text: Option<KernelText>,
     pub(crate) modules: Vec<Module>,
 }
 
-impl Kernel {
-    pub(crate) fn of(events: &[OpenEvent], proc: &Proc, watch: &mut dyn Watch) -> Self {
+impl KernelMaps {
+    pub(crate) fn of(
+        events: &[OpenEvent],
+        proc: &Proc,
+        observer: &mut dyn SessionObserver,
+    ) -> Self {
         let excluded = |event: &OpenEvent| {
             let attr = &event.event.attr;
             event.event.spec.is_dummy() || attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)
@@ -24,10 +28,10 @@ impl Kernel {
         if events.iter().all(excluded) {
             return Self::default();
         }
-        // Without kallsyms or without its addresses samples keep their addresses and have no names.
+        // Without kallsyms or addresses in it, samples have addresses but no symbols.
         let text = proc.kernel_text().ok().flatten();
         if text.is_none() {
-            watch.tell(Happened::KernelAddressesHidden);
+            observer.on_event(SessionNotice::KernelAddressesHidden);
         }
         let release = rperf_sys::uname()
             .map(|names| names.release)

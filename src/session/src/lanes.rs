@@ -1,7 +1,7 @@
-//! Threads that empty the rings, each ring into a file of its own (`--threads`).
+//! Threads that drain rings, each ring into a separate file (`--threads`).
 //!
-//! A lane owns its rings and their files, and shares nothing with the others but two pipes: when the recording is over
-//! its end of one is closed, which all lanes see; through the other a lane tells that there is nothing more for it to do.
+//! A lane owns its rings and their files, and shares only two pipes with the others: one is closed
+//! to end all lanes; through the other a lane notifies the main thread.
 
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Write as _, pipe};
@@ -10,53 +10,55 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Builder, ScopedJoinHandle};
 
 use rperf_perfdata::PartWriter;
-use rperf_sys::{Bound, CpuList};
+use rperf_sys::{AffinityGuard, CpuList};
 use rperf_wire::SampleType;
 
 use crate::Error;
-use crate::drain::{Rings, watched};
-use crate::layout::Share;
-use crate::medium::Medium;
-use crate::open::{OpenEvent, Placed};
-use crate::sink::{Sink, write_error};
-use crate::tally::Tally;
-use crate::waiting::Waiting;
+use crate::counted_output::{CountedOutput, write_error};
+use crate::drain::{RingSet, watched};
+use crate::open::{OpenCounter, OpenEvent};
+use crate::output_stream::OutputStream;
+use crate::poll_set::PollSet;
+use crate::record_stats::RecordStats;
+use crate::thread_layout::ThreadShare;
 
-/// What one thread empties.
+/// The rings of one thread.
 pub(crate) struct Lane {
     runs_on: CpuList,
-    parts: Vec<Part>,
+    parts: Vec<LaneRing>,
 }
 
 /// A ring and its file.
-struct Part {
+struct LaneRing {
     cpu: i32,
-    rings: Rings,
-    sink: Sink,
+    rings: RingSet,
+    sink: CountedOutput,
 }
 
-/// The lanes of a recording: each takes its share of the rings, the first of which goes into the first of `files`. Where
-/// there are no shares, `rings` stay whole.
+/// Creates the lanes of a recording, each with the rings of its share. The n-th ring is written to the n-th of
+/// `files`. Without shares, `rings` is unchanged.
 pub(crate) fn lanes(
-    shares: Vec<Share>,
-    rings: &mut Rings,
+    shares: Vec<ThreadShare>,
+    rings: &mut RingSet,
     files: Vec<File>,
-    (sample_type, compress): (SampleType, bool),
+    sample_type: SampleType,
+    compress: bool,
 ) -> Vec<Lane> {
     if shares.is_empty() {
         return Vec::new();
     }
     let parts = rings.split().into_iter().zip(files);
-    let mut parts: Vec<Part> = parts
+    let mut parts: Vec<LaneRing> = parts
         .map(|((cpu, rings), file)| {
-            let medium = Medium::Part(PartWriter::new(file));
-            let sink = Sink::new(medium, Tally::new(sample_type), compress);
-            Part { cpu, rings, sink }
+            let output_sink = OutputStream::Part(PartWriter::new(file));
+            let sink = CountedOutput::new(output_sink, RecordStats::new(sample_type), compress);
+            LaneRing { cpu, rings, sink }
         })
         .collect();
-    let lane = |share: Share| {
-        let own =
-            |part: &mut Part| u32::try_from(part.cpu).is_ok_and(|cpu| share.empties.contains(cpu));
+    let lane = |share: ThreadShare| {
+        let own = |part: &mut LaneRing| {
+            u32::try_from(part.cpu).is_ok_and(|cpu| share.empties.contains(cpu))
+        };
         Lane {
             runs_on: share.runs_on,
             parts: parts.extract_if(.., own).collect(),
@@ -66,8 +68,8 @@ pub(crate) fn lanes(
 }
 
 impl Lane {
-    /// Puts what was recorded to the rest of the recording.
-    pub(crate) fn merge(self, rings: &mut Rings, sink: &mut Sink) -> Result<(), Error> {
+    /// Adds the recorded data to the rest of the recording.
+    pub(crate) fn merge(self, rings: &mut RingSet, sink: &mut CountedOutput) -> Result<(), Error> {
         for part in self.parts {
             rings.absorb(part.rings);
             sink.absorb(part.sink).map_err(write_error)?;
@@ -75,22 +77,24 @@ impl Lane {
         Ok(())
     }
 
-    /// Empties the rings until the recording is over, and then what is left; returns how often it woke up.
-    fn run(&mut self, shared: &Shared<'_>) -> Result<u64, Error> {
-        let _said = shared.said_at_end();
-        // That it may was tried before the recording began.
-        let _bound = Bound::to(&self.runs_on);
-        let own = |placed: &&Placed| self.parts.iter().any(|part| part.cpu == placed.cpu);
-        let mut watched: Vec<&Placed> = watched(shared.events).into_iter().filter(own).collect();
+    /// Drains the rings until the recording ends, and then the remaining data; returns the number
+    /// of wake-ups.
+    fn run(&mut self, shared: &LaneShared<'_>) -> Result<u64, Error> {
+        let _wake = shared.wake_on_drop();
+        // This was verified before the recording started.
+        let _bound = AffinityGuard::to(&self.runs_on);
+        let own = |placed: &&OpenCounter| self.parts.iter().any(|part| part.cpu == placed.cpu);
+        let mut watched: Vec<&OpenCounter> =
+            watched(shared.events).into_iter().filter(own).collect();
         let mut woken = 0;
         let mut written = 0;
         loop {
-            let mut waiting = Waiting::default();
+            let mut waiting = PollSet::default();
             let over = waiting.add([shared.over.as_fd()]);
             let counters = waiting.counters(&watched);
             let states = waiting.wait(-1)?;
             woken += 1;
-            for Part { rings, sink, .. } in &mut self.parts {
+            for LaneRing { rings, sink, .. } in &mut self.parts {
                 rings.pass(sink).map_err(write_error)?;
             }
             let bytes = self.parts.iter().map(|part| part.sink.bytes()).sum();
@@ -105,62 +109,64 @@ impl Lane {
                 shared.tasks_ended();
             }
         }
-        for Part { rings, sink, .. } in &mut self.parts {
+        for LaneRing { rings, sink, .. } in &mut self.parts {
             rings.empty(sink).map_err(write_error)?;
         }
         Ok(woken)
     }
 }
 
-/// What lanes tell while they run.
-pub(crate) struct News {
-    told: PipeReader,
+/// Notifications of running lanes.
+pub(crate) struct LaneEvents {
+    wake_reader: PipeReader,
     bytes: AtomicU64,
 }
 
-impl News {
-    /// Becomes readable when all tasks have ended, a lane has failed, or there are bytes enough.
+impl LaneEvents {
+    /// Becomes readable when all tasks have exited, a lane has failed, or the maximum size is
+    /// reached.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
-        self.told.as_fd()
+        self.wake_reader.as_fd()
     }
 
-    /// Bytes that all lanes have written.
+    /// Returns the bytes written by all lanes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 }
 
-/// When lanes have something to tell.
+/// Conditions for notifications of lanes.
 #[derive(Clone, Copy)]
-pub(crate) struct Limits {
-    /// Whether the end of all observed tasks ends the recording.
+pub(crate) struct NotifyLimits {
+    /// Whether the exit of all observed tasks ends the recording.
     pub(crate) until_tasks_end: bool,
-    /// Bytes that are enough from all lanes.
+    /// Maximum total size in bytes.
     pub(crate) max_size: Option<u64>,
 }
 
-/// What all lanes see.
-pub(crate) struct Shared<'e> {
+/// State shared by all lanes.
+pub(crate) struct LaneShared<'e> {
     events: &'e [OpenEvent],
-    limits: Limits,
-    /// Lanes whose tasks have not all ended.
+    limits: NotifyLimits,
+    /// Number of lanes with running tasks.
     busy: AtomicUsize,
     over: PipeReader,
-    tell: PipeWriter,
-    pub(crate) news: News,
+    wake_writer: PipeWriter,
+    pub(crate) lane_events: LaneEvents,
 }
 
-impl<'e> Shared<'e> {
-    /// For so many lanes; closing the pipe that is returned ends them.
+impl<'e> LaneShared<'e> {
+    /// Creates the state for `count` lanes; closing the returned pipe ends them.
     pub(crate) fn new(
         events: &'e [OpenEvent],
         lanes: usize,
-        limits: Limits,
+        limits: NotifyLimits,
     ) -> Result<(Self, PipeWriter), Error> {
         let two = || Ok((pipe()?, pipe()?));
-        let ((over, open), (told, tell)) = two().map_err(Error::system("make a pipe"))?;
-        let news = News {
-            told,
+        let ((over, open), (wake_reader, wake_writer)) =
+            two().map_err(Error::system("make a pipe"))?;
+        let lane_events = LaneEvents {
+            wake_reader,
             bytes: AtomicU64::new(0),
         };
         let shared = Self {
@@ -168,61 +174,61 @@ impl<'e> Shared<'e> {
             limits,
             busy: AtomicUsize::new(lanes),
             over,
-            tell,
-            news,
+            wake_writer,
+            lane_events,
         };
         Ok((shared, open))
     }
 
-    /// Wakes the thread that waits for news. The pipe holds more words than are ever said, and its reader outlives the
-    /// lanes.
-    fn say(&self) {
-        let _ = (&self.tell).write(&[0]);
+    /// Wakes the thread that waits for notifications. The pipe has room for all of them, and its reader outlives the lanes.
+    fn wake(&self) {
+        let _ = (&self.wake_writer).write(&[0]);
     }
 
     fn add(&self, bytes: u64) {
-        let before = self.news.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.lane_events.bytes.fetch_add(bytes, Ordering::Relaxed);
         let enough = |most: u64| before < most.max(1) && before + bytes >= most;
         if self.limits.max_size.is_some_and(enough) {
-            self.say();
+            self.wake();
         }
     }
 
     fn tasks_ended(&self) {
         let was = self.busy.fetch_sub(1, Ordering::Relaxed);
         if was == 1 && self.limits.until_tasks_end {
-            self.say();
+            self.wake();
         }
     }
 
-    fn said_at_end(&self) -> SaidAtEnd<'_, 'e> {
-        SaidAtEnd(self)
+    fn wake_on_drop(&self) -> WakeOnDrop<'_, 'e> {
+        WakeOnDrop(self)
     }
 }
 
-/// Says that a lane is at its end, however it came there.
-struct SaidAtEnd<'s, 'e>(&'s Shared<'e>);
+/// Notifies when a lane ends, even by a panic.
+struct WakeOnDrop<'s, 'e>(&'s LaneShared<'e>);
 
-impl Drop for SaidAtEnd<'_, '_> {
+impl Drop for WakeOnDrop<'_, '_> {
     fn drop(&mut self) {
-        self.0.say();
+        self.0.wake();
     }
 }
 
-/// Does `work` while each lane has a thread of its own, which ends with it, and adds to its second number how often
-/// these woke up. Without lanes there is no news.
+/// Runs `work` while each lane runs in a thread, and adds the wake-ups of lanes to its second
+/// result. Without lanes there are no notifications.
 ///
 /// # Errors
-/// Those of the lanes, else those of `work`.
+/// Those of the lanes, otherwise those of `work`.
 pub(crate) fn with_lanes<T>(
     lanes: &mut [Lane],
-    (events, limits): (&[OpenEvent], Limits),
-    work: impl FnOnce(Option<&News>) -> Result<(T, u64), Error>,
+    events: &[OpenEvent],
+    limits: NotifyLimits,
+    work: impl FnOnce(Option<&LaneEvents>) -> Result<(T, u64), Error>,
 ) -> Result<(T, u64), Error> {
     if lanes.is_empty() {
         return work(None);
     }
-    let (shared, open) = Shared::new(events, lanes.len(), limits)?;
+    let (shared, open) = LaneShared::new(events, lanes.len(), limits)?;
     thread::scope(|scope| {
         let mut threads = Vec::new();
         for (number, lane) in lanes.iter_mut().enumerate() {
@@ -230,7 +236,7 @@ pub(crate) fn with_lanes<T>(
             let thread = thread.spawn_scoped(scope, || lane.run(&shared));
             threads.push(thread.map_err(Error::Thread)?);
         }
-        let done = work(Some(&shared.news));
+        let done = work(Some(&shared.lane_events));
         drop(open);
         let woken = threads.into_iter().map(ended).collect::<Vec<_>>();
         let woken: u64 = woken.into_iter().sum::<Result<_, _>>()?;

@@ -1,69 +1,75 @@
-//! The live side of a recording: whom to observe, events opened everywhere, rings drained into a
-//! perf.data file, and records for what ran before.
+//! Recording: events are opened for the target, rings drained into a perf.data file, and records
+//! synthesized for the initial state.
 //!
-//! One call, [`record`], goes from the first system call to the closed file. It prints nothing: what is
-//! worth a line while it runs goes to a [`Watch`], what is known at the end into a [`Summary`].
+//! One call, [`record`], does everything from the first system call to the completed file. It
+//! prints nothing: events worth reporting are passed to a [`SessionObserver`], statistics at the end are in a
+//! [`Summary`].
 //!
-//! An [`Observation`] is the same without a file: whoever looks at records at once gets them out of the rings.
-//! [`count`] does the same for counters that are only read.
+//! An [`Observation`] is the same without a file: records are passed to the caller. [`count`] does
+//! the same for counters that are only read.
 //!
-//! **Invariants.** Ring chunks go to the file as they are, with one write per run of whole records;
-//! only headers are walked on the way. The old output is not touched before everything that can fail
-//! has been tried.
+//! **Invariants.** Ring chunks are written unchanged, with one write per run of complete records;
+//! only record headers are read. The old output is not touched before everything that can fail has
+//! succeeded.
 
 mod aux;
-mod blame;
+mod build_id_mappings;
 mod build_ids;
 mod checkpoint;
+mod code_pages;
+mod completion;
+mod compressor;
 mod control;
+mod counted_output;
 mod counting;
+mod deleted_files;
 mod drain;
 mod error;
-mod finish;
+mod growth_warning;
 mod header;
-mod hits;
+mod initial_records;
 mod kernel;
 mod lanes;
-mod layout;
 mod losses;
-mod medium;
-mod mismarked;
-mod observing;
+mod observation;
 mod open;
 mod opened;
 mod output;
-mod pace;
+mod output_rotation;
+mod output_stream;
+mod poll_set;
+mod record_stats;
 mod recording;
 mod recording_folder;
+mod refused_part;
 mod request;
 mod rewriting;
 mod rings;
-mod rotate;
 mod schedule;
-mod sink;
-mod squeeze;
-mod start;
 mod summary;
 mod synthesize;
-mod tally;
+mod task_synthesis;
 mod tasks;
+mod thread_layout;
 mod tracing_data;
 mod triggers;
 mod unlinked;
-mod waiting;
 
-pub use control::{Control, Listing};
+pub use control::{Control, ListedDetail};
 pub use counting::{
-    CountEvent, CountRequest, CountWatch, Counted, Interval, Keep, Readings, Start, count,
+    CountEvent, CountObserver, CountOutput, CountRequest, CountStart, CountSummary, EventReadings,
+    IntervalOptions, count,
 };
 pub use error::{Error, NotOpened};
-pub use losses::{Missed, Sampled};
-pub use observing::{Observation, Woken};
+pub use losses::{EventLosses, SampledRate};
+pub use observation::{Observation, WakeReason};
 pub use open::may_profile_kernel;
 pub use recording::record;
 pub use request::{
-    Affinity, BuildIds, Happened, KernelCode, Request, Roots, Rotation, Snapshots, Switch,
-    Synthesized, Target, Threads, Traces, Turn, Watch,
+    BuildIds, DrainAffinity, DrainThreads, KernelCodeReader, KernelRoots, ObserveOptions,
+    OutputOptions, RecordRequest, RingOptions, RotationOptions, RotationTrigger, SessionNotice,
+    SessionObserver, SnapshotOptions, SynthesisOptions, SynthesizedRecords, Target, TimedSwitch,
+    TraceOptions,
 };
-pub use rewriting::{Rewriter, Rewriting};
-pub use summary::{CutTraces, Summary};
+pub use summary::{Summary, TruncatedTraces};
+pub use task_synthesis::TaskSynthesis;

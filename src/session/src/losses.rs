@@ -1,48 +1,60 @@
-//! What a recording misses: samples that found their ring full, and events that the kernel held back.
+//! Losses of a recording: lost samples, and throttled events.
 
 use std::collections::HashMap;
 
 use rperf_wire::{
-    Attr, AttrFlags, Encoder, LostSamples, Misc, ReadFormat, Record, SampleId, SampleIdLayout,
+    Attr, AttrFlags, Encoder, EventType, LostSamples, Misc, ReadFormat, Record, SampleId,
+    SampleIdLayout,
 };
 
-use crate::open::{OpenEvent, Placed};
-use crate::synthesize::Records;
+use crate::open::{OpenCounter, OpenEvent};
+use crate::synthesize::RecordBuffer;
 
-/// What was missed of one event on one CPU.
+/// Losses of one event on one CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missed {
+pub struct EventLosses {
     /// The event's name.
     pub event: String,
-    /// `None` where its counters follow tasks over all CPUs.
+    /// `None` if its counters follow tasks on all CPUs.
     pub cpu: Option<u32>,
-    /// Samples that were lost, or how often the event was throttled.
+    /// Number of lost samples, or of throttlings.
     pub count: u64,
-    /// How often it was sampled.
-    pub rate: Sampled,
+    /// Sampling rate.
+    pub rate: SampledRate,
 }
 
-/// How often an event is sampled.
+/// Sampling rate of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sampled {
-    /// Times a second.
+pub enum SampledRate {
+    /// Samples per second.
     Frequency(u64),
-    /// Once in so many events.
+    /// One sample per this number of events.
     Period(u64),
+    /// One sample per this time in nanoseconds: an event of a clock.
+    Nanoseconds(u64),
+    /// A tracepoint, with one sample per this number of its events.
+    Tracepoint(u64),
 }
 
-impl Sampled {
-    /// As an attr says.
-    pub(crate) fn of(attr: &Attr) -> Self {
-        match attr.flags.contains(AttrFlags::FREQ) {
-            true => Self::Frequency(attr.sample_period),
-            false => Self::Period(attr.sample_period),
+/// `PERF_COUNT_SW_CPU_CLOCK` and `_TASK_CLOCK`.
+const CLOCKS: [u64; 2] = [0, 1];
+
+impl SampledRate {
+    /// Returns the rate of an attr.
+    #[must_use]
+    pub fn of(attr: &Attr) -> Self {
+        let period = attr.sample_period;
+        match attr.kind {
+            _ if attr.flags.contains(AttrFlags::FREQ) => Self::Frequency(period),
+            EventType::TRACEPOINT => Self::Tracepoint(period),
+            EventType::SOFTWARE if CLOCKS.contains(&attr.config) => Self::Nanoseconds(period),
+            _ => Self::Period(period),
         }
     }
 }
 
-impl Missed {
-    /// Adds up what was missed of an event on a CPU, by several counters or in several files.
+impl EventLosses {
+    /// Adds `more` to `into`; losses of the same event on the same CPU are summed.
     pub(crate) fn merge(into: &mut Vec<Self>, more: impl IntoIterator<Item = Self>) {
         for missed in more {
             let same = |known: &&mut Self| known.event == missed.event && known.cpu == missed.cpu;
@@ -53,38 +65,38 @@ impl Missed {
         }
     }
 
-    fn of(event: &OpenEvent, placed: &Placed, count: u64) -> Self {
+    fn of(event: &OpenEvent, open_counter: &OpenCounter, count: u64) -> Self {
         let attr = &event.event.attr;
         Self {
             event: event.event.spec.name.clone(),
-            cpu: u32::try_from(placed.cpu).ok(),
+            cpu: u32::try_from(open_counter.cpu).ok(),
             count,
-            rate: Sampled::of(attr),
+            rate: SampledRate::of(attr),
         }
     }
 }
 
-/// Appends LOST_SAMPLES for every counter that lost any, as the kernel counts them beside the rings, and tells what was
-/// lost. Counters of kernels that don't count tell nothing.
-pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut Records) -> Vec<Missed> {
+/// Appends LOST_SAMPLES for every counter with lost samples, as counted by the kernel, and returns
+/// the losses. Kernels before 6.0 don't count them (`PERF_FORMAT_LOST`).
+pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut RecordBuffer) -> Vec<EventLosses> {
     let mut all = Vec::new();
-    // With GROUP a read tells of the leader, who alone takes samples.
-    let samples = |event: &&OpenEvent| {
+    // With GROUP a read starts with the values of the leader, the only event that samples.
+    let is_sampled = |event: &&OpenEvent| {
         let attr = &event.event.attr;
         event.event.leader.is_none() || !attr.read_format.contains(ReadFormat::GROUP)
     };
-    for event in events.iter().filter(samples) {
+    for event in events.iter().filter(is_sampled) {
         let attr = &event.event.attr;
         let layout = SampleIdLayout::new(attr.sample_type);
-        for placed in &event.counters {
-            let reading = placed.counter.read(attr.read_format).ok();
+        for open_counter in &event.counters {
+            let reading = open_counter.counter.read(attr.read_format).ok();
             let lost = reading.and_then(|reading| reading.lost);
             let Some(lost) = lost.filter(|lost| *lost > 0) else {
                 continue;
             };
-            Missed::merge(&mut all, [Missed::of(event, placed, lost)]);
+            EventLosses::merge(&mut all, [EventLosses::of(event, open_counter, lost)]);
             let id = SampleId {
-                id: Some(placed.id),
+                id: Some(open_counter.id),
                 ..SampleId::default()
             };
             let record = Record::LostSamples(LostSamples { lost });
@@ -96,43 +108,44 @@ pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut Records) -> Vec<Missed
     all
 }
 
-/// The tracepoints (`SYSTEM:EVENT`) that never happened where they were observed; of members of a group that are read with it
-/// nothing is known.
-pub(crate) fn unhit(events: &[OpenEvent]) -> Vec<String> {
-    let alone = |event: &&OpenEvent| {
+/// Returns the tracepoints (`SYSTEM:EVENT`) with a count of 0; unknown for members of a group with group
+/// read format.
+pub(crate) fn events_without_hits(events: &[OpenEvent]) -> Vec<String> {
+    let has_value = |event: &&OpenEvent| {
         let format = event.event.attr.read_format;
         event.event.leader.is_none() || !format.contains(ReadFormat::GROUP)
     };
-    let never = |event: &&OpenEvent| {
+    let is_zero = |event: &&OpenEvent| {
         let format = event.event.attr.read_format;
         let mut counters = event.counters.iter();
-        counters.all(|placed| {
-            placed
+        counters.all(|open_counter| {
+            open_counter
                 .counter
                 .read(format)
                 .is_ok_and(|reading| reading.value == 0)
         })
     };
-    let silent = events
+    let tracepoints = events
         .iter()
-        .filter(alone)
+        .filter(has_value)
         .filter(|event| !event.counters.is_empty());
-    let silent = silent.filter_map(|event| Some((event, event.event.spec.tracepoint.as_ref()?)));
-    let silent = silent.filter(|(event, _)| never(event));
-    silent
+    let tracepoints =
+        tracepoints.filter_map(|event| Some((event, event.event.spec.tracepoint.as_ref()?)));
+    let tracepoints = tracepoints.filter(|(event, _)| is_zero(event));
+    tracepoints
         .map(|(_, name)| format!("{}:{}", name.system, name.name))
         .collect()
 }
 
-/// Whom the ids of THROTTLE records mean; those of counters that are gone mean nobody.
-pub(crate) fn throttled(events: &[OpenEvent], by_id: &HashMap<u64, u64>) -> Vec<Missed> {
+/// Returns the events of THROTTLE records by counter id; ids of closed counters are ignored.
+pub(crate) fn throttled(events: &[OpenEvent], by_id: &HashMap<u64, u64>) -> Vec<EventLosses> {
     let mut all = Vec::new();
     for event in events {
-        let counts = event.counters.iter().filter_map(|placed| {
-            let times = by_id.get(&placed.id)?;
-            Some(Missed::of(event, placed, *times))
+        let counts = event.counters.iter().filter_map(|open_counter| {
+            let times = by_id.get(&open_counter.id)?;
+            Some(EventLosses::of(event, open_counter, *times))
         });
-        Missed::merge(&mut all, counts);
+        EventLosses::merge(&mut all, counts);
     }
     all
 }
@@ -143,9 +156,9 @@ mod tests {
     use rperf_wire::{Endian, SampleType};
 
     #[test]
-    fn a_trailer_can_name_the_counter() {
+    fn the_sample_id_contains_the_counter_id() {
         let layout = SampleIdLayout::new(SampleType::TID | SampleType::TIME | SampleType::ID);
-        let mut records = Records::new(0);
+        let mut records = RecordBuffer::new(0);
         let id = SampleId {
             id: Some(7),
             ..SampleId::default()
@@ -160,12 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn what_counters_of_a_cpu_missed_adds_up() {
-        let missed = |event: &str, cpu, count| Missed {
+    fn losses_of_a_cpu_are_summed() {
+        let missed = |event: &str, cpu, count| EventLosses {
             event: event.to_owned(),
             cpu,
             count,
-            rate: Sampled::Period(1),
+            rate: SampledRate::Period(1),
         };
         let mut all = vec![missed("a", Some(0), 1)];
         let more = [
@@ -173,7 +186,7 @@ mod tests {
             missed("a", Some(0), 4),
             missed("b", None, 8),
         ];
-        Missed::merge(&mut all, more);
+        EventLosses::merge(&mut all, more);
         let expected = [
             missed("a", Some(0), 5),
             missed("a", Some(1), 2),

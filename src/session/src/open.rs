@@ -1,35 +1,37 @@
-//! Opening the events everywhere they are wanted, and giving way where the kernel says no.
+//! Opening events at all places, with fallbacks if the kernel refuses them.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rperf_events::{
-    EventSpec, Group, RecordEvent, RecordOptions, fallback_to_cpu_clock, record_events, user_only,
+    EventSpec, GroupPosition, RecordEvent, RecordOptions, fallback_to_cpu_clock,
+    fires_only_in_kernel, record_events, user_only,
 };
 use rperf_sys::{
-    Cgroup, Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Sysctl, page_size,
+    Counter, ObservedTask, OpenCgroup, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Sysctl,
+    page_size,
 };
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
-use crate::blame::{a_place, refused_part};
+use crate::refused_part::{a_place, refused_part};
 use crate::rings::default_pages;
-use crate::tasks::Places;
-use crate::{Error, Happened, NotOpened, Request, Watch};
+use crate::tasks::CpuTasks;
+use crate::{Error, NotOpened, RecordRequest, SessionNotice, SessionObserver};
 
 /// An event that is open at all its places.
 #[derive(Debug)]
 pub(crate) struct OpenEvent {
-    /// The event with the attr that the kernel took.
+    /// The event with the accepted attr.
     pub(crate) event: RecordEvent,
-    /// Its counters, CPU by CPU and on each task by task.
-    pub(crate) counters: Vec<Placed>,
+    /// Its counters, by CPU and then by task.
+    pub(crate) counters: Vec<OpenCounter>,
 }
 
-/// A counter and where it counts.
+/// A counter and its place.
 #[derive(Debug)]
-pub(crate) struct Placed {
+pub(crate) struct OpenCounter {
     pub(crate) counter: Counter,
-    /// Index of its ring, which is that of its CPU or, without one, of its task.
+    /// Index of its ring, which is that of its CPU or, without CPUs, of its task.
     pub(crate) ring: usize,
     /// The CPU, -1 for all.
     pub(crate) cpu: i32,
@@ -37,8 +39,8 @@ pub(crate) struct Placed {
     pub(crate) id: u64,
 }
 
-impl Placed {
-    fn new(counter: Counter, ring: usize, observed: Observed) -> io::Result<Self> {
+impl OpenCounter {
+    fn new(counter: Counter, ring: usize, observed: ObservedTask) -> io::Result<Self> {
         Ok(Self {
             id: counter.id()?,
             counter,
@@ -49,7 +51,7 @@ impl Placed {
     }
 }
 
-/// Parts of an attr that older kernels refuse, newest first, in the order in which they are given up.
+/// Attr flags refused by older kernels, newest first, in the order in which they are dropped.
 const NEWER_FLAGS: [(AttrFlags, &str); 6] = [
     (AttrFlags::BUILD_ID, "build_id"),
     (AttrFlags::BPF_EVENT, "bpf_event"),
@@ -59,49 +61,57 @@ const NEWER_FLAGS: [(AttrFlags, &str); 6] = [
     (AttrFlags::EXCLUDE_GUEST, "exclude_guest"),
 ];
 
-/// What puts off the user's part of callchains, which Linux 6.19 can.
+/// Deferred callchains, supported by Linux 6.19.
 const DEFERRED: AttrFlags = AttrFlags::DEFER_CALLCHAIN.with(AttrFlags::DEFER_OUTPUT, true);
 
-/// The group that an event is in, and the cgroup whose tasks alone it sees.
-type Within<'a> = (Option<&'a OpenEvent>, Option<&'a Cgroup>);
+/// What an event is opened with.
+#[derive(Clone, Copy, Default)]
+struct OpenContext<'a> {
+    /// The leader of its group.
+    leader: Option<&'a OpenEvent>,
+    cgroup: Option<&'a OpenCgroup>,
+    /// Whether it is the side-band event that is added to the requested ones.
+    is_side_band: bool,
+}
 
 /// Opens all events.
 pub(crate) struct Opener<'a> {
-    pub(crate) places: &'a mut Places,
+    pub(crate) places: &'a mut CpuTasks,
     pub(crate) options: RecordOptions,
     pub(crate) max_stack: u16,
     pub(crate) sysctl: &'a Sysctl,
-    /// The tasks that have a ring each, where CPUs have none.
+    /// The tasks with a ring each, without CPUs.
     pub(crate) ring_tasks: Vec<i32>,
-    /// The cgroups that events are restricted to, in the order of the events.
-    pub(crate) cgroups: &'a [Option<Cgroup>],
-    /// What older kernels lack, found out with the first event and kept for the others.
+    /// The cgroups of events, in event order.
+    pub(crate) cgroups: &'a [Option<OpenCgroup>],
+    /// Features missing in older kernels, detected with the first event and remembered.
     pub(crate) left_out: (bool, AttrFlags),
-    /// Bytes in a ring at which its reader is woken, where the half that the kernel waits for would be too much.
+    /// Ring watermark in bytes, if the kernel's default of half the ring is too large.
     wakes_at: Option<u32>,
 }
 
-/// Parts of the bytes that are enough (`--max-size`), as which all rings together come in.
+/// Fraction of the maximum size (`--max-size`) that the rings may contain.
 const PARTS: u64 = 8;
 
 impl<'a> Opener<'a> {
-    /// One for a recording.
+    /// Creates the opener of a recording.
     pub(crate) fn new(
-        request: &Request,
-        places: &'a mut Places,
-        (sysctl, cgroups): (&'a Sysctl, &'a [Option<Cgroup>]),
+        request: &RecordRequest,
+        places: &'a mut CpuTasks,
+        sysctl: &'a Sysctl,
+        cgroups: &'a [Option<OpenCgroup>],
     ) -> Self {
         Self {
             wakes_at: wakes_at(request, places, sysctl),
             places,
             options: RecordOptions {
-                target: request.target.kind(),
-                sampling: request.sampling,
-                call_graph: request.call_graph,
-                raw_samples: request.raw_samples,
-                details: request.details,
+                target: request.observe.target.kind(),
+                sampling: request.observe.sampling,
+                call_graph: request.observe.call_graph,
+                raw_samples: request.observe.raw_samples,
+                details: request.observe.details,
             },
-            max_stack: request.max_stack,
+            max_stack: request.observe.max_stack,
             sysctl,
             ring_tasks: Vec::new(),
             cgroups,
@@ -111,25 +121,25 @@ impl<'a> Opener<'a> {
 }
 
 impl Opener<'_> {
-    /// Opens events none of which is tried in another form.
+    /// Opens events without any fallback.
     pub(crate) fn open_as_they_are(
         &mut self,
         events: Vec<RecordEvent>,
-        watch: &mut dyn Watch,
+        observer: &mut dyn SessionObserver,
     ) -> Result<Vec<OpenEvent>, Error> {
         let mut open = Vec::new();
         for event in events {
-            let opened = self.open_everywhere(event, (None, None), watch);
+            let opened = self.open_everywhere(event, OpenContext::default(), observer);
             open.push(opened.map_err(|refused| self.error(*refused))?);
         }
         Ok(open)
     }
 
-    /// Opens every event of `specs` (and the side-band event that the target needs) at every place.
+    /// Opens all events of `specs` (and the side-band event of the target) at all places.
     pub(crate) fn open(
         &mut self,
         mut specs: Vec<EventSpec>,
-        watch: &mut dyn Watch,
+        observer: &mut dyn SessionObserver,
     ) -> Result<Vec<OpenEvent>, Error> {
         let mut open: Vec<OpenEvent> = Vec::new();
         let mut events = record_events(&specs, &self.options);
@@ -138,22 +148,25 @@ impl Opener<'_> {
             if index == 0 {
                 self.ring_tasks.clear();
             }
-            let leader = event.leader.and_then(|leader| open.get(leader));
+            let within = OpenContext {
+                leader: event.leader.and_then(|leader| open.get(leader)),
+                cgroup: self.cgroups.get(index).and_then(Option::as_ref),
+                is_side_band: index >= specs.len(),
+            };
             let event = self.adapted(event.clone());
-            let cgroup = self.cgroups.get(index).and_then(Option::as_ref);
-            match self.open_everywhere(event, (leader, cgroup), watch) {
+            match self.open_everywhere(event, within, observer) {
                 Ok(opened) => open.push(opened),
                 Err(refused) if refused.breaks_group() => {
                     let first = refused.event.leader.unwrap_or(index);
                     open.truncate(first);
-                    break_group(specs.get_mut(first..).unwrap_or_default(), watch);
+                    break_group(specs.get_mut(first..).unwrap_or_default(), observer);
                     events = record_events(&specs, &self.options);
                 }
                 Err(refused) => {
                     let spec = self
-                        .other_event(&refused, watch)
+                        .other_event(&refused, observer)
                         .ok_or_else(|| self.error(*refused))?;
-                    // The side-band event is not in the list and has no other form.
+                    // The side-band event is not in the list and has no fallback.
                     if let Some(place) = specs.get_mut(index) {
                         *place = spec;
                         events = record_events(&specs, &self.options);
@@ -161,12 +174,12 @@ impl Opener<'_> {
                 }
             }
         }
-        // Giving way may have changed the names or layouts of events that were open by then.
+        // Fallbacks may have changed the names or layouts of events opened before.
         Ok(open)
     }
 
     fn adapted(&self, mut event: RecordEvent) -> RecordEvent {
-        if event.spec.own.max_stack.is_none() {
+        if event.spec.settings.max_stack.is_none() {
             event.attr.sample_max_stack = self.max_stack;
         }
         let in_flight = event.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
@@ -177,42 +190,42 @@ impl Opener<'_> {
             event.attr.flags |= AttrFlags::WATERMARK;
             event.attr.wakeup = bytes;
         }
-        self.leave_out(&mut event.attr);
+        self.clear_unsupported(&mut event.attr);
         event
     }
 
-    fn leave_out(&self, attr: &mut Attr) {
+    fn clear_unsupported(&self, attr: &mut Attr) {
         if self.left_out.0 {
             attr.read_format = attr.read_format.with(ReadFormat::LOST, false);
         }
         attr.flags = attr.flags.with(self.left_out.1, false);
     }
 
-    /// Opens one event, lowering its precision and leaving out what the kernel does not know.
+    /// Opens one event, with fallbacks for precision and unsupported flags.
     fn open_everywhere(
         &mut self,
         mut event: RecordEvent,
-        within: Within<'_>,
-        watch: &mut dyn Watch,
-    ) -> Result<OpenEvent, Box<Refused>> {
+        within: OpenContext<'_>,
+        observer: &mut dyn SessionObserver,
+    ) -> Result<OpenEvent, Box<RefusedEvent>> {
         let precision = event.attr.precise_ip();
         loop {
-            watch.tell(Happened::Opening { attr: &event.attr });
-            let cause = match self.open_at_all_places(&event.attr, within, watch) {
+            observer.on_event(SessionNotice::Opening { attr: &event.attr });
+            let cause = match self.open_at_all_places(&event.attr, within, observer) {
                 Ok(counters) => return Ok(OpenEvent { event, counters }),
                 Err(cause) => cause,
             };
             let level = event.attr.precise_ip();
             if event.spec.precise_max && level > 0 && !is_denied(&cause) {
                 event.attr.set_precise_ip(level - 1);
-                watch.tell(Happened::LessPrecise { level: level - 1 });
+                observer.on_event(SessionNotice::LessPrecise { level: level - 1 });
             } else if cause.raw_os_error() == Some(EINVAL)
-                && self.give_up_newest(&event.attr, watch)
+                && self.give_up_newest(&event.attr, observer)
             {
                 event.attr.set_precise_ip(precision);
-                self.leave_out(&mut event.attr);
+                self.clear_unsupported(&mut event.attr);
             } else {
-                return Err(Box::new(Refused { event, cause }));
+                return Err(Box::new(RefusedEvent { event, cause }));
             }
         }
     }
@@ -220,25 +233,30 @@ impl Opener<'_> {
     fn open_at_all_places(
         &mut self,
         attr: &Attr,
-        (leader, cgroup): Within<'_>,
-        watch: &mut dyn Watch,
-    ) -> io::Result<Vec<Placed>> {
+        within: OpenContext<'_>,
+        observer: &mut dyn SessionObserver,
+    ) -> io::Result<Vec<OpenCounter>> {
+        let OpenContext { leader, cgroup, .. } = within;
         let mut counters = Vec::new();
-        let mut gone = Vec::new();
-        for (cpu_index, cpu) in self.places.cpus.iter().enumerate() {
+        let mut exited = Vec::new();
+        let others = match within.is_side_band {
+            true => &self.places.side_band_cpus[..],
+            false => &[],
+        };
+        for (cpu_index, cpu) in self.places.cpus.iter().chain(others).enumerate() {
             for tid in &self.places.tasks {
-                let observed = Observed {
+                let observed = ObservedTask {
                     pid: *tid,
                     cpu: *cpu,
                 };
                 let group = leader.and_then(|leader| leader.at(observed, counters.len()));
                 let opened = match cgroup {
-                    Some(cgroup) => Counter::open_in_cgroup(attr, (cgroup.as_fd(), *cpu), group),
+                    Some(cgroup) => Counter::open_in_cgroup(attr, cgroup.as_fd(), *cpu, group),
                     None => Counter::open(attr, observed, group),
                 };
                 let flags = cgroup.map_or(0, |_| PERF_FLAG_PID_CGROUP) | PERF_FLAG_FD_CLOEXEC;
-                watch.tell(Happened::Opened {
-                    observed: Observed {
+                observer.on_event(SessionNotice::Opened {
+                    observed: ObservedTask {
                         pid: cgroup.map_or(*tid, |cgroup| cgroup.as_fd().as_raw_fd()),
                         cpu: *cpu,
                     },
@@ -252,36 +270,36 @@ impl Opener<'_> {
                             -1 => ring_of_task(&mut self.ring_tasks, *tid),
                             _ => cpu_index,
                         };
-                        counters.push(Placed::new(counter, ring, observed)?);
+                        counters.push(OpenCounter::new(counter, ring, observed)?);
                     }
-                    // One of several threads ended since it was listed.
+                    // One of several threads exited since it was listed.
                     Err(error)
                         if error.raw_os_error() == Some(ESRCH) && self.places.tasks.len() > 1 =>
                     {
-                        gone.push(*tid);
+                        exited.push(*tid);
                     }
                     Err(error) => return Err(error),
                 }
             }
         }
-        counters.retain(|placed| !gone.contains(&placed.tid));
-        self.places.tasks.retain(|tid| !gone.contains(tid));
+        counters.retain(|placed| !exited.contains(&placed.tid));
+        self.places.tasks.retain(|tid| !exited.contains(tid));
         if counters.is_empty() {
             return Err(io::Error::from_raw_os_error(ESRCH));
         }
         Ok(counters)
     }
 
-    /// Leaves out the newest part of the attr that is still in; false when nothing is left to give up.
-    fn give_up_newest(&mut self, attr: &Attr, watch: &mut dyn Watch) -> bool {
+    /// Drops the newest flag that is still set; false if there is none.
+    fn give_up_newest(&mut self, attr: &Attr, observer: &mut dyn SessionObserver) -> bool {
         if attr.flags.with(DEFERRED, false) != attr.flags {
             self.left_out.1 |= DEFERRED;
-            watch.tell(Happened::NotDeferred);
+            observer.on_event(SessionNotice::NotDeferred);
             return true;
         }
         if attr.read_format.contains(ReadFormat::LOST) {
             self.left_out.0 = true;
-            watch.tell(Happened::LeftOut {
+            observer.on_event(SessionNotice::LeftOut {
                 field: "read_format LOST",
             });
             return true;
@@ -293,16 +311,20 @@ impl Opener<'_> {
             return false;
         };
         self.left_out.1 |= *flag;
-        watch.tell(Happened::LeftOut { field });
+        observer.on_event(SessionNotice::LeftOut { field });
         true
     }
 
-    /// The event to try instead of a refused one.
-    fn other_event(&self, refused: &Refused, watch: &mut dyn Watch) -> Option<EventSpec> {
+    /// Returns the event to try instead of a refused one.
+    fn other_event(
+        &self,
+        refused: &RefusedEvent,
+        observer: &mut dyn SessionObserver,
+    ) -> Option<EventSpec> {
         let spec = &refused.event.spec;
         if matches!(refused.cause.raw_os_error(), Some(ENOENT | ENXIO | ENODEV)) {
             let instead = fallback_to_cpu_clock(spec)?;
-            watch.tell(Happened::ClockInstead {
+            observer.on_event(SessionNotice::ClockInstead {
                 event: &spec.name,
                 instead: &instead.name,
             });
@@ -310,20 +332,21 @@ impl Opener<'_> {
         }
         let paranoid = self.sysctl.perf_event_paranoid();
         if is_denied(&refused.cause) && paranoid.is_none_or(|level| level > 1) {
-            let on_cpus = self.options.target == rperf_events::Target::Cpus;
+            let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
             let instead = user_only(spec).filter(|_| !on_cpus)?;
-            watch.tell(Happened::UserOnly {
+            observer.on_event(SessionNotice::UserOnly {
                 event: &instead.name,
                 paranoid,
+                is_silent: fires_only_in_kernel(&instead.attr),
             });
             return Some(instead);
         }
         None
     }
 
-    fn error(&self, refused: Refused) -> Error {
+    fn error(&self, refused: RefusedEvent) -> Error {
         let flags = refused.event.attr.flags;
-        let on_cpus = self.options.target == rperf_events::Target::Cpus;
+        let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
         Error::from(Box::new(NotOpened {
             refused: refused_part(&refused.event.attr, &refused.cause, &|attr| {
                 Counter::open(attr, a_place(on_cpus), None).is_ok()
@@ -340,28 +363,24 @@ impl Opener<'_> {
 }
 
 impl OpenEvent {
-    /// Whether its samples are in a ring that keeps the last ones.
+    /// Whether its samples are in an overwrite ring.
     pub(crate) fn is_in_flight_ring(&self) -> bool {
         self.event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)
     }
 
-    /// The counter at a place; `guess` is where it stands if no task has ended meanwhile.
-    fn at(&self, place: Observed, guess: usize) -> Option<&Counter> {
-        let same = |placed: &&Placed| placed.tid == place.pid && placed.cpu == place.cpu;
+    /// Returns the counter at a place; `guess` is its index if no task has exited.
+    fn at(&self, place: ObservedTask, guess: usize) -> Option<&Counter> {
+        let same = |placed: &&OpenCounter| placed.tid == place.pid && placed.cpu == place.cpu;
         let guessed = self.counters.get(guess).filter(same);
         let found = guessed.or_else(|| self.counters.iter().find(same));
         found.map(|placed| &placed.counter)
     }
 }
 
-/// Bytes at which rings wake their reader so that a recording ends near the size at which it is to end.
-fn wakes_at(request: &Request, places: &Places, sysctl: &Sysctl) -> Option<u32> {
-    let rings = match places.cpus[..] {
-        [-1] => places.tasks.len(),
-        _ => places.cpus.len(),
-    };
-    let part = request.max_size? / PARTS / (rings as u64).max(1);
-    let pages = request.ring_pages.unwrap_or_else(|| default_pages(sysctl));
+/// Returns the watermark of rings so that a recording ends close to its maximum size.
+fn wakes_at(request: &RecordRequest, places: &CpuTasks, sysctl: &Sysctl) -> Option<u32> {
+    let part = request.output.max_size? / PARTS / (places.rings() as u64).max(1);
+    let pages = request.rings.pages.unwrap_or_else(|| default_pages(sysctl));
     let half = (pages * page_size() / 2) as u64;
     (part < half).then(|| u32::try_from(part.max(1)).ok())?
 }
@@ -374,33 +393,33 @@ fn ring_of_task(tasks: &mut Vec<i32>, tid: i32) -> usize {
     })
 }
 
-/// Makes single events of the group that begins the list.
-pub(crate) fn break_group(specs: &mut [EventSpec], watch: &mut dyn Watch) {
+/// Splits the group at the start of the list into single events.
+pub(crate) fn break_group(specs: &mut [EventSpec], observer: &mut dyn SessionObserver) {
     if let Some(leader) = specs.first() {
-        watch.tell(Happened::GroupBroken {
+        observer.on_event(SessionNotice::GroupBroken {
             leader: &leader.name,
         });
     }
     for (index, spec) in specs.iter_mut().enumerate() {
-        if index > 0 && spec.group != Group::Member {
+        if index > 0 && spec.group != GroupPosition::Member {
             break;
         }
-        spec.group = Group::None;
+        spec.group = GroupPosition::None;
     }
 }
 
-/// An event that the kernel did not take.
-struct Refused {
+/// An event refused by the kernel.
+struct RefusedEvent {
     event: RecordEvent,
     cause: io::Error,
 }
 
-impl Refused {
-    /// Whether it is of a group that may be broken up.
+impl RefusedEvent {
+    /// Whether it is in a weak group.
     fn breaks_group(&self) -> bool {
         let spec = &self.event.spec;
         let fits_not = matches!(self.cause.raw_os_error(), Some(EINVAL | libc::EBADF));
-        fits_not && spec.weak && spec.group != Group::None
+        fits_not && spec.weak && spec.group != GroupPosition::None
     }
 }
 
@@ -414,7 +433,7 @@ pub(crate) fn is_denied(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied
 }
 
-/// One request to every counter.
+/// Applies an ioctl to every counter.
 pub(crate) fn for_each_counter(
     events: &[OpenEvent],
     what: &'static str,
@@ -432,7 +451,7 @@ pub(crate) fn for_each_counter(
     Ok(())
 }
 
-/// Whether this user may sample the kernel, found out by trying on this process.
+/// Whether this user may sample the kernel, determined by trying for this process.
 #[must_use]
 pub fn may_profile_kernel() -> bool {
     let attr = Attr {
@@ -440,5 +459,5 @@ pub fn may_profile_kernel() -> bool {
         flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_HV,
         ..Attr::default()
     };
-    Counter::open(&attr, Observed { pid: 0, cpu: -1 }, None).is_ok()
+    Counter::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None).is_ok()
 }

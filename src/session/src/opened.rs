@@ -1,60 +1,60 @@
-//! The events of a recording once they are open, and what describes them.
+//! The open events of a recording, and their metadata.
 
 use std::io;
 use std::path::Path;
 
 use rperf_perfdata::EventDesc;
-use rperf_sys::{Cgroup, CgroupFolder, Proc, Sysctl, kernel_text, raise_open_files};
+use rperf_sys::{CgroupFolder, OpenCgroup, Proc, Sysctl, kernel_text, raise_open_files_limit};
 use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{SampleType, TimeConv};
 
 use crate::aux::map_areas;
-use crate::drain::Rings;
-use crate::kernel::Kernel;
-use crate::layout::Near;
+use crate::drain::RingSet;
+use crate::kernel::KernelMaps;
 use crate::open::{OpenEvent, Opener};
 use crate::rings::{default_pages, map_rings};
-use crate::tasks::Places;
+use crate::tasks::CpuTasks;
+use crate::thread_layout::RingAffinity;
 use crate::tracing_data::tracing_data;
-use crate::{Error, Request, Watch};
+use crate::{Error, RecordRequest, SessionObserver};
 
-/// Open events, which do not change any more.
-pub(crate) struct Opened {
-    pub(crate) places: Places,
+/// Open events, which don't change any more.
+pub(crate) struct OpenedEvents {
+    pub(crate) places: CpuTasks,
     pub(crate) events: Vec<OpenEvent>,
     pub(crate) descriptions: Vec<EventDesc>,
-    /// Of the tracepoints; taken before the recording, since it may remove what it recorded.
+    /// Formats of the tracepoints; read before the recording, which may remove probes.
     pub(crate) tracing_data: Option<TracingDataBuilder>,
-    pub(crate) kernel: Kernel,
-    /// How times follow from the hardware's clock, where the kernel says so.
+    pub(crate) kernel: KernelMaps,
+    /// Conversion from the hardware clock, if the kernel provides it.
     pub(crate) conversion: Option<TimeConv>,
 }
 
-impl Opened {
+impl OpenedEvents {
     /// Opens the events at these places and maps their rings.
     pub(crate) fn new(
-        request: &Request,
-        mut places: Places,
-        near: Near,
-        watch: &mut dyn Watch,
-    ) -> Result<(Self, Rings), Error> {
-        let (events, rings) = open(request, &mut places, near, watch)?;
+        request: &RecordRequest,
+        mut places: CpuTasks,
+        affinity: RingAffinity,
+        observer: &mut dyn SessionObserver,
+    ) -> Result<(Self, RingSet), Error> {
+        let (events, rings) = open(request, &mut places, affinity, observer)?;
         let mut descriptions = describe(&events);
-        if let Some(rewriting) = &request.rewriting {
-            rewriting.describe(&mut descriptions);
+        if let Some(rewriter) = &request.output.rewriter {
+            rewriter.describe(&mut descriptions);
         }
         let opened = Self {
             places,
             descriptions,
             tracing_data: describe_tracepoints(request, &events)?,
-            kernel: Kernel::of(&events, &Proc::new(&request.proc), watch),
+            kernel: KernelMaps::of(&events, &Proc::new(&request.roots.proc), observer),
             conversion: rings.time_conversion(),
             events,
         };
         Ok((opened, rings))
     }
 
-    /// The layout of the first event's samples, by which records are told.
+    /// Returns the sample type of the first event, used to decode records.
     pub(crate) fn sample_type(&self) -> SampleType {
         let first = self.events.first();
         first.map_or(SampleType::default(), |event| event.event.attr.sample_type)
@@ -63,27 +63,31 @@ impl Opened {
 
 /// Opens the events and maps their rings.
 fn open(
-    request: &Request,
-    places: &mut Places,
-    near: Near,
-    watch: &mut dyn Watch,
-) -> Result<(Vec<OpenEvent>, Rings), Error> {
-    raise_open_files().map_err(Error::system("raise the limit of open files"))?;
-    let sysctl = Sysctl::new(&request.proc);
+    request: &RecordRequest,
+    places: &mut CpuTasks,
+    affinity: RingAffinity,
+    observer: &mut dyn SessionObserver,
+) -> Result<(Vec<OpenEvent>, RingSet), Error> {
+    raise_open_files_limit().map_err(Error::system("raise the limit of open files"))?;
+    let sysctl = Sysctl::new(&request.roots.proc);
     let cgroups = open_cgroups(request)?;
-    let mut opener = Opener::new(request, places, (&sysctl, &cgroups));
-    let events = opener.open(request.events.clone(), watch)?;
+    let mut opener = Opener::new(request, places, &sysctl, &cgroups);
+    let events = opener.open(request.observe.events.clone(), observer)?;
     set_filters(&events)?;
-    // Who may lock little memory shares it between rings and AUX areas.
+    // Unprivileged users share their locked memory between rings and AUX areas.
     let shares = request
+        .observe
         .traces
         .as_ref()
         .is_some_and(|traces| !traces.privileged);
     let usual = || default_pages(&sysctl) >> u32::from(shares);
-    let pages = request.ring_pages.unwrap_or_else(|| usual().max(1));
-    let mut rings = map_rings(&events, pages, watch)?;
-    map_areas(request, &events, &mut rings.0, watch)?;
-    Ok((events, Rings::new(rings, request.flush_from, near)))
+    let pages = request.rings.pages.unwrap_or_else(|| usual().max(1));
+    let (mut rings, flights) = map_rings(&events, pages, observer)?;
+    map_areas(request, &events, &mut rings, observer)?;
+    Ok((
+        events,
+        RingSet::new(rings, flights, request.rings.flush_from, affinity),
+    ))
 }
 
 fn set_filters(events: &[OpenEvent]) -> Result<(), Error> {
@@ -114,31 +118,31 @@ fn describe(events: &[OpenEvent]) -> Vec<EventDesc> {
 }
 
 fn describe_tracepoints(
-    request: &Request,
+    request: &RecordRequest,
     events: &[OpenEvent],
 ) -> Result<Option<TracingDataBuilder>, Error> {
     let tracepoints = events.iter().filter_map(|event| {
         let spec = &event.event.spec;
         spec.tracepoint.as_ref()
     });
-    tracing_data(tracepoints, &request.tracefs).map_err(|cause| Error::Tracefs {
-        folder: request.tracefs.events().to_owned(),
+    tracing_data(tracepoints, &request.roots.tracefs).map_err(|cause| Error::Tracefs {
+        folder: request.roots.tracefs.events().to_owned(),
         cause,
     })
 }
 
-/// The cgroups of the events, opened.
-fn open_cgroups(request: &Request) -> Result<Vec<Option<Cgroup>>, Error> {
+/// Opens the cgroups of events.
+fn open_cgroups(request: &RecordRequest) -> Result<Vec<Option<OpenCgroup>>, Error> {
     let open = |name: &Option<String>| {
         let name = name.as_ref();
-        name.map(|name| open_cgroup(name, &request.proc))
+        name.map(|name| open_cgroup(name, &request.roots.proc))
             .transpose()
     };
-    request.cgroups.iter().map(open).collect()
+    request.observe.cgroups.iter().map(open).collect()
 }
 
-/// Opens a cgroup by its name below the folder of all.
-pub(crate) fn open_cgroup(name: &str, proc: &Path) -> Result<Cgroup, Error> {
+/// Opens a cgroup by its path below the root.
+pub(crate) fn open_cgroup(name: &str, proc: &Path) -> Result<OpenCgroup, Error> {
     let mounts = kernel_text(proc.join("self/mounts")).unwrap_or_default();
     let folder = CgroupFolder::find(&mounts);
     let folder = folder.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));

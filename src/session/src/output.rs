@@ -1,4 +1,4 @@
-//! The file that is written: under a temporary name until recording begins, then in its place.
+//! The output file: written under a temporary name until the recording starts, then renamed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -6,28 +6,28 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use rperf_perfdata::Output;
-use rperf_safefs::{Folder, Kind, Naming, Opened, find_in_place};
+use rperf_safefs::{FileKind, Folder, FoundFile, PathOrigin, find_in_place};
 
 use crate::Error;
 use crate::recording_folder::{self, HEADER, KERNEL};
-use crate::unlinked::Unlinked;
+use crate::unlinked::UnlinkedFiles;
 
-/// Where records are written.
+/// An output file.
 #[derive(Debug)]
-pub(crate) struct Destination {
+pub(crate) struct OutputFile {
     file: File,
     /// A device such as `/dev/null`, which has no size.
     device: bool,
 }
 
-impl Destination {
-    /// The file once more, for who writes beside.
+impl OutputFile {
+    /// Duplicates the descriptor.
     pub(crate) fn file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 }
 
-impl Write for Destination {
+impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -37,13 +37,13 @@ impl Write for Destination {
     }
 }
 
-impl Seek for Destination {
+impl Seek for OutputFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
     }
 }
 
-impl Output for Destination {
+impl Output for OutputFile {
     fn set_size(&mut self, size: u64) -> io::Result<()> {
         if self.device {
             return Ok(());
@@ -54,89 +54,96 @@ impl Output for Destination {
 
 /// An output that does not touch the old file until [`Replacement::commit`].
 ///
-/// A regular file, or a directory, is written beside its place and moved there; the old one becomes `NAME.old`. Devices and
-/// FIFOs are opened as they are. All names are those of one folder that is held open, and no link is followed: another user
-/// of the folder can neither redirect a write nor a removal. Dropped before the commit, it leaves nothing behind.
+/// A regular file or directory is created under a temporary name and renamed; the old one becomes `NAME.old`. Devices and FIFOs are
+/// opened directly. All operations use one folder that is held open, and don't follow links: another user of the folder cannot redirect
+/// writes or removals. If dropped before the commit, it leaves nothing behind.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
-    /// What is written meanwhile; `None` for a device, and after the commit.
-    pending: Option<Pending>,
+    /// The temporary output; `None` for a device, and after the commit.
+    pending: Option<PendingFile>,
 }
 
 /// A recording under its temporary name.
 #[derive(Debug)]
-struct Pending {
-    /// Where the output is.
+struct PendingFile {
+    /// The folder of the output.
     folder: Folder,
     name: OsString,
     temporary: OsString,
-    /// The output itself, if that is a directory.
+    /// The output, if it is a directory.
     directory: Option<Folder>,
 }
 
 impl Replacement {
-    /// Creates the output, readable and writable for its owner alone.
-    pub(crate) fn create(path: &Path, naming: Naming) -> Result<(Self, Destination), Error> {
-        let error = at(path);
+    /// Creates the output, accessible only to its owner.
+    pub(crate) fn create(path: &Path, naming: PathOrigin) -> Result<(Self, OutputFile), Error> {
+        let error = output_error(path);
         if let Some(device) = find_in_place(path, naming).map_err(error)? {
-            let file = device.for_both().map_err(error)?;
-            let place = Self {
+            let file = device.for_reading_and_writing().map_err(error)?;
+            let replacement = Self {
                 path: path.to_owned(),
                 pending: None,
             };
-            return Ok((place, Destination { file, device: true }));
+            return Ok((replacement, OutputFile { file, device: true }));
         }
-        let (folder, name) = place_of(path, libc::EISDIR).map_err(error)?;
+        let (folder, name) = folder_and_name(path, libc::EISDIR).map_err(error)?;
         let (temporary, file) =
-            unused(&name, |temporary| folder.create_file(temporary, 0o600)).map_err(error)?;
-        let pending = Pending {
+            create_unused(&name, |temporary| folder.create_file(temporary, 0o600))
+                .map_err(error)?;
+        let pending = PendingFile {
             folder,
             name,
             temporary,
             directory: None,
         };
         let device = false;
-        Ok((Self::new(path, pending), Destination { file, device }))
+        Ok((Self::new(path, pending), OutputFile { file, device }))
     }
 
-    /// Creates a directory for its owner alone: a file with the header, and as many for the records of rings.
+    /// Creates a directory accessible only to its owner: a file with the header, and one for the
+    /// records of each ring.
     pub(crate) fn directory(
         path: &Path,
-        naming: Naming,
+        naming: PathOrigin,
         parts: usize,
-    ) -> Result<(Self, Destination, Vec<File>), Error> {
-        let error = at(path);
+    ) -> Result<(Self, OutputFile, Vec<File>), Error> {
+        let error = output_error(path);
         if find_in_place(path, naming).map_err(error)?.is_some() {
             return Err(error(io::Error::from_raw_os_error(libc::ENOTDIR)));
         }
-        let (folder, name) = place_of(path, libc::EEXIST).map_err(error)?;
+        let (folder, name) = folder_and_name(path, libc::EEXIST).map_err(error)?;
         let (temporary, directory) =
-            unused(&name, |temporary| folder.create_folder(temporary, 0o700)).map_err(error)?;
+            create_unused(&name, |temporary| folder.create_folder(temporary, 0o700))
+                .map_err(error)?;
         let create = |name: String| directory.create_file(name.as_ref(), 0o600);
         let file = create(HEADER.to_owned());
         let part = |number| create(format!("{HEADER}.{number}"));
         let parts: io::Result<Vec<File>> = (0..parts).map(part).collect();
-        let pending = Pending {
+        let pending = PendingFile {
             folder,
             name,
             temporary,
             directory: Some(directory),
         };
-        // From here on it is removed if something fails.
-        let place = Self::new(path, pending);
+        // From here on it is removed on failure.
+        let replacement = Self::new(path, pending);
         let (file, device) = (file.map_err(error)?, false);
-        Ok((place, Destination { file, device }, parts.map_err(error)?))
+        Ok((
+            replacement,
+            OutputFile { file, device },
+            parts.map_err(error)?,
+        ))
     }
 
-    fn new(path: &Path, pending: Pending) -> Self {
+    fn new(path: &Path, pending: PendingFile) -> Self {
         Self {
             path: path.to_owned(),
             pending: Some(pending),
         }
     }
 
-    /// Creates the folder for the kernel's code in an output that is a directory, until the commit.
+    /// Creates the folder for kernel code in a directory output, until the commit.
     pub(crate) fn kernel_folder(&self) -> io::Result<Folder> {
         let pending = self.pending.as_ref();
         let directory = pending.and_then(|pending| pending.directory.as_ref());
@@ -144,16 +151,16 @@ impl Replacement {
         directory.create_folder(KERNEL.as_ref(), 0o700)
     }
 
-    /// Moves the old file out of the way and the new one in its place. Records come meanwhile.
+    /// Renames the old file and then the new one. Events are already enabled.
     pub(crate) fn commit(&mut self) -> Result<(), Error> {
         let Some(pending) = &self.pending else {
             return Ok(());
         };
         let old = with_suffix(&pending.name, ".old");
         keep_old(&pending.folder, &pending.name, &old)
-            .map_err(at(&self.path.with_file_name(&old)))?;
+            .map_err(output_error(&self.path.with_file_name(&old)))?;
         let moved = pending.folder.rename(&pending.temporary, &pending.name);
-        moved.map_err(at(&self.path))?;
+        moved.map_err(output_error(&self.path))?;
         self.pending = None;
         Ok(())
     }
@@ -164,7 +171,7 @@ impl Drop for Replacement {
         let Some(pending) = &self.pending else {
             return;
         };
-        // It was never shown to anyone; nothing more can be done about it.
+        // Only this process uses the temporary files, so errors are ignored.
         let _ = match &pending.directory {
             None => pending.folder.remove_file(&pending.temporary),
             Some(directory) => recording_folder::empty(directory)
@@ -173,30 +180,33 @@ impl Drop for Replacement {
     }
 }
 
-/// For `map_err`: names the output.
-fn at(path: &Path) -> impl Fn(io::Error) -> Error + Copy {
+/// Returns a function for `map_err` with the path of the output.
+fn output_error(path: &Path) -> impl Fn(io::Error) -> Error + Copy {
     move |cause| Error::Output {
         path: path.to_owned(),
         cause,
     }
 }
 
-/// The folder of an output and its name there. A directory of no recording is refused with `reason`.
-fn place_of(path: &Path, reason: i32) -> io::Result<(Folder, OsString)> {
-    let refused = || io::Error::from_raw_os_error(reason);
-    let name = path.file_name().ok_or_else(refused)?.to_owned();
-    // Through a link: what it leads to is not touched, but a user who gives one to a directory means that directory.
-    let is_directory = Opened::find(path).is_ok_and(|found| found.metadata().is_dir());
+/// Returns the folder and name of an output. A directory that isn't a recording is rejected with errno `reason`.
+fn folder_and_name(path: &Path, reason: i32) -> io::Result<(Folder, OsString)> {
+    let rejected = || io::Error::from_raw_os_error(reason);
+    let name = path.file_name().ok_or_else(rejected)?.to_owned();
+    // A link's target is not touched, but a link to a directory refers to that directory.
+    let is_directory = FoundFile::find(path).is_ok_and(|found| found.metadata().is_dir());
     let is_recording = || Folder::open(path).is_ok_and(|folder| recording_folder::is_one(&folder));
     if is_directory && !is_recording() {
-        return Err(refused());
+        return Err(rejected());
     }
     let (folder, _) = Folder::of(path)?;
     Ok((folder, name))
 }
 
-/// Has `create` create something under a random name, until one is free.
-fn unused<T>(name: &OsStr, create: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(OsString, T)> {
+/// Calls `create` with random names until one is unused.
+fn create_unused<T>(
+    name: &OsStr,
+    create: impl Fn(&OsStr) -> io::Result<T>,
+) -> io::Result<(OsString, T)> {
     loop {
         let temporary = rperf_safefs::temporary_name(name)?;
         match create(&temporary) {
@@ -206,18 +216,18 @@ fn unused<T>(name: &OsStr, create: impl Fn(&OsStr) -> io::Result<T>) -> io::Resu
     }
 }
 
-/// Moves what is there out of the way. What was moved so before is removed: a file, a link (not what it leads to), or the
-/// directory of a recording.
+/// Renames the existing output. A previous old one is removed: a file, a link (not its target), or
+/// the directory of a recording.
 fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
-    let mut replaced = Unlinked::default();
+    let mut replaced = UnlinkedFiles::default();
     match (folder.kind(name)?, folder.kind(old)?) {
         (_, None) => {}
-        (_, Some(Kind::Folder)) => drop(recording_folder::remove(folder, old)?),
-        (Some(Kind::Folder), Some(_)) => {
+        (_, Some(FileKind::Folder)) => drop(recording_folder::remove(folder, old)?),
+        (Some(FileKind::Folder), Some(_)) => {
             replaced.keep(folder, old);
             folder.remove_file(old)?;
         }
-        // Replaced by the new name.
+        // Replaced by the rename.
         _ => replaced.keep(folder, old),
     }
     match folder.rename(name, old) {
@@ -246,11 +256,11 @@ mod tests {
     }
 
     #[test]
-    fn the_old_file_stays_until_the_commit_and_is_kept_then() {
+    fn the_old_file_is_renamed_at_commit() {
         let directory = directory("keep");
         let path = directory.join("perf.data");
         fs::write(&path, "old").unwrap();
-        let (replacement, _file) = Replacement::create(&path, Naming::Default).unwrap();
+        let (replacement, _file) = Replacement::create(&path, PathOrigin::Default).unwrap();
         drop(replacement);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(
@@ -258,7 +268,7 @@ mod tests {
             1,
             "nothing is left behind"
         );
-        let (mut replacement, mut file) = Replacement::create(&path, Naming::Default).unwrap();
+        let (mut replacement, mut file) = Replacement::create(&path, PathOrigin::Default).unwrap();
         file.write_all(b"new").unwrap();
         replacement.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
@@ -271,35 +281,35 @@ mod tests {
     }
 
     #[test]
-    fn directories_take_the_place_of_files_and_back() {
+    fn directories_replace_files_and_vice_versa() {
         let directory = directory("parts");
         let path = directory.join("perf.data");
         let old = directory.join("perf.data.old");
         for _ in 0..2 {
-            let (mut place, mut header, parts) =
-                Replacement::directory(&path, Naming::Default, 2).unwrap();
+            let (mut replacement, mut header, parts) =
+                Replacement::directory(&path, PathOrigin::Default, 2).unwrap();
             header.write_all(b"PERFILE2").unwrap();
-            place.commit().unwrap();
+            replacement.commit().unwrap();
             assert_eq!((parts.len(), path.join("data.1").is_file()), (2, true));
             let mode = fs::metadata(&path).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o700);
         }
         assert!(old.join("data.0").is_file());
-        let (mut place, _file) = Replacement::create(&path, Naming::Default).unwrap();
-        place.commit().unwrap();
+        let (mut replacement, _file) = Replacement::create(&path, PathOrigin::Default).unwrap();
+        replacement.commit().unwrap();
         assert!(path.is_file() && old.join("data").is_file());
-        fs::write(old.join("precious"), "kept").unwrap();
-        let (mut place, _file) = Replacement::create(&path, Naming::Default).unwrap();
-        assert!(matches!(place.commit(), Err(Error::Output { .. })));
-        drop(place);
-        assert!(old.join("precious").is_file() && old.join("data.1").is_file());
+        fs::write(old.join("other"), "kept").unwrap();
+        let (mut replacement, _file) = Replacement::create(&path, PathOrigin::Default).unwrap();
+        assert!(matches!(replacement.commit(), Err(Error::Output { .. })));
+        drop(replacement);
+        assert!(old.join("other").is_file() && old.join("data.1").is_file());
         fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]
-    fn a_device_is_written_in_place_and_a_directory_refused() {
+    fn a_device_is_written_in_place_and_a_directory_rejected() {
         let (mut replacement, mut file) =
-            Replacement::create(Path::new("/dev/null"), Naming::Given).unwrap();
+            Replacement::create(Path::new("/dev/null"), PathOrigin::Given).unwrap();
         file.write_all(b"gone").unwrap();
         file.set_size(4).unwrap();
         replacement.commit().unwrap();
@@ -310,12 +320,12 @@ mod tests {
                 .is_char_device()
         );
         assert!(matches!(
-            Replacement::create(Path::new("/"), Naming::Given),
+            Replacement::create(Path::new("/"), PathOrigin::Given),
             Err(Error::Output { .. })
         ));
         for path in ["/", "/dev/null"] {
-            let refused = Replacement::directory(Path::new(path), Naming::Given, 1);
-            assert!(matches!(refused, Err(Error::Output { .. })));
+            let rejected = Replacement::directory(Path::new(path), PathOrigin::Given, 1);
+            assert!(matches!(rejected, Err(Error::Output { .. })));
         }
     }
 }

@@ -1,37 +1,39 @@
-//! A recording from its first system call to the closed file.
+//! A recording from the first system call to the completed file.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
-use rperf_sys::{Ended, Proc, Program, Signals, Sysfs, Urgent, Workload, poll, run_in_real_time};
+use rperf_sys::{
+    PriorityBoost, Proc, Program, Signals, Sysfs, WaitStatus, Workload, poll, run_in_real_time,
+};
 use rperf_wire::{RecordKind, SampleIdLayout};
 
-use crate::drain::{Rings, Stopped, Waits, run};
-use crate::finish::{Closing, close};
-use crate::lanes::{Lane, Limits, lanes, with_lanes};
-use crate::layout::{Near, shares as shares_of};
-use crate::medium::Medium;
+use crate::completion::{FileCompletion, close};
+use crate::counted_output::{CountedOutput, write_error};
+use crate::drain::{DrainContext, RingSet, StopReason, run};
+use crate::initial_records::InitialRecords;
+use crate::lanes::{Lane, NotifyLimits, lanes, with_lanes};
 use crate::open::{OpenEvent, for_each_counter};
-use crate::opened::Opened;
+use crate::opened::OpenedEvents;
 use crate::output::Replacement;
-use crate::rewriting::Beside;
+use crate::output_rotation::{OutputRotation, stamp};
+use crate::output_stream::OutputStream;
+use crate::record_stats::RecordStats;
+use crate::rewriting::RewriteThread;
 use crate::rings::Ring;
-use crate::rotate::{Turns, stamp};
 use crate::schedule::Schedule;
-use crate::sink::{Sink, write_error};
-use crate::start::Start;
 use crate::summary::Summary;
-use crate::synthesize::{self, Records};
-use crate::tally::Tally;
-use crate::tasks::Places;
-use crate::triggers::{Triggers, open_triggers, start_triggers};
-use crate::{BuildIds, Control, Error, Happened, Request, Target, Watch};
+use crate::synthesize::{self, RecordBuffer};
+use crate::tasks::CpuTasks;
+use crate::thread_layout::{RingAffinity, shares as shares_of};
+use crate::triggers::{TriggerEvents, open_triggers, start_triggers};
+use crate::{BuildIds, Control, Error, RecordRequest, SessionNotice, SessionObserver, Target};
 
-/// What a recording takes for itself. SIGUSR2 ends none: it turns to the next file, where there is one, or copies a trace. Nor
-/// does SIGXFSZ: what cannot be written because the file would be too large (`ulimit -f`) is an error of its own.
-const HELD: [i32; 6] = [
+/// Signals handled by a recording. SIGUSR2 doesn't end it: it starts the next file, or copies a
+/// trace. Neither does SIGXFSZ: exceeding the file size limit (`ulimit -f`) is a write error.
+const HANDLED_SIGNALS: [i32; 6] = [
     libc::SIGINT,
     libc::SIGTERM,
     libc::SIGHUP,
@@ -39,28 +41,28 @@ const HELD: [i32; 6] = [
     libc::SIGUSR2,
     libc::SIGXFSZ,
 ];
-/// Signals this close to one another are one.
+/// Signals within this period are treated as one.
 const SAME_SIGNAL: Duration = Duration::from_millis(200);
-/// How long a workload may take to end before that is told.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Milliseconds between looks at a workload until then.
-const LOOK_AFTER: i32 = 500;
+/// Time for a workload to exit before it is reported.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Poll interval in milliseconds until then.
+const EXIT_POLL_MILLIS: i32 = 500;
 
-/// Records as `request` says, until the workload or the observed tasks end or a signal comes.
+/// Records as requested, until the workload or the observed tasks exit or a signal is received.
 ///
-/// SIGINT, SIGTERM, SIGHUP, SIGCHLD and SIGUSR2 are taken by the recording meanwhile. The old output stays
-/// where it is until all events are open and the workload runs.
+/// SIGINT, SIGTERM, SIGHUP, SIGCHLD and SIGUSR2 are handled by the recording. The old output is kept until all events are open and the
+/// workload runs.
 ///
 /// # Errors
-/// [`Error`]; of those only [`Error::Write`] leaves a file behind.
+/// [`Error`]; only [`Error::Write`] leaves a file.
 pub fn record(
-    request: &Request,
+    request: &RecordRequest,
     mut control: Option<&mut Control>,
     ids: &dyn BuildIds,
-    watch: &mut dyn Watch,
+    observer: &mut dyn SessionObserver,
 ) -> Result<Summary, Error> {
-    let signals = Signals::hold(&HELD).map_err(Error::system("hold signals back"))?;
-    let mut live = match Live::set_up(request, &signals, ids, watch) {
+    let signals = Signals::block(&HANDLED_SIGNALS).map_err(Error::system("hold signals back"))?;
+    let mut live = match LiveRecording::set_up(request, &signals, ids, observer) {
         Ok(live) => live,
         Err(error) if is_reader_gone(request, &error) => {
             return Ok(Summary {
@@ -72,86 +74,95 @@ pub fn record(
     };
     let urgent = urgency(request)?;
     let outcome = match live.begin(request) {
-        Ok(()) => live.observe(request, (&signals, control.take()), ids, watch),
+        Ok(()) => live.observe(request, &signals, control.take(), ids, observer),
         Err(error) if is_reader_gone(request, &error) => Err(error),
         Err(error) => return Err(at(request)(error)),
     };
     let outcome = match outcome {
-        Err(error) if is_reader_gone(request, &error) => Ok((Stopped::ReaderGone, 0)),
+        Err(error) if is_reader_gone(request, &error) => Ok((StopReason::ReaderGone, 0)),
         outcome => outcome,
     };
     drop(urgent);
-    let by_itself = matches!(outcome, Ok((Stopped::WorkloadEnded, _)));
+    let by_itself = matches!(outcome, Ok((StopReason::WorkloadEnded, _)));
     if let Some(workload) = live.workload.as_mut().filter(|_| !by_itself) {
         workload.stop();
     }
     let workload = live.workload.take();
-    let completed = live.complete(request, outcome, ids, watch);
-    // All that was recorded is in its place, however long this takes.
-    let ended = wait_for(workload, &signals, watch)?;
+    let completed = live.complete(request, outcome, ids, observer);
+    // The recording is complete, however long this takes.
+    let ended = wait_for(workload, &signals, observer)?;
     let mut summary = completed?;
     summary.ended = ended.filter(|_| by_itself);
     Ok(summary)
 }
 
-/// A recording while it is made.
-struct Live {
-    opened: Opened,
-    /// Those that no lane has.
-    rings: Rings,
-    /// What threads empty, if they do.
+/// A recording in progress.
+struct LiveRecording {
+    opened: OpenedEvents,
+    /// Rings not drained by a lane.
+    rings: RingSet,
+    /// Draining threads, if any.
     lanes: Vec<Lane>,
-    /// What turns to the next file, and its rings.
+    /// Events that trigger a new file, and their rings.
     triggers: Vec<OpenEvent>,
     trigger_rings: Vec<Ring>,
     workload: Option<Workload>,
     /// `None` for a pipe.
     replacement: Option<Replacement>,
-    sink: Sink,
-    /// What is synthesized, until it is written.
-    records: Records,
-    /// What the files before the last hold.
+    sink: CountedOutput,
+    /// Synthesized records that are not written yet.
+    records: RecordBuffer,
+    /// Statistics of previous files.
     earlier: Summary,
 }
 
-impl Live {
-    /// Does everything that can fail without a trace: forks, opens, maps, creates the file.
+impl LiveRecording {
+    /// Does everything that can fail without side effects: forks, opens, maps, creates the file.
     fn set_up(
-        request: &Request,
+        request: &RecordRequest,
         signals: &Signals,
         ids: &dyn BuildIds,
-        watch: &mut dyn Watch,
+        observer: &mut dyn SessionObserver,
     ) -> Result<Self, Error> {
-        let workload = fork_workload(request.workload.as_ref(), signals)?;
+        let workload = fork_workload(request.observe.workload.as_ref(), signals)?;
         let pid = workload.as_ref().map(Workload::pid);
-        let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
-        let places = Places::find(
-            &request.target,
-            pid,
-            (&proc, &sysfs),
-            request.details.per_thread,
-        )?;
-        let shares = request.threads.as_ref();
+        let proc = Proc::new(&request.roots.proc);
+        let sysfs = Sysfs::new(&request.roots.sysfs);
+        let per_thread = request.observe.details.scope.per_thread;
+        let places = CpuTasks::find(&request.observe.target, pid, &proc, &sysfs, per_thread)?;
+        let shares = request.rings.threads.as_ref();
         let shares = shares.map(|threads| shares_of(threads, &places.cpus, &sysfs));
-        let shares = shares.transpose()?;
-        let near = Near::new(request.affinity, &places.cpus, &sysfs)?;
-        let (opened, mut rings) = Opened::new(request, places, near, watch)?;
-        rings.running = request.switches.is_none();
-        let (triggers, trigger_rings) = open_triggers(request, &opened.places, watch)?;
-        let closing = Closing {
+        let mut shares = shares.transpose()?.unwrap_or_default();
+        if let Some(first) = shares.first_mut() {
+            first.also_drains(&places.side_band_cpus);
+        }
+        let affinity = RingAffinity::new(request.rings.affinity, &places.cpus, &sysfs)?;
+        let (opened, mut rings) = OpenedEvents::new(request, places, affinity, observer)?;
+        rings.running = request.observe.switches.is_none();
+        let (triggers, trigger_rings) = open_triggers(request, &opened.places, observer)?;
+        let closing = FileCompletion {
             request,
             ids,
             opened: &opened,
             reader_gone: false,
         };
-        let place = Place::create(&closing, rings.count())?;
+        let place = RecordingOutput::create(&closing, rings.count())?;
         let first = opened.sample_type();
-        let shares = shares.unwrap_or_default();
         Ok(Self {
             opened,
-            lanes: lanes(shares, &mut rings, place.files, (first, request.compress)),
-            sink: Sink::new(place.medium, Tally::new(first), request.compress),
-            records: Records::new(SampleIdLayout::new(first).size()),
+            lanes: lanes(
+                shares,
+                &mut rings,
+                place.files,
+                first,
+                request.output.compress,
+            ),
+            sink: CountedOutput::new(
+                place.output_sink,
+                RecordStats::new(first).in_proc(&request.roots.proc),
+                request.output.compress,
+            ),
+            records: RecordBuffer::new(SampleIdLayout::new(first).size()),
             earlier: Summary::default(),
             rings,
             triggers,
@@ -161,28 +172,28 @@ impl Live {
         })
     }
 
-    /// Writes what was there before, lets events and workload run, and puts the file in its place.
-    fn begin(&mut self, request: &Request) -> Result<(), Error> {
+    /// Writes the initial state, enables events, starts the workload, and renames the file.
+    fn begin(&mut self, request: &RecordRequest) -> Result<(), Error> {
         let (records, sink) = (&mut self.records, &mut self.sink);
-        if let Some(rewriting) = &request.rewriting {
-            let rewriter = rewriting.begin(&self.opened.descriptions);
-            self.rings.beside = Some(Beside::begin(rewriter)?);
+        if let Some(builder) = &request.output.rewriter {
+            let rewriter = builder.build(&self.opened.descriptions);
+            self.rings.rewrite_thread = Some(RewriteThread::begin(rewriter)?);
         }
-        let start = Start {
+        let start = InitialRecords {
             request,
             opened: &self.opened,
         };
-        if !request.tail_synthesize {
+        if !request.synthesis.at_end {
             start.synthesize(records);
             self.rings.records(records, sink).map_err(write_error)?;
         }
         start_triggers(request, &self.triggers)?;
-        let at_once = request.switches.is_none();
-        if request.target != Target::Workload && at_once {
+        let at_once = request.observe.switches.is_none();
+        if request.observe.target != Target::Workload && at_once {
             for_each_counter(&self.opened.events, "enable", rperf_sys::Counter::enable)?;
         }
         if let Some(workload) = &mut self.workload {
-            let proc = Proc::new(&request.proc);
+            let proc = Proc::new(&request.roots.proc);
             synthesize::workload_comm(records, &proc, workload.pid());
             let started = workload.start();
             started.map_err(|cause| workload_error(request, cause))?;
@@ -194,87 +205,88 @@ impl Live {
         self.rings.records(records, sink).map_err(write_error)
     }
 
-    /// Drains until something ends the recording, then what is left.
+    /// Drains until the recording ends, then the remaining data.
     fn observe(
         &mut self,
-        request: &Request,
-        (signals, control): (&Signals, Option<&mut Control>),
+        request: &RecordRequest,
+        signals: &Signals,
+        control: Option<&mut Control>,
         ids: &dyn BuildIds,
-        watch: &mut dyn Watch,
-    ) -> Result<(Stopped, u64), Error> {
-        if request.switches.is_some() {
-            watch.tell(Happened::Switched { on: false });
+        observer: &mut dyn SessionObserver,
+    ) -> Result<(StopReason, u64), Error> {
+        if request.observe.switches.is_some() {
+            observer.on_event(SessionNotice::Switched { on: false });
         }
-        let until_tasks_end = !matches!(request.target, Target::Workload | Target::Cpus(_));
-        let closing = Closing {
+        let until_tasks_end = !matches!(request.observe.target, Target::Workload | Target::Cpus(_));
+        let closing = FileCompletion {
             request,
             ids,
             opened: &self.opened,
             reader_gone: false,
         };
-        let mut turns = Turns::new(closing);
-        let limits = Limits {
+        let mut rotation = OutputRotation::new(closing);
+        let max_size = request.output.max_size;
+        let limits = NotifyLimits {
             until_tasks_end,
-            max_size: request
-                .max_size
-                .map(|size| size.saturating_sub(self.sink.bytes())),
+            max_size: max_size.map(|size| size.saturating_sub(self.sink.bytes())),
         };
         let workload = self.workload.as_mut();
-        let triggers = Triggers {
+        let triggers = TriggerEvents {
             events: &self.triggers,
             rings: &mut self.trigger_rings,
         };
-        let output = (&mut self.rings, &mut self.sink, &mut turns);
-        let outcome = with_lanes(&mut self.lanes, (&self.opened.events, limits), |news| {
-            let mut waits = Waits {
+        let outcome = with_lanes(&mut self.lanes, &self.opened.events, limits, |lanes| {
+            let mut context = DrainContext {
+                events: &self.opened.events,
                 signals,
                 workload,
                 until_tasks_end,
-                schedule: Schedule::new(request.switches.as_deref().unwrap_or_default()),
-                max_size: request.max_size,
-                news,
+                schedule: Schedule::new(&request.observe),
+                max_size,
+                lanes,
                 control,
                 triggers,
             };
-            let stopped = run(&mut waits, &self.opened.events, output, watch)?;
+            let (rings, sink) = (&mut self.rings, &mut self.sink);
+            let stopped = run(&mut context, rings, sink, &mut rotation, observer)?;
             for_each_counter(&self.opened.events, "disable", rperf_sys::Counter::disable)?;
             Ok(stopped)
         });
-        self.earlier = std::mem::take(&mut turns.earlier);
+        self.earlier = std::mem::take(&mut rotation.earlier);
         for lane in self.lanes.drain(..) {
             lane.merge(&mut self.rings, &mut self.sink)?;
         }
         let outcome = outcome?;
-        if outcome.0 == Stopped::ReaderGone {
+        if outcome.0 == StopReason::ReaderGone {
             return Ok(outcome);
         }
-        let snapshots = request.snapshots();
-        let has_snapshot = snapshots.is_some_and(|snapshots| snapshots.at_end);
+        let has_snapshot = request.snapshots().is_some_and(|options| options.at_end);
         self.rings.conclude(has_snapshot, &mut self.sink)?;
-        turns.end(&mut self.sink)?;
+        rotation.end(&mut self.sink)?;
         Ok(outcome)
     }
 
-    /// Closes the file, and tells what is in it; `outcome` is how observing ended, and how often it woke up.
+    /// Completes the file and returns its statistics; `outcome` is how the recording ended, and the
+    /// number of wake-ups.
     fn complete(
         self,
-        request: &Request,
-        outcome: Result<(Stopped, u64), Error>,
+        request: &RecordRequest,
+        outcome: Result<(StopReason, u64), Error>,
         ids: &dyn BuildIds,
-        watch: &mut dyn Watch,
+        observer: &mut dyn SessionObserver,
     ) -> Result<Summary, Error> {
-        let closing = Closing {
+        let closing = FileCompletion {
             request,
             ids,
             opened: &self.opened,
-            reader_gone: matches!(outcome, Ok((Stopped::ReaderGone, _))),
+            reader_gone: matches!(outcome, Ok((StopReason::ReaderGone, _))),
         };
         let summary = close(&closing, self.sink, self.records);
         let (stopped, woken) = outcome.map_err(at(request))?;
         let mut summary = summary.map_err(at(request))?;
         summary.add(&self.earlier);
-        if request.stamped || request.rotation.is_some() {
-            stamp(&request.output, watch)?;
+        if request.output.timestamped || request.output.rotation.is_some() {
+            stamp(&request.output.path, observer)?;
         }
         summary.woken = woken;
         summary.signal = stopped.signal();
@@ -285,47 +297,48 @@ impl Live {
     }
 }
 
-/// Where a recording goes.
-struct Place {
-    medium: Medium,
+/// The output of a recording.
+struct RecordingOutput {
+    output_sink: OutputStream,
     /// `None` for a pipe.
     replacement: Option<Replacement>,
-    /// For each ring one, where threads empty them.
+    /// One for each ring, if threads drain them.
     files: Vec<File>,
 }
 
-impl Place {
-    /// A pipe, a file, or a directory with the kernel's code or a file for each of so many rings.
-    fn create(closing: &Closing<'_>, rings: usize) -> Result<Self, Error> {
+impl RecordingOutput {
+    /// Creates a file, or a directory with kernel code or a file for each of `rings` rings.
+    fn create(closing: &FileCompletion<'_>, rings: usize) -> Result<Self, Error> {
         let request = closing.request;
-        if let Some(stream) = &request.stream {
-            let medium = closing
+        if let Some(stream) = &request.output.stream {
+            let output_sink = closing
                 .pipe(stream)
                 .map_err(write_error)
                 .map_err(at(request))?;
             return Ok(Self {
-                medium,
+                output_sink,
                 replacement: None,
                 files: Vec::new(),
             });
         }
-        let naming = request.naming;
-        let (replacement, file, files) = match (&request.threads, &request.kernel_code) {
-            (Some(_), _) => Replacement::directory(&request.output, naming, rings)?,
-            (None, Some(_)) => Replacement::directory(&request.output, naming, 0)?,
+        let naming = request.output.naming;
+        let (replacement, file, files) = match (&request.rings.threads, &request.output.kernel_code)
+        {
+            (Some(_), _) => Replacement::directory(&request.output.path, naming, rings)?,
+            (None, Some(_)) => Replacement::directory(&request.output.path, naming, 0)?,
             (None, None) => {
-                let (replacement, file) = Replacement::create(&request.output, naming)?;
+                let (replacement, file) = Replacement::create(&request.output.path, naming)?;
                 (replacement, file, Vec::new())
             }
         };
-        if let Some(kernel) = &request.kernel_code {
+        if let Some(kernel) = &request.output.kernel_code {
             let copied = replacement.kernel_folder();
             let copied = copied.and_then(|folder| kernel.copy_to(&folder));
             copied.map_err(Error::system("copy the kernel's code"))?;
         }
-        let medium = Medium::file(file, &closing.opened.descriptions);
+        let output_sink = OutputStream::file(file, &closing.opened.descriptions);
         Ok(Self {
-            medium: medium.map_err(write_error).map_err(at(request))?,
+            output_sink: output_sink.map_err(write_error).map_err(at(request))?,
             replacement: Some(replacement),
             files,
         })
@@ -347,8 +360,9 @@ pub(crate) fn fork_workload(
     program.map(fork).transpose()
 }
 
-fn workload_error(request: &Request, cause: io::Error) -> Error {
+fn workload_error(request: &RecordRequest, cause: io::Error) -> Error {
     let program = request
+        .observe
         .workload
         .as_ref()
         .map(|program| program.path().to_owned());
@@ -358,58 +372,60 @@ fn workload_error(request: &Request, cause: io::Error) -> Error {
     }
 }
 
-/// Draining must not wait for what it observes: rings that are not emptied in time lose what comes then. The workload
-/// is forked by now and keeps its own priority.
-fn urgency(request: &Request) -> Result<Option<Urgent>, Error> {
-    let Some(priority) = request.real_time else {
-        return Ok(Some(Urgent::begin()));
+/// Raises the priority, since rings that are not drained in time lose records. The workload was
+/// forked before and keeps its own priority.
+fn urgency(request: &RecordRequest) -> Result<Option<PriorityBoost>, Error> {
+    let Some(priority) = request.rings.real_time else {
+        return Ok(Some(PriorityBoost::begin()));
     };
     run_in_real_time(priority).map_err(|cause| Error::RealTime { priority, cause })?;
     Ok(None)
 }
 
-/// Waits until the workload has ended, and tells how. One that does not end when it is told to is left alone at the next
-/// signal.
+/// Waits until the workload has exited, and returns its status. One that does not exit when
+/// signalled is abandoned at the next signal.
 fn wait_for(
     workload: Option<Workload>,
     signals: &Signals,
-    watch: &mut dyn Watch,
-) -> Result<Option<Ended>, Error> {
+    observer: &mut dyn SessionObserver,
+) -> Result<Option<WaitStatus>, Error> {
     let Some(mut workload) = workload else {
         return Ok(None);
     };
     let began = Instant::now();
-    let mut told = false;
+    let mut is_reported = false;
     loop {
         while let Some(signal) = signals.next().map_err(Error::system("read signals"))? {
             let is_order = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);
-            // What comes at once is the first, sent to a whole group: timeout(1) sends it twice.
+            // An immediate second signal is a duplicate: timeout(1) also signals the whole process
+            // group.
             if is_order && began.elapsed() > SAME_SIGNAL {
                 return Ok(None);
             }
         }
-        // Behind the signals: one that tells of an end from here on stays to be read.
+        // After reading signals: a later SIGCHLD stays pending.
         let ended = workload.try_wait();
         if let Some(ended) = ended.map_err(Error::system("wait for the workload"))? {
             return Ok(Some(ended));
         }
-        if !told && began.elapsed() > PATIENCE {
-            watch.tell(Happened::WorkloadStays {
+        if !is_reported && began.elapsed() > EXIT_TIMEOUT {
+            observer.on_event(SessionNotice::WorkloadStays {
                 pid: workload.pid(),
             });
-            told = true;
+            is_reported = true;
         }
-        let millis = if told { -1 } else { LOOK_AFTER };
+        let millis = if is_reported { -1 } else { EXIT_POLL_MILLIS };
         poll(&[signals.as_fd()], millis).map_err(Error::system("wait for the workload"))?;
     }
 }
 
-/// Whether a write failed because nobody reads the pipe any more: that ends a recording, and is no failure.
-fn is_reader_gone(request: &Request, error: &Error) -> bool {
-    request.stream.is_some() && error.is_broken_pipe()
+/// Whether a write failed because the reader closed the pipe: that ends a recording without an
+/// error.
+fn is_reader_gone(request: &RecordRequest, error: &Error) -> bool {
+    request.output.stream.is_some() && error.is_broken_pipe()
 }
 
-/// Fills in the path that the writing side does not know.
-fn at(request: &Request) -> impl FnOnce(Error) -> Error {
-    |error| error.at(&request.output)
+/// Adds the path, unknown to the writer.
+fn at(request: &RecordRequest) -> impl FnOnce(Error) -> Error {
+    |error| error.with_path(&request.output.path)
 }

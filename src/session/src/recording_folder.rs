@@ -1,7 +1,7 @@
-//! A recording that is a directory: what may be in it, and how it is removed.
+//! Recordings that are directories: their contents, and removal.
 //!
 //! ```text
-//! DIR/data          the header, and records that no ring's file has
+//! DIR/data          the header, and records that are not in a ring's file
 //!    /data.N        records of the rings of one thread (`--threads`)
 //!    /kcore_dir/    the kernel's code (`--kcore`): kcore, kallsyms, modules
 //! ```
@@ -9,20 +9,20 @@
 use std::ffi::OsStr;
 use std::io::{self, Read as _};
 
-use rperf_safefs::{Folder, Kind};
+use rperf_safefs::{FileKind, Folder};
 
-use crate::unlinked::Unlinked;
+use crate::unlinked::UnlinkedFiles;
 
-/// The file with the header, whose name the parts begin with, too.
+/// The file with the header; names of the other files start with it, too.
 pub(crate) const HEADER: &str = "data";
-/// The folder with the kernel's code, as Linux perf keeps it.
+/// The folder with kernel code, as in Linux perf.
 pub(crate) const KERNEL: &str = "kcore_dir";
 /// The files in that folder.
 const KERNEL_FILES: [&str; 3] = ["kcore", "kallsyms", "modules"];
-/// What the file with the header begins with.
+/// Magic number of the header.
 const MAGIC: [u8; 8] = *b"PERFILE2";
 
-/// Whether it was made by a recording: no other directory is ever moved or removed.
+/// Whether it is the directory of a recording: no other directory is ever renamed or removed.
 pub(crate) fn is_one(directory: &Folder) -> bool {
     let mut begin = [0; MAGIC.len()];
     let file = directory.open_file(HEADER.as_ref());
@@ -31,13 +31,13 @@ pub(crate) fn is_one(directory: &Folder) -> bool {
         && begin == MAGIC
 }
 
-/// Removes the directory `name` if it is a recording and has nothing else in it. Returns the files, whose blocks are freed when
-/// that is dropped.
+/// Removes the directory `name` if it is a recording and contains nothing else. Returns the files,
+/// whose blocks are freed when that is dropped.
 ///
 /// # Errors
-/// `DirectoryNotEmpty` for a directory with anything else in it, or without the header of a recording; then all of it is
-/// still there.
-pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<Unlinked> {
+/// `DirectoryNotEmpty` if it contains anything else, or no header of a recording; then nothing is
+/// removed.
+pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<UnlinkedFiles> {
     let directory = folder.below(name.as_ref())?;
     if !is_one(&directory) {
         return Err(foreign());
@@ -47,12 +47,12 @@ pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<Unlinked> {
     Ok(unlinked)
 }
 
-/// Removes all that recordings have in their directory, if there is nothing else.
-pub(crate) fn empty(directory: &Folder) -> io::Result<Unlinked> {
-    let mut unlinked = Unlinked::default();
+/// Removes all files of a recording, if there are no others.
+pub(crate) fn empty(directory: &Folder) -> io::Result<UnlinkedFiles> {
+    let mut unlinked = UnlinkedFiles::default();
     let names = directory.names()?;
     let kernel = match directory.kind(KERNEL.as_ref())? {
-        Some(Kind::Folder) => Some(directory.below(KERNEL.as_ref())?),
+        Some(FileKind::Folder) => Some(directory.below(KERNEL.as_ref())?),
         _ => None,
     };
     let is_of_recording = |name: &&OsStr| *name == KERNEL || is_part(name);
@@ -80,7 +80,7 @@ pub(crate) fn empty(directory: &Folder) -> io::Result<Unlinked> {
     Ok(unlinked)
 }
 
-/// `data`, `data.0`, `data.1` and so on.
+/// Whether this is `data`, `data.0`, `data.1` and so on.
 fn is_part(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let number = name

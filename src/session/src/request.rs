@@ -1,4 +1,4 @@
-//! What to record, and what is told while it runs.
+//! The options of a recording, and the notices while it runs.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -7,214 +7,270 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rperf_events::{CallGraph, DEFAULT_FREQUENCY, Details, EventSpec, Sampling};
-use rperf_safefs::{Folder, Naming};
-use rperf_sys::{CpuList, Observed, Program, Tracefs};
+use rperf_events::{CallGraph, DEFAULT_FREQUENCY, EventSpec, RecordDetails, Sampling};
+use rperf_perfdata::BuildRewriter;
+use rperf_safefs::{Folder, PathOrigin};
+use rperf_sys::{CpuList, ObservedTask, Program, Tracefs};
 use rperf_wire::Attr;
 
-use crate::{Listing, Rewriting, Sampled};
+use crate::{ListedDetail, SampledRate};
 
-/// Whom to observe.
+/// The target of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// The workload and its children.
     Workload,
-    /// All threads of these processes, and the children they will have.
+    /// All threads of these processes, and their future children.
     Processes(Vec<u32>),
-    /// All threads of this user's processes, and the children they will have.
+    /// All threads of this user's processes, and their future children.
     User(u32),
-    /// All threads of all processes, each by itself.
+    /// All threads of all processes, per task.
     Everyone,
     /// These threads, without children.
     Threads(Vec<u32>),
-    /// Everything on these CPUs, or on all that are online.
+    /// Everything on these CPUs; by default, on all online CPUs.
     Cpus(Option<CpuList>),
 }
 
 impl Target {
-    /// The same without its members, as attrs depend on it.
+    /// Returns the kind of target, on which attrs depend.
     #[must_use]
-    pub fn kind(&self) -> rperf_events::Target {
+    pub fn kind(&self) -> rperf_events::SamplingTarget {
         match self {
-            Self::Workload => rperf_events::Target::Workload,
-            Self::Processes(_) | Self::User(_) | Self::Everyone => rperf_events::Target::Processes,
-            Self::Threads(_) => rperf_events::Target::Threads,
-            Self::Cpus(_) => rperf_events::Target::Cpus,
+            Self::Workload => rperf_events::SamplingTarget::Workload,
+            Self::Processes(_) | Self::User(_) | Self::Everyone => {
+                rperf_events::SamplingTarget::Processes
+            }
+            Self::Threads(_) => rperf_events::SamplingTarget::Threads,
+            Self::Cpus(_) => rperf_events::SamplingTarget::Cpus,
         }
     }
 }
 
-/// Events are started or stopped.
+/// Enables or disables events at a set time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Switch {
-    /// When, from the start of the recording on.
+pub struct TimedSwitch {
+    /// The time since the start of the recording.
     pub after: Duration,
-    /// Whether they are started.
+    /// Whether events are enabled.
     pub on: bool,
 }
 
-/// When one file ends and the next begins.
+/// When the output is switched to the next file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
-    /// When SIGUSR2 comes.
+pub enum RotationTrigger {
+    /// On SIGUSR2.
     Signal,
-    /// When a file has this many bytes.
+    /// When a file reaches this size in bytes.
     Size(u64),
     /// After this time.
     Time(Duration),
 }
 
-/// A recording in several files (`--switch-output`), each of which can be read alone.
+/// Output rotation (`--switch-output`): several files, each of which is a complete recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rotation {
-    /// When the next begins.
-    pub turn: Turn,
-    /// How many of the last files are kept; `None` for all.
+pub struct RotationOptions {
+    /// When the next file starts.
+    pub turn: RotationTrigger,
+    /// The number of recent files to keep; `None` for all.
     pub keep: Option<usize>,
 }
 
-/// How many threads empty the rings, each ring into a file of its own (`--threads`).
+/// The threads that drain the ring buffers, each ring buffer into a separate file (`--threads`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Threads {
-    /// One for each CPU.
+pub enum DrainThreads {
+    /// One per CPU.
     Cpu,
-    /// One for each core.
+    /// One per core.
     Core,
-    /// One for each package.
+    /// One per package.
     Package,
-    /// One for each NUMA node.
+    /// One per NUMA node.
     Node,
-    /// One for each pair: the CPUs whose rings it empties, and those that it runs on.
+    /// One per pair: the CPUs whose ring buffers it drains, and its CPU affinity.
     Masks(Vec<(CpuList, CpuList)>),
 }
 
-/// Where the one thread runs that empties all rings (`--affinity`).
+/// The CPU affinity of the single draining thread (`--affinity`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Affinity {
-    /// Where the system lets it.
+pub enum DrainAffinity {
+    /// No affinity.
     #[default]
     Anywhere,
-    /// On the NUMA node of the ring that it empties.
+    /// The NUMA node of the ring buffer being drained.
     Node,
-    /// On the CPU of the ring that it empties.
+    /// The CPU of the ring buffer being drained.
     Cpu,
 }
 
-/// What is told of what was there before the recording (`--synth`).
+/// Which records of the initial state are synthesized (`--synth`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Synthesized {
+pub struct SynthesizedRecords {
     /// Processes and threads with their names.
     pub tasks: bool,
-    /// Their mappings too.
+    /// Mappings.
     pub mappings: bool,
-    /// Cgroups, where they are recorded ([`Details::cgroups`]).
+    /// Cgroups, if recorded ([`SideBand::cgroups`](rperf_events::SideBand::cgroups)).
     pub cgroups: bool,
 }
 
-/// How hardware traces are kept: bytes in a form of the hardware's own, which it writes into AUX areas beside the rings.
+/// Options of hardware traces, which the hardware writes in its own format to AUX areas next to the ring buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Traces {
-    /// Pages of each area, a power of two; `None` for the usual: 4 MiB, or 128 KiB for who is not `privileged`.
+pub struct TraceOptions {
+    /// Pages of each AUX area, a power of two; by default 4 MiB, or 128 KiB if not `privileged`.
     pub pages: Option<usize>,
-    /// Whether the user may lock as much memory as there is.
+    /// Whether the user may lock unlimited memory.
     pub privileged: bool,
-    /// Where areas are written over and copied when that is asked for; else they are drained.
-    pub snapshots: Option<Snapshots>,
+    /// Overwrite mode, with copies on request; if `None`, AUX areas are drained.
+    pub snapshots: Option<SnapshotOptions>,
 }
 
-/// The ends of traces that are kept (`--snapshot`): at SIGUSR2, and when that is ordered.
+/// Snapshots of traces (`--snapshot`): on SIGUSR2 and on request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Snapshots {
-    /// Bytes of each at most; `None` for the area's size.
+pub struct SnapshotOptions {
+    /// The maximum size of each in bytes; `None` for the size of the area.
     pub size: Option<usize>,
-    /// Whether there is one at the recording's end, too.
+    /// Whether one is also taken at the end of the recording.
     pub at_end: bool,
 }
 
-/// A recording to be made.
+/// The options of a recording.
 #[derive(Debug, Clone)]
-pub struct Request {
-    /// Whom to observe.
+pub struct RecordRequest {
+    /// What is observed and sampled.
+    pub observe: ObserveOptions,
+    /// The ring buffers.
+    pub rings: RingOptions,
+    /// Records of already running tasks.
+    pub synthesis: SynthesisOptions,
+    /// The output.
+    pub output: OutputOptions,
+    /// The mount points of kernel file systems.
+    pub roots: KernelRoots,
+}
+
+/// What is observed and sampled.
+#[derive(Debug, Clone)]
+pub struct ObserveOptions {
+    /// The target.
     pub target: Target,
-    /// The command to run; with another target than [`Target::Workload`] it only sets how long.
+    /// The command to run; with targets other than [`Target::Workload`] it only determines the duration.
     pub workload: Option<Program>,
-    /// What to sample, at least one event.
+    /// The events to sample, at least one.
     pub events: Vec<EventSpec>,
-    /// How often.
+    /// The cgroups that events are restricted to, in the order of `events`; fewer if the last ones are not restricted.
+    pub cgroups: Vec<Option<String>>,
+    /// The sampling rate.
     pub sampling: Sampling,
     /// How callchains are recorded.
     pub call_graph: CallGraph,
-    /// Whether samples of every event carry raw data (`-R`); those of tracepoints do anyway.
-    pub raw_samples: bool,
-    /// What else all events get; [`Details::side`] is applied to `events` already.
-    pub details: Details,
-    /// Who changes records before they are written, if any are to be changed. Not for rings that are written over.
-    pub rewriting: Option<Arc<dyn Rewriting>>,
-    /// Deepest callchain in frames; 0 leaves it to the system (`perf_event_max_stack`).
+    /// The maximum number of frames of a callchain; 0 for the system's limit (`perf_event_max_stack`).
     pub max_stack: u16,
-    /// Data pages of each ring, a power of two; `None` for what `perf_event_mlock_kb` allows.
-    pub ring_pages: Option<usize>,
-    /// How the hardware trace among `events` is kept, if there is one; there is one at most.
-    pub traces: Option<Traces>,
-    /// The file to write, or the name of the stream.
-    pub output: PathBuf,
-    /// Whether the user gave that name.
-    pub naming: Naming,
-    /// Where pipe mode is written, in place of a file.
-    pub stream: Option<Arc<File>>,
-    /// Whether the rings' data are compressed (`-z`).
-    pub compress: bool,
-    /// Whether the names of files get the time (`--timestamp-filename`), as those of a rotation always do.
-    pub stamped: bool,
-    /// Whether and when the output goes on in another file.
-    pub rotation: Option<Rotation>,
-    /// Events that are not recorded, but go on in the next file when they happen (`--switch-output-event`).
-    pub turn_at: Vec<EventSpec>,
-    /// Whose code is laid beside the records in a directory (`--kcore`).
-    pub kernel_code: Option<Arc<dyn KernelCode>>,
-    /// The threads that empty the rings, where the output is a directory; else the calling one does.
-    pub threads: Option<Threads>,
-    /// Where the calling thread empties them.
-    pub affinity: Affinity,
-    /// Bytes that a ring must hold to be emptied while recording (`--mmap-flush`).
+    /// Whether samples of all events have raw data (`-R`); those of tracepoints always do.
+    pub raw_samples: bool,
+    /// Other settings of all events; [`Scope::side`](rperf_events::Scope::side) is already applied to `events`.
+    pub details: RecordDetails,
+    /// Options of the hardware trace among `events`, of which there is at most one.
+    pub traces: Option<TraceOptions>,
+    /// When events are enabled and disabled, in order (`-D`): they start disabled. `None` enables them immediately.
+    pub switches: Option<Vec<TimedSwitch>>,
+    /// The time after which the recording ends (`--duration`).
+    pub duration: Option<Duration>,
+}
+
+/// The ring buffers, and how they are drained.
+#[derive(Debug, Clone)]
+pub struct RingOptions {
+    /// Data pages of each ring buffer, a power of two; `None` for what `perf_event_mlock_kb` allows.
+    pub pages: Option<usize>,
+    /// The minimum number of bytes in a ring buffer to drain it while recording (`--mmap-flush`).
     pub flush_from: u64,
-    /// The cgroups that events are restricted to, in the order of `events`; fewer where the others are not.
-    pub cgroups: Vec<Option<String>>,
-    /// Priority of draining in real time (`-r`); otherwise it is as urgent as ordinary threads can be.
+    /// The draining threads, if the output is a directory; otherwise the calling thread drains.
+    pub threads: Option<DrainThreads>,
+    /// The CPU affinity of the calling thread while draining.
+    pub affinity: DrainAffinity,
+    /// The real-time priority of draining (`-r`); by default the highest priority of ordinary threads.
     pub real_time: Option<i32>,
-    /// When events are started and stopped, in order (`-D`): they wait for the first of these. `None`
-    /// starts them at once.
-    pub switches: Option<Vec<Switch>>,
-    /// Bytes of output after which the recording ends.
+}
+
+impl Default for RingOptions {
+    fn default() -> Self {
+        Self {
+            pages: None,
+            flush_from: 1,
+            threads: None,
+            affinity: DrainAffinity::default(),
+            real_time: None,
+        }
+    }
+}
+
+/// Which records of already running tasks are synthesized.
+#[derive(Debug, Clone)]
+pub struct SynthesisOptions {
+    /// The kinds of records.
+    pub kinds: SynthesizedRecords,
+    /// The time limit for reading the mappings of one process (`--proc-map-timeout`).
+    pub maps_timeout: Duration,
+    /// The number of threads that read procfs (`--num-thread-synthesize`); `None` for one per CPU. Fewer are used if few processes run.
+    pub threads: Option<usize>,
+    /// Whether the records are written at the end of each file (`--tail-synthesize`).
+    pub at_end: bool,
+}
+
+impl Default for SynthesisOptions {
+    fn default() -> Self {
+        Self {
+            kinds: SynthesizedRecords {
+                tasks: true,
+                mappings: true,
+                cgroups: true,
+            },
+            maps_timeout: Duration::from_millis(500),
+            threads: None,
+            at_end: false,
+        }
+    }
+}
+
+/// The output.
+#[derive(Debug, Clone, Default)]
+pub struct OutputOptions {
+    /// The output file, or the name of the stream.
+    pub path: PathBuf,
+    /// Whether the user gave the name.
+    pub naming: PathOrigin,
+    /// The pipe for pipe mode, instead of a file.
+    pub stream: Option<Arc<File>>,
+    /// Transforms records before they are written. Not for overwrite ring buffers.
+    pub rewriter: Option<Arc<dyn BuildRewriter>>,
+    /// Whether ring buffer data are compressed (`-z`).
+    pub compress: bool,
+    /// Whether the time is appended to file names (`--timestamp-filename`); with a rotation it always is.
+    pub timestamped: bool,
+    /// When the output is switched to another file.
+    pub rotation: Option<RotationOptions>,
+    /// Events that are not recorded, but switch the output to the next file (`--switch-output-event`).
+    pub switch_events: Vec<EventSpec>,
+    /// The output size in bytes at which the recording ends.
     pub max_size: Option<u64>,
-    /// What is told of what was there before.
-    pub synthesized: Synthesized,
-    /// How long the mappings of one process may take to be read (`--proc-map-timeout`).
-    pub maps_within: Duration,
-    /// How many threads read what is told (`--num-thread-synthesize`); `None` for one on each processor. There are fewer
-    /// where few processes run.
-    pub told_by: Option<usize>,
-    /// Whether that is told at the end of each file (`--tail-synthesize`).
-    pub tail_synthesize: bool,
+    /// Copies the kernel's code into the output directory (`--kcore`).
+    pub kernel_code: Option<Arc<dyn KernelCodeReader>>,
     /// Whether the header lists build-ids.
     pub build_ids: bool,
+    /// Whether all mapped files are added to the build-id cache, with samples or without (`--buildid-all`).
+    pub cache_all: bool,
     /// The command line for the header.
     pub command_line: Vec<String>,
     /// The version for the header.
     pub version: String,
-    /// The build-id cache that gets kallsyms and the vdso; `None` leaves it alone.
+    /// The build-id cache, to which kallsyms and the vdso are added; `None` to leave it unchanged.
     pub cache: Option<PathBuf>,
-    /// Where proc is mounted: `/proc`.
-    pub proc: PathBuf,
-    /// Where sysfs is mounted: `/sys`.
-    pub sysfs: PathBuf,
-    /// Where tracefs is mounted, for the descriptions of tracepoints.
-    pub tracefs: Tracefs,
 }
 
-/// Where the kernel's file systems are mounted.
+/// The mount points of kernel file systems.
 #[derive(Debug, Clone)]
-pub struct Roots {
+pub struct KernelRoots {
     /// `/proc`.
     pub proc: PathBuf,
     /// `/sys`.
@@ -223,103 +279,89 @@ pub struct Roots {
     pub tracefs: Tracefs,
 }
 
-impl Request {
-    /// The ends of traces that are to be kept.
-    pub(crate) fn snapshots(&self) -> Option<&Snapshots> {
-        self.traces.as_ref()?.snapshots.as_ref()
+impl RecordRequest {
+    /// Returns the snapshot options of traces.
+    pub(crate) fn snapshots(&self) -> Option<&SnapshotOptions> {
+        self.observe.traces.as_ref()?.snapshots.as_ref()
     }
 
-    /// Samples of `events` by [`DEFAULT_FREQUENCY`], of all that `target` runs, told of with their names and mappings; no
-    /// file.
+    /// Returns a request without a file: samples according to `observe`, with the names and mappings of running tasks.
     #[must_use]
-    pub fn observing(target: Target, events: Vec<EventSpec>, roots: Roots) -> Self {
+    pub fn observing(observe: ObserveOptions, roots: KernelRoots) -> Self {
         Self {
-            target,
-            workload: None,
-            events,
-            sampling: Sampling::Default(DEFAULT_FREQUENCY),
-            call_graph: CallGraph::default(),
-            raw_samples: false,
-            details: Details::default(),
-            rewriting: None,
-            max_stack: 0,
-            ring_pages: None,
-            traces: None,
-            output: PathBuf::new(),
-            naming: Naming::Default,
-            stream: None,
-            compress: false,
-            stamped: false,
-            rotation: None,
-            turn_at: Vec::new(),
-            kernel_code: None,
-            threads: None,
-            affinity: Affinity::default(),
-            flush_from: 1,
-            cgroups: Vec::new(),
-            real_time: None,
-            switches: None,
-            max_size: None,
-            synthesized: Synthesized {
-                tasks: true,
-                mappings: true,
-                cgroups: true,
-            },
-            maps_within: Duration::from_millis(500),
-            told_by: None,
-            tail_synthesize: false,
-            build_ids: false,
-            command_line: Vec::new(),
-            version: String::new(),
-            cache: None,
-            proc: roots.proc,
-            sysfs: roots.sysfs,
-            tracefs: roots.tracefs,
+            observe,
+            rings: RingOptions::default(),
+            synthesis: SynthesisOptions::default(),
+            output: OutputOptions::default(),
+            roots,
         }
     }
 }
 
-/// Told while a recording is set up and runs.
-pub trait Watch {
-    /// One thing that happened.
-    fn tell(&mut self, happened: Happened<'_>);
+impl ObserveOptions {
+    /// Returns a request that samples `events` of `target` at [`DEFAULT_FREQUENCY`].
+    #[must_use]
+    pub fn new(target: Target, events: Vec<EventSpec>) -> Self {
+        Self {
+            target,
+            workload: None,
+            events,
+            cgroups: Vec::new(),
+            sampling: Sampling::Default(DEFAULT_FREQUENCY),
+            call_graph: CallGraph::default(),
+            max_stack: 0,
+            raw_samples: false,
+            details: RecordDetails::default(),
+            traces: None,
+            switches: None,
+            duration: None,
+        }
+    }
 }
 
-/// What may be worth a line.
+/// Receives notices while a recording is set up and runs.
+pub trait SessionObserver {
+    /// Reports a notice.
+    fn on_event(&mut self, notice: SessionNotice<'_>);
+}
+
+/// A notice.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Happened<'a> {
-    /// There is no PMU for the event; the CPU clock takes its place.
+pub enum SessionNotice<'a> {
+    /// The event has no PMU; the CPU clock replaces it.
     ClockInstead {
-        /// Name of the event asked for.
+        /// The name of the requested event.
         event: &'a str,
-        /// Name of the one that is recorded.
+        /// The name of the recorded event.
         instead: &'a str,
     },
-    /// The user may not profile the kernel: the event sees user space only.
+    /// The user may not profile the kernel: the event is restricted to user space.
     UserOnly {
-        /// Name of the event as it is recorded.
+        /// The name of the recorded event.
         event: &'a str,
         /// `perf_event_paranoid`, if it could be read.
         paranoid: Option<i64>,
+        /// Whether the event never fires in user space, so that it counts nothing.
+        is_silent: bool,
     },
-    /// The event was asked with a precision that the kernel does not have.
+    /// The requested precision is not supported.
     LessPrecise {
         /// The `precise_ip` that is tried next.
         level: u8,
     },
-    /// The kernel is too old for a part of the attr, which is left out.
+    /// The kernel does not support a field of the attr, which is removed.
     LeftOut {
         /// The attr's field.
         field: &'a str,
     },
-    /// The kernel cannot put off the user's part of callchains: it is taken at each sample.
+    /// The kernel does not support deferred user callchains: they are recorded with each sample.
     NotDeferred,
-    /// Locked memory is short: the rings became smaller.
+    /// Locked memory is insufficient: the ring buffers are smaller than requested.
     SmallerRings {
-        /// Data pages that were asked for.
-        asked: usize,
-        /// Data pages that were had.
+        /// The requested number of data pages.
+        requested: usize,
+        /// The actual number of data pages.
         had: usize,
     },
     /// An attr is about to be opened.
@@ -327,117 +369,121 @@ pub enum Happened<'a> {
         /// The attr.
         attr: &'a Attr,
     },
-    /// One call of perf_event_open(2).
+    /// perf_event_open(2) was called.
     Opened {
-        /// Thread, or descriptor of a cgroup, and CPU.
-        observed: Observed,
+        /// The thread, or descriptor of a cgroup, and the CPU.
+        observed: ObservedTask,
         /// The call's flags.
         flags: u64,
-        /// Descriptor of the group's leader.
+        /// The descriptor of the group leader.
         group: Option<i32>,
-        /// The descriptor's number or the error.
+        /// The descriptor, or the error.
         outcome: Result<i32, &'a io::Error>,
     },
-    /// The events of a delayed recording were started or stopped.
+    /// The events of a delayed recording were enabled or disabled.
     Switched {
-        /// Whether they run now.
+        /// Whether they are enabled now.
         on: bool,
     },
-    /// One event was started or stopped, by order.
+    /// One event was enabled or disabled by a control command.
     EventSwitched {
         /// Its name.
         event: &'a str,
-        /// Whether it runs now.
+        /// Whether it is enabled now.
         on: bool,
     },
-    /// An order is for an event that there isn't.
+    /// A control command named an unknown event.
     NoSuchEvent {
-        /// Its name in the order.
+        /// The name in the command.
         event: &'a str,
     },
-    /// An event, or a group, that was ordered to be listed.
+    /// An event or group to be listed by a control command.
     Listed {
-        /// Its name; of a group with those of its members.
+        /// Its name; for a group with those of its members.
         name: &'a str,
         /// Its attr.
         attr: &'a Attr,
-        /// What is to be told of it.
-        listing: Listing,
+        /// The details to list.
+        listing: ListedDetail,
     },
-    /// An order that nobody knows; it is not acknowledged.
+    /// A control command is unknown; it is not acknowledged.
     NotUnderstood {
-        /// Its words.
+        /// The command.
         order: &'a str,
     },
-    /// The output has the size at which the recording was to end.
+    /// The output has reached the size at which the recording ends.
     SizeReached {
-        /// Bytes so far.
+        /// The size in bytes.
         bytes: u64,
     },
     /// The output grows fast.
-    Growing {
-        /// Bytes in a minute, if it goes on so.
+    GrowingFast {
+        /// The growth in bytes per minute.
         bytes: u64,
-        /// Samples in a second; 0 where threads of their own write them.
+        /// Samples per second; 0 if other threads write them.
         samples: u64,
-        /// How often the first event is sampled.
-        rate: Sampled,
-        /// Whether its samples hold copies of stacks.
+        /// The name of the first event.
+        event: &'a str,
+        /// Its sampling rate.
+        rate: SampledRate,
+        /// Whether there are no other events.
+        is_only: bool,
+        /// Whether its samples contain stack copies.
         copies: bool,
     },
-    /// The recording is over, and its workload has not ended though it was told to.
+    /// The recording has ended, and the workload has not exited although it was signalled.
     WorkloadStays {
-        /// Its process.
+        /// Its pid.
         pid: u32,
     },
-    /// A file of several, or with the time in its name, is complete.
+    /// A file of a rotation, or with the time in its name, is complete.
     Dumped {
         /// Its name.
         path: &'a Path,
     },
-    /// The machine or the kernel has no counter for the event.
+    /// The event is not supported by the machine or the kernel.
     NotSupported {
-        /// Name of the event.
+        /// The name of the event.
         event: &'a str,
-        /// Whether it was to be counted together with others, which may be what does not work.
+        /// Whether it was opened in a group, which may be the cause.
         grouped: bool,
-        /// The part of its attr without which the kernel would take it, where a single one is to blame.
+        /// The part of its attr without which the kernel would accept it, if there is a single one.
         refused: Option<&'a str>,
     },
-    /// A group does not fit on the counters; its events are counted one by one (`:W`).
+    /// A group does not fit on the hardware counters; its events are counted separately (`:W`).
     GroupBroken {
-        /// Name of its leader.
+        /// The name of its leader.
         leader: &'a str,
     },
-    /// All rings are mapped.
+    /// All ring buffers are mapped.
     Mapped {
-        /// Bytes of each, control page included.
+        /// The size of each in bytes, including the control page.
         bytes: usize,
     },
-    /// All areas for traces are mapped.
+    /// All AUX areas are mapped.
     TraceMapped {
-        /// Bytes of each.
+        /// The size of each in bytes.
         bytes: usize,
     },
-    /// Kernel addresses are hidden from the user (`kptr_restrict`): kernel samples stay without names.
+    /// Kernel addresses are hidden from the user (`kptr_restrict`): kernel samples will have no symbols.
     KernelAddressesHidden,
 }
 
-/// The kernel that runs; recording itself knows no ELF.
-pub trait KernelCode: Debug + Send + Sync {
-    /// Copies its code, and what names that, into an empty folder: `kcore`, `kallsyms`, `modules`.
+/// Access to the running kernel's code; this crate does not parse ELF.
+pub trait KernelCodeReader: Debug + Send + Sync {
+    /// Copies its code and symbols into an empty folder: `kcore`, `kallsyms`, `modules`.
     ///
     /// # Errors
-    /// What reading and writing report.
+    /// Errors of reading and writing.
     fn copy_to(&self, folder: &Folder) -> io::Result<()>;
 }
 
-/// Reads build-ids out of ELF images and notes; recording itself knows no ELF.
+/// Reads build-ids from ELF images and notes; this crate does not parse ELF.
 pub trait BuildIds: Sync {
-    /// The build-id of an ELF file on disk.
+    /// Returns the build-id of an ELF file on disk.
     fn of_file(&self, path: &Path) -> Option<Vec<u8>>;
-    /// The build-id of an ELF image in memory.
+    /// Returns the build-id of an ELF image in memory.
     fn of_image(&self, bytes: &[u8]) -> Option<Vec<u8>>;
-    /// The build-id in a run of ELF notes, as `/sys/kernel/notes` has them.
+    /// Returns the build-id in a sequence of ELF notes, as in `/sys/kernel/notes`.
     fn of_notes(&self, notes: &[u8]) -> Option<Vec<u8>>;
 }

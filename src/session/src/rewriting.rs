@@ -1,117 +1,94 @@
-//! Records that are changed between the rings and the file, by a thread beside the one that drains.
+//! Rewriting of records between rings and file, in a separate thread.
 //!
 //! ```text
 //! rings --chunks, copied--> round --+--> waiting --Rewriter--> rewritten --> file
-//!        the draining thread        |    the other thread      the draining thread
+//!        draining thread            |    rewriting thread      draining thread
 //!                                   at most MOST_HELD bytes from here to the file
 //! ```
 //!
-//! The order of records stays: rounds come back in the order in which they were handed over, and each keeps its records in
-//! theirs. The last round waits for the next, which may tell of its time.
+//! The order of records is preserved: rounds return in order, and so do the records in a round. The
+//! last round is kept until the next one, whose records may precede its samples.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use rperf_perfdata::{EventDesc, WriteError};
+use rperf_perfdata::{Rewriter, WriteError};
 
 use crate::Error;
-use crate::sink::Sink;
+use crate::counted_output::CountedOutput;
 
-/// Begins to change the records of recordings.
-pub trait Rewriting: fmt::Debug + Send + Sync {
-    /// Changes what the file says of the events to what their samples will be.
-    fn describe(&self, events: &mut [EventDesc]);
-    /// For a recording of these events, as [`Rewriting::describe`] left them.
-    fn begin(&self, events: &[EventDesc]) -> Box<dyn Rewriter>;
-}
+/// Maximum number of bytes between the rings and the file, unless a single pass over the rings has
+/// more. Then the rings have to wait.
+const MAX_QUEUED: usize = 64 << 20;
+/// Number of queued bytes above which the rewriter is behind, and should copy records unchanged.
+const BEHIND_THRESHOLD: usize = MAX_QUEUED / 2;
+/// Bytes collected for a busy thread before they are passed on.
+const BATCH_BYTES: usize = 1 << 20;
+/// Poll interval for a busy thread, in milliseconds.
+const BUSY_POLL_MILLIS: i32 = 50;
+/// Number of empty buffers of each kind that are kept.
+const MAX_SPARE_BUFFERS: usize = 4;
 
-/// Changes the records of one recording. [`Rewriter::note`] and
-/// [`Rewriter::rewrite`] get the same whole records in the same order, in pieces of any length.
-pub trait Rewriter: Send {
-    /// Takes note of records as they come out of the rings.
-    fn note(&mut self, records: &[u8]);
-    /// Nothing follows that is older than what was noted.
-    fn note_end(&mut self);
-    /// Appends `records`, all of rounds before the last one that was noted, as they are to be written; with `haste` only what
-    /// takes no longer than copying them.
-    fn rewrite(&mut self, records: &[u8], haste: bool, to: &mut Vec<u8>);
-    /// Appends what was held back when all that was noted is rewritten: the end of a file, which another may follow.
-    fn end(&mut self, _to: &mut Vec<u8>) {}
-}
-
-/// Bytes that may be under way between the rings and the file, unless a single pass over the rings brings more. Then the rings
-/// have to wait.
-const MOST_HELD: usize = 64 << 20;
-/// Bytes under way from which on the rewriter hastens.
-const HASTE_FROM: usize = MOST_HELD / 2;
-/// Bytes that are gathered for a busy thread before they are handed over.
-const GATHERED: usize = 1 << 20;
-/// Milliseconds after which a busy thread is looked after.
-const LOOK_AFTER: i32 = 50;
-/// Empty buffers of each kind that are kept.
-const SPARE: usize = 4;
-
-/// What the other thread is to do.
-enum Job {
-    /// Records, and an empty buffer for what becomes of them.
+/// Work for the rewriting thread.
+enum RewriteJob {
+    /// Records, and an empty buffer for the result.
     Round(Vec<u8>, Vec<u8>),
     End,
 }
 
-/// What the other thread has done.
-enum Done {
-    /// A round as it is to be written, and the emptied buffer in which it came.
+/// Results of the rewriting thread.
+enum RewriteResult {
+    /// A rewritten round, and its emptied input buffer.
     Round(Vec<u8>, Vec<u8>),
-    /// All of them; with what was held back.
+    /// The end, with records held back.
     End(Vec<u8>),
 }
 
-/// The other thread, seen from the draining one.
-pub(crate) struct Beside {
-    /// Records that were not handed over yet.
+/// The rewriting thread.
+pub(crate) struct RewriteThread {
+    /// Records not passed on yet.
     round: Vec<u8>,
-    /// `None` when it is to end.
-    jobs: Option<Sender<Job>>,
-    done: Receiver<Done>,
+    /// `None` to end the thread.
+    jobs: Option<Sender<RewriteJob>>,
+    done: Receiver<RewriteResult>,
     thread: Option<JoinHandle<()>>,
-    /// Bytes that were handed over and are not written.
+    /// Number of bytes passed on and not written yet.
     held: Arc<AtomicUsize>,
-    /// Rounds of those.
+    /// Number of rounds passed on.
     rounds: usize,
-    /// Buffers for rounds.
-    spare: Spare,
-    /// Buffers for what becomes of rounds: apart, since a stack's copy is fifty times as long as its callchain.
-    spare_rewritten: Spare,
+    /// Spare input buffers.
+    spare: SpareBuffers,
+    /// Spare output buffers: separate, since a stack copy is fifty times as long as its callchain.
+    spare_rewritten: SpareBuffers,
 }
 
-/// Empty buffers, kept so that memory is not asked of the kernel for each round.
+/// Empty buffers, kept to avoid allocating memory for each round.
 #[derive(Default)]
-struct Spare(Vec<Vec<u8>>);
+struct SpareBuffers(Vec<Vec<u8>>);
 
-impl Spare {
+impl SpareBuffers {
     fn take(&mut self) -> Vec<u8> {
         self.0.pop().unwrap_or_default()
     }
 
     fn keep(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
-        if self.0.len() < SPARE {
+        if self.0.len() < MAX_SPARE_BUFFERS {
             self.0.push(buffer);
         }
     }
 }
 
-impl Beside {
+impl RewriteThread {
     pub(crate) fn begin(rewriter: Box<dyn Rewriter>) -> Result<Self, Error> {
         let (jobs, todo) = channel();
         let (finished, done) = channel();
         let held = Arc::new(AtomicUsize::new(0));
-        let work = Work {
+        let work = RewriteState {
             rewriter,
             waiting: VecDeque::new(),
             finished,
@@ -126,26 +103,26 @@ impl Beside {
             thread: Some(thread.map_err(Error::Thread)?),
             held,
             rounds: 0,
-            spare: Spare::default(),
-            spare_rewritten: Spare::default(),
+            spare: SpareBuffers::default(),
+            spare_rewritten: SpareBuffers::default(),
         })
     }
 
-    /// Takes whole records over.
+    /// Adds complete records.
     pub(crate) fn take(&mut self, records: &[u8]) {
         self.round.extend_from_slice(records);
     }
 
-    /// Writes what is done and hands over what was taken, if a round has ended.
-    pub(crate) fn keep(&mut self, sink: &mut Sink) -> Result<(), WriteError> {
+    /// Writes results and passes on collected records at the end of a round.
+    pub(crate) fn keep(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         while let Ok(done) = self.done.try_recv() {
             self.write(done, sink)?;
         }
         let is_idle = self.rounds <= 1;
-        if self.round.is_empty() || !is_idle && self.round.len() < GATHERED {
+        if self.round.is_empty() || !is_idle && self.round.len() < BATCH_BYTES {
             return Ok(());
         }
-        while self.rounds > 1 && self.held() + self.round.len() > MOST_HELD {
+        while self.rounds > 1 && self.queued_bytes() + self.round.len() > MAX_QUEUED {
             let Ok(done) = self.done.recv() else { break };
             self.write(done, sink)?;
         }
@@ -153,10 +130,10 @@ impl Beside {
         Ok(())
     }
 
-    /// Has everything rewritten and written.
-    pub(crate) fn flush(&mut self, sink: &mut Sink) -> Result<(), WriteError> {
+    /// Waits until everything is rewritten and written.
+    pub(crate) fn flush(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         self.hand_over();
-        self.send(Job::End);
+        self.send(RewriteJob::End);
         while let Ok(done) = self.done.recv() {
             if !self.write(done, sink)? {
                 break;
@@ -165,15 +142,15 @@ impl Beside {
         Ok(())
     }
 
-    /// Milliseconds until there may be something to write; -1 where nothing is under way.
+    /// Returns the milliseconds until a result may be available; -1 if nothing is pending.
     pub(crate) fn timeout(&self) -> i32 {
         match self.rounds > 1 {
-            true => LOOK_AFTER,
+            true => BUSY_POLL_MILLIS,
             false => -1,
         }
     }
 
-    fn held(&self) -> usize {
+    fn queued_bytes(&self) -> usize {
         self.held.load(Ordering::Acquire)
     }
 
@@ -185,19 +162,19 @@ impl Beside {
         self.held.fetch_add(round.len(), Ordering::AcqRel);
         self.rounds += 1;
         let rewritten = self.spare_rewritten.take();
-        self.send(Job::Round(round, rewritten));
+        self.send(RewriteJob::Round(round, rewritten));
     }
 
-    /// A thread that is gone has panicked, which is told when it is joined.
-    fn send(&self, job: Job) {
+    /// Sends a job. If the thread panicked, that is reported when it is joined.
+    fn send(&self, job: RewriteJob) {
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }
 
-    /// Writes a round; false for the end.
-    fn write(&mut self, done: Done, sink: &mut Sink) -> Result<bool, WriteError> {
+    /// Writes a result; false for the end.
+    fn write(&mut self, done: RewriteResult, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         let (records, round) = match done {
-            Done::Round(records, round) => (records, round),
-            Done::End(rest) => return sink.write(&rest).map(|()| false),
+            RewriteResult::Round(records, round) => (records, round),
+            RewriteResult::End(rest) => return sink.write(&rest).map(|()| false),
         };
         self.rounds -= 1;
         self.held.fetch_sub(records.len(), Ordering::AcqRel);
@@ -208,7 +185,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for RewriteThread {
     fn drop(&mut self) {
         self.jobs = None;
         let joined = self.thread.take().map(JoinHandle::join);
@@ -220,46 +197,46 @@ impl Drop for Beside {
     }
 }
 
-/// The other thread.
-struct Work {
+/// State of the rewriting thread.
+struct RewriteState {
     rewriter: Box<dyn Rewriter>,
-    /// Rounds that were noted, and empty buffers for what becomes of them.
+    /// Waiting rounds, with empty buffers for the results.
     waiting: VecDeque<(Vec<u8>, Vec<u8>)>,
-    finished: Sender<Done>,
+    finished: Sender<RewriteResult>,
     held: Arc<AtomicUsize>,
 }
 
-impl Work {
-    fn run(mut self, todo: &Receiver<Job>) {
+impl RewriteState {
+    fn run(mut self, todo: &Receiver<RewriteJob>) {
         while let Ok(job) = todo.recv() {
             match job {
-                Job::Round(round, rewritten) => {
+                RewriteJob::Round(round, rewritten) => {
                     self.rewriter.note(&round);
                     self.waiting.push_back((round, rewritten));
                     self.rewrite_up_to(1);
                 }
-                Job::End => {
+                RewriteJob::End => {
                     self.rewriter.note_end();
                     self.rewrite_up_to(0);
                     let mut rest = Vec::new();
                     self.rewriter.end(&mut rest);
-                    let _ = self.finished.send(Done::End(rest));
+                    let _ = self.finished.send(RewriteResult::End(rest));
                 }
             }
         }
     }
 
-    /// Rewrites all but the last so many rounds.
+    /// Rewrites all but the last `last` rounds.
     fn rewrite_up_to(&mut self, last: usize) {
         while self.waiting.len() > last
             && let Some((round, mut rewritten)) = self.waiting.pop_front()
         {
-            let haste = self.held.load(Ordering::Acquire) > HASTE_FROM;
-            self.rewriter.rewrite(&round, haste, &mut rewritten);
+            let is_behind = self.held.load(Ordering::Acquire) > BEHIND_THRESHOLD;
+            self.rewriter.rewrite(&round, is_behind, &mut rewritten);
             self.held.fetch_add(rewritten.len(), Ordering::AcqRel);
             self.held.fetch_sub(round.len(), Ordering::AcqRel);
-            // Whoever recorded has failed to write, if nobody takes it.
-            let _ = self.finished.send(Done::Round(rewritten, round));
+            // Sending fails only if the recorder stopped after a write error.
+            let _ = self.finished.send(RewriteResult::Round(rewritten, round));
         }
     }
 }
@@ -267,24 +244,24 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::medium::Medium;
     use crate::output::Replacement;
-    use crate::tally::Tally;
-    use rperf_perfdata::PerfData;
+    use crate::output_stream::OutputStream;
+    use crate::record_stats::RecordStats;
+    use rperf_perfdata::{EventDesc, PerfData};
     use rperf_wire::{Attr, RecordKind, SampleType};
 
-    use crate::synthesize::Records;
+    use crate::synthesize::RecordBuffer;
 
-    /// Leaves records as they are, after some time; notes whether each came to `rewrite` after a later one was noted.
-    struct Slow {
+    /// Returns records unchanged, after a delay; notes whether each was rewritten after a later one was noted.
+    struct SlowRewriter {
         noted: usize,
         rewritten: usize,
         ended: bool,
         late: Arc<AtomicUsize>,
-        hasty: Arc<AtomicUsize>,
+        copied: Arc<AtomicUsize>,
     }
 
-    impl Rewriter for Slow {
+    impl Rewriter for SlowRewriter {
         fn note(&mut self, records: &[u8]) {
             self.noted += records.len();
             self.ended = false;
@@ -294,66 +271,65 @@ mod tests {
             self.ended = true;
         }
 
-        fn rewrite(&mut self, records: &[u8], haste: bool, to: &mut Vec<u8>) {
+        fn rewrite(&mut self, records: &[u8], is_behind: bool, to: &mut Vec<u8>) {
             self.rewritten += records.len();
             let is_known = self.ended || self.rewritten < self.noted;
             self.late
                 .fetch_add(usize::from(!is_known), Ordering::AcqRel);
-            self.hasty.fetch_add(usize::from(haste), Ordering::AcqRel);
-            if !haste {
+            self.copied
+                .fetch_add(usize::from(is_behind), Ordering::AcqRel);
+            if !is_behind {
                 thread::sleep(std::time::Duration::from_millis(2));
             }
             to.extend_from_slice(records);
         }
     }
 
-    fn sink(path: &std::path::Path) -> (Sink, Replacement) {
+    fn sink(path: &std::path::Path) -> (CountedOutput, Replacement) {
         let event = EventDesc {
             attr: Attr::default(),
             ids: vec![1],
             name: "cycles".to_owned(),
         };
-        let (replacement, file) = Replacement::create(path, rperf_safefs::Naming::Default).unwrap();
-        let medium = Medium::file(file, &[event]).unwrap();
-        let tally = Tally::new(SampleType::default());
-        (Sink::new(medium, tally, false), replacement)
+        let (replacement, file) =
+            Replacement::create(path, rperf_safefs::PathOrigin::Default).unwrap();
+        let output_sink = OutputStream::file(file, &[event]).unwrap();
+        let stats = RecordStats::new(SampleType::default());
+        (CountedOutput::new(output_sink, stats, false), replacement)
     }
 
-    /// Leaves the heads of pieces.
-    struct Short;
+    /// Keeps only the start of each piece.
+    struct TruncatingRewriter;
 
-    impl Rewriter for Short {
-        fn note(&mut self, _: &[u8]) {}
-
-        fn note_end(&mut self) {}
-
+    impl Rewriter for TruncatingRewriter {
         fn rewrite(&mut self, records: &[u8], _: bool, to: &mut Vec<u8>) {
             to.extend(numbered(records.len() as u64, 8));
         }
     }
 
     #[test]
-    fn rounds_and_what_becomes_of_them_keep_their_buffers() {
+    fn buffers_of_rounds_are_reused() {
         let path = std::env::temp_dir().join(format!("rperf-buffers-{}", std::process::id()));
         let (mut sink, _replacement) = sink(&path);
-        let mut beside = Beside::begin(Box::new(Short)).unwrap();
+        let mut rewrite_thread = RewriteThread::begin(Box::new(TruncatingRewriter)).unwrap();
         for _ in 0..100 {
-            beside.take(&numbered(0, 60_000));
-            beside.keep(&mut sink).unwrap();
-            beside.flush(&mut sink).unwrap();
+            rewrite_thread.take(&numbered(0, 60_000));
+            rewrite_thread.keep(&mut sink).unwrap();
+            rewrite_thread.flush(&mut sink).unwrap();
         }
-        let capacities = |spare: &Spare| spare.0.iter().map(Vec::capacity).collect::<Vec<_>>();
+        let capacities =
+            |spare: &SpareBuffers| spare.0.iter().map(Vec::capacity).collect::<Vec<_>>();
         let (rounds, rewritten) = (
-            capacities(&beside.spare),
-            capacities(&beside.spare_rewritten),
+            capacities(&rewrite_thread.spare),
+            capacities(&rewrite_thread.spare_rewritten),
         );
-        assert!(!rounds.is_empty() && rounds.iter().all(|kept| *kept >= 60_000));
-        assert!(!rewritten.is_empty() && rewritten.iter().all(|kept| *kept < 60_000));
+        assert!(!rounds.is_empty() && rounds.iter().all(|capacity| *capacity >= 60_000));
+        assert!(!rewritten.is_empty() && rewritten.iter().all(|capacity| *capacity < 60_000));
     }
 
-    /// A record with a number and some bytes behind it.
+    /// Returns a record with a number and padding.
     fn numbered(number: u64, size: usize) -> Vec<u8> {
-        let mut records = Records::new(0);
+        let mut records = RecordBuffer::new(0);
         records.user(RecordKind(90), |to| {
             to.u64(number);
             to.zeros(size);
@@ -362,35 +338,42 @@ mod tests {
     }
 
     #[test]
-    fn records_come_in_their_order_and_within_bounds() {
+    fn records_stay_in_order_and_buffered_memory_is_bounded() {
         let path = std::env::temp_dir().join(format!("rperf-beside-{}", std::process::id()));
         let (mut sink, mut replacement) = sink(&path);
-        let (late, hasty) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let slow = Slow {
+        let (late, copied) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let slow = SlowRewriter {
             noted: 0,
             rewritten: 0,
             ended: false,
             late: Arc::clone(&late),
-            hasty: Arc::clone(&hasty),
+            copied: Arc::clone(&copied),
         };
-        let mut beside = Beside::begin(Box::new(slow)).unwrap();
+        let mut rewrite_thread = RewriteThread::begin(Box::new(slow)).unwrap();
         let mut count = 0;
         let mut most = 0;
         for _ in 0..120 {
             for _ in 0..20 {
-                beside.take(&numbered(count, 65_000));
+                rewrite_thread.take(&numbered(count, 65_000));
                 count += 1;
             }
-            beside.keep(&mut sink).unwrap();
-            most = most.max(beside.held());
+            rewrite_thread.keep(&mut sink).unwrap();
+            most = most.max(rewrite_thread.queued_bytes());
         }
-        beside.flush(&mut sink).unwrap();
-        beside.take(&numbered(count, 8));
-        beside.flush(&mut sink).unwrap();
-        assert_eq!((beside.held(), beside.rounds, beside.timeout()), (0, 0, -1));
-        drop(beside);
+        rewrite_thread.flush(&mut sink).unwrap();
+        rewrite_thread.take(&numbered(count, 8));
+        rewrite_thread.flush(&mut sink).unwrap();
+        assert_eq!(
+            (
+                rewrite_thread.queued_bytes(),
+                rewrite_thread.rounds,
+                rewrite_thread.timeout()
+            ),
+            (0, 0, -1)
+        );
+        drop(rewrite_thread);
         assert_eq!(late.load(Ordering::Acquire), 0, "the last round waits");
-        assert!(most <= MOST_HELD, "{most} bytes were under way");
+        assert!(most <= MAX_QUEUED, "{most} bytes were under way");
         replacement.commit().unwrap();
         drop(sink);
         let bytes = std::fs::read(&path).unwrap();

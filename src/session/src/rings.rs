@@ -1,43 +1,44 @@
-//! One ring per CPU or, without CPUs, per task, into which all events there write; where the last samples are kept, one more.
+//! One ring per CPU or, without CPUs, per task, shared by all its events; with overwrite mode, an
+//! additional one.
 
 use std::io;
 
 use rperf_ring::Memory;
-use rperf_sys::{FlightRing, RingMap, Sysctl, page_size};
+use rperf_sys::{OverwriteRing, RingMap, Sysctl, page_size};
 
-use crate::aux::Area;
-use crate::open::{OpenEvent, Placed};
-use crate::{Error, Happened, Watch};
+use crate::aux::AuxArea;
+use crate::open::{OpenCounter, OpenEvent};
+use crate::{Error, SessionNotice, SessionObserver};
 
-/// A ring as the draining side sees it.
+/// A ring to drain.
 #[derive(Debug)]
 pub(crate) struct Ring {
     pub(crate) map: RingMap,
-    /// Where hardware writes a trace beside it, if one is recorded.
-    pub(crate) area: Option<Area>,
-    /// Its CPU, -1 where it is a task's.
+    /// The AUX area, if a trace is recorded.
+    pub(crate) area: Option<AuxArea>,
+    /// Its CPU, -1 for a task.
     pub(crate) cpu: i32,
 }
 
 impl Ring {
-    /// Bytes that wait to be taken.
-    pub(crate) fn held(&self) -> u64 {
+    /// Returns the number of bytes available.
+    pub(crate) fn available(&self) -> u64 {
         self.map.head().saturating_sub(self.map.tail())
     }
 
-    /// Whether the area beside it holds a part of a trace.
+    /// Whether the AUX area contains data.
     pub(crate) fn has_trace(&self) -> bool {
-        self.area.as_ref().is_some_and(Area::holds_any)
+        self.area.as_ref().is_some_and(AuxArea::has_data)
     }
 
-    /// Bytes that fit.
+    /// Returns the data size in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.map.size() as u64
     }
 }
 
-/// Data pages of a ring where the user doesn't say: what `perf_event_mlock_kb` lets everyone lock,
-/// without the control page, rounded down to a power of two. 512 KiB by default.
+/// Returns the default number of data pages of a ring: what `perf_event_mlock_kb` allows, without the control
+/// page, rounded down to a power of two. 512 KiB by default.
 pub(crate) fn default_pages(sysctl: &Sysctl) -> usize {
     let page_kb = page_size() / 1024;
     let allowed = sysctl
@@ -47,32 +48,32 @@ pub(crate) fn default_pages(sysctl: &Sysctl) -> usize {
     pages.checked_ilog2().map_or(1, |power| 1 << power)
 }
 
-/// Data pages that a ring has at least for what is mapped and started, where samples have rings of their own: it comes in
-/// bursts, however small the others are.
+/// Minimum number of data pages for side-band records in overwrite mode, which arrive in bursts
+/// however small the other rings are.
 const SIDE_BAND_PAGES: usize = 32;
 
-/// Maps the rings and directs every event to the ring of its CPU. Where locked memory is short, all
-/// rings are halved until they fit.
+/// Maps the rings and redirects all events to the ring of their CPU. If locked memory is
+/// insufficient, the size of all rings is halved until they fit.
 pub(crate) fn map_rings(
     events: &[OpenEvent],
-    asked: usize,
-    watch: &mut dyn Watch,
-) -> Result<(Vec<Ring>, Vec<FlightRing>), Error> {
+    requested: usize,
+    observer: &mut dyn SessionObserver,
+) -> Result<(Vec<Ring>, Vec<OverwriteRing>), Error> {
     let forward = owners(events.iter().filter(|event| !event.is_in_flight_ring()));
     let backward = owners(events.iter().filter(|event| event.is_in_flight_ring()));
-    let mut pages = asked;
+    let mut pages = requested;
     let mut side_band = match backward.is_empty() {
         true => pages,
         false => pages.max(SIDE_BAND_PAGES),
     };
     let rings = loop {
-        let ring = |placed: &&Placed| {
+        let ring = |placed: &&OpenCounter| {
             let map = RingMap::new(&placed.counter, side_band)?;
             let cpu = placed.cpu;
             let area = None;
             Ok(Ring { map, area, cpu })
         };
-        let flight = |placed: &&Placed| FlightRing::new(&placed.counter, pages);
+        let flight = |placed: &&OpenCounter| OverwriteRing::new(&placed.counter, pages);
         let mapped = map_all(&forward, pages, ring);
         match mapped.and_then(|rings| Ok((rings, map_all(&backward, pages, flight)?))) {
             Ok(rings) => break rings,
@@ -83,10 +84,13 @@ pub(crate) fn map_rings(
             Err(error) => return Err(error),
         }
     };
-    if pages < asked {
-        watch.tell(Happened::SmallerRings { asked, had: pages });
+    if pages < requested {
+        observer.on_event(SessionNotice::SmallerRings {
+            requested,
+            had: pages,
+        });
     }
-    watch.tell(Happened::Mapped {
+    observer.on_event(SessionNotice::Mapped {
         bytes: (pages + 1) * page_size(),
     });
     redirect(events, &forward, &backward)?;
@@ -94,9 +98,9 @@ pub(crate) fn map_rings(
 }
 
 fn map_all<T>(
-    owners: &[&Placed],
+    owners: &[&OpenCounter],
     pages: usize,
-    map: impl Fn(&&Placed) -> io::Result<T>,
+    map: impl Fn(&&OpenCounter) -> io::Result<T>,
 ) -> Result<Vec<T>, Error> {
     let mapped = owners.iter().map(|placed| {
         map(placed).map_err(|cause| Error::Map {
@@ -108,9 +112,9 @@ fn map_all<T>(
     mapped.collect()
 }
 
-/// The first counter of each CPU or task, ring by ring: the ring is mapped for it.
-fn owners<'e>(events: impl Iterator<Item = &'e OpenEvent>) -> Vec<&'e Placed> {
-    let mut owners: Vec<&Placed> = Vec::new();
+/// Returns the first counter of each CPU or task, by ring: the ring is mapped for it.
+fn owners<'e>(events: impl Iterator<Item = &'e OpenEvent>) -> Vec<&'e OpenCounter> {
+    let mut owners: Vec<&OpenCounter> = Vec::new();
     for placed in events.flat_map(|event| &event.counters) {
         if placed.ring == owners.len() {
             owners.push(placed);
@@ -123,8 +127,12 @@ fn is_short_of_memory(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOMEM))
 }
 
-/// Counters that own no ring write into that of the first one.
-fn redirect(events: &[OpenEvent], forward: &[&Placed], backward: &[&Placed]) -> Result<(), Error> {
+/// Redirects other counters to the ring of the first one.
+fn redirect(
+    events: &[OpenEvent],
+    forward: &[&OpenCounter],
+    backward: &[&OpenCounter],
+) -> Result<(), Error> {
     for event in events {
         let owners = match event.is_in_flight_ring() {
             true => backward,

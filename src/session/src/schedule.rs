@@ -1,43 +1,53 @@
-//! Events that are started and stopped while a recording runs (`-D`).
+//! Enabling and disabling of events at set times (`-D`), and the end of the recording (`--duration`).
 
 use std::time::{Duration, Instant};
 
 use crate::open::{OpenEvent, for_each_counter};
-use crate::{Error, Happened, Switch, Watch};
+use crate::{Error, ObserveOptions, SessionNotice, SessionObserver, TimedSwitch};
 
-/// What is still to be switched.
+/// The switches not yet applied, and the end of the recording.
 pub(crate) struct Schedule<'a> {
     began: Instant,
-    ahead: &'a [Switch],
+    remaining: &'a [TimedSwitch],
+    /// The time after which the recording ends.
+    duration: Option<Duration>,
 }
 
 impl<'a> Schedule<'a> {
-    /// Times count from now on.
-    pub(crate) fn new(switches: &'a [Switch]) -> Self {
+    /// Creates a schedule whose times are relative to this call.
+    pub(crate) fn new(observe: &'a ObserveOptions) -> Self {
         Self {
             began: Instant::now(),
-            ahead: switches,
+            remaining: observe.switches.as_deref().unwrap_or_default(),
+            duration: observe.duration,
         }
     }
 
-    /// Milliseconds to the next switch, rounded up; -1 without one.
+    /// Whether the duration of the recording has elapsed.
+    pub(crate) fn is_over(&self) -> bool {
+        let elapsed = self.began.elapsed();
+        self.duration.is_some_and(|duration| elapsed >= duration)
+    }
+
+    /// Returns the milliseconds until the next switch or the end, rounded up; -1 without either.
     pub(crate) fn timeout(&self) -> i32 {
-        let Some(next) = self.ahead.first() else {
+        let next = self.remaining.first().map(|next| next.after);
+        let Some(after) = next.into_iter().chain(self.duration).min() else {
             return -1;
         };
-        let left = next.after.saturating_sub(self.began.elapsed());
+        let left = after.saturating_sub(self.began.elapsed());
         let millis = left.saturating_add(Duration::from_micros(999)).as_millis();
         i32::try_from(millis).unwrap_or(i32::MAX)
     }
 
-    /// Does what is due; whether events run then, where something was.
-    pub(crate) fn keep(
+    /// Applies due switches; returns whether events are enabled afterwards, if any was due.
+    pub(crate) fn apply_due(
         &mut self,
         events: &[OpenEvent],
-        watch: &mut dyn Watch,
+        observer: &mut dyn SessionObserver,
     ) -> Result<Option<bool>, Error> {
         let mut last = None;
-        while let Some((next, rest)) = self.ahead.split_first() {
+        while let Some((next, rest)) = self.remaining.split_first() {
             if next.after > self.began.elapsed() {
                 break;
             }
@@ -45,8 +55,8 @@ impl<'a> Schedule<'a> {
                 true => for_each_counter(events, "enable", rperf_sys::Counter::enable)?,
                 false => for_each_counter(events, "disable", rperf_sys::Counter::disable)?,
             }
-            watch.tell(Happened::Switched { on: next.on });
-            self.ahead = rest;
+            observer.on_event(SessionNotice::Switched { on: next.on });
+            self.remaining = rest;
             last = Some(next.on);
         }
         Ok(last)
@@ -57,30 +67,46 @@ impl<'a> Schedule<'a> {
 mod tests {
     use super::*;
 
-    struct Heard(Vec<bool>);
+    struct ReportedSwitches(Vec<bool>);
 
-    impl Watch for Heard {
-        fn tell(&mut self, happened: Happened<'_>) {
-            if let Happened::Switched { on } = happened {
+    impl SessionObserver for ReportedSwitches {
+        fn on_event(&mut self, notice: SessionNotice<'_>) {
+            if let SessionNotice::Switched { on } = notice {
                 self.0.push(on);
             }
         }
     }
 
+    fn schedule(remaining: &[TimedSwitch], duration: Option<Duration>) -> Schedule<'_> {
+        Schedule {
+            began: Instant::now(),
+            remaining,
+            duration,
+        }
+    }
+
     #[test]
-    fn what_is_due_is_done_in_order_and_the_rest_waited_for() {
-        let switch = |millis, on| Switch {
+    fn due_switches_are_applied_in_order() {
+        let switch = |millis, on| TimedSwitch {
             after: Duration::from_millis(millis),
             on,
         };
         let switches = [switch(0, true), switch(0, false), switch(60_000, true)];
-        let mut schedule = Schedule::new(&switches);
-        assert_eq!(schedule.timeout(), 0);
-        let mut heard = Heard(Vec::new());
-        assert_eq!(schedule.keep(&[], &mut heard).unwrap(), Some(false));
-        assert_eq!(schedule.keep(&[], &mut heard).unwrap(), None);
-        assert_eq!(heard.0, [true, false]);
-        assert!((1..=60_000).contains(&schedule.timeout()));
-        assert_eq!(Schedule::new(&[]).timeout(), -1);
+        let mut switches = schedule(&switches, None);
+        assert_eq!(switches.timeout(), 0);
+        let mut reported = ReportedSwitches(Vec::new());
+        assert_eq!(switches.apply_due(&[], &mut reported).unwrap(), Some(false));
+        assert_eq!(switches.apply_due(&[], &mut reported).unwrap(), None);
+        assert_eq!(reported.0, [true, false]);
+        assert!((1..=60_000).contains(&switches.timeout()));
+        assert_eq!(schedule(&[], None).timeout(), -1);
+    }
+
+    #[test]
+    fn the_timeout_includes_the_end_of_the_recording() {
+        let after = |millis| schedule(&[], Some(Duration::from_millis(millis)));
+        assert!(after(0).is_over() && after(0).timeout() == 0);
+        assert!(!after(60_000).is_over());
+        assert!((1..=60_000).contains(&after(60_000).timeout()));
     }
 }

@@ -1,4 +1,4 @@
-//! The threads and CPUs that a recording opens its events for.
+//! The threads and CPUs for which events are opened.
 
 use std::io;
 
@@ -6,35 +6,42 @@ use rperf_sys::{CpuList, CpuState, Proc, Sysfs};
 
 use crate::{Error, Target};
 
-/// Where events are opened: every pair of one CPU and one task.
+/// All pairs of a CPU and a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Places {
-    /// The CPUs, each with a ring of its own; -1 alone stands for all of them, and then each task has
-    /// a ring.
+pub(crate) struct CpuTasks {
+    /// The CPUs, each with a separate ring; only -1 for all CPUs, then each task has a ring.
     pub(crate) cpus: Vec<i32>,
-    /// The thread ids; -1 alone stands for every task.
+    /// The thread ids; only -1 for all tasks.
     pub(crate) tasks: Vec<i32>,
+    /// Other CPUs, on which only the side-band event is opened: a task that is sampled on one of `cpus` may have been
+    /// named and mapped its files elsewhere.
+    pub(crate) side_band_cpus: Vec<i32>,
 }
 
-impl Places {
-    /// Finds them; `workload` is the forked child's id.
+impl CpuTasks {
+    /// Determines them; `workload` is the pid of the forked child.
     pub(crate) fn find(
         target: &Target,
         workload: Option<u32>,
-        (proc, sysfs): (&Proc, &Sysfs),
+        proc: &Proc,
+        sysfs: &Sysfs,
         per_thread: bool,
     ) -> Result<Self, Error> {
         let online = online_cpus(sysfs);
+        let mut side_band_cpus = Vec::new();
         let (cpus, tasks) = match target {
             Target::Cpus(None) => (online, vec![-1]),
-            Target::Cpus(Some(asked)) => {
-                if let Some(missing) = asked.numbers().iter().find(|cpu| !online.contains(**cpu)) {
+            Target::Cpus(Some(cpus)) => {
+                if let Some(missing) = cpus.numbers().iter().find(|cpu| !online.contains(**cpu)) {
                     return Err(Error::NoSuchCpu {
                         missing: *missing,
                         online,
                     });
                 }
-                (asked.clone(), vec![-1])
+                let others = online.numbers().iter();
+                let others = others.filter(|cpu| !cpus.contains(**cpu));
+                side_band_cpus = others.map(|cpu| cpu.cast_signed()).collect();
+                (cpus.clone(), vec![-1])
             }
             Target::Workload => (online, workload.into_iter().map(u32::cast_signed).collect()),
             Target::Processes(pids) => {
@@ -55,8 +62,8 @@ impl Places {
             }
             Target::Everyone => (online, signed(threads_of(proc, |_| true)?)),
             Target::Threads(tids) => {
-                if let Some(gone) = tids.iter().find(|tid| proc.process_of(**tid).is_err()) {
-                    return Err(Error::NoSuchTask(*gone));
+                if let Some(exited) = tids.iter().find(|tid| proc.process_of(**tid).is_err()) {
+                    return Err(Error::NoSuchTask(*exited));
                 }
                 (online, signed(tids.clone()))
             }
@@ -66,16 +73,28 @@ impl Places {
             true => vec![-1],
             false => cpus.numbers().iter().map(|cpu| cpu.cast_signed()).collect(),
         };
-        Ok(Self { cpus, tasks })
+        Ok(Self {
+            cpus,
+            tasks,
+            side_band_cpus,
+        })
+    }
+
+    /// Returns the number of rings that are not overwritten.
+    pub(crate) fn rings(&self) -> usize {
+        match self.cpus[..] {
+            [-1] => self.tasks.len(),
+            _ => self.cpus.len() + self.side_band_cpus.len(),
+        }
     }
 }
 
-/// The threads of the processes that are wanted.
+/// Returns the threads of the selected processes.
 fn threads_of(proc: &Proc, wanted: impl Fn(u32) -> bool) -> Result<Vec<u32>, Error> {
     let pids = proc.processes();
     let pids = pids.map_err(Error::system("list the processes"))?;
     let wanted = pids.into_iter().filter(|pid| wanted(*pid));
-    // What ended since has no threads.
+    // Processes that exited since have no threads.
     let threads = wanted.flat_map(|pid| proc.threads(pid).unwrap_or_default());
     Ok(threads.collect())
 }
@@ -86,7 +105,7 @@ fn signed(mut tids: Vec<u32>) -> Vec<i32> {
     tids.into_iter().map(u32::cast_signed).collect()
 }
 
-/// The online CPUs; where sysfs is not mounted, as many as this process may use, from 0.
+/// Returns the online CPUs; without sysfs, as many as this process may use, from 0.
 fn online_cpus(sysfs: &Sysfs) -> CpuList {
     let listed = sysfs.cpus(CpuState::Online);
     listed.unwrap_or_else(|_: io::Error| {

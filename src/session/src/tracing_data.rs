@@ -1,4 +1,4 @@
-//! TRACING_DATA: what readers need to know of the recorded tracepoints, out of tracefs.
+//! TRACING_DATA: formats of the recorded tracepoints from tracefs.
 
 use std::io;
 
@@ -7,11 +7,11 @@ use rperf_sys::{Tracefs, page_size};
 use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::Endian;
 
-/// The descriptions of `tracepoints`, each once and in the order of tracefs, as perf has them; `None` where there are
-/// none to describe.
+/// Returns the formats of `tracepoints`, without duplicates and in tracefs order, as in perf; `None` if
+/// there are none.
 ///
 /// # Errors
-/// What reading tracefs reports. Samples of a tracepoint without description can't be read.
+/// Errors of reading tracefs. Samples of a tracepoint without format can't be decoded.
 pub(crate) fn tracing_data<'a>(
     tracepoints: impl Iterator<Item = &'a TracepointName>,
     tracefs: &Tracefs,
@@ -40,7 +40,7 @@ pub(crate) fn tracing_data<'a>(
     }
     let text = |path| tracefs.read(path);
     builder.headers(&text("events/header_page")?, &text("events/header_event")?);
-    // Strings and command names complete what readers show; without them numbers are shown.
+    // Strings and command names are optional; without them readers show numbers.
     builder.printk_formats(&text("printk_formats").unwrap_or_default());
     builder.saved_cmdlines(&text("saved_cmdlines").unwrap_or_default());
     Ok(Some(builder))

@@ -1,55 +1,58 @@
-//! Events that are not recorded: one that happens turns to the next file (`--switch-output-event`).
+//! Events that are not recorded but trigger a new file (`--switch-output-event`).
 
 use rperf_events::trigger_events;
-use rperf_ring::{Walker, drain};
+use rperf_ring::{RecordWalker, drain};
 use rperf_sys::{Counter, Sysctl};
 use rperf_wire::RecordKind;
 
 use crate::open::{OpenEvent, Opener, for_each_counter};
 use crate::rings::{Ring, map_rings};
-use crate::tasks::Places;
-use crate::{Error, Request, Target, Watch};
+use crate::tasks::CpuTasks;
+use crate::{Error, RecordRequest, SessionObserver, Target};
 
-/// Data pages of their rings, which hold nothing but that they happened.
+/// Data pages of their rings, whose content is ignored.
 const PAGES: usize = 1;
 
-/// Opens them where the recording's events are, and maps their rings.
+/// Opens them at the places of the recording, and maps their rings.
 pub(crate) fn open_triggers(
-    request: &Request,
-    places: &Places,
-    watch: &mut dyn Watch,
+    request: &RecordRequest,
+    places: &CpuTasks,
+    observer: &mut dyn SessionObserver,
 ) -> Result<(Vec<OpenEvent>, Vec<Ring>), Error> {
-    if request.turn_at.is_empty() {
+    if request.output.switch_events.is_empty() {
         return Ok(Default::default());
     }
-    let target = request.target.kind();
-    let sysctl = Sysctl::new(&request.proc);
+    let target = request.observe.target.kind();
+    let sysctl = Sysctl::new(&request.roots.proc);
     let mut places = places.clone();
-    let mut opener = Opener::new(request, &mut places, (&sysctl, &[]));
-    let events = opener.open_as_they_are(trigger_events(&request.turn_at, target), watch)?;
-    let (rings, _) = map_rings(&events, PAGES, watch)?;
+    let mut opener = Opener::new(request, &mut places, &sysctl, &[]);
+    let events = opener.open_as_they_are(
+        trigger_events(&request.output.switch_events, target),
+        observer,
+    )?;
+    let (rings, _) = map_rings(&events, PAGES, observer)?;
     Ok((events, rings))
 }
 
-/// Starts them; those of a workload start with it.
-pub(crate) fn start_triggers(request: &Request, events: &[OpenEvent]) -> Result<(), Error> {
-    match request.target {
+/// Enables them; those of a workload are enabled by its exec.
+pub(crate) fn start_triggers(request: &RecordRequest, events: &[OpenEvent]) -> Result<(), Error> {
+    match request.observe.target {
         Target::Workload => Ok(()),
         _ => for_each_counter(events, "enable", Counter::enable),
     }
 }
 
-/// What is open.
-pub(crate) struct Triggers<'a> {
+/// The open trigger events.
+pub(crate) struct TriggerEvents<'a> {
     pub(crate) events: &'a [OpenEvent],
     pub(crate) rings: &'a mut [Ring],
 }
 
-impl Triggers<'_> {
-    /// Whether one has happened since this was last asked.
+impl TriggerEvents<'_> {
+    /// Whether one has occurred since the last call.
     pub(crate) fn take(&mut self) -> bool {
         let mut samples = 0;
-        let mut walker = Walker::default();
+        let mut walker = RecordWalker::default();
         for ring in self.rings.iter_mut() {
             let Some(chunk) = drain(&mut ring.map) else {
                 continue;

@@ -1,29 +1,30 @@
-//! Files whose names go while records come.
+//! Removal of files while recording.
 //!
-//! The kernel frees a file's blocks when the last name and the last descriptor of it are gone: half a second for a gigabyte, in
-//! which a ring fills many times over. The names go at once, the descriptors on a thread of their own.
+//! The kernel frees a file's blocks when its last name and descriptor are gone, which takes half a
+//! second for a gigabyte, in which a ring may overflow. Names are removed at once, descriptors
+//! closed in a separate thread.
 
 use std::ffi::OsStr;
 use std::thread;
 
-use rperf_safefs::{Folder, Opened};
+use rperf_safefs::{Folder, FoundFile};
 
-/// Files that are kept until this is dropped, which does not wait for their blocks.
+/// Open removed files. Dropping this doesn't wait for their blocks to be freed.
 #[derive(Debug, Default)]
-pub(crate) struct Unlinked(Vec<Opened>);
+pub(crate) struct UnlinkedFiles(Vec<FoundFile>);
 
-impl Unlinked {
-    /// Keeps what has this name, if there is such a file and one more may be open.
+impl UnlinkedFiles {
+    /// Opens the file of this name, if it exists and the descriptor limit allows.
     pub(crate) fn keep(&mut self, folder: &Folder, name: &OsStr) {
         self.0.extend(folder.find(name));
     }
 }
 
-impl Drop for Unlinked {
+impl Drop for UnlinkedFiles {
     fn drop(&mut self) {
         let files = std::mem::take(&mut self.0);
         if !files.is_empty() {
-            // Without a thread they are closed here: what could not be spawned is dropped.
+            // Without a thread they are closed here, when the closure is dropped.
             let thread = thread::Builder::new().name("unlink".to_owned());
             let _ = thread.spawn(move || drop(files));
         }
@@ -38,10 +39,10 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn blocks_are_kept_until_it_is_dropped_and_then_freed() {
+    fn blocks_are_freed_on_drop() {
         let path = std::env::temp_dir().join(format!("rperf-unlinked-{}", std::process::id()));
         fs::write(&path, "old").unwrap();
-        let mut unlinked = Unlinked::default();
+        let mut unlinked = UnlinkedFiles::default();
         let folder = Folder::open(&std::env::temp_dir()).unwrap();
         unlinked.keep(&folder, path.file_name().unwrap());
         unlinked.keep(&folder, OsStr::new("nowhere"));
@@ -53,8 +54,8 @@ mod tests {
         use std::os::fd::{AsFd as _, AsRawFd as _};
         let number = file.as_fd().as_raw_fd();
         let descriptor = format!("/proc/self/fd/{number}");
-        let kept = fs::metadata(&descriptor).unwrap();
-        assert_eq!((kept.ino(), kept.nlink()), (inode, 0));
+        let open = fs::metadata(&descriptor).unwrap();
+        assert_eq!((open.ino(), open.nlink()), (inode, 0));
         let is_kept = || fs::metadata(&descriptor).is_ok_and(|now| now.ino() == inode);
         assert!(is_kept());
         drop(unlinked);

@@ -1,18 +1,19 @@
-//! Build-ids: what they look like, and where ELF files and sysfs notes keep them.
+//! Build-ids, and where ELF files and notes in sysfs store them.
 
 use std::fmt;
 use std::path::Path;
 
 use object::Endianness;
 
-use crate::elf::Image;
-use crate::finding::Finding;
+use crate::elf::ElfImage;
+use crate::finding::SymbolFinding;
 
 /// The owner name of a GNU note, with its terminating zero.
 const GNU_OWNER: &[u8] = b"GNU\0";
 /// `NT_GNU_BUILD_ID` of elf.h.
 const NOTE_BUILD_ID: u32 = 3;
-/// Where a build-id may stand, in the order perf asks: the usual place, the kernel's, an old vdso's.
+/// Sections that may contain a build-id, in perf's order: the usual one, the kernel's, an old
+/// vdso's.
 const NOTE_SECTIONS: [&[u8]; 3] = [b".note.gnu.build-id", b".notes", b".note"];
 
 /// A build-id of up to twenty bytes (`PERF_RECORD_MMAP2` and the header section hold no more).
@@ -26,22 +27,24 @@ impl BuildId {
     /// `BUILD_ID_SIZE`: the longest build-id, that of SHA-1.
     pub const MAX_LEN: usize = 20;
 
-    /// The build-id made of `bytes`, of which what lies beyond [`Self::MAX_LEN`] is dropped. An empty
-    /// one, or one of zeros alone, identifies nothing: `None`.
+    /// Creates a build-id from `bytes`; bytes beyond [`Self::MAX_LEN`] are dropped. `None` if it is
+    /// empty or all zeros, which identifies nothing.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let kept = bytes.get(..Self::MAX_LEN).unwrap_or(bytes);
-        if kept.iter().all(|&byte| byte == 0) {
+        let truncated = bytes.get(..Self::MAX_LEN).unwrap_or(bytes);
+        if truncated.iter().all(|&byte| byte == 0) {
             return None;
         }
         let mut id = Self {
             bytes: [0; Self::MAX_LEN],
-            len: u8::try_from(kept.len()).ok()?,
+            len: u8::try_from(truncated.len()).ok()?,
         };
-        id.bytes.get_mut(..kept.len())?.copy_from_slice(kept);
+        id.bytes
+            .get_mut(..truncated.len())?
+            .copy_from_slice(truncated);
         Some(id)
     }
 
-    /// Reads the hexadecimal form that [`Display`](fmt::Display) writes.
+    /// Parses the hexadecimal form written by [`Display`](fmt::Display).
     pub fn from_hex(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         if !digits.len().is_multiple_of(2) || digits.len() > 2 * Self::MAX_LEN {
@@ -64,8 +67,8 @@ impl BuildId {
             .unwrap_or(&self.bytes)
     }
 
-    /// Whether both name the same image. Old files store the id padded to twenty bytes without saying
-    /// how long it was, so trailing zeros don't count.
+    /// Whether both identify the same image. Old files store build-ids padded to twenty bytes
+    /// without their length, so trailing zeros are ignored.
     pub fn matches(&self, other: &Self) -> bool {
         self.bytes == other.bytes
     }
@@ -85,8 +88,9 @@ impl fmt::Debug for BuildId {
     }
 }
 
-/// The build-id in a run of ELF notes: `/sys/kernel/notes`, `/sys/module/M/notes/.note.gnu.build-id`,
-/// or the content of a note section. `None` where there is none or the notes are damaged before it.
+/// The build-id in a sequence of ELF notes: `/sys/kernel/notes`,
+/// `/sys/module/M/notes/.note.gnu.build-id`, or the content of a note section. `None` if there is
+/// none, or the notes before it are damaged.
 pub fn build_id_of_notes(mut notes: &[u8], endian: Endianness) -> Option<BuildId> {
     let word = |bytes: &[u8]| -> Option<u32> {
         let bytes: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
@@ -108,25 +112,25 @@ pub fn build_id_of_notes(mut notes: &[u8], endian: Endianness) -> Option<BuildId
     }
 }
 
-/// The build-id of an ELF file: from its note sections, or from `PT_NOTE` where it has no sections.
+/// The build-id of an ELF file: from its note sections, or from `PT_NOTE` if it has no sections.
 pub fn build_id_of_elf(bytes: &[u8]) -> Option<BuildId> {
-    build_id_of_image(&Image::parse(bytes).ok()?)
+    build_id_of_image(&ElfImage::parse(bytes).ok()?)
 }
 
-/// Whether an ELF file has static probes for user space (USDT) in it.
-pub fn has_probes(bytes: &[u8]) -> bool {
-    let image = Image::parse(bytes);
+/// Whether an ELF file contains USDT probes.
+pub fn has_usdt_probes(bytes: &[u8]) -> bool {
+    let image = ElfImage::parse(bytes);
     image.is_ok_and(|image| image.section_by_name(b".note.stapsdt").is_some())
 }
 
-/// The ELF file at `path`, if it is whole and has the build-id `wanted`.
+/// The ELF file at `path`, if it is valid and has the build-id `wanted`.
 pub(crate) fn image_with_build_id<'a>(
     path: &Path,
     bytes: &'a [u8],
     wanted: Option<&BuildId>,
-) -> Result<Image<'a>, Finding> {
+) -> Result<ElfImage<'a>, SymbolFinding> {
     let path = || path.to_owned();
-    let image = Image::parse(bytes).map_err(|reason| Finding::Damaged {
+    let image = ElfImage::parse(bytes).map_err(|reason| SymbolFinding::Damaged {
         path: path(),
         reason,
     })?;
@@ -137,14 +141,14 @@ pub(crate) fn image_with_build_id<'a>(
     if found.is_some_and(|found| found.matches(wanted)) {
         return Ok(image);
     }
-    Err(Finding::BuildIdMismatch {
+    Err(SymbolFinding::BuildIdMismatch {
         path: path(),
         found,
         wanted: *wanted,
     })
 }
 
-pub(crate) fn build_id_of_image(image: &Image<'_>) -> Option<BuildId> {
+pub(crate) fn build_id_of_image(image: &ElfImage<'_>) -> Option<BuildId> {
     let section = NOTE_SECTIONS
         .iter()
         .find_map(|name| image.section_by_name(name));

@@ -1,20 +1,21 @@
-//! Collects symbols in the order an object lists them, and does to them what perf does.
+//! Builds symbol tables from an object's symbols, with perf's rules for missing ends and
+//! duplicates.
 
 use std::sync::Arc;
 
-use crate::choice::{are_variants, keeps_first};
+use crate::duplicates::{are_variants, keeps_first};
 use crate::files::FileBytes;
-use crate::names::{NameAt, Names, PlainNames};
-use crate::overlaps::Overlaps;
-use crate::symbol::{Binding, NameForm, Symbol, SymbolKind, Symbols};
-use crate::table::{AddressSpace, SymbolTable, shown_name};
+use crate::names::{NameAt, NameTable, PlainNames};
+use crate::overlaps::OverlappingRanges;
+use crate::symbol::{Binding, NameForm, PackedSymbols, Symbol, SymbolKind};
+use crate::table::{AddressKind, SymbolTable, shown_name};
 use crate::tree::TreeChange;
 
-/// The unit to which the end of a last symbol is rounded, whatever the machine's page size
-/// (perf has it as a number, too).
+/// Unit to which the end of the last symbol is rounded, independent of the machine's page size, as
+/// in perf.
 const PAGE: u64 = 4096;
 
-/// One symbol as its object lists it.
+/// A symbol from an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewSymbol {
     pub(crate) start: u64,
@@ -24,25 +25,25 @@ pub(crate) struct NewSymbol {
     pub(crate) form: NameForm,
 }
 
-/// A table in the making.
+/// A symbol table under construction.
 pub(crate) struct TableBuilder {
-    /// In order of insertion; those erased stay, unreferenced.
-    symbols: Symbols,
-    names: Names,
-    /// Positions in `symbols`, sorted by start, equal ones in order of insertion.
+    /// In order of insertion, including erased ones.
+    symbols: PackedSymbols,
+    names: NameTable,
+    /// Positions in `symbols`, sorted by start and then by order of insertion.
     live: Vec<u32>,
-    /// How many of `symbols` have been sorted into `live`.
+    /// Number of `symbols` already sorted into `live`.
     merged: usize,
     changes: Vec<TreeChange>,
     demangle: bool,
 }
 
 impl TableBuilder {
-    /// For names that are in no file, or in one that is not kept.
+    /// Creates a builder for names that are not in a file, or in a file that isn't kept in memory.
     pub(crate) fn new(demangle: bool) -> Self {
         Self {
-            symbols: Symbols::default(),
-            names: Names::default(),
+            symbols: PackedSymbols::default(),
+            names: NameTable::default(),
             live: Vec::new(),
             merged: 0,
             changes: Vec::new(),
@@ -50,27 +51,27 @@ impl TableBuilder {
         }
     }
 
-    /// For names in `file`, where they stay.
+    /// Creates a builder for names that remain in `file`.
     pub(crate) fn of_file(demangle: bool, file: FileBytes) -> Self {
         Self {
-            names: Names::of_file(file),
+            names: NameTable::of_file(file),
             ..Self::new(demangle)
         }
     }
 
-    /// Adds a symbol. Beyond four thousand million symbols or half as many bytes of names, it is left out.
+    /// Adds a symbol. Symbols beyond 2^32, or beyond 2 GiB of names, are dropped.
     pub(crate) fn push(&mut self, new: NewSymbol, name: &[u8]) {
         if let Some(name) = self.names.push(name) {
             self.push_named(new, name);
         }
     }
 
-    /// The names of a string table that need no second look; see [`Names::plain`].
+    /// The names of a string table that can be used without validation; see [`NameTable::plain`].
     pub(crate) fn plain_names(&self, strings: &[u8]) -> Option<PlainNames> {
         self.names.plain(strings)
     }
 
-    /// The same for a name whose place is known.
+    /// Adds a symbol with a name at a known position.
     pub(crate) fn push_named(&mut self, new: NewSymbol, name: NameAt) {
         if self.symbols.len() >= u32::MAX as usize {
             return;
@@ -85,7 +86,7 @@ impl TableBuilder {
         });
     }
 
-    /// How many symbols were added: the position of the next one.
+    /// Number of added symbols: the position of the next one.
     pub(crate) fn len(&self) -> u32 {
         self.symbols.len() as u32
     }
@@ -94,8 +95,9 @@ impl TableBuilder {
         self.symbols.is_empty()
     }
 
-    /// Gives symbols without size the space up to the next one, and the last one a page and what is left of its own.
-    /// `separates(a, b)` tells of the symbols at two positions whether the next is of another region and must not be reached.
+    /// Extends symbols without size to the next one, and the last one to the end of the next page.
+    /// `separates(a, b)` is whether the symbols at two positions are in different regions, so
+    /// that the first must not reach the second.
     pub(crate) fn fix_ends(&mut self, separates: impl Fn(u32, u32) -> bool) {
         self.merge();
         for pair in self.live.windows(2) {
@@ -123,7 +125,7 @@ impl TableBuilder {
         }
     }
 
-    /// Leaves one symbol per address.
+    /// Keeps one symbol per address.
     pub(crate) fn drop_duplicates(&mut self) {
         self.merge();
         let mut live = std::mem::take(&mut self.live);
@@ -142,7 +144,7 @@ impl TableBuilder {
         self.changes = changes;
     }
 
-    /// Sorts what was pushed since the last call in among the rest, after those of equal start.
+    /// Sorts the symbols added since the last call into the others, after those of equal start.
     fn merge(&mut self) {
         if self.merged == self.symbols.len() {
             return;
@@ -152,7 +154,7 @@ impl TableBuilder {
         self.live.extend(new);
         self.merged = self.symbols.len();
         let symbols = &self.symbols;
-        // Stable, quick on what is sorted already, and without room for keys beside millions of positions.
+        // Stable, fast for sorted input, and without memory for keys of millions of positions.
         self.live.sort_by_key(|&position| symbols.start(position));
     }
 
@@ -164,8 +166,8 @@ impl TableBuilder {
         keeps_first(&first, &second, || {
             let raw = |s: &Symbol| self.names.get(s.name);
             let shown = |s: &Symbol| shown_name(raw(s), s.form, self.demangle);
-            // What is exported is in both tables, and thousands of other pairs are alike; demangling would take most of the
-            // time. (A system call is none of them.)
+            // Exported symbols are in both tables, and thousands of other pairs are equal;
+            // demangling would take most of the time. (Equal pairs are never system calls.)
             let (a, b) = (raw(&first), raw(&second));
             let alike = first.form == second.form && (a == b || are_variants(a, b));
             if alike && !raw(&first).contains("SyS") {
@@ -175,16 +177,16 @@ impl TableBuilder {
         })
     }
 
-    /// The finished table.
-    pub(crate) fn finish(mut self, space: AddressSpace) -> SymbolTable {
+    /// Returns the finished table.
+    pub(crate) fn finish(mut self, space: AddressKind) -> SymbolTable {
         self.merge();
         let changes = std::mem::take(&mut self.changes);
-        let overlaps = Overlaps::new(&self.symbols, &self.live, changes);
+        let overlaps = OverlappingRanges::new(&self.symbols, &self.live, changes);
         let mut symbols = self.symbols;
         if overlaps.is_some() {
             symbols = symbols.picked(&self.live);
         } else {
-            // No two have one start. This needs no second list.
+            // Starts are distinct. Sorted in place, to avoid a second list.
             self.live.sort_unstable();
             symbols.keep_sorted(&self.live);
         }
@@ -199,8 +201,9 @@ impl TableBuilder {
         }
     }
 
-    /// Finished tables of run-time addresses without overlaps, the symbol at each position in the one that `group` says.
-    pub(crate) fn finish_apart(
+    /// Returns finished tables of run-time addresses without overlaps; `group` assigns each
+    /// position to a table.
+    pub(crate) fn finish_separately(
         mut self,
         groups: usize,
         group: impl Fn(u32) -> usize,
@@ -216,7 +219,7 @@ impl TableBuilder {
             }
             others.is_none()
         });
-        let others: Vec<Symbols> = members
+        let others: Vec<PackedSymbols> = members
             .iter()
             .map(|members| self.symbols.picked(members))
             .collect();
@@ -227,7 +230,7 @@ impl TableBuilder {
             names: Arc::clone(&names),
             overlaps: None,
             is_numbered: false,
-            space: AddressSpace::Runtime,
+            space: AddressKind::Runtime,
             demangle: self.demangle,
         };
         let first = std::iter::once(self.symbols);

@@ -1,23 +1,23 @@
-//! The files that may hold an object's symbols, in the order perf tries them.
+//! Candidate files for an object's symbols, in perf's order.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::build_id::BuildId;
-use crate::elf::Image;
+use crate::elf::ElfImage;
 use crate::files::Files;
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths, join_below, seen_by};
 
-/// The cache's folder of `id`: `CACHE/.build-id/xx/yyyy…`.
+/// The cache's folder for `id`: `CACHE/.build-id/xx/yyyy…`.
 pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
     let (first, rest) = split(id);
     cache.join(".build-id").join(first).join(rest)
 }
 
-/// The candidates for a user object. The object itself comes behind the build-id cache and the installed debug files;
-/// behind it, where the build-id tells right from wrong, come a file that took the place of a deleted one, and what a
-/// process in another mount namespace sees under that path.
+/// The candidates for a user object: the build-id cache and the debug files, then the object itself and files near
+/// it. With a build-id to verify them, also a file that replaced a deleted one, and the file at that path in the mount
+/// namespaces of processes that mapped the object.
 pub(crate) fn of_user_object(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -31,7 +31,7 @@ pub(crate) fn of_user_object(
     }
     let roots = || paths.debug_dirs.iter().map(|root| paths.under_symfs(root));
     for root in roots() {
-        // Fedora's way, then Debian's and Ubuntu's old one.
+        // The path used by Fedora, then the old one of Debian and Ubuntu.
         let mut with_suffix = join_below(&root, path).into_os_string();
         with_suffix.push(".debug");
         found.push(with_suffix.into());
@@ -81,13 +81,13 @@ pub(crate) fn cached(cache: &Path, id: &BuildId, kind: ObjectKind) -> [PathBuf; 
     [entry.join(file), entry.join("debug")]
 }
 
-/// The file that `.gnu_debuglink` names: beside the object, in `.debug`, or below the debug roots.
+/// The file named by `.gnu_debuglink`: next to the object, in `.debug`, or below the debug roots.
 fn debug_link(files: &dyn Files, paths: &SearchPaths, path: &Path) -> Vec<PathBuf> {
     let object = paths.under_symfs(path);
     let Ok(bytes) = files.read(&object) else {
         return Vec::new();
     };
-    let Ok(image) = Image::parse(&bytes) else {
+    let Ok(image) = ElfImage::parse(&bytes) else {
         return Vec::new();
     };
     let (Some(name), Some(dir)) = (image.debug_link(), object.parent()) else {
@@ -101,7 +101,7 @@ fn debug_link(files: &dyn Files, paths: &SearchPaths, path: &Path) -> Vec<PathBu
             .iter()
             .map(|root| join_below(root, dir).join(name)),
     );
-    // perf looks at the first one that exists and at no other.
+    // perf uses the first one that exists and ignores the others.
     places
         .into_iter()
         .find(|place| files.read(place).is_ok())

@@ -1,4 +1,4 @@
-//! Where bytes come from: the crate asks a provider and never opens a file itself.
+//! Access to file contents: the crate uses a provider and never opens files itself.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,17 +9,18 @@ use std::sync::Arc;
 
 use crate::build_id::BuildId;
 
-/// Gives the bytes of files by path: the disk, an archive, or a map in a test.
+/// Reads files by path from disk, an archive, or a map in a test.
 pub trait Files: Send + Sync {
-    /// The whole content of the regular file at `path`.
+    /// Reads the whole regular file at `path`.
     ///
     /// # Errors
     ///
-    /// Whatever the provider meets: `NotFound`, `PermissionDenied`, or that `path` is no regular file.
+    /// Errors of the provider: `NotFound`, `PermissionDenied`, or that `path` is not a regular
+    /// file.
     fn read(&self, path: &Path) -> io::Result<FileBytes>;
 
-    /// The same content to be read from start to end: for files that are made up while they are read, and needn't be
-    /// held as a whole.
+    /// Opens the file for sequential reading: for files that are generated while being read and
+    /// need not be in memory as a whole.
     ///
     /// # Errors
     ///
@@ -28,8 +29,8 @@ pub trait Files: Send + Sync {
         Ok(Box::new(io::Cursor::new(self.read(path)?)))
     }
 
-    /// Fills `into` with what stands from `offset` on, for files that are too large to be read: returns how many bytes
-    /// there were.
+    /// Reads into `into` from `offset` on, for files too large to be read as a whole; returns the
+    /// number of bytes read.
     ///
     /// # Errors
     ///
@@ -45,23 +46,24 @@ pub trait Files: Send + Sync {
         Ok(count)
     }
 
-    /// What is in the folder at `path`, in no order.
+    /// Lists the folder at `path`, unsorted.
     ///
     /// # Errors
     ///
-    /// Whatever the provider meets; providers of single files know no folders.
+    /// Errors of the provider; providers of single files have no folders.
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         let _ = path;
         Err(io::ErrorKind::NotFound.into())
     }
 
-    /// The vdso that this machine's kernel maps into processes of 32-bit x86, if it runs such.
+    /// The vdso of 32-bit x86 processes on this machine, if its kernel supports them.
     fn vdso32(&self) -> Option<FileBytes> {
         None
     }
 
-    /// The content of a file that is believed only if it belongs to root or the current user; `None` for one that belongs to
-    /// somebody else. A perf map in `/tmp` could be anybody's. The provider on disk also refuses files that are too large.
+    /// Reads a file that is trusted only if it belongs to root or the current user; `None` if it
+    /// belongs to another user. Any user can create a perf map in `/tmp`. The provider on disk also
+    /// refuses files that are too large.
     ///
     /// # Errors
     ///
@@ -71,38 +73,38 @@ pub trait Files: Send + Sync {
     }
 }
 
-/// Gives files by build-id, from elsewhere: debuginfod servers, or a list in a test.
+/// Fetches files by build-id from elsewhere: debuginfod servers, or a list in a test.
 pub trait Servers: fmt::Debug + Send + Sync {
-    /// The path at which the provider of files now has what is wanted; `None` where nobody has it.
-    fn fetch(&self, wanted: &Wanted<'_>) -> Option<PathBuf>;
+    /// Fetches a file and returns its path in the file provider; `None` if no server has it.
+    fn fetch(&self, wanted: &FileRequest<'_>) -> Option<PathBuf>;
 }
 
-/// A file that is known by the build-id in it.
+/// A file identified by its build-id.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    /// What must be in it.
+pub struct FileRequest<'a> {
+    /// The build-id of the file.
     pub build_id: &'a BuildId,
     /// Which of the files with this build-id.
-    pub part: Part,
-    /// The object's name in the recording, for those who watch.
+    pub part: FilePart,
+    /// The object's name in the recording, for progress messages.
     pub object: &'a Path,
 }
 
-/// The files that an object may be split into, all of one build-id.
+/// The files that an object may be split into, all with the same build-id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum FilePart {
     /// Symbols and debug information, without code.
     Debuginfo,
-    /// What was executed, perhaps stripped.
+    /// The executed file, possibly stripped.
     Executable,
 }
 
-/// A cheaply cloned owner of a file's bytes: a mapping, or a vector.
+/// A cheaply cloneable owner of a file's bytes: a mapping, or a vector.
 #[derive(Clone)]
 pub struct FileBytes(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
 impl FileBytes {
-    /// Shares `owner`, which holds the bytes for as long as any clone lives.
+    /// Shares `owner`, which keeps the bytes until the last clone is dropped.
     pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         Self(Arc::new(owner))
     }
@@ -134,14 +136,14 @@ impl fmt::Debug for FileBytes {
     }
 }
 
-/// Files held in memory, for tests and for bytes that came from elsewhere.
+/// Files in memory, for tests and for bytes from other sources.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<PathBuf, FileBytes>,
 }
 
 impl MemoryFiles {
-    /// No files at all.
+    /// Creates an empty provider.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,15 +1,15 @@
-//! What went less than well while symbols were looked for. None of it stops a report.
+//! Non-fatal problems while loading symbols.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::build_id::BuildId;
 
-/// One non-fatal observation of [`load`](crate::load()), fit to be shown as it prints.
+/// A non-fatal problem found by [`load`](crate::load()), which can be displayed to the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Finding {
+pub enum SymbolFinding {
     /// No candidate file exists.
-    #[error("{}: not found, and no debug file either", path.display())]
+    #[error("{}: not found, and neither is a debug file", path.display())]
     NotFound {
         /// The object's name in the recording.
         path: PathBuf,
@@ -19,53 +19,59 @@ pub enum Finding {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         reason: String,
     },
-    /// The file is there, and has neither `.symtab` nor `.dynsym`.
+    /// The file has neither `.symtab` nor `.dynsym`.
     #[error("{}: stripped, it has no symbol table", path.display())]
     Stripped {
         /// The file.
         path: PathBuf,
     },
-    /// The file only has the names that it exports.
+    /// The file has exported names only.
     #[error("{}: no .symtab, only exported names are known", path.display())]
     OnlyDynamic {
         /// The file.
         path: PathBuf,
     },
     /// The file was replaced after the recording.
-    #[error("{}: its build-id is {}, the recording has {wanted}", path.display(), shown(found.as_ref()))]
+    #[error("{}: its build-id is {}, but that of the recording is {wanted}", path.display(), shown(found.as_ref()))]
     BuildIdMismatch {
         /// The file.
         path: PathBuf,
-        /// What the file says, if it says anything.
+        /// The file's build-id, if it has one.
         found: Option<BuildId>,
-        /// What the recording says.
+        /// The build-id in the recording.
         wanted: BuildId,
     },
-    /// The file can't be understood.
+    /// The file is invalid.
     #[error("{}: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description.
         reason: String,
     },
-    /// kallsyms shows only zeros (`kernel.kptr_restrict`, or too few rights).
+    /// All addresses in kallsyms are zero (`kernel.kptr_restrict`, or insufficient privileges).
     #[error("{}: kernel addresses are hidden (kernel.kptr_restrict, or not root)", path.display())]
     KernelAddressesHidden {
         /// The kallsyms file.
         path: PathBuf,
     },
-    /// The recording is of another kernel and the build-id cache has no kallsyms of it.
+    /// The file is not a symbol listing.
+    #[error("{}: no lines of the form 'ADDRESS KIND NAME', as in /proc/kallsyms", path.display())]
+    NoListing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another kernel was recorded, and the build-id cache has no kallsyms of it.
     #[error("no kallsyms or vmlinux with build-id {build_id} was found")]
     NoKernelSymbols {
-        /// The kernel recorded.
+        /// Build-id of the recorded kernel.
         build_id: BuildId,
     },
-    /// The symbol that tells how far the kernel was moved isn't in the file.
-    #[error("{}: no symbol {symbol}, so it can't be told where the kernel was loaded", path.display())]
+    /// The symbol that determines the relocation of the kernel isn't in the file.
+    #[error("{}: no symbol {symbol}, so the load address of the kernel is unknown", path.display())]
     NoRelocationSymbol {
         /// The kallsyms or vmlinux file.
         path: PathBuf,
@@ -73,27 +79,49 @@ pub enum Finding {
         symbol: String,
     },
     /// A perf map has lines that aren't `START SIZE NAME`.
-    #[error("{}: {count} lines are not 'START SIZE NAME' and were left out", path.display())]
+    #[error("{}: {count} lines are not of the form 'START SIZE NAME' and were ignored", path.display())]
     BadLines {
         /// The perf map.
         path: PathBuf,
-        /// How many.
+        /// Number of lines.
         count: usize,
     },
-    /// A perf map that somebody else could have planted.
+    /// A perf map that another user could have created.
     #[error("{}: not owned by the current user or root, ignored", path.display())]
     Untrusted {
         /// The perf map.
         path: PathBuf,
     },
-    /// Split DWARF whose `.dwo` files are gone.
-    #[error("{}: not found, so that lines are known and inlined functions are not, in {count} units", path.display())]
+    /// Split DWARF whose `.dwo` files are missing.
+    #[error("{}: not found, so inlined functions of {count} units are unknown", path.display())]
     MissingSplit {
-        /// The first of them, as the object names it.
+        /// Path of the first one, as in the object.
         path: PathBuf,
-        /// How many units lack theirs.
+        /// Number of units without their file.
         count: usize,
     },
+}
+
+impl SymbolFinding {
+    /// The file with the problem, or the missing one.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::NotFound { path }
+            | Self::Unreadable { path, .. }
+            | Self::Stripped { path }
+            | Self::OnlyDynamic { path }
+            | Self::BuildIdMismatch { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::KernelAddressesHidden { path }
+            | Self::NoListing { path }
+            | Self::NoRelocationSymbol { path, .. }
+            | Self::BadLines { path, .. }
+            | Self::Untrusted { path }
+            | Self::MissingSplit { path, .. } => Some(path),
+            Self::NoKernelSymbols { .. } => None,
+        }
+    }
 }
 
 fn shown(id: Option<&BuildId>) -> String {

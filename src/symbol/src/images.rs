@@ -1,25 +1,25 @@
-//! The files themselves, for those who read more of an object than its symbols.
+//! Finds the files of an object, for users that read more than its symbols.
 
 use std::path::{Path, PathBuf};
 
 use crate::build_id::build_id_of_image;
 use crate::candidates;
-use crate::elf::Image;
-use crate::files::{FileBytes, Files, Part, Wanted};
+use crate::elf::ElfImage;
+use crate::files::{FileBytes, FilePart, FileRequest, Files};
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 
 /// The files of one object.
 #[derive(Debug, Clone, Default)]
-pub struct Images {
-    /// The file that was mapped, or an equal one: it has the code.
+pub struct ObjectImages {
+    /// The mapped file, or an identical one, which contains the code.
     pub code: Option<(PathBuf, FileBytes)>,
-    /// The file with its debug information, where that is another.
+    /// The file with debug information, if it is a different one.
     pub debug: Option<(PathBuf, FileBytes)>,
 }
 
-/// Finds the files of a user object or the vdso, those of the recorded build-id only, in the order in which perf looks
-/// for symbols, and last on servers. What is wrong with others, [`load`](crate::load()) tells.
-pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> Images {
+/// Finds the files of a user object or the vdso that have the recorded build-id, in perf's order
+/// for symbols, servers last. Problems with other files are reported by [`load`](crate::load()).
+pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> ObjectImages {
     let own = paths.under_symfs(request.path);
     let read = |path: &Path| match request.image {
         Some(image) if path == own => Some(image.clone()),
@@ -27,9 +27,9 @@ pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_
     };
     let wanted = request.build_id.copied().or_else(|| {
         let bytes = read(&own)?;
-        build_id_of_image(&Image::parse(&bytes).ok()?)
+        build_id_of_image(&ElfImage::parse(&bytes).ok()?)
     });
-    let mut images = Images::default();
+    let mut images = ObjectImages::default();
     let id = wanted.as_ref();
     for path in candidates::of_user_object(files, paths, request, id) {
         if images.code.is_some() && images.debug.is_some() {
@@ -38,28 +38,28 @@ pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_
         let Some(bytes) = read(&path) else {
             continue;
         };
-        let Ok(image) = Image::parse(&bytes) else {
+        let Ok(image) = ElfImage::parse(&bytes) else {
             continue;
         };
-        let is_right = id.is_none_or(|wanted| {
+        let has_build_id = id.is_none_or(|wanted| {
             build_id_of_image(&image).is_some_and(|found| found.matches(wanted))
         });
-        let place = match image.has_code() {
+        let slot = match image.has_code() {
             true => &mut images.code,
             false => &mut images.debug,
         };
         drop(image);
-        if is_right {
-            place.get_or_insert((path, bytes));
+        if has_build_id {
+            slot.get_or_insert((path, bytes));
         }
     }
     if images.code.is_none()
         && request.kind == ObjectKind::User
         && let Some(build_id) = id
     {
-        let wanted = Wanted {
+        let wanted = FileRequest {
             build_id,
-            part: Part::Executable,
+            part: FilePart::Executable,
             object: request.path,
         };
         images.code = paths.fetch(files, &wanted);
@@ -73,7 +73,7 @@ mod tests {
     use crate::MemoryFiles;
 
     #[test]
-    fn only_the_object_itself_is_taken_for_it() {
+    fn only_files_with_the_build_id_are_found() {
         let own = std::fs::read("/proc/self/exe").unwrap();
         let id = crate::build_id_of_elf(&own);
         let mut files = MemoryFiles::new();

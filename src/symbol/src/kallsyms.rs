@@ -5,20 +5,20 @@ use std::ops::ControlFlow;
 
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm, SymbolKind};
-use crate::table::{AddressSpace, SymbolTable};
+use crate::table::{AddressKind, SymbolTable};
 
 /// One line of the listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct KallsymsLine<'a> {
     /// Run-time address.
     pub address: u64,
-    /// The letter that nm(1) uses: `T` global text, `t` local text, `W` weak, `D` data, …
+    /// The letter as in nm(1): `T` global text, `t` local text, `W` weak, `D` data, …
     pub kind: u8,
-    /// The name, with tab and `[MODULE]` where there is one.
+    /// The name, followed by a tab and `[MODULE]` for symbols of modules.
     pub text: &'a [u8],
 }
 
-impl<'a> Line<'a> {
+impl<'a> KallsymsLine<'a> {
     /// Name and module, the module without its brackets.
     pub fn split(&self) -> (&'a [u8], Option<&'a [u8]>) {
         let Some(tab) = self.text.iter().position(|&byte| byte == b'\t') else {
@@ -32,7 +32,8 @@ impl<'a> Line<'a> {
         (name, Some(bare.unwrap_or(module)))
     }
 
-    /// Text, weak, data and bss symbols: what perf keeps. (`$x` and the like are ARM's mapping symbols.)
+    /// Whether perf keeps it: text, weak, data and bss symbols. (`$x` and the like are ARM's
+    /// mapping symbols.)
     fn is_wanted(&self) -> bool {
         matches!(self.kind.to_ascii_uppercase(), b'T' | b'W' | b'D' | b'B')
             && self.text.first() != Some(&b'$')
@@ -56,19 +57,19 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The lines of a listing; what isn't one is passed over.
-pub fn lines(listing: &[u8]) -> impl Iterator<Item = Line<'_>> {
-    Lines { rest: listing }
+/// The valid lines of a listing.
+pub fn lines(listing: &[u8]) -> impl Iterator<Item = KallsymsLine<'_>> {
+    KallsymsLines { rest: listing }
 }
 
-struct Lines<'a> {
+struct KallsymsLines<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Line<'a>;
+impl<'a> Iterator for KallsymsLines<'a> {
+    type Item = KallsymsLine<'a>;
 
-    fn next(&mut self) -> Option<Line<'a>> {
+    fn next(&mut self) -> Option<KallsymsLine<'a>> {
         while !self.rest.is_empty() {
             let mut address = 0u64;
             let mut digits = 0;
@@ -94,7 +95,7 @@ impl<'a> Iterator for Lines<'a> {
                 && (1..=16).contains(&digits)
                 && !text.is_empty()
             {
-                return Some(Line {
+                return Some(KallsymsLine {
                     address,
                     kind: *kind,
                     text,
@@ -105,7 +106,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// The symbols of one module, as kallsyms lists them.
+/// The symbols of one module in kallsyms.
 #[derive(Debug, Clone)]
 pub struct ModuleSymbols {
     /// The module's name without brackets.
@@ -119,28 +120,30 @@ pub struct ModuleSymbols {
 pub struct Kallsyms {
     /// The symbols of the kernel itself.
     pub kernel: SymbolTable,
-    /// Those of modules, and of what calls itself one (`bpf`, `ftrace`, `__builtin__kprobes`), by name.
+    /// Those of modules and pseudo-modules (`bpf`, `ftrace`, `__builtin__kprobes`), by name.
     pub modules: Vec<ModuleSymbols>,
-    /// Whether no line has an address other than zero: they are hidden from us.
+    /// Whether all addresses are zero, because they are hidden.
     pub hidden: bool,
-    /// Whether the symbol that tells of relocation is missing; then there are no symbols at all.
+    /// Whether there are no valid lines.
+    pub is_blank: bool,
+    /// Whether the relocation symbol is missing; then there are no symbols.
     pub lacks_relocation: bool,
 }
 
-/// Parses a whole listing. Where `relocation` gives a symbol and the address it had while recording, all of
-/// the kernel's symbols are moved by the difference to what the listing says (modules stay).
+/// Parses a whole listing. If `relocation` has a symbol and its address while recording, all
+/// symbols of the kernel, but not of modules, are moved by the difference to the listing.
 pub fn parse(listing: &[u8], relocation: Option<(&str, u64)>) -> Kallsyms {
     let mut collector = Collector::new(relocation);
     lines(listing).for_each(|line| collector.line(&line));
     collector.finish()
 }
 
-/// Bytes of the longest line that is read: a hole of a sparse file is a line of any length.
+/// Maximum length of a line: a hole in a sparse file is a line of any length.
 const MAX_LINE: usize = 1 << 20;
-/// Bytes of a listing that are read at a time.
+/// Bytes read at a time.
 const CHUNK: usize = 64 << 10;
 
-/// [`parse`] for a listing that is read on the way, piece by piece.
+/// Like [`parse`], for a listing that is read incrementally.
 ///
 /// # Errors
 ///
@@ -154,7 +157,7 @@ pub fn read(source: &mut dyn io::Read, relocation: Option<(&str, u64)>) -> io::R
     Ok(collector.finish())
 }
 
-/// Where a listing has the function `name`; nothing behind it is read.
+/// The address of the function `name`; stops reading there.
 ///
 /// # Errors
 ///
@@ -171,10 +174,10 @@ pub(crate) fn address_of(source: &mut dyn io::Read, name: &str) -> io::Result<Op
     Ok(address)
 }
 
-/// Reads a listing piece by piece, as long as its lines are wanted.
+/// Reads a listing incrementally until `line` returns false.
 fn walk(
     source: &mut dyn io::Read,
-    mut each: impl FnMut(&Line<'_>) -> ControlFlow<()>,
+    mut each: impl FnMut(&KallsymsLine<'_>) -> ControlFlow<()>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     let mut filled = 0;
@@ -193,14 +196,14 @@ fn walk(
         };
         let (_, new) = buffer.split_at(filled);
         let last = new.iter().take(count).rposition(|byte| *byte == b'\n');
-        let whole = last.map_or(0, |last| filled + last + 1);
+        let complete = last.map_or(0, |last| filled + last + 1);
         filled += count;
-        if whole > 0 {
-            if each_line(buffer.get(..whole), &mut each).is_break() {
+        if complete > 0 {
+            if each_line(buffer.get(..complete), &mut each).is_break() {
                 return Ok(());
             }
-            buffer.copy_within(whole..filled, 0);
-            filled -= whole;
+            buffer.copy_within(complete..filled, 0);
+            filled -= complete;
         }
     }
     let _ = each_line(buffer.get(..filled), &mut each);
@@ -209,21 +212,22 @@ fn walk(
 
 fn each_line(
     bytes: Option<&[u8]>,
-    mut each: impl FnMut(&Line<'_>) -> ControlFlow<()>,
+    mut each: impl FnMut(&KallsymsLine<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     lines(bytes.unwrap_or_default()).try_for_each(|line| each(&line))
 }
 
-/// A listing in the making.
+/// Collects a listing.
 struct Collector<'r> {
     builder: TableBuilder,
     relocation: Option<(&'r str, u64)>,
-    /// Where the listing has the symbol of `relocation`.
+    /// Address of the symbol of `relocation` in the listing.
     reference: Option<u64>,
     hidden: bool,
-    /// By number; the kernel itself comes before them and has number 0.
+    is_blank: bool,
+    /// By number, which starts at 1; 0 is the kernel itself.
     modules: Vec<Box<str>>,
-    /// From which position on symbols are of which module.
+    /// Start positions of the runs of symbols of each module.
     runs: Vec<(u32, usize)>,
 }
 
@@ -234,12 +238,14 @@ impl<'r> Collector<'r> {
             relocation,
             reference: None,
             hidden: true,
+            is_blank: true,
             modules: Vec::new(),
             runs: Vec::new(),
         }
     }
 
-    fn line(&mut self, line: &Line<'_>) {
+    fn line(&mut self, line: &KallsymsLine<'_>) {
+        self.is_blank = false;
         self.hidden &= line.address == 0;
         if !line.is_wanted() {
             return;
@@ -260,7 +266,7 @@ impl<'r> Collector<'r> {
         self.builder.push(symbol, name);
     }
 
-    /// The number of a module. The lines of one stand together: the last one is looked at first.
+    /// The number of a module. Its lines are consecutive, so the last one is checked first.
     fn number(&mut self, module: &[u8]) -> usize {
         let module = String::from_utf8_lossy(module);
         let known = self.modules.iter().rposition(|name| **name == *module);
@@ -276,9 +282,10 @@ impl<'r> Collector<'r> {
             self.relocation.is_some() && self.reference.is_none() && !self.hidden;
         if self.hidden || lacks_relocation {
             return Kallsyms {
-                kernel: SymbolTable::empty(AddressSpace::Runtime),
+                kernel: SymbolTable::empty(AddressKind::Runtime),
                 modules: Vec::new(),
                 hidden: self.hidden,
+                is_blank: self.is_blank,
                 lacks_relocation,
             };
         }
@@ -295,11 +302,13 @@ impl<'r> Collector<'r> {
             (Some((_, recorded)), Some(listed)) => recorded.wrapping_sub(listed),
             _ => 0,
         };
-        let tables = self.builder.finish_apart(1 + self.modules.len(), module);
+        let tables = self
+            .builder
+            .finish_separately(1 + self.modules.len(), module);
         let mut tables = tables.into_iter();
         let mut kernel = tables
             .next()
-            .unwrap_or_else(|| SymbolTable::empty(AddressSpace::Runtime));
+            .unwrap_or_else(|| SymbolTable::empty(AddressKind::Runtime));
         kernel.symbols.shift(distance);
         let modules = self.modules.into_iter().zip(tables);
         Kallsyms {
@@ -308,6 +317,7 @@ impl<'r> Collector<'r> {
                 .map(|(name, table)| ModuleSymbols { name, table })
                 .collect(),
             hidden: false,
+            is_blank: false,
             lacks_relocation: false,
         }
     }
@@ -378,10 +388,14 @@ mod tests {
             b"0000000000000000 T _text\n0000000000000000 t f\n",
             Some(("_text", 1)),
         );
-        assert!(parsed.hidden && parsed.kernel.is_empty());
+        assert!(parsed.hidden && !parsed.is_blank && parsed.kernel.is_empty());
+        for text in [&b""[..], b"no listing\nof symbols\n"] {
+            let parsed = parse(text, None);
+            assert!(parsed.is_blank && parsed.kernel.is_empty());
+        }
     }
 
-    /// One line after the other with the tools of the standard library.
+    /// Reference implementation with the standard library.
     fn naive(text: &str) -> Vec<(u64, u8, String)> {
         let parse = |line: &str| {
             let (address, rest) = line.split_once(' ')?;
@@ -398,10 +412,10 @@ mod tests {
         text.split('\n').filter_map(parse).collect()
     }
 
-    /// Gives a few bytes at a time, as /proc does.
-    struct Drops<'a>(&'a [u8], usize);
+    /// Returns a few bytes at a time, like /proc.
+    struct SmallReads<'a>(&'a [u8], usize);
 
-    impl io::Read for Drops<'_> {
+    impl io::Read for SmallReads<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
             let most = self.1.min(into.len());
             io::Read::read(&mut self.0, &mut into[..most])
@@ -409,29 +423,29 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_in_pieces_is_the_whole_listing() {
+    fn a_listing_in_chunks_matches_the_complete_listing() {
         let mut text = String::new();
         for number in 0..9000 {
             let module = if number % 100 > 90 { "\t[mod]" } else { "" };
             text += &format!("{:x} t name_{number}{module}\n", 0x1000 + 16 * number);
         }
         text += &format!("ffff0000 T {}\nffff1000 t end", "x".repeat(2 * CHUNK));
-        let whole = parse(text.as_bytes(), None);
+        let parsed = parse(text.as_bytes(), None);
         for drop in [7, 4096, usize::MAX] {
-            let read = read(&mut Drops(text.as_bytes(), drop), None).unwrap();
-            assert_eq!(names(&read.kernel), names(&whole.kernel));
+            let read = read(&mut SmallReads(text.as_bytes(), drop), None).unwrap();
+            assert_eq!(names(&read.kernel), names(&parsed.kernel));
             assert_eq!(read.modules.len(), 1);
             assert_eq!(
                 names(&read.modules[0].table),
-                names(&whole.modules[0].table)
+                names(&parsed.modules[0].table)
             );
         }
-        assert_eq!(whole.kernel.len() + whole.modules[0].table.len(), 9002);
+        assert_eq!(parsed.kernel.len() + parsed.modules[0].table.len(), 9002);
     }
 
     proptest! {
         #[test]
-        fn lines_are_those_of_the_naive_parser(text in "([0-9a-f]{0,16} [A-Za-z]{0,2} [a-z_]{0,9}(\t\\[m\\])?\n|[ 0-9a-zT\n]{0,9}){0,9}") {
+        fn lines_match_a_naive_parser(text in "([0-9a-f]{0,16} [A-Za-z]{0,2} [a-z_]{0,9}(\t\\[m\\])?\n|[ 0-9a-zT\n]{0,9}){0,9}") {
             let quick: Vec<_> = lines(text.as_bytes())
                 .map(|line| (line.address, line.kind, String::from_utf8_lossy(line.text).into_owned()))
                 .collect();

@@ -1,4 +1,4 @@
-//! The kernel's own symbols and those of its modules.
+//! Symbols of the kernel and its modules.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,23 +10,23 @@ use crate::build_id::image_with_build_id;
 use crate::builder::TableBuilder;
 use crate::candidates;
 use crate::dwarf::{AddressMap, DebugSource};
-use crate::elf::{Adjust, Image, SymbolSource, load_symbols};
-use crate::files::{FileBytes, Files, Part, Wanted};
-use crate::finding::Finding;
+use crate::elf::{AddressRelocation, ElfImage, SymbolSource, load_symbols};
+use crate::files::{FileBytes, FilePart, FileRequest, Files};
+use crate::finding::SymbolFinding;
 use crate::kallsyms::{self, Kallsyms};
 use crate::listing;
-use crate::load::{Loaded, unreadable};
+use crate::load::{LoadedSymbols, unreadable};
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
-use crate::table::AddressSpace;
-use crate::unpack::unpacked;
+use crate::table::AddressKind;
+use crate::unpack::decompressed;
 
-/// `--kallsyms`, else a vmlinux, else the running kernel's listing if that kernel was recorded, else the
-/// copy in the build-id cache.
+/// Loads `--kallsyms`, otherwise a vmlinux, otherwise the running kernel's listing if that kernel
+/// was recorded, otherwise the copy in the build-id cache.
 pub(crate) fn load_kernel(
     files: &dyn Files,
     paths: &SearchPaths,
     request: &ObjectRequest<'_>,
-) -> Loaded {
+) -> LoadedSymbols {
     let mut findings = Vec::new();
     if paths.kallsyms_override.is_none()
         && let Some(loaded) = load_vmlinux(files, paths, request, &mut findings)
@@ -38,12 +38,12 @@ pub(crate) fn load_kernel(
             return loaded;
         }
         findings.extend(no_kernel_symbols(request));
-        return Loaded::nothing(AddressSpace::Runtime, findings);
+        return LoadedSymbols::empty(AddressKind::Runtime, findings);
     };
     let Some(listing) = read_kallsyms(files, &path, request, &mut findings) else {
-        return Loaded::nothing(AddressSpace::Runtime, findings);
+        return LoadedSymbols::empty(AddressKind::Runtime, findings);
     };
-    Loaded {
+    LoadedSymbols {
         table: listing.kernel,
         source: path,
         findings,
@@ -53,12 +53,13 @@ pub(crate) fn load_kernel(
     }
 }
 
-/// A module's `.ko` if it can be read, else what kallsyms says of it. Addresses are run-time ones.
+/// Loads a module's `.ko` if it can be read, otherwise its symbols in kallsyms. Addresses are
+/// run-time ones.
 pub(crate) fn load_module(
     files: &dyn Files,
     paths: &SearchPaths,
     request: &ObjectRequest<'_>,
-) -> Loaded {
+) -> LoadedSymbols {
     let mut findings = Vec::new();
     if request.path.is_absolute()
         && let Some(loaded) = load_module_file(files, paths, request, &mut findings)
@@ -76,7 +77,7 @@ pub(crate) fn load_module(
             return loaded;
         }
         findings.extend(no_kernel_symbols(&kernel));
-        return Loaded::nothing(AddressSpace::Runtime, findings);
+        return LoadedSymbols::empty(AddressKind::Runtime, findings);
     };
     let name = module_name(request.path);
     let found = read_kallsyms(files, &path, &kernel, &mut findings).and_then(|listing| {
@@ -86,7 +87,7 @@ pub(crate) fn load_module(
             .find(|module| *module.name == *name)
     });
     match found {
-        Some(module) => Loaded {
+        Some(module) => LoadedSymbols {
             table: module.table,
             source: path,
             findings,
@@ -95,15 +96,16 @@ pub(crate) fn load_module(
             code: None,
         },
         None => {
-            findings.push(Finding::NotFound {
+            findings.push(SymbolFinding::NotFound {
                 path: request.path.to_owned(),
             });
-            Loaded::nothing(AddressSpace::Runtime, findings)
+            LoadedSymbols::empty(AddressKind::Runtime, findings)
         }
     }
 }
 
-/// `ext4` out of `[ext4]` or `/lib/modules/…/ext4.ko.xz`; the kernel writes `-` in file names as `_`.
+/// `ext4` from `[ext4]` or `/lib/modules/…/ext4.ko.xz`; the kernel replaces `-` in file names by
+/// `_`.
 fn module_name(path: &Path) -> String {
     let name = path
         .file_name()
@@ -122,8 +124,8 @@ fn load_module_file(
     files: &dyn Files,
     paths: &SearchPaths,
     request: &ObjectRequest<'_>,
-    findings: &mut Vec<Finding>,
-) -> Option<Loaded> {
+    findings: &mut Vec<SymbolFinding>,
+) -> Option<LoadedSymbols> {
     let cached = match (&paths.build_id_cache, request.build_id) {
         (Some(cache), Some(id)) => candidates::cached(cache, id, request.kind).to_vec(),
         _ => Vec::new(),
@@ -133,11 +135,11 @@ fn load_module_file(
         let Ok(bytes) = files.read(&path) else {
             continue;
         };
-        let bytes = match unpacked(&bytes) {
+        let bytes = match decompressed(&bytes) {
             Ok(Cow::Borrowed(_)) => bytes,
             Ok(Cow::Owned(unpacked)) => unpacked.into(),
             Err(reason) => {
-                findings.push(Finding::Damaged { path, reason });
+                findings.push(SymbolFinding::Damaged { path, reason });
                 continue;
             }
         };
@@ -153,8 +155,8 @@ fn load_vmlinux(
     files: &dyn Files,
     paths: &SearchPaths,
     request: &ObjectRequest<'_>,
-    findings: &mut Vec<Finding>,
-) -> Option<Loaded> {
+    findings: &mut Vec<SymbolFinding>,
+) -> Option<LoadedSymbols> {
     let named = paths.vmlinux.iter();
     let guessed = paths
         .vmlinux_candidates
@@ -177,16 +179,16 @@ fn load_vmlinux(
     None
 }
 
-/// What a server has of the kernel or of a module: the file with symbols and debug information.
+/// Fetches the debug file of the kernel or a module from a server.
 fn fetch_image(
     files: &dyn Files,
     paths: &SearchPaths,
     request: &ObjectRequest<'_>,
-    findings: &mut Vec<Finding>,
-) -> Option<Loaded> {
-    let wanted = Wanted {
+    findings: &mut Vec<SymbolFinding>,
+) -> Option<LoadedSymbols> {
+    let wanted = FileRequest {
         build_id: request.build_id?,
-        part: Part::Debuginfo,
+        part: FilePart::Debuginfo,
         object: request.path,
     };
     let (path, bytes) = paths.fetch(files, &wanted)?;
@@ -199,23 +201,23 @@ fn fetch_image(
     }
 }
 
-/// Reads vmlinux or an uncompressed module, at run-time addresses.
+/// Reads vmlinux or an uncompressed module, with run-time addresses.
 fn read_kernel_image(
     path: &Path,
     bytes: &FileBytes,
     request: &ObjectRequest<'_>,
-) -> Result<Loaded, Finding> {
+) -> Result<LoadedSymbols, SymbolFinding> {
     let image = image_with_build_id(path, bytes, request.build_id)?;
     let path = path.to_owned();
     if image.symtab().is_none() {
-        return Err(Finding::Stripped { path });
+        return Err(SymbolFinding::Stripped { path });
     }
-    let placed = match Placed::of(&image, request) {
+    let placed = match ImageRelocation::of(&image, request) {
         Ok(placed) => placed,
-        Err(reason) => return Err(Finding::Damaged { path, reason }),
+        Err(reason) => return Err(SymbolFinding::Damaged { path, reason }),
     };
     let mut builder = match image.kind {
-        // A module was most often unpacked, which isn't worth keeping for its names.
+        // Modules were usually decompressed, and keeping that memory for names isn't worthwhile.
         ET_REL => TableBuilder::new(false),
         _ => TableBuilder::of_file(false, bytes.clone()),
     };
@@ -226,10 +228,10 @@ fn read_kernel_image(
         exports_of_runtime: false,
     };
     if let Err(reason) = load_symbols(&source, &mut builder) {
-        return Err(Finding::Damaged { path, reason });
+        return Err(SymbolFinding::Damaged { path, reason });
     }
-    Ok(Loaded {
-        table: builder.finish(AddressSpace::Runtime),
+    Ok(LoadedSymbols {
+        table: builder.finish(AddressKind::Runtime),
         source: path.clone(),
         findings: Vec::new(),
         debug: Some(DebugSource {
@@ -245,45 +247,46 @@ fn read_kernel_image(
     })
 }
 
-/// Where the recorded kernel had an image.
-struct Placed {
-    /// How its symbols get there.
-    symbols: Adjust,
-    /// How far its lines move, wrapping.
+/// Relocation of an image to its address in the recorded kernel.
+struct ImageRelocation {
+    /// Relocation of symbols.
+    symbols: AddressRelocation,
+    /// Offset of line addresses, wrapping.
     lines: u64,
 }
 
-impl Placed {
-    /// A module at the start of its mapping, the kernel by the symbol that was recorded with it; says why that can't be told.
-    fn of(image: &Image<'_>, request: &ObjectRequest<'_>) -> Result<Self, String> {
+impl ImageRelocation {
+    /// Relocates a module to the start of its mapping, the kernel by the recorded symbol; an error
+    /// explains why that is impossible.
+    fn of(image: &ElfImage<'_>, request: &ObjectRequest<'_>) -> Result<Self, String> {
         if image.kind == ET_REL {
             let start = request.map_start;
             return Ok(Self {
-                symbols: Adjust::ModuleText(start),
+                symbols: AddressRelocation::ModuleText(start),
                 lines: start,
             });
         }
         let moved = request.relocation.map_or(Some(0), |(name, recorded)| {
             Some(recorded.wrapping_sub(image.symbol_value(name)?))
         });
-        let moved = moved.ok_or("it lacks the symbol that tells where the kernel was loaded")?;
+        let moved = moved.ok_or("it lacks the symbol that determines the kernel's load address")?;
         Ok(Self {
-            symbols: Adjust::Shift(moved),
+            symbols: AddressRelocation::Shift(moved),
             lines: moved,
         })
     }
 }
 
-fn no_kernel_symbols(request: &ObjectRequest<'_>) -> Option<Finding> {
+fn no_kernel_symbols(request: &ObjectRequest<'_>) -> Option<SymbolFinding> {
     let build_id = *request.build_id?;
-    Some(Finding::NoKernelSymbols { build_id })
+    Some(SymbolFinding::NoKernelSymbols { build_id })
 }
 
 fn read_kallsyms(
     files: &dyn Files,
     path: &Path,
     request: &ObjectRequest<'_>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<SymbolFinding>,
 ) -> Option<Kallsyms> {
     let listing = files
         .open(path)
@@ -292,7 +295,7 @@ fn read_kallsyms(
         Ok(listing) => listing,
         Err(error) => {
             findings.push(match error.kind() {
-                io::ErrorKind::NotFound => Finding::NotFound {
+                io::ErrorKind::NotFound => SymbolFinding::NotFound {
                     path: path.to_owned(),
                 },
                 _ => unreadable(path, &error),
@@ -301,12 +304,16 @@ fn read_kallsyms(
         }
     };
     let path = path.to_owned();
+    if listing.is_blank {
+        findings.push(SymbolFinding::NoListing { path });
+        return None;
+    }
     if listing.hidden {
-        findings.push(Finding::KernelAddressesHidden { path });
+        findings.push(SymbolFinding::KernelAddressesHidden { path });
         return None;
     }
     if let Some((symbol, _)) = request.relocation.filter(|_| listing.lacks_relocation) {
-        findings.push(Finding::NoRelocationSymbol {
+        findings.push(SymbolFinding::NoRelocationSymbol {
             path,
             symbol: symbol.to_owned(),
         });

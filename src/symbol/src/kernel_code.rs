@@ -1,24 +1,24 @@
-//! The code of a kernel: out of its memory (`/proc/kcore` and copies of it), or out of a vmlinux.
+//! Kernel code, from its memory (`/proc/kcore` and copies of it) or from vmlinux.
 
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::dwarf::{AddressMap, DebugSource};
-use crate::elf::{Image, Segment};
+use crate::elf::{ElfImage, Segment};
 use crate::files::{FileBytes, Files};
 use crate::listing;
 use crate::request::{ObjectRequest, SearchPaths};
 
-/// What is read of a kcore to get to its program headers.
+/// Number of bytes read of a kcore for its program headers.
 const HEADERS: usize = 64 << 10;
-/// More code than this no kernel has: a mapping that says so is a wrong one.
+/// Maximum size of kernel code: a larger mapping is invalid.
 const MAX_CODE: u64 = 256 << 20;
 
-/// Code of a kernel at run-time addresses.
+/// Kernel code at run-time addresses.
 #[derive(Debug, Clone)]
 pub struct KernelCode {
-    /// An ELF file, or the start of one, that says which machine's code it is.
+    /// An ELF file, or the start of one, that identifies the machine of the code.
     pub header: FileBytes,
     start: u64,
     bytes: FileBytes,
@@ -39,9 +39,9 @@ impl KernelCode {
         let AddressMap::Shift(distance) = image.addresses else {
             return None;
         };
-        let parsed = Image::parse(&image.bytes).ok()?;
+        let parsed = ElfImage::parse(&image.bytes).ok()?;
         let segment = holder(&parsed.segments, address.wrapping_sub(distance))?;
-        // Files of debug information keep the headers without the bytes.
+        // Debug files have the section headers without their contents.
         if !parsed.has_code() {
             return None;
         }
@@ -56,8 +56,8 @@ impl KernelCode {
     }
 }
 
-/// The code at the addresses `range`, out of the memory of the kernel that `kernel` asks for; `None` where that can't be
-/// read, or is of another boot.
+/// Reads the code in `range` from the memory of the kernel of `kernel`; `None` if it can't be read
+/// or is of another boot.
 #[must_use]
 pub fn kernel_code(
     files: &dyn Files,
@@ -90,17 +90,17 @@ pub struct KernelMemory<'a> {
 }
 
 impl<'a> KernelMemory<'a> {
-    /// Reads the headers of the file at `path`.
+    /// Opens a file and reads its headers.
     ///
     /// # Errors
     ///
-    /// Those of [`Files::read_at`], and `InvalidData` for a file that is no ELF file.
+    /// Those of [`Files::read_at`], and `InvalidData` if it isn't an ELF file.
     pub fn open(files: &'a dyn Files, path: &Path) -> io::Result<Self> {
         let mut header = vec![0; HEADERS];
         let count = files.read_at(path, 0, &mut header)?;
         header.truncate(count);
         let invalid = |reason| io::Error::new(io::ErrorKind::InvalidData, reason);
-        let segments = Image::parse(&header).map_err(invalid)?.segments;
+        let segments = ElfImage::parse(&header).map_err(invalid)?.segments;
         Ok(Self {
             files,
             path: path.to_owned(),
@@ -109,13 +109,13 @@ impl<'a> KernelMemory<'a> {
         })
     }
 
-    /// The start of the file.
+    /// The first bytes of the file.
     #[must_use]
     pub fn header(&self) -> &[u8] {
         &self.header
     }
 
-    /// What there is of `range`, from its start on.
+    /// The available part of `range`, from its start.
     #[must_use]
     pub fn part(&self, range: Range<u64>) -> Option<Range<u64>> {
         let segment = holder(&self.segments, range.start)?;
@@ -123,11 +123,11 @@ impl<'a> KernelMemory<'a> {
         (range.start < range.end).then(|| range.start..range.end.min(end))
     }
 
-    /// Fills `into` with what is at `address`, and returns how much there was.
+    /// Reads into `into` from `address` on, and returns the number of bytes read.
     ///
     /// # Errors
     ///
-    /// Those of [`Files::read_at`], and `NotFound` for addresses that it hasn't.
+    /// Those of [`Files::read_at`], and `NotFound` for addresses that are not available.
     pub fn read(&self, address: u64, into: &mut [u8]) -> io::Result<usize> {
         let segment = holder(&self.segments, address).ok_or(io::ErrorKind::NotFound)?;
         let offset = segment.offset.saturating_add(address - segment.address);
@@ -152,7 +152,7 @@ mod tests {
     const START: u64 = 0xffff_ffff_8100_0000;
     const LISTING: &str = "ffffffff81000000 D _text\nffffffff81000000 T _text\n";
 
-    /// An ELF file with 16 bytes of code at `START`, and a hole behind them.
+    /// An ELF file with 16 bytes of code at `START`, followed by a hole.
     fn kcore() -> Vec<u8> {
         let mut file = b"\x7fELF\x02\x01\x01".to_vec();
         file.resize(16, 0);
@@ -223,7 +223,7 @@ mod tests {
             None,
             "it was elsewhere"
         );
-        // The running kernel isn't known to be the one that was recorded.
+        // Without its build-id, the running kernel may not be the recorded one.
         assert_eq!(code(&[("/proc", LISTING)], 0, START..START + 4), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Which listing of a kernel's symbols is to be read, and which copy of its memory belongs to it.
+//! Selection of a kernel symbol listing, and of the copy of kernel memory that belongs to it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,11 @@ use crate::files::Files;
 use crate::kallsyms;
 use crate::request::{ObjectRequest, SearchPaths};
 
-/// The listing of the kernel with the build-id wanted; of the running one, if that isn't known.
+/// Finds the listing of the kernel with the given build-id; that of the running kernel if the
+/// build-id is unknown.
 ///
-/// A copy in the build-id cache that was taken together with the kernel's memory goes before the running kernel's listing,
-/// unless that one's memory can be read.
+/// A copy in the build-id cache that was taken together with the kernel's memory takes precedence
+/// over the running kernel's listing, unless the running kernel's memory can be read.
 pub(crate) fn find(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -40,13 +41,13 @@ pub(crate) fn find(
         .as_ref()?
         .join("[kernel.kallsyms]")
         .join(wanted.to_string());
-    // Old caches kept the file itself under the id.
+    // Old caches stored the file itself under the id.
     [entry.join("kallsyms"), entry]
         .into_iter()
         .find(|path| files.read(path).is_ok())
 }
 
-/// The `kcore` beside a listing, if it can be read and is of the boot that was recorded.
+/// The `kcore` next to a listing, if it can be read and is of the recorded boot.
 pub(crate) fn memory_of(
     files: &dyn Files,
     listing: &Path,
@@ -61,14 +62,14 @@ pub(crate) fn memory_of(
     (is_readable && is_of_boot(files, listing, request)).then_some(memory)
 }
 
-/// Whether the kernel with the build-id `wanted` is the one that runs.
+/// Whether the kernel with the build-id `wanted` is running.
 pub fn is_running(files: &dyn Files, paths: &SearchPaths, wanted: &BuildId) -> bool {
     let notes = files.read(&paths.kernel_notes).ok();
     let running = notes.and_then(|notes| build_id_of_notes(&notes, native_endian()));
     running.is_some_and(|running| running.matches(wanted))
 }
 
-/// `CACHE/[kernel.kcore]/ID/TIME/kallsyms`, of several the latest.
+/// The latest `CACHE/[kernel.kcore]/ID/TIME/kallsyms`.
 fn copied_with_memory(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -83,7 +84,7 @@ fn copied_with_memory(
     listings.find(|listing| memory_of(files, listing, request).is_some())
 }
 
-/// Whether the kernel was at the same address when `listing` was made as when it was recorded.
+/// Whether the kernel had the same address in `listing` as in the recording.
 fn is_of_boot(files: &dyn Files, listing: &Path, request: &ObjectRequest<'_>) -> bool {
     let Some((symbol, recorded)) = request.relocation else {
         return true;
@@ -93,7 +94,7 @@ fn is_of_boot(files: &dyn Files, listing: &Path, request: &ObjectRequest<'_>) ->
     address.is_ok_and(|address| address == Some(recorded))
 }
 
-/// The byte order of the machine that runs us, which `/sys/kernel/notes` has.
+/// The byte order of this machine, which `/sys/kernel/notes` has.
 #[must_use]
 pub fn native_endian() -> Endianness {
     if cfg!(target_endian = "big") {

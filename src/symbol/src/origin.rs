@@ -1,23 +1,23 @@
-//! Of which kind the place is that an object's symbols came from.
+//! The type of the file from which an object's symbols were loaded.
 
 use std::path::Path;
 
-use crate::load::Loaded;
+use crate::load::LoadedSymbols;
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths, join_below};
 
 /// Where the symbols of an object were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum SymbolOrigin {
     /// A listing of the kernel's symbols.
     Kallsyms,
     /// An image of the kernel.
     Vmlinux,
     /// The file of a module.
     Module,
-    /// The same, compressed.
+    /// A compressed module file.
     CompressedModule,
-    /// What a runtime lists of the code that it made.
-    RunTime,
+    /// A perf map or jitdump of JIT-compiled code.
+    Jit,
     /// The object itself.
     Object,
     /// The copy in the build-id cache.
@@ -26,28 +26,32 @@ pub enum Origin {
     CacheDebug,
     /// The debug file installed by build-id.
     BuildId,
-    /// The debug file that the object's `.gnu_debuglink` names, or one that a server has.
+    /// The debug file named by the object's `.gnu_debuglink`, or one from a server.
     DebugLink,
-    /// `DEBUG/PATH.debug`.
-    WithSuffix,
-    /// `DEBUG/PATH`.
-    Mirrored,
-    /// `DEBUG/PATH` without `/usr`.
-    MirroredWithoutUsr,
-    /// `.debug` beside the object.
-    Beside,
+    /// `PATH.debug` in a debug directory such as `/usr/lib/debug`, as on Fedora.
+    FedoraDebugInfo,
+    /// `PATH` in a debug directory, as on Ubuntu.
+    UbuntuDebugInfo,
+    /// `PATH` without `/usr` in a debug directory.
+    MixedUpUbuntuDebugInfo,
+    /// In the directory `.debug` next to the object, as with OpenEmbedded.
+    OpenEmbeddedDebugInfo,
 }
 
-impl Origin {
-    /// The place of what was loaded; `None` where that has no symbols.
+impl SymbolOrigin {
+    /// The origin of loaded symbols; `None` if there are none.
     #[must_use]
-    pub fn of(loaded: &Loaded, request: &ObjectRequest<'_>, paths: &SearchPaths) -> Option<Self> {
+    pub fn of(
+        loaded: &LoadedSymbols,
+        request: &ObjectRequest<'_>,
+        paths: &SearchPaths,
+    ) -> Option<Self> {
         if loaded.table.is_empty() {
             return None;
         }
         let is_listed = loaded.debug.is_none();
         Some(match request.kind {
-            ObjectKind::PerfMap => Self::RunTime,
+            ObjectKind::PerfMap => Self::Jit,
             ObjectKind::Kernel | ObjectKind::KernelModule if is_listed => Self::Kallsyms,
             ObjectKind::Kernel => Self::Vmlinux,
             ObjectKind::KernelModule => match loaded.source.extension() {
@@ -74,13 +78,13 @@ impl Origin {
             if source.starts_with(root.join(".build-id")) {
                 return Self::BuildId;
             } else if source == mirrored {
-                return Self::Mirrored;
+                return Self::UbuntuDebugInfo;
             } else if source.with_extension("") == mirrored {
-                return Self::WithSuffix;
+                return Self::FedoraDebugInfo;
             } else if let Ok(below_usr) = object.strip_prefix("/usr")
                 && source == join_below(&root, below_usr)
             {
-                return Self::MirroredWithoutUsr;
+                return Self::MixedUpUbuntuDebugInfo;
             }
         }
         let folder = paths
@@ -88,12 +92,12 @@ impl Origin {
             .parent()
             .map(|dir| dir.join(".debug"));
         match folder.zip(object.file_name()) {
-            Some((folder, name)) if source == folder.join(name) => Self::Beside,
+            Some((folder, name)) if source == folder.join(name) => Self::OpenEmbeddedDebugInfo,
             _ => Self::DebugLink,
         }
     }
 
-    /// The letter that reports show for it, as in `perf report --verbose`.
+    /// The letter shown by `perf report --verbose`.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -101,16 +105,16 @@ impl Origin {
             Self::Vmlinux => 'v',
             Self::Module => 'K',
             Self::CompressedModule => 'm',
-            Self::RunTime => 'j',
+            Self::Jit => 'j',
             Self::Object => 'd',
             Self::Cache => 'B',
             Self::CacheDebug => 'D',
             Self::BuildId => 'b',
             Self::DebugLink => 'l',
-            Self::WithSuffix => 'f',
-            Self::Mirrored => 'u',
-            Self::MirroredWithoutUsr => 'x',
-            Self::Beside => 'o',
+            Self::FedoraDebugInfo => 'f',
+            Self::UbuntuDebugInfo => 'u',
+            Self::MixedUpUbuntuDebugInfo => 'x',
+            Self::OpenEmbeddedDebugInfo => 'o',
         }
     }
 }
@@ -120,10 +124,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_of_user_objects_have_their_letters() {
+    fn origins_of_user_objects_have_perfs_letters() {
         let paths = SearchPaths::new(Some("/home/.debug".into()));
         let letter = |source: &str, object: &str| {
-            Origin::of_user_object(Path::new(source), Path::new(object), &paths).letter()
+            SymbolOrigin::of_user_object(Path::new(source), Path::new(object), &paths).letter()
         };
         for (source, expected) in [
             ("/usr/lib/libz.so.1", 'd'),

@@ -1,28 +1,33 @@
-//! Where symbols overlap.
+//! Overlapping symbols.
 
 use std::sync::OnceLock;
 
-use crate::symbol::{Symbol, Symbols};
+use crate::symbol::{PackedSymbols, Symbol};
 use crate::tree::{SearchTree, TreeChange};
 
-/// The places of a table where several symbols cover an address, and what decides between them: the shape of perf's tree,
-/// which takes long to find out and is asked for only if an address falls on such a place.
+/// The ranges of a table where several symbols overlap, and the tree that selects one of them:
+/// perf's search tree, which is expensive to build and only built when an address in such a range
+/// is looked up.
 #[derive(Debug, Clone)]
-pub(crate) struct Overlaps {
-    /// Start and end of each place, rising.
+pub(crate) struct OverlappingRanges {
+    /// Start and end of each range, ascending.
     zones: Vec<(u64, u64)>,
-    /// Starts of all symbols in the order of insertion.
+    /// Starts of all symbols in order of insertion.
     starts: Vec<u64>,
     changes: Vec<TreeChange>,
-    /// From there to positions in the table.
+    /// Maps insertion order to positions in the table.
     place: Vec<u32>,
     tree: OnceLock<SearchTree>,
 }
 
-impl Overlaps {
-    /// The overlaps of a table; `None` where there are none. `inserted` are all symbols that ever were in it, `live` the
-    /// positions of those that remained, by rising start.
-    pub(crate) fn new(inserted: &Symbols, live: &[u32], changes: Vec<TreeChange>) -> Option<Self> {
+impl OverlappingRanges {
+    /// Finds the overlaps of a table; `None` if there are none. `inserted` are all symbols that
+    /// were ever in it, `live` the positions of the remaining ones, by ascending start.
+    pub(crate) fn new(
+        inserted: &PackedSymbols,
+        live: &[u32],
+        changes: Vec<TreeChange>,
+    ) -> Option<Self> {
         let zones = zones(live.iter().filter_map(|at| inserted.get(*at)));
         if zones.is_empty() {
             return None;
@@ -42,7 +47,7 @@ impl Overlaps {
         })
     }
 
-    /// The tree, if `address` is in one of the places.
+    /// The tree, if `address` is in an overlapping range.
     pub(crate) fn at(&self, address: u64) -> Option<&SearchTree> {
         let after = self.zones.partition_point(|(start, _)| *start <= address);
         let (start, end) = *self.zones.get(after.checked_sub(1)?)?;
@@ -55,7 +60,7 @@ impl Overlaps {
     }
 }
 
-/// Stretches that symbols make up which overlap each other.
+/// Ranges of symbols that overlap each other.
 fn zones(symbols: impl Iterator<Item = Symbol>) -> Vec<(u64, u64)> {
     let mut zones = Vec::new();
     let mut open: Option<(u64, u64, bool)> = None;

@@ -1,24 +1,26 @@
-//! `/tmp/perf-PID.map`: code made at run time, listed by the runtime that made it.
+//! `/tmp/perf-PID.map`: JIT-compiled code, listed by the runtime.
 
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm, SymbolKind};
-use crate::table::{AddressSpace, SymbolTable};
+use crate::table::{AddressKind, SymbolTable};
 
-/// Bytes of the longest line that is taken: a hole of a sparse file is a line of any length.
+/// Maximum length of a line: a hole in a sparse file is a line of any length.
 const MAX_LINE: usize = 1 << 20;
-/// Names up to this length are passed over.
+/// Names up to this length are ignored.
 const IGNORED_NAME_LEN: usize = 2;
 
 /// A parsed perf map.
 #[derive(Debug)]
 pub struct PerfMap {
-    /// Its symbols, at run-time addresses. Entries aren't mended: where they overlap, the search decides as in perf.
+    /// Its symbols, at run-time addresses. Entries aren't modified: if they overlap, the search
+    /// order decides as in perf.
     pub table: SymbolTable,
-    /// How many lines aren't `START SIZE NAME`.
+    /// Number of malformed lines.
     pub bad_lines: usize,
 }
 
-/// Parses lines of `START SIZE NAME`, the numbers in hexadecimal with or without `0x`; a name may hold spaces.
+/// Parses lines of the form `START SIZE NAME`, with hexadecimal numbers with or without `0x`; names
+/// may contain spaces.
 pub fn parse(text: &[u8]) -> PerfMap {
     let mut builder = TableBuilder::new(false);
     let mut bad_lines = 0;
@@ -31,7 +33,7 @@ pub fn parse(text: &[u8]) -> PerfMap {
             bad_lines += 1;
             continue;
         };
-        // perf passes names of one or two letters over, and addresses shown must not depend on the tool.
+        // perf ignores names of one or two letters, and results must not depend on the tool.
         if name.len() <= IGNORED_NAME_LEN {
             continue;
         }
@@ -45,7 +47,7 @@ pub fn parse(text: &[u8]) -> PerfMap {
         builder.push(new, name);
     }
     PerfMap {
-        table: builder.finish(AddressSpace::Runtime),
+        table: builder.finish(AddressKind::Runtime),
         bad_lines,
     }
 }
@@ -57,7 +59,7 @@ fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     (!name.is_empty()).then_some((start, size, name))
 }
 
-/// The number at the start of `text`, after blanks, and what follows it.
+/// The number at the start of `text`, after blanks, and the rest.
 fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
     let text = text.trim_ascii_start();
     let digits = text

@@ -1,12 +1,12 @@
-//! What is asked for, and where to look.
+//! Requests for symbols, and search paths.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::build_id::BuildId;
-use crate::files::{FileBytes, Files, Servers, Wanted};
+use crate::files::{FileBytes, FileRequest, Files, Servers};
 
-/// What an object is, which decides where its symbols come from and how they are addressed.
+/// Type of an object, which determines the source of its symbols and their address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ObjectKind {
@@ -18,43 +18,45 @@ pub enum ObjectKind {
     User,
     /// `[vdso]`: offsets in its image.
     Vdso,
-    /// Code made at run time and listed in `/tmp/perf-PID.map`: run-time addresses.
+    /// JIT-compiled code listed in `/tmp/perf-PID.map`: run-time addresses.
     PerfMap,
-    /// Anything without symbols of its own: `[heap]`, `//anon`, bpf programs without a listing.
+    /// Anything without symbols: `[heap]`, `//anon`, BPF programs that are not in kallsyms.
     Other,
 }
 
-/// One object of a recording whose symbols are wanted.
+/// An object of a recording whose symbols are requested.
 #[derive(Debug, Clone, Copy)]
 pub struct ObjectRequest<'a> {
-    /// The name in its MMAP record: a path, `[vdso]`, `[kernel.kallsyms]_text`. For [`ObjectKind::PerfMap`]
-    /// the path of the map file itself.
+    /// The name in its MMAP record: a path, `[vdso]`, `[kernel.kallsyms]_text`. For
+    /// [`ObjectKind::PerfMap`] the path of the map file.
     pub path: &'a Path,
-    /// The build-id recorded for it: files with another one are refused.
+    /// The recorded build-id: files with another one are refused.
     pub build_id: Option<&'a BuildId>,
-    /// For [`ObjectKind::KernelModule`]: the build-id of the kernel it was loaded into, which says whose kallsyms names it.
+    /// For [`ObjectKind::KernelModule`]: the build-id of the kernel, which selects the kallsyms.
     pub kernel_build_id: Option<&'a BuildId>,
-    /// What it is.
+    /// Its type.
     pub kind: ObjectKind,
-    /// The bytes, where the caller has them already (the vdso, out of this process's memory).
+    /// The content, if the caller has it already (the vdso from this process's memory).
     pub image: Option<&'a FileBytes>,
-    /// The kernel's symbol that gives away relocation (`_text`, `_stext`), with its address as recorded:
-    /// the suffix of the kernel MMAP record's name and its pgoff.
+    /// The kernel's relocation symbol (`_text`, `_stext`) with its recorded address: the suffix of
+    /// the name and the pgoff of the kernel's MMAP record.
     pub relocation: Option<(&'a str, u64)>,
-    /// Where the object was mapped: needed for [`ObjectKind::KernelModule`], whose file knows no addresses.
+    /// Start of the mapping: required for [`ObjectKind::KernelModule`], whose file has no
+    /// addresses.
     pub map_start: u64,
-    /// A process that mapped it: while it lives, `/proc/PID/root` shows the files that it sees.
+    /// A process that mapped the object: while it runs, `/proc/PID/root` has its files.
     pub pid: Option<u32>,
-    /// Others that did: they are asked if it is gone.
+    /// Other processes that did, used if it exited.
     pub other_pids: &'a [u32],
     /// For [`ObjectKind::PerfMap`]: the `jit-PID.dump` of the process, if it mapped one.
     pub jit_dump: Option<&'a Path>,
-    /// Whether functions of the dump are known by number, not by address: see [`crate::jit_dump::JitDump::functions`].
+    /// Whether functions of the dump are identified by number instead of address: see
+    /// [`crate::jit_dump::JitDump::functions`].
     pub by_number: bool,
 }
 
 impl<'a> ObjectRequest<'a> {
-    /// A request for `path`, with nothing else known.
+    /// Creates a request for `path` without further information.
     pub fn new(path: &'a Path, kind: ObjectKind) -> Self {
         Self {
             path,
@@ -71,41 +73,41 @@ impl<'a> ObjectRequest<'a> {
         }
     }
 
-    /// With the build-id recorded.
+    /// Sets the recorded build-id.
     pub fn with_build_id(self, build_id: Option<&'a BuildId>) -> Self {
         Self { build_id, ..self }
     }
 }
 
-/// Where symbols are looked for. The caller fills it from options, configuration and environment.
+/// Where symbols are searched. The caller fills it from options, configuration and environment.
 #[derive(Debug, Clone)]
 pub struct SearchPaths {
-    /// The build-id cache (`~/.debug`, `--buildid-dir`); `None` switches it off (`-N`).
+    /// The build-id cache (`~/.debug`, `--buildid-dir`); `None` disables it (`-N`).
     pub build_id_cache: Option<PathBuf>,
     /// Roots of installed debug files.
     pub debug_dirs: Vec<PathBuf>,
     /// The running kernel's symbols.
     pub kallsyms: PathBuf,
-    /// `--kallsyms FILE`: used whatever the build-id says.
+    /// `--kallsyms FILE`: used regardless of the build-id.
     pub kallsyms_override: Option<PathBuf>,
-    /// The running kernel's notes, which hold its build-id.
+    /// The running kernel's notes, which contain its build-id.
     pub kernel_notes: PathBuf,
     /// `-k FILE`: the kernel image.
     pub vmlinux: Option<PathBuf>,
     /// Images tried when no [`Self::vmlinux`] is given; empty with `--ignore-vmlinux`.
     pub vmlinux_candidates: Vec<PathBuf>,
-    /// `--symfs DIR`: put before the paths of objects.
+    /// `--symfs DIR`: prefix of the paths of objects.
     pub symfs: Option<PathBuf>,
-    /// Who is asked for what is in none of these places.
+    /// Servers for files that are in none of these places.
     pub servers: Option<Arc<dyn Servers>>,
-    /// Whether C++, Rust and OCaml names are shown in source form (`--no-demangle` clears it).
+    /// Whether C++, Rust and OCaml names are demangled (`--no-demangle` disables it).
     pub demangle: bool,
-    /// Whether the names of kernel and modules are, too (`--demangle-kernel`).
+    /// Whether the names of kernel and modules are demangled (`--demangle-kernel`).
     pub demangle_kernel: bool,
 }
 
 impl SearchPaths {
-    /// The usual places, the build-id cache being `cache` (`~/.debug`).
+    /// The default paths, with the build-id cache `cache` (`~/.debug`).
     pub fn new(cache: Option<PathBuf>) -> Self {
         Self {
             build_id_cache: cache,
@@ -136,11 +138,11 @@ impl SearchPaths {
         self
     }
 
-    /// What a server has, with the path of the copy here.
+    /// Fetches a file from a server; returns the path of the local copy and its content.
     pub(crate) fn fetch(
         &self,
         files: &dyn Files,
-        wanted: &Wanted<'_>,
+        wanted: &FileRequest<'_>,
     ) -> Option<(PathBuf, FileBytes)> {
         let path = self.servers.as_ref()?.fetch(wanted)?;
         let bytes = files.read(&path).ok()?;
@@ -148,7 +150,8 @@ impl SearchPaths {
     }
 
     /// `path` below `--symfs`.
-    pub(crate) fn under_symfs(&self, path: &Path) -> PathBuf {
+    #[must_use]
+    pub fn under_symfs(&self, path: &Path) -> PathBuf {
         match &self.symfs {
             None => path.to_owned(),
             Some(root) => join_below(root, path),
@@ -156,12 +159,12 @@ impl SearchPaths {
     }
 }
 
-/// `path` as process `pid` sees it.
+/// `path` in the mount namespace of process `pid`.
 pub(crate) fn seen_by(pid: u32, path: &Path) -> PathBuf {
     join_below(Path::new(&format!("/proc/{pid}/root")), path)
 }
 
-/// `root` and `path` one after the other, even where `path` is absolute.
+/// Appends `path`, even if absolute, to `root`.
 pub(crate) fn join_below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }

@@ -1,8 +1,8 @@
-//! One symbol, and many of them in little room.
+//! Symbols, and compact storage of many of them.
 
 use crate::names::NameAt;
 
-/// `STB_*`: who sees a symbol.
+/// `STB_*`: binding of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
     /// `STB_LOCAL`, and a lower-case letter in kallsyms.
@@ -11,29 +11,29 @@ pub enum Binding {
     Global,
     /// `STB_WEAK`, and `W` in kallsyms.
     Weak,
-    /// `STB_GNU_UNIQUE` and what else there may be.
+    /// `STB_GNU_UNIQUE` and others.
     Other,
 }
 
-/// What a symbol names.
+/// Type of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolKind {
     /// Code: `STT_FUNC`, `STT_GNU_IFUNC`, a text letter in kallsyms.
     Function,
-    /// Data: `STT_OBJECT`, another letter in kallsyms.
+    /// Data: `STT_OBJECT`, other letters in kallsyms.
     Variable,
-    /// A place in code of no type, as assembly has them: `STT_NOTYPE`.
+    /// A location in code without type, as in assembly: `STT_NOTYPE`.
     Label,
 }
 
-/// How the stored name becomes the one shown.
+/// Conversion of the stored name to the displayed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameForm {
-    /// As it stands.
+    /// Unchanged.
     Plain,
-    /// Out of an ELF string table: demangled when shown.
+    /// From an ELF string table: demangled when displayed.
     Mangled,
-    /// The target of a PLT entry: demangled when shown, and `@plt` after it.
+    /// The target of a PLT entry: demangled when displayed, with the suffix `@plt`.
     PltTarget,
 }
 
@@ -42,48 +42,48 @@ pub(crate) enum NameForm {
 pub struct Symbol {
     /// First address.
     pub start: u64,
-    /// First address after it. Equal to `start` for a symbol without size, which then stands for
-    /// that one address.
+    /// End address, exclusive. Equal to `start` for a symbol without size, which covers that one
+    /// address.
     pub end: u64,
-    /// Who sees it.
+    /// Its binding.
     pub binding: Binding,
-    /// What it names.
+    /// Its type.
     pub kind: SymbolKind,
     pub(crate) form: NameForm,
     pub(crate) name: NameAt,
 }
 
 impl Symbol {
-    /// Whether it is an entry of the procedure linkage table, which the object's own symbols don't name.
+    /// Whether it is an entry of the procedure linkage table, for which the object has no symbol.
     #[must_use]
     pub fn is_plt_entry(&self) -> bool {
         self.form == NameForm::PltTarget
     }
 }
 
-/// Symbols at 16 bytes each. Kernels and compilers have hundreds of thousands.
+/// Symbols stored in 16 bytes each. Kernels and compilers have hundreds of thousands.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Symbols {
-    list: Vec<Packed>,
-    /// Sizes that are too large for [`Packed::extent`].
+pub(crate) struct PackedSymbols {
+    list: Vec<PackedSymbol>,
+    /// Sizes too large for [`PackedSymbol::extent`].
     long: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Packed {
+struct PackedSymbol {
     start: u64,
-    /// From the lowest bit: the size (26 bits), or where it is in [`Symbols::long`] and [`LONG`]; what it names
-    /// and how the name is shown (3), the binding (2).
+    /// From the lowest bit: the size (26 bits), or [`IS_LONG`] and its index in [`PackedSymbols::long`];
+    /// type and name form (3), binding (2).
     extent: u32,
     name: NameAt,
 }
 
 const SIZE: u32 = (1 << 26) - 1;
-const LONG: u32 = 1 << 26;
+const IS_LONG: u32 = 1 << 26;
 const SORT: u32 = 27;
 const BINDING: u32 = 30;
 
-/// One for each value of the three bits; the last is never written. Entries of a PLT are functions.
+/// One per value of the three bits; the last is unused. Entries of a PLT are functions.
 const SORTS: [(SymbolKind, NameForm); 8] = [
     (SymbolKind::Function, NameForm::Plain),
     (SymbolKind::Variable, NameForm::Plain),
@@ -101,13 +101,13 @@ const BINDINGS: [Binding; 4] = [
     Binding::Other,
 ];
 
-impl Symbols {
+impl PackedSymbols {
     /// Adds a symbol.
     pub(crate) fn push(&mut self, symbol: &Symbol) {
         let sort = (symbol.kind as u32 + 3 * symbol.form as u32).min(6) << SORT;
         let binding = (symbol.binding as u32) << BINDING;
         let extent = sort | binding | self.extent(symbol.end.wrapping_sub(symbol.start));
-        self.list.push(Packed {
+        self.list.push(PackedSymbol {
             start: symbol.start,
             extent,
             name: symbol.name,
@@ -117,18 +117,18 @@ impl Symbols {
     fn extent(&mut self, size: u64) -> u32 {
         match u32::try_from(size) {
             Ok(size) if size <= SIZE => size,
-            // 64 million symbols of 64 MiB and more are not in any file.
+            // No file has 64 million symbols of 64 MiB and more.
             _ => {
                 let number = self.long.len() as u32 & SIZE;
                 self.long.push(size);
-                LONG | number
+                IS_LONG | number
             }
         }
     }
 
-    fn unpack(&self, packed: &Packed) -> Symbol {
+    fn unpack(&self, packed: &PackedSymbol) -> Symbol {
         let small = packed.extent & SIZE;
-        let size = match packed.extent & LONG {
+        let size = match packed.extent & IS_LONG {
             0 => small.into(),
             _ => self.long.get(small as usize).copied().unwrap_or_default(),
         };
@@ -149,35 +149,35 @@ impl Symbols {
         Some(self.unpack(packed))
     }
 
-    /// Where the symbol at a position starts.
+    /// The start of the symbol at a position.
     pub(crate) fn start(&self, position: u32) -> Option<u64> {
         self.list.get(position as usize).map(|symbol| symbol.start)
     }
 
-    /// Moves the end of the symbol at a position.
+    /// Sets the end of the symbol at a position.
     pub(crate) fn set_end(&mut self, position: u32, end: u64) {
         let Some(start) = self.start(position) else {
             return;
         };
         let extent = self.extent(end.wrapping_sub(start));
         if let Some(packed) = self.list.get_mut(position as usize) {
-            packed.extent = packed.extent & !(SIZE | LONG) | extent;
+            packed.extent = packed.extent & !(SIZE | IS_LONG) | extent;
         }
     }
 
-    /// Moves all symbols.
+    /// Adds an offset to all symbols.
     pub(crate) fn shift(&mut self, distance: u64) {
         for symbol in &mut self.list {
             symbol.start = symbol.start.wrapping_add(distance);
         }
     }
 
-    /// How many of the symbols, which are sorted by start, start at `address` or before.
+    /// Number of symbols, which are sorted by start, that start at or before `address`.
     pub(crate) fn up_to(&self, address: u64) -> usize {
         self.list.partition_point(|symbol| symbol.start <= address)
     }
 
-    /// Keeps those at `positions`, which rise, and sorts them by start; no two may have the same.
+    /// Keeps those at the ascending `positions` and sorts them by start, which must be distinct.
     pub(crate) fn keep_sorted(&mut self, positions: &[u32]) {
         let mut wanted = positions.iter().peekable();
         let mut at = 0;
@@ -190,7 +190,7 @@ impl Symbols {
         self.list.shrink_to_fit();
     }
 
-    /// Those at `positions`, in that order.
+    /// The symbols at `positions`, in that order.
     pub(crate) fn picked(&self, positions: &[u32]) -> Self {
         let mut picked = Self {
             list: Vec::with_capacity(positions.len()),
@@ -202,7 +202,7 @@ impl Symbols {
         picked
     }
 
-    /// All of them.
+    /// Iterates over all symbols.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Symbol> + ExactSizeIterator {
         self.list.iter().map(|packed| self.unpack(packed))
     }
@@ -221,8 +221,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_in_comes_out() {
-        let mut symbols = Symbols::default();
+    fn packed_symbols_are_unpacked_unchanged() {
+        let mut symbols = PackedSymbols::default();
         let mut expected = Vec::new();
         for ((kind, form), binding) in SORTS.into_iter().zip(BINDINGS.into_iter().cycle()) {
             for size in [0, 1, SIZE.into(), u64::from(SIZE) + 1, u64::MAX - 7] {
@@ -250,8 +250,8 @@ mod tests {
     }
 
     #[test]
-    fn some_are_kept_in_the_order_of_their_starts() {
-        let mut symbols = Symbols::default();
+    fn retained_symbols_are_sorted_by_start() {
+        let mut symbols = PackedSymbols::default();
         for start in [50, 10, 40, 20, 30] {
             symbols.push(&Symbol {
                 start,
@@ -262,7 +262,7 @@ mod tests {
                 name: NameAt::default(),
             });
         }
-        let starts = |symbols: &Symbols| symbols.iter().map(|s| s.start).collect::<Vec<_>>();
+        let starts = |symbols: &PackedSymbols| symbols.iter().map(|s| s.start).collect::<Vec<_>>();
         assert_eq!(starts(&symbols.picked(&[4, 0, 9])), [30, 50]);
         symbols.keep_sorted(&[0, 1, 4]);
         assert_eq!(starts(&symbols), [10, 30, 50]);

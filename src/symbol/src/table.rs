@@ -1,28 +1,29 @@
-//! A sorted table of symbols and the lookup of an address in it.
+//! A sorted symbol table and address lookup.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::demangle::{beginning, demangle};
-use crate::names::Names;
-use crate::overlaps::Overlaps;
-use crate::symbol::{NameForm, Symbol, Symbols};
+use crate::names::NameTable;
+use crate::overlaps::OverlappingRanges;
+use crate::symbol::{NameForm, PackedSymbols, Symbol};
 
-/// What an address of a table means.
+/// Meaning of the addresses in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AddressSpace {
+pub enum AddressKind {
     /// Offsets in the object's file: `ip - map.start + map.pgoff`.
     FileOffset,
-    /// Addresses as sampled.
+    /// Sampled addresses.
     Runtime,
 }
 
-/// Position of a symbol in its [`SymbolTable`]; positions grow with addresses.
+/// Position of a symbol in its [`SymbolTable`]; ordered by address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymbolIndex(u32);
 
 impl SymbolIndex {
-    /// The position `number`. Positions behind the end of a table can stand for what its user adds to it.
+    /// Creates the position `number`. Positions beyond a table can identify symbols added by its
+    /// user.
     pub fn new(number: usize) -> Option<Self> {
         u32::try_from(number).ok().map(Self)
     }
@@ -36,22 +37,22 @@ impl SymbolIndex {
 /// Symbols of one object, sorted by start.
 #[derive(Debug, Clone)]
 pub struct SymbolTable {
-    pub(crate) symbols: Symbols,
-    /// Tables that come from one listing share them.
-    pub(crate) names: Arc<Names>,
-    /// Where symbols overlap, the answer depends on the order of search.
-    pub(crate) overlaps: Option<Overlaps>,
-    /// Whether symbols are in no order and found by their positions alone.
+    pub(crate) symbols: PackedSymbols,
+    /// Shared by tables from the same listing.
+    pub(crate) names: Arc<NameTable>,
+    /// For overlapping symbols the result depends on the search order.
+    pub(crate) overlaps: Option<OverlappingRanges>,
+    /// Whether symbols are unordered and only found by position.
     pub(crate) is_numbered: bool,
-    pub(crate) space: AddressSpace,
+    pub(crate) space: AddressKind,
     pub(crate) demangle: bool,
 }
 
 impl SymbolTable {
-    /// A table without symbols.
-    pub fn empty(space: AddressSpace) -> Self {
+    /// Creates a table without symbols.
+    pub fn empty(space: AddressKind) -> Self {
         Self {
-            symbols: Symbols::default(),
+            symbols: PackedSymbols::default(),
             names: Arc::default(),
             overlaps: None,
             is_numbered: false,
@@ -60,22 +61,22 @@ impl SymbolTable {
         }
     }
 
-    /// Symbols in an order that means something else than their addresses, by which they aren't found.
-    pub(crate) fn numbered(symbols: Symbols, names: Names) -> Self {
+    /// Creates a table whose order isn't by address, so that symbols can't be found by address.
+    pub(crate) fn numbered(symbols: PackedSymbols, names: NameTable) -> Self {
         Self {
             symbols,
             names: Arc::new(names),
             is_numbered: true,
-            ..Self::empty(AddressSpace::Runtime)
+            ..Self::empty(AddressKind::Runtime)
         }
     }
 
-    /// What the addresses of this table mean.
-    pub fn address_space(&self) -> AddressSpace {
+    /// The meaning of this table's addresses.
+    pub fn address_space(&self) -> AddressKind {
         self.space
     }
 
-    /// The symbol that covers `address`, of overlapping ones the one that Linux perf finds.
+    /// The symbol that covers `address`; of overlapping ones, the one that Linux perf finds.
     pub fn find(&self, address: u64) -> Option<SymbolIndex> {
         if let Some(tree) = self.overlaps.as_ref().and_then(|zones| zones.at(address)) {
             return tree.find(&self.symbols, address).map(SymbolIndex);
@@ -90,7 +91,7 @@ impl SymbolTable {
         inside.then_some(SymbolIndex(position))
     }
 
-    /// The symbol at `index`; `None` where that is of another, longer table.
+    /// The symbol at `index`; `None` if the index is of another, longer table.
     pub fn get(&self, index: SymbolIndex) -> Option<Symbol> {
         self.symbols.get(index.0)
     }
@@ -101,8 +102,9 @@ impl SymbolTable {
         Some((self.symbols.start(0)?, self.symbols.get(last)?.end))
     }
 
-    /// The name as perf shows it: demangled, with `@plt` for an entry of the procedure linkage table; nothing for an index
-    /// of another table. Demangling happens here and costs some microseconds: keep what you show often.
+    /// The name as displayed by perf: demangled, with `@plt` for entries of the procedure linkage
+    /// table; empty for an index of another table. Demangling takes some microseconds: cache names
+    /// that are displayed often.
     pub fn name(&self, index: SymbolIndex) -> Cow<'_, str> {
         let symbol = self.get(index);
         symbol.map_or(Cow::Borrowed(""), |symbol| {
@@ -110,7 +112,7 @@ impl SymbolTable {
         })
     }
 
-    /// What [`name`](Self::name) begins with, told without demangling: one of the two.
+    /// Two texts; [`name`](Self::name) starts with one of them. Doesn't demangle.
     pub fn name_beginnings(&self, index: SymbolIndex) -> [&str; 2] {
         let Some(symbol) = self.get(index) else {
             return [""; 2];
@@ -122,19 +124,19 @@ impl SymbolTable {
         }
     }
 
-    /// The name as perf shows it, where that is how the object has it for sure.
+    /// The displayed name, if it is known to be the same as in the object.
     pub fn plain_name(&self, index: SymbolIndex) -> Option<&str> {
         let symbol = self.get(index)?;
         (symbol.form == NameForm::Plain).then(|| self.names.get(symbol.name))
     }
 
-    /// The name as the object file has it, without `@plt`.
+    /// The name in the object file, without `@plt`.
     pub fn raw_name(&self, index: SymbolIndex) -> &str {
         let symbol = self.get(index);
         symbol.map_or("", |symbol| self.names.get(symbol.name))
     }
 
-    /// Position and symbol, by rising start.
+    /// Positions and symbols, by ascending start.
     pub fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = (SymbolIndex, Symbol)> + ExactSizeIterator {
@@ -144,18 +146,18 @@ impl SymbolTable {
         })
     }
 
-    /// The number of symbols.
+    /// Number of symbols.
     pub fn len(&self) -> usize {
         self.symbols.len()
     }
 
-    /// Whether there is none.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
     }
 }
 
-/// `raw` as it is shown.
+/// Converts `raw` to the displayed name.
 pub(crate) fn shown_name(raw: &str, form: NameForm, demangled: bool) -> Cow<'_, str> {
     let name = match form {
         NameForm::Plain => return Cow::Borrowed(raw),

@@ -1,20 +1,21 @@
-//! The order of search where symbols overlap.
+//! Search order of overlapping symbols.
 //!
-//! perf keeps symbols in a red-black tree sorted by start alone and stops at the first node on the way
-//! down that covers the address. Among overlapping symbols (entry points inside assembly functions, code
-//! replaced by a just-in-time compiler) the shape of the tree therefore decides, and the shape follows from the
-//! order of insertion and removal. To give the same names, that history is replayed here, for the few tables that need it.
+//! perf keeps symbols in a red-black tree sorted only by start and stops at the first node on the
+//! way down that covers the address. For overlapping symbols (entry points inside assembly
+//! functions, code replaced by a JIT compiler) the result depends on the shape of the tree, and the
+//! shape on the order of insertion and removal. To get the same names, this history is replayed for
+//! the few tables that need it.
 
 use std::ops::Range;
 
-use crate::symbol::Symbols;
+use crate::symbol::PackedSymbols;
 
-/// One step of a table's history; numbers are positions in order of insertion.
+/// A step of a table's history; numbers are positions in order of insertion.
 #[derive(Debug, Clone)]
 pub(crate) enum TreeChange {
-    /// These were inserted, one after the other.
+    /// Insertions, in this order.
     Insert(Range<u32>),
-    /// This one was removed.
+    /// A removal.
     Erase(u32),
 }
 
@@ -35,7 +36,7 @@ const LEAF: Node = Node {
     red: true,
 };
 
-/// The final shape, over positions in the finished table.
+/// The final tree, with positions in the finished table.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchTree {
     root: u32,
@@ -43,8 +44,8 @@ pub(crate) struct SearchTree {
 }
 
 impl SearchTree {
-    /// Builds the tree that `changes` of symbols with these `starts` leave, whose nodes are renamed from positions of insertion to those of
-    /// the finished table by `place`.
+    /// Builds the tree that results from `changes` of symbols with these `starts`. `place` maps
+    /// positions of insertion to those of the finished table.
     pub(crate) fn replay(starts: &[u64], changes: &[TreeChange], place: &[u32]) -> Self {
         let mut tree = RedBlack {
             root: NONE,
@@ -73,7 +74,7 @@ impl SearchTree {
     }
 
     /// The position of the first symbol on the way down that covers `address`.
-    pub(crate) fn find(&self, symbols: &Symbols, address: u64) -> Option<u32> {
+    pub(crate) fn find(&self, symbols: &PackedSymbols, address: u64) -> Option<u32> {
         let mut node = self.root;
         while let Some(symbol) = symbols.get(node) {
             let side = if address < symbol.start {
@@ -89,7 +90,8 @@ impl SearchTree {
     }
 }
 
-/// A red-black tree in the textbook form (Cormen et al., chapter 13) that the kernel's follows as well.
+/// A red-black tree in the textbook form (Cormen et al., chapter 13), which the kernel's follows
+/// too.
 struct RedBlack {
     root: u32,
     nodes: Vec<Node>,
@@ -133,12 +135,12 @@ impl RedBlack {
         }
     }
 
-    /// On which side of its parent `node` hangs.
+    /// Which child of its parent `node` is.
     fn side(&self, node: u32, parent: u32) -> usize {
         usize::from(self.child(parent, 1) == node)
     }
 
-    /// Puts `new` where `old` hangs below `parent`.
+    /// Replaces the child `old` of `parent` by `new`.
     fn replace(&mut self, parent: u32, old: u32, new: u32) {
         if parent == NONE {
             self.root = new;
@@ -149,7 +151,7 @@ impl RedBlack {
         self.set_parent(new, parent);
     }
 
-    /// Moves `node` down to `side`; its child of the other side takes its place.
+    /// Rotates `node` down to `side`; its child on the other side takes its place.
     fn rotate(&mut self, node: u32, side: usize) {
         let up = self.child(node, 1 - side);
         let inner = self.child(up, side);
@@ -222,7 +224,7 @@ impl RedBlack {
         }
     }
 
-    /// Removes a node with two children: its successor takes its place and colour.
+    /// Removes a node with two children: its successor takes its position and colour.
     fn erase_inner(&mut self, node: u32) {
         let Node {
             parent,
@@ -255,7 +257,7 @@ impl RedBlack {
         }
     }
 
-    /// Below `parent`, the side of `node` (which may be empty) lacks one black node.
+    /// Rebalances `parent` after its child `node` (possibly empty) lost one black node.
     fn balance_erased(&mut self, mut parent: u32, mut node: u32) {
         while parent != NONE && !self.is_red(node) {
             let side = usize::from(self.child(parent, 0) != node);
@@ -296,7 +298,7 @@ mod tests {
     use super::*;
     use crate::builder::{NewSymbol, TableBuilder};
     use crate::symbol::{Binding, NameForm, Symbol, SymbolKind};
-    use crate::table::{AddressSpace, SymbolTable};
+    use crate::table::{AddressKind, SymbolTable};
 
     fn table(ranges: &[(u64, u64)], mended: bool) -> SymbolTable {
         let mut builder = TableBuilder::new(false);
@@ -314,11 +316,11 @@ mod tests {
             builder.fix_ends(|_, _| false);
             builder.drop_duplicates();
         }
-        builder.finish(AddressSpace::Runtime)
+        builder.finish(AddressKind::Runtime)
     }
 
     impl RedBlack {
-        /// Black nodes on each way down from `node`; `None` where ways or colours break the rules.
+        /// Number of black nodes on all paths from `node`; `None` if rules are violated.
         fn black_height(&self, node: u32) -> Option<u32> {
             if node == NONE {
                 return Some(0);
@@ -357,10 +359,10 @@ mod tests {
                 }
                 let candidates = table.iter().filter(|(_, s)| covers(s)).count();
                 match &table.overlaps {
-                    // Away from overlaps the tree would say the same.
+                    // Outside overlaps the tree gives the same result.
                     Some(overlaps) => {
-                        let told = overlaps.tree().find(&table.symbols, address);
-                        prop_assert_eq!(told.and_then(|at| table.symbols.get(at)), found);
+                        let result = overlaps.tree().find(&table.symbols, address);
+                        prop_assert_eq!(result.and_then(|at| table.symbols.get(at)), found);
                     }
                     None => prop_assert_eq!(candidates, usize::from(found.is_some())),
                 }
@@ -368,7 +370,7 @@ mod tests {
         }
 
         #[test]
-        fn the_tree_keeps_its_rules(starts in prop::collection::vec(0u64..100, 1..80), erased in prop::collection::vec(any::<prop::sample::Index>(), 0..60)) {
+        fn the_tree_keeps_its_invariants(starts in prop::collection::vec(0u64..100, 1..80), erased in prop::collection::vec(any::<prop::sample::Index>(), 0..60)) {
             let mut tree = RedBlack { root: NONE, nodes: vec![LEAF; starts.len()] };
             let mut expected: Vec<u32> = Vec::new();
             for node in 0..starts.len() as u32 {

@@ -1,4 +1,5 @@
-//! Whole files and sections that are compressed: kernel modules, and the small symbol table in `.gnu_debugdata`.
+//! Decompression of files and sections: kernel modules, and the small symbol table in
+//! `.gnu_debugdata`.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -8,25 +9,25 @@ use rperf_memory::{OutOfMemory, read_to_end, reserve};
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
-/// No module and no symbol table is longer than that unpacked; a stream that is, is a bomb.
+/// Maximum decompressed size of modules and symbol tables, against decompression bombs.
 const MAX_UNPACKED: u64 = 1 << 30;
 
-/// Nothing that means anything gets smaller by more than this factor.
+/// Maximum plausible compression ratio.
 const MAX_EXPANSION: u64 = 1 << 11;
 
-/// What is short may be all alike.
+/// Decompressed size that is always allowed: short data may be uniform.
 const MIN_LIMIT: u64 = 1 << 20;
 
-/// How bytes are compressed, as their first ones tell.
+/// Compression formats, by magic number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub(crate) enum PackedFormat {
     Gzip,
     Xz,
     Zstandard,
 }
 
-impl Packing {
-    /// `None` for bytes that are not compressed in a way we know.
+impl PackedFormat {
+    /// `None` if the bytes are not compressed in a known format.
     pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -36,7 +37,7 @@ impl Packing {
         }
     }
 
-    fn unpack(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    fn decompress(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         match self {
             Self::Gzip => read_all(flate2::read::MultiGzDecoder::new(bytes), bytes.len()),
             Self::Xz => read_all(lzma_rust2::XzReader::new(bytes, true), bytes.len()),
@@ -48,35 +49,35 @@ impl Packing {
     }
 }
 
-/// `bytes`, unpacked if they are compressed. `Err` says what is wrong with them.
-pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
-    let Some(packing) = Packing::of(bytes) else {
+/// Decompresses `bytes` if they are compressed. An error describes the damage.
+pub(crate) fn decompressed(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    let Some(format) = PackedFormat::of(bytes) else {
         return Ok(Cow::Borrowed(bytes));
     };
-    match packing.unpack(bytes) {
+    match format.decompress(bytes) {
         Ok(unpacked) => Ok(Cow::Owned(unpacked)),
         Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(error.to_string()),
         Err(error) => Err(format!("damaged compressed data: {error}")),
     }
 }
 
-/// All that comes of `packed` bytes.
+/// Decompresses all of `packed` bytes.
 fn read_all(reader: impl Read, packed: usize) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
-    let limit = most(packed).clamp(MIN_LIMIT, MAX_UNPACKED);
+    let limit = max_decompressed(packed).clamp(MIN_LIMIT, MAX_UNPACKED);
     read_to_end(reader.take(limit + 1), &mut unpacked)?;
     if unpacked.len() as u64 > limit {
-        let reason = format!("it is longer than {limit} bytes unpacked");
+        let reason = format!("its decompressed size exceeds {limit} bytes");
         return Err(io::Error::other(reason));
     }
     Ok(unpacked)
 }
 
-/// The content of a compressed section. `None` where it is damaged: also where it is longer than it says, or much longer than
-/// anything that means something would be.
+/// The content of a compressed section. `None` if it is damaged, larger than its header says, or
+/// implausibly large.
 #[must_use]
 pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
-    if packed.uncompressed_size > most(packed.data.len()) {
+    if packed.uncompressed_size > max_decompressed(packed.data.len()) {
         return None;
     }
     match packed.format {
@@ -84,27 +85,28 @@ pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
             let size = usize::try_from(packed.uncompressed_size).ok()?;
             unpack_frames(packed.data, size)
         }
-        // Never unpacks more than is said.
+        // Never decompresses more than the stated size.
         _ => packed.decompress().ok().map(Cow::into_owned),
     }
 }
 
-/// Whether there is memory for the content of a compressed section. One whose size makes no sense is not refused here.
-pub(crate) fn fits(packed: CompressedData<'_>) -> Result<(), OutOfMemory> {
-    let is_sensible = packed.uncompressed_size <= most(packed.data.len());
+/// Checks that memory is available for the content of a compressed section. Implausible sizes are
+/// not refused here.
+pub(crate) fn check_memory(packed: CompressedData<'_>) -> Result<(), OutOfMemory> {
+    let is_plausible = packed.uncompressed_size <= max_decompressed(packed.data.len());
     let size = usize::try_from(packed.uncompressed_size).unwrap_or(usize::MAX);
-    match is_sensible {
+    match is_plausible {
         true => reserve(&mut Vec::<u8>::new(), size),
         false => Ok(()),
     }
 }
 
-/// Bytes that so many compressed ones may become.
-fn most(packed: usize) -> u64 {
+/// Maximum decompressed size of compressed data.
+fn max_decompressed(packed: usize) -> u64 {
     (packed as u64).saturating_mul(MAX_EXPANSION)
 }
 
-/// Frames of zstd one behind the other, `size` bytes in all.
+/// Decompresses consecutive zstd frames, `size` bytes in total.
 fn unpack_frames(mut packed: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     content.reserve_exact(size);
@@ -135,19 +137,19 @@ mod tests {
 
     use super::*;
 
-    /// `hello, hello, hello, hello\n` as gzip, xz and zstd write it.
+    /// `hello, hello, hello, hello` and a newline, compressed by gzip, xz and zstd.
     const GZIP: &[u8] = include_bytes!("unpack/hello.gz");
     const XZ: &[u8] = include_bytes!("unpack/hello.xz");
     const ZSTD: &[u8] = include_bytes!("unpack/hello.zst");
 
     #[test]
-    fn three_ways_of_packing() {
+    fn all_formats_are_decompressed() {
         let text = b"hello, hello, hello, hello\n";
         for packed in [GZIP, XZ, ZSTD, text] {
-            assert_eq!(unpacked(packed).as_deref(), Ok(&text[..]));
+            assert_eq!(decompressed(packed).as_deref(), Ok(&text[..]));
         }
         for packed in [GZIP, XZ, ZSTD] {
-            assert!(unpacked(&packed[..packed.len() / 2]).is_err());
+            assert!(decompressed(&packed[..packed.len() / 2]).is_err());
         }
     }
 
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_are_as_long_as_they_say() {
+    fn sections_have_the_stated_size() {
         let text = b"hello, hello, hello, hello\n";
         assert_eq!(section(ZSTD, 27).as_deref(), Some(&text[..]));
         let twice = [ZSTD, ZSTD].concat();
@@ -171,7 +173,7 @@ mod tests {
         assert_eq!(section(&ZSTD[..20], 27), None);
     }
 
-    /// A frame of `blocks` blocks of 128 KiB of the same byte, four bytes each (RFC 8878, 3.1.1.2).
+    /// A frame of `blocks` run-length blocks of 128 KiB, four bytes each (RFC 8878, 3.1.1.2).
     fn bomb(blocks: u32) -> Vec<u8> {
         // A window of 128 KiB, no size, no checksum.
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
@@ -184,22 +186,25 @@ mod tests {
     }
 
     #[test]
-    fn bombs_do_not_go_off() {
-        assert_eq!(unpacked(&bomb(1)).map(|bytes| bytes.len()), Ok(128 << 10));
+    fn decompression_bombs_are_rejected() {
+        assert_eq!(
+            decompressed(&bomb(1)).map(|bytes| bytes.len()),
+            Ok(128 << 10)
+        );
         let large = bomb(10_000);
-        assert!(unpacked(&large).is_err_and(|error| error.contains("unpacked")));
-        // What is said of the size is no help.
+        assert!(decompressed(&large).is_err_and(|error| error.contains("decompressed")));
+        // A plausible size in the section header does not lift the limit.
         assert_eq!(section(&large, 1000), None);
     }
 
     proptest! {
         #[test]
-        fn damage_is_an_error_or_other_bytes(which in 0usize..3, at in 0usize..200, byte: u8, len in 0usize..200) {
+        fn damaged_data_does_not_panic(which in 0usize..3, at in 0usize..200, byte: u8, len in 0usize..200) {
             let mut packed = [GZIP, XZ, ZSTD][which].to_vec();
             let at = at % packed.len();
             packed[at] = byte;
             packed.truncate(len.max(8));
-            drop(unpacked(&packed));
+            drop(decompressed(&packed));
         }
     }
 }

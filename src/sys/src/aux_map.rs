@@ -1,4 +1,4 @@
-//! The AUX area of a ring: where hardware writes traces of its own form, which no record could hold.
+//! The AUX area of a ring, into which hardware writes traces in its own format.
 
 use std::io;
 use std::mem::offset_of;
@@ -10,17 +10,18 @@ use rperf_ring::Memory;
 
 use crate::host::page_size;
 use crate::mapping::Mapping;
-use crate::ring_memory::{RingMemory, held};
+use crate::ring_memory::{RingMemory, byte_distance};
 use crate::{Counter, RingMap};
 
-/// Offsets on the control page.
+/// Offsets of the fields in the control page.
 const AUX_HEAD: usize = offset_of!(perf_event_mmap_page, aux_head);
 const AUX_TAIL: usize = offset_of!(perf_event_mmap_page, aux_tail);
 const AUX_OFFSET: usize = offset_of!(perf_event_mmap_page, aux_offset);
 const AUX_SIZE: usize = offset_of!(perf_event_mmap_page, aux_size);
 
-/// A mapped AUX area. In one that is drained positions count bytes since it was made and never wrap; the place of a position
-/// in memory is its remainder by the area's size. One that is written over has its head as a place in memory, and no tail.
+/// A mapped AUX area. Without overwrite, positions count bytes since its creation and never wrap;
+/// a position modulo the size is its offset in memory. In overwrite mode the head is
+/// an offset in memory, and there is no tail.
 #[derive(Debug)]
 pub struct AuxMap {
     /// The ring with the control page, which stays mapped as long as the area.
@@ -30,17 +31,19 @@ pub struct AuxMap {
 }
 
 impl AuxMap {
-    /// Maps an area of `pages` pages (a power of two) beside `ring`, into which `counter`, a trace, writes its records. An area
-    /// that is `written_over` keeps the end of the trace and is read while the counter stands still.
+    /// Maps an area of `pages` pages (a power of two) for `counter`, a trace that writes its
+    /// records into `ring`. In `overwrite` mode the area keeps the end of the trace and can be
+    /// read while the counter is disabled.
     ///
     /// # Errors
-    /// What mmap(2) reports: `EOPNOTSUPP` where the counter's unit writes no traces, `EPERM` when the locked memory exceeds
-    /// `perf_event_mlock_kb` and `RLIMIT_MEMLOCK`, `EINVAL` when `pages` is no power of two, `ENOMEM`.
+    /// What mmap(2) reports: `EOPNOTSUPP` if the counter's PMU has no AUX area, `EPERM` if the
+    /// locked memory exceeds `perf_event_mlock_kb` and `RLIMIT_MEMLOCK`, `EINVAL` if `pages` is not
+    /// a power of two, `ENOMEM`.
     pub fn new(
         counter: &Counter,
         ring: &RingMap,
         pages: usize,
-        written_over: bool,
+        overwrite: bool,
     ) -> io::Result<Self> {
         let size = pages.checked_mul(page_size());
         let size = size.ok_or(io::ErrorKind::OutOfMemory)?;
@@ -52,30 +55,30 @@ impl AuxMap {
         control
             .shared(AUX_SIZE)
             .store(size as u64, Ordering::Relaxed);
-        let protection = match written_over {
+        let protection = match overwrite {
             true => libc::PROT_READ,
             false => libc::PROT_READ | libc::PROT_WRITE,
         };
         Ok(Self {
-            area: Mapping::of(counter, (offset, size), protection)?,
+            area: Mapping::of(counter, offset, size, protection)?,
             control,
         })
     }
 
-    /// Bytes that fit, a power of two.
+    /// Size of the area in bytes, a power of two.
     #[must_use]
     pub fn size(&self) -> usize {
         self.area.size()
     }
 
-    /// A copy of the whole area and the place of its head in it, which is the area's size where it is full to the end. The
-    /// counters that write into it must stand still, or what is written meanwhile is torn.
+    /// Copies the whole area and returns the offset of its head, which is the size if the area is
+    /// full. Counters that write into it must be disabled, or the copy is inconsistent.
     #[must_use]
     pub fn copy(&self) -> (Vec<u8>, usize) {
         let size = self.area.size();
         let mut copy = Vec::with_capacity(size);
-        // SAFETY: the area is mapped for its whole size, the copy has room for as much, and they don't overlap; hardware may
-        // write meanwhile, so nothing is borrowed from the area.
+        // SAFETY: the area is mapped for its whole size, the copy has the same capacity, and they
+        // don't overlap; hardware may write concurrently, so no reference into the area is created.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 self.area.base().as_ptr().cast_const(),
@@ -94,21 +97,21 @@ impl AuxMap {
 }
 
 impl Memory for AuxMap {
-    /// Where the hardware will write next.
+    /// Position at which the hardware continues to write.
     fn head(&self) -> u64 {
         // Acquire: the trace before the head, written before it, is seen after it.
         self.control.shared(AUX_HEAD).load(Ordering::Acquire)
     }
 
-    /// Up to where the trace has been consumed.
+    /// Position up to which the trace was consumed.
     fn tail(&self) -> u64 {
         // Only this process writes it, so its own order suffices.
         self.control.shared(AUX_TAIL).load(Ordering::Relaxed)
     }
 
-    /// The bytes between two positions of an area that is drained.
+    /// The bytes between two positions of an area without overwrite.
     fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
-        let Some(length) = held(self, from, to) else {
+        let Some(length) = byte_distance(self, from, to) else {
             return (&[], &[]);
         };
         // SAFETY: the bytes lie between tail and head, where nothing is written until the tail moves; `release` takes
@@ -116,10 +119,11 @@ impl Memory for AuxMap {
         unsafe { self.area.round(0, from, length) }
     }
 
-    /// Gives the bytes below `tail` back to the hardware. Positions beyond the head are taken as the head.
+    /// Releases the bytes below `tail` to the hardware. Positions beyond the head are clamped to
+    /// the head.
     fn release(&mut self, tail: u64) {
         let tail = tail.min(self.head());
-        // Release: every read of what was consumed happens before the kernel sees the room.
+        // Release: all reads of consumed bytes happen before the kernel sees the free space.
         self.control.shared(AUX_TAIL).store(tail, Ordering::Release);
     }
 }
@@ -127,23 +131,23 @@ impl Memory for AuxMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Observed;
+    use crate::ObservedTask;
     use rperf_wire::{Attr, AttrFlags, EventType};
 
     #[test]
-    fn what_writes_no_trace_has_no_area() {
+    fn events_without_a_trace_have_no_aux_area() {
         let attr = Attr {
             kind: EventType::SOFTWARE,
             config: 9,
             flags: AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
             ..Attr::default()
         };
-        let Ok(counter) = Counter::open(&attr, Observed { pid: 0, cpu: -1 }, None) else {
+        let Ok(counter) = Counter::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None) else {
             return;
         };
         let ring = RingMap::new(&counter, 1).unwrap();
-        for written_over in [false, true] {
-            let refused = AuxMap::new(&counter, &ring, 1, written_over).unwrap_err();
+        for overwrite in [false, true] {
+            let refused = AuxMap::new(&counter, &ring, 1, overwrite).unwrap_err();
             assert_eq!(refused.raw_os_error(), Some(libc::EOPNOTSUPP));
         }
     }

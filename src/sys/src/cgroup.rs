@@ -1,4 +1,4 @@
-//! Control groups: where they are mounted, and what stands below.
+//! Control groups: their mount point, and all groups below it.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,13 +6,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The folder below which the cgroups are that events know: of version 1 that with the controller `perf_event`, else
-/// the tree of version 2.
+/// The root folder of the cgroups that perf events can use: for version 1 the hierarchy of the
+/// controller `perf_event`, otherwise the hierarchy of version 2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CgroupFolder(PathBuf);
 
 impl CgroupFolder {
-    /// Finds it in the text of `/proc/self/mounts`.
+    /// Finds it in the content of `/proc/self/mounts`.
     #[must_use]
     pub fn find(mounts: &str) -> Option<Self> {
         let mut second = None;
@@ -34,34 +34,34 @@ impl CgroupFolder {
         second
     }
 
-    /// The folder.
+    /// Path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Opens a cgroup by its path below the folder, with or without a slash before it.
+    /// Opens a cgroup by its path below the folder, with or without a leading slash.
     ///
     /// # Errors
     /// What open(2) reports.
-    pub fn open(&self, name: &str) -> io::Result<Cgroup> {
+    pub fn open(&self, name: &str) -> io::Result<OpenCgroup> {
         let relative = name.trim_start_matches('/');
-        File::open(self.0.join(relative)).map(Cgroup)
+        File::open(self.0.join(relative)).map(OpenCgroup)
     }
 }
 
 /// An open cgroup.
 #[derive(Debug)]
-pub struct Cgroup(File);
+pub struct OpenCgroup(File);
 
-impl AsFd for Cgroup {
+impl AsFd for OpenCgroup {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-/// All cgroups below a folder and itself, each with its id, which is the number of its inode, and its path from there
-/// with a slash before it. What goes away meanwhile is skipped.
+/// Lists a folder and all cgroups below it, each with its id (the inode number) and its path with a
+/// leading slash. Groups that disappear meanwhile are skipped.
 #[must_use]
 pub fn cgroups(folder: &CgroupFolder) -> Vec<(u64, PathBuf)> {
     let mut found = Vec::new();

@@ -2,35 +2,35 @@
 
 use std::io;
 
-/// Nanoseconds of clock `clockid` (`CLOCK_*`).
+/// Returns the time of clock `clockid` (`CLOCK_*`) in nanoseconds.
 ///
 /// # Errors
-/// What clock_gettime(2) reports: `EINVAL` for a clock that is not there.
+/// What clock_gettime(2) reports: `EINVAL` for an unknown clock.
 pub fn clock_time(clockid: i32) -> io::Result<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the call writes to the structure it is given.
+    // SAFETY: the call writes to the structure passed to it.
     let result = unsafe { libc::clock_gettime(clockid, &raw mut time) };
     nanoseconds(result, time)
 }
 
-/// The resolution of clock `clockid` in nanoseconds.
+/// Returns the resolution of clock `clockid` in nanoseconds.
 ///
 /// # Errors
-/// What clock_getres(2) reports: `EINVAL` for a clock that is not there.
+/// What clock_getres(2) reports: `EINVAL` for an unknown clock.
 pub fn clock_resolution(clockid: i32) -> io::Result<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the call writes to the structure it is given.
+    // SAFETY: the call writes to the structure passed to it.
     let result = unsafe { libc::clock_getres(clockid, &raw mut time) };
     nanoseconds(result, time)
 }
 
-/// The clock that hardware traces have their times from: x86's time stamp counter; `None` on other machines.
+/// The clock of hardware traces: the time stamp counter on x86; `None` on other machines.
 #[must_use]
 pub fn timestamp_counter() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
@@ -54,14 +54,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_timestamp_counter_goes_on() {
+    fn the_timestamp_counter_increases() {
         let first = timestamp_counter();
         assert_eq!(first.is_some(), cfg!(target_arch = "x86_64"));
         assert!(timestamp_counter() >= first);
     }
 
     #[test]
-    fn clocks_go_on_and_unknown_ones_are_errors() {
+    fn clocks_are_monotonic_and_unknown_ones_are_errors() {
         let first = clock_time(libc::CLOCK_MONOTONIC).unwrap();
         assert!(clock_time(libc::CLOCK_MONOTONIC).unwrap() >= first);
         assert!(clock_resolution(libc::CLOCK_MONOTONIC).unwrap() > 0);

@@ -16,60 +16,61 @@ pub const PERF_FLAG_PID_CGROUP: u64 = 1 << 2;
 
 /// What an event observes: the pid and cpu arguments of `perf_event_open(2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Observed {
+pub struct ObservedTask {
     /// Thread id; 0 is the caller, -1 every thread (then `cpu` must be given).
     pub pid: i32,
     /// CPU number; -1 is any CPU (then `pid` must be given).
     pub cpu: i32,
 }
 
-/// An open event.
+/// An open perf event.
 #[derive(Debug)]
 pub struct Counter {
     fd: OwnedFd,
 }
 
-/// What a read of a single (not grouped) event returned.
+/// The result of reading a single event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reading {
+pub struct CounterValue {
     /// Counted events.
     pub value: u64,
-    /// Nanoseconds the event was enabled, where `TOTAL_TIME_ENABLED` was asked for.
+    /// Nanoseconds the event was enabled, if `TOTAL_TIME_ENABLED` was requested.
     pub enabled: Option<u64>,
-    /// Nanoseconds the event was on a counter, where `TOTAL_TIME_RUNNING` was asked for.
+    /// Nanoseconds the event was on a counter, if `TOTAL_TIME_RUNNING` was requested.
     pub running: Option<u64>,
-    /// Event id, where `ID` was asked for.
+    /// Event id, if `ID` was requested.
     pub id: Option<u64>,
-    /// Samples that found no room in the ring, where `LOST` was asked for (Linux 6.0).
+    /// Samples lost because the ring was full, if `LOST` was requested (Linux 6.0).
     pub lost: Option<u64>,
 }
 
 impl Counter {
-    /// Opens `attr`, as a member of `group` where one is given, with `FD_CLOEXEC`.
+    /// Opens `attr` with `FD_CLOEXEC`, as a member of `group` if given.
     ///
     /// # Errors
-    /// What perf_event_open(2) reports; see its manual page for the meaning per field.
-    pub fn open(attr: &Attr, observed: Observed, group: Option<&Self>) -> io::Result<Self> {
+    /// What perf_event_open(2) reports; its manual page explains the errors of each field.
+    pub fn open(attr: &Attr, observed: ObservedTask, group: Option<&Self>) -> io::Result<Self> {
         Self::open_with(attr, observed, group, PERF_FLAG_FD_CLOEXEC)
     }
 
-    /// Opens `attr` for the tasks of a cgroup while they run on a CPU, with `FD_CLOEXEC`.
+    /// Opens `attr` with `FD_CLOEXEC` for the tasks of a cgroup while they run on a CPU.
     ///
     /// # Errors
     /// As [`Counter::open`].
     pub fn open_in_cgroup(
         attr: &Attr,
-        (cgroup, cpu): (BorrowedFd<'_>, i32),
+        cgroup: BorrowedFd<'_>,
+        cpu: i32,
         group: Option<&Self>,
     ) -> io::Result<Self> {
         let pid = cgroup.as_raw_fd();
         let flags = PERF_FLAG_FD_CLOEXEC | PERF_FLAG_PID_CGROUP;
-        Self::open_with(attr, Observed { pid, cpu }, group, flags)
+        Self::open_with(attr, ObservedTask { pid, cpu }, group, flags)
     }
 
     fn open_with(
         attr: &Attr,
-        observed: Observed,
+        observed: ObservedTask,
         group: Option<&Self>,
         flags: u64,
     ) -> io::Result<Self> {
@@ -95,12 +96,12 @@ impl Counter {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call succeeded, so `fd` is an open descriptor that nobody else owns.
+        // SAFETY: the call succeeded, so `fd` is an open descriptor with no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Self { fd })
     }
 
-    /// The same event under another descriptor.
+    /// Duplicates the descriptor of the event.
     ///
     /// # Errors
     /// What fcntl(2) reports: `EMFILE`.
@@ -127,7 +128,7 @@ impl Counter {
         check(unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
     }
 
-    /// Arms the event for `overflows` more overflows (`PERF_EVENT_IOC_REFRESH`).
+    /// Enables the event for `overflows` more overflows (`PERF_EVENT_IOC_REFRESH`).
     ///
     /// # Errors
     /// What ioctl(2) reports.
@@ -136,7 +137,7 @@ impl Counter {
         check(unsafe { ioctls::REFRESH(self.fd.as_raw_fd(), overflows) })
     }
 
-    /// Sends this event's records to the ring of `to` (`PERF_EVENT_IOC_SET_OUTPUT`).
+    /// Redirects this event's records to the ring of `to` (`PERF_EVENT_IOC_SET_OUTPUT`).
     ///
     /// # Errors
     /// `EINVAL` when the two events observe different CPUs or clocks.
@@ -145,7 +146,7 @@ impl Counter {
         check(unsafe { ioctls::SET_OUTPUT(self.fd.as_raw_fd(), to.fd.as_raw_fd()) })
     }
 
-    /// Takes samples only where `filter` holds for the fields of the tracepoint (`PERF_EVENT_IOC_SET_FILTER`).
+    /// Sets a filter on the fields of the tracepoint (`PERF_EVENT_IOC_SET_FILTER`).
     ///
     /// # Errors
     /// What ioctl(2) reports: `EINVAL` for a filter that does not fit the event or is too long, and
@@ -167,24 +168,26 @@ impl Counter {
         Ok(id)
     }
 
-    /// Reads the event, which was opened with `format`; with `GROUP` the leader of its group.
+    /// Reads the event, which was opened with `format`; with `GROUP`, returns the leader of its
+    /// group.
     ///
     /// # Errors
     /// What read(2) reports; [`io::ErrorKind::UnexpectedEof`] when the event is in error state or
     /// the kernel returned less than `format` asks for.
-    pub fn read(&self, format: ReadFormat) -> io::Result<Reading> {
+    pub fn read(&self, format: ReadFormat) -> io::Result<CounterValue> {
         let readings = self.read_all(format)?;
         let first = readings.into_iter().next();
         first.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Reads what one call returns: with `GROUP` in `format` every event of the group, the leader first, then the
-    /// others in the order in which they were opened; otherwise the event alone. All share the times.
+    /// Reads all events that one read(2) returns: with `GROUP` in `format` the leader, then the
+    /// other members in the order in which they were opened; otherwise the event alone. The times
+    /// are those of the whole group.
     ///
     /// # Errors
     /// As [`Counter::read`].
-    pub fn read_all(&self, format: ReadFormat) -> io::Result<Vec<Reading>> {
-        // Room for a group of 600; larger ones fail with ENOSPC.
+    pub fn read_all(&self, format: ReadFormat) -> io::Result<Vec<CounterValue>> {
+        // Room for a group of 600 events; larger ones fail with ENOSPC.
         let mut bytes = [0_u8; 16 << 10];
         let size = read_fd(self.fd.as_fd(), &mut bytes)?;
         let mut at = Cursor::new(bytes.get(..size).unwrap_or_default(), Endian::NATIVE);
@@ -197,14 +200,14 @@ impl Counter {
                 .map_err(|error| io::Error::new(io::ErrorKind::UnexpectedEof, error))
         };
         let in_group = format.contains(ReadFormat::GROUP);
-        // A group's values begin with their number and come after the times.
+        // A group's values are preceded by their number and follow the times.
         let first = next(true)?.unwrap_or_default();
         let enabled = next(format.contains(ReadFormat::TOTAL_TIME_ENABLED))?;
         let running = next(format.contains(ReadFormat::TOTAL_TIME_RUNNING))?;
         let number = if in_group { first } else { 1 };
         let mut readings = Vec::new();
         for _ in 0..number {
-            readings.push(Reading {
+            readings.push(CounterValue {
                 value: next(in_group)?.unwrap_or(first),
                 enabled,
                 running,
@@ -230,7 +233,7 @@ fn check(result: i32) -> io::Result<()> {
     }
 }
 
-/// read(2), again after a signal.
+/// Calls read(2), and again after a signal.
 pub(crate) fn read_fd(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<usize> {
     loop {
         // SAFETY: the kernel writes at most `to.len()` bytes to the slice.
@@ -252,7 +255,8 @@ mod tests {
     use super::*;
     use rperf_wire::{AttrFlags, EventType};
 
-    /// A software clock for this thread; `None` with the reason on stderr where it is forbidden.
+    /// Opens a software clock for this thread; `None` if that is not permitted, with the reason on
+    /// stderr.
     fn task_clock() -> Option<Counter> {
         let attr = Attr {
             kind: EventType::SOFTWARE,
@@ -261,7 +265,7 @@ mod tests {
             flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
             ..Attr::default()
         };
-        Counter::open(&attr, Observed { pid: 0, cpu: -1 }, None).ok()
+        Counter::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None).ok()
     }
 
     #[test]
@@ -286,7 +290,7 @@ mod tests {
     #[test]
     fn a_group_is_read_at_once() {
         let format = ReadFormat::GROUP | ReadFormat::ID | ReadFormat::TOTAL_TIME_RUNNING;
-        let own = Observed { pid: 0, cpu: -1 };
+        let own = ObservedTask { pid: 0, cpu: -1 };
         let attr = |config| Attr {
             kind: EventType::SOFTWARE,
             config,
@@ -310,7 +314,7 @@ mod tests {
             kind: EventType(u32::MAX),
             ..Attr::default()
         };
-        let error = Counter::open(&attr, Observed { pid: 0, cpu: -1 }, None).unwrap_err();
+        let error = Counter::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None).unwrap_err();
         assert!(error.raw_os_error().is_some());
     }
 }

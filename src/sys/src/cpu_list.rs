@@ -1,36 +1,36 @@
-//! CPU lists as the kernel writes and users type them: `0,2,4-6`.
+//! CPU lists in the notation of the kernel and of users: `0,2,4-6`.
 
 use std::fmt;
 
-/// CPUs or NUMA nodes in ascending order without repeats.
+/// CPUs or NUMA nodes in ascending order without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CpuList {
     numbers: Vec<u32>,
 }
 
-/// Why a word is no CPU list.
+/// Why a text is not a CPU list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuListError {
-    /// A part is no number and no range.
-    #[error("'{0}' is no number and no range such as 2-5")]
+    /// A part is neither a number nor a range.
+    #[error("'{0}' is neither a number nor a range such as 2-5")]
     Part(String),
-    /// A range that ends before it begins.
-    #[error("'{0}' runs backwards")]
+    /// A range whose end is below its start.
+    #[error("the range '{0}' ends below its start")]
     Backwards(String),
-    /// A number no kernel gives to a CPU.
-    #[error("{0} is no CPU number")]
+    /// A number above any CPU number.
+    #[error("{0} is not a CPU number")]
     TooLarge(u32),
 }
 
 impl CpuList {
-    /// One more than the largest number taken, far above any kernel's `NR_CPUS`.
+    /// Exclusive upper limit of CPU numbers, far above any kernel's `NR_CPUS`.
     const LIMIT: u32 = 1 << 16;
 
-    /// Parses a list; blanks around its parts and an empty list are fine.
+    /// Parses a list. Blanks around its parts and an empty list are accepted.
     ///
     /// # Errors
-    /// [`CpuListError`] names the part that is wrong.
+    /// [`CpuListError`] with the invalid part.
     pub fn parse(text: &str) -> Result<Self, CpuListError> {
         let mut numbers = Vec::new();
         for part in text
@@ -103,7 +103,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn takes_ranges_and_blanks() {
+    fn accepts_ranges_and_blanks() {
         let list = CpuList::parse("4-6, 0,2,5\n").unwrap();
         assert_eq!(list.numbers(), [0, 2, 4, 5, 6]);
         assert_eq!(list.to_string(), "0,2,4-6");

@@ -7,7 +7,7 @@ use std::os::fd::FromRawFd as _;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// What uname(2) says.
+/// The result of uname(2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uname {
     /// Host name.
@@ -18,19 +18,19 @@ pub struct Uname {
     pub machine: String,
 }
 
-/// Asks the kernel for its names.
+/// Calls uname(2).
 ///
 /// # Errors
 /// What uname(2) reports.
 pub fn uname() -> io::Result<Uname> {
     // SAFETY: utsname consists of character arrays, for which zeros are valid.
     let mut names: libc::utsname = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel fills the structure it is given.
+    // SAFETY: the kernel fills the structure passed to it.
     if unsafe { libc::uname(&raw mut names) } != 0 {
         return Err(io::Error::last_os_error());
     }
     let text = |field: &[libc::c_char]| {
-        // SAFETY: the kernel ends each name with a NUL inside its array.
+        // SAFETY: the kernel terminates each name with a NUL inside its array.
         let name = unsafe { CStr::from_ptr(field.as_ptr()) };
         name.to_string_lossy().into_owned()
     };
@@ -41,7 +41,7 @@ pub fn uname() -> io::Result<Uname> {
     })
 }
 
-/// Bytes of a memory page.
+/// Size of a memory page in bytes.
 #[must_use]
 pub fn page_size() -> usize {
     // SAFETY: sysconf only returns a number.
@@ -49,65 +49,66 @@ pub fn page_size() -> usize {
     usize::try_from(size).unwrap_or(4096)
 }
 
-/// Processors that this process may run on, at least 1.
+/// Number of processors this process may run on, at least 1.
 #[must_use]
 pub fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Writes everything that waits in memory to the disks (sync(2)).
+/// Flushes all file system caches to disk (sync(2)).
 pub fn sync_disks() {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::sync() };
 }
 
-/// A second descriptor of an open file of this process, which the caller names by number.
+/// Duplicates an open file descriptor of this process by its number.
 ///
 /// # Errors
-/// `EBADF` where none is open under that number.
+/// `EBADF` if there is no such descriptor.
 pub fn duplicate(number: i32) -> io::Result<File> {
-    // SAFETY: the call takes numbers and makes a new descriptor, or fails.
+    // SAFETY: the call takes numbers and returns a new descriptor, or fails.
     let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded, so `fd` is an open descriptor that nobody else owns.
+    // SAFETY: the call succeeded, so `fd` is an open descriptor with no other owner.
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// What stands between groups of three digits in the locale of the environment; nothing in that of programs, and where
-/// the C library knows no locales.
+/// The thousands separator of the environment's locale; empty in the C locale, and if the C library
+/// doesn't support locales.
 #[must_use]
 pub fn thousands_separator() -> String {
-    // SAFETY: the name is a string that ends with a NUL; the call changes how the C library writes numbers, which nothing
-    // here lets it do.
+    // SAFETY: the name is a NUL-terminated string; the call only changes how the C library formats
+    // numbers, which isn't used here.
     unsafe { libc::setlocale(libc::LC_NUMERIC, c"".as_ptr()) };
-    // SAFETY: the call fills a structure of the C library and returns its address.
+    // SAFETY: the call fills a static structure of the C library and returns its address.
     let conventions = unsafe { libc::localeconv() };
     if conventions.is_null() {
         return String::new();
     }
-    // SAFETY: the structure is the C library's own, and its texts end with a NUL; they are copied at once.
+    // SAFETY: the structure belongs to the C library, and its strings are NUL-terminated; they are
+    // copied at once.
     let separator = unsafe { CStr::from_ptr((*conventions).thousands_sep) };
     separator.to_string_lossy().into_owned()
 }
 
-/// Seconds since 1970.
+/// The current time in seconds since 1970.
 #[must_use]
 pub fn unix_time() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |since| since.as_secs())
 }
 
-/// The user this process acts as (geteuid(2)).
+/// The effective user id (geteuid(2)).
 #[must_use]
 pub fn effective_user() -> u32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::geteuid() }
 }
 
-/// Processor identification in perf's form: `vendor,family,model,stepping` on x86, the implementer's
-/// MIDR in hex on arm64; `None` elsewhere or where it can't be read.
+/// The processor identification in perf's format: `vendor,family,model,stepping` on x86, the MIDR
+/// in hexadecimal on arm64; `None` on other machines or if it can't be read.
 #[must_use]
 pub fn cpuid(sysfs: &Path) -> Option<String> {
     cpuid_of_this_architecture(sysfs)
@@ -125,7 +126,7 @@ fn cpuid_of_this_architecture(_sysfs: &Path) -> Option<String> {
     let vendor = String::from_utf8(vendor).ok()?;
     let version = __cpuid(1).eax;
     let (mut family, mut model) = (version >> 8 & 0xf, version >> 4 & 0xf);
-    // The extended fields count from family 15 and 6 (CPUID leaf 1 in the vendors' manuals).
+    // The extended fields apply from family 15 and 6 on (CPUID leaf 1 in the vendors' manuals).
     if family == 0xf {
         family += version >> 20 & 0xff;
     }
@@ -146,7 +147,7 @@ fn cpuid_of_this_architecture(sysfs: &Path) -> Option<String> {
     midrs.sort();
     let text = fs::read_to_string(midrs.first()?).ok()?;
     let midr = u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()?;
-    // Variant and revision differ between steppings of one design; perf drops them.
+    // Variant and revision differ between steppings of one design; perf clears them.
     Some(format!("0x{:016x}", midr & !0x00f0_000f))
 }
 
@@ -155,7 +156,7 @@ fn cpuid_of_this_architecture(_sysfs: &Path) -> Option<String> {
     None
 }
 
-/// The ELF notes of the running kernel (`/sys/kernel/notes`), its build-id among them.
+/// The ELF notes of the running kernel (`/sys/kernel/notes`), including its build-id.
 ///
 /// # Errors
 /// What opening and reading the file report.
@@ -171,10 +172,10 @@ pub fn module_notes(sysfs: &Path, name: &str) -> io::Result<Vec<u8>> {
     fs::read(sysfs.join(format!("module/{name}/notes/.note.gnu.build-id")))
 }
 
-/// The pages of the vdso as this process has them; the kernel maps the same into every process.
+/// The content of the vdso in this process; the kernel maps the same one into every 64-bit process.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] without a vdso; what reading the own memory reports.
+/// [`io::ErrorKind::NotFound`] without a vdso; what reading this process's memory reports.
 pub fn vdso_image() -> io::Result<Vec<u8>> {
     let maps = fs::read("/proc/self/maps")?;
     let entry = crate::map_entries(&maps).find(|entry| entry.name == b"[vdso]");

@@ -1,4 +1,4 @@
-//! Where the running kernel and its modules lie in memory.
+//! Addresses of the running kernel and its modules.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -27,16 +27,16 @@ pub struct Module {
     pub start: u64,
     /// Size in bytes.
     pub size: u64,
-    /// The file it came from, where there is one of that name under `/lib/modules/RELEASE`.
+    /// The file it was loaded from, if `/lib/modules/RELEASE` has one of that name.
     pub file: Option<PathBuf>,
 }
 
 impl Proc {
-    /// Looks the kernel's text up in `kallsyms`; `None` when addresses are hidden from the caller
-    /// (`kptr_restrict`) or the symbols are missing.
+    /// Finds the kernel's text in `kallsyms`; `None` if addresses are hidden (`kptr_restrict`) or
+    /// the symbols are missing.
     ///
-    /// The kernel makes the text of `kallsyms` while it is read, some 40 ms for all of it. Where `iomem` tells how much
-    /// code there is, the first symbols are enough.
+    /// The kernel generates `kallsyms` while it is read, which takes some 40 ms for the whole file.
+    /// If `iomem` has the size of the code, reading stops after the first symbols.
     ///
     /// # Errors
     /// What opening and reading the file report.
@@ -47,8 +47,9 @@ impl Proc {
         Ok(find_text(lines, size.flatten()))
     }
 
-    /// Bytes from `_text` to `_etext`, as x86 kernels reserve them (arch/x86/kernel/setup.c, `code_resource`; those of
-    /// other architectures end elsewhere). `None` where that is hidden from the caller.
+    /// Bytes from `_text` to `_etext` as reserved by x86 kernels (arch/x86/kernel/setup.c,
+    /// `code_resource`; on other architectures the region has another end). `None` if that is
+    /// hidden from the caller.
     fn code_size(&self) -> Option<u64> {
         let text = fs::read_to_string(self.path("iomem")).ok()?;
         let line = text
@@ -60,8 +61,8 @@ impl Proc {
         (last != Some(0)).then_some(size)
     }
 
-    /// The address of a symbol of the kernel, the first of that name; `None` where there is none, or addresses are
-    /// hidden from the caller.
+    /// The address of the first kernel symbol of this name; `None` if there is none, or addresses
+    /// are hidden.
     ///
     /// # Errors
     /// What opening and reading the file report.
@@ -70,11 +71,11 @@ impl Proc {
         Ok(find_symbol(BufReader::with_capacity(1 << 16, file), name))
     }
 
-    /// The loaded modules, with files from `library` (`/lib/modules/RELEASE`). Empty on kernels
-    /// without modules and where addresses are hidden.
+    /// The loaded modules, with their files from `library` (`/lib/modules/RELEASE`). Empty on
+    /// kernels without modules and if addresses are hidden.
     ///
     /// # Errors
-    /// What reading `modules` reports, but for its absence.
+    /// What reading `modules` reports, except if it doesn't exist.
     pub fn modules(&self, library: &Path) -> io::Result<Vec<Module>> {
         let text = match fs::read_to_string(self.path("modules")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -92,7 +93,7 @@ impl Proc {
     }
 }
 
-/// The text's two ends. Where its size is known, nothing is read behind its first address.
+/// Finds start and end of the text. If its size is known, reading stops at its first address.
 fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
     let mut found: Option<(&'static str, u64)> = None;
     let mut line = Vec::new();
@@ -100,7 +101,7 @@ fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
         .read_until(b'\n', &mut line)
         .is_ok_and(|size| size > 0)
     {
-        // The symbols are sorted by address; those at the same one in any order.
+        // The symbols are sorted by address; the order among equal addresses is undefined.
         if let (Some((symbol, start)), Some(size)) = (found, size)
             && address(&line)? != start
         {
@@ -116,7 +117,7 @@ fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
             }
             _ => {}
         }
-        // Hidden, as all others are then.
+        // Addresses are hidden.
         if found.is_some_and(|(_, start)| start == 0) {
             return None;
         }
@@ -125,14 +126,15 @@ fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
     None
 }
 
-/// The third word of a line, the last one for symbols of the kernel itself.
+/// The third word of a line, which is the last one for symbols outside modules.
 fn name(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii_end();
     let last = line.iter().rposition(|byte| *byte == b' ');
     line.get(last.map_or(0, |at| at + 1)..).unwrap_or_default()
 }
 
-/// A line is an address, a letter, the name, and for symbols of modules a tab with the module.
+/// Finds a symbol. A line is an address, a letter, the name, and for symbols of modules a tab and
+/// the module.
 fn find_symbol(mut lines: impl BufRead, name: &str) -> Option<u64> {
     let mut line = Vec::new();
     while lines
@@ -153,7 +155,7 @@ fn address(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// One line of `/proc/modules`: name, size, references, users, state, address, taints.
+/// Parses a line of `/proc/modules`: name, size, references, users, state, address, taints.
 fn module(line: &str) -> Option<Module> {
     let mut words = line.split_whitespace();
     let name = words.next()?.to_owned();
@@ -172,7 +174,8 @@ fn module(line: &str) -> Option<Module> {
 
 /// Collects `NAME.ko`, plain or compressed, by module name.
 fn module_files(directory: &Path, depth: u32, found: &mut HashMap<String, PathBuf>) {
-    // The trees under `kernel` are some six levels deep; links to sources and builds are not followed.
+    // The trees under `kernel` are about six levels deep; links to sources and builds are not
+    // followed.
     if depth > 12 {
         return;
     }
@@ -199,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_between_its_symbols_whatever_comes_first() {
+    fn the_kernel_text_range_is_independent_of_symbol_order() {
         let text = b"ffffffff81000000 T _stext\nffffffff81000000 T _text\nffffffff81000010 t x_text\nffffffff82000000 T _etext\n";
         let expected = |end| KernelText {
             symbol: "_text",
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_of_code_are_those_that_root_sees() {
+    fn code_sizes_need_an_unhidden_iomem() {
         let root = std::env::temp_dir().join(format!("rperf-iomem-{}", std::process::id()));
         fs::create_dir_all(&root).unwrap();
         let size = |text: &str| {
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_are_found_by_their_whole_name() {
+    fn symbols_are_found_by_full_name() {
         let text = b"ffffffff81000000 T _text\nffffffffc0000000 d jiffies_x\t[mod]\nffffffff82000000 D jiffies\n0 D hidden\n";
         let found = |name| find_symbol(&text[..], name);
         assert_eq!(found("jiffies"), Some(0xffff_ffff_8200_0000));

@@ -1,22 +1,22 @@
-//! Limits of this process.
+//! Resource limits of this process.
 
 use std::io;
 
-/// Open files that root gives itself where even the hard limit is below: the kernel's default of `fs.nr_open`, the most
-/// that may be asked for.
+/// Open files limit for root if the hard limit is lower: the kernel's default of `fs.nr_open`, the
+/// maximum allowed.
 const FOR_ROOT: libc::rlim_t = 1 << 20;
 
-/// Raises the soft limit of open files (`RLIMIT_NOFILE`) as far as this user may, and returns it: to the hard limit,
-/// and as root (`CAP_SYS_RESOURCE`) beyond it.
+/// Raises the soft limit of open files (`RLIMIT_NOFILE`) as far as permitted, and returns it: to
+/// the hard limit, and for root (`CAP_SYS_RESOURCE`) beyond it.
 ///
 /// # Errors
 /// What getrlimit(2) and setrlimit(2) report.
-pub fn raise_open_files() -> io::Result<u64> {
+pub fn raise_open_files_limit() -> io::Result<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the kernel fills the structure it is given.
+    // SAFETY: the kernel fills the structure passed to it.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -36,7 +36,7 @@ pub fn address_space_limit() -> Option<u64> {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the kernel fills the structure it is given.
+    // SAFETY: the kernel fills the structure passed to it.
     let result = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
     (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
@@ -46,7 +46,7 @@ fn set(soft: libc::rlim_t, hard: libc::rlim_t) -> io::Result<()> {
         rlim_cur: soft,
         rlim_max: hard,
     };
-    // SAFETY: the kernel reads the structure it is given.
+    // SAFETY: the kernel reads the structure passed to it.
     if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -56,8 +56,8 @@ fn set(soft: libc::rlim_t, hard: libc::rlim_t) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn raising_twice_changes_nothing_more() {
-        let first = super::raise_open_files().unwrap();
-        assert_eq!(super::raise_open_files().unwrap(), first);
+    fn raising_the_limit_is_idempotent() {
+        let first = super::raise_open_files_limit().unwrap();
+        assert_eq!(super::raise_open_files_limit().unwrap(), first);
     }
 }

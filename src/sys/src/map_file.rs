@@ -7,11 +7,11 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-/// A file's bytes, mapped privately and read-only.
+/// The content of a file, mapped privately and read-only.
 ///
-/// The mapping keeps the file alive after it is renamed or removed. A file that another process
-/// truncates meanwhile makes reads beyond its new end fail with `SIGBUS` (mmap(2)), unless
-/// [`survive_cut_files`](crate::survive_cut_files) was called.
+/// The mapping stays valid after the file is renamed or removed. If another process truncates the
+/// file, reads beyond its new end raise `SIGBUS` (mmap(2)), unless
+/// [`handle_truncated_files`](crate::handle_truncated_files) was called.
 #[derive(Debug)]
 pub struct MappedFile {
     /// `None` for an empty file, which can't be mapped.
@@ -29,14 +29,14 @@ impl Deref for MappedFile {
 /// Maps the whole file at `path`.
 ///
 /// # Errors
-/// What open(2) and mmap(2) report; a directory is an error of kind
-/// [`io::ErrorKind::IsADirectory`], a file that is too large for what is left of the address space one of kind
-/// [`io::ErrorKind::OutOfMemory`], whose text has the size.
+/// What open(2) and mmap(2) report; [`io::ErrorKind::IsADirectory`] for a
+/// directory; [`io::ErrorKind::OutOfMemory`], with the size in its text, if the file doesn't fit
+/// into the address space.
 pub fn map_file(path: &Path) -> io::Result<MappedFile> {
     map(&File::open(path)?)
 }
 
-/// Maps the whole of an open file.
+/// Maps an open file.
 ///
 /// # Errors
 /// As [`map_file`].
@@ -48,9 +48,9 @@ pub fn map(file: &File) -> io::Result<MappedFile> {
     if metadata.len() == 0 {
         return Ok(MappedFile { map: None });
     }
-    // SAFETY: the mapping is private and read-only, and its bytes are only handed out as a shared
-    // slice that lives as long as the mapping. That another process changes the file under it
-    // can't be ruled out by any program that maps files; readers here treat every byte as untrusted.
+    // SAFETY: the mapping is private and read-only, and its bytes are only accessible as a shared
+    // slice that lives as long as the mapping. No program that maps files can rule out that another
+    // process modifies the file; the readers treat every byte as untrusted.
     let map = unsafe { Mmap::map(file) };
     let map = map.map_err(|error| match error.raw_os_error() {
         Some(libc::ENOMEM) => no_room(metadata.len()),

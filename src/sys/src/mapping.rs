@@ -1,4 +1,4 @@
-//! Memory that a counter shares with this process.
+//! Memory shared with the kernel for a counter.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -6,30 +6,32 @@ use std::ptr::NonNull;
 
 use crate::Counter;
 
-/// A part of a counter's memory, mapped as long as this lives.
+/// A part of a counter's memory, unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     size: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone and has no tie to the thread that made it.
+// SAFETY: the mapping is owned by this value alone and not tied to the thread that created it.
 unsafe impl Send for Mapping {}
-// SAFETY: its address and size do not change; what is done with the memory, its users answer for.
+// SAFETY: its address and size don't change; access to the memory is up to its users.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `size` bytes of `counter` from `offset` on, where its ring (0) or its area begins; `protection` as mmap(2) has it.
+    /// Maps `size` bytes of `counter` from `offset` on: 0 for its ring, or the start of its AUX
+    /// area; `protection` as for mmap(2).
     ///
     /// # Errors
     /// What mmap(2) reports.
     pub(crate) fn of(
         counter: &Counter,
-        (offset, size): (usize, usize),
+        offset: usize,
+        size: usize,
         protection: i32,
     ) -> io::Result<Self> {
         let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
-        // SAFETY: a new shared mapping at an address of the kernel's choice; it overlaps nothing.
+        // SAFETY: a new shared mapping at an address chosen by the kernel; it overlaps nothing.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -47,22 +49,23 @@ impl Mapping {
         Ok(Self { base, size })
     }
 
-    /// Its first byte.
+    /// Address of the first byte.
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
     }
 
-    /// Bytes mapped.
+    /// Size in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// `length` bytes from a position on, in the part of the memory from `offset` to its end, a power of two, that is written
-    /// round and round: in two pieces where they run over the end, nothing where they are more than the part has.
+    /// Returns `length` bytes from a position on, in the circular part of the memory from `offset`
+    /// to its end, whose size is a power of two: in two pieces if they wrap around the end, empty
+    /// if `length` exceeds the size.
     ///
     /// # Safety
     ///
-    /// Nobody must write there as long as they are borrowed.
+    /// The memory must not be written while it is borrowed.
     pub(crate) unsafe fn round(
         &self,
         offset: usize,
@@ -75,8 +78,8 @@ impl Mapping {
         }
         let start = usize::try_from(position & (size as u64 - 1)).unwrap_or_default();
         let first = length.min(size - start);
-        // SAFETY: both pieces lie inside the mapping (offset + size is its end, start < size, first <= size - start,
-        // length <= size), where, as the caller has it, nobody writes.
+        // SAFETY: both pieces lie inside the mapping (offset + size is its end, start < size, first
+        // <= size - start, length <= size), and the caller guarantees that it isn't written.
         unsafe {
             let part = self.base.as_ptr().add(offset).cast_const();
             (
@@ -89,7 +92,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `of` with this address and size and is not used afterwards.
+        // SAFETY: the mapping was created by `of` with this address and size and is not used
+        // afterwards.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.size) };
     }
 }

@@ -1,59 +1,68 @@
-//! Memory that runs out: an allocator that ends the process with a message instead of a bare abort.
+//! An allocator that ends the process with a message when memory is exhausted, instead of a bare
+//! abort.
 //!
-//! The standard library cannot return an error for most requests: when one fails it prints a line and a backtrace and
-//! calls abort(3). The allocator ends the process before that, unless the request was made through `rperf_memory`: it
-//! restores the terminal, waits for the pager, and prints how many bytes were asked for and what can be done about it.
+//! The standard library cannot return an error for most allocations: if one fails it prints a line
+//! and a backtrace and calls abort(3). This allocator ends the process before that, unless the
+//! allocation was made through `rperf_memory`: it restores the terminal, waits for the pager, and
+//! prints the requested size and a hint.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd, RawFd};
+use std::panic;
 use std::ptr;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 
-/// What is printed; null before [`explain_out_of_memory`].
+/// The message; null before [`explain_out_of_memory`].
 static MESSAGE: AtomicPtr<OutOfMemoryMessage> = AtomicPtr::new(ptr::null_mut());
-/// The terminal whose modes were changed; null while there is none.
+/// The terminal whose modes were changed; null if there is none.
 static TERMINAL: AtomicPtr<SavedTerminal> = AtomicPtr::new(ptr::null_mut());
-/// Process id of the pager, and the descriptor that it reads the end of; 0 and -1 without one.
+/// Process id of the pager, and the descriptor of its pipe; 0 and -1 without one.
 static PAGER: (AtomicI32, AtomicI32) = (AtomicI32::new(0), AtomicI32::new(-1));
-/// Whether a thread prints the message already.
-static ENDING: AtomicBool = AtomicBool::new(false);
+/// Whether a thread is already printing the message.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// The allocator of the standard library; once [`explain_out_of_memory`] was called, a request that fails ends the process
-/// with a message, unless it was made through `rperf_memory`.
+/// Sets the panic hook once.
+static PANIC_HOOK: Once = Once::new();
+/// The standard library's message for a thread without a signal stack.
+const NO_SIGNAL_STACK: &str = "failed to allocate an alternative stack";
+
+/// The global allocator. After [`explain_out_of_memory`], a failed allocation ends the process with
+/// a message, unless it was made through `rperf_memory`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allocator;
 
 /// The text around the number of bytes that could not be allocated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutOfMemoryMessage {
-    /// Before the number.
+    /// Text before the number.
     pub before: String,
-    /// Behind it, up to the last newline.
+    /// Text after the number, up to the last newline.
     pub after: String,
     /// Exit status of the process.
     pub status: u8,
 }
 
-/// The modes of a terminal as they are now. While this lives they are restored if memory runs out.
+/// Saved modes of a terminal, restored if memory is exhausted while this value lives.
 #[derive(Debug)]
 pub struct TerminalBackup(*mut SavedTerminal);
 
 // SAFETY: the pointer is only compared; what it points to is never changed or freed.
 unsafe impl Send for TerminalBackup {}
 
-/// What restores a terminal.
+/// State needed to restore a terminal.
 struct SavedTerminal {
     input: OwnedFd,
     modes: libc::termios,
     output: OwnedFd,
-    /// Escape sequences that leave the alternate screen and the like.
+    /// Escape sequences that leave the alternate screen and similar modes.
     text: Vec<u8>,
 }
 
-// SAFETY: every request is passed on as it came, so that the contract which the caller keeps is the one of `System`, and
-// what `System` promises is promised here. What ends the process does not allocate, and cannot unwind.
+// SAFETY: every request is passed on to `System` unchanged, so its contract applies. Code that ends
+// the process does not allocate, and cannot unwind.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -88,7 +97,7 @@ fn checked(block: *mut u8, size: usize) -> *mut u8 {
     block
 }
 
-/// Ends the process, unless the request may fail.
+/// Ends the process, unless the allocation may fail.
 #[cold]
 #[inline(never)]
 fn fail(size: usize) {
@@ -99,20 +108,55 @@ fn fail(size: usize) {
     }
 }
 
-/// From now on a failed request prints `message` and ends the process with its status. Called again, the later message
-/// counts.
+/// Sets the message and exit status for failed allocations; a later call replaces an earlier one.
 pub fn explain_out_of_memory(message: OutOfMemoryMessage) {
     // Never freed: another thread may be reading it.
     let message = Box::into_raw(Box::new(message));
     MESSAGE.store(message, Ordering::Release);
+    let handler: extern "C" fn(libc::c_int) = on_abort;
+    // SAFETY: the handler only makes calls that signal-safety(7) permits.
+    unsafe { libc::signal(libc::SIGABRT, handler as libc::sighandler_t) };
+    PANIC_HOOK.call_once(set_panic_hook);
+}
+
+/// The standard library panics in a thread that cannot get its signal stack. If memory is exhausted, this is reported
+/// like a failed allocation.
+fn set_panic_hook() {
+    let print_panic = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload().downcast_ref::<String>();
+        let has_no_stack = text.is_some_and(|text| text.starts_with(NO_SIGNAL_STACK));
+        if has_no_stack || IS_ENDING.load(Ordering::Acquire) {
+            fail(libc::SIGSTKSZ);
+        }
+        print_panic(panic);
+    }));
+}
+
+/// Bytes that a process with enough memory can map.
+const PROBED: usize = 1 << 20;
+
+/// The C library aborts if its own allocations fail, for example when a thread starts. If memory is
+/// exhausted, this is reported like a failed allocation; otherwise the process ends with the default
+/// action of abort(3) when the handler returns.
+extern "C" fn on_abort(_signal: libc::c_int) {
+    let (access, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: a new mapping changes no other memory.
+    let probe = unsafe { libc::mmap(ptr::null_mut(), PROBED, access, flags, -1, 0) };
+    if probe == libc::MAP_FAILED || IS_ENDING.load(Ordering::Acquire) {
+        fail(PROBED);
+    }
 }
 
 impl OutOfMemoryMessage {
-    /// Calls nothing that allocates or waits for a lock: those of this process may be held for ever.
+    /// Prints the message and exits. Must not allocate or take locks: they may never be released.
     fn end(&self, size: usize) -> ! {
-        if ENDING.swap(true, Ordering::AcqRel) {
+        if IS_ENDING.swap(true, Ordering::AcqRel) {
             loop {
-                // SAFETY: the thread waits for the end that another one prepares.
+                // SAFETY: another thread is ending the process; this one waits.
                 unsafe { libc::pause() };
             }
         }
@@ -125,34 +169,36 @@ impl OutOfMemoryMessage {
         write_all(libc::STDERR_FILENO, self.before.as_bytes());
         write_all(libc::STDERR_FILENO, decimal(size, &mut digits));
         write_all(libc::STDERR_FILENO, self.after.as_bytes());
-        // SAFETY: ends the process without running anything else of it.
+        // SAFETY: ends the process without running any other code.
         unsafe { libc::_exit(self.status.into()) }
     }
 }
 
-/// Notes the pager: its process, and the pipe that it reads from, which is closed before it is waited for.
+/// Registers the pager: its process, and the pipe it reads from, which is closed before waiting for
+/// it.
 pub fn note_pager(process: u32, pipe: &impl AsFd) {
     PAGER.1.store(pipe.as_fd().as_raw_fd(), Ordering::Release);
     let process = i32::try_from(process).unwrap_or_default();
     PAGER.0.store(process, Ordering::Release);
 }
 
-/// Forgets the pager: its pipe is about to be closed.
+/// Unregisters the pager: its pipe is about to be closed.
 pub fn forget_pager() {
     PAGER.0.store(0, Ordering::Release);
     PAGER.1.store(-1, Ordering::Release);
 }
 
 impl TerminalBackup {
-    /// Saves the modes of the terminal behind `input`; `text` is what restores its screen, written to `output`.
+    /// Saves the modes of the terminal `input`; `text` restores its screen and is written to
+    /// `output`.
     ///
     /// # Errors
-    /// `ENOTTY` if it is no terminal; what dup(2) reports.
+    /// `ENOTTY` if it is not a terminal; what dup(2) reports.
     pub fn save(input: &impl AsFd, output: &impl AsFd, text: Vec<u8>) -> io::Result<Self> {
         let input = input.as_fd().try_clone_to_owned()?;
         let output = output.as_fd().try_clone_to_owned()?;
         let mut modes = MaybeUninit::<libc::termios>::uninit();
-        // SAFETY: the call writes no more than the structure that it is given.
+        // SAFETY: the call writes no more than the structure passed to it.
         if unsafe { libc::tcgetattr(input.as_raw_fd(), modes.as_mut_ptr()) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -173,7 +219,7 @@ impl TerminalBackup {
 impl Drop for TerminalBackup {
     fn drop(&mut self) {
         let none = ptr::null_mut();
-        // If another one was saved since, that one stays.
+        // A value saved later stays registered.
         let _ = TERMINAL.compare_exchange(self.0, none, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
@@ -186,12 +232,13 @@ impl SavedTerminal {
     }
 }
 
-/// Lets the user leave the pager.
+/// Waits until the user leaves the pager.
 fn wait_for_pager() {
     let process = PAGER.0.load(Ordering::Acquire);
     let pipe = PAGER.1.load(Ordering::Acquire);
     if process > 0 && pipe >= 0 {
-        // SAFETY: nothing of this process is written to the pipe any more; the process is a child that nobody else waits for.
+        // SAFETY: this process writes nothing to the pipe any more; the process is a child that no
+        // other code waits for.
         unsafe {
             libc::close(pipe);
             libc::waitpid(process, ptr::null_mut(), 0);
@@ -199,10 +246,10 @@ fn wait_for_pager() {
     }
 }
 
-/// Writes all of `bytes`, or as much as can be.
+/// Writes all of `bytes`, or as much as possible.
 fn write_all(fd: RawFd, mut bytes: &[u8]) {
     while !bytes.is_empty() {
-        // SAFETY: the buffer is as long as is said.
+        // SAFETY: the length is that of the buffer.
         let count = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
         match usize::try_from(count) {
             Ok(count) if count > 0 => bytes = bytes.get(count..).unwrap_or_default(),
@@ -211,7 +258,7 @@ fn write_all(fd: RawFd, mut bytes: &[u8]) {
     }
 }
 
-/// A number without any allocation.
+/// Formats a number without allocating.
 fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
     let mut start = digits.len();
     for (index, digit) in digits.iter_mut().enumerate().rev() {
@@ -230,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_of_the_standard_library() {
+    fn numbers_match_the_standard_library() {
         for number in [0, 7, 10, 163_840, usize::MAX] {
             let mut digits = [0; 20];
             assert_eq!(decimal(number, &mut digits), number.to_string().as_bytes());
@@ -240,7 +287,7 @@ mod tests {
     #[test]
     fn requests_are_passed_on_and_a_failed_one_returns_without_a_message() {
         let huge = Layout::from_size_align(isize::MAX as usize - 7, 8).unwrap();
-        // SAFETY: the layouts have a size; what was allocated is freed with the layout it has.
+        // SAFETY: the layouts have a non-zero size; the memory is freed with the same layout.
         unsafe {
             assert!(Allocator.alloc(huge).is_null());
             let layout = Layout::new::<[u64; 4]>();

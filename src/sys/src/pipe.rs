@@ -1,36 +1,65 @@
 //! Pipes.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
 
-/// What an ordinary user may have (`/proc/sys/fs/pipe-max-size`), in bytes.
+/// The default limit for unprivileged users (`/proc/sys/fs/pipe-max-size`), in bytes.
 const WIDE: i32 = 1 << 20;
 
-/// Lets a pipe hold a megabyte instead of 64 KiB, so that writer and reader need not take turns (`F_SETPIPE_SZ`, fcntl(2)). What
-/// is no pipe, or may not be wider, stays as it is.
+/// Increases the capacity of a pipe from 64 KiB to 1 MiB, to reduce context switches between writer
+/// and reader (`F_SETPIPE_SZ`, fcntl(2)). No effect if this isn't a pipe or not permitted.
 pub fn widen_pipe(pipe: impl AsFd) {
-    // SAFETY: the descriptor is open as long as it is borrowed; the request takes a number.
+    // SAFETY: the borrowed descriptor is open; the request takes a number.
     let _ = unsafe { libc::fcntl(pipe.as_fd().as_raw_fd(), libc::F_SETPIPE_SZ, WIDE) };
+}
+
+/// Makes reads and writes of a descriptor return at once, with `EAGAIN` if they would wait.
+///
+/// # Errors
+/// What fcntl(2) reports.
+pub fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
+    let fd = fd.as_fd().as_raw_fd();
+    // SAFETY: the borrowed descriptor is open; the requests take numbers.
+    let set = unsafe {
+        match libc::fcntl(fd, libc::F_GETFL) {
+            -1 => -1,
+            flags => libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK),
+        }
+    };
+    match set {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::io::{self, Write as _};
+    use std::io::Write as _;
 
     use super::*;
 
     #[test]
-    fn a_pipe_takes_a_megabyte_without_a_reader() {
+    fn a_widened_pipe_holds_a_megabyte() {
         let (reader, mut writer) = io::pipe().unwrap();
         widen_pipe(&writer);
         // SAFETY: the descriptor is open; the request takes no argument.
         let size = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_GETPIPE_SZ) };
         if size < WIDE {
-            // A system with a lower limit, for others than root.
+            // The system has a lower limit for unprivileged users.
             return;
         }
         writer.write_all(&vec![0; WIDE as usize]).unwrap();
         drop(reader);
         widen_pipe(File::open("/dev/null").unwrap());
+    }
+
+    #[test]
+    fn a_pipe_that_does_not_wait_reports_so() {
+        use std::io::Read as _;
+        let (mut reader, _writer) = io::pipe().unwrap();
+        set_nonblocking(&reader).unwrap();
+        let error = reader.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 }

@@ -1,14 +1,14 @@
-//! How urgently the calling thread is run.
+//! Scheduling priority of the calling thread.
 
 use std::io;
 
-/// Runs the calling thread before others of ordinary priority (`SCHED_FIFO`).
+/// Gives the calling thread a real-time priority (`SCHED_FIFO`).
 ///
 /// # Errors
-/// What sched_setscheduler(2) reports: `EINVAL` for a priority that there is not (1 to 99), `EPERM` without
+/// What sched_setscheduler(2) reports: `EINVAL` for a priority outside 1 to 99, `EPERM` without
 /// `CAP_SYS_NICE` and beyond `RLIMIT_RTPRIO`.
 pub fn run_in_real_time(priority: i32) -> io::Result<()> {
-    // SAFETY: the structure is plain numbers, for which zeros are values.
+    // SAFETY: the structure consists of numbers, for which zeros are valid.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority;
     // SAFETY: the call reads the structure, which outlives it; 0 is the calling thread.
@@ -19,29 +19,30 @@ pub fn run_in_real_time(priority: i32) -> io::Result<()> {
     }
 }
 
-/// The largest share of a busy processor for the calling thread (nice -20), and soon when it has to wait for others: those that
-/// ask for short turns come first (Linux 6.12). Until dropped; who may not have that share has the turns alone.
+/// Raises the priority of the calling thread until dropped: nice -20 for the largest share of a
+/// busy processor, and a short time slice for low wake-up latency (Linux 6.12). Without the
+/// privilege for the nice value only the slice is set.
 #[derive(Debug)]
-pub struct Urgent {
+pub struct PriorityBoost {
     before: Option<Attributes>,
 }
 
-/// The lowest nice value, of the most urgent threads.
-const MOST_URGENT: i32 = -20;
-/// The shortest turn that the kernel gives, in nanoseconds.
-const SHORTEST: u64 = 100_000;
+/// The lowest nice value, which is the highest priority.
+const MIN_NICE: i32 = -20;
+/// The shortest time slice that the kernel allows, in nanoseconds.
+const MIN_SLICE_NANOS: u64 = 100_000;
 
-impl Urgent {
-    /// Makes the calling thread urgent, if it is one of ordinary priority.
+impl PriorityBoost {
+    /// Raises the priority of the calling thread if it has the default policy.
     #[must_use]
     pub fn begin() -> Self {
         let ordinary = u32::try_from(libc::SCHED_OTHER).ok();
         let before = Attributes::current().filter(|now| Some(now.policy) == ordinary);
         let is_done = |before: &Attributes| {
-            [MOST_URGENT, before.nice].into_iter().any(|nice| {
+            [MIN_NICE, before.nice].into_iter().any(|nice| {
                 let wanted = Attributes {
                     nice,
-                    runtime: SHORTEST,
+                    runtime: MIN_SLICE_NANOS,
                     ..*before
                 };
                 wanted.set()
@@ -53,7 +54,7 @@ impl Urgent {
     }
 }
 
-impl Drop for Urgent {
+impl Drop for PriorityBoost {
     fn drop(&mut self) {
         if let Some(before) = self.before {
             before.set();
@@ -61,7 +62,8 @@ impl Drop for Urgent {
     }
 }
 
-/// How a thread is run (`struct sched_attr` of include/uapi/linux/sched/types.h, its first version).
+/// Scheduling attributes of a thread (`struct sched_attr` of include/uapi/linux/sched/types.h,
+/// first version).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Attributes {
@@ -70,7 +72,7 @@ struct Attributes {
     flags: u64,
     nice: i32,
     priority: u32,
-    /// Nanoseconds of a turn, for ordinary threads since Linux 6.12, before that 0.
+    /// Time slice in nanoseconds, for normal threads since Linux 6.12; 0 before.
     runtime: u64,
     deadline: u64,
     period: u64,
@@ -79,7 +81,7 @@ struct Attributes {
 const SIZE: u32 = size_of::<Attributes>() as u32;
 
 impl Attributes {
-    /// Those of the calling thread.
+    /// Attributes of the calling thread.
     fn current() -> Option<Self> {
         let mut found = Self::default();
         // SAFETY: the call writes at most SIZE bytes of plain numbers into the structure; 0 is the calling thread.
@@ -88,13 +90,13 @@ impl Attributes {
         (result == 0).then_some(found)
     }
 
-    /// Gives them to the calling thread; whether that is allowed.
+    /// Sets the attributes of the calling thread; returns whether that is permitted.
     fn set(&self) -> bool {
         let wanted = Self {
             size: SIZE,
             ..*self
         };
-        // SAFETY: the call reads the structure, which says how long it is and outlives it.
+        // SAFETY: the call reads the structure, which contains its own size and outlives the call.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0_u32) == 0 }
     }
 }
@@ -106,14 +108,17 @@ mod tests {
     #[test]
     fn urgency_ends() {
         let before = Attributes::current().unwrap();
-        let urgent = Urgent::begin();
+        let urgent = PriorityBoost::begin();
         let meanwhile = Attributes::current().unwrap();
         // SAFETY: reads a number.
         let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
         assert_eq!(meanwhile.nice, nice);
-        // Who is not root keeps the nice value; kernels before 6.12 know no turns.
-        assert!([MOST_URGENT, before.nice].contains(&nice), "{meanwhile:?}");
-        assert!([SHORTEST, 0].contains(&meanwhile.runtime), "{meanwhile:?}");
+        // Unprivileged users keep the nice value; kernels before 6.12 ignore the slice.
+        assert!([MIN_NICE, before.nice].contains(&nice), "{meanwhile:?}");
+        assert!(
+            [MIN_SLICE_NANOS, 0].contains(&meanwhile.runtime),
+            "{meanwhile:?}"
+        );
         assert_eq!(meanwhile.policy, before.policy);
         drop(urgent);
         let after = Attributes::current().unwrap();

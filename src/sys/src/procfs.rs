@@ -1,4 +1,4 @@
-//! `/proc`: tasks, their names and mappings, the machine's processors and memory.
+//! `/proc`: tasks, their names and mappings, processors and memory of the machine.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -8,25 +8,25 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bytes that are read of a process's mappings at once: no more than the kernel gives.
+/// Bytes read from a maps file at once: the kernel returns at most a page.
 const MAPS_PAGE: usize = 4096;
 
-/// A proc file system at a root of the caller's choice.
+/// A proc file system at a root chosen by the caller.
 #[derive(Debug, Clone)]
 pub struct Proc {
     root: PathBuf,
 }
 
-/// What `/proc/PID/task/TID/status` says of a thread.
+/// Content of `/proc/PID/task/TID/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Status {
-    /// Thread name (comm), as it stands in the file: the kernel escapes newline and backslash.
+pub struct TaskStatus {
+    /// Thread name (comm) as in the file: the kernel escapes newline and backslash.
     pub name: Vec<u8>,
     /// Process the thread belongs to.
     pub tgid: u32,
     /// Parent process.
     pub ppid: u32,
-    /// Whether the thread has no memory of its own: a kernel thread, or a dying one.
+    /// Whether the thread has no address space: a kernel thread, or a dying one.
     pub is_kernel: bool,
     /// Whether a seccomp filter may refuse its system calls, as in most containers.
     pub is_filtered: bool,
@@ -39,15 +39,15 @@ pub struct MapEntry<'a> {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
-    /// The letters `r`, `w`, `x` and `s` or `p`, or `-`.
+    /// Permission letters `r`, `w`, `x` and `s` or `p`, or `-`.
     pub permissions: [u8; 4],
     /// Offset in the file, in bytes.
     pub offset: u64,
-    /// Device, major and minor number.
+    /// Major and minor device number.
     pub device: (u32, u32),
     /// Inode, 0 without a file.
     pub inode: u64,
-    /// File name or a name in brackets; empty for anonymous memory.
+    /// File name, or a name in brackets; empty for anonymous memory.
     pub name: &'a [u8],
 }
 
@@ -83,7 +83,7 @@ impl Proc {
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] when there is no such thread.
-    pub fn status(&self, pid: u32, tid: u32) -> io::Result<Status> {
+    pub fn status(&self, pid: u32, tid: u32) -> io::Result<TaskStatus> {
         let bytes = fs::read(self.path(format!("{pid}/task/{tid}/status")))?;
         Ok(parse_status(&bytes))
     }
@@ -97,7 +97,7 @@ impl Proc {
         Ok(parse_status(&bytes).tgid)
     }
 
-    /// The processes that any thread of `pid` started; none where they can't be listed.
+    /// The child processes of all threads of `pid`; empty if they can't be listed.
     #[must_use]
     pub fn children(&self, pid: u32) -> Vec<u32> {
         let of = |tid: u32| {
@@ -110,7 +110,7 @@ impl Proc {
         threads.into_iter().flat_map(of).collect()
     }
 
-    /// The user that process `pid` belongs to.
+    /// The user id of process `pid`.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] when there is no such process.
@@ -118,14 +118,14 @@ impl Proc {
         fs::metadata(self.path(pid.to_string())).map(|metadata| metadata.uid())
     }
 
-    /// The text of `/proc/PID/maps` as far as it can be read in this time, in whole lines, and whether that is all;
-    /// [`map_entries`] reads it. The kernel makes the text while it is read, a page at a time, and may have to wait for
-    /// the process.
+    /// Returns the text of `/proc/PID/maps` in complete lines, as far as it can be read within the
+    /// time limit, and whether it is complete; [`map_entries`] parses it. The kernel generates the
+    /// text while it is read, a page at a time, and may have to wait for the process.
     ///
     /// # Errors
     /// What opening and reading the file report; `EACCES` for other users' processes.
     pub fn maps(&self, pid: u32, limit: Duration) -> io::Result<(Vec<u8>, bool)> {
-        // By way of the thread, as the leader may have ended before its process.
+        // Through the thread's folder, as the group leader may have exited before the process.
         let mut file = File::open(self.path(format!("{pid}/task/{pid}/maps")))?;
         let began = Instant::now();
         let (mut text, mut page) = (Vec::new(), [0; MAPS_PAGE]);
@@ -141,7 +141,7 @@ impl Proc {
         Ok((text, false))
     }
 
-    /// Kilobytes of memory (`MemTotal`).
+    /// Total memory in kilobytes (`MemTotal`).
     ///
     /// # Errors
     /// What reading `/proc/meminfo` reports; [`io::ErrorKind::InvalidData`] without the line.
@@ -152,7 +152,7 @@ impl Proc {
         number.ok_or(io::ErrorKind::InvalidData.into())
     }
 
-    /// What the processor calls itself, by the first of the `keys` that `/proc/cpuinfo` has.
+    /// The processor description: the value of the first of `keys` in `/proc/cpuinfo`.
     ///
     /// # Errors
     /// What reading the file reports; [`io::ErrorKind::NotFound`] without such a line.
@@ -180,10 +180,10 @@ fn numeric_entries(directory: &Path) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-fn parse_status(bytes: &[u8]) -> Status {
-    let mut status = Status {
+fn parse_status(bytes: &[u8]) -> TaskStatus {
+    let mut status = TaskStatus {
         is_kernel: true,
-        ..Status::default()
+        ..TaskStatus::default()
     };
     for line in bytes.split(|&byte| byte == b'\n') {
         let Some(colon) = line.iter().position(|&byte| byte == b':') else {
@@ -205,7 +205,7 @@ fn parse_status(bytes: &[u8]) -> Status {
     status
 }
 
-/// The entries of a `/proc/PID/maps` text in order; lines of another form are skipped.
+/// Parses a `/proc/PID/maps` text; malformed lines are skipped.
 pub fn map_entries(text: &[u8]) -> impl Iterator<Item = MapEntry<'_>> {
     text.split(|&byte| byte == b'\n').filter_map(map_entry)
 }
@@ -218,8 +218,8 @@ fn map_entry(line: &[u8]) -> Option<MapEntry<'_>> {
             .iter()
             .position(u8::is_ascii_whitespace)
             .unwrap_or(rest.len());
-        let (word, behind) = rest.split_at(end);
-        rest = behind;
+        let (word, after) = rest.split_at(end);
+        rest = after;
         (!word.is_empty()).then_some(word)
     };
     let (start, end) = pair(word()?, b'-')?;
@@ -284,8 +284,8 @@ mod tests {
         assert!(proc.threads(pid).unwrap().contains(&pid));
         let status = proc.status(pid, pid).unwrap();
         assert_eq!((status.tgid, status.is_kernel), (pid, false));
-        let (maps, whole) = proc.maps(pid, Duration::from_secs(60)).unwrap();
-        assert!(whole && map_entries(&maps).any(|entry| entry.permissions[2] == b'x'));
+        let (maps, is_complete) = proc.maps(pid, Duration::from_secs(60)).unwrap();
+        assert!(is_complete && map_entries(&maps).any(|entry| entry.permissions[2] == b'x'));
         assert_eq!(proc.maps(pid, Duration::ZERO).unwrap(), (Vec::new(), false));
         assert!(proc.total_memory().unwrap() > 0);
         assert_eq!(
@@ -299,7 +299,7 @@ mod tests {
         let status = parse_status(b"Name:\tkworker/0:1 x\nTgid:\t7\nPPid:\t2\n");
         assert_eq!(
             status,
-            Status {
+            TaskStatus {
                 name: b"kworker/0:1 x".to_vec(),
                 tgid: 7,
                 ppid: 2,

@@ -1,4 +1,4 @@
-//! Rings that the kernel writes forward, never over what was not read.
+//! Rings that the kernel writes forward without overwriting unread records.
 
 use std::io;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use rperf_ring::Memory;
 
 use crate::Counter;
-use crate::ring_memory::{RingMemory, TimeConversion, held};
+use crate::ring_memory::{RingMemory, TimeConversion, byte_distance};
 
-/// A ring that the kernel writes forward: it never overwrites what lies between tail and head.
+/// A ring that the kernel writes forward: bytes between tail and head are never overwritten.
 ///
-/// Positions (`head`, `tail`) count bytes since the ring was made and never wrap; the place of a
-/// position in memory is its remainder by the ring's size.
+/// Positions (`head`, `tail`) count bytes since the ring's creation and never wrap; a position
+/// modulo the ring's size is its offset in memory.
 #[derive(Debug)]
 pub struct RingMap {
-    /// Shared with the ring's AUX area, whose positions stand on the same control page.
+    /// Shared with the ring's AUX area, whose positions are in the same control page.
     pub(crate) memory: Arc<RingMemory>,
 }
 
@@ -22,21 +22,22 @@ impl RingMap {
     /// Maps a ring of `pages` data pages (a power of two) for `counter`.
     ///
     /// # Errors
-    /// What mmap(2) reports: `EPERM` when the locked memory exceeds `perf_event_mlock_kb` and
-    /// `RLIMIT_MEMLOCK`, `EINVAL` when `pages` is no power of two, `ENOMEM`.
+    /// What mmap(2) reports: `EPERM` if the locked memory exceeds `perf_event_mlock_kb` and
+    /// `RLIMIT_MEMLOCK`, `EINVAL` if `pages` is not a power of two, `ENOMEM`.
     pub fn new(counter: &Counter, pages: usize) -> io::Result<Self> {
         let memory = RingMemory::map(counter, pages, libc::PROT_READ | libc::PROT_WRITE)?;
         let memory = Arc::new(memory);
         Ok(Self { memory })
     }
 
-    /// How the ring's timestamps follow from the hardware's clock; `None` where the kernel doesn't say.
+    /// Parameters to convert hardware time to the ring's timestamps; `None` if the kernel doesn't
+    /// provide them.
     #[must_use]
     pub fn time_conversion(&self) -> Option<TimeConversion> {
         self.memory.time_conversion()
     }
 
-    /// Bytes of data the ring holds, a power of two.
+    /// Size of the data area in bytes, a power of two.
     #[must_use]
     pub fn size(&self) -> usize {
         self.memory.size()
@@ -44,18 +45,18 @@ impl RingMap {
 }
 
 impl Memory for RingMap {
-    /// Where the kernel will write next.
+    /// Position at which the kernel continues to write.
     fn head(&self) -> u64 {
         self.memory.head()
     }
 
-    /// Up to where the records have been consumed.
+    /// Position up to which records were consumed.
     fn tail(&self) -> u64 {
         self.memory.tail()
     }
 
     fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
-        let Some(length) = held(self, from, to) else {
+        let Some(length) = byte_distance(self, from, to) else {
             return (&[], &[]);
         };
         // SAFETY: the bytes lie between tail and head, where the kernel does not write until the tail moves; `release` takes
@@ -63,7 +64,8 @@ impl Memory for RingMap {
         unsafe { self.memory.at(from, length) }
     }
 
-    /// Gives the bytes below `tail` back to the kernel. Positions beyond the head are taken as the head.
+    /// Releases the bytes below `tail` to the kernel. Positions beyond the head are clamped to the
+    /// head.
     fn release(&mut self, tail: u64) {
         let tail = tail.min(self.head());
         self.memory.set_tail(tail);
@@ -73,7 +75,7 @@ impl Memory for RingMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Observed;
+    use crate::ObservedTask;
     use rperf_wire::{Attr, AttrFlags, Endian, EventType, RawRecord, RecordKind};
 
     #[test]
@@ -88,7 +90,7 @@ mod tests {
             flags,
             ..Attr::default()
         };
-        let Ok(counter) = Counter::open(&attr, Observed { pid: 0, cpu: -1 }, None) else {
+        let Ok(counter) = Counter::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None) else {
             return;
         };
         let mut ring = RingMap::new(&counter, 2).unwrap();
@@ -116,7 +118,7 @@ mod tests {
             flags: AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
             ..Attr::default()
         };
-        let Ok(counter) = Counter::open(&attr, Observed { pid: 0, cpu: -1 }, None) else {
+        let Ok(counter) = Counter::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None) else {
             return;
         };
         assert!(RingMap::new(&counter, 3).is_err());

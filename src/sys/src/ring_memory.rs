@@ -1,4 +1,4 @@
-//! The memory that the kernel and this process share for one ring: a control page and the data.
+//! The memory shared with the kernel for one ring: a control page and the data.
 
 use std::io;
 use std::mem::offset_of;
@@ -11,7 +11,7 @@ use crate::Counter;
 use crate::host::page_size;
 use crate::mapping::Mapping;
 
-/// Offsets of the two positions on the control page.
+/// Offsets of the two positions in the control page.
 const DATA_HEAD: usize = offset_of!(perf_event_mmap_page, data_head);
 const DATA_TAIL: usize = offset_of!(perf_event_mmap_page, data_tail);
 /// Offset of the sequence lock.
@@ -21,16 +21,17 @@ const LOCK: usize = offset_of!(perf_event_mmap_page, lock);
 const USER_TIME_ZERO: u64 = 1 << 4;
 const USER_TIME_SHORT: u64 = 1 << 5;
 
-/// How timestamps follow from the hardware's clock (`struct perf_event_mmap_page` tells the formula).
+/// Parameters to convert hardware time to timestamps (`struct perf_event_mmap_page` has the
+/// formula).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeConversion {
-    /// Bits to shift.
+    /// Number of bits to shift by.
     pub shift: u16,
-    /// What to multiply with.
+    /// Multiplier.
     pub mult: u32,
-    /// What to add.
+    /// Offset to add.
     pub zero: u64,
-    /// The hardware's time at the start and the bits that it has, where these are less than 64.
+    /// Hardware time at the start and mask of its bits, for clocks with less than 64 bits.
     pub short: Option<(u64, u64)>,
 }
 
@@ -48,25 +49,25 @@ impl TimeConversion {
     }
 }
 
-/// A mapped ring. The place of a position in memory is its remainder by the ring's size.
+/// A mapped ring. A position modulo the ring's size is its offset in memory.
 #[derive(Debug)]
 pub(crate) struct RingMemory {
-    /// The control page, and the data behind it.
+    /// The control page, followed by the data.
     mapping: Mapping,
-    /// Bytes from the control page's first to the data.
+    /// Offset of the data from the control page.
     data_offset: usize,
-    /// Bytes of data, a power of two.
+    /// Size of the data in bytes, a power of two.
     size: usize,
 }
 
 impl RingMemory {
-    /// Maps a ring of `pages` data pages for `counter`; `protection` as mmap(2) has it.
+    /// Maps a ring of `pages` data pages for `counter`; `protection` as for mmap(2).
     pub(crate) fn map(counter: &Counter, pages: usize, protection: i32) -> io::Result<Self> {
         let page = page_size();
         let size = pages.checked_mul(page).ok_or(io::ErrorKind::OutOfMemory)?;
         let mapped = size.checked_add(page).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self {
-            mapping: Mapping::of(counter, (0, mapped), protection)?,
+            mapping: Mapping::of(counter, 0, mapped, protection)?,
             data_offset: page,
             size,
         })
@@ -76,7 +77,8 @@ impl RingMemory {
         self.size
     }
 
-    /// Where the kernel will write next; in a ring that it writes backward, where it wrote last.
+    /// Position at which the kernel continues to write; for a backward ring, the position of the
+    /// newest record.
     pub(crate) fn head(&self) -> u64 {
         // Acquire: the records at the head, written before it, are seen after it
         // (perf_output_put_handle in kernel/events/ring_buffer.c has the matching barrier).
@@ -88,43 +90,44 @@ impl RingMemory {
         self.shared(DATA_TAIL).load(Ordering::Relaxed)
     }
 
-    /// Moves the tail of a ring that is mapped for writing.
+    /// Moves the tail of a ring that is mapped writable.
     pub(crate) fn set_tail(&self, tail: u64) {
-        // Release: every read of the consumed records happens before the kernel sees the room.
+        // Release: all reads of consumed records happen before the kernel sees the free space.
         self.shared(DATA_TAIL).store(tail, Ordering::Release);
     }
 
-    /// `length` bytes from a position on, in two pieces where they run over the end of the memory; nothing where they are
-    /// more than the ring has.
+    /// Returns `length` bytes from a position on, in two pieces if they wrap around the end; empty
+    /// if `length` exceeds the ring's size.
     ///
     /// # Safety
     ///
-    /// The kernel must not write there as long as they are borrowed.
+    /// The kernel must not write there while they are borrowed.
     pub(crate) unsafe fn at(&self, position: u64, length: usize) -> (&[u8], &[u8]) {
-        // SAFETY: as the caller has it.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.mapping.round(self.data_offset, position, length) }
     }
 
-    /// Bytes mapped: control page and data.
+    /// Size of the mapping in bytes: control page and data.
     pub(crate) fn mapped(&self) -> usize {
         self.mapping.size()
     }
 
-    /// How timestamps follow from the hardware's clock; `None` where the kernel doesn't say (`cap_user_time_zero`).
+    /// Parameters to convert hardware time to timestamps; `None` without `cap_user_time_zero`.
     pub(crate) fn time_conversion(&self) -> Option<TimeConversion> {
         loop {
-            // A sequence lock: it is odd while the kernel writes, and another number afterwards. Acquire: what is read next
-            // is not older than the number.
+            // A sequence lock: odd while the kernel writes, and changed afterwards. Acquire: what
+            // is read next is not older than the number.
             let before = self.lock().load(Ordering::Acquire);
-            // SAFETY: the control page is mapped as long as `self` lives, and begins with this structure; any bits are values
-            // of its fields. What the kernel may be writing is thrown away.
+            // SAFETY: the control page is mapped as long as `self` lives, and begins with this
+            // structure; any bits are valid for its fields. The copy is discarded if the kernel
+            // wrote meanwhile.
             let page = unsafe {
                 self.mapping
                     .base()
                     .cast::<perf_event_mmap_page>()
                     .read_volatile()
             };
-            // Acquire: the fields are read before the second look.
+            // Acquire: the fields are read before the lock is read again.
             fence(Ordering::Acquire);
             if before & 1 == 0 && self.lock().load(Ordering::Relaxed) == before {
                 return TimeConversion::of(&page);
@@ -146,8 +149,8 @@ impl RingMemory {
     }
 }
 
-/// Bytes between two positions; `None` unless `tail <= from <= to <= head`.
-pub(crate) fn held(memory: &impl Memory, from: u64, to: u64) -> Option<usize> {
+/// The number of bytes between two positions; `None` unless `tail <= from <= to <= head`.
+pub(crate) fn byte_distance(memory: &impl Memory, from: u64, to: u64) -> Option<usize> {
     let are_held = memory.tail() <= from && from <= to && to <= memory.head();
     let length = usize::try_from(to.wrapping_sub(from)).ok();
     length.filter(|_| are_held)

@@ -1,4 +1,4 @@
-//! Signals taken as readable events instead of handlers (signalfd(2)).
+//! Signals as readable events instead of handlers (signalfd(2)).
 
 use std::ffi::CStr;
 use std::io;
@@ -9,20 +9,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::counter::read_fd;
 
-/// Signals that are held back and read from a descriptor, until dropped.
+/// Signals that are blocked and read from a descriptor, until dropped.
 ///
-/// Only the calling thread and the threads it starts later hold them back: make this before others.
+/// Blocks them only in the calling thread and the threads it starts later: create this value before
+/// other threads.
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
-    /// Whether ends of children were ignored before, which keeps their status from their parent.
+    /// Whether SIGCHLD was ignored before, which discards the status of children.
     children_ignored: bool,
-    /// Made by [`Signals::hold_for_run`].
+    /// Created by [`Signals::block_for_run`].
     for_run: bool,
 }
 
-/// The mask from before the signals that are held back for all of the run.
+/// The signal mask before signals were blocked for the whole run.
 static BEFORE_RUN: Mutex<Option<libc::sigset_t>> = Mutex::new(None);
 
 fn before_run() -> MutexGuard<'static, Option<libc::sigset_t>> {
@@ -30,14 +31,14 @@ fn before_run() -> MutexGuard<'static, Option<libc::sigset_t>> {
 }
 
 impl Signals {
-    /// Holds back `numbers` (`SIGINT` and so on), but SIGHUP where it is ignored, as nohup(1) has it. Who is to be told of
-    /// the end of children (SIGCHLD) is so, though it was ignored until then.
+    /// Blocks `numbers` (`SIGINT` and so on), except SIGHUP if it is ignored, as under nohup(1). If
+    /// SIGCHLD is among them, it is no longer ignored.
     ///
     /// # Errors
     /// What sigprocmask(2) and signalfd(2) report.
-    pub fn hold(numbers: &[i32]) -> io::Result<Self> {
+    pub fn block(numbers: &[i32]) -> io::Result<Self> {
         let mut set = empty_set();
-        // An ignored signal that is held back would be read all the same.
+        // An ignored signal would still be read from the descriptor while blocked.
         let is_meant = |number: &&i32| **number != libc::SIGHUP || !is_ignored(**number);
         for number in numbers.iter().filter(is_meant) {
             // SAFETY: `set` is an initialised signal set.
@@ -58,7 +59,7 @@ impl Signals {
             restore(&before);
             return Err(error);
         }
-        // SAFETY: the call succeeded, so `fd` is an open descriptor that nobody else owns.
+        // SAFETY: the call succeeded, so `fd` is an open descriptor with no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let children_ignored = numbers.contains(&libc::SIGCHLD) && is_ignored(libc::SIGCHLD);
         if children_ignored {
@@ -72,18 +73,19 @@ impl Signals {
         })
     }
 
-    /// The same around all that holds signals back later, in whatever thread: children get the mask from before this one.
+    /// Like [`Signals::block`], for the whole run: child processes get the signal mask from before
+    /// this call, whichever thread starts them.
     ///
     /// # Errors
-    /// As of [`Signals::hold`].
-    pub fn hold_for_run(numbers: &[i32]) -> io::Result<Self> {
-        let mut held = Self::hold(numbers)?;
+    /// Those of [`Signals::block`].
+    pub fn block_for_run(numbers: &[i32]) -> io::Result<Self> {
+        let mut held = Self::block(numbers)?;
         *before_run() = Some(held.before);
         held.for_run = true;
         Ok(held)
     }
 
-    /// The next signal that came in; `None` when there is none at the moment.
+    /// The next pending signal; `None` if there is none.
     ///
     /// # Errors
     /// What read(2) reports.
@@ -102,12 +104,12 @@ impl Signals {
         }
     }
 
-    /// The signal mask from before, for a child process.
+    /// The previous signal mask, for a child process.
     pub(crate) fn before(&self) -> libc::sigset_t {
         before_run().unwrap_or(self.before)
     }
 
-    /// Whether a child process is to ignore the end of its children, as this one did before.
+    /// Whether a child process should ignore SIGCHLD, as this one did before.
     pub(crate) fn children_were_ignored(&self) -> bool {
         self.children_ignored
     }
@@ -121,7 +123,7 @@ impl AsFd for Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // Signals that came in and were not read have had their effect: take them off first.
+        // Pending signals that were not read would be delivered: discard them first.
         while let Ok(Some(_)) = self.next() {}
         if self.for_run {
             *before_run() = None;
@@ -135,7 +137,7 @@ impl Drop for Signals {
 
 fn empty_set() -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: sigemptyset initialises the set it is given, so it may be read afterwards.
+    // SAFETY: sigemptyset initialises the set passed to it, so it may be read afterwards.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         set.assume_init()
@@ -153,23 +155,23 @@ fn is_ignored(signal: i32) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Gives a signal one of the two actions that run no code of this process.
+/// Sets the action of a signal to the default or to ignore.
 fn set_action(signal: i32, action: libc::sighandler_t) {
     // SAFETY: `action` is `SIG_DFL` or `SIG_IGN`: no function is installed.
     unsafe { libc::signal(signal, action) };
 }
 
 fn restore(mask: &libc::sigset_t) {
-    // SAFETY: the mask is one that the kernel returned earlier.
+    // SAFETY: the mask was returned by the kernel.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(mask), ptr::null_mut()) };
 }
 
-/// Ends this process by `signal`, as if it had not been handled, so that the parent sees it.
-/// Returns only when the signal doesn't end processes.
-pub fn die_by(signal: i32) {
+/// Ends this process by `signal` with its default action, so that the parent sees it. Returns only
+/// if the signal doesn't end processes.
+pub fn exit_by_signal(signal: i32) {
     let mut set = empty_set();
-    // SAFETY: `set` is an initialised signal set; the rest restores the default action, lets this thread take the signal and
-    // raises it, and touches no memory of this process.
+    // SAFETY: `set` is an initialised signal set; the rest restores the default action, unblocks
+    // the signal in this thread and raises it, and touches no memory of this process.
     unsafe {
         libc::sigaddset(&raw mut set, signal);
         libc::signal(signal, libc::SIG_DFL);
@@ -178,10 +180,10 @@ pub fn die_by(signal: i32) {
     }
 }
 
-/// The C library's words for a signal (`Terminated`).
+/// The C library's description of a signal (`Terminated`).
 #[must_use]
 pub fn signal_text(signal: i32) -> String {
-    // SAFETY: the text is static or this thread's own, and copied before anything else is called.
+    // SAFETY: the text is static or thread-local, and copied before any other call.
     let text = unsafe { libc::strsignal(signal) };
     if text.is_null() {
         return format!("Unknown signal {signal}");
@@ -192,8 +194,9 @@ pub fn signal_text(signal: i32) -> String {
         .into_owned()
 }
 
-/// What has become ready among `fds` within `timeout_millis` (-1: no limit): one flag per descriptor
-/// that it is readable, and one that its other end is gone (`POLLHUP`, `POLLERR`).
+/// Waits until one of `fds` is ready or `timeout_millis` have passed (-1: no limit). Returns for
+/// each descriptor whether it is readable, and whether its other end is closed (`POLLHUP`,
+/// `POLLERR`).
 ///
 /// # Errors
 /// What poll(2) reports; an interruption counts as nothing ready.
@@ -221,12 +224,12 @@ pub fn poll(fds: &[BorrowedFd<'_>], timeout_millis: i32) -> io::Result<Vec<Ready
     Ok(ready.collect())
 }
 
-/// State of one descriptor after [`poll`].
+/// State of a descriptor after [`poll`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ready {
     /// There is something to read.
     pub readable: bool,
-    /// The other end is gone: for an event, its task has ended.
+    /// The other end is closed; for an event, its task has exited.
     pub closed: bool,
 }
 
@@ -242,9 +245,9 @@ mod tests {
 
     #[test]
     fn a_held_signal_is_read_not_delivered() {
-        let signals = Signals::hold(&[libc::SIGUSR2]).unwrap();
+        let signals = Signals::block(&[libc::SIGUSR2]).unwrap();
         assert_eq!(signals.next().unwrap(), None);
-        // SAFETY: sends a signal to this thread, which holds it back.
+        // SAFETY: sends a signal to this thread, which blocks it.
         unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGUSR2) };
         assert_eq!(
             poll(&[signals.as_fd()], 1000).unwrap(),

@@ -1,9 +1,9 @@
-//! The kernel settings under `/proc/sys` that decide what perf events may do.
+//! The kernel settings under `/proc/sys` that restrict perf events.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// Settings read from a proc file system. Each getter is `None` where the kernel lacks the file.
+/// Settings read from a proc file system. Each getter returns `None` if the kernel lacks the file.
 #[derive(Debug, Clone)]
 pub struct Sysctl {
     root: PathBuf,
@@ -17,8 +17,8 @@ impl Sysctl {
         }
     }
 
-    /// What users without `CAP_PERFMON` may do: 2 only their own user space, 1 also the kernel on
-    /// their behalf, 0 also whole CPUs, -1 everything.
+    /// Restrictions for users without `CAP_PERFMON`: 2 allows their own user space only, 1 also the
+    /// kernel, 0 also whole CPUs, -1 everything.
     #[must_use]
     pub fn perf_event_paranoid(&self) -> Option<i64> {
         self.number("perf_event_paranoid")
@@ -31,21 +31,21 @@ impl Sysctl {
             .and_then(|rate| u64::try_from(rate).ok())
     }
 
-    /// Kilobytes of ring memory a user may lock besides `RLIMIT_MEMLOCK`.
+    /// Kilobytes of ring memory that a user may lock in addition to `RLIMIT_MEMLOCK`.
     #[must_use]
     pub fn perf_event_mlock_kb(&self) -> Option<u64> {
         self.number("perf_event_mlock_kb")
             .and_then(|size| u64::try_from(size).ok())
     }
 
-    /// Deepest callchain.
+    /// Maximum depth of callchains.
     #[must_use]
     pub fn perf_event_max_stack(&self) -> Option<u64> {
         self.number("perf_event_max_stack")
             .and_then(|depth| u64::try_from(depth).ok())
     }
 
-    /// Who sees kernel addresses: 0 all, 1 those with `CAP_SYSLOG`, 2 nobody.
+    /// Visibility of kernel addresses: 0 to all users, 1 with `CAP_SYSLOG`, 2 to none.
     #[must_use]
     pub fn kptr_restrict(&self) -> Option<i64> {
         self.number("kptr_restrict")
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_this_kernel_and_misses_nothing_elsewhere() {
+    fn reads_sysctls_of_this_kernel_and_none_elsewhere() {
         assert!(Sysctl::new("/proc").perf_event_paranoid().is_some());
         assert_eq!(Sysctl::new("/nowhere").perf_event_paranoid(), None);
     }

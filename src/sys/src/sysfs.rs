@@ -1,4 +1,4 @@
-//! `/sys`: which CPUs there are and how they lie, caches, memory nodes, PMUs.
+//! `/sys`: CPUs and their topology, caches, memory nodes, PMUs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use crate::CpuList;
 
-/// A sysfs at a root of the caller's choice.
+/// A sysfs at a root chosen by the caller.
 #[derive(Debug, Clone)]
 pub struct Sysfs {
     root: PathBuf,
 }
 
-/// Where a CPU lies. A number is -1 where the kernel says so or nothing.
+/// Position of a CPU in the topology. A number is -1 if the kernel reports -1 or doesn't provide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CpuPlace {
+pub struct CpuIds {
     /// Core within the package.
     pub core: i32,
     /// Die within the package.
@@ -24,21 +24,21 @@ pub struct CpuPlace {
     pub package: i32,
 }
 
-/// The CPUs grouped as the kernel's topology files group them; each group is a CPU list as text.
+/// The CPUs grouped by the kernel's topology files; each group is a CPU list as text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CpuGroups {
-    /// CPUs per package, each once, in the order of their first CPU.
+    /// CPUs per package, without duplicates, ordered by first CPU.
     pub packages: Vec<String>,
-    /// CPUs per die; empty where the kernel doesn't tell dies apart.
+    /// CPUs per die; empty if the kernel doesn't distinguish dies.
     pub dies: Vec<String>,
     /// Hardware threads per core.
     pub cores: Vec<String>,
 }
 
-/// One cache of one CPU, as `cpu*/cache/index*` describes it.
+/// One cache of one CPU, from `cpu*/cache/index*`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CacheLevel {
-    /// 1 for the nearest.
+    /// Cache level, 1 for the closest.
     pub level: u32,
     /// Bytes per line.
     pub line_size: u32,
@@ -50,13 +50,13 @@ pub struct CacheLevel {
     pub kind: String,
     /// Size as text, such as `32K`.
     pub size: String,
-    /// CPUs that share it, a CPU list as text.
+    /// The CPUs that share it, a CPU list as text.
     pub shared: String,
 }
 
 /// A NUMA node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct NumaNodeCpus {
     /// Its number.
     pub number: u32,
     /// Kilobytes of memory.
@@ -79,7 +79,7 @@ impl Sysfs {
         &self.root
     }
 
-    /// CPUs that run (`online`), may be switched on (`present`) or ever plugged in (`possible`).
+    /// The CPUs that are online, present or possible.
     ///
     /// # Errors
     /// What reading the file reports; [`io::ErrorKind::InvalidData`] when it holds no CPU list.
@@ -92,25 +92,26 @@ impl Sysfs {
         self.list(&format!("devices/system/cpu/{name}"))
     }
 
-    /// Where a CPU lies.
+    /// Position of a CPU in the topology.
     #[must_use]
-    pub fn place(&self, cpu: u32) -> CpuPlace {
+    pub fn cpu_ids(&self, cpu: u32) -> CpuIds {
         let number = |name: &str| self.topology(cpu, name)?.parse().ok();
-        CpuPlace {
+        CpuIds {
             core: number("core_id").unwrap_or(-1),
             die: number("die_id").unwrap_or(-1),
             package: number("physical_package_id").unwrap_or(-1),
         }
     }
 
-    /// The cluster that a CPU lies in, -1 where the kernel knows of none (before Linux 5.16, or no such thing).
+    /// The cluster of a CPU, -1 if the kernel doesn't provide it (before Linux 5.16, or no
+    /// clusters).
     #[must_use]
     pub fn cluster(&self, cpu: u32) -> i32 {
         let number = self.topology(cpu, "cluster_id");
         number.and_then(|number| number.parse().ok()).unwrap_or(-1)
     }
 
-    /// The caches that hold a CPU's data: the level of each, and the first CPU that shares it.
+    /// The data caches of a CPU: the level of each, and the first CPU that shares it.
     #[must_use]
     pub fn data_caches(&self, cpu: u32) -> Vec<(u8, i32)> {
         let folder = |index| {
@@ -127,14 +128,14 @@ impl Sysfs {
         of_data.filter_map(first).collect()
     }
 
-    /// The groups that the `present` CPUs form; offline ones tell nothing.
+    /// The groups of the `present` CPUs; offline ones are in no group.
     ///
     /// # Errors
     /// As [`Sysfs::cpus`].
     pub fn cpu_groups(&self) -> io::Result<CpuGroups> {
         let mut groups = CpuGroups::default();
         for cpu in self.cpus(CpuState::Present)?.numbers() {
-            // The second name is the one before Linux 5.2.
+            // The second name is that of kernels before 5.2.
             let text = |new: &str, old: &str| {
                 self.topology(*cpu, new)
                     .or_else(|| self.topology(*cpu, old))
@@ -152,7 +153,7 @@ impl Sysfs {
         Ok(groups)
     }
 
-    /// The caches of the `present` CPUs, each once, nearest first, as perf lists them.
+    /// The distinct caches of the `present` CPUs, closest level first, in perf's order.
     ///
     /// # Errors
     /// As [`Sysfs::cpus`].
@@ -179,7 +180,7 @@ impl Sysfs {
     ///
     /// # Errors
     /// What reading the list of nodes reports; not there on kernels without NUMA.
-    pub fn nodes(&self) -> io::Result<Vec<Node>> {
+    pub fn nodes(&self) -> io::Result<Vec<NumaNodeCpus>> {
         let mut nodes = Vec::new();
         for number in self.list("devices/system/node/online")?.numbers() {
             let directory = self.root.join(format!("devices/system/node/node{number}"));
@@ -188,7 +189,7 @@ impl Sysfs {
                 let line = memory.lines().find(|line| line.contains(key))?;
                 line.split_whitespace().nth(3)?.parse().ok()
             };
-            nodes.push(Node {
+            nodes.push(NumaNodeCpus {
                 number: *number,
                 total_kb: kilobytes("MemTotal:").unwrap_or_default(),
                 free_kb: kilobytes("MemFree:").unwrap_or_default(),
@@ -198,8 +199,7 @@ impl Sysfs {
         Ok(nodes)
     }
 
-    /// The PMUs with their type numbers, in the order of the directory, which is the order in which
-    /// perf lists them.
+    /// The PMUs with their type numbers, in directory order, which is also perf's order.
     ///
     /// # Errors
     /// What opening the directory reports.
@@ -214,17 +214,18 @@ impl Sysfs {
         Ok(pmus)
     }
 
-    /// A file of a PMU's `format` or `events` folder without its newline; `None` where there is none of that name.
+    /// A file of a PMU's `format` or `events` folder without its newline; `None` if it doesn't
+    /// exist.
     #[must_use]
     pub fn pmu_file(&self, pmu: &str, folder: &str, name: &str) -> Option<String> {
-        // Names come from the command line and are one component of a path each.
+        // Names come from the command line and must be single path components.
         let is_plain =
             |word: &str| !word.is_empty() && !word.contains('/') && !word.starts_with('.');
         let plain = is_plain(pmu) && is_plain(name);
         plain.then(|| text(&self.pmu_folder(pmu, folder).join(name)))?
     }
 
-    /// The names in a PMU's `format` or `events` folder, sorted, without those that only tell of another
+    /// The names in a PMU's `format` or `events` folder, sorted, without attributes of other names
     /// (`NAME.unit`, `NAME.scale`).
     #[must_use]
     pub fn pmu_files(&self, pmu: &str, folder: &str) -> Vec<String> {
@@ -243,7 +244,7 @@ impl Sysfs {
             .join(folder)
     }
 
-    /// Bytes per block of hot-pluggable memory and, per node, the blocks it has, ascending.
+    /// Bytes per block of hot-pluggable memory, and the blocks of each node, ascending.
     ///
     /// # Errors
     /// What reading reports; kernels without memory hotplug have no block size.
@@ -287,11 +288,11 @@ impl Sysfs {
 /// Which CPUs [`Sysfs::cpus`] lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpuState {
-    /// Running.
+    /// Online.
     Online,
-    /// Plugged in.
+    /// Present.
     Present,
-    /// That may ever be plugged in.
+    /// Possible: may be plugged in later.
     Possible,
 }
 
@@ -314,7 +315,7 @@ fn push_once(list: &mut Vec<String>, item: Option<String>) {
     }
 }
 
-/// A one-line file without its newline; `None` when it can't be read.
+/// A one-line file without its newline; `None` if it can't be read.
 fn text(path: &Path) -> Option<String> {
     fs::read_to_string(path)
         .ok()
@@ -326,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_a_made_up_machine() {
+    fn reads_a_fake_sysfs() {
         let root = std::env::temp_dir().join(format!("rperf-sysfs-{}", std::process::id()));
         let write = |path: &str, text: &str| {
             let path = root.join(path);
@@ -370,8 +371,8 @@ mod tests {
             (vec!["0-1".into()], vec![], vec!["0".into(), "1".into()])
         );
         assert_eq!(
-            sysfs.place(1),
-            CpuPlace {
+            sysfs.cpu_ids(1),
+            CpuIds {
                 core: 1,
                 die: -1,
                 package: 0
@@ -380,7 +381,7 @@ mod tests {
         assert_eq!(sysfs.caches().unwrap().len(), 1);
         assert_eq!(sysfs.data_caches(1), [(2, 0)]);
         assert_eq!(sysfs.cluster(1), -1);
-        let node = Node {
+        let node = NumaNodeCpus {
             number: 0,
             total_kb: 100,
             free_kb: 40,

@@ -1,4 +1,4 @@
-//! The terminal that a person sits at: keys as they are pressed, and its size.
+//! The user's terminal: unbuffered key input, and its size.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
 use crate::TerminalBackup;
 
-/// A terminal that hands over keys one by one and does not show them, until dropped. ^C still sends SIGINT.
+/// A terminal in unbuffered mode without echo, until dropped. ^C still sends SIGINT.
 #[derive(Debug)]
 pub struct KeyInput {
     fd: OwnedFd,
@@ -15,15 +15,15 @@ pub struct KeyInput {
 }
 
 impl KeyInput {
-    /// Changes the terminal of `input`.
+    /// Changes the mode of the terminal `input`.
     ///
     /// # Errors
-    /// `ENOTTY` where it is none; what tcsetattr(3) reports.
+    /// `ENOTTY` if it is not a terminal; what tcsetattr(3) reports.
     pub fn begin(input: &impl AsFd) -> io::Result<Self> {
         let fd = input.as_fd().try_clone_to_owned()?;
         let backup = TerminalBackup::save(&fd, &fd, Vec::new())?;
         let mut modes = MaybeUninit::<libc::termios>::uninit();
-        // SAFETY: the call writes no more than the structure that it is given.
+        // SAFETY: the call writes no more than the structure passed to it.
         if unsafe { libc::tcgetattr(fd.as_raw_fd(), modes.as_mut_ptr()) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -42,7 +42,8 @@ impl KeyInput {
         Ok(terminal)
     }
 
-    /// The keys that were pressed since this was asked last, some of them if there are many; none when the terminal is gone.
+    /// Returns the keys pressed since the last call, or some of them if there are many; none if the
+    /// terminal was closed.
     ///
     /// # Errors
     /// What read(2) reports.
@@ -70,12 +71,13 @@ impl AsFd for KeyInput {
 
 impl Drop for KeyInput {
     fn drop(&mut self) {
-        // A terminal that is gone has no modes.
+        // A terminal that was closed has no modes.
         let _ = self.set(&self.before);
     }
 }
 
-/// Rows and columns of the terminal behind `output`; `None` where it is none, or does not know.
+/// Rows and columns of the terminal `output`; `None` if it is not a terminal, or its size is
+/// unknown.
 #[must_use]
 pub fn window_size(output: &impl AsFd) -> Option<(usize, usize)> {
     let mut size = libc::winsize {
@@ -96,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_terminal_has_neither_keys_nor_size() {
+    fn files_have_no_keys_and_no_window_size() {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(KeyInput::begin(&file).is_err());
         assert_eq!(window_size(&file), None);

@@ -1,20 +1,21 @@
-//! The zone of local time.
+//! Local time zone.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const HUNDREDTH: Duration = Duration::from_millis(10);
 
-/// Seconds that local time is ahead of UTC at a moment (seconds since 1970): `TZ`, else
-/// `/etc/localtime`; 0 where neither tells.
+/// Returns the offset of local time from UTC in seconds at `seconds` since 1970, from `TZ` or
+/// `/etc/localtime`; 0 without either.
 #[must_use]
-pub fn utc_offset(moment: i64) -> i64 {
-    local(moment).map_or(0, |local| local.tm_gmtoff)
+pub fn utc_offset(seconds: i64) -> i64 {
+    local(seconds).map_or(0, |local| local.tm_gmtoff)
 }
 
-/// The first name that `path` makes, out of this moment or of one after it, that nothing has yet. It is given local time as digits to the
-/// hundredth of a second, `2026112102053102`, as perf names files and folders that come one after the other.
-pub fn unused_name(path: impl Fn(&str) -> PathBuf) -> PathBuf {
+/// Returns the first path returned by `path` that doesn't exist, for the current time or a later one.
+/// `path` gets the local time in hundredths of a second as digits, `2026112102053102`, as in perf's
+/// names of rotated files and folders.
+pub fn unused_path(path: impl Fn(&str) -> PathBuf) -> PathBuf {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let mut now = now.unwrap_or_default();
     loop {
@@ -24,14 +25,15 @@ pub fn unused_name(path: impl Fn(&str) -> PathBuf) -> PathBuf {
         if !path.exists() {
             return path;
         }
-        // They may come faster than their names can tell.
+        // More than one file may be created within a hundredth of a second.
         now += HUNDREDTH;
     }
 }
 
-/// Local date and time of a moment as digits, `20261121020531`; those of 1970 where they can't be had.
-fn local_digits(moment: i64) -> String {
-    let Some(local) = local(moment) else {
+/// Local date and time as digits, `20261121020531`; those of 1970 if the conversion
+/// fails.
+fn local_digits(seconds: i64) -> String {
+    let Some(local) = local(seconds) else {
         return "19700101000000".to_owned();
     };
     format!(
@@ -45,13 +47,13 @@ fn local_digits(moment: i64) -> String {
     )
 }
 
-fn local(moment: i64) -> Option<libc::tm> {
-    // Of the width that the C library has for it; its name is about to change its meaning under musl.
-    let moment = i64::into(moment);
+fn local(seconds: i64) -> Option<libc::tm> {
+    // Converted to the C library's type; a deprecated alias of it changes its meaning under musl.
+    let seconds = i64::into(seconds);
     // SAFETY: tm consists of integers and a pointer, for which zeros are valid.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live values of the right type, and only `local` is written.
-    let filled = unsafe { libc::localtime_r(&raw const moment, &raw mut local) };
+    // SAFETY: both pointers point to live values of the right type, and only `local` is written.
+    let filled = unsafe { libc::localtime_r(&raw const seconds, &raw mut local) };
     (!filled.is_null()).then_some(local)
 }
 
@@ -61,8 +63,8 @@ mod tests {
 
     #[test]
     fn digits_are_of_local_time() {
-        let moment = 1_700_000_000 - utc_offset(1_700_000_000);
-        assert_eq!(local_digits(moment), "20231114221320");
+        let seconds = 1_700_000_000 - utc_offset(1_700_000_000);
+        assert_eq!(local_digits(seconds), "20231114221320");
     }
 
     #[test]

@@ -1,15 +1,16 @@
-//! tracefs: the kernel's tracepoints, and what readers of recorded ones need to know.
+//! tracefs: the kernel's tracepoints and the data needed to read recorded ones.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Where it is mounted on every current system.
-const USUAL: &str = "/sys/kernel/tracing";
-/// Bytes of a first read: `header_page` gives all it has to the first read(2) and nothing to a second.
+/// The mount point on current systems.
+const DEFAULT_MOUNT: &str = "/sys/kernel/tracing";
+/// Size of the first read in bytes: `header_page` returns everything to the first read(2) and
+/// nothing to later ones.
 const FIRST_READ: usize = 64 << 10;
 
-/// A tracefs at a root of the caller's choice.
+/// A tracefs at a root chosen by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracefs {
     root: PathBuf,
@@ -26,8 +27,8 @@ impl Tracefs {
         }
     }
 
-    /// The tracefs that `mounts`, the text of `/proc/self/mounts`, names: mounted by itself or seen through
-    /// debugfs; else the place where it belongs.
+    /// Finds the tracefs in `mounts`, the text of `/proc/self/mounts`: mounted by itself or within
+    /// debugfs; otherwise the default mount point.
     #[must_use]
     pub fn find(mounts: &str) -> Self {
         let mounted = |kind: &str| {
@@ -39,10 +40,10 @@ impl Tracefs {
         };
         let through_debugfs = || mounted("debugfs").map(|root| root.join("tracing"));
         let root = mounted("tracefs").or_else(through_debugfs);
-        Self::new(root.unwrap_or_else(|| USUAL.into()))
+        Self::new(root.unwrap_or_else(|| DEFAULT_MOUNT.into()))
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -57,8 +58,8 @@ impl Tracefs {
     /// The systems, in the order of the folder.
     ///
     /// # Errors
-    /// What reading the folder reports: `NotFound` where tracefs is not mounted, `PermissionDenied` where the user
-    /// may not read it.
+    /// What reading the folder reports: `NotFound` if tracefs is not mounted, `PermissionDenied` if
+    /// the user may not read it.
     pub fn systems(&self) -> io::Result<Vec<String>> {
         folders(&self.events)
     }
@@ -66,19 +67,19 @@ impl Tracefs {
     /// The events of a system, in the order of the folder.
     ///
     /// # Errors
-    /// What reading the folder reports: `NotFound`, too, where the system was taken away while it was read.
+    /// What reading the folder reports; `NotFound` also if the system was removed meanwhile.
     pub fn names(&self, system: &str) -> io::Result<Vec<String>> {
-        folders(&self.events.join(system)).map_err(gone)
+        folders(&self.events.join(system)).map_err(removed_event)
     }
 
-    /// The number of an event.
+    /// The id of an event.
     ///
     /// # Errors
-    /// What reading its `id` file reports: `NotFound`, too, where the event was taken away while it was read; and
-    /// `InvalidData` when that is no number.
+    /// What reading its `id` file reports; `NotFound` also if the event was removed meanwhile;
+    /// `InvalidData` if the content is not a number.
     pub fn id(&self, system: &str, name: &str) -> io::Result<u64> {
         let path = self.events.join(system).join(name).join("id");
-        let text = fs::read_to_string(path).map_err(gone)?;
+        let text = fs::read_to_string(path).map_err(removed_event)?;
         let id = text.trim_end().parse();
         id.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
@@ -91,16 +92,18 @@ impl Tracefs {
         read(&self.events.join(system).join(name).join("format"))
     }
 
-    /// Writes a line to a file that takes commands, such as `uprobe_events`.
+    /// Appends a line to a command file such as `uprobe_events`.
     ///
     /// # Errors
-    /// What the kernel makes of it: `InvalidInput` for a line it does not understand, `ResourceBusy` for an event in use.
+    /// What the kernel reports: `InvalidInput` for a line it doesn't understand, `ResourceBusy` for
+    /// an event in use.
     pub fn append(&self, path: &str, line: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().append(true).open(self.root.join(path))?;
         file.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Keeps others who ask for the same file here out until what is returned is dropped.
+    /// Locks a file against other processes that use this function, until the returned file is
+    /// dropped.
     ///
     /// # Errors
     /// What opening the file and flock(2) report.
@@ -110,7 +113,7 @@ impl Tracefs {
         Ok(file)
     }
 
-    /// A file by its path below the root, such as `events/header_page` or `printk_formats`.
+    /// Reads a file by its path below the root, such as `events/header_page` or `printk_formats`.
     ///
     /// # Errors
     /// What reading reports.
@@ -130,8 +133,8 @@ fn folders(path: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// A folder or file that is open keeps its name when it is taken away, but is no longer what it was to the kernel.
-fn gone(error: io::Error) -> io::Error {
+/// Converts the kernel's error for open files of removed events to `NotFound`.
+fn removed_event(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EINVAL | libc::ENODEV) => io::ErrorKind::NotFound.into(),
         _ => error,
@@ -158,19 +161,19 @@ mod tests {
         assert_eq!(root(debugfs), Path::new("/debug/tracing"));
         let both = format!("{debugfs}nodev /t tracefs rw,relatime 0 0\n");
         assert_eq!(root(&both), Path::new("/t"));
-        assert_eq!(root("proc /proc proc rw 0 0\n"), Path::new(USUAL));
+        assert_eq!(root("proc /proc proc rw 0 0\n"), Path::new(DEFAULT_MOUNT));
     }
 
     #[test]
-    fn what_was_taken_away_while_it_was_read_is_not_there() {
-        let kind = |number| gone(io::Error::from_raw_os_error(number)).kind();
+    fn events_removed_while_reading_are_not_found() {
+        let kind = |number| removed_event(io::Error::from_raw_os_error(number)).kind();
         assert_eq!(kind(libc::EINVAL), io::ErrorKind::NotFound);
         assert_eq!(kind(libc::ENODEV), io::ErrorKind::NotFound);
         assert_eq!(kind(libc::EACCES), io::ErrorKind::PermissionDenied);
     }
 
     #[test]
-    fn reads_a_made_up_tracefs() {
+    fn reads_a_fake_tracefs() {
         let root = std::env::temp_dir().join(format!("rperf-tracefs-{}", std::process::id()));
         let event = root.join("events/sched/sched_switch");
         fs::create_dir_all(&event).unwrap();

@@ -1,21 +1,21 @@
-//! The vdso of 32-bit x86 processes: the kernel of a 64-bit machine maps it into no process of 64 bits, and it is in no file.
-//! A program of a few instructions that writes out its own is run for it.
+//! The vdso of 32-bit x86 processes. A 64-bit kernel maps it only into 32-bit processes, and it is
+//! in no file, so this runs a small 32-bit program that writes out its own.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::process::{Command, Stdio};
 
-/// More than any vdso has; what is not mapped behind it isn't written.
+/// Upper limit of a vdso's size; unmapped memory after it isn't written.
 const MAX_SIZE: u32 = 0x4000;
-/// Where programs of 32 bits are usually loaded to.
+/// Usual load address of 32-bit programs.
 const BASE: u32 = 0x0804_8000;
 const FILE_HEADER: u32 = 52;
 const PROGRAM_HEADER: u32 = 32;
-/// `MFD_EXEC` of linux/memfd.h, which Linux before 6.3 doesn't know.
+/// `MFD_EXEC` of linux/memfd.h, unknown to Linux before 6.3.
 const MFD_EXEC: libc::c_uint = 0x10;
 
-/// Looks its vdso up in the auxiliary vector (getauxval(3)) and writes it to its standard output.
+/// Finds its vdso in the auxiliary vector (getauxval(3)) and writes it to standard output.
 const CODE: [u8; 50] = [
     0x8b,
     0x0c,
@@ -69,11 +69,11 @@ const CODE: [u8; 50] = [
     0x80, // int $0x80
 ];
 
-/// The pages of the vdso that this machine's kernel maps into 32-bit processes.
+/// Returns the content of the vdso that this machine's kernel maps into 32-bit processes.
 ///
 /// # Errors
-/// [`io::ErrorKind::Unsupported`] on other machines than x86-64; what starting a 32-bit program reports, which not every
-/// kernel runs; [`io::ErrorKind::NotFound`] if it has no vdso.
+/// [`io::ErrorKind::Unsupported`] on machines other than x86-64; what starting a 32-bit program
+/// reports, which not every kernel supports; [`io::ErrorKind::NotFound`] if it has no vdso.
 pub fn vdso32_image() -> io::Result<Vec<u8>> {
     if !cfg!(target_arch = "x86_64") {
         return Err(io::ErrorKind::Unsupported.into());
@@ -92,7 +92,7 @@ pub fn vdso32_image() -> io::Result<Vec<u8>> {
     Ok(image)
 }
 
-/// An ELF file with one segment: its headers and the code.
+/// Builds an ELF file with one segment: its headers and the code.
 fn program() -> Vec<u8> {
     let size = FILE_HEADER + PROGRAM_HEADER + CODE.len() as u32;
     let mut file = b"\x7fELF\x01\x01\x01".to_vec();
@@ -122,7 +122,7 @@ fn memory_file() -> io::Result<File> {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was made just now and belongs to nobody else.
+        // SAFETY: the descriptor was just created and has no other owner.
         Ok(unsafe { File::from_raw_fd(descriptor) })
     };
     make(libc::MFD_CLOEXEC | MFD_EXEC).or_else(|_| make(libc::MFD_CLOEXEC))
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn is_a_32_bit_image_where_such_programs_run() {
         let Ok(image) = vdso32_image() else {
-            // This kernel runs no 32-bit programs.
+            // This kernel doesn't run 32-bit programs.
             return;
         };
         assert_eq!(image[4], 1, "ELFCLASS32");

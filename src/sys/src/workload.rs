@@ -1,4 +1,4 @@
-//! The command to observe: forked early, started when everything is ready.
+//! The command to profile: forked early, executed when everything is ready.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
@@ -13,22 +13,22 @@ use std::time::Duration;
 
 use crate::Signals;
 
-/// A program found before anything else happens, with its arguments.
+/// A program that was looked up, with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     path: PathBuf,
     argv: Vec<OsString>,
-    /// Whether what it prints goes to stderr.
-    onto_stderr: bool,
+    /// Whether its standard output is redirected to stderr.
+    stdout_to_stderr: bool,
 }
 
 impl Program {
-    /// Finds `argv[0]`: as it stands when it has a slash, else along the search path (the value of
-    /// `PATH`, `None` when unset).
+    /// Looks up `argv[0]`: directly if it contains a slash, otherwise in the search path (the value
+    /// of `PATH`, `None` if unset).
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`], or [`io::ErrorKind::PermissionDenied`] when all there is may not
-    /// be executed.
+    /// [`io::ErrorKind::NotFound`], or [`io::ErrorKind::PermissionDenied`] if all matches are not
+    /// executable.
     pub fn find(argv: Vec<OsString>, search: Option<&OsStr>) -> io::Result<Self> {
         let word = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
         if word.is_empty() {
@@ -49,7 +49,7 @@ impl Program {
                     return Ok(Self {
                         path,
                         argv,
-                        onto_stderr: false,
+                        stdout_to_stderr: false,
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -59,16 +59,16 @@ impl Program {
         Err(found)
     }
 
-    /// Sends what it prints to the standard error: the standard output is taken.
+    /// Redirects standard output to standard error, because standard output is in use.
     #[must_use]
-    pub fn onto_stderr(self) -> Self {
+    pub fn stdout_to_stderr(self) -> Self {
         Self {
-            onto_stderr: true,
+            stdout_to_stderr: true,
             ..self
         }
     }
 
-    /// Where the program was found.
+    /// The path of the program.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -77,7 +77,7 @@ impl Program {
 
 fn executable(path: &Path) -> io::Result<()> {
     let metadata = match fs::metadata(path) {
-        // A component of the search path that is a file.
+        // A component of the search path is a file.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -90,49 +90,49 @@ fn executable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// How a process ended.
+/// How a process terminated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// By itself, with this status.
+pub enum WaitStatus {
+    /// Normally, with this status.
     Exited(u8),
     /// By a signal.
     Signaled(i32),
 }
 
-/// Processor time of a process that has ended and of those that it waited for.
+/// Processor time of a terminated process and the children it waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// In user space.
+    /// Time in user space.
     pub user: Duration,
-    /// In the kernel.
+    /// Time in the kernel.
     pub system: Duration,
 }
 
-/// A forked child that waits to be told to run its program.
+/// A forked child that waits for the command to execute its program.
 ///
-/// Until then it bears the name `perf-exec`, as perf's children do. Dropped before
-/// [`Workload::start`], the child ends without running anything; dropped while its program runs, it is told to end
-/// (SIGTERM), since whoever wanted it has failed.
+/// Until then its name is `perf-exec`, as in perf. If dropped before [`Workload::start`], the child
+/// exits without running anything; if dropped while the program runs, the child gets SIGTERM, since
+/// the parent failed.
 #[derive(Debug)]
 pub struct Workload {
     pid: i32,
-    /// Where the start is told; closing it untold ends the child.
+    /// Starts the child; if closed without a byte, the child exits.
     start: Option<fs::File>,
     /// One byte when the child is ready, then the error of exec as four bytes, or the end of file.
     report: fs::File,
-    ended: Option<(Ended, Usage)>,
+    ended: Option<(WaitStatus, Usage)>,
 }
 
 /// Everything the child needs after the fork, allocated before it.
-struct Prepared {
+struct ChildSetup {
     path: CString,
     argv: Vec<CString>,
     /// `/bin/sh PATH ARGS`: what runs a script without `#!` line, as execvp(3) does.
     shell: Vec<CString>,
-    onto_stderr: bool,
+    stdout_to_stderr: bool,
 }
 
-impl Prepared {
+impl ChildSetup {
     fn new(program: &Program) -> io::Result<Self> {
         let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::from);
         let path = text(program.path.as_os_str().as_bytes())?;
@@ -147,27 +147,27 @@ impl Prepared {
             path,
             argv,
             shell,
-            onto_stderr: program.onto_stderr,
+            stdout_to_stderr: program.stdout_to_stderr,
         })
     }
 }
 
 impl Workload {
-    /// Forks the child and waits until it is ready. It gets the signal mask from before `signals`.
+    /// Forks the child and waits until it is ready. It gets the previous signal mask of `signals`.
     ///
     /// # Errors
     /// What pipe2(2) and fork(2) report.
     pub fn fork(program: &Program, signals: &Signals) -> io::Result<Self> {
-        let prepared = Prepared::new(program)?;
+        let prepared = ChildSetup::new(program)?;
         let (argv, shell) = (pointers(&prepared.argv), pointers(&prepared.shell));
         let (start_read, start_write) = pipe()?;
         let (report_read, report_write) = pipe()?;
-        let before = Before {
+        let before = ParentSignals {
             mask: signals.before(),
             children_ignored: signals.children_were_ignored(),
         };
-        // SAFETY: the child calls only async-signal-safe functions (fork(2) in threaded programs) on
-        // memory made ready above, and never returns.
+        // SAFETY: the child calls only async-signal-safe functions (fork(2) in threaded programs)
+        // on memory prepared above, and never returns.
         let pid = unsafe { libc::fork() };
         if pid < 0 {
             return Err(io::Error::last_os_error());
@@ -199,10 +199,10 @@ impl Workload {
         self.pid.unsigned_abs()
     }
 
-    /// Lets the child run its program and returns once the program is loaded.
+    /// Makes the child execute its program and returns once the program is loaded.
     ///
     /// # Errors
-    /// The error of execve(2); the child has ended then.
+    /// The error of execve(2); the child has exited then.
     pub fn start(&mut self) -> io::Result<()> {
         if let Some(mut start) = self.start.take() {
             start.write_all(&[1])?;
@@ -218,41 +218,43 @@ impl Workload {
         }
     }
 
-    /// Sends the child a signal, unless it is known to have ended.
+    /// Sends a signal to the child, unless it is known to have terminated.
     pub fn kill(&self, signal: i32) {
         if self.ended.is_none() {
-            // SAFETY: signals a child that has not been waited for, so the number is still its own.
+            // SAFETY: signals a child that has not been waited for, so its pid is still valid.
             unsafe { libc::kill(self.pid, signal) };
         }
     }
 
-    /// Tells the child to end: one whose program runs by SIGTERM, one that was not started by not starting it. Does not wait.
+    /// Ends the child without waiting: by SIGTERM if its program runs, otherwise by closing the
+    /// pipe.
     pub fn stop(&mut self) {
-        // Until its program is loaded it holds signals back, and sees only that this end of the pipe is closed.
+        // Until its program is loaded it blocks signals, and only notices that this end of the pipe
+        // is closed.
         if self.start.take().is_none() {
             self.kill(libc::SIGTERM);
         }
     }
 
-    /// How the child ended, if it has; does not wait.
+    /// How the child terminated, if it has; does not wait.
     ///
     /// # Errors
     /// What waitpid(2) reports.
-    pub fn try_wait(&mut self) -> io::Result<Option<Ended>> {
+    pub fn try_wait(&mut self) -> io::Result<Option<WaitStatus>> {
         self.reap(libc::WNOHANG)
     }
 
-    /// The processor time it took; `None` until it is known to have ended.
+    /// Processor time of the child; `None` until it is known to have terminated.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.ended.map(|(_, usage)| usage)
     }
 
-    /// Waits for the child's end.
+    /// Waits until the child terminates.
     ///
     /// # Errors
     /// What waitpid(2) reports.
-    pub fn wait(&mut self) -> io::Result<Ended> {
+    pub fn wait(&mut self) -> io::Result<WaitStatus> {
         loop {
             if let Some(ended) = self.reap(0)? {
                 return Ok(ended);
@@ -260,13 +262,13 @@ impl Workload {
         }
     }
 
-    fn reap(&mut self, options: i32) -> io::Result<Option<Ended>> {
+    fn reap(&mut self, options: i32) -> io::Result<Option<WaitStatus>> {
         if let Some((ended, _)) = self.ended {
             return Ok(Some(ended));
         }
         let mut status = 0;
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the kernel writes the status and the usage of our own child.
+        // SAFETY: the kernel writes the status and the usage of this process's child.
         let pid = unsafe { libc::wait4(self.pid, &raw mut status, options, usage.as_mut_ptr()) };
         if pid < 0 {
             let error = io::Error::last_os_error();
@@ -280,9 +282,9 @@ impl Workload {
             return Ok(None);
         }
         let ended = if libc::WIFSIGNALED(status) {
-            Ended::Signaled(libc::WTERMSIG(status))
+            WaitStatus::Signaled(libc::WTERMSIG(status))
         } else {
-            Ended::Exited(u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX))
+            WaitStatus::Exited(u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX))
         };
         // SAFETY: rusage consists of numbers, for which zeros are valid too.
         let usage = unsafe { usage.assume_init() };
@@ -305,16 +307,16 @@ impl Drop for Workload {
     fn drop(&mut self) {
         let is_waiting = self.start.is_some();
         self.stop();
-        // It sees its pipe close and ends; it must not stay a zombie. A program may take its time, for which the error that
-        // led here does not wait.
+        // The child sees the pipe close and exits; it must be waited for to not stay a zombie. A
+        // running program may need time to exit and isn't waited for.
         if is_waiting {
             let _ = self.wait();
         }
     }
 }
 
-/// What the parent made of signals before it held some back.
-struct Before {
+/// Signal mask and actions of the parent before it blocked signals.
+struct ParentSignals {
     mask: libc::sigset_t,
     children_ignored: bool,
 }
@@ -325,24 +327,26 @@ struct ChildPipes {
     report: RawFd,
 }
 
-/// The child's whole life until exec.
+/// Everything the child does until exec.
 ///
 /// # Safety
-/// Only in the child of a fork; `argv` and `shell` end with a null pointer and their strings live.
+/// Must only be called in the child of a fork; `argv` and `shell` end with a null pointer and their
+/// strings are alive.
 unsafe fn child(
-    prepared: &Prepared,
+    prepared: &ChildSetup,
     argv: &[*const libc::c_char],
     shell: &[*const libc::c_char],
-    before: &Before,
+    before: &ParentSignals,
     pipes: &ChildPipes,
 ) -> ! {
-    // SAFETY: all of these are async-signal-safe system calls on memory of this process that was made
-    // ready before the fork; `environ` is not changed by anyone in the child.
+    // SAFETY: all of these are async-signal-safe system calls on memory prepared before the fork;
+    // `environ` is not changed in the child.
     unsafe {
-        // Else the end of the parent would not show: this process would keep the pipe open itself.
+        // Otherwise this process would keep the pipe open itself and not notice that the parent
+        // exits.
         libc::close(pipes.start_write);
         libc::prctl(libc::PR_SET_NAME, c"perf-exec".as_ptr());
-        if prepared.onto_stderr {
+        if prepared.stdout_to_stderr {
             libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO);
         }
         let mut byte = 0_u8;
@@ -350,7 +354,7 @@ unsafe fn child(
         if ready != 1 || libc::read(pipes.start, (&raw mut byte).cast(), 1) != 1 {
             libc::_exit(0);
         }
-        // Rust ignores SIGPIPE from its start; programs expect the default.
+        // Rust ignores SIGPIPE; programs expect the default action.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         if before.children_ignored {
             libc::signal(libc::SIGCHLD, libc::SIG_IGN);
@@ -382,7 +386,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded: both are open descriptors that nobody else owns.
+    // SAFETY: the call succeeded: both are open descriptors with no other owner.
     unsafe { Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))) }
 }
 
@@ -399,7 +403,7 @@ mod tests {
 
     #[test]
     fn runs_only_after_the_start() {
-        let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
+        let signals = Signals::block(&[libc::SIGUSR1]).unwrap();
         let mut child =
             Workload::fork(&program(&["sh", "-c", "exit 7"]).unwrap(), &signals).unwrap();
         let comm = fs::read_to_string(format!("/proc/{}/comm", child.pid())).unwrap();
@@ -407,7 +411,7 @@ mod tests {
         assert_eq!(child.try_wait().unwrap(), None);
         child.start().unwrap();
         assert_eq!(child.usage(), None);
-        assert_eq!(child.wait().unwrap(), Ended::Exited(7));
+        assert_eq!(child.wait().unwrap(), WaitStatus::Exited(7));
         let usage = child.usage().expect("it has ended");
         assert!(
             usage.user + usage.system < Duration::from_secs(5),
@@ -416,43 +420,44 @@ mod tests {
     }
 
     #[test]
-    fn an_end_by_signal_is_told() {
-        let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
+    fn an_end_by_signal_is_reported() {
+        let signals = Signals::block(&[libc::SIGUSR1]).unwrap();
         let mut child =
             Workload::fork(&program(&["sh", "-c", "kill -9 $$"]).unwrap(), &signals).unwrap();
         child.start().unwrap();
-        assert_eq!(child.wait().unwrap(), Ended::Signaled(9));
+        assert_eq!(child.wait().unwrap(), WaitStatus::Signaled(9));
     }
 
-    /// Signals are held back until the program is loaded, so that only the pipe can end who waits for it.
+    /// Until the program is loaded it blocks signals, so that only closing the pipe ends it.
     #[test]
     fn a_child_is_ended_before_and_after_its_start() {
-        let signals = Signals::hold(&[libc::SIGTERM]).unwrap();
+        let signals = Signals::block(&[libc::SIGTERM]).unwrap();
         let sleeper = program(&["sleep", "1000"]).unwrap();
         let mut waiting = Workload::fork(&sleeper, &signals).unwrap();
         waiting.stop();
-        assert_eq!(waiting.wait().unwrap(), Ended::Exited(0));
+        assert_eq!(waiting.wait().unwrap(), WaitStatus::Exited(0));
         let mut running = Workload::fork(&sleeper, &signals).unwrap();
         running.start().unwrap();
         running.stop();
-        assert_eq!(running.wait().unwrap(), Ended::Signaled(libc::SIGTERM));
+        assert_eq!(running.wait().unwrap(), WaitStatus::Signaled(libc::SIGTERM));
     }
 
     #[test]
-    fn a_program_that_nobody_wants_any_more_is_told_to_end() {
-        let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
+    fn a_dropped_workload_is_terminated() {
+        let signals = Signals::block(&[libc::SIGUSR1]).unwrap();
         let mut child = Workload::fork(&program(&["sleep", "1000"]).unwrap(), &signals).unwrap();
         child.start().unwrap();
         let pid = child.pid;
         drop(child);
         let mut status = 0;
-        // SAFETY: the kernel writes the status of our own child, which was not waited for.
+        // SAFETY: the kernel writes the status of a child that was not waited for.
         assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
         assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGTERM);
     }
 
-    /// Writes a script from another process: while this one has it open, the children that other tests fork would have so,
-    /// too, and what is open for writing is not executed.
+    /// Writes a script from another process: while this process has it open for writing, children
+    /// forked by other tests would inherit the descriptor, and a file open for writing can't be
+    /// executed.
     fn write_script(path: &Path, text: &str) {
         let script = "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"";
         let mut writer = std::process::Command::new("sh");
@@ -462,7 +467,7 @@ mod tests {
 
     #[test]
     fn a_program_that_cannot_be_loaded_is_the_error_of_start() {
-        let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
+        let signals = Signals::block(&[libc::SIGUSR1]).unwrap();
         let path = std::env::temp_dir().join(format!("rperf-workload-{}", std::process::id()));
         write_script(&path, "#!/no/such/interpreter\n");
         let found = Program::find(vec![path.clone().into()], None).unwrap();
@@ -473,14 +478,14 @@ mod tests {
         child.start().unwrap();
         assert_eq!(
             child.wait().unwrap(),
-            Ended::Exited(5),
+            WaitStatus::Exited(5),
             "a script without #! goes to the shell"
         );
         fs::remove_file(&path).unwrap();
     }
 
     #[test]
-    fn what_is_missing_or_may_not_run_is_found_out_first() {
+    fn missing_and_non_executable_programs_are_refused_before_fork() {
         assert_eq!(
             program(&["no-such-program"]).unwrap_err().kind(),
             io::ErrorKind::NotFound
@@ -499,7 +504,7 @@ mod tests {
 
     #[test]
     fn a_child_that_never_starts_ends_with_its_owner() {
-        let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
+        let signals = Signals::block(&[libc::SIGUSR1]).unwrap();
         let child = Workload::fork(&program(&["sh"]).unwrap(), &signals).unwrap();
         let pid = child.pid();
         drop(child);

@@ -1,6 +1,6 @@
-//! Byte strings written field by field.
+//! Byte strings built field by field.
 
-/// A byte string under construction. Numbers are little-endian unless [`Bytes::big_endian`] began it.
+/// A byte string under construction. Numbers are little-endian unless created by [`Bytes::big_endian`].
 #[derive(Debug, Clone, Default)]
 pub struct Bytes {
     data: Vec<u8>,
@@ -8,12 +8,12 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// An empty string, little-endian.
+    /// Creates an empty little-endian string.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty string, big-endian.
+    /// Creates an empty big-endian string.
     pub fn big_endian() -> Self {
         Self {
             data: Vec::new(),
@@ -61,7 +61,7 @@ impl Bytes {
         self.raw(bytes)
     }
 
-    /// Appends text, a NUL, and more NULs up to a length that `align` divides.
+    /// Appends text, a NUL, and padding to a multiple of `align`.
     #[must_use]
     pub fn text(mut self, text: &str, align: usize) -> Self {
         self.data.extend_from_slice(text.as_bytes());
@@ -69,7 +69,7 @@ impl Bytes {
         self.aligned(align)
     }
 
-    /// Appends NULs up to a length that `align` divides.
+    /// Appends NULs up to a multiple of `align`.
     #[must_use]
     pub fn aligned(mut self, align: usize) -> Self {
         let length = self.data.len().next_multiple_of(align.max(1));
@@ -77,17 +77,17 @@ impl Bytes {
         self
     }
 
-    /// The length so far.
+    /// Returns the length so far.
     pub fn len(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether nothing was appended yet.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
 
-    /// The finished string.
+    /// Returns the finished string.
     pub fn done(self) -> Vec<u8> {
         self.data
     }

@@ -1,4 +1,4 @@
-//! Expected texts kept in files, renewed by `RPERF_BLESS=1`.
+//! Expected texts in files, updated with `RPERF_BLESS=1`.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 ///
 /// # Panics
 ///
-/// If they differ or the file cannot be read or written; the message shows the first line that differs and how to bless.
+/// If they differ or the file cannot be read or written; the message shows the first differing line and how to bless.
 #[expect(clippy::panic, reason = "this is how a test fails")]
 pub fn assert_golden(path: &Path, actual: &str) {
     let shown = path.display();
@@ -32,7 +32,7 @@ pub fn assert_golden(path: &Path, actual: &str) {
     }
 }
 
-/// The first line in which two texts differ, as it is in both.
+/// Returns the first line in which two texts differ, from both.
 pub fn difference(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
         return None;

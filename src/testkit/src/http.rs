@@ -1,4 +1,4 @@
-//! A web server on the loopback interface, for tests of those who download.
+//! A web server on the loopback interface, for tests of downloads.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,22 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What the server does with a question.
+/// The server's answer to a request.
 #[derive(Debug, Clone)]
-pub enum Answer {
-    /// This status and nothing else.
+pub enum HttpResponse {
+    /// This status only.
     Status(u16),
-    /// These bytes, behind these lines of the header.
+    /// These bytes, after these header lines.
     File(Vec<u8>, &'static [&'static str]),
-    /// Half of these bytes; then the connection ends.
+    /// Half of these bytes; then the connection is closed.
     Half(Vec<u8>),
-    /// One byte now and then, for as long as anybody listens.
+    /// One byte at intervals, until the client disconnects.
     Drops,
-    /// Nothing, for as long as the server lives.
+    /// No answer, as long as the server exists.
     Silence,
 }
 
-/// A server that lives as long as the value. Each question gets a connection of its own.
+/// A server that runs until dropped. Each request has its own connection.
 pub struct HttpServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -30,18 +30,20 @@ pub struct HttpServer {
 }
 
 struct Shared {
-    answer: Box<dyn Fn(&str) -> Answer + Send + Sync>,
+    answer: Box<dyn Fn(&str) -> HttpResponse + Send + Sync>,
     questions: Mutex<Vec<String>>,
     stops: AtomicBool,
 }
 
 impl HttpServer {
-    /// Starts one that answers the question for each path with `answer`.
+    /// Starts a server that answers the request for each path with `answer`.
     ///
     /// # Errors
     ///
-    /// What the system says of the socket.
-    pub fn start(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> std::io::Result<Self> {
+    /// The socket cannot be created.
+    pub fn start(
+        answer: impl Fn(&str) -> HttpResponse + Send + Sync + 'static,
+    ) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
@@ -56,7 +58,7 @@ impl HttpServer {
                     return;
                 }
                 let server = Arc::clone(&server);
-                // Whoever asks may hang up at any time.
+                // Clients may disconnect at any time.
                 thread::spawn(move || server.serve(connection).ok());
             }
         });
@@ -67,12 +69,12 @@ impl HttpServer {
         })
     }
 
-    /// Its address: that of the loopback interface, with its port.
+    /// Returns its URL on the loopback interface, with its port.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The paths that were asked for so far, in order.
+    /// Returns the paths requested so far, in order.
     pub fn questions(&self) -> Vec<String> {
         let questions = self.shared.questions.lock();
         questions.unwrap_or_else(PoisonError::into_inner).clone()
@@ -82,7 +84,7 @@ impl HttpServer {
 impl Drop for HttpServer {
     fn drop(&mut self) {
         self.shared.stops.store(true, Ordering::Relaxed);
-        // It waits for a connection; this is one.
+        // Wakes the thread that waits for a connection.
         let _ = TcpStream::connect(self.address);
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
@@ -106,25 +108,25 @@ impl Shared {
             .push(path.clone());
         let answer = (self.answer)(&path);
         match answer {
-            Answer::Status(status) => {
+            HttpResponse::Status(status) => {
                 write!(
                     connection,
-                    "HTTP/1.1 {status} Said\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    "HTTP/1.1 {status} Status\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                 )
             }
-            Answer::File(bytes, headers) => {
+            HttpResponse::File(bytes, headers) => {
                 head(&mut connection, bytes.len(), headers)?;
                 connection.write_all(&bytes)
             }
-            Answer::Half(bytes) => {
+            HttpResponse::Half(bytes) => {
                 head(&mut connection, bytes.len(), &[])?;
                 connection.write_all(&bytes[..bytes.len() / 2])
             }
-            Answer::Drops => {
+            HttpResponse::Drops => {
                 head(&mut connection, 1 << 20, &[])?;
                 self.until_stopped(|| connection.write_all(b"."))
             }
-            Answer::Silence => self.until_stopped(|| Ok(())),
+            HttpResponse::Silence => self.until_stopped(|| Ok(())),
         }
     }
 

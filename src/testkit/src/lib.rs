@@ -1,4 +1,4 @@
-//! What the tests share: scratch directories, a hermetic way to run programs, golden files, byte strings.
+//! Shared test utilities: scratch directories, hermetic program runs, golden files, byte strings.
 //!
 //! Depends on no other crate of the project, so that every crate may use it in its tests.
 #![expect(
@@ -10,13 +10,15 @@
 pub mod bytes;
 pub mod golden;
 pub mod http;
+pub mod perf_file;
 pub mod recordings;
 pub mod run;
 pub mod scratch;
 
 pub use self::bytes::Bytes;
 pub use self::golden::assert_golden;
-pub use self::http::{Answer, HttpServer};
+pub use self::http::{HttpResponse, HttpServer};
+pub use self::perf_file::{FileAttr, PerfFile};
 pub use self::recordings::recordings;
 pub use self::run::{Outcome, Run, absent, may_trace, real_perf, skip};
 pub use self::scratch::Scratch;

@@ -1,17 +1,17 @@
-//! Recordings to read: the project's own, and those of other projects where they are there.
+//! Recordings to read: the project's own, and those of other projects if present.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files of at most `most` bytes below tests/fixtures and ../shared/corpus, sorted; not all of them are recordings.
-pub fn recordings(most: u64) -> Vec<PathBuf> {
+/// Returns the files of at most `max_bytes` bytes below tests/fixtures and ../shared/corpus, sorted; not all of them are recordings.
+pub fn recordings(max_bytes: u64) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders = vec![root.join("tests/fixtures"), root.join("../shared/corpus")];
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            let is_short = entry.metadata().is_ok_and(|file| file.len() <= most);
+            let is_short = entry.metadata().is_ok_and(|file| file.len() <= max_bytes);
             if path.is_dir() {
                 folders.push(path);
             } else if is_short {

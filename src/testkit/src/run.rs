@@ -1,4 +1,4 @@
-//! Running programs the same way everywhere: no configuration, no colours, no locale, no time zone, no pager.
+//! Runs programs in a uniform environment: no configuration, colours, locale, time zone or pager.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// A program about to be run in a hermetic environment.
+/// A program to run in a hermetic environment.
 #[derive(Debug)]
 pub struct Run {
     command: Command,
     input: Option<Vec<u8>>,
 }
 
-/// What a finished program left.
+/// The result of a finished program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Exit status; 128 + number for a signal, as a shell says it.
+    /// The exit status; 128 + number for a signal, as in a shell.
     pub status: i32,
-    /// Everything on stdout; bytes that are no UTF-8 are replaced.
+    /// The output on stdout; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// Everything on stderr.
+    /// The output on stderr.
     pub stderr: String,
 }
 
 impl Run {
-    /// `program` with nothing of the caller's environment but `PATH`.
+    /// Prepares `program` with only `PATH` of the caller's environment.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         command.env_clear();
@@ -60,7 +60,7 @@ impl Run {
         self
     }
 
-    /// Takes an environment variable away.
+    /// Removes an environment variable.
     #[must_use]
     pub fn env_remove(mut self, name: &str) -> Self {
         self.command.env_remove(name);
@@ -74,7 +74,7 @@ impl Run {
         self
     }
 
-    /// Pretends to be called by another name.
+    /// Sets argv[0].
     #[must_use]
     pub fn arg0(mut self, name: &str) -> Self {
         use std::os::unix::process::CommandExt as _;
@@ -89,7 +89,7 @@ impl Run {
         self
     }
 
-    /// Runs it to its end.
+    /// Runs the program to completion.
     ///
     /// # Errors
     ///
@@ -105,10 +105,10 @@ impl Run {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = self.command.spawn()?;
-        // Beside the reading: a program that writes before it has read everything would wait for us, and we for it.
+        // Written concurrently with reading: a program that writes before it has read everything would deadlock.
         let feed = self.input.zip(child.stdin.take());
         let feed = feed.map(|(input, mut stdin)| {
-            // The program may end without reading all of it.
+            // The program may exit without reading all of it.
             thread::spawn(move || drop(stdin.write_all(&input)))
         });
         let output = child.wait_with_output()?;
@@ -124,7 +124,7 @@ impl Run {
     }
 }
 
-/// The perf of Linux, if this machine has one that runs.
+/// Returns Linux perf, if this machine has one that runs.
 pub fn real_perf() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut found = std::env::split_paths(&path)
@@ -137,16 +137,16 @@ pub fn real_perf() -> Option<PathBuf> {
     })
 }
 
-/// Prints that a test does nothing for want of files that no clone needs to have.
+/// Prints that a test is skipped for lack of files that are not in every clone.
 pub fn absent(test: &str, files: &str) {
     eprintln!("skipped: {test}: {files} are not here");
 }
 
-/// Prints why a test does nothing here.
+/// Prints why a test is skipped.
 ///
 /// # Panics
 ///
-/// Where `RPERF_CI` is set, as in continuous integration: there every test must run.
+/// If `RPERF_CI` is set, as in continuous integration, where every test must run.
 #[expect(
     clippy::panic,
     reason = "a skipped test is a failure where all must run"
@@ -158,7 +158,7 @@ pub fn skip(test: &str, reason: &str) {
     eprintln!("skipped: {test}: {reason}");
 }
 
-/// Whether this user may read tracefs; says so where the test is skipped for that.
+/// Whether this user may read tracefs; otherwise prints that the test is skipped.
 pub fn may_trace(test: &str) -> bool {
     let may = Path::new("/sys/kernel/tracing/events/sched").is_dir();
     if !may {

@@ -1,4 +1,4 @@
-//! Directories that last as long as a test.
+//! Temporary directories for tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a directory below the system's temporary one.
+    /// Creates a directory below the system's temporary one.
     ///
     /// # Panics
     ///
-    /// If it cannot be made: a test without its directory cannot go on.
+    /// If it cannot be created.
     #[expect(clippy::new_without_default, reason = "it touches the disk")]
     #[expect(clippy::panic, reason = "a test without its directory cannot go on")]
     pub fn new() -> Self {
@@ -29,7 +29,7 @@ impl Scratch {
         }
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -38,7 +38,7 @@ impl Scratch {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The file cannot be written.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> std::io::Result<PathBuf> {
         let path = self.path.join(name);
         fs::write(&path, bytes)?;
@@ -48,7 +48,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left behind lies in the temporary directory; nothing depends on it.
+        // Leftovers in the temporary directory are harmless.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

@@ -1,8 +1,8 @@
-//! The parts of a kernel's binary interface that raw data depend on.
+//! The properties of a kernel's ABI that affect raw data.
 
 use rperf_wire::Endian;
 
-/// How the kernel that recorded the samples lays out numbers.
+/// Number layout of the kernel that recorded the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abi {
     /// Byte order.
@@ -12,7 +12,7 @@ pub struct Abi {
 }
 
 impl Abi {
-    /// That of the machine this program runs on.
+    /// The ABI of the machine this program runs on.
     pub const NATIVE: Self = Self {
         endian: Endian::NATIVE,
         long_size: size_of::<usize>() as u8,

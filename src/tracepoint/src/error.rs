@@ -1,50 +1,50 @@
-//! What can be wrong with descriptions of tracepoints.
+//! Errors in tracepoint formats, and warnings about their `print fmt`.
 
 use rperf_wire::DecodeError;
 
-/// A description of tracepoints that cannot be used at all.
+/// Why a tracepoint format cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The section that should describe the tracepoints of a recording holds something else.
-    #[error("the tracing data section does not begin as one")]
+    /// The tracing data section has an unknown magic number.
+    #[error("the tracing data section has an unknown magic number")]
     Magic,
-    /// The same section ends too early.
+    /// The section is truncated.
     #[error("tracing data at offset 0: {source}")]
     Section {
-        /// The field; its offset counts from the start of the section.
+        /// The missing field; its offset counts from the start of the section.
         source: DecodeError,
     },
-    /// An event of another kind.
+    /// The event is not a tracepoint.
     #[error("not a tracepoint")]
     NotATracepoint,
-    /// No description of the tracepoint is there.
-    #[error("the recording has no description of it")]
+    /// The recording has no format of the tracepoint.
+    #[error("the recording has no format of this tracepoint")]
     Undescribed,
-    /// A field without which nothing can be made of the event.
+    /// A required field is missing.
     #[error("{event} has no field {field}")]
     NoField {
-        /// Whole name of the event.
+        /// Full name of the event.
         event: String,
-        /// What the field is called in current kernels.
+        /// Name of the field in current kernels.
         field: &'static str,
     },
-    /// The same, of another type than in any kernel that is known.
+    /// A field has an unexpected type.
     #[error("the field {field} of {event} is `{found}`, not {expected}")]
     FieldType {
-        /// Whole name of the event.
+        /// Full name of the event.
         event: String,
         /// Name of the field.
         field: String,
         /// Its C type.
         found: String,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
     },
-    /// A line that every format file has is not there.
+    /// A mandatory line of a format file is missing.
     #[error("format file without a `{0}` line")]
     Missing(&'static str),
-    /// A `field:` line that does not read as one.
+    /// A malformed `field:` line.
     #[error("line {line} of the format of {event}: cannot read the field `{text}`")]
     Field {
         /// Name of the event.
@@ -54,25 +54,25 @@ pub enum Error {
         /// The line.
         text: String,
     },
-    /// The number after `ID:` is none.
-    #[error("format of {event}: `{text}` is no event id")]
+    /// The text after `ID:` is not a number.
+    #[error("format of {event}: `{text}` is not an event id")]
     Id {
         /// Name of the event.
         event: String,
-        /// The text in its place.
+        /// The text after `ID:`.
         text: String,
     },
 }
 
 /// Why a `print fmt` could not be compiled. Such an event is still printed, field by field; the
-/// user is to be warned once per event.
+/// user should be warned once per event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Warning {
-    /// A helper that Linux perf 6.1 does not know either.
+pub enum FormatWarning {
+    /// A helper unknown to Linux perf 6.1 too.
     #[error("print fmt calls the unknown helper {0}()")]
     UnknownHelper(String),
-    /// Another token than the one expected.
+    /// An unexpected token.
     #[error("print fmt has `{found}` where {expected} was expected")]
     Unexpected {
         /// The token expected.
@@ -80,13 +80,13 @@ pub enum Warning {
         /// The token found; empty at the end of the text.
         found: String,
     },
-    /// An operator that has no meaning at its place.
-    #[error("print fmt has the operator `{0}` at a place where it means nothing")]
+    /// An operator in a position where it is not allowed.
+    #[error("print fmt has the operator `{0}` in a position where it is not allowed")]
     Operator(String),
-    /// A table of flags or symbols with an entry that is no constant.
+    /// A table of flags or symbols with an entry that isn't a constant.
     #[error("print fmt has a table entry that is not a constant")]
     NotConstant,
-    /// A field that the format file does not list.
+    /// A field that is not in the format file.
     #[error("print fmt names the unknown field {0}")]
     UnknownField(String),
     /// More conversions than arguments.
@@ -95,7 +95,7 @@ pub enum Warning {
     /// A conversion such as `%lllld`.
     #[error("print fmt has the conversion `{0}`, which is too long or malformed")]
     Conversion(String),
-    /// Parentheses or operators nested beyond any real event.
+    /// Nesting of parentheses or operators exceeds the limit.
     #[error("print fmt is nested too deeply")]
     TooDeep,
 }

@@ -4,28 +4,28 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "independent facts of one line"
+    reason = "independent properties of one line"
 )]
 pub struct Field {
-    /// Name, without brackets.
+    /// Name without brackets.
     pub name: String,
     /// C type as written, brackets included (`char[16]`, `__data_loc char[]`, `void *`).
     pub type_name: String,
-    /// Bytes from the start of the raw record.
+    /// Offset in the raw record, in bytes.
     pub offset: usize,
-    /// Bytes in the raw record; 4 for dynamic ones, whose bytes lie elsewhere.
+    /// Size in the raw record, in bytes; 4 for dynamic fields, whose data are elsewhere.
     pub size: usize,
-    /// Bytes of one element; equal to `size` where the field is no array, 0 where unknown.
+    /// Size of one element in bytes; equal to `size` unless the field is an array, 0 if unknown.
     pub element_size: usize,
     /// Whether it is signed.
     pub is_signed: bool,
     /// Whether the type has brackets.
     pub is_array: bool,
-    /// Whether the field holds offset and length of data further on (`__data_loc`, `__rel_loc`).
+    /// Whether the field holds offset and length of its data (`__data_loc`, `__rel_loc`).
     pub is_dynamic: bool,
-    /// Whether the offset of a dynamic field counts from the field's own end (`__rel_loc`).
+    /// Whether the offset of a dynamic field is relative to the end of the field (`__rel_loc`).
     pub is_relative: bool,
-    /// Whether it is an array of bytes that usually holds text.
+    /// Whether it is an array of bytes that usually contains text.
     pub is_string: bool,
     /// Whether the type is a pointer.
     pub is_pointer: bool,

@@ -9,15 +9,15 @@ pub struct Format {
     pub name: String,
     /// Number in `common_type` of a raw record and in `attr.config`.
     pub id: u64,
-    /// Fields that every event has (`common_type`, `common_pid`, …).
+    /// Fields common to all events (`common_type`, `common_pid`, …).
     pub common_fields: Vec<Field>,
-    /// Fields of this event; none is normal.
+    /// Fields of this event; may be empty.
     pub fields: Vec<Field>,
     /// The text after `print fmt: `.
     pub print_fmt: String,
 }
 
-/// Types whose size is known from their name alone: elements of dynamic arrays.
+/// Types of known size, for elements of dynamic arrays.
 const ELEMENT_SIZES: [(&str, usize); 9] = [
     ("u8", 1),
     ("u16", 2),
@@ -31,10 +31,11 @@ const ELEMENT_SIZES: [(&str, usize); 9] = [
 ];
 
 impl Format {
-    /// Parses the text of a `format` file of a kernel whose longs have `long_size` bytes.
+    /// Parses a `format` file of a kernel whose longs have `long_size` bytes.
     ///
     /// # Errors
-    /// [`Error`] when the name, the id or a field cannot be read. A missing `print fmt` is none.
+    /// [`Error`] if the name, the id or a field cannot be parsed. A missing `print fmt` is no
+    /// error.
     pub fn parse(text: &str, long_size: usize) -> Result<Self, Error> {
         let (head, print_fmt) = match text.split_once("\nprint fmt:") {
             Some((head, print_fmt)) => (head, print_fmt.trim().to_owned()),
@@ -52,7 +53,7 @@ impl Format {
             event: format.name.clone(),
             text: id.to_owned(),
         })?;
-        // The kernel lists the common fields first, then an empty line, then the event's own.
+        // The kernel lists the common fields first, then an empty line, then those of the event.
         let mut in_common = true;
         for (index, line) in head.lines().enumerate() {
             let Some(declaration) = line.trim_start().strip_prefix("field:") else {
@@ -73,7 +74,7 @@ impl Format {
         Ok(format)
     }
 
-    /// The field of that name, common ones first.
+    /// The field of this name; common fields take precedence.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         let mut all = self.common_fields.iter().chain(&self.fields);
@@ -89,7 +90,7 @@ fn value_of<'a>(head: &'a str, key: &'static str) -> Result<&'a str, Error> {
         .ok_or(Error::Missing(key))
 }
 
-/// Reads `TYPE NAME[N];\toffset:A;\tsize:B;\tsigned:C;`. Old kernels leave out `signed`.
+/// Parses `TYPE NAME[N];\toffset:A;\tsize:B;\tsigned:C;`. Old kernels omit `signed`.
 fn parse_field(declaration: &str, long_size: usize) -> Option<Field> {
     let mut parts = declaration.split(';');
     let declared = parts.next()?.trim();
@@ -122,7 +123,7 @@ fn parse_field(declaration: &str, long_size: usize) -> Option<Field> {
     let is_bytes = ["char", "u8", "s8"]
         .iter()
         .any(|bytes| field.type_name.contains(bytes));
-    // Kernels before dynamic arrays had strings with nothing but an offset of two bytes.
+    // Kernels before dynamic arrays had strings with a two-byte offset only.
     let is_old_string = field.is_dynamic && field.size == 2;
     field.is_array |= is_old_string;
     field.is_string = field.is_array && (is_bytes || is_old_string);

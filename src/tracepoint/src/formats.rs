@@ -1,4 +1,4 @@
-//! The tracepoints of a recording, or of a running kernel, by their numbers.
+//! The tracepoints of a recording or a running kernel, by id.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -7,17 +7,17 @@ use rperf_wire::{Attr, Endian, EventType};
 
 use crate::{Abi, Error, EventFormat, PrintkFormats, Tracepoint, TracingData};
 
-/// Descriptions of tracepoints: the one place where an event finds its format.
+/// Formats of tracepoints: the one place where the format of an event is looked up.
 ///
-/// Each is parsed once, when it is first asked for, whichever thread asks, and is shared from then on. Whoever reads many
-/// samples of an event asks once and keeps the [`Arc`].
+/// Each format is parsed once, on first use, and then shared by all threads. Callers that read many
+/// samples of an event should look it up once and keep the [`Arc`].
 #[derive(Debug, Clone, Default)]
 pub struct Formats {
     described: BTreeMap<u64, Arc<Description>>,
     printk: Arc<Printk>,
 }
 
-/// The text that describes a tracepoint, and what was made of it.
+/// The format text of a tracepoint, and the parsed form.
 #[derive(Debug)]
 struct Description {
     system: String,
@@ -26,7 +26,7 @@ struct Description {
     parsed: OnceLock<Result<Arc<Tracepoint>, Error>>,
 }
 
-/// The text of `printk_formats`, and what was made of it.
+/// The text of `printk_formats`, and the parsed form.
 #[derive(Debug, Default)]
 struct Printk {
     text: Vec<u8>,
@@ -34,22 +34,23 @@ struct Printk {
 }
 
 impl Formats {
-    /// The tracepoints that the TRACING_DATA `section` of a recording describes. The raw data of its samples are in the byte
-    /// order `endian`.
+    /// Loads the tracepoints of a recording's TRACING_DATA `section`. The raw data of its samples
+    /// have the byte order `endian`.
     ///
     /// # Errors
-    /// As [`TracingData::parse`]. A description that cannot be parsed is an error when it is asked for.
+    /// Those of [`TracingData::parse`]. A format that cannot be parsed is an error only when it is
+    /// used.
     pub fn of_recording(section: &[u8], endian: Endian) -> Result<Self, Error> {
         let mut formats = Self::default();
         formats.add(section, endian)?;
         Ok(formats)
     }
 
-    /// Adds what a further section describes, as streams may bring. A tracepoint that is described anew replaces the one
-    /// before, unless nothing about it is new.
+    /// Adds the tracepoints of another section, which streams may contain. A tracepoint with a
+    /// different format replaces the earlier one.
     ///
     /// # Errors
-    /// As [`Formats::of_recording`]; then nothing is added.
+    /// Those of [`Formats::of_recording`]; then nothing is added.
     pub fn add(&mut self, section: &[u8], endian: Endian) -> Result<(), Error> {
         let data = TracingData::parse(section)?;
         let abi = Abi {
@@ -63,7 +64,8 @@ impl Formats {
         Ok(())
     }
 
-    /// Adds one tracepoint, of this kernel or another. One whose text has no number is left out: no event refers to it.
+    /// Adds one tracepoint, of this kernel or another. A format without an id is ignored: no event
+    /// can refer to it.
     pub fn insert(&mut self, event: &EventFormat<'_>, abi: Abi) {
         let Some(id) = event.id() else { return };
         let is_same = |known: &Arc<Description>| {
@@ -80,7 +82,7 @@ impl Formats {
         }
     }
 
-    /// Sets the text of `printk_formats`: strings of the kernel by address.
+    /// Sets the text of `printk_formats`: kernel strings by address.
     pub fn set_printk(&mut self, text: &[u8]) {
         if self.printk.text != text {
             self.printk = Arc::new(Printk {
@@ -90,10 +92,11 @@ impl Formats {
         }
     }
 
-    /// The tracepoint whose samples the event with this attr has.
+    /// The tracepoint of the event with this attr.
     ///
     /// # Errors
-    /// [`Error::NotATracepoint`], [`Error::Undescribed`], or why its description cannot be parsed: see [`Format::parse`].
+    /// [`Error::NotATracepoint`], [`Error::Undescribed`], or why the format cannot be parsed: see
+    /// [`Format::parse`].
     ///
     /// [`Format::parse`]: crate::Format::parse
     pub fn of_event(&self, attr: &Attr) -> Result<&Arc<Tracepoint>, &Error> {
@@ -111,7 +114,8 @@ impl Formats {
         parsed.as_ref()
     }
 
-    /// The name `system:name` of the tracepoint with that number, `attr.config` of its event. Nothing is parsed for it.
+    /// The name `system:name` of the tracepoint with this id (`attr.config` of its event), without
+    /// parsing the format.
     #[must_use]
     pub fn name(&self, id: u64) -> Option<String> {
         let Description { system, text, .. } = &**self.described.get(&id)?;
@@ -119,7 +123,7 @@ impl Formats {
         Some(format!("{system}:{name}"))
     }
 
-    /// Strings of the kernel by address.
+    /// Kernel strings by address.
     #[inline]
     pub fn printk(&self) -> &PrintkFormats {
         let Printk { text, parsed } = &*self.printk;

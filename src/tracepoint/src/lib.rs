@@ -1,15 +1,15 @@
-//! Tracepoints: descriptions by the kernel that recorded them, and raw data of samples read by these.
+//! Tracepoints: formats from the kernel that recorded them, and decoding of raw sample data.
 //!
 //! ```text
 //! TRACING_DATA of a file or stream --+
 //!                                    +--> Formats --of_event(attr)--> Arc<Tracepoint>
-//! format files of tracefs -----------+                                  |- Format, Field    names, types, places
-//!                                                                       |- FieldReader      single values of a sample
-//!                                                                       |- typed            events with fields of Rust types
-//!                                                                       `- PrintFmt         the text of a sample
+//! format files of tracefs -----------+                                  |- Format, Field    names, types, offsets
+//!                                                                       |- FieldReader      values of single fields
+//!                                                                       |- typed            events with Rust types
+//!                                                                       `- PrintFmt         samples as text
 //! ```
 //!
-//! [`Formats`] is the one place where an event finds its description; each is parsed once.
+//! [`Formats`] is the one place where the format of an event is looked up; each is parsed once.
 
 mod abi;
 mod error;
@@ -27,11 +27,11 @@ mod value;
 mod tests;
 
 pub use abi::Abi;
-pub use error::{Error, Warning};
+pub use error::{Error, FormatWarning};
 pub use field::Field;
 pub use format::Format;
 pub use formats::Formats;
-pub use print_fmt::{Context, KernelSymbols, NoSymbols, PrintFmt, PrintkFormats, ValueNames};
+pub use print_fmt::{KernelSymbols, NoSymbols, PrintContext, PrintFmt, PrintkFormats, ValueNames};
 pub use reader::FieldReader;
 pub use tracepoint::Tracepoint;
 pub use tracing_data::{EventFormat, TracingData, TracingDataBuilder};

@@ -1,38 +1,39 @@
-//! Reading a field without looking for it: where it lies is worked out once for an event.
+//! Field access compiled once per event.
 
 use rperf_wire::{Endian, until_nul};
 
 use crate::value::read_number;
 use crate::{Elements, Field, Value};
 
-/// Reads one field out of raw data.
+/// Reads one field from raw data.
 ///
-/// The description is evaluated once, so that a sample costs a comparison with the length of its data and a load. Data that end before the field, or whose dynamic part would lie outside of them, have no value.
+/// The format is evaluated once, so that reading a sample costs a length comparison and a load.
+/// Methods that read return `None` if the data is truncated before the end of the field or of its dynamic part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldReader {
     offset: u32,
     size: u32,
-    place: Place,
-    content: Content,
+    location: FieldLocation,
+    content: ContentType,
     endian: Endian,
 }
 
-/// Where the bytes are.
+/// Location of a field in the raw data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// At the offset, `size` of them.
+enum FieldLocation {
+    /// `size` bytes at the offset.
     Fixed,
     /// From the offset to the end of the data.
     Rest,
-    /// Where a word of `size` bytes at the offset points to (`__data_loc`).
+    /// The location is in a word of `size` bytes at the offset (`__data_loc`).
     Dynamic,
-    /// The same, counted from the end of the word (`__rel_loc`).
+    /// Like `Dynamic`, relative to the end of the word (`__rel_loc`).
     Relative,
 }
 
-/// What the bytes are.
+/// Type of the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
+enum ContentType {
     Unsigned,
     Signed,
     Text,
@@ -42,37 +43,37 @@ enum Content {
 }
 
 impl Field {
-    /// What reads the field out of the raw data of a kernel of this byte order.
+    /// Creates a reader of the field for kernels with this byte order.
     #[must_use]
     pub fn reader(&self, endian: Endian) -> FieldReader {
-        // Raw data are shorter than 64 KB: a field that begins beyond has no value.
+        // Raw data are shorter than 64 KB: a field with a larger offset has no value.
         let clamped = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         FieldReader {
             offset: clamped(self.offset),
             size: clamped(self.size),
-            place: match self {
-                Self { size: 0, .. } => Place::Rest,
-                _ if self.is_dynamic && self.is_relative => Place::Relative,
-                _ if self.is_dynamic => Place::Dynamic,
-                _ => Place::Fixed,
+            location: match self {
+                Self { size: 0, .. } => FieldLocation::Rest,
+                _ if self.is_dynamic && self.is_relative => FieldLocation::Relative,
+                _ if self.is_dynamic => FieldLocation::Dynamic,
+                _ => FieldLocation::Fixed,
             },
             content: self.content(),
             endian,
         }
     }
 
-    fn content(&self) -> Content {
+    fn content(&self) -> ContentType {
         if self.is_string {
-            return Content::Text;
+            return ContentType::Text;
         }
         match (self.is_array || self.is_dynamic, self.size) {
             (true, _) => match self.element_size {
-                size @ (1 | 2 | 4 | 8) if self.is_array => Content::Array(size as u8),
-                _ => Content::Bytes,
+                size @ (1 | 2 | 4 | 8) if self.is_array => ContentType::Array(size as u8),
+                _ => ContentType::Bytes,
             },
-            (false, 1 | 2 | 4 | 8) if self.is_signed && !self.is_pointer => Content::Signed,
-            (false, 1 | 2 | 4 | 8) => Content::Unsigned,
-            _ => Content::Bytes,
+            (false, 1 | 2 | 4 | 8) if self.is_signed && !self.is_pointer => ContentType::Signed,
+            (false, 1 | 2 | 4 | 8) => ContentType::Unsigned,
+            _ => ContentType::Bytes,
         }
     }
 }
@@ -81,48 +82,49 @@ impl FieldReader {
     /// Whether the field is a number: [`FieldReader::u64`] and [`FieldReader::i64`] read it.
     #[must_use]
     pub fn is_number(&self) -> bool {
-        matches!(self.content, Content::Unsigned | Content::Signed)
+        matches!(self.content, ContentType::Unsigned | ContentType::Signed)
     }
 
     /// Whether the field is text: [`FieldReader::text`] reads it.
     #[must_use]
     pub fn is_text(&self) -> bool {
-        self.content == Content::Text
+        self.content == ContentType::Text
     }
 
     /// Whether the field is an array of numbers: [`FieldReader::elements`] reads it.
     #[must_use]
     pub fn is_array(&self) -> bool {
-        matches!(self.content, Content::Array(_))
+        matches!(self.content, ContentType::Array(_))
     }
 
-    /// Bytes that raw data must have for the field, its dynamic part not counted.
+    /// Number of bytes raw data must have for the field, without its dynamic part.
     #[must_use]
     pub fn end(&self) -> usize {
-        let size = match self.place {
-            Place::Rest => 0,
+        let size = match self.location {
+            FieldLocation::Rest => 0,
             _ => self.size,
         };
         (self.offset as usize).saturating_add(size as usize)
     }
 
-    /// The bytes of a number as they are, zero-extended. `None` if the field is no number.
+    /// Reads a number, zero-extended. `None` if the field is not a number.
     #[inline]
     #[must_use]
     pub fn u64(&self, raw: &[u8]) -> Option<u64> {
         match self.content {
-            Content::Unsigned | Content::Signed => self.bits(raw),
+            ContentType::Unsigned | ContentType::Signed => self.bits(raw),
             _ => None,
         }
     }
 
-    /// A number, sign-extended if the kernel declares it signed. `None` if the field is no number.
+    /// Reads a number, sign-extended if the kernel declares it signed. `None` if the field is not a
+    /// number.
     #[inline]
     #[must_use]
     pub fn i64(&self, raw: &[u8]) -> Option<i64> {
         match self.content {
-            Content::Unsigned => Some(self.bits(raw)?.cast_signed()),
-            Content::Signed => {
+            ContentType::Unsigned => Some(self.bits(raw)?.cast_signed()),
+            ContentType::Signed => {
                 let unused = u64::BITS.saturating_sub(8 * self.size);
                 Some(self.bits(raw)?.cast_signed() << unused >> unused)
             }
@@ -130,21 +132,21 @@ impl FieldReader {
         }
     }
 
-    /// Text up to its NUL, not necessarily UTF-8. `None` if the field is no text.
+    /// Reads text up to its NUL, not necessarily UTF-8. `None` if the field is not text.
     #[inline]
     #[must_use]
     pub fn text<'r>(&self, raw: &'r [u8]) -> Option<&'r [u8]> {
         match self.content {
-            Content::Text => Some(until_nul(self.bytes(raw)?)),
+            ContentType::Text => Some(until_nul(self.bytes(raw)?)),
             _ => None,
         }
     }
 
-    /// The numbers of an array. `None` if the field is none.
+    /// Reads the numbers of an array. `None` if the field is not an array.
     #[inline]
     #[must_use]
     pub fn elements<'r>(&self, raw: &'r [u8]) -> Option<Elements<'r>> {
-        let Content::Array(size) = self.content else {
+        let ContentType::Array(size) = self.content else {
             return None;
         };
         Some(Elements {
@@ -154,28 +156,28 @@ impl FieldReader {
         })
     }
 
-    /// The bytes of the field, those that a dynamic field leads to.
+    /// The bytes of the field; for a dynamic field, those it refers to.
     #[inline]
     #[must_use]
     pub fn bytes<'r>(&self, raw: &'r [u8]) -> Option<&'r [u8]> {
         let (offset, size) = (self.offset as usize, self.size as usize);
-        match self.place {
-            Place::Fixed => raw.get(offset..)?.get(..size),
-            Place::Rest => raw.get(offset..),
-            Place::Dynamic => self.dynamic(raw, 0),
-            Place::Relative => self.dynamic(raw, offset + size),
+        match self.location {
+            FieldLocation::Fixed => raw.get(offset..)?.get(..size),
+            FieldLocation::Rest => raw.get(offset..),
+            FieldLocation::Dynamic => self.dynamic(raw, 0),
+            FieldLocation::Relative => self.dynamic(raw, offset + size),
         }
     }
 
-    /// The value, whatever the field is.
+    /// Reads the value of a field of any type.
     #[must_use]
     pub fn value<'r>(&self, raw: &'r [u8]) -> Option<Value<'r>> {
         Some(match self.content {
-            Content::Unsigned => Value::Unsigned(self.bits(raw)?),
-            Content::Signed => Value::Signed(self.i64(raw)?),
-            Content::Text => Value::Str(self.text(raw)?),
-            Content::Array(_) => Value::Array(self.elements(raw)?),
-            Content::Bytes => Value::Bytes(self.bytes(raw)?),
+            ContentType::Unsigned => Value::Unsigned(self.bits(raw)?),
+            ContentType::Signed => Value::Signed(self.i64(raw)?),
+            ContentType::Text => Value::Str(self.text(raw)?),
+            ContentType::Array(_) => Value::Array(self.elements(raw)?),
+            ContentType::Bytes => Value::Bytes(self.bytes(raw)?),
         })
     }
 
@@ -184,8 +186,9 @@ impl FieldReader {
         read_number(raw, self.offset as usize, self.size as usize, self.endian)
     }
 
-    /// The bytes that the word of the field points to: the lower half is their offset from `start`, the upper half their
-    /// number. Very old kernels have the lower half alone; their text runs on to its NUL.
+    /// The bytes that the field's word refers to: the lower half is the offset from `start`, the
+    /// upper half the size. Very old kernels have only the lower half; their text extends to its
+    /// NUL.
     fn dynamic<'r>(&self, raw: &'r [u8], start: usize) -> Option<&'r [u8]> {
         let word = self.bits(raw)?;
         let rest = raw.get(start + usize::from(word as u16)..)?;

@@ -4,22 +4,24 @@ use std::sync::OnceLock;
 
 use crate::{Abi, Error, Field, FieldReader, Format, PrintFmt};
 
-/// A tracepoint as the kernel that recorded its samples describes it. Parsed once and shared by all that read these.
+/// A tracepoint with the format of the kernel that recorded its samples. Parsed once and shared by
+/// all readers.
 #[derive(Debug)]
 pub struct Tracepoint {
     /// Its system, such as `sched`.
     pub system: String,
     /// Its fields and its `print fmt`.
     pub format: Format,
-    /// How the kernel lays out numbers.
+    /// Byte order and size of `long` of the kernel.
     pub abi: Abi,
-    /// Those of the event's own fields, in their order.
+    /// Readers of the event's own fields, in their order.
     readers: Vec<FieldReader>,
     print_fmt: OnceLock<PrintFmt>,
 }
 
 impl Tracepoint {
-    /// Parses `text`, the content of the `format` file of a tracepoint of `system`. What is not UTF-8 is replaced.
+    /// Parses `text`, the content of the `format` file of a tracepoint of `system`. Invalid UTF-8
+    /// is replaced.
     ///
     /// # Errors
     /// As [`Format::parse`].
@@ -36,24 +38,24 @@ impl Tracepoint {
         })
     }
 
-    /// Its whole name, `system:name`.
+    /// The full name, `system:name`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}:{}", self.system, self.format.name)
     }
 
-    /// The event's own fields with what reads them.
+    /// The event's own fields with their readers.
     pub fn fields(&self) -> impl Iterator<Item = (&Field, &FieldReader)> {
         self.format.fields.iter().zip(&self.readers)
     }
 
-    /// What reads the field of that name, common ones included.
+    /// A reader of the field of this name, which may be a common one.
     #[must_use]
     pub fn reader(&self, name: &str) -> Option<FieldReader> {
         Some(self.format.field(name)?.reader(self.abi.endian))
     }
 
-    /// Its text for samples, compiled when it is first asked for.
+    /// The `print fmt`, compiled on first use.
     #[inline]
     pub fn print_fmt(&self) -> &PrintFmt {
         self.print_fmt

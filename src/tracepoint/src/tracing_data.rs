@@ -1,5 +1,5 @@
-//! TRACING_DATA: the recording kernel's descriptions of its tracepoints, in the format that trace-cmd
-//! brought up.
+//! TRACING_DATA: the formats of the recording kernel's tracepoints, in the file format of
+//! trace-cmd.
 //!
 //! ```text
 //! 0x17 0x08 0x44 "tracing" version NUL       version "0.6"; "0.5" has no saved command lines
@@ -24,19 +24,19 @@ use crate::Error;
 pub use builder::TracingDataBuilder;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
-/// What perf 6.1 writes.
+/// The version written by perf 6.1.
 const VERSION: &str = "0.6";
 
-/// Descriptions of the recorded tracepoints, borrowed from the section's bytes.
+/// Formats of the recorded tracepoints, borrowed from the section's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracingData<'a> {
     /// Version of the layout, `0.5` or `0.6`.
     pub version: &'a str,
-    /// Byte order of the recording machine and of all numbers here.
+    /// Byte order of the recording machine and of all numbers in the section.
     pub endian: Endian,
-    /// Bytes of a `long` of the recording kernel: 4 or 8.
+    /// Size of a `long` of the recording kernel in bytes: 4 or 8.
     pub long_size: u8,
-    /// Bytes of a page of the recording kernel.
+    /// Page size of the recording kernel in bytes.
     pub page_size: u32,
     /// Text of `events/header_page`.
     pub header_page: &'a [u8],
@@ -44,17 +44,17 @@ pub struct TracingData<'a> {
     pub header_event: &'a [u8],
     /// Texts of the format files of ftrace's own events; perf writes none.
     pub ftrace: Vec<&'a [u8]>,
-    /// Tracepoints in the order of the file.
+    /// Tracepoints in file order.
     pub events: Vec<EventFormat<'a>>,
-    /// Text of `/proc/kallsyms`; empty in what perf writes.
+    /// Text of `/proc/kallsyms`; empty in sections written by perf.
     pub kallsyms: &'a [u8],
-    /// Text of `printk_formats`: strings of the kernel by address.
+    /// Text of `printk_formats`: kernel strings by address.
     pub printk_formats: &'a [u8],
     /// Text of `saved_cmdlines`: command names by thread.
     pub saved_cmdlines: &'a [u8],
 }
 
-/// The description of one tracepoint.
+/// The format of one tracepoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventFormat<'a> {
     /// Its system, such as `sched`.
@@ -64,19 +64,19 @@ pub struct EventFormat<'a> {
 }
 
 impl<'a> EventFormat<'a> {
-    /// The text of the format file; what is not UTF-8 is replaced.
+    /// The text of the format file; invalid UTF-8 is replaced.
     #[must_use]
     pub fn to_str(&self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.text)
     }
 
-    /// The name in the text, without the system.
+    /// The name in the format, without the system.
     #[must_use]
     pub fn name(&self) -> Option<&'a str> {
         self.line("name:")
     }
 
-    /// The number in the text: `attr.config` of the event.
+    /// The id in the format: `attr.config` of the event.
     #[must_use]
     pub fn id(&self) -> Option<u64> {
         self.line("ID:")?.parse().ok()
@@ -89,7 +89,7 @@ impl<'a> EventFormat<'a> {
     }
 }
 
-/// Takes text up to its NUL, which is taken too.
+/// Reads text terminated by NUL.
 fn take_name<'a>(at: &mut Cursor<'a>, field: &'static str) -> Result<&'a str, DecodeError> {
     let have = at.rest().len();
     let name = until_nul(at.rest());
@@ -108,7 +108,7 @@ fn take_name<'a>(at: &mut Cursor<'a>, field: &'static str) -> Result<&'a str, De
     Ok(text)
 }
 
-/// Takes `size` bytes.
+/// Reads `size` bytes.
 fn take_text<'a>(
     at: &mut Cursor<'a>,
     size: u64,
@@ -128,11 +128,11 @@ fn take_u32_text<'a>(at: &mut Cursor<'a>, field: &'static str) -> Result<&'a [u8
 }
 
 impl<'a> TracingData<'a> {
-    /// Reads the section.
+    /// Parses the section.
     ///
     /// # Errors
-    /// [`Error::Magic`] when the bytes do not begin as tracing data do, [`Error::Section`] when
-    /// they end too early; its offsets count from the start of the section.
+    /// [`Error::Magic`] if the bytes don't begin like tracing data, [`Error::Section`] if they are
+    /// truncated; its offsets count from the start of the section.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         if !bytes.starts_with(MAGIC) {
             return Err(Error::Magic);
@@ -148,7 +148,7 @@ impl<'a> TracingData<'a> {
             0 => Endian::Little,
             _ => Endian::Big,
         };
-        // From here on numbers are in the byte order that was just read.
+        // The following numbers are in the byte order that was just read.
         let at = &mut Cursor::new(bytes, endian);
         at.take(start.offset(), "magic")?;
         let long_size = at.u8("size of long")?;
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn encoded_tracing_data_is_parsed() {
         for endian in [Endian::Little, Endian::Big] {
             let bytes = builder(endian).encode();
             let data = TracingData::parse(&bytes).expect("own section");
@@ -247,10 +247,10 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_section_is_an_error_at_every_length() {
+    fn truncated_tracing_data_is_an_error_at_every_length() {
         let bytes = builder(Endian::Little).encode();
         for length in 0..bytes.len() {
-            let error = TracingData::parse(&bytes[..length]).expect_err("cut");
+            let error = TracingData::parse(&bytes[..length]).expect_err("truncated");
             let is_magic = length < MAGIC.len();
             assert_eq!(matches!(error, Error::Magic), is_magic, "{length}: {error}");
         }

@@ -5,15 +5,15 @@ use rperf_wire::Endian;
 /// The value of a field in one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// A number without a sign; pointers too.
+    /// An unsigned number or a pointer.
     Unsigned(u64),
-    /// A number with a sign.
+    /// A signed number.
     Signed(i64),
     /// Text up to its NUL, not necessarily UTF-8.
     Str(&'a [u8]),
     /// Bytes that are neither text nor numbers (structs, masks, addresses).
     Bytes(&'a [u8]),
-    /// Numbers in a row.
+    /// An array of numbers.
     Array(Elements<'a>),
 }
 
@@ -21,25 +21,25 @@ pub enum Value<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elements<'a> {
     pub(crate) bytes: &'a [u8],
-    /// Bytes of an element: 1, 2, 4 or 8.
+    /// Size of an element in bytes: 1, 2, 4 or 8.
     pub(crate) size: usize,
     pub(crate) endian: Endian,
 }
 
 impl<'a> Elements<'a> {
-    /// How many there are.
+    /// Number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len() / self.size
     }
 
-    /// Whether there are none.
+    /// Whether the array is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number at `index`, zero-extended; `None` behind the last.
+    /// The number at `index`, zero-extended; `None` beyond the end.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<u64> {
         read_number(
@@ -69,7 +69,7 @@ impl Default for Elements<'_> {
     }
 }
 
-/// Reads `size` bytes at `offset` as a number without a sign. `None` past the end of `raw` or when
+/// Reads `size` bytes at `offset` as an unsigned number. `None` beyond the end of `raw` or if
 /// `size` is not 1, 2, 4 or 8.
 #[inline]
 pub(crate) fn read_number(raw: &[u8], offset: usize, size: usize, endian: Endian) -> Option<u64> {

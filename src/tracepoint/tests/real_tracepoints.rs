@@ -1,21 +1,21 @@
-//! Tracepoints that fire on this machine, recorded by perf, printed by it and by us.
+//! Tracepoints of this machine, recorded by perf, printed by perf and by rperf.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 use rperf_tracepoint::typed::{EventLayout, TypedEvent};
-use rperf_tracepoint::{Abi, Context, KernelSymbols, PrintkFormats, Tracepoint};
+use rperf_tracepoint::{Abi, KernelSymbols, PrintContext, PrintkFormats, Tracepoint};
 use rperf_wire::{Attr, Endian, RawRecord, RecordKind, SampleLayout};
 
-/// What to record at once. Opening all of `syscalls:*` would take half a minute.
+/// The events of one recording. Opening all of `syscalls:*` would take half a minute.
 const EVENTS: [&str; 3] = [
     "sched:*,irq:*,timer:*,task:*,signal:*,workqueue:*,writeback:*,rcu:*,raw_syscalls:*",
     "kmem:*,block:*,ext4:*",
     "syscalls:*open*,syscalls:*read*,syscalls:*mmap*,syscalls:*stat*,syscalls:*exec*",
 ];
 
-/// What of a sample this test needs.
+/// The fields of a sample that this test needs.
 struct Sample {
     time: u64,
     event: usize,
@@ -31,7 +31,7 @@ fn slice(file: &[u8], offset: u64, size: u64) -> &[u8] {
     &file[offset as usize..][..size as usize]
 }
 
-/// Reads attrs and samples of a file: the attr's config of each event, the samples in order of time.
+/// Reads attrs and samples of a file: the attr's config of each event, and the samples in time order.
 fn read(file: &[u8]) -> (Vec<u64>, Vec<Sample>) {
     let (attr_size, attrs, attrs_size) = (word(file, 16), word(file, 24), word(file, 32));
     let mut configs = Vec::new();
@@ -65,8 +65,7 @@ fn read(file: &[u8]) -> (Vec<u64>, Vec<Sample>) {
     (configs, samples)
 }
 
-/// Functions of the kernel by address. Of several names for one address, any will do: the test
-/// compares the others.
+/// Kernel functions by address. Any of several names for one address is accepted: the test compares the others.
 struct Kallsyms(Vec<(u64, String)>);
 
 impl Kallsyms {
@@ -93,7 +92,7 @@ impl KernelSymbols for Kallsyms {
     }
 }
 
-/// Records `events` while the machine does a little of everything.
+/// Records `events` while the machine runs various programs.
 fn record(perf: &Path, events: &str, file: &Path) -> bool {
     let work = "ls -R /usr/share/doc/[a-l]* >/dev/null; echo x | cat >/dev/null; sleep 0.02; kill -0 $$; sync /tmp";
     let words = ["record", "-q", "-a", "-m", "4096", "-e", events, "-o"];
@@ -107,8 +106,8 @@ fn record(perf: &Path, events: &str, file: &Path) -> bool {
 }
 
 #[test]
-fn what_fires_reads_as_in_perf() {
-    let test = "what_fires_reads_as_in_perf";
+fn real_tracepoints_print_as_in_perf() {
+    let test = "real_tracepoints_print_as_in_perf";
     let Some(perf) = real_perf() else {
         return skip(test, "no perf");
     };
@@ -119,7 +118,7 @@ fn what_fires_reads_as_in_perf() {
     let scratch = Scratch::new();
     let symbols = Kallsyms::read();
     let printk = PrintkFormats::parse(&printk);
-    let context = Context {
+    let context = PrintContext {
         symbols: &symbols,
         printk: &printk,
     };
@@ -163,7 +162,7 @@ fn what_fires_reads_as_in_perf() {
     }
 }
 
-/// The text of an event out of its typed fields, for some events.
+/// The text of an event from its typed fields, for some events.
 fn typed_text(event: TypedEvent<'_>) -> Option<String> {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     Some(match event {
@@ -209,8 +208,7 @@ fn perf_text(perf: &Path, file: &Path) -> String {
     run.expect("perf script").stdout
 }
 
-/// Compares the lines in sorted order: records that reached the file late are placed by the rounds of
-/// the file, which is not what this test is about.
+/// Compares the sorted lines: the order of late records depends on the file's rounds, which this test does not cover.
 fn compare(perf: &str, ours: &str) {
     let sorted = |text: &str| {
         let lines = text.lines().map(|line| line.trim_end().to_owned());

@@ -1,4 +1,4 @@
-//! The browser of a function's instructions: hot places, jumps, its source beside it.
+//! The browser of a function's instructions: hot spots, jumps, and source.
 
 mod draw;
 mod help;

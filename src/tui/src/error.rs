@@ -1,4 +1,4 @@
-//! What can go wrong with a terminal.
+//! Errors of the terminal.
 
 use std::io;
 
@@ -6,18 +6,18 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The terminal does not do as it is told.
+    /// A terminal operation failed.
     #[error("failed to {what} the terminal")]
     Terminal {
-        /// `read`, `write to`, …
+        /// The operation: `read`, `write to`, …
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// For `map_err`: what was tried.
+    /// Returns a closure for `map_err` with the attempted operation.
     pub(crate) fn terminal(what: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self::Terminal { what, source }
     }

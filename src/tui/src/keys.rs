@@ -1,13 +1,13 @@
-//! Where keys come from.
+//! Sources of input events.
 
 use std::io;
 use std::time::Duration;
 
 use crossterm::event::{self, Event};
 
-/// Gives keys, clicks and sizes.
-pub trait Source {
-    /// What comes within `wait`; None if nothing does.
+/// A source of keys, mouse events and resizes.
+pub trait InputSource {
+    /// Returns an event that arrives within `wait`; otherwise `None`.
     ///
     /// # Errors
     ///
@@ -19,7 +19,7 @@ pub trait Source {
 #[derive(Debug, Default)]
 pub struct TerminalKeys;
 
-impl Source for TerminalKeys {
+impl InputSource for TerminalKeys {
     fn next(&mut self, wait: Duration) -> io::Result<Option<Event>> {
         match event::poll(wait)? {
             true => event::read().map(Some),

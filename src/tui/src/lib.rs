@@ -1,4 +1,4 @@
-//! The terminal browser: a guard for the terminal, a stack of screens and its loop, lists, popups, colours.
+//! The terminal browser: terminal guard, screen stack, event loop, lists, popups, colours.
 //!
 //! ```text
 //! keys, mouse, resize --Source--+
@@ -6,12 +6,12 @@
 //! messages of other threads ----+              (messages: every screen of the stack)
 //! ```
 //!
-//! A browser is a [`Screen`]; menus, questions and help are screens too, drawn over the one below, to which they leave a
-//! [`Reply`]. The session paints when an answer says that something changed, and never otherwise. Screens make the text of
-//! what is visible and of nothing else, so that paints cost the same for ten rows and for a million.
+//! A browser is a [`Screen`]; menus, questions and help are also screens, drawn over the one below, to which they return a
+//! [`Reply`]. The session paints only when an answer reports a change. Screens render only visible rows,
+//! so a paint costs the same for ten rows and for a million.
 //!
-//! **Invariants.** The terminal is handed in: this crate opens, prints and reads the environment nowhere. Whatever ends the
-//! process, [`Terminal`]'s modes go back first: when it is dropped, when any thread panics, and when whoever takes signals
+//! **Invariants.** The terminal is passed in: this crate does not open files, print or read the environment. However the
+//! process ends, [`Terminal`]'s modes are restored first: when it is dropped, when any thread panics, and when the signal handler
 //! calls [`Restorer::restore`].
 
 mod annotate;
@@ -37,15 +37,16 @@ pub use ratatui::text::{Line, Span};
 
 pub use annotate::{AnnotateScreen, Annotated};
 pub use error::Error;
-pub use keys::{Source, TerminalKeys};
-pub use list::{List, Pointed};
-pub use page::Page;
+pub use keys::{InputSource, TerminalKeys};
+pub use list::{List, MouseEffect};
+pub use page::{Page, ScrolledList};
 pub use popup::{Help, Menu, Notice, Prompt, Question};
 pub use report::{
-    Live, News, Next, Outcome, Place, Report, ReportScreen, Request, Seen, Shown, Table,
+    BrowserRequest, FunctionKey, LiveStatus, PreparedScreen, ReaderMessage, ReportScreen,
+    ReportTable, ReportTables, SessionEnd, SharedSessionEnd, ShownFunction,
 };
-pub use screen::{Answer, Input, Reply, Screen};
+pub use screen::{Input, InputResult, Reply, Screen};
 pub use session::Session;
 pub use terminal::{Restorer, Terminal};
-pub use text::Text;
-pub use theme::{Heat, Theme};
+pub use text::TextScreen;
+pub use theme::{PercentHeat, Theme};

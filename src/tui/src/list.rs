@@ -1,37 +1,37 @@
-//! The state of a list: where the cursor is, and which rows are seen.
+//! The state of a list: the cursor and the visible rows.
 
 use std::ops::Range;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
-/// Rows that the wheel goes at a time.
-const WHEEL: usize = 3;
+/// Rows per wheel step.
+const ROWS_PER_WHEEL_STEP: usize = 3;
 
-/// A list of any length: it knows numbers of rows, and nothing of what is in them.
+/// A list of any length: it only knows row numbers, not their contents.
 #[derive(Debug, Clone, Default)]
 pub struct List {
     len: usize,
     cursor: usize,
-    /// The first row that is seen.
+    /// The first visible row.
     top: usize,
-    /// Where rows were drawn last.
+    /// The area of the last drawing.
     area: Rect,
 }
 
-/// What the mouse did to a list.
+/// The effect of a mouse event on a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pointed {
+pub enum MouseEffect {
     /// Nothing.
     Nowhere,
-    /// It moved the cursor, or turned the wheel.
+    /// The cursor moved, or the list scrolled.
     Moved,
-    /// It clicked on the row where the cursor was already.
+    /// A click on the row of the cursor.
     Again,
 }
 
 impl List {
-    /// A list of so many rows, the cursor on the first.
+    /// Creates a list of `len` rows with the cursor on the first.
     #[must_use]
     pub fn new(len: usize) -> Self {
         Self {
@@ -40,44 +40,44 @@ impl List {
         }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The row of the cursor; None in an empty list.
+    /// Returns the row of the cursor; `None` in an empty list.
     #[must_use]
     pub fn cursor(&self) -> Option<usize> {
         (self.cursor < self.len).then_some(self.cursor)
     }
 
-    /// There are so many rows now. The cursor keeps its place, or stands on the last.
+    /// Sets the number of rows. The cursor keeps its row, or moves to the last.
     pub fn set_len(&mut self, len: usize) {
         self.len = len;
         self.go_to(self.cursor);
     }
 
-    /// Puts the cursor on a row, or on the last if there is none there, and shows it.
+    /// Moves the cursor to a row, or to the last if it does not exist, and scrolls to it.
     pub fn go_to(&mut self, row: usize) {
         self.cursor = row.min(self.len.saturating_sub(1));
         self.show_cursor();
     }
 
-    /// Puts the cursor on a row and that row in the middle, as after a search.
+    /// Moves the cursor to a row and centers it, as after a search.
     pub fn center(&mut self, row: usize) {
         self.cursor = row.min(self.len.saturating_sub(1));
         self.top = self.cursor.saturating_sub(self.height() / 2);
         self.show_cursor();
     }
 
-    /// Keeps a row at the height where it is seen now, while it gets another number: after rows above it came or went.
+    /// Moves the cursor to a new row number and keeps its screen position: after rows above it were added or removed.
     pub fn follow(&mut self, row: usize) {
         let height = self.cursor.saturating_sub(self.top);
         self.cursor = row.min(self.len.saturating_sub(1));
@@ -85,14 +85,14 @@ impl List {
         self.show_cursor();
     }
 
-    /// Tells where rows are drawn, one in each line, and returns those that are seen.
+    /// Sets the drawing area, one row per line, and returns the visible rows.
     pub fn lay_out(&mut self, area: Rect) -> Range<usize> {
         self.area = area;
         self.show_cursor();
         self.top..self.len.min(self.top + self.height())
     }
 
-    /// Moves as a key says; whether it is one of those that move.
+    /// Handles a movement key; returns whether the key is one.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let page = self.height().max(1);
@@ -113,32 +113,32 @@ impl List {
         true
     }
 
-    /// Moves as the mouse says: the wheel by some rows, a click to its row.
-    pub fn mouse(&mut self, mouse: MouseEvent) -> Pointed {
+    /// Handles the mouse: the wheel scrolls, a click moves the cursor.
+    pub fn mouse(&mut self, mouse: MouseEvent) -> MouseEffect {
         match mouse.kind {
-            MouseEventKind::ScrollUp => self.go_to(self.cursor.saturating_sub(WHEEL)),
-            MouseEventKind::ScrollDown => self.go_to(self.cursor + WHEEL),
+            MouseEventKind::ScrollUp => self.go_to(self.cursor.saturating_sub(ROWS_PER_WHEEL_STEP)),
+            MouseEventKind::ScrollDown => self.go_to(self.cursor + ROWS_PER_WHEEL_STEP),
             MouseEventKind::Down(MouseButton::Left) => {
                 let place = Position::new(mouse.column, mouse.row);
                 let row = self.top + usize::from(mouse.row.saturating_sub(self.area.y));
                 if !self.area.contains(place) || row >= self.len {
-                    return Pointed::Nowhere;
+                    return MouseEffect::Nowhere;
                 }
                 if row == self.cursor {
-                    return Pointed::Again;
+                    return MouseEffect::Again;
                 }
                 self.go_to(row);
             }
-            _ => return Pointed::Nowhere,
+            _ => return MouseEffect::Nowhere,
         }
-        Pointed::Moved
+        MouseEffect::Moved
     }
 
-    /// The nearest row behind the cursor that fits, or before it; around the ends to the cursor itself.
+    /// Returns the nearest matching row after the cursor, or before it; wraps around up to the cursor itself.
     pub fn find(&self, backwards: bool, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
-        let behind = (self.cursor + 1..self.len).chain(0..self.len.min(self.cursor + 1));
+        let after = (self.cursor + 1..self.len).chain(0..self.len.min(self.cursor + 1));
         if !backwards {
-            return behind.into_iter().find(|row| fits(*row));
+            return after.into_iter().find(|row| fits(*row));
         }
         let before = (0..self.cursor).rev();
         let mut rows = before.chain((self.cursor..self.len).rev());
@@ -153,7 +153,7 @@ impl List {
         let height = self.height().max(1);
         let lowest = self.cursor.saturating_sub(height - 1);
         self.top = self.top.clamp(lowest, self.cursor);
-        // No empty lines below the last row while there are rows above the first.
+        // Avoids empty lines below the last row while rows above the first are hidden.
         self.top = self.top.min(self.len.saturating_sub(height)).max(lowest);
     }
 }

@@ -1,4 +1,4 @@
-//! The frame of a browser: a line above, titles, rows, a line below.
+//! The frame of a browser: a title line, column headings, rows, a bottom line.
 
 use std::borrow::Cow;
 
@@ -10,28 +10,38 @@ use rperf_view::terminal::escaped_line;
 use crate::list::List;
 use crate::theme::Theme;
 
-/// What stands around a list.
+/// The parts around a list.
 #[derive(Debug, Default)]
 pub struct Page<'a> {
     /// The first line.
     pub title: Line<'a>,
-    /// Titles of the columns, or what else stands above the rows; a line each.
+    /// The column headings, or other lines above the rows.
     pub headings: Vec<Line<'a>>,
-    /// The last line: help, or what is going on.
+    /// The last line: help, or progress.
     pub bottom: Line<'a>,
 }
 
+/// A list, and how far its rows are scrolled to the right.
+#[derive(Debug)]
+pub struct ScrolledList<'l> {
+    /// The list.
+    pub list: &'l mut List,
+    /// Number of columns that are scrolled out of view.
+    pub left: usize,
+}
+
 impl Page<'_> {
-    /// Draws it with the rows of `list` that are seen; `row` makes the line of one, and is told whether the cursor is there.
-    /// `left` is how many columns rows and headings are shifted to the left.
+    /// Draws the page with the visible rows of `scrolled`; `row` renders one, and receives whether the cursor is on it. Headings are
+    /// scrolled like the rows.
     pub fn draw<'r>(
         self,
         frame: &mut Frame<'_>,
         area: Rect,
         theme: &Theme,
-        (list, left): (&mut List, usize),
+        scrolled: ScrolledList<'_>,
         row: impl FnMut(usize, bool) -> Line<'r>,
     ) {
+        let left = scrolled.left;
         let mut lines = area.rows();
         if let Some(line) = lines.next() {
             bar(frame, line, theme, self.title);
@@ -50,28 +60,29 @@ impl Page<'_> {
             },
             None => Rect::default(),
         };
-        rows(frame, rest, theme, (list, left), row);
+        rows(frame, rest, theme, scrolled, row);
         if let Some(line) = last {
             bar(frame, line, theme, self.bottom);
         }
     }
 }
 
-/// Draws the rows of a list that are seen, each in a line of `area`, without its first `left` characters.
+/// Draws the visible rows of a list, each in a line of `area`.
 pub(crate) fn rows<'r>(
     frame: &mut Frame<'_>,
     area: Rect,
     theme: &Theme,
-    (list, left): (&mut List, usize),
+    scrolled: ScrolledList<'_>,
     mut row: impl FnMut(usize, bool) -> Line<'r>,
 ) {
+    let ScrolledList { list, left } = scrolled;
     let seen = list.lay_out(area);
     let cursor = list.cursor();
     for (number, place) in seen.zip(area.rows()) {
         let is_selected = cursor == Some(number);
         let mut line = escaped(row(number, is_selected));
         if is_selected {
-            // The whole row looks selected, what is in it too.
+            // The selection style applies to all spans of the row.
             for span in &mut line.spans {
                 span.style = theme.selected;
             }
@@ -88,13 +99,13 @@ pub(crate) fn bar(frame: &mut Frame<'_>, place: Rect, theme: &Theme, line: Line<
     put(frame, line.style(theme.bar), place);
 }
 
-/// Draws a line: all text comes to the screen through here. What is drawn past it may lose control characters (C0, C1), which
-/// ratatui drops, and sends those that turn the direction of text.
+/// Draws a line: all text is drawn through this function. Otherwise ratatui would drop control characters (C0, C1), and send those that
+/// change the text direction.
 pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, place: Rect) {
     frame.render_widget(escaped(line), place);
 }
 
-/// A line with its control characters escaped. Tabs are dropped by ratatui.
+/// Returns a line with its control characters escaped. Tabs are dropped by ratatui.
 fn escaped(mut line: Line<'_>) -> Line<'_> {
     for span in &mut line.spans {
         if let Cow::Owned(text) = escaped_line(&span.content) {
@@ -104,7 +115,7 @@ fn escaped(mut line: Line<'_>) -> Line<'_> {
     line
 }
 
-/// A line without its first characters.
+/// Returns a line without its first characters.
 fn shifted(line: Line<'_>, left: usize) -> Line<'_> {
     if left == 0 {
         return line;

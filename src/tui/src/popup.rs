@@ -1,4 +1,4 @@
-//! Popups: boxes over the screen below, to which they leave a [`Reply`](crate::Reply).
+//! Popups: boxes over the screen below, to which they return a [`Reply`](crate::Reply).
 
 mod help;
 mod menu;
@@ -20,22 +20,23 @@ pub use self::notice::Notice;
 pub use self::prompt::Prompt;
 pub use self::question::Question;
 
-/// Draws an empty box in the middle of `area`, large enough for so many lines of so many columns if there is room; what is
-/// inside.
-fn window(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    theme: &Theme,
-    title: &str,
-    (width, height): (usize, usize),
-) -> Rect {
+/// The size of a popup's content.
+struct PopupSize {
+    /// In columns.
+    width: usize,
+    /// In lines.
+    height: usize,
+}
+
+/// Draws an empty box in the middle of `area`, large enough for content of this size if possible; returns its inner area.
+fn window(frame: &mut Frame<'_>, area: Rect, theme: &Theme, title: &str, size: PopupSize) -> Rect {
     let fit = |wanted: usize, room: u16| u16::try_from(wanted).unwrap_or(u16::MAX).min(room);
-    // A blank and a border on each side.
+    // A space and a border on each side.
     let place = Rect {
         x: 0,
         y: 0,
-        width: fit(width.max(self::width([title])) + 4, area.width),
-        height: fit(height + 2, area.height),
+        width: fit(size.width.max(width([title])) + 4, area.width),
+        height: fit(size.height + 2, area.height),
     };
     let place = Rect {
         x: area.x + (area.width - place.width) / 2,
@@ -52,7 +53,7 @@ fn window(
     place.inner(Margin::new(2, 1))
 }
 
-/// The columns of the longest line.
+/// Returns the width of the longest line.
 fn width<'l>(lines: impl IntoIterator<Item = &'l str>) -> usize {
     let widths = lines
         .into_iter()

@@ -1,4 +1,4 @@
-//! The browser of a report: rows with call graphs that unfold, zooms, menus.
+//! The browser of a report: rows with foldable call graphs, zooms, menus.
 
 mod chain;
 mod draw;
@@ -9,10 +9,13 @@ mod flame;
 mod help;
 mod keys;
 mod menu;
-mod news;
+mod messages;
 mod screen;
 mod table;
 mod zoom;
 
-pub use self::news::{Live, News, Next, Outcome, Place, Report, Request, Seen, Shown, Table};
+pub use self::messages::{
+    BrowserRequest, FunctionKey, LiveStatus, PreparedScreen, ReaderMessage, ReportTable,
+    ReportTables, SessionEnd, SharedSessionEnd, ShownFunction,
+};
 pub use self::screen::ReportScreen;

@@ -1,4 +1,4 @@
-//! What fills the terminal and takes its keys.
+//! Screens: they fill the terminal and handle its input.
 
 use std::time::Duration;
 
@@ -8,69 +8,69 @@ use ratatui::layout::Rect;
 
 use crate::theme::Theme;
 
-/// A screen of a [`Session`](crate::Session); `M` are the messages that other threads send.
+/// A screen of a [`Session`](crate::Session); `M` is the type of messages from other threads.
 pub trait Screen<M> {
-    /// Draws itself into `area`. Called after something changed, for the screen on top and, where that is a popup, for
-    /// those below it. What depends on the size, like how many rows a page has, is learned here.
+    /// Draws the screen into `area`. Called after a change, for the top screen and, if that is a popup, for those below it.
+    /// Size-dependent state, such as the rows per page, is updated here.
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme);
 
-    /// Takes what came in while it is on top.
-    fn input(&mut self, input: Input) -> Answer<M>;
+    /// Handles an input while it is the top screen.
+    fn input(&mut self, input: Input) -> InputResult<M>;
 
-    /// Takes news from another thread, wherever in the stack it is. Only the screen on top can leave or be replaced for it.
-    fn message(&mut self, message: &M) -> Answer<M> {
+    /// Handles a message from another thread, at any position in the stack. Only the top screen can be closed or replaced in response.
+    fn message(&mut self, message: &M) -> InputResult<M> {
         let _ = message;
-        Answer::Same
+        InputResult::Unchanged
     }
 
-    /// How often it wants [`Input::Tick`] while it is on top.
-    fn every(&self) -> Option<Duration> {
+    /// Returns the interval of [`Input::Tick`] while it is the top screen.
+    fn tick_interval(&self) -> Option<Duration> {
         None
     }
 
-    /// Whether what is below it stays visible.
+    /// Whether the screens below it stay visible.
     fn is_popup(&self) -> bool {
         false
     }
 }
 
-/// What the screen on top is given.
+/// An input of the top screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// A key was pressed.
     Key(KeyEvent),
-    /// The mouse was used; places are those of the whole terminal.
+    /// A mouse event; positions are relative to the terminal.
     Mouse(MouseEvent),
-    /// The time of [`Screen::every`] has passed.
+    /// The interval of [`Screen::tick_interval`] has passed.
     Tick,
-    /// The screen that was above it has left.
+    /// The reply of a screen above that has closed.
     Reply(Reply),
 }
 
-/// What a popup leaves to the screen below.
+/// The reply of a popup to the screen below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// Nothing was chosen.
     Cancelled,
-    /// The place of what was chosen.
+    /// The index of the choice.
     Chosen(usize),
-    /// The answer to a question.
-    Agreed(bool),
+    /// The answer to a yes-or-no question.
+    Confirmed(bool),
     /// What was typed.
     Typed(String),
 }
 
-/// What is to happen after an input.
-pub enum Answer<M> {
+/// The result of an input.
+pub enum InputResult<M> {
     /// Nothing changed.
-    Same,
-    /// It looks different now.
+    Unchanged,
+    /// The screen must be redrawn.
     Changed,
-    /// It is done; what is below gets the reply.
-    Leave(Reply),
-    /// This comes on top of it.
+    /// The screen closes; the one below receives the reply.
+    Close(Reply),
+    /// Opens a screen on top.
     Push(Box<dyn Screen<M>>),
-    /// This comes in its place.
+    /// Replaces the screen.
     Replace(Box<dyn Screen<M>>),
     /// The session ends.
     Quit,

@@ -1,4 +1,4 @@
-//! The loop: inputs to the screen on top, messages to all, a paint when something changed.
+//! The event loop: inputs go to the top screen, messages to all, and changes are painted.
 
 use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -8,38 +8,38 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::backend::Backend;
 
 use crate::error::Error;
-use crate::keys::Source;
-use crate::screen::{Answer, Input, Reply, Screen};
+use crate::keys::InputSource;
+use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// How long a message may lie around before it is looked at.
+/// The maximum delay of a message.
 const LATENCY: Duration = Duration::from_millis(20);
-/// How long is waited for a key where nothing else can happen.
+/// The maximum wait for a key if nothing else can happen.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// A stack of screens, and where news for them comes from.
+/// A stack of screens, and its source of messages.
 pub struct Session<M> {
     screens: Vec<Box<dyn Screen<M>>>,
-    /// None as soon as nobody is left to send.
+    /// `None` once all senders are gone.
     messages: Option<Receiver<M>>,
     theme: Theme,
-    /// When the screen on top wants to be woken.
+    /// The next tick of the top screen.
     tick: Option<Instant>,
-    /// Whether the screen on top was never drawn, and so does not know its size.
+    /// Whether the top screen was never drawn, and does not know its size.
     is_new: bool,
 }
 
-/// What a turn of the loop has done.
+/// The result of one iteration of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Change {
+enum LoopResult {
     Nothing,
     Painting,
-    /// What is on the terminal counts for nothing: it was resized, or somebody wrote over it.
+    /// Everything must be redrawn: the terminal was resized or overwritten.
     Everything,
 }
 
 impl<M> Session<M> {
-    /// A session with one screen. Messages are taken until all their senders are gone.
+    /// Creates a session with one screen. Messages are received until all senders are gone.
     #[must_use]
     pub fn new(first: Box<dyn Screen<M>>, messages: Receiver<M>, theme: Theme) -> Self {
         Self {
@@ -51,26 +51,26 @@ impl<M> Session<M> {
         }
     }
 
-    /// Runs until the last screen has left, one asks for the end, or ^C is pressed.
+    /// Runs until the last screen has left, one quits, or ^C is pressed.
     ///
     /// # Errors
     ///
-    /// [`Error::Terminal`]: it cannot be read or written to.
+    /// [`Error::Terminal`]: it cannot be read or written.
     pub fn run<B>(
         &mut self,
         terminal: &mut ratatui::Terminal<B>,
-        source: &mut dyn Source,
+        source: &mut dyn InputSource,
     ) -> Result<(), Error>
     where
         B: Backend<Error: Send + Sync + 'static>,
     {
         let written = |error: B::Error| Error::terminal("write to")(io::Error::other(error));
-        let mut change = Change::Painting;
+        let mut change = LoopResult::Painting;
         while !self.screens.is_empty() {
-            if change == Change::Everything {
+            if change == LoopResult::Everything {
                 terminal.clear().map_err(written)?;
             }
-            if change > Change::Nothing {
+            if change > LoopResult::Nothing {
                 terminal.draw(|frame| self.draw(frame)).map_err(written)?;
             }
             change = self.turn(source)?;
@@ -78,23 +78,27 @@ impl<M> Session<M> {
         Ok(())
     }
 
-    /// Draws the screen on top, and those that are seen below it.
+    /// Draws the top screen, and the visible ones below it.
     fn draw(&mut self, frame: &mut ratatui::Frame<'_>) {
-        let whole = self.screens.iter().rposition(|screen| !screen.is_popup());
+        let lowest_visible = self.screens.iter().rposition(|screen| !screen.is_popup());
         let area = frame.area();
         self.is_new = false;
-        for screen in self.screens.iter_mut().skip(whole.unwrap_or_default()) {
+        for screen in self
+            .screens
+            .iter_mut()
+            .skip(lowest_visible.unwrap_or_default())
+        {
             screen.draw(frame, area, &self.theme);
         }
     }
 
-    /// Waits for something, and takes all that has come: one paint is enough for a page of key strokes. What comes behind
-    /// one that opens a screen waits for its first paint, by which it learns its size.
-    fn turn(&mut self, source: &mut dyn Source) -> Result<Change, Error> {
+    /// Waits for input and handles all that is pending before one paint. Input after one that opens a screen waits for the first paint,
+    /// which sets its size.
+    fn turn(&mut self, source: &mut dyn InputSource) -> Result<LoopResult, Error> {
         let read = Error::terminal("read");
         let mut change = self.take_messages();
         let mut wait = match change {
-            Change::Nothing => self.patience(),
+            LoopResult::Nothing => self.patience(),
             _ => Duration::ZERO,
         };
         while let Some(event) = source.next(wait).map_err(&read)? {
@@ -107,14 +111,15 @@ impl<M> Session<M> {
         Ok(change.max(self.take_tick()))
     }
 
-    fn take_messages(&mut self) -> Change {
-        let mut change = Change::Nothing;
+    fn take_messages(&mut self) -> LoopResult {
+        let mut change = LoopResult::Nothing;
         while let Some(messages) = &self.messages {
             match messages.try_recv() {
                 Ok(message) => {
                     for place in 0..self.screens.len() {
                         let screen = self.screens.get_mut(place);
-                        let answer = screen.map_or(Answer::Same, |screen| screen.message(&message));
+                        let answer = screen
+                            .map_or(InputResult::Unchanged, |screen| screen.message(&message));
                         change = change.max(self.follow(answer, place));
                     }
                 }
@@ -125,11 +130,15 @@ impl<M> Session<M> {
         change
     }
 
-    /// How long a key is waited for.
+    /// Returns how long to wait for a key.
     fn patience(&mut self) -> Duration {
         let now = Instant::now();
-        let every = self.screens.last().and_then(|screen| screen.every());
-        self.tick = every.map(|every| self.tick.unwrap_or(now + every).min(now + every));
+        let interval = self
+            .screens
+            .last()
+            .and_then(|screen| screen.tick_interval());
+        self.tick =
+            interval.map(|interval| self.tick.unwrap_or(now + interval).min(now + interval));
         let tick = self.tick.map_or(IDLE, |tick| tick.duration_since(now));
         match self.messages {
             Some(_) => tick.min(LATENCY),
@@ -137,68 +146,68 @@ impl<M> Session<M> {
         }
     }
 
-    fn take_tick(&mut self) -> Change {
+    fn take_tick(&mut self) -> LoopResult {
         if self.tick.is_none_or(|tick| Instant::now() < tick) {
-            return Change::Nothing;
+            return LoopResult::Nothing;
         }
         self.tick = None;
-        self.give(Input::Tick)
+        self.pass_input(Input::Tick)
     }
 
-    fn take_event(&mut self, event: Event) -> Change {
+    fn take_event(&mut self, event: Event) -> LoopResult {
         match event {
-            Event::Key(key) if key.kind == KeyEventKind::Release => Change::Nothing,
+            Event::Key(key) if key.kind == KeyEventKind::Release => LoopResult::Nothing,
             Event::Key(key) if is_control(key, 'c') => {
                 self.screens.clear();
-                Change::Nothing
+                LoopResult::Nothing
             }
-            Event::Key(key) if is_control(key, 'l') => Change::Everything,
-            Event::Key(key) => self.give(Input::Key(key)),
-            Event::Mouse(mouse) => self.give(Input::Mouse(mouse)),
-            Event::Resize(..) => Change::Painting,
-            _ => Change::Nothing,
+            Event::Key(key) if is_control(key, 'l') => LoopResult::Everything,
+            Event::Key(key) => self.pass_input(Input::Key(key)),
+            Event::Mouse(mouse) => self.pass_input(Input::Mouse(mouse)),
+            Event::Resize(..) => LoopResult::Painting,
+            _ => LoopResult::Nothing,
         }
     }
 
-    /// Gives an input to the screen on top, and does what it answers.
-    fn give(&mut self, input: Input) -> Change {
+    /// Passes an input to the top screen, and applies its answer.
+    fn pass_input(&mut self, input: Input) -> LoopResult {
         let Some(screen) = self.screens.last_mut() else {
-            return Change::Nothing;
+            return LoopResult::Nothing;
         };
         let answer = screen.input(input);
         self.follow(answer, self.screens.len() - 1)
     }
 
-    /// Does what the screen at `place` answers.
-    fn follow(&mut self, answer: Answer<M>, place: usize) -> Change {
+    /// Applies the answer of the screen at `place`.
+    fn follow(&mut self, answer: InputResult<M>, place: usize) -> LoopResult {
         let is_on_top = place + 1 == self.screens.len();
         match answer {
-            Answer::Same => return Change::Nothing,
-            Answer::Push(screen) => {
+            InputResult::Unchanged => return LoopResult::Nothing,
+            InputResult::Push(screen) => {
                 self.screens.push(screen);
                 self.is_new = true;
             }
-            Answer::Leave(reply) if is_on_top => self.leave(reply),
-            Answer::Replace(screen) if is_on_top => {
+            InputResult::Close(reply) if is_on_top => self.pop_screen(reply),
+            InputResult::Replace(screen) if is_on_top => {
                 self.screens.pop();
                 self.screens.push(screen);
                 self.is_new = true;
             }
-            Answer::Quit => self.screens.clear(),
-            Answer::Changed | Answer::Leave(_) | Answer::Replace(_) => {}
+            InputResult::Quit => self.screens.clear(),
+            InputResult::Changed | InputResult::Close(_) | InputResult::Replace(_) => {}
         }
-        Change::Painting
+        LoopResult::Painting
     }
 
-    /// Takes the screen on top away.
-    fn leave(&mut self, reply: Reply) {
+    /// Removes the top screen.
+    fn pop_screen(&mut self, reply: Reply) {
         self.screens.pop();
         self.tick = None;
-        self.give(Input::Reply(reply));
+        self.pass_input(Input::Reply(reply));
     }
 }
 
-/// Whether it is this letter with the control key.
+/// Whether the key is this letter with Ctrl.
 fn is_control(key: KeyEvent, letter: char) -> bool {
     key.code == KeyCode::Char(letter) && key.modifiers.contains(KeyModifiers::CONTROL)
 }

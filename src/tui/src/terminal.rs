@@ -1,4 +1,4 @@
-//! The terminal in the browser's hands, and how it is given back.
+//! Taking over and restoring the terminal.
 
 use std::io::{self, Write};
 use std::mem::{self, ManuallyDrop};
@@ -20,28 +20,28 @@ use crate::error::Error;
 use crate::keys::TerminalKeys;
 use crate::session::Session;
 
-/// How often, and how far apart, the terminal is asked for before it is given back while somebody writes to it.
-const PATIENCE: (u32, Duration) = (50, Duration::from_millis(10));
+/// How often, and at which interval, locking the terminal is tried before restoring it while another thread writes to it.
+const LOCK_RETRIES: (u32, Duration) = (50, Duration::from_millis(10));
 
 /// The terminal in raw mode on its alternate screen, until dropped.
 pub struct Terminal {
-    /// Never dropped: it would complain on stderr that the terminal is not its own any more.
+    /// Never dropped: it would print an error if the terminal was already restored.
     screen: ManuallyDrop<ratatui::Terminal<CrosstermBackend<Painter>>>,
     restorer: Restorer,
 }
 
-/// Gives the terminal back, from any thread, once. What is painted afterwards fails.
+/// Restores the terminal, from any thread, once. Later paints fail.
 #[derive(Clone)]
 pub struct Restorer {
-    handle: Handle,
+    handle: SharedTerminal,
     is_done: Arc<AtomicBool>,
 }
 
-/// The terminal; None when it was given back.
-type Handle = Arc<Mutex<Option<Box<dyn Write + Send>>>>;
+/// The terminal; `None` after it was restored.
+type SharedTerminal = Arc<Mutex<Option<Box<dyn Write + Send>>>>;
 
 impl Terminal {
-    /// Takes the terminal that `out` writes to; keys come from the process's own.
+    /// Takes over the terminal that `out` writes to; keys come from the process's terminal.
     ///
     /// # Errors
     ///
@@ -71,16 +71,16 @@ impl Terminal {
         }
     }
 
-    /// The escape sequences that give the screen back; the modes of the terminal are not among them.
+    /// Returns the escape sequences that restore the screen, without the terminal modes.
     #[must_use]
     pub fn restoring_text() -> Vec<u8> {
         let mut text = Vec::new();
-        // A vector takes every write.
+        // Writing to a Vec cannot fail.
         let _ = queue!(text, DisableMouseCapture, LeaveAlternateScreen, Show);
         text
     }
 
-    /// What gives it back.
+    /// Returns a handle that restores the terminal.
     #[must_use]
     pub fn restorer(&self) -> Restorer {
         self.restorer.clone()
@@ -103,8 +103,8 @@ impl Drop for Terminal {
 }
 
 impl Restorer {
-    /// Gives the terminal back. A frame that is being written is waited for, but not for ever: a terminal that takes no
-    /// more text keeps its screen, and gets its modes all the same.
+    /// Restores the terminal. Waits for a frame that is being written, with a time limit: a blocked terminal keeps its screen, but its
+    /// modes are restored.
     pub fn restore(&self) {
         if self.is_done.swap(true, Ordering::SeqCst) {
             return;
@@ -112,7 +112,7 @@ impl Restorer {
         if let Some(mut handle) = self.lock()
             && let Some(mut out) = handle.take()
         {
-            // Nobody is left to tell.
+            // An error cannot be reported.
             let _ = out.write_all(&Terminal::restoring_text());
             let _ = out.flush();
         }
@@ -120,7 +120,7 @@ impl Restorer {
     }
 
     fn lock(&self) -> Option<MutexGuard<'_, Option<Box<dyn Write + Send>>>> {
-        let (times, pause) = PATIENCE;
+        let (times, pause) = LOCK_RETRIES;
         for _ in 0..times {
             match self.handle.try_lock() {
                 Ok(handle) => return Some(handle),
@@ -131,7 +131,7 @@ impl Restorer {
         None
     }
 
-    /// What a panic says must be seen.
+    /// Restores the terminal before a panic message is printed.
     fn restore_on_panic(&self) {
         let restorer = self.clone();
         let before = panic::take_hook();
@@ -142,9 +142,9 @@ impl Restorer {
     }
 }
 
-/// Gathers a frame and writes it at once, so that it is on the terminal whole or not at all.
+/// Buffers a frame and writes it at once, so that frames are never partial.
 struct Painter {
-    handle: Handle,
+    handle: SharedTerminal,
     frame: Vec<u8>,
 }
 
@@ -169,11 +169,11 @@ impl Write for Painter {
 mod tests {
     use super::*;
 
-    /// What was written to a terminal.
+    /// The bytes written to a terminal.
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct WrittenBytes(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Written {
+    impl Write for WrittenBytes {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().expect("a buffer").extend_from_slice(bytes);
             Ok(bytes.len())
@@ -185,8 +185,8 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_gives_the_terminal_back_and_nothing_is_painted_afterwards() {
-        let written = Written::default();
+    fn a_panic_restores_the_terminal_and_stops_painting() {
+        let written = WrittenBytes::default();
         let restorer = Restorer {
             handle: Arc::new(Mutex::new(Some(Box::new(written.clone())))),
             is_done: Arc::default(),

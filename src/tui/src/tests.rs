@@ -1,4 +1,4 @@
-//! Screens on a terminal that is a buffer, with keys from a list.
+//! Screens on an in-memory terminal, with scripted keys.
 
 mod annotate;
 mod popups;
@@ -13,14 +13,14 @@ use crossterm::event::{
 };
 use ratatui::backend::TestBackend;
 
-use crate::{Screen, Source, Theme};
+use crate::{InputSource, Screen, Theme};
 
-/// Keys that are pressed one after the other; then the terminal is gone.
-struct Pressed(VecDeque<Event>);
+/// The keys pressed; after them the terminal is closed.
+struct PressedKeys(VecDeque<Event>);
 
-impl Source for Pressed {
+impl InputSource for PressedKeys {
     fn next(&mut self, wait: Duration) -> io::Result<Option<Event>> {
-        // One for each turn of the loop, as if all were typed slowly.
+        // One per iteration of the loop, as if typed slowly.
         match wait.is_zero() {
             true => Ok(None),
             false => self
@@ -32,8 +32,8 @@ impl Source for Pressed {
     }
 }
 
-fn pressed(keys: &[KeyCode]) -> Pressed {
-    Pressed(keys.iter().map(|key| Event::Key((*key).into())).collect())
+fn pressed(keys: &[KeyCode]) -> PressedKeys {
+    PressedKeys(keys.iter().map(|key| Event::Key((*key).into())).collect())
 }
 
 fn click(column: u16, row: u16) -> MouseEvent {
@@ -49,7 +49,7 @@ fn key(code: KeyCode) -> KeyEvent {
     code.into()
 }
 
-/// What a screen looks like, each line without the blanks at its end.
+/// The contents of a screen, without trailing blanks.
 fn drawn<M>(screen: &mut dyn Screen<M>, width: u16, height: u16) -> Vec<String> {
     let mut terminal =
         ratatui::Terminal::new(TestBackend::new(width, height)).expect("a buffer of that size");

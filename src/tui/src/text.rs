@@ -1,4 +1,4 @@
-//! Lines to be read, scrolled and searched.
+//! Text to read, scroll and search.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::Frame;
@@ -6,12 +6,12 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::list::List;
-use crate::page::Page;
+use crate::page::{Page, ScrolledList};
 use crate::popup::{Help, Prompt};
-use crate::screen::{Answer, Input, Reply, Screen};
+use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// Characters that a step sideways goes.
+/// Columns per horizontal scroll step.
 const SHIFT: usize = 8;
 
 const KEYS: &[(&str, &str)] = &[
@@ -23,10 +23,9 @@ const KEYS: &[(&str, &str)] = &[
     ("q ESC", "Leave"),
 ];
 
-/// A screen of text. Leaves [`Reply::Chosen`] with the line of the cursor for Enter if lines are to be chosen, else
-/// [`Reply::Cancelled`].
+/// A screen of text. Enter returns [`Reply::Chosen`] with the cursor's line if lines can be chosen, otherwise [`Reply::Cancelled`].
 #[derive(Debug)]
-pub struct Text {
+pub struct TextScreen {
     title: String,
     lines: Vec<String>,
     list: List,
@@ -34,8 +33,8 @@ pub struct Text {
     found: String,
 }
 
-impl Text {
-    /// A screen of these lines.
+impl TextScreen {
+    /// Creates a screen of these lines.
     #[must_use]
     pub fn new(title: impl Into<String>, lines: Vec<String>) -> Self {
         Self {
@@ -47,9 +46,9 @@ impl Text {
         }
     }
 
-    fn search<M>(&mut self, backwards: bool) -> Answer<M> {
+    fn search<M>(&mut self, backwards: bool) -> InputResult<M> {
         if self.found.is_empty() {
-            return Answer::Same;
+            return InputResult::Unchanged;
         }
         let fits = |line: usize| {
             let line = self.lines.get(line);
@@ -58,37 +57,37 @@ impl Text {
         if let Some(line) = self.list.find(backwards, fits) {
             self.list.center(line);
         }
-        Answer::Changed
+        InputResult::Changed
     }
 
-    fn key<M>(&mut self, key: KeyEvent) -> Answer<M> {
+    fn key<M>(&mut self, key: KeyEvent) -> InputResult<M> {
         if self.list.key(key) {
-            return Answer::Changed;
+            return InputResult::Changed;
         }
         match key.code {
             KeyCode::Left => self.left = self.left.saturating_sub(SHIFT),
             KeyCode::Right => self.left += SHIFT,
             KeyCode::Char('/') => {
                 let about = "Text to look for";
-                return Answer::Push(Box::new(Prompt::new("Search", about, "")));
+                return InputResult::Push(Box::new(Prompt::new("Search", about, "")));
             }
             KeyCode::Char('n') => return self.search(false),
             KeyCode::Char('N') => return self.search(true),
             KeyCode::Char('h' | '?') | KeyCode::F(1) => {
-                return Answer::Push(Box::new(Help::new("Keys", KEYS)));
+                return InputResult::Push(Box::new(Help::new("Keys", KEYS)));
             }
             KeyCode::Enter => {
                 let line = self.list.cursor();
-                return Answer::Leave(line.map_or(Reply::Cancelled, Reply::Chosen));
+                return InputResult::Close(line.map_or(Reply::Cancelled, Reply::Chosen));
             }
-            KeyCode::Esc | KeyCode::Char('q') => return Answer::Leave(Reply::Cancelled),
-            _ => return Answer::Same,
+            KeyCode::Esc | KeyCode::Char('q') => return InputResult::Close(Reply::Cancelled),
+            _ => return InputResult::Unchanged,
         }
-        Answer::Changed
+        InputResult::Changed
     }
 }
 
-impl<M> Screen<M> for Text {
+impl<M> Screen<M> for TextScreen {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let page = Page {
             title: Line::from(Span::raw(&self.title)),
@@ -98,22 +97,26 @@ impl<M> Screen<M> for Text {
         let lines = &self.lines;
         let row =
             |line: usize, _| Line::from(Span::raw(lines.get(line).map_or("", String::as_str)));
-        page.draw(frame, area, theme, (&mut self.list, self.left), row);
+        let scrolled = ScrolledList {
+            list: &mut self.list,
+            left: self.left,
+        };
+        page.draw(frame, area, theme, scrolled, row);
     }
 
-    fn input(&mut self, input: Input) -> Answer<M> {
+    fn input(&mut self, input: Input) -> InputResult<M> {
         match input {
             Input::Key(key) => self.key(key),
             Input::Mouse(mouse) => {
                 self.list.mouse(mouse);
-                Answer::Changed
+                InputResult::Changed
             }
             Input::Reply(Reply::Typed(text)) => {
                 self.found = text;
                 self.search(false)
             }
-            Input::Reply(_) => Answer::Changed,
-            Input::Tick => Answer::Same,
+            Input::Reply(_) => InputResult::Changed,
+            Input::Tick => InputResult::Unchanged,
         }
     }
 }

@@ -1,37 +1,37 @@
-//! Colours: the sixteen that every terminal has, in pairs that can be read on dark and on light ones.
+//! Colours: the sixteen of every terminal, in combinations readable on dark and light backgrounds.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// The look of every part. Without colours, bold and reversed text tells parts apart.
+/// The style of every part. Without colours, parts are bold or reversed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
-    /// Text like any other.
+    /// Normal text.
     pub normal: Style,
     /// The first and the last line.
     pub bar: Style,
-    /// Titles of columns.
+    /// Column headings.
     pub heading: Style,
     /// The row of the cursor.
     pub selected: Style,
     /// Popups.
     pub popup: Style,
-    /// What is said beside the data: marks, hints.
+    /// Secondary text: marks, hints.
     pub muted: Style,
     /// Addresses.
     pub address: Style,
     /// Jumps.
     pub jump: Style,
-    /// What was searched for.
+    /// Search matches.
     pub found: Style,
     hot: Style,
     warm: Style,
     has_colors: bool,
 }
 
-/// How hot a share is, as Linux perf sees it.
+/// The heat of a percentage, with Linux perf's thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heat {
-    /// 5 % and more.
+pub enum PercentHeat {
+    /// 5 % or more.
     Hot,
     /// More than 0.5 %.
     Warm,
@@ -39,8 +39,8 @@ pub enum Heat {
     Cold,
 }
 
-impl Heat {
-    /// Of a share in percent.
+impl PercentHeat {
+    /// Returns the heat of a percentage.
     #[must_use]
     pub fn of(percent: f64) -> Self {
         match percent {
@@ -52,7 +52,7 @@ impl Heat {
 }
 
 impl Theme {
-    /// The theme of a terminal, with or without colours.
+    /// Creates the theme, with or without colours.
     #[must_use]
     pub fn new(colors: bool) -> Self {
         let plain = Style::new();
@@ -75,7 +75,7 @@ impl Theme {
         if !colors {
             return monochrome;
         }
-        // Both sides of a pair are given where one is: what a terminal shows by default is not known.
+        // Foreground and background are always set together: the terminal's defaults are unknown.
         Self {
             bar: plain.fg(Color::White).bg(Color::Blue),
             selected: plain.fg(Color::Black).bg(Color::Yellow),
@@ -90,17 +90,17 @@ impl Theme {
         }
     }
 
-    /// The look of a share.
+    /// Returns the style of a heat.
     #[must_use]
-    pub fn heat(&self, heat: Heat) -> Style {
+    pub fn heat(&self, heat: PercentHeat) -> Style {
         match heat {
-            Heat::Hot => self.hot,
-            Heat::Warm => self.warm,
-            Heat::Cold => self.normal,
+            PercentHeat::Hot => self.hot,
+            PercentHeat::Warm => self.warm,
+            PercentHeat::Cold => self.normal,
         }
     }
 
-    /// The look of a frame of a flame view: a name has the same everywhere. Without colours neighbours differ.
+    /// Returns the style of a flame view frame: the same for equal names. Without colours, neighbours differ.
     #[must_use]
     pub fn flame(&self, name: &str, number: usize) -> Style {
         const WARM: [Color; 4] = [

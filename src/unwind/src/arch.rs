@@ -1,4 +1,4 @@
-//! What differs between architectures: names and numbers of registers, width of addresses.
+//! Architecture properties: numbers and names of registers, address size.
 
 use gimli::Vendor;
 use rperf_wire::RegsAbi;
@@ -45,7 +45,8 @@ const ARM: &[u32] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 const PERF_X86_IP: u32 = 8;
 
 impl Arch {
-    /// The architecture of a task on a machine of this name (`uname -m`), whose registers have this width.
+    /// The architecture of a task with registers of this ABI on a machine of this name (`uname
+    /// -m`).
     #[must_use]
     pub fn of_task(machine: &str, abi: RegsAbi) -> Option<Self> {
         let is_x86 = matches!(
@@ -62,7 +63,7 @@ impl Arch {
         }
     }
 
-    /// The architecture of an object by the `e_machine` of its header.
+    /// The architecture of an object, by `e_machine`.
     pub(crate) fn of_object(architecture: object::Architecture) -> Option<Self> {
         match architecture {
             object::Architecture::X86_64 => Some(Self::X86_64),
@@ -102,12 +103,13 @@ impl Arch {
         }
     }
 
-    /// DWARF number of the register that frames are chained by, where there is a convention that all compilers share.
+    /// DWARF number of the frame pointer, if there is a convention common to all compilers.
     pub(crate) fn frame_pointer(self) -> Option<u8> {
         (self != Self::Arm).then(|| self.outermost_marker())
     }
 
-    /// DWARF number of the register that is 0 in the outermost frame: what starts a thread clears it.
+    /// DWARF number of the register that is 0 in the outermost frame: it is cleared when a thread
+    /// starts.
     pub(crate) fn outermost_marker(self) -> u8 {
         match self {
             Self::X86_64 => 6,
@@ -117,7 +119,7 @@ impl Arch {
         }
     }
 
-    /// DWARF number of the register that calls leave the return address in.
+    /// DWARF number of the link register.
     pub(crate) fn link_register(self) -> Option<u8> {
         match self {
             Self::X86_64 | Self::X86 => None,
@@ -126,7 +128,7 @@ impl Arch {
         }
     }
 
-    /// DWARF number of the instruction pointer, where it is one of the registers of frame information.
+    /// DWARF number of the instruction pointer, if DWARF defines one for this architecture.
     pub(crate) fn instruction_pointer(self) -> Option<u8> {
         match self {
             Self::X86_64 => Some(16),
@@ -136,7 +138,7 @@ impl Arch {
         }
     }
 
-    /// DWARF number of the register that stands for the return address.
+    /// DWARF number of the return address column.
     pub(crate) fn return_register(self) -> u8 {
         match self {
             Self::X86_64 => 16,
@@ -146,7 +148,7 @@ impl Arch {
         }
     }
 
-    /// Bytes of an address.
+    /// Size of an address in bytes.
     pub(crate) fn address_size(self) -> u8 {
         match self {
             Self::X86_64 | Self::Aarch64 => 8,
@@ -154,7 +156,7 @@ impl Arch {
         }
     }
 
-    /// `value` as a register holds it.
+    /// Truncates `value` to the size of a register.
     pub(crate) fn truncate(self, value: u64) -> u64 {
         match self.address_size() {
             4 => value & u64::from(u32::MAX),
@@ -162,18 +164,18 @@ impl Arch {
         }
     }
 
-    /// The code address in a saved return address: without the signature that Armv8.3 puts into its high bits, and
-    /// without the bit that marks Thumb code.
+    /// The code address of a saved return address: without the pointer authentication code of
+    /// Armv8.3 in its high bits, and without the Thumb bit.
     pub(crate) fn code_address(self, value: u64) -> u64 {
         match self {
             Self::X86_64 | Self::X86 => value,
-            // User addresses of Linux have 48 bits unless a process asks for more.
+            // User addresses in Linux have 48 bits unless a process requests more.
             Self::Aarch64 => value & ((1 << 48) - 1),
             Self::Arm => value & !1,
         }
     }
 
-    /// Whose extensions the frame information has.
+    /// The vendor extensions of the frame information.
     pub(crate) fn vendor(self) -> Vendor {
         match self {
             Self::Aarch64 => Vendor::AArch64,
@@ -187,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_named_by_its_machine_and_the_width_of_its_registers() {
+    fn arch_follows_from_machine_and_register_width() {
         for (machine, abi, expected) in [
             ("x86_64", RegsAbi::Bits64, Some(Arch::X86_64)),
             ("x86_64", RegsAbi::Bits32, Some(Arch::X86)),
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_special_registers_are_among_those_that_are_read() {
+    fn special_registers_are_in_the_register_table() {
         for arch in [Arch::X86_64, Arch::X86, Arch::Aarch64, Arch::Arm] {
             let special = [
                 Some(arch.stack_pointer()),
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signed_return_address_loses_its_signature() {
+    fn code_addresses_have_no_authentication_code_or_thumb_bit() {
         assert_eq!(
             Arch::Aarch64.code_address(0x0035_ffff_8123_4568),
             0xffff_8123_4568

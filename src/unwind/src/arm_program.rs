@@ -1,27 +1,29 @@
-//! The instructions of `.ARM.exidx` and `.ARM.extab` ("Exception Handling ABI for the Arm Architecture", section 10.3).
+//! Unwind instructions of `.ARM.exidx` and `.ARM.extab` ("Exception Handling ABI for the Arm
+//! Architecture", section 10.3).
 
-use crate::outcome::Cause;
-use crate::step::{Cfa, Place, Step};
+use crate::outcome::TruncationCause;
+use crate::step::{Cfa, RegisterLocation, Step};
 
 const STACK_POINTER: u8 = 13;
 const LINK: u8 = 14;
 const INSTRUCTION_POINTER: u8 = 15;
-/// Bytes of a general register, and of one for floating point.
+/// Size of a general register, and of a floating-point register, in bytes.
 const WORD: i64 = 4;
 const DOUBLE: i64 = 8;
 
-/// The step that `code` describes.
+/// Compiles `code` to a step.
 ///
 /// # Errors
 ///
-/// [`Cause::NoFrameInfo`] where it refuses, [`Cause::BadFrameInfo`] where it is none that can be followed.
-pub(crate) fn compile(code: &[u8]) -> Result<Step, Cause> {
-    let mut state = State {
+/// [`TruncationCause::NoFrameInfo`] if it refuses to unwind, [`TruncationCause::BadFrameInfo`] if it is invalid or
+/// unsupported.
+pub(crate) fn compile(code: &[u8]) -> Result<Step, TruncationCause> {
+    let mut state = ArmState {
         base: Some(STACK_POINTER),
         offset: 0,
         saved: Vec::new(),
     };
-    let mut code = Code(code);
+    let mut code = ArmCode(code);
     while let Some(instruction) = code.next() {
         if !state.run(instruction, &mut code)? {
             break;
@@ -30,23 +32,23 @@ pub(crate) fn compile(code: &[u8]) -> Result<Step, Cause> {
     Ok(state.finish())
 }
 
-/// What is left of a program.
-struct Code<'c>(&'c [u8]);
+/// The rest of a program.
+struct ArmCode<'c>(&'c [u8]);
 
-impl Code<'_> {
+impl ArmCode<'_> {
     fn next(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)
     }
 
-    /// A byte that belongs to the instruction before.
-    fn operand(&mut self) -> Result<u8, Cause> {
-        self.next().ok_or(Cause::BadFrameInfo)
+    /// Reads an operand byte.
+    fn operand(&mut self) -> Result<u8, TruncationCause> {
+        self.next().ok_or(TruncationCause::BadFrameInfo)
     }
 
-    /// An unsigned number, seven bits a byte, low ones first.
-    fn number(&mut self) -> Result<i64, Cause> {
+    /// Reads an unsigned LEB128 number.
+    fn number(&mut self) -> Result<i64, TruncationCause> {
         let mut number = 0;
         for shift in (0..28).step_by(7) {
             let byte = self.operand()?;
@@ -55,21 +57,22 @@ impl Code<'_> {
                 return Ok(number);
             }
         }
-        Err(Cause::BadFrameInfo)
+        Err(TruncationCause::BadFrameInfo)
     }
 }
 
-/// The virtual stack pointer, and what it has passed.
-struct State {
-    /// The register of this frame that it is counted from; `None` once it was itself found in memory.
+/// The virtual stack pointer, and the registers popped so far.
+struct ArmState {
+    /// The register that the virtual stack pointer is relative to; `None` after it was restored
+    /// from memory.
     base: Option<u8>,
     offset: i64,
-    saved: Vec<(u8, Place)>,
+    saved: Vec<(u8, RegisterLocation)>,
 }
 
-impl State {
-    /// Runs one instruction; `false` behind the last.
-    fn run(&mut self, instruction: u8, code: &mut Code<'_>) -> Result<bool, Cause> {
+impl ArmState {
+    /// Executes one instruction; returns `false` after the last one.
+    fn run(&mut self, instruction: u8, code: &mut ArmCode<'_>) -> Result<bool, TruncationCause> {
         let low = instruction & 7;
         match instruction {
             0x00..=0x3f => self.skip(distance(instruction))?,
@@ -77,23 +80,23 @@ impl State {
             0x80..=0x8f => {
                 let mask = u16::from(instruction & 0xf) << 12 | u16::from(code.operand()?) << 4;
                 if mask == 0 {
-                    return Err(Cause::NoFrameInfo);
+                    return Err(TruncationCause::NoFrameInfo);
                 }
                 self.pop(mask)?;
             }
-            // Registers of which the stack pointer is none are reserved.
+            // Instructions that name the stack pointer or instruction pointer are reserved.
             0x90..=0x9c | 0x9e => self.restart(instruction & 0xf)?,
             0xa0..=0xa7 => self.pop(registers_from_4(low))?,
             0xa8..=0xaf => self.pop(registers_from_4(low) | 1 << LINK)?,
             0xb0 => return Ok(false),
             0xb1 => match code.operand()? {
                 mask @ 1..=0xf => self.pop(mask.into())?,
-                _ => return Err(Cause::BadFrameInfo),
+                _ => return Err(TruncationCause::BadFrameInfo),
             },
             0xb2 => self.skip(0x204 + (code.number()? << 2))?,
-            // Behind registers saved by FSTMFDX is a word of its own.
+            // Registers saved by FSTMFDX are followed by an extra word.
             0xb3 => self.skip(DOUBLE * counted(code.operand()?) + WORD)?,
-            // The code that a return address is checked with, and what it was made with.
+            // The pointer authentication code, and its modifier.
             0xb4 => self.skip(WORD)?,
             0xb5 => {}
             0xb8..=0xbf => self.skip(DOUBLE * counted(low) + WORD)?,
@@ -101,27 +104,27 @@ impl State {
             0xc6 | 0xc8 | 0xc9 => self.skip(DOUBLE * counted(code.operand()?))?,
             0xc7 => match code.operand()? {
                 mask @ 1..=0xf => self.skip(WORD * i64::from(mask.count_ones()))?,
-                _ => return Err(Cause::BadFrameInfo),
+                _ => return Err(TruncationCause::BadFrameInfo),
             },
-            _ => return Err(Cause::BadFrameInfo),
+            _ => return Err(TruncationCause::BadFrameInfo),
         }
         Ok(true)
     }
 
-    /// Moves the stack pointer.
-    fn skip(&mut self, bytes: i64) -> Result<(), Cause> {
-        self.base.ok_or(Cause::BadFrameInfo)?;
+    /// Adds to the stack pointer.
+    fn skip(&mut self, bytes: i64) -> Result<(), TruncationCause> {
+        self.base.ok_or(TruncationCause::BadFrameInfo)?;
         self.offset += bytes;
         Ok(())
     }
 
-    /// The registers of `mask` are on the stack, the lowest at the lowest address.
-    fn pop(&mut self, mask: u16) -> Result<(), Cause> {
-        let base = self.base.ok_or(Cause::BadFrameInfo)?;
+    /// Pops the registers of `mask`, the lowest one from the lowest address.
+    fn pop(&mut self, mask: u16) -> Result<(), TruncationCause> {
+        let base = self.base.ok_or(TruncationCause::BadFrameInfo)?;
         for register in (0..16).filter(|register| mask >> register & 1 == 1) {
             let offset = self.offset;
             self.saved.retain(|(other, _)| *other != register);
-            let place = Place::AtRegister {
+            let place = RegisterLocation::AtRegister {
                 register: base,
                 offset,
             };
@@ -134,10 +137,10 @@ impl State {
         Ok(())
     }
 
-    /// The stack pointer is what `register` holds, unless one of them was popped before.
-    fn restart(&mut self, register: u8) -> Result<(), Cause> {
+    /// Sets the stack pointer to `register`, unless that was popped before.
+    fn restart(&mut self, register: u8) -> Result<(), TruncationCause> {
         if self.base.is_none() || self.restores(register) {
-            return Err(Cause::BadFrameInfo);
+            return Err(TruncationCause::BadFrameInfo);
         }
         (self.base, self.offset) = (Some(register), 0);
         Ok(())
@@ -150,7 +153,8 @@ impl State {
     fn finish(self) -> Step {
         let returns = self.restores(INSTRUCTION_POINTER);
         Step {
-            // Functions compute the stack pointer of their caller; only the kernel saves it, where a signal interrupts.
+            // Functions compute the caller's stack pointer; only the kernel saves it, in signal
+            // frames.
             is_signal: returns && self.base.is_none(),
             cfa: Cfa::Register {
                 register: self.base.unwrap_or(STACK_POINTER),
@@ -162,17 +166,17 @@ impl State {
     }
 }
 
-/// The distance in the low six bits, of four bytes or more.
+/// The offset in the low six bits, at least four bytes.
 fn distance(instruction: u8) -> i64 {
     (i64::from(instruction & 0x3f) << 2) + WORD
 }
 
-/// r4 and so many that follow it.
+/// Mask of r4 and `more` following registers.
 fn registers_from_4(more: u8) -> u16 {
     ((2_u16 << more) - 1) << 4
 }
 
-/// How many registers the low bits of an operand stand for.
+/// Number of registers in the low bits of an operand.
 fn counted(operand: u8) -> i64 {
     i64::from(operand & 0xf) + 1
 }
@@ -182,18 +186,18 @@ mod tests {
     use rperf_wire::Endian;
 
     use super::*;
-    use crate::machine::Machine;
-    use crate::{Arch, Registers, Stack};
+    use crate::machine::FrameState;
+    use crate::{Arch, Registers, StackBytes};
 
     const START: u64 = 0x7000;
     const RETURNS_TO: u64 = 0x1234;
 
-    /// The registers after `code`, as far as these differ from those before: `sp` is 0x7010, `rN` is 0x7100 + 4 * N,
-    /// and each word of the stack is its own address.
-    fn run(code: &[u8]) -> Result<Vec<(u8, u64)>, Cause> {
+    /// The registers after `code` that differ from before: `sp` is 0x7010, `rN` is 0x7100 + 4 * N,
+    /// and each word of the stack contains its own address.
+    fn run(code: &[u8]) -> Result<Vec<(u8, u64)>, TruncationCause> {
         let words = (0..0x400_u32).flat_map(|word| (0x7000 + word * 4).to_le_bytes());
         let bytes: Vec<u8> = words.collect();
-        let stack = Stack {
+        let stack = StackBytes {
             start: START,
             bytes: &bytes,
             is_full: true,
@@ -205,7 +209,7 @@ mod tests {
         }
         before.set(STACK_POINTER, START + 0x10);
         before.set(LINK, RETURNS_TO);
-        let machine = Machine {
+        let machine = FrameState {
             arch: Arch::Arm,
             registers: &before,
             stack: &stack,
@@ -219,7 +223,7 @@ mod tests {
             .collect())
     }
 
-    /// What a program does that only moves the stack pointer.
+    /// The offset of a program that only moves the stack pointer.
     fn moves(code: &[u8]) -> u64 {
         match run(code).expect("a program")[..] {
             [(STACK_POINTER, to), (INSTRUCTION_POINTER, RETURNS_TO)] => to - START - 0x10,
@@ -283,11 +287,11 @@ mod tests {
 
     #[test]
     fn frames_are_counted_from_other_registers() {
-        // add r11, sp, 4 behind push {r11, lr}: it is 0x712c.
+        // add r11, sp, 4 after push {r11, lr}: it is 0x712c.
         let popped = vec![(11, 0x7128), (13, 0x7130), (14, 0x712c), (15, 0x712c)];
         assert_eq!(run(&[0x9b, 0x40, 0x84, 0x80]), Ok(popped));
-        // From one that was popped before.
-        assert_eq!(run(&[0x84, 0x80, 0x9b]), Err(Cause::BadFrameInfo));
+        // Relative to a register that was popped before.
+        assert_eq!(run(&[0x84, 0x80, 0x9b]), Err(TruncationCause::BadFrameInfo));
     }
 
     #[test]
@@ -299,15 +303,15 @@ mod tests {
         assert_eq!(after.len(), 16);
         assert_eq!(after[13..], [(13, 0x7044), (14, 0x7048), (15, 0x704c)]);
         assert!(!compile(&[0x88, 0x00]).unwrap().is_signal);
-        // Nothing is known of what lies on the other stack.
-        assert_eq!(run(&[0x8f, 0xff, 0xa0]), Err(Cause::BadFrameInfo));
-        assert_eq!(run(&[0x8f, 0xff, 0x00]), Err(Cause::BadFrameInfo));
-        assert_eq!(run(&[0x82, 0x00, 0x94]), Err(Cause::BadFrameInfo));
+        // The content of the other stack is unknown.
+        assert_eq!(run(&[0x8f, 0xff, 0xa0]), Err(TruncationCause::BadFrameInfo));
+        assert_eq!(run(&[0x8f, 0xff, 0x00]), Err(TruncationCause::BadFrameInfo));
+        assert_eq!(run(&[0x82, 0x00, 0x94]), Err(TruncationCause::BadFrameInfo));
     }
 
     #[test]
-    fn what_is_reserved_or_cut_is_refused() {
-        assert_eq!(run(&[0x80, 0x00]), Err(Cause::NoFrameInfo));
+    fn reserved_and_truncated_opcodes_are_refused() {
+        assert_eq!(run(&[0x80, 0x00]), Err(TruncationCause::NoFrameInfo));
         for code in [
             &[0x80][..],
             &[0x9d],
@@ -328,7 +332,7 @@ mod tests {
             &[0xd8],
             &[0xff],
         ] {
-            assert_eq!(run(code), Err(Cause::BadFrameInfo), "{code:x?}");
+            assert_eq!(run(code), Err(TruncationCause::BadFrameInfo), "{code:x?}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! `.ARM.exidx` and `.ARM.extab`: what 32-bit Arm has for throwing exceptions ("Exception Handling ABI for the Arm
-//! Architecture", chapters 6 and 7). Nothing else tells of frames in most of its programs.
+//! `.ARM.exidx` and `.ARM.extab`: exception tables of 32-bit Arm ("Exception Handling ABI for the
+//! Arm Architecture", chapters 6 and 7). Most of its programs have no other frame information.
 //!
-//! What it says holds at calls, where exceptions come from, and not yet while a function sets up its frame.
+//! The tables are valid at calls, where exceptions originate, but not during function prologues.
 
 use std::ops::Range;
 
@@ -12,38 +12,40 @@ use crate::arm_program;
 use crate::frames::u32_at;
 use crate::image::Image;
 use crate::machine_code;
-use crate::outcome::Cause;
+use crate::outcome::TruncationCause;
 use crate::step::Step;
 
-/// The index: pairs of words by rising address, of which the first is the start of a function.
+/// The index: pairs of words by ascending address, the first being the start of a function.
 #[derive(Debug)]
 pub(crate) struct ArmTable {
     pub(crate) endian: RunTimeEndian,
-    /// Of the first pair.
+    /// Address of the first pair.
     pub(crate) address: u64,
-    /// Where it stands in the file.
+    /// Range in the file.
     pub(crate) range: Range<usize>,
 }
 
-/// Bytes of a pair.
+/// Size of a pair in bytes.
 const PAIR: usize = 8;
-/// In the place of frame information, for functions that nothing is thrown through (`EXIDX_CANTUNWIND`).
-const NOTHING: u32 = 1;
-/// What is not an offset, but instructions.
+/// Marks functions that can't be unwound (`EXIDX_CANTUNWIND`).
+const CANT_UNWIND: u32 = 1;
+/// Marks instructions in the word itself, instead of an offset.
 const IS_COMPACT: u32 = 1 << 31;
-/// Instructions fit into one word with the number of the personality routine.
-const SHORT: u32 = 0;
-/// Instructions go on in as many words as the second byte says.
-const LONG: [u32; 2] = [1, 2];
+/// Personality routine 0: instructions in one word.
+const ONE_WORD_ROUTINE: u32 = 0;
+/// Personality routines 1 and 2: instructions continue in as many words as the second byte
+/// specifies.
+const MULTI_WORD_ROUTINES: [u32; 2] = [1, 2];
 
 impl ArmTable {
-    /// The step for `address`; `None` where nothing is said of it. `exact` is whether that instruction is the next to run.
+    /// The step for `address`; `None` without an entry. `exact` is whether that instruction is
+    /// executed next.
     pub(crate) fn step(
         &self,
         image: &Image,
         address: u64,
         exact: bool,
-    ) -> Option<Result<Step, Cause>> {
+    ) -> Option<Result<Step, TruncationCause>> {
         let index = image.file.get(self.range.clone())?;
         let start = |pair: usize| self.target(index, pair * PAIR);
         let (mut low, mut high) = (0, index.len() / PAIR);
@@ -57,25 +59,25 @@ impl ArmTable {
         }
         let pair = low.checked_sub(1)?;
         let word = u32_at(index, pair * PAIR + 4, self.endian)?;
-        if word == NOTHING {
+        if word == CANT_UNWIND {
             return None;
         }
         if exact && start(pair)? == address {
             return Some(Ok(machine_code::linked(Arch::Arm)));
         }
         let code = if word & IS_COMPACT == 0 {
-            self.listed(image, self.target(index, pair * PAIR + 4)?)
+            self.extab_instructions(image, self.target(index, pair * PAIR + 4)?)
         } else {
             compact(word, &[], self.endian)
         };
         Some(
-            code.ok_or(Cause::BadFrameInfo)
+            code.ok_or(TruncationCause::BadFrameInfo)
                 .and_then(|code| arm_program::compile(&code)),
         )
     }
 
-    /// The address that the word at `offset` in the index refers to: a distance in 31 bits (`R_ARM_PREL31`). The lowest
-    /// bit may mark Thumb code.
+    /// The address referred to by the word at `offset` in the index: a 31-bit offset
+    /// (`R_ARM_PREL31`). The lowest bit may be the Thumb bit.
     fn target(&self, index: &[u8], offset: usize) -> Option<u64> {
         let distance = u32_at(index, offset, self.endian)?.cast_signed() << 1 >> 1;
         let from = self.address.wrapping_add(offset as u64);
@@ -83,31 +85,34 @@ impl ArmTable {
         Some(Arch::Arm.code_address(Arch::Arm.truncate(to)))
     }
 
-    /// The instructions of the entry at `address` of `.ARM.extab`.
-    fn listed(&self, image: &Image, address: u64) -> Option<Vec<u8>> {
+    /// The instructions of the `.ARM.extab` entry at `address`.
+    fn extab_instructions(&self, image: &Image, address: u64) -> Option<Vec<u8>> {
         let bytes = image.file.get(image.range_from(address)?)?;
         let word = u32_at(bytes, 0, self.endian)?;
         if word & IS_COMPACT != 0 {
             return compact(word, bytes.get(4..)?, self.endian);
         }
-        // An own personality routine: those of all compilers keep the number of further words, then instructions.
+        // A custom personality routine. With all compilers it is followed by the number of
+        // further words, then instructions.
         let word = u32_at(bytes, 4, self.endian)?;
         let [count, first @ ..] = word.to_be_bytes();
         instructions(&first, bytes.get(8..)?, count, self.endian)
     }
 }
 
-/// The instructions in the compact form that begins with `word` and goes on with `rest`.
+/// The instructions in compact form, starting with `word` and continued in `rest`.
 fn compact(word: u32, rest: &[u8], endian: RunTimeEndian) -> Option<Vec<u8>> {
     let [_, first, second, third] = word.to_be_bytes();
     match word >> 24 & 0x7f {
-        SHORT => Some(vec![first, second, third]),
-        number if LONG.contains(&number) => instructions(&[second, third], rest, first, endian),
+        ONE_WORD_ROUTINE => Some(vec![first, second, third]),
+        number if MULTI_WORD_ROUTINES.contains(&number) => {
+            instructions(&[second, third], rest, first, endian)
+        }
         _ => None,
     }
 }
 
-/// `first` and the bytes of `count` words of `rest`, high ones first.
+/// `first` and the bytes of `count` words of `rest`, high bytes first.
 fn instructions(first: &[u8], rest: &[u8], count: u8, endian: RunTimeEndian) -> Option<Vec<u8>> {
     let mut all = first.to_vec();
     for word in 0..usize::from(count) {

@@ -1,4 +1,4 @@
-//! From a row of a table of frame information to a [`Step`].
+//! Compilation of a frame information row to a [`Step`].
 
 use gimli::{
     BaseAddresses, CfaRule, Encoding, EndianSlice, FrameDescriptionEntry, Reader as _, Register,
@@ -6,12 +6,12 @@ use gimli::{
 };
 
 use crate::expression::Program;
-use crate::step::{Cfa, Place, Step};
+use crate::step::{Cfa, RegisterLocation, Step};
 
-/// How bytes of a section are read.
+/// Reader of section bytes.
 pub(crate) type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// The step that `entry`, out of `section`, describes for `address`.
+/// The step of `entry` in `section` for `address`.
 pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
     section: &S,
     bases: &BaseAddresses,
@@ -37,13 +37,19 @@ pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
         };
         let place = match rule {
             RegisterRule::SameValue => continue,
-            RegisterRule::Offset(offset) => Place::AtCfa(*offset),
-            RegisterRule::ValOffset(offset) => Place::Cfa(*offset),
-            RegisterRule::Register(other) => number(*other).map_or(Place::Lost, Place::Register),
-            RegisterRule::Expression(expression) => Place::AtProgram(program(expression)?),
-            RegisterRule::ValExpression(expression) => Place::Program(program(expression)?),
-            RegisterRule::Constant(value) => Place::Constant(*value),
-            _ => Place::Lost,
+            RegisterRule::Offset(offset) => RegisterLocation::AtCfa(*offset),
+            RegisterRule::ValOffset(offset) => RegisterLocation::Cfa(*offset),
+            RegisterRule::Register(other) => {
+                number(*other).map_or(RegisterLocation::Lost, RegisterLocation::Register)
+            }
+            RegisterRule::Expression(expression) => {
+                RegisterLocation::AtProgram(program(expression)?)
+            }
+            RegisterRule::ValExpression(expression) => {
+                RegisterLocation::Program(program(expression)?)
+            }
+            RegisterRule::Constant(value) => RegisterLocation::Constant(*value),
+            _ => RegisterLocation::Lost,
         };
         saved.push((register, place));
     }
@@ -55,7 +61,7 @@ pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
     })
 }
 
-/// Registers beyond this are no general ones, and are not followed.
+/// Only general registers are tracked.
 fn number(register: Register) -> Option<u8> {
     u8::try_from(register.0).ok()
 }

@@ -1,14 +1,14 @@
-//! Programs in frame information: DWARF expressions over registers and stack.
+//! DWARF expressions in frame information.
 
 use gimli::{Encoding, EndianSlice, Evaluation, EvaluationResult, RunTimeEndian, Value};
 
-use crate::machine::Machine;
-use crate::outcome::Cause;
+use crate::machine::FrameState;
+use crate::outcome::TruncationCause;
 
-/// Operations after which a program is given up: real ones have about ten.
+/// Maximum number of operations: real expressions have about ten.
 const MAX_OPERATIONS: u32 = 1000;
 
-/// A DWARF expression, taken out of its section.
+/// A DWARF expression, copied from its section.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) bytes: Box<[u8]>,
@@ -17,13 +17,21 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// What the program leaves on its stack; `initial` is pushed before it starts.
-    pub(crate) fn run(&self, machine: &Machine<'_>, initial: Option<u64>) -> Result<u64, Cause> {
+    /// Evaluates the expression; `initial` is pushed first.
+    pub(crate) fn run(
+        &self,
+        machine: &FrameState<'_>,
+        initial: Option<u64>,
+    ) -> Result<u64, TruncationCause> {
         self.evaluate(machine, initial)
-            .map_err(|stop| stop.unwrap_or(Cause::BadFrameInfo))
+            .map_err(|stop| stop.unwrap_or(TruncationCause::BadFrameInfo))
     }
 
-    fn evaluate(&self, machine: &Machine<'_>, initial: Option<u64>) -> Result<u64, Option<Cause>> {
+    fn evaluate(
+        &self,
+        machine: &FrameState<'_>,
+        initial: Option<u64>,
+    ) -> Result<u64, Option<TruncationCause>> {
         let malformed = |_: gimli::Error| None;
         let bytes = EndianSlice::new(&self.bytes, self.endian);
         let mut evaluation = Evaluation::new(bytes, self.encoding);
@@ -60,19 +68,19 @@ mod tests {
     use rperf_wire::Endian;
 
     use super::*;
-    use crate::{Arch, Registers, Stack};
+    use crate::{Arch, Registers, StackBytes};
 
-    fn run(bytes: &[u8], initial: Option<u64>) -> Result<u64, Cause> {
+    fn run(bytes: &[u8], initial: Option<u64>) -> Result<u64, TruncationCause> {
         let mut registers = Registers::new(0x1016);
         registers.set(7, 0x7000);
         registers.set(16, 0x1016);
-        let stack = Stack {
+        let stack = StackBytes {
             start: 0x7000,
             bytes: &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0],
             is_full: true,
             endian: Endian::Little,
         };
-        let machine = Machine {
+        let machine = FrameState {
             arch: Arch::X86_64,
             registers: &registers,
             stack: &stack,
@@ -107,13 +115,19 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_lead_nowhere_end() {
+    fn invalid_expressions_terminate() {
         // Past the copied bytes; before them; an unknown register; a loop; no value; an unknown operation.
-        assert_eq!(run(&[0x77, 16, 0x06], None), Err(Cause::DumpEnd));
-        assert_eq!(run(&[0x77, 0x78, 0x06], None), Err(Cause::OtherStack));
-        assert_eq!(run(&[0x73, 0], None), Err(Cause::BadFrameInfo));
-        assert_eq!(run(&[0x2f, 0xfd, 0xff], None), Err(Cause::BadFrameInfo));
-        assert_eq!(run(&[], None), Err(Cause::BadFrameInfo));
-        assert_eq!(run(&[0xff], None), Err(Cause::BadFrameInfo));
+        assert_eq!(run(&[0x77, 16, 0x06], None), Err(TruncationCause::DumpEnd));
+        assert_eq!(
+            run(&[0x77, 0x78, 0x06], None),
+            Err(TruncationCause::OtherStack)
+        );
+        assert_eq!(run(&[0x73, 0], None), Err(TruncationCause::BadFrameInfo));
+        assert_eq!(
+            run(&[0x2f, 0xfd, 0xff], None),
+            Err(TruncationCause::BadFrameInfo)
+        );
+        assert_eq!(run(&[], None), Err(TruncationCause::BadFrameInfo));
+        assert_eq!(run(&[0xff], None), Err(TruncationCause::BadFrameInfo));
     }
 }

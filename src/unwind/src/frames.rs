@@ -1,4 +1,4 @@
-//! Tables of frame information, and how the entry for an address is found.
+//! Frame information tables, and lookup of the entry for an address.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -12,11 +12,11 @@ use rperf_symbol::FileBytes;
 
 use crate::Arch;
 use crate::compile::{Bytes, compile};
-use crate::outcome::Cause;
-use crate::popped::Origin;
+use crate::epilogue::StepOrigin;
+use crate::outcome::TruncationCause;
 use crate::step::Step;
 
-/// The bytes of a section: a part of a file, or what they were decompressed to.
+/// The bytes of a section: a part of a file, or decompressed.
 #[derive(Debug)]
 pub(crate) enum SectionBytes {
     Part(FileBytes, Range<usize>),
@@ -32,58 +32,58 @@ impl SectionBytes {
     }
 }
 
-/// How numbers of an object are read.
+/// Encoding of numbers in an object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Format {
+pub(crate) struct FrameFormat {
     pub(crate) arch: Arch,
     pub(crate) endian: RunTimeEndian,
 }
 
-/// `.eh_frame`, with its search table if it has one, or `.debug_frame`.
+/// `.eh_frame` with its optional search table, or `.debug_frame`.
 #[derive(Debug)]
-pub(crate) struct Table {
-    pub(crate) format: Format,
-    pub(crate) kind: Kind,
+pub(crate) struct FrameTable {
+    pub(crate) format: FrameFormat,
+    pub(crate) kind: SectionKind,
     pub(crate) bytes: SectionBytes,
     pub(crate) bases: BaseAddresses,
-    pub(crate) index: OnceLock<Index>,
+    pub(crate) index: OnceLock<EntryOffsets>,
 }
 
-/// What the section is, which decides how its entries refer to each other.
+/// Type of the section, which determines how its entries refer to each other.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum SectionKind {
     EhFrame {
-        /// Of the section.
+        /// Address of the section.
         address: u64,
         search: Option<SearchTable>,
     },
     DebugFrame,
 }
 
-impl Table {
-    /// The step for `address`; `None` where no entry covers it.
+impl FrameTable {
+    /// The step for `address`; `None` if no entry covers it.
     pub(crate) fn step(
         &self,
         address: u64,
         context: &mut UnwindContext<usize>,
-    ) -> Option<Result<Step, Cause>> {
+    ) -> Option<Result<Step, TruncationCause>> {
         match self.kind {
-            Kind::EhFrame { .. } => self.step_of(&self.eh_frame(), address, context),
-            Kind::DebugFrame => self.step_of(&self.debug_frame(), address, context),
+            SectionKind::EhFrame { .. } => self.step_of(&self.eh_frame(), address, context),
+            SectionKind::DebugFrame => self.step_of(&self.debug_frame(), address, context),
         }
     }
 
-    /// Whether the code of an entry begins at `address`.
+    /// Whether an entry's code starts at `address`.
     pub(crate) fn starts_at(&self, address: u64) -> bool {
         let start = match self.kind {
-            Kind::EhFrame { .. } => self.start_of(&self.eh_frame(), address),
-            Kind::DebugFrame => self.start_of(&self.debug_frame(), address),
+            SectionKind::EhFrame { .. } => self.start_of(&self.eh_frame(), address),
+            SectionKind::DebugFrame => self.start_of(&self.debug_frame(), address),
         };
         start == Some(address)
     }
 
     fn eh_frame(&self) -> EhFrame<Bytes<'_>> {
-        let Format { arch, endian } = self.format;
+        let FrameFormat { arch, endian } = self.format;
         let mut section = EhFrame::from(Bytes::new(self.bytes.get(), endian));
         section.set_address_size(arch.address_size());
         section.set_vendor(arch.vendor());
@@ -91,26 +91,26 @@ impl Table {
     }
 
     fn debug_frame(&self) -> DebugFrame<Bytes<'_>> {
-        let Format { arch, endian } = self.format;
+        let FrameFormat { arch, endian } = self.format;
         let mut section = DebugFrame::from(Bytes::new(self.bytes.get(), endian));
         section.set_address_size(arch.address_size());
         section.set_vendor(arch.vendor());
         section
     }
 
-    /// The entry that covers `address`, if any.
+    /// The entry that covers `address`.
     fn entry<'a, S: UnwindSection<Bytes<'a>>>(
         &self,
         section: &S,
         address: u64,
     ) -> Option<gimli::Result<FrameDescriptionEntry<Bytes<'a>>>> {
         let offset = match &self.kind {
-            Kind::EhFrame {
+            SectionKind::EhFrame {
                 address: start,
                 search: Some(search),
             } => usize::try_from(search.entry(address)?.checked_sub(*start)?).ok()?,
             _ => {
-                let build = || Index::build(section, &self.bases);
+                let build = || EntryOffsets::build(section, &self.bases);
                 self.index.get_or_init(build).entry(address)?
             }
         };
@@ -130,11 +130,11 @@ impl Table {
         section: &S,
         address: u64,
         context: &mut UnwindContext<usize>,
-    ) -> Option<Result<Step, Cause>> {
+    ) -> Option<Result<Step, TruncationCause>> {
         let bases = &self.bases;
         let step = self.entry(section, address)?.and_then(|entry| {
             let mut step = compile(section, bases, &entry, context, address)?;
-            let origin = Origin {
+            let origin = StepOrigin {
                 section,
                 bases,
                 entry: &entry,
@@ -144,19 +144,19 @@ impl Table {
             origin.correct(&mut step, context);
             Ok(step)
         });
-        Some(step.map_err(|_| Cause::BadFrameInfo))
+        Some(step.map_err(|_| TruncationCause::BadFrameInfo))
     }
 }
 
-/// Where the entry of each function stands, for sections without a search table.
+/// Offsets of all entries, for sections without a search table.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
-    /// First address, address behind the last, offset in the section; by rising address.
+pub(crate) struct EntryOffsets {
+    /// Start address, end address, offset in the section; by ascending address.
     entries: Vec<(u64, u64, usize)>,
 }
 
-impl Index {
-    /// Reads all entries, up to the first that can't be understood.
+impl EntryOffsets {
+    /// Reads all entries, up to the first invalid one.
     fn build<'a, S: UnwindSection<Bytes<'a>>>(section: &S, bases: &BaseAddresses) -> Self {
         let mut entries = Vec::new();
         let mut all = section.entries(bases);
@@ -165,7 +165,7 @@ impl Index {
                 continue;
             };
             let parsed: gimli::Result<FrameDescriptionEntry<_>> = partial.parse(S::cie_from_offset);
-            // Entries at 0 are what linkers leave of functions that they dropped.
+            // Entries at 0 belong to functions removed by the linker.
             if let Ok(entry) = parsed
                 && entry.initial_address() != 0
             {
@@ -177,31 +177,32 @@ impl Index {
     }
 
     fn entry(&self, address: u64) -> Option<usize> {
-        let behind = self
+        let after = self
             .entries
             .partition_point(|(start, _, _)| *start <= address);
-        let (_, end, offset) = self.entries.get(behind.checked_sub(1)?)?;
+        let (_, end, offset) = self.entries.get(after.checked_sub(1)?)?;
         (address < *end).then_some(*offset)
     }
 }
 
-/// The sorted table of `.eh_frame_hdr` in the one form that linkers write: pairs of 32-bit offsets from the section's
-/// own address, of the first address of a function and of its entry.
+/// The search table of `.eh_frame_hdr` in the form written by all linkers: pairs of 32-bit offsets,
+/// relative to the section's address, of the start of a function and of its entry.
 #[derive(Debug)]
 pub(crate) struct SearchTable {
     bytes: SectionBytes,
-    /// Of the section.
+    /// Address of the section.
     address: u64,
     entries: usize,
     endian: RunTimeEndian,
 }
 
-/// Version 1; the start of `.eh_frame` relative to here in 32 bits, the count in 32 bits, the table as above.
+/// Version 1; encodings: start of `.eh_frame` pc-relative in 32 bits, count in 32 bits, table as
+/// above.
 const SEARCH_FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
 const SEARCH_START: usize = 12;
 
 impl SearchTable {
-    /// `None` for a table of another form: the section is walked then.
+    /// `None` for a table of another form: then the section is searched sequentially.
     pub(crate) fn parse(bytes: SectionBytes, address: u64, endian: RunTimeEndian) -> Option<Self> {
         let all = bytes.get();
         if all.get(..4)? != SEARCH_FORM {
@@ -224,7 +225,7 @@ impl SearchTable {
         Some(address.wrapping_add(4).wrapping_add_signed(offset.into()))
     }
 
-    /// The address of the entry for the last function that begins at or before `address`.
+    /// The address of the entry of the last function that starts at or before `address`.
     fn entry(&self, address: u64) -> Option<u64> {
         let bytes = self.bytes.get();
         let at = |index: usize, part: usize| {

@@ -1,4 +1,4 @@
-//! An object file as its loader sees it: which of its bytes are at which addresses.
+//! Loaded view of an object file: mapping of addresses to file bytes.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use object::elf::{PF_X, PT_LOAD};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader as _};
 use rperf_symbol::FileBytes;
 
-/// The file, and the parts of it that are mapped.
+/// The file, and its loaded segments.
 #[derive(Debug)]
 pub(crate) struct Image {
     pub(crate) file: FileBytes,
@@ -17,14 +17,14 @@ pub(crate) struct Image {
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     offset: u64,
-    /// In the file.
+    /// Size in the file.
     size: u64,
     address: u64,
     is_code: bool,
 }
 
 impl Image {
-    /// The segments of `elf`, whose bytes `file` has.
+    /// Reads the segments of `elf`, whose bytes are `file`.
     pub(crate) fn new<E: FileHeader<Endian = Endianness>>(
         elf: &ElfFile<'_, E>,
         file: FileBytes,
@@ -44,7 +44,7 @@ impl Image {
         }
     }
 
-    /// The address of the code at `offset` in the file.
+    /// The address of the code at file offset `offset`.
     pub(crate) fn code_address(&self, offset: u64) -> Option<u64> {
         let mut code = self.segments.iter().filter(|segment| segment.is_code);
         code.find_map(|segment| {
@@ -53,7 +53,7 @@ impl Image {
         })
     }
 
-    /// Where in the file stands what is mapped from `address` to the end of its segment.
+    /// The file range mapped from `address` to the end of its segment.
     pub(crate) fn range_from(&self, address: u64) -> Option<Range<usize>> {
         self.segments.iter().find_map(|segment| {
             let inside = address.checked_sub(segment.address)?;

@@ -1,23 +1,23 @@
-//! User stacks out of what a sample carries: the registers at the sample and a copy of the top of the stack
+//! Unwinding of user stacks from the registers and the copy of the stack in a sample
 //! (`PERF_SAMPLE_REGS_USER`, `PERF_SAMPLE_STACK_USER`).
 //!
 //! ```text
-//! Snapshot (registers, stack) --Unwinder--> addresses, innermost first, and an Outcome: complete, or cut and why
+//! Snapshot (registers, stack) --Unwinder--> addresses, innermost first, and an Outcome: complete, or truncated and why
 //!                                  |
-//!                     AddressSpace: what code is at an address --> Object: its call frame information
+//!                     AddressSpace: code at an address --> Object: its call frame information
 //! ```
 //!
-//! An [`Unwinder`] belongs to one worker and keeps what it has learnt of each address as a compiled
-//! step; [`Object`]s never change and are shared by all workers. The answer is a function of the sample and the objects
-//! alone, never of the cache, so that it doesn't depend on the number of threads.
+//! An [`Unwinder`] belongs to one worker and caches a compiled step for each address; [`FrameInfo`]s
+//! are immutable and shared by all workers. The result depends only on the sample and the objects,
+//! not on the cache, so it doesn't depend on the number of threads.
 //!
-//! **Facts before guesses.** Call frame information (`.eh_frame`, `.debug_frame`, the exception tables of 32-bit Arm) is
-//! followed with all registers; then come stretches of code whose effect on the stack is known from their instructions
-//! (procedure linkage, signal returns); a frame-pointer chain is the last resort, is believed only where it leads to code,
-//! and is counted.
+//! **Facts before heuristics.** Call frame information (`.eh_frame`, `.debug_frame`, the exception
+//! tables of 32-bit Arm) is used first, with all registers; then code whose effect on the stack is
+//! known from its instructions (PLT entries, signal returns); frame pointers are the last
+//! resort, accepted only if they lead to code, and are counted.
 //!
-//! **Your duties:** an [`AddressSpace`] whose answers are those of the moment of the sample. **Not for:** callchains that
-//! the kernel took, and code of the kernel.
+//! **Required:** an [`AddressSpace`] with the mappings at the time of the sample. **Not for:**
+//! callchains recorded by the kernel, and kernel code.
 //!
 //! No input makes it panic, neither registers, stacks nor object files.
 
@@ -25,27 +25,27 @@ mod arch;
 mod arm_program;
 mod arm_table;
 mod compile;
+mod epilogue;
 mod expression;
 mod frames;
+mod heuristics;
 mod image;
 mod leaf;
 mod machine;
 mod machine_code;
 mod object_file;
 mod outcome;
-mod popped;
 mod registers;
-mod rescue;
 mod space;
 mod stack;
 mod step;
 mod unwinder;
 
 pub use arch::Arch;
-pub use leaf::Leaf;
-pub use object_file::{Error, Object};
-pub use outcome::{Cause, Ending, Outcome};
+pub use leaf::LeafSample;
+pub use object_file::{Error, FrameInfo};
+pub use outcome::{Ending, TruncationCause, UnwindOutcome};
 pub use registers::Registers;
-pub use space::{AddressSpace, Code, ModuleId};
-pub use stack::Stack;
+pub use space::{AddressSpace, ModuleId, ObjectOffset};
+pub use stack::StackBytes;
 pub use unwinder::{Snapshot, Unwinder};

@@ -1,46 +1,48 @@
-//! What steps and programs read: the registers of a frame, and the stack.
+//! State that steps and expressions read: the registers of a frame, and the stack.
 
 use crate::Arch;
-use crate::outcome::Cause;
+use crate::outcome::TruncationCause;
 use crate::registers::Registers;
-use crate::stack::{Stack, Unreadable};
+use crate::stack::{StackBytes, Unreadable};
 
-/// One frame's view of its machine.
+/// The registers and stack of one frame.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Machine<'a> {
+pub(crate) struct FrameState<'a> {
     pub(crate) arch: Arch,
     pub(crate) registers: &'a Registers,
-    pub(crate) stack: &'a Stack<'a>,
+    pub(crate) stack: &'a StackBytes<'a>,
 }
 
-impl Machine<'_> {
-    /// A register that frame information depends on.
+impl FrameState<'_> {
+    /// The value of a register required by frame information.
     #[inline]
-    pub(crate) fn register(&self, number: u8) -> Result<u64, Cause> {
-        self.registers.get(number).ok_or(Cause::BadFrameInfo)
+    pub(crate) fn register(&self, number: u8) -> Result<u64, TruncationCause> {
+        self.registers
+            .get(number)
+            .ok_or(TruncationCause::BadFrameInfo)
     }
 
     /// A register plus `offset`.
     #[inline]
-    pub(crate) fn offset(&self, register: u8, offset: i64) -> Result<u64, Cause> {
+    pub(crate) fn offset(&self, register: u8, offset: i64) -> Result<u64, TruncationCause> {
         Ok(self.register(register)?.wrapping_add_signed(offset))
     }
 
-    /// The word of an address's width that is saved at `address`.
+    /// The address-sized word at `address`.
     #[inline]
-    pub(crate) fn word(&self, address: u64) -> Result<u64, Cause> {
+    pub(crate) fn word(&self, address: u64) -> Result<u64, TruncationCause> {
         self.memory(address, self.arch.address_size())
     }
 
     /// `size` bytes at `address`.
     #[inline]
-    pub(crate) fn memory(&self, address: u64, size: u8) -> Result<u64, Cause> {
+    pub(crate) fn memory(&self, address: u64, size: u8) -> Result<u64, TruncationCause> {
         let address = self.arch.truncate(address);
         self.stack
             .read(address, size)
             .map_err(|unreadable| match unreadable {
-                Unreadable::Behind => Cause::DumpEnd,
-                Unreadable::Elsewhere => Cause::OtherStack,
+                Unreadable::Behind => TruncationCause::DumpEnd,
+                Unreadable::Elsewhere => TruncationCause::OtherStack,
             })
     }
 }

@@ -1,23 +1,23 @@
-//! Code whose effect on the stack its instructions tell, where an object says nothing of it.
+//! Steps derived from instructions, for code without frame information.
 
 use crate::Arch;
-use crate::step::{Cfa, Place, Step};
+use crate::step::{Cfa, RegisterLocation, Step};
 
-/// The code around a place.
+/// The code around an address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Instructions<'a> {
     pub(crate) bytes: &'a [u8],
-    /// Where the next instruction begins.
+    /// Offset of the next instruction.
     pub(crate) next: usize,
 }
 
 impl Instructions<'_> {
-    /// Whether `code` stands at the next instruction.
+    /// Whether `code` is at the next instruction.
     fn begin_with(&self, code: &[u8]) -> bool {
         self.continue_with(0, code)
     }
 
-    /// Whether `code` stands `distance` bytes behind the start of the next instruction.
+    /// Whether `code` is `distance` bytes after the start of the next instruction.
     fn continue_with(&self, distance: usize, code: &[u8]) -> bool {
         let from = self.next.saturating_add(distance);
         self.bytes
@@ -31,7 +31,7 @@ impl Instructions<'_> {
         self.bytes.get(from..self.next).unwrap_or_default()
     }
 
-    /// Whether `code` stands so many bytes before the next instruction.
+    /// Whether `code` is `distance` bytes before the next instruction.
     fn follow(&self, distance: usize, code: &[u8]) -> bool {
         let from = self.next.checked_sub(distance);
         let rest = from.and_then(|from| self.bytes.get(from..));
@@ -44,8 +44,9 @@ const X86_64_SIGNAL_RETURN: &[u8] = &[0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x0
 /// `mov x8, #139; svc #0`.
 const AARCH64_SIGNAL_RETURN: &[u8] = &[0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4];
 
-/// Offsets in `struct ucontext` of x86-64 (`asm/ucontext.h`, `asm/sigcontext.h`), to which the stack pointer points in a
-/// signal return: by DWARF number, r8 to r15 first as the kernel has them.
+/// Offsets in `struct ucontext` of x86-64 (`asm/ucontext.h`, `asm/sigcontext.h`), to which the
+/// stack pointer points at a signal return: by DWARF number, in the kernel's order, which starts
+/// with r8 to r15.
 const X86_64_CONTEXT: [(u8, i64); 17] = [
     (8, 40),
     (9, 48),
@@ -66,16 +67,17 @@ const X86_64_CONTEXT: [(u8, i64); 17] = [
     (16, 168),
 ];
 
-/// Offset of x0 in the frame of a signal on 64-bit Arm: `siginfo`, the head of `struct ucontext`, `fault_address`.
+/// Offset of x0 in a signal frame on 64-bit Arm: `siginfo`, the start of `struct ucontext`,
+/// `fault_address`.
 const AARCH64_X0: i64 = 128 + 176 + 8;
-/// Where [`Step::return_register`] of a signal's frame lies there: no DWARF register is the instruction pointer.
+/// [`Step::return_register`] of a signal frame there: no DWARF register is the instruction pointer.
 const AARCH64_PC: u8 = 32;
 
-/// The step of a signal return: everything is where the kernel saved it.
+/// The step of a signal return: all registers were saved by the kernel.
 pub(crate) fn signal_return(arch: Arch, code: Instructions<'_>) -> Option<Step> {
     match arch {
         Arch::X86_64 => {
-            // Before either of the two instructions, or in the kernel on behalf of the second.
+            // Before either instruction, or in the kernel executing the second one.
             let found = code.begin_with(X86_64_SIGNAL_RETURN)
                 || code.follow(7, X86_64_SIGNAL_RETURN)
                 || code.follow(9, X86_64_SIGNAL_RETURN);
@@ -95,7 +97,8 @@ pub(crate) fn signal_return(arch: Arch, code: Instructions<'_>) -> Option<Step> 
 
 fn restored(arch: Arch, places: impl Iterator<Item = (u8, i64)>, return_register: u8) -> Step {
     let register = arch.stack_pointer();
-    let saved = places.map(|(saved, offset)| (saved, Place::AtRegister { register, offset }));
+    let saved =
+        places.map(|(saved, offset)| (saved, RegisterLocation::AtRegister { register, offset }));
     Step {
         cfa: Cfa::Register {
             register,
@@ -107,11 +110,11 @@ fn restored(arch: Arch, places: impl Iterator<Item = (u8, i64)>, return_register
     }
 }
 
-/// Whether the instruction before may be a call.
+/// Whether the previous instruction may be a call.
 pub(crate) fn follows_call(arch: Arch, code: Instructions<'_>) -> bool {
     match arch {
         Arch::X86_64 | Arch::X86 => {
-            // `call` of a distance; or of what a register holds or points to, with its four lengths of addresses.
+            // Direct `call`; or indirect through a register or memory, with four possible lengths.
             let indirect = [2, 3, 4, 6, 7].iter().any(|length| {
                 let bytes = code.before(*length);
                 matches!(bytes, [0xff, modes, ..] if modes >> 3 & 7 == 2)
@@ -124,42 +127,43 @@ pub(crate) fn follows_call(arch: Arch, code: Instructions<'_>) -> bool {
             [_, _, 0x3f, 0xd6] => true,
             _ => false,
         },
-        // Half as long in Thumb code, and then ambiguous.
+        // Thumb code has shorter, ambiguous encodings.
         Arch::Arm => true,
     }
 }
 
-/// The step of the next instruction where that is known without its function: linkage stubs, and the first and last
-/// instructions of functions. `in_linkage` is whether it belongs to a section of such stubs.
-pub(crate) fn known(arch: Arch, code: Instructions<'_>, in_linkage: bool) -> Option<Step> {
+/// The step of the next instruction if it is known without the function's frame information:
+/// PLT entries, and the first and last instructions of functions. `in_plt` is whether it is
+/// in a PLT section.
+pub(crate) fn well_known_step(arch: Arch, code: Instructions<'_>, in_plt: bool) -> Option<Step> {
     match arch {
         Arch::X86_64 => {
             let shape = x86_64_shape(code)?;
             Some(match shape {
-                Shape::Returns => pushed(arch, 8, None),
-                Shape::OnePushed => pushed(arch, 16, None),
-                Shape::FramePointerPushed => pushed(arch, 16, arch.frame_pointer()),
+                StackTop::Returns => pushed(arch, 8, None),
+                StackTop::OnePushed => pushed(arch, 16, None),
+                StackTop::FramePointerPushed => pushed(arch, 16, arch.frame_pointer()),
             })
         }
         Arch::Aarch64 => {
             let returns = code.begin_with(&[0xc0, 0x03, 0x5f, 0xd6]);
-            (in_linkage || returns).then(|| linked(arch))
+            (in_plt || returns).then(|| linked(arch))
         }
         Arch::X86 | Arch::Arm => None,
     }
 }
 
-/// What lies on top of the stack.
-enum Shape {
+/// Top of the stack.
+enum StackTop {
     /// The return address.
     Returns,
-    /// One word, then the return address.
+    /// One pushed word, then the return address.
     OnePushed,
     /// The caller's frame pointer, then the return address.
     FramePointerPushed,
 }
 
-fn x86_64_shape(code: Instructions<'_>) -> Option<Shape> {
+fn x86_64_shape(code: Instructions<'_>) -> Option<StackTop> {
     const JUMP_THROUGH_TABLE: [&[u8]; 2] = [&[0xff, 0x25], &[0xf2, 0xff, 0x25]];
     const RETURN: [&[u8]; 3] = [&[0xc3], &[0xf3, 0xc3], &[0xc2]];
     const PUSH_NUMBER: u8 = 0x68;
@@ -182,20 +186,21 @@ fn x86_64_shape(code: Instructions<'_>) -> Option<Shape> {
         || pushes(skip) && code.continue_with(skip + 5, &[JUMP])
         || code.continue_with(skip, &[PUSH_FRAME_POINTER]) && sets(skip + 1)
     {
-        return Some(Shape::Returns);
+        return Some(StackTop::Returns);
     }
     if code.begin_with(&[JUMP]) && code.follow(5, &[PUSH_NUMBER]) {
-        return Some(Shape::OnePushed);
+        return Some(StackTop::OnePushed);
     }
     let begun = sets(0) && code.follow(1, &[PUSH_FRAME_POINTER]);
-    (begun || code.begin_with(POP_AND_RETURN)).then_some(Shape::FramePointerPushed)
+    (begun || code.begin_with(POP_AND_RETURN)).then_some(StackTop::FramePointerPushed)
 }
 
-/// The return address lies right below the caller's stack, which begins `size` bytes above the stack pointer.
+/// The return address is directly below the caller's stack, which begins `size` bytes above the
+/// stack pointer.
 fn pushed(arch: Arch, size: i64, frame_pointer: Option<u8>) -> Step {
     let return_register = arch.return_register();
-    let mut saved = vec![(return_register, Place::AtCfa(-8))];
-    saved.extend(frame_pointer.map(|register| (register, Place::AtCfa(-16))));
+    let mut saved = vec![(return_register, RegisterLocation::AtCfa(-8))];
+    saved.extend(frame_pointer.map(|register| (register, RegisterLocation::AtCfa(-16))));
     Step {
         cfa: Cfa::Register {
             register: arch.stack_pointer(),

@@ -1,4 +1,4 @@
-//! An object file, as far as its frames are concerned.
+//! Frame information of an object file.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -11,50 +11,50 @@ use rperf_symbol::{FileBytes, unpack_section};
 
 use crate::Arch;
 use crate::arm_table::ArmTable;
-use crate::frames::{Format, Kind, SearchTable, SectionBytes, Table};
+use crate::frames::{FrameFormat, FrameTable, SearchTable, SectionBytes, SectionKind};
 use crate::image::Image;
 use crate::machine_code::{self, Instructions};
-use crate::outcome::Cause;
+use crate::outcome::TruncationCause;
 use crate::step::Step;
 
-/// Why an object can't tell of its frames.
+/// Why an object's frame information can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It is no ELF file.
+    /// Not an ELF file.
     #[error("not an ELF file")]
     NotElf,
-    /// Its headers can't be read.
+    /// The headers are damaged.
     #[error("damaged ELF file: {reason}")]
     Damaged {
-        /// What is wrong.
+        /// Description.
         reason: String,
     },
-    /// Code for another architecture than those that are known.
-    #[error("ELF file of an architecture whose stacks can't be unwound")]
+    /// Code of an unsupported architecture.
+    #[error("ELF file of an architecture that is not supported for unwinding")]
     UnknownArch,
 }
 
-/// What an executable, a library or the vdso says of its frames. Shared by all workers.
+/// Unwind tables of an executable, a library or the vdso. Shared by all workers.
 #[derive(Debug)]
-pub struct Object {
+pub struct FrameInfo {
     arch: Arch,
     image: Image,
-    /// Addresses of stubs that call into other objects.
-    linkage: Vec<Range<u64>>,
-    eh_table: Option<Table>,
-    debug_table: Option<Table>,
+    /// Address ranges of the PLT sections.
+    plt: Vec<Range<u64>>,
+    eh_table: Option<FrameTable>,
+    debug_table: Option<FrameTable>,
     arm_table: Option<ArmTable>,
 }
 
-impl Object {
-    /// Reads the headers of `file`. Where it has no `.debug_frame`, that of `debug_file`, its detached debug
-    /// information, is used.
+impl FrameInfo {
+    /// Reads the headers of `file`. If it has no `.debug_frame`, that of `debug_file`, its separate
+    /// debug file, is used.
     ///
     /// # Errors
     ///
-    /// Where `file` is no ELF file, is damaged, or of an unknown architecture. A `debug_file` that can't be read is passed
-    /// over.
+    /// If `file` is not an ELF file, damaged, or of an unsupported architecture. An unreadable
+    /// `debug_file` is ignored.
     pub fn parse(file: FileBytes, debug_file: Option<&FileBytes>) -> Result<Self, Error> {
         match FileKind::parse(&*file) {
             Ok(FileKind::Elf32) => Self::parse_class::<FileHeader32<Endianness>>(file, debug_file),
@@ -71,11 +71,11 @@ impl Object {
             reason: error.to_string(),
         })?;
         let arch = Arch::of_object(elf.architecture()).ok_or(Error::UnknownArch)?;
-        let format = Format {
+        let format = FrameFormat {
             arch,
             endian: endian(elf.endian()),
         };
-        let linkage = elf.sections().filter(|section| {
+        let plt = elf.sections().filter(|section| {
             let name = section.name_bytes().unwrap_or_default();
             name.starts_with(b".plt")
         });
@@ -87,7 +87,7 @@ impl Object {
         let image = Image::new(&elf, file.clone());
         Ok(Self {
             arch,
-            linkage: linkage
+            plt: plt
                 .map(|section| section.address()..section.address().saturating_add(section.size()))
                 .collect(),
             eh_table: eh_table(&elf, &image, format),
@@ -97,22 +97,25 @@ impl Object {
         })
     }
 
-    /// The architecture of its code.
+    /// The architecture of the code.
     #[must_use]
     pub fn arch(&self) -> Arch {
         self.arch
     }
 
-    /// The step for the code at `offset` in the file. `exact` is whether that instruction is the next to run, and not the
-    /// last one before a return address.
+    /// The step for the code at file offset `offset`. `exact` is whether that instruction is
+    /// executed next; otherwise it is the last byte of a call.
     pub(crate) fn step(
         &self,
         offset: u64,
         exact: bool,
         context: &mut UnwindContext<usize>,
-    ) -> Result<Step, Cause> {
-        let address = self.image.code_address(offset).ok_or(Cause::NoFrameInfo)?;
-        // What runs next lies behind the end of a call.
+    ) -> Result<Step, TruncationCause> {
+        let address = self
+            .image
+            .code_address(offset)
+            .ok_or(TruncationCause::NoFrameInfo)?;
+        // The next instruction is after the end of the call.
         let next = if exact {
             offset
         } else {
@@ -125,46 +128,46 @@ impl Object {
         if let Some(step) = machine_code::signal_return(self.arch, next) {
             return Ok(step);
         }
-        let told = self.told(address, exact, context);
+        let step_found = self.table_step(address, exact, context);
         if !exact
             && !machine_code::follows_call(self.arch, next)
             && self.starts_at(address.wrapping_add(1))
         {
-            // Nobody called what returns to the start of a function: its address was put at the bottom of a stack, such as
-            // a coroutine's.
+            // A return address at the start of a function wasn't pushed by a call: it was stored at
+            // the bottom of a stack, such as a coroutine's.
             return Ok(Step::outermost(self.arch));
         }
-        told.unwrap_or_else(|| {
-            let in_linkage = self.linkage.iter().any(|range| range.contains(&address));
-            let known = exact.then(|| machine_code::known(self.arch, next, in_linkage));
-            known.flatten().ok_or(Cause::NoFrameInfo)
+        step_found.unwrap_or_else(|| {
+            let in_plt = self.plt.iter().any(|range| range.contains(&address));
+            let known = exact.then(|| machine_code::well_known_step(self.arch, next, in_plt));
+            known.flatten().ok_or(TruncationCause::NoFrameInfo)
         })
     }
 
-    /// Whether a function begins at `address`.
+    /// Whether a function starts at `address`.
     fn starts_at(&self, address: u64) -> bool {
         let mut tables = [&self.eh_table, &self.debug_table].into_iter().flatten();
         tables.any(|table| table.starts_at(address))
     }
 
-    /// What the tables say of `address`. Where one is damaged, the next may not be.
-    fn told(
+    /// The step of the tables for `address`. If one is damaged, the next is tried.
+    fn table_step(
         &self,
         address: u64,
         exact: bool,
         context: &mut UnwindContext<usize>,
-    ) -> Option<Result<Step, Cause>> {
-        let mut told = None;
+    ) -> Option<Result<Step, TruncationCause>> {
+        let mut step_found = None;
         for table in [&self.eh_table, &self.debug_table].into_iter().flatten() {
             match table.step(address, context) {
                 Some(Ok(step)) => return Some(Ok(step)),
-                step => told = told.or(step),
+                step => step_found = step_found.or(step),
             }
         }
         let table = self.arm_table.as_ref();
         match table.and_then(|table| table.step(&self.image, address, exact)) {
             Some(Ok(step)) => Some(Ok(step)),
-            step => told.or(step),
+            step => step_found.or(step),
         }
     }
 }
@@ -176,7 +179,7 @@ fn endian(endian: Endianness) -> RunTimeEndian {
     }
 }
 
-/// A section as it stands in the file, decompressed if need be; `None` where it is missing, empty or has no bytes.
+/// A section's content, decompressed if necessary; `None` if it is missing or empty.
 fn section<E: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, E>,
     file: &FileBytes,
@@ -199,12 +202,12 @@ fn section<E: FileHeader<Endian = Endianness>>(
 fn debug_table<E: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, E>,
     file: &FileBytes,
-    format: Format,
-) -> Option<Table> {
+    format: FrameFormat,
+) -> Option<FrameTable> {
     let (_, bytes) = section(elf, file, ".debug_frame")?;
-    Some(Table {
+    Some(FrameTable {
         format,
-        kind: Kind::DebugFrame,
+        kind: SectionKind::DebugFrame,
         bytes,
         bases: BaseAddresses::default(),
         index: OnceLock::new(),
@@ -214,15 +217,16 @@ fn debug_table<E: FileHeader<Endian = Endianness>>(
 fn eh_table<E: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, E>,
     image: &Image,
-    format: Format,
-) -> Option<Table> {
+    format: FrameFormat,
+) -> Option<FrameTable> {
     let part = |range| SectionBytes::Part(image.file.clone(), range);
-    let header = part_of(elf, PT_GNU_EH_FRAME);
+    let header = segment(elf, PT_GNU_EH_FRAME);
     let header = header.filter(|(_, range)| image.file.get(range.clone()).is_some());
     let header = header.map(|(address, range)| (address, part(range)));
     let named = section(elf, &image.file, ".eh_frame");
     let (address, bytes) = named.or_else(|| {
-        // Without section headers: from where its header says, to the end of the segment. It ends itself.
+        // Without section headers: from the address in its header to the end of the segment. The
+        // section has an end marker.
         let (address, header) = header.as_ref()?;
         let address = SearchTable::frames_address(header.get(), *address, format.endian)?;
         Some((address, part(image.range_from(address)?)))
@@ -236,9 +240,9 @@ fn eh_table<E: FileHeader<Endian = Endianness>>(
         bases = bases.set_got(got);
     }
     let search = header.and_then(|(at, bytes)| SearchTable::parse(bytes, at, format.endian));
-    Some(Table {
+    Some(FrameTable {
         format,
-        kind: Kind::EhFrame { address, search },
+        kind: SectionKind::EhFrame { address, search },
         bytes,
         bases,
         index: OnceLock::new(),
@@ -250,8 +254,8 @@ fn arm_table<E: FileHeader<Endian = Endianness>>(
     arch: Arch,
     endian: RunTimeEndian,
 ) -> Option<ArmTable> {
-    // Other processors have other parts of this number.
-    let (address, range) = part_of(elf, PT_ARM_EXIDX).filter(|_| arch == Arch::Arm)?;
+    // Other processors use this number for other segments.
+    let (address, range) = segment(elf, PT_ARM_EXIDX).filter(|_| arch == Arch::Arm)?;
     Some(ArmTable {
         endian,
         address,
@@ -259,8 +263,8 @@ fn arm_table<E: FileHeader<Endian = Endianness>>(
     })
 }
 
-/// The part of the file that has a program header of its own: its address, and where it says that it stands.
-fn part_of<E: FileHeader<Endian = Endianness>>(
+/// The address and file range of a program header.
+fn segment<E: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, E>,
     kind: u32,
 ) -> Option<(u64, Range<usize>)> {

@@ -1,30 +1,30 @@
-//! How the unwinding of a stack ended.
+//! Result of unwinding a stack.
 
 use std::fmt;
 
 use crate::space::ModuleId;
 
-/// How a stack ended, and how sure its frames are.
+/// How unwinding a stack ended, and the reliability of its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
-    /// Why there are no more frames.
+pub struct UnwindOutcome {
+    /// Why unwinding ended.
     pub ending: Ending,
-    /// Frames that rest on a frame-pointer chain, for want of anything better.
+    /// Number of frames found by frame pointers only.
     pub guessed: u32,
 }
 
-/// Why there are no more frames.
+/// Why unwinding ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// The outermost frame was reached.
     Complete,
-    /// As many frames as were asked for.
+    /// The requested number of frames was reached.
     Limit,
     /// Frames are missing.
-    Cut {
+    Truncated {
         /// Why.
-        cause: Cause,
-        /// The object that the last frame is in, if it is known.
+        cause: TruncationCause,
+        /// The object of the last frame, if known.
         module: Option<ModuleId>,
     },
 }
@@ -32,30 +32,30 @@ pub enum Ending {
 /// Why frames of a stack are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Cause {
-    /// The stack goes on above what was copied of it.
+pub enum TruncationCause {
+    /// The stack continues beyond the copy.
     DumpEnd,
     /// The sample has registers, but no copy of the stack.
     NoStack,
-    /// The frame is elsewhere than on the stack that was copied: another stack, or damage.
+    /// The frame is not on the copied stack: it is on another stack, or damaged.
     OtherStack,
     /// Nothing is mapped at the frame's address.
     Unmapped,
-    /// The code was made at run time and has no file.
+    /// JIT-compiled code without a file.
     NoFile,
-    /// The file can't be read any more, or is another one.
+    /// The file can no longer be read, or was replaced.
     LostFile,
-    /// The object says nothing of how its frames are laid out.
+    /// The object has no frame information.
     NoFrameInfo,
-    /// What the object says can't be followed.
+    /// The object's frame information is invalid or unsupported.
     BadFrameInfo,
-    /// A frame leads to itself or back.
+    /// A frame leads to itself or an inner one.
     Stuck,
-    /// The architecture, or the width of its registers, is not known.
+    /// The architecture or register ABI is not supported.
     UnknownArch,
 }
 
-impl Cause {
+impl TruncationCause {
     /// All causes.
     pub const ALL: [Self; 10] = [
         Self::DumpEnd,
@@ -71,20 +71,20 @@ impl Cause {
     ];
 }
 
-impl fmt::Display for Cause {
-    /// Where frames are lost, to be put behind the number of stacks.
+impl fmt::Display for TruncationCause {
+    /// Describes where frames are missing, to be appended to the number of stacks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::DumpEnd => "at the end of what was copied",
+            Self::DumpEnd => "at the end of the stack copy",
             Self::NoStack => "without a copy",
-            Self::OtherStack => "on another stack than the one that was copied",
-            Self::Unmapped => "at addresses where nothing is mapped",
-            Self::NoFile => "in code made at run time, without frame pointers",
-            Self::LostFile => "in files that are gone or were replaced",
+            Self::OtherStack => "on a stack that was not copied",
+            Self::Unmapped => "at unmapped addresses",
+            Self::NoFile => "in JIT code without frame pointers",
+            Self::LostFile => "in missing or replaced files",
             Self::NoFrameInfo => "in code without unwind information or frame pointers",
-            Self::BadFrameInfo => "in code whose unwind information can't be followed",
-            Self::Stuck => "at frames that lead back to themselves",
-            Self::UnknownArch => "of an architecture that is not known",
+            Self::BadFrameInfo => "in code with unsupported unwind information",
+            Self::Stuck => "in a loop of frames",
+            Self::UnknownArch => "of an unsupported architecture",
         })
     }
 }

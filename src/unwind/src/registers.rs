@@ -4,20 +4,20 @@ use rperf_wire::Regs;
 
 use crate::Arch;
 
-/// Registers that are followed: those of 64-bit Arm are the most.
+/// Number of tracked registers: 64-bit Arm has the most.
 const COUNT: usize = 33;
 
-/// The registers of one frame, by their numbers in DWARF; some may be unknown.
+/// The registers of one frame by DWARF number; some may be unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registers {
-    /// Where the frame executes, or would go on.
+    /// The instruction pointer of the frame.
     pub(crate) ip: u64,
     known: u64,
     values: [u64; COUNT],
 }
 
 impl Registers {
-    /// Only the instruction pointer is known.
+    /// Registers of which only the instruction pointer is known.
     pub(crate) fn new(ip: u64) -> Self {
         Self {
             ip,
@@ -26,7 +26,7 @@ impl Registers {
         }
     }
 
-    /// The registers of a sample; `None` without an instruction pointer and a stack pointer.
+    /// The registers of a sample; `None` without instruction pointer and stack pointer.
     #[must_use]
     pub fn of_sample(arch: Arch, dumped: &Regs<'_>) -> Option<Self> {
         let mut registers = Self::new(arch.truncate(dumped.get(arch.perf_ip())?));
@@ -38,7 +38,7 @@ impl Registers {
         registers.get(arch.stack_pointer()).map(|_| registers)
     }
 
-    /// The stack pointer; 0 where it is lost.
+    /// The stack pointer; 0 if unknown.
     #[must_use]
     pub fn stack_pointer(&self, arch: Arch) -> u64 {
         self.get(arch.stack_pointer()).unwrap_or_default()
@@ -51,7 +51,7 @@ impl Registers {
         (self.known >> number & 1 == 1).then_some(*value)
     }
 
-    /// Registers that are not followed are passed over.
+    /// Sets a register; registers that aren't tracked are ignored.
     #[inline]
     pub(crate) fn set(&mut self, number: u8, value: u64) {
         if let Some(place) = self.values.get_mut(usize::from(number)) {
@@ -60,7 +60,7 @@ impl Registers {
         }
     }
 
-    /// The register's value is lost.
+    /// Marks a register as unknown.
     #[inline]
     pub(crate) fn forget(&mut self, number: u8) {
         if usize::from(number) < COUNT {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_dump_is_reordered_for_dwarf() {
-        // Each register holds its own number in the kernel's order.
+        // Each register contains its number in the kernel's order.
         let mask = 0xff_0fff_u64;
         let bits = (0..24_u64).filter(|bit| mask >> bit & 1 == 1);
         let values: Vec<u8> = bits.flat_map(u64::to_le_bytes).collect();

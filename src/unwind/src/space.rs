@@ -1,28 +1,28 @@
-//! What the caller knows: which code is where.
+//! The interface to the code mappings of a process.
 
-use crate::object_file::Object;
-use crate::outcome::Cause;
+use crate::object_file::FrameInfo;
+use crate::outcome::TruncationCause;
 
-/// The caller's number of an object.
+/// Number of an object, assigned by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(pub u32);
 
-/// The code of one process at one moment.
+/// The code mappings of a process at one moment.
 pub trait AddressSpace {
-    /// A number for this state of the address space: where two are equal, all answers are.
+    /// A number for this state of the address space: equal numbers mean equal mappings.
     fn epoch(&self) -> u64;
 
-    /// What code is at `address`, if any.
-    fn code_at(&self, address: u64) -> Option<Code<'_>>;
+    /// The code at `address`, if any.
+    fn code_at(&self, address: u64) -> Option<ObjectOffset<'_>>;
 }
 
-/// A place in an object.
+/// A location in an object.
 #[derive(Debug, Clone, Copy)]
-pub struct Code<'m> {
+pub struct ObjectOffset<'m> {
     /// The object.
     pub module: ModuleId,
     /// Offset in its file.
     pub offset: u64,
-    /// What it says of its frames, or why it can't be asked: [`Cause::NoFile`] or [`Cause::LostFile`].
-    pub object: Result<&'m Object, Cause>,
+    /// Its frame information, or why it is unavailable: [`TruncationCause::NoFile`] or [`TruncationCause::LostFile`].
+    pub object: Result<&'m FrameInfo, TruncationCause>,
 }

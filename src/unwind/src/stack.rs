@@ -4,32 +4,32 @@ use rperf_wire::Endian;
 
 /// The bytes of a stack from the stack pointer upwards.
 #[derive(Debug, Clone, Copy)]
-pub struct Stack<'a> {
-    /// Address of the first byte.
+pub struct StackBytes<'a> {
+    /// Start address.
     pub start: u64,
-    /// What was copied.
+    /// The copied bytes.
     pub bytes: &'a [u8],
-    /// Whether the copy ends because no more was asked for, and not because the stack does.
+    /// Whether the copy has its maximum size, so that the stack may continue beyond it.
     pub is_full: bool,
     /// Byte order of the words.
     pub endian: Endian,
 }
 
-/// Frames are smaller: what lies further behind the copy is on another stack, such as the one that a signal's handler
-/// returns to.
-const LARGEST_FRAME: u64 = 1 << 20;
+/// Maximum size of a frame: addresses further beyond the copy are on another stack, such as the one
+/// that a signal handler returns to.
+const MAX_FRAME_SIZE: u64 = 1 << 20;
 
 /// Why a word can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// It lies above what was copied.
+    /// It is beyond the copy.
     Behind,
-    /// It lies elsewhere.
+    /// It is not on this stack.
     Elsewhere,
 }
 
-impl Stack<'_> {
-    /// Nothing was copied.
+impl StackBytes<'_> {
+    /// An empty copy.
     pub(crate) const EMPTY: Self = Self {
         start: 0,
         bytes: &[],
@@ -50,7 +50,7 @@ impl Stack<'_> {
             })
         });
         let end = self.start.saturating_add(self.bytes.len() as u64);
-        let reach = self.start..end.saturating_add(LARGEST_FRAME);
+        let reach = self.start..end.saturating_add(MAX_FRAME_SIZE);
         word.ok_or(if reach.contains(&address) && self.is_full {
             Unreadable::Behind
         } else {
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn words_of_both_byte_orders_are_read_where_they_were_copied() {
         let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9];
-        let stack = Stack {
+        let stack = StackBytes {
             start: 0x1000,
             bytes: &bytes,
             is_full: true,
@@ -78,7 +78,7 @@ mod tests {
         };
         assert_eq!(stack.read(0x1001, 8), Ok(0x0908_0706_0504_0302));
         assert_eq!(stack.read(0x1000, 4), Ok(0x0403_0201));
-        let big = Stack {
+        let big = StackBytes {
             endian: Endian::Big,
             ..stack
         };
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(stack.read(0x10_1009, 8), Err(Unreadable::Elsewhere));
         assert_eq!(stack.read(u64::MAX, 8), Err(Unreadable::Elsewhere));
         assert_eq!(stack.read(0xfff, 8), Err(Unreadable::Elsewhere));
-        let short = Stack {
+        let short = StackBytes {
             is_full: false,
             ..stack
         };

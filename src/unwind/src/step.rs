@@ -1,73 +1,79 @@
-//! From one frame to its caller's: what frame information says of one address, in a form that is quick to follow.
+//! Steps from a frame to its caller: frame information for one address, compiled for fast
+//! evaluation.
 
 use crate::Arch;
 use crate::expression::Program;
-use crate::machine::Machine;
-use crate::outcome::Cause;
+use crate::machine::FrameState;
+use crate::outcome::TruncationCause;
 use crate::registers::Registers;
 
-/// How to get from the registers of a frame at one address to those of its caller.
+/// How to compute the caller's registers from those of a frame at one address.
 #[derive(Debug)]
 pub(crate) struct Step {
-    /// The canonical frame address, which is the caller's stack pointer unless `saved` says otherwise.
+    /// The canonical frame address, which is the caller's stack pointer unless `saved` overrides
+    /// it.
     pub(crate) cfa: Cfa,
-    /// Where the caller's registers are; those not named have not changed.
-    pub(crate) saved: Box<[(u8, Place)]>,
-    /// The register that the return address counts as.
+    /// Locations of the caller's registers; others are unchanged.
+    pub(crate) saved: Box<[(u8, RegisterLocation)]>,
+    /// The register that contains the return address.
     pub(crate) return_register: u8,
-    /// Whether a signal interrupted the caller, so that its address is that of an instruction still to run.
+    /// Whether the caller was interrupted by a signal, so that its address is that of the next
+    /// instruction.
     pub(crate) is_signal: bool,
 }
 
-/// How the canonical frame address is computed.
+/// Computation of the canonical frame address.
 #[derive(Debug)]
 pub(crate) enum Cfa {
     /// A register plus an offset.
     Register { register: u8, offset: i64 },
-    /// What the program leaves.
+    /// Result of an expression.
     Program(Program),
 }
 
-/// Where a register of the caller is.
+/// Location of a caller's register.
 #[derive(Debug)]
-pub(crate) enum Place {
-    /// Nowhere. For the return address: there is no caller.
+pub(crate) enum RegisterLocation {
+    /// Unknown. For the return address: there is no caller.
     Lost,
     /// In memory, at an offset from the canonical frame address.
     AtCfa(i64),
-    /// It is the canonical frame address plus an offset.
+    /// The canonical frame address plus an offset.
     Cfa(i64),
     /// In another register.
     Register(u8),
     /// In memory, at an offset from a register.
     AtRegister { register: u8, offset: i64 },
-    /// In memory, where the program says.
+    /// In memory, at the result of an expression.
     AtProgram(Program),
-    /// It is what the program leaves.
+    /// The result of an expression.
     Program(Program),
-    /// It is this number.
+    /// A constant.
     Constant(u64),
 }
 
 impl Step {
-    /// There is no caller.
+    /// The step of the outermost frame.
     pub(crate) fn outermost(arch: Arch) -> Self {
         Self {
             cfa: Cfa::Register {
                 register: arch.stack_pointer(),
                 offset: 0,
             },
-            saved: Box::new([(arch.return_register(), Place::Lost)]),
+            saved: Box::new([(arch.return_register(), RegisterLocation::Lost)]),
             return_register: arch.return_register(),
             is_signal: false,
         }
     }
 
-    /// The caller's registers; `None` where this frame is the outermost.
+    /// Computes the caller's registers; `None` if this frame is the outermost.
     ///
-    /// Only the return address and the stack pointer must be there: other registers that can't be read are lost, and
-    /// few frames ever ask for them.
-    pub(crate) fn apply(&self, machine: &Machine<'_>) -> Result<Option<Registers>, Cause> {
+    /// Only the return address and the stack pointer are required: other unreadable registers
+    /// become unknown, and few frames need them.
+    pub(crate) fn apply(
+        &self,
+        machine: &FrameState<'_>,
+    ) -> Result<Option<Registers>, TruncationCause> {
         let arch = machine.arch;
         let cfa = match &self.cfa {
             Cfa::Register { register, offset } => machine.offset(*register, *offset)?,
@@ -86,7 +92,7 @@ impl Step {
         }
         let ip = caller
             .get(self.return_register)
-            .ok_or(Cause::BadFrameInfo)?;
+            .ok_or(TruncationCause::BadFrameInfo)?;
         caller.ip = arch.code_address(ip);
         if let Some(register) = arch.instruction_pointer() {
             caller.set(register, caller.ip);
@@ -95,8 +101,8 @@ impl Step {
     }
 }
 
-impl Place {
-    fn value(&self, machine: &Machine<'_>, cfa: u64) -> Result<Option<u64>, Cause> {
+impl RegisterLocation {
+    fn value(&self, machine: &FrameState<'_>, cfa: u64) -> Result<Option<u64>, TruncationCause> {
         Ok(Some(match self {
             Self::Lost => return Ok(None),
             Self::AtCfa(offset) => machine.word(cfa.wrapping_add_signed(*offset))?,

@@ -1,22 +1,25 @@
-//! The [`Unwinder`]: frame after frame, with all that was learnt of earlier ones.
+//! The [`Unwinder`]: frame by frame, with cached steps.
 
 use gimli::UnwindContext;
 use rperf_wire::PERF_CONTEXT_MAX;
 use rustc_hash::FxHashMap;
 
 use crate::Arch;
-use crate::machine::Machine;
-use crate::outcome::{Cause, Ending, Outcome};
+use crate::heuristics;
+use crate::machine::FrameState;
+use crate::outcome::{Ending, TruncationCause, UnwindOutcome};
 use crate::registers::Registers;
-use crate::rescue;
 use crate::space::{AddressSpace, ModuleId};
-use crate::stack::Stack;
+use crate::stack::StackBytes;
 use crate::step::Step;
 
-/// Addresses that are remembered; about 40 MiB. Then everything is learnt anew.
-const MAX_REMEMBERED: usize = 1 << 20;
+/// Maximum number of cached addresses; about 40 MiB. Then the cache is cleared.
+const MAX_CACHED: usize = 1 << 20;
 
-/// What a sample knows of a stack.
+/// Number of frames a stack may have without any bytes in the copy: leaf functions, and tail calls.
+const FRAMES_WITHOUT_WORDS: usize = 128;
+
+/// Inputs for unwinding a sample's stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Snapshot<'a> {
     /// The task's architecture.
@@ -24,38 +27,38 @@ pub struct Snapshot<'a> {
     /// Its registers.
     pub registers: Registers,
     /// The top of its stack.
-    pub stack: Stack<'a>,
+    pub stack: StackBytes<'a>,
 }
 
 /// Unwinds stacks for one worker.
 #[derive(Default)]
 pub struct Unwinder {
-    /// With the object that each belongs to.
+    /// Steps with their objects.
     steps: Vec<(Step, ModuleId)>,
-    /// By epoch and [`Spot::key`].
-    by_address: FxHashMap<(u64, u64), Found>,
-    /// By object and [`Spot::key`] of the offset in its file: the same in all processes.
-    by_offset: FxHashMap<(ModuleId, u64), Found>,
+    /// By epoch and [`StepKey::key`].
+    by_address: FxHashMap<(u64, u64), CachedStep>,
+    /// By object and [`StepKey::key`] of the offset in its file: the same in all processes.
+    by_offset: FxHashMap<(ModuleId, u64), CachedStep>,
     context: Option<Box<UnwindContext<usize>>>,
 }
 
-/// What is known of an address.
+/// Cached result for an address.
 #[derive(Debug, Clone, Copy)]
-enum Found {
+enum CachedStep {
     /// An index of [`Unwinder::steps`].
     Step(u32),
-    Nothing(Stop),
+    Nothing(UnwindStop),
 }
 
-/// Why there is no way on, and where.
+/// Why unwinding can't continue, and where.
 #[derive(Debug, Clone, Copy)]
-struct Stop {
-    cause: Cause,
+struct UnwindStop {
+    cause: TruncationCause,
     module: Option<ModuleId>,
 }
 
-impl Stop {
-    fn of(cause: Cause) -> Self {
+impl UnwindStop {
+    fn of(cause: TruncationCause) -> Self {
         Self {
             cause,
             module: None,
@@ -63,7 +66,7 @@ impl Stop {
     }
 }
 
-/// The frame that called another.
+/// The caller of a frame.
 struct Caller {
     registers: Registers,
     is_guess: bool,
@@ -85,16 +88,16 @@ impl Caller {
     }
 }
 
-/// Where a frame is looked up.
+/// Key of a frame lookup.
 #[derive(Debug, Clone, Copy)]
-struct Spot {
+struct StepKey {
     address: u64,
-    /// Whether the instruction there is the next to run. Otherwise it is the last byte of a call.
+    /// Whether the instruction there is executed next. Otherwise it is the last byte of a call.
     exact: bool,
 }
 
-impl Spot {
-    /// A return address may be the first of the next function, where the called one never returns.
+impl StepKey {
+    /// A return address may be the start of the next function, if the called one never returns.
     fn of(ip: u64, exact: bool) -> Self {
         Self {
             address: ip.wrapping_sub(u64::from(!exact)),
@@ -108,27 +111,27 @@ impl Spot {
 }
 
 impl Unwinder {
-    /// An unwinder that knows nothing yet.
+    /// Creates an unwinder with an empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Appends the addresses of the frames of `snapshot` to `out`, innermost first, at most `limit` of them.
+    /// Appends the frame addresses of `snapshot` to `out`, innermost first, at most `limit`.
     ///
-    /// As perf has it, the first is where the sample was taken; of the others it is the return address less one, except
-    /// for what a signal interrupted.
+    /// As in perf, the first address is that of the sample; the others are return addresses minus
+    /// one, except for frames interrupted by a signal.
     pub fn unwind(
         &mut self,
         snapshot: &Snapshot<'_>,
         space: &impl AddressSpace,
         limit: usize,
         out: &mut Vec<u64>,
-    ) -> Outcome {
+    ) -> UnwindOutcome {
         self.forget_if_full();
         let mut guessed = 0;
         let ending = self.walk(snapshot, space, limit, out, &mut guessed);
-        Outcome { ending, guessed }
+        UnwindOutcome { ending, guessed }
     }
 
     fn walk(
@@ -140,15 +143,16 @@ impl Unwinder {
         guessed: &mut u32,
     ) -> Ending {
         let arch = snapshot.arch;
-        let end = out.len().saturating_add(limit);
+        let most = max_frames(&snapshot.stack);
+        let end = out.len().saturating_add(limit.min(most));
         let mut registers = snapshot.registers;
-        let mut found = self.find(Spot::of(registers.ip, true), arch, space);
+        let mut found = self.find(StepKey::of(registers.ip, true), arch, space);
         let mut is_innermost = true;
         if limit > 0 && is_address(registers.ip) {
             out.push(registers.ip);
         }
         while out.len() < end {
-            let machine = Machine {
+            let machine = FrameState {
                 arch,
                 registers: &registers,
                 stack: &snapshot.stack,
@@ -157,69 +161,77 @@ impl Unwinder {
             let caller = match self.caller(found, &machine, space, is_innermost) {
                 Ok(Some(caller)) => caller,
                 Ok(None) => return Ending::Complete,
-                Err(Stop { cause, module }) => return Ending::Cut { cause, module },
+                Err(UnwindStop { cause, module }) => return Ending::Truncated { cause, module },
             };
             *guessed += u32::from(caller.is_guess);
             let caller = caller.registers;
             let cause = match caller.ip {
                 0 => return Ending::Complete,
-                ip if !is_address(ip) => Some(Cause::Unmapped),
+                ip if !is_address(ip) => Some(TruncationCause::Unmapped),
                 _ if advances(arch, &registers, &caller, interrupted) => None,
-                // The outermost frames of threads say so in their frame pointer, if in nothing else.
-                _ if rescue::is_marked_outermost(arch, &registers) => return Ending::Complete,
-                _ => Some(Cause::Stuck),
+                // The outermost frames of threads are marked by their frame pointer.
+                _ if heuristics::is_marked_outermost(arch, &registers) => return Ending::Complete,
+                _ => Some(TruncationCause::Stuck),
             };
             if let Some(cause) = cause {
-                return Ending::Cut {
+                return Ending::Truncated {
                     cause,
                     module: None,
                 };
             }
             registers = caller;
             is_innermost = false;
-            found = self.find(Spot::of(registers.ip, interrupted), arch, space);
+            found = self.find(StepKey::of(registers.ip, interrupted), arch, space);
             out.push(registers.ip - u64::from(!interrupted));
         }
-        Ending::Limit
+        if limit <= most {
+            return Ending::Limit;
+        }
+        Ending::Truncated {
+            cause: TruncationCause::Stuck,
+            module: None,
+        }
     }
 
-    /// The caller of a frame; `None` where there is none.
+    /// The caller of a frame; `None` if there is none.
     fn caller(
         &self,
-        found: Found,
-        machine: &Machine<'_>,
+        found: CachedStep,
+        machine: &FrameState<'_>,
         space: &impl AddressSpace,
         is_innermost: bool,
-    ) -> Result<Option<Caller>, Stop> {
+    ) -> Result<Option<Caller>, UnwindStop> {
         let stop = match found {
-            Found::Nothing(stop) => stop,
-            Found::Step(index) => {
+            CachedStep::Nothing(stop) => stop,
+            CachedStep::Step(index) => {
                 let Some((step, module)) = self.steps.get(index as usize) else {
-                    return Err(Stop::of(Cause::BadFrameInfo));
+                    return Err(UnwindStop::of(TruncationCause::BadFrameInfo));
                 };
                 return match step.apply(machine) {
                     Ok(registers) => Ok(registers.map(Caller::certain)),
-                    // Other causes lie in the sample.
-                    Err(cause) => Err(Stop {
+                    // Other causes depend on the sample.
+                    Err(cause) => Err(UnwindStop {
                         cause,
-                        module: (cause == Cause::BadFrameInfo).then_some(*module),
+                        module: (cause == TruncationCause::BadFrameInfo).then_some(*module),
                     }),
                 };
             }
         };
         let guess = match stop.cause {
-            Cause::Unmapped if is_innermost => rescue::after_wild_call(machine, space).map(Some),
-            Cause::Unmapped => return Err(stop),
-            _ => rescue::by_frame_pointer(machine, space, is_innermost),
+            TruncationCause::Unmapped if is_innermost => {
+                heuristics::after_invalid_call(machine, space).map(Some)
+            }
+            TruncationCause::Unmapped => return Err(stop),
+            _ => heuristics::by_frame_pointer(machine, space, is_innermost),
         };
         match guess {
             Ok(registers) => Ok(registers.map(Caller::guessed)),
-            Err(rescue::NoGuess) => Err(stop),
+            Err(heuristics::NoPlausibleFrame) => Err(stop),
         }
     }
 
-    fn is_signal(&self, found: Found) -> bool {
-        let Found::Step(index) = found else {
+    fn is_signal(&self, found: CachedStep) -> bool {
+        let CachedStep::Step(index) = found else {
             return false;
         };
         self.steps
@@ -228,7 +240,7 @@ impl Unwinder {
     }
 
     #[inline]
-    fn find(&mut self, spot: Spot, arch: Arch, space: &impl AddressSpace) -> Found {
+    fn find(&mut self, spot: StepKey, arch: Arch, space: &impl AddressSpace) -> CachedStep {
         let key = (space.epoch(), spot.key(spot.address));
         if let Some(found) = self.by_address.get(&key) {
             return *found;
@@ -239,17 +251,17 @@ impl Unwinder {
     }
 
     #[cold]
-    fn look_up(&mut self, spot: Spot, arch: Arch, space: &impl AddressSpace) -> Found {
+    fn look_up(&mut self, spot: StepKey, arch: Arch, space: &impl AddressSpace) -> CachedStep {
         let Some(code) = space.code_at(spot.address) else {
-            return Found::Nothing(Stop::of(Cause::Unmapped));
+            return CachedStep::Nothing(UnwindStop::of(TruncationCause::Unmapped));
         };
         let nothing = |cause| {
             let module = Some(code.module);
-            Found::Nothing(Stop { cause, module })
+            CachedStep::Nothing(UnwindStop { cause, module })
         };
         let object = match code.object {
             Ok(object) if object.arch() == arch => object,
-            Ok(_) => return nothing(Cause::LostFile),
+            Ok(_) => return nothing(TruncationCause::LostFile),
             Err(cause) => return nothing(cause),
         };
         let key = (code.module, spot.key(code.offset));
@@ -261,7 +273,7 @@ impl Unwinder {
             Ok(step) => {
                 let index = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
                 self.steps.push((step, code.module));
-                Found::Step(index)
+                CachedStep::Step(index)
             }
             Err(cause) => nothing(cause),
         };
@@ -269,9 +281,9 @@ impl Unwinder {
         found
     }
 
-    /// Only between stacks: steps are referred to by their numbers.
+    /// Only called between stacks, since steps are referred to by index.
     fn forget_if_full(&mut self) {
-        if self.by_address.len().max(self.by_offset.len()) > MAX_REMEMBERED {
+        if self.by_address.len().max(self.by_offset.len()) > MAX_CACHED {
             self.by_address.clear();
             self.by_offset.clear();
             self.steps.clear();
@@ -279,13 +291,20 @@ impl Unwinder {
     }
 }
 
-/// Whether `ip` can stand in a callchain: neither nothing, nor one of the markers between its parts.
+/// Whether `ip` is valid in a callchain: not 0 and not a context marker.
 fn is_address(ip: u64) -> bool {
     ip != 0 && ip < PERF_CONTEXT_MAX
 }
 
-/// Whether the caller's frame lies further out. A signal's handler may have had a stack of its own, and a function
-/// without a frame leaves the stack pointer where it was.
+/// Upper limit of the number of frames in a copy of a stack. A damaged object may describe an endless
+/// chain: signal frames that return to themselves, or a stack pointer that grows without reading.
+fn max_frames(stack: &StackBytes<'_>) -> usize {
+    const SMALLEST_WORD: usize = 4;
+    (stack.bytes.len() / SMALLEST_WORD).saturating_add(FRAMES_WITHOUT_WORDS)
+}
+
+/// Whether the caller's frame is further out. A signal handler may have a separate stack, and a
+/// function without a frame doesn't move the stack pointer.
 fn advances(arch: Arch, frame: &Registers, caller: &Registers, interrupted: bool) -> bool {
     let register = arch.stack_pointer();
     let (Some(from), Some(to)) = (frame.get(register), caller.get(register)) else {

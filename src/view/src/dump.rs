@@ -1,4 +1,4 @@
-//! The raw dump of records (`script -D`, `report -D`): where each stands, its bytes, and its fields in words.
+//! The raw dump of records (`script -D`, `report -D`): file offset, bytes and decoded fields.
 //!
 //! ```text
 //! 0x240@perf.data [0x30]: event: 3
@@ -21,7 +21,7 @@ mod user;
 use std::fmt;
 use std::io::{self, Write};
 
-use rperf_perfdata::{Described, EventDesc, RecordAt};
+use rperf_perfdata::{EventDesc, Metadata, RecordAt};
 use rperf_wire::{AttrFlags, DecodeError, Endian, RecordHeader, RecordKind, SampleId, SampleType};
 
 pub use self::sample::{SampleDump, write_thread};
@@ -30,46 +30,46 @@ use crate::script::Architecture;
 /// Writes records of one recording.
 #[derive(Debug)]
 pub struct Dump<'a> {
-    recording: Described<'a>,
+    recording: Metadata<'a>,
     path: &'a str,
     architecture: Architecture,
-    /// Events that are known so far; a stream tells them one by one.
+    /// Events known so far; a stream describes them one by one.
     known: usize,
-    /// The kind of hardware traces, as AUXTRACE_INFO told.
+    /// The kind of hardware traces according to AUXTRACE_INFO.
     traces: Option<u32>,
-    /// Kinds that the command does nothing with.
+    /// Record types that the command ignores.
     passed_over: &'static [RecordKind],
-    /// All fields of their samples.
+    /// All sample fields of the events.
     sample_type: SampleType,
     scratch: Vec<u8>,
-    /// Whether records are wanted in the order of the file.
+    /// Whether records are printed in file order.
     unsorted: bool,
 }
 
-/// What is known of one record beside its bytes.
+/// The decoded content of a record.
 #[derive(Debug)]
-pub enum Content<'a> {
+pub enum DumpContent<'a> {
     /// A sample.
     Sample(SampleDump<'a>),
     /// A sample of an event that the recording does not describe.
-    Stranger,
+    UnknownEvent,
     /// A sample that cannot be decoded.
     Broken(&'a DecodeError),
-    /// Another record of the kernel, without its trailer.
+    /// Another kernel record, without its trailer.
     Kernel {
-        /// The fields of its kind.
+        /// The fields of the record type.
         body: &'a [u8],
-        /// Who, when and where.
+        /// Thread, time and CPU.
         trailer: SampleId,
     },
-    /// A record of the recorder.
+    /// A record written by the recorder.
     User,
 }
 
 impl<'a> Dump<'a> {
-    /// For the records of this recording, whose file is called `path`.
+    /// Dumps records of this recording, whose file is called `path`.
     #[must_use]
-    pub fn new(recording: Described<'a>, path: &'a str) -> Self {
+    pub fn new(recording: Metadata<'a>, path: &'a str) -> Self {
         let machine = recording.features.arch().unwrap_or_default();
         let mut dump = Self {
             recording,
@@ -88,35 +88,35 @@ impl<'a> Dump<'a> {
         dump
     }
 
-    /// Says behind records of these kinds, as perf does, that the command does nothing with them.
+    /// Marks records of these types as unhandled by the command, like perf.
     #[must_use]
     pub fn passing_over(mut self, kinds: &'static [RecordKind]) -> Self {
         self.passed_over = kinds;
         self
     }
 
-    /// For records in the order of the file.
+    /// Dumps records in file order.
     #[must_use]
-    pub fn as_they_stand(mut self) -> Self {
+    pub fn in_file_order(mut self) -> Self {
         self.unsorted = true;
         self
     }
 
-    /// Whether records come in the order of time, not as they stand.
+    /// Whether records are in time order instead of file order.
     #[must_use]
     pub fn is_sorted(&self) -> bool {
         !self.unsorted && self.can_be_sorted()
     }
 
-    /// Whether perf could sort the records by time: without times behind all of them it can't, and says so.
+    /// Whether perf can sort the records by time. It prints a warning if some have no timestamps.
     fn can_be_sorted(&self) -> bool {
         self.recording.is_pipe || self.has_trailers()
     }
 
-    /// Writes what stands before the first record.
+    /// Writes the text before the first record.
     ///
     /// # Errors
-    /// What `out` says.
+    /// Errors of `out`.
     pub fn write_start(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.can_be_sorted() {
             true => Ok(()),
@@ -130,17 +130,17 @@ impl<'a> Dump<'a> {
     /// Writes one record.
     ///
     /// # Errors
-    /// What `out` says.
+    /// Errors of `out`.
     pub fn write(
         &mut self,
         out: &mut dyn Write,
         record: &RecordAt<'_>,
-        content: &Content<'_>,
+        content: &DumpContent<'_>,
     ) -> io::Result<()> {
         let kind = record.raw.kind;
         let passed_over = self.passed_over.contains(&kind);
-        let position = Alternate(self.position(record));
-        let size = Alternate((RecordHeader::SIZE + record.raw.body.len()) as u64);
+        let position = AlternateHex(self.position(record));
+        let size = AlternateHex((RecordHeader::SIZE + record.raw.body.len()) as u64);
         writeln!(
             out,
             "\n{position}@{} [{size}]: event: {}",
@@ -149,21 +149,23 @@ impl<'a> Dump<'a> {
         self.write_bytes(out, record)?;
         self.write_stamp(out, kind, content)?;
         write!(out, "{position} [{size}]: ")?;
-        if !matches!(content, Content::Kernel { .. }) {
+        if !matches!(content, DumpContent::Kernel { .. }) {
             write!(out, "PERF_RECORD_{}", name(kind))?;
         }
         match content {
-            Content::Sample(sample) => {
+            DumpContent::Sample(sample) => {
                 sample::write(out, sample, record.raw.misc, self.architecture)?;
             }
-            Content::Stranger => writeln!(out, ": of an event that is not described")?,
-            Content::Broken(error) => writeln!(out, " cannot be decoded: {error}")?,
-            Content::Kernel { body, trailer } => {
+            DumpContent::UnknownEvent => writeln!(out, ": of an event that is not described")?,
+            DumpContent::Broken(error) => writeln!(out, " cannot be decoded: {error}")?,
+            DumpContent::Kernel { body, trailer } => {
                 let raw = rperf_wire::RawRecord { body, ..record.raw };
                 kernel::write(out, &raw, trailer, self.event_of(trailer))?;
             }
-            Content::User if passed_over => user::write_passed_over(out, record, self.endian())?,
-            Content::User => user::write(out, record, self.endian())?,
+            DumpContent::User if passed_over => {
+                user::write_passed_over(out, record, self.endian())?
+            }
+            DumpContent::User => user::write(out, record, self.endian())?,
         }
         self.write_trace(out, record)?;
         if passed_over {
@@ -175,7 +177,7 @@ impl<'a> Dump<'a> {
         Ok(())
     }
 
-    /// Writes the trace behind a record, where its form is known.
+    /// Writes the trace after a record if its format is known.
     fn write_trace(&mut self, out: &mut dyn Write, record: &RecordAt<'_>) -> io::Result<()> {
         match record.raw.kind {
             RecordKind::AUXTRACE_INFO => self.traces = self.endian().u32_at(record.raw.body, 0),
@@ -187,7 +189,7 @@ impl<'a> Dump<'a> {
         Ok(())
     }
 
-    /// Streams are counted from behind their header.
+    /// Stream offsets are relative to the end of the header.
     fn position(&self, record: &RecordAt<'_>) -> u64 {
         match self.recording.is_pipe {
             true => record
@@ -201,7 +203,7 @@ impl<'a> Dump<'a> {
         self.recording.endian
     }
 
-    /// Takes note of the first `count` events.
+    /// Adds the first `count` events.
     fn learn(&mut self, count: usize) {
         self.known = count.min(self.recording.events.len());
         for event in self.events() {
@@ -213,17 +215,17 @@ impl<'a> Dump<'a> {
         self.recording.events.get(..self.known).unwrap_or_default()
     }
 
-    /// Whether records other than samples tell their time.
+    /// Whether records other than samples have timestamps.
     fn has_trailers(&self) -> bool {
         let first = self.events().first();
         first.is_some_and(|event| event.attr.flags.contains(AttrFlags::SAMPLE_ID_ALL))
     }
 
-    /// The event that a trailer belongs to: the first where it does not say.
+    /// The event of a trailer: the first one if there is no id.
     fn event_of(&self, trailer: &SampleId) -> Option<(&'a EventDesc, Endian)> {
         let mut events = self.events().iter();
-        let told = |event: &&EventDesc| trailer.id.is_some_and(|id| event.ids.contains(&id));
-        let event = events.find(told).or(self.events().first())?;
+        let has_id = |event: &&EventDesc| trailer.id.is_some_and(|id| event.ids.contains(&id));
+        let event = events.find(has_id).or(self.events().first())?;
         Some((event, self.endian()))
     }
 
@@ -240,21 +242,21 @@ impl<'a> Dump<'a> {
         hex::write(out, &self.scratch)
     }
 
-    /// CPU and time, as far as any event has them; what this one lacks is -1.
+    /// CPU and time if any event records them; -1 for what this event lacks.
     fn write_stamp(
         &self,
         out: &mut dyn Write,
         kind: RecordKind,
-        content: &Content<'_>,
+        content: &DumpContent<'_>,
     ) -> io::Result<()> {
         if kind != RecordKind::SAMPLE && !self.has_trailers() {
             return write!(out, "-1 -1 ");
         }
         let (cpu, time) = match content {
-            Content::Sample(sample) => (sample.wire.cpu, sample.wire.time),
-            Content::Kernel { trailer, .. } => (trailer.cpu, trailer.time),
-            Content::User => (Some(0), Some(0)),
-            Content::Stranger | Content::Broken(_) => (None, None),
+            DumpContent::Sample(sample) => (sample.wire.cpu, sample.wire.time),
+            DumpContent::Kernel { trailer, .. } => (trailer.cpu, trailer.time),
+            DumpContent::User => (Some(0), Some(0)),
+            DumpContent::UnknownEvent | DumpContent::Broken(_) => (None, None),
         };
         if self.sample_type.contains(SampleType::CPU) {
             write!(out, "{} ", cpu.unwrap_or(u32::MAX))?;
@@ -266,17 +268,17 @@ impl<'a> Dump<'a> {
     }
 }
 
-/// perf leaves the first word of the kernel's name for records of the header out.
+/// perf omits the first word of the kernel's name for header records.
 fn name(kind: RecordKind) -> &'static str {
     let name = kind.name().unwrap_or("UNKNOWN");
     name.strip_prefix("HEADER_").unwrap_or(name)
 }
 
-/// `%#x` of printf: 0 has no prefix.
+/// Formats like `%#x` of printf: 0 has no prefix.
 #[derive(Clone, Copy)]
-struct Alternate(u64);
+struct AlternateHex(u64);
 
-impl fmt::Display for Alternate {
+impl fmt::Display for AlternateHex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => f.write_str("0"),

@@ -1,4 +1,4 @@
-//! The events of a recording, a line each: what `evlist` prints.
+//! The events of a recording, one per line: the output of `evlist`.
 
 mod sizes;
 mod trace_fields;
@@ -9,39 +9,39 @@ mod tests;
 use std::io::{self, Write};
 
 use rperf_perfdata::{EventDesc, PerfData};
-use rperf_wire::{Attr, AttrText};
+use rperf_wire::{Attr, attr_fields};
 
 use self::sizes::attr_sizes;
 pub use self::trace_fields::TraceFields;
-use crate::Groups;
+use crate::EventGroups;
 
-/// What stands behind a name.
+/// Details shown after an event's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Detail {
-    /// Nothing.
+pub enum EvlistDetail {
+    /// None.
     #[default]
     Name,
-    /// The frequency in Hz, or the period where that is fixed.
+    /// The frequency in Hz, or a fixed period.
     Frequency,
-    /// Every field of the attr that is not 0.
+    /// Every nonzero field of the attr.
     Attr,
 }
 
-/// What a line holds.
+/// Settings of the event lines.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EvlistOptions<'a> {
-    /// What stands behind the name.
-    pub detail: Detail,
-    /// The members of a group in braces behind its leader, on one line.
+    /// The details after the name.
+    pub detail: EvlistDetail,
+    /// Whether a group is shown on one line, with its members in braces after the leader.
     pub groups: bool,
-    /// The fields of tracepoints, where they are wanted.
+    /// The fields of tracepoints, if they are shown.
     pub trace_fields: Option<&'a TraceFields>,
 }
 
-/// Writes the events of `data` in the order of the file. `file` is all of its bytes.
+/// Writes the events of `data` in file order. `file` holds all its bytes.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_events(
     out: &mut dyn Write,
     data: &PerfData<'_>,
@@ -52,12 +52,12 @@ pub fn write_events(
     let groups = match options.groups {
         true => {
             let described = data.features().group_desc().unwrap_or_default();
-            Groups::new(described, events.len())
+            EventGroups::new(described, events.len())
         }
-        false => Groups::default(),
+        false => EventGroups::default(),
     };
     let sizes = match options.detail {
-        Detail::Attr => attr_sizes(data, file),
+        EvlistDetail::Attr => attr_sizes(data, file),
         _ => Vec::new(),
     };
     for (place, event) in events.iter().enumerate() {
@@ -82,34 +82,43 @@ pub fn write_events(
     Ok(())
 }
 
-/// How often an event is sampled.
+/// The sampling frequency or period.
 #[must_use]
 pub fn frequency(attr: &Attr) -> String {
     let unit = if attr.is_freq() { "freq" } else { "period" };
     format!("sample_{unit}={}", attr.sample_period)
 }
 
-/// What follows the name.
+/// The nonzero fields of an attr, and `config` in any case, as in newer perf releases: 0 is a number of an event.
+fn attr_parts(attr: &Attr, size: u32) -> Vec<String> {
+    let fields = attr_fields(attr, size);
+    let before = fields
+        .iter()
+        .take_while(|(key, _)| matches!(*key, "type" | "size"));
+    let config = before.count();
+    let mut parts: Vec<String> = fields
+        .into_iter()
+        .map(|(key, value)| format!("{key}: {value}"))
+        .collect();
+    if attr.config == 0 {
+        parts.insert(config, "config: 0".to_owned());
+    }
+    parts
+}
+
+/// The details after the name.
 fn parts(event: &EventDesc, place: usize, size: u32, options: &EvlistOptions<'_>) -> Vec<String> {
     let attr = &event.attr;
     let mut parts = Vec::new();
     match options.detail {
-        Detail::Name => {}
-        Detail::Frequency => parts.push(frequency(attr)),
-        Detail::Attr => {
-            let separator = ": ";
-            let text = AttrText {
-                attr,
-                size,
-                separator,
-            };
-            parts.push(text.to_string());
-        }
+        EvlistDetail::Name => {}
+        EvlistDetail::Frequency => parts.push(frequency(attr)),
+        EvlistDetail::Attr => parts.extend(attr_parts(attr, size)),
     }
     if let Some(fields) = options.trace_fields {
         parts.push(fields.text(place));
     }
-    // An attr of nothing but zeros has no text.
+    // An attr of zeros has no text.
     parts.retain(|part| !part.is_empty());
     parts
 }

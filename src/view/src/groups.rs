@@ -4,32 +4,32 @@ use std::ops::Range;
 
 use rperf_perfdata::feature::GroupDesc;
 
-/// The groups of a recording by the places of their events.
+/// The groups of a recording by the indices of their events.
 #[derive(Debug, Default)]
-pub struct Groups(Vec<Group>);
+pub struct EventGroups(Vec<EventGroup>);
 
-/// A group of more than one event. Its members stand behind its leader.
+/// A group of more than one event, with the leader first.
 #[derive(Debug)]
-pub struct Group {
-    /// What stands before the braces; often nothing.
+pub struct EventGroup {
+    /// The text before the braces; often empty.
     pub name: String,
     leader: usize,
     members: usize,
 }
 
-/// How perf calls a group without a name in the header.
+/// perf's name for a group without a name in the header.
 const ANONYMOUS: &str = "{anon_group}";
 
-impl Group {
-    /// Places of the leader and its members.
+impl EventGroup {
+    /// Indices of the leader and the members.
     #[must_use]
     pub fn places(&self) -> Range<usize> {
         self.leader..self.leader + self.members
     }
 }
 
-impl Groups {
-    /// The groups among so many events.
+impl EventGroups {
+    /// Finds the groups among this many events.
     #[must_use]
     pub fn new(described: Vec<GroupDesc>, events: usize) -> Self {
         let group = |group: GroupDesc| {
@@ -40,7 +40,7 @@ impl Groups {
             let leader = usize::try_from(group.leader).ok()?;
             let members = usize::try_from(group.members).ok()?;
             let members = members.min(events.saturating_sub(leader));
-            (members > 1).then_some(Group {
+            (members > 1).then_some(EventGroup {
                 name,
                 leader,
                 members,
@@ -49,16 +49,16 @@ impl Groups {
         Self(described.into_iter().filter_map(group).collect())
     }
 
-    /// The group whose leader is the event at `place`.
+    /// The group led by the event at index `place`.
     #[must_use]
-    pub fn led_by(&self, place: usize) -> Option<&Group> {
+    pub fn led_by(&self, place: usize) -> Option<&EventGroup> {
         self.0.iter().find(|group| group.leader == place)
     }
 
-    /// Whether the event at `place` stands on the line of its leader.
+    /// Whether the event at index `place` is shown on its leader's line.
     #[must_use]
     pub fn is_member(&self, place: usize) -> bool {
-        let behind = |group: &Group| place != group.leader && group.places().contains(&place);
-        self.led_by(place).is_none() && self.0.iter().any(behind)
+        let after = |group: &EventGroup| place != group.leader && group.places().contains(&place);
+        self.led_by(place).is_none() && self.0.iter().any(after)
     }
 }

@@ -1,4 +1,4 @@
-//! The text of `--header` and `--header-only`: what the recorder noted about the machine and the run.
+//! The text of `--header` and `--header-only`: metadata of the machine and the run.
 
 mod bpf;
 pub(crate) mod calendar;
@@ -7,27 +7,27 @@ pub(crate) mod features;
 pub use self::calendar::{clock, iso, stamp};
 use std::io::{self, Write};
 
-use rperf_perfdata::{Described, FeatureId, PerfData};
+use rperf_perfdata::{FeatureId, Metadata, PerfData};
 
-/// The last feature that perf 6.1 knows; later numbers are not in its list of missing ones.
+/// The last feature known to perf 6.1; later ones are not in its list of missing features.
 const LAST_FEATURE: FeatureId = FeatureId::PMU_CAPS;
 
-/// What the text depends on beside the file.
+/// Settings of the text.
 #[derive(Clone, Copy)]
 pub struct HeaderOptions<'a> {
-    /// When the file was last changed, in seconds since 1970.
+    /// Modification time of the file, in seconds since 1970.
     pub captured: i64,
-    /// Seconds that local time is ahead of UTC at a moment (seconds since 1970).
+    /// Offset of local time from UTC in seconds, at a time in seconds since 1970.
     pub zone: &'a dyn Fn(i64) -> i64,
-    /// Long sections (topology, caches) too (`-I`), not only a line that they are there.
+    /// Whether to print long sections (topology, caches; `-I`) instead of a hint.
     pub full: bool,
 }
 
-/// Writes the whole block, from one `# ========` to the next. In pipe mode perf closes the block before
-/// the features, as they come later, and has no list of missing ones.
+/// Writes the block between the `# ========` lines. In pipe mode perf closes the block before the
+/// features, which arrive later, and prints no list of missing ones.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_header(
     out: &mut dyn Write,
     data: &PerfData<'_>,
@@ -36,14 +36,14 @@ pub fn write_header(
     let header = data.header();
     if header.is_pipe() {
         write_stream_start(out, options)?;
-        return write_features(out, data.described(), options);
+        return write_features(out, data.metadata(), options);
     }
     captured(out, options)?;
     writeln!(out, "# header version : 1")?;
     writeln!(out, "# data offset    : {}", header.data.offset)?;
     writeln!(out, "# data size      : {}", header.data.size)?;
     writeln!(out, "# feat offset    : {}", header.data.end())?;
-    write_features(out, data.described(), options)?;
+    write_features(out, data.metadata(), options)?;
     let missing = FeatureId::NAMED
         .iter()
         .filter(|(feature, _)| *feature <= LAST_FEATURE && !header.has(*feature));
@@ -54,10 +54,10 @@ pub fn write_header(
     writeln!(out, "\n# ========\n#")
 }
 
-/// Writes what is known of a stream before its first record.
+/// Writes the metadata of a stream known before its first record.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_stream_start(out: &mut dyn Write, options: &HeaderOptions<'_>) -> io::Result<()> {
     captured(out, options)?;
     writeln!(out, "# header version : 1")?;
@@ -67,13 +67,13 @@ pub fn write_stream_start(out: &mut dyn Write, options: &HeaderOptions<'_>) -> i
     writeln!(out, "# ========\n#")
 }
 
-/// Writes the lines of all features, in their order.
+/// Writes all features in order.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_features(
     out: &mut dyn Write,
-    recording: Described<'_>,
+    recording: Metadata<'_>,
     options: &HeaderOptions<'_>,
 ) -> io::Result<()> {
     let mut present = recording.features.present();

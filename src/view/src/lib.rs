@@ -1,19 +1,22 @@
-//! rperf-view.
+//! Text output: reports, scripts, counts, annotations and dumps in perf's layout.
 
 pub mod annotate;
+pub mod diff;
 pub mod dump;
 pub mod evlist;
 mod groups;
 pub mod header;
 pub mod list;
-#[cfg(test)]
-mod made;
 pub mod padding;
 mod percent;
 pub mod report;
+pub mod sched;
 pub mod script;
 pub mod stat;
+pub mod table;
 pub mod terminal;
+#[cfg(test)]
+mod test_recordings;
 pub mod top;
 
-pub use groups::{Group, Groups};
+pub use groups::{EventGroup, EventGroups};

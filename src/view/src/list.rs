@@ -2,51 +2,51 @@
 
 use std::io::{self, Write};
 
-use rperf_events::list::{Kind, Row};
-use rperf_events::vendor::{Metric, Scale, metric_groups};
+use rperf_events::list::{EventKind, ListedEvent};
+use rperf_events::vendor::{UnitScale, VendorMetric, metric_groups};
 
-/// Columns of a name; a longer one pushes what follows it.
+/// Columns of a name; a longer one shifts the rest of the line.
 const NAME: usize = 50;
-/// Columns of a text with descriptions, which begin with a bracket in the eighth.
+/// Columns of a text with descriptions, which start with a bracket in the eighth column.
 const WIDTH: usize = 78;
 const INDENT: usize = 8;
 
-/// A row with what is told about it.
+/// An event with its details.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct EventRow {
     /// The event.
-    pub row: Row,
-    /// What its vendor says, where that is wanted; then its kind isn't told.
+    pub row: ListedEvent,
+    /// The vendor's description, if shown; it replaces the kind.
     pub description: Option<String>,
-    /// Lines below it.
+    /// Lines below the event.
     pub details: Vec<String>,
 }
 
 /// How metrics are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metrics {
-    /// Each once.
+pub enum MetricListing {
+    /// Each metric once.
     Alone,
-    /// Each in all its groups.
+    /// Each metric in all its groups.
     InGroups,
     /// Only the names of the groups.
     Groups,
 }
 
-/// Writes one event in a line, and what is told about it below.
+/// Writes an event on one line, and its details below.
 ///
 /// # Errors
-/// What `out` says.
-pub fn write_text(out: &mut dyn Write, events: &[Told]) -> io::Result<()> {
+/// Errors of `out`.
+pub fn write_text(out: &mut dyn Write, events: &[EventRow]) -> io::Result<()> {
     let mut topic = None;
-    for told in events {
-        let Told { row, details, .. } = told;
+    for event_row in events {
+        let EventRow { row, details, .. } = event_row;
         let both = row
             .alias
             .as_ref()
             .map(|alias| format!("{} OR {alias}", row.name));
         let name = both.as_deref().unwrap_or(&row.name);
-        match &told.description {
+        match &event_row.description {
             Some(description) => {
                 let of = row.described.as_ref().map(|described| &described.topic);
                 if let Some(heading) = of.filter(|_| of != topic) {
@@ -65,7 +65,7 @@ pub fn write_text(out: &mut dyn Write, events: &[Told]) -> io::Result<()> {
     Ok(())
 }
 
-/// The words of a text in lines, those behind the first indented.
+/// Wraps text into lines, indented after the first.
 fn wrapped(text: &str) -> String {
     let (mut lines, mut column) = (String::new(), INDENT);
     for word in text.split_whitespace() {
@@ -84,34 +84,34 @@ fn wrapped(text: &str) -> String {
     lines
 }
 
-/// Writes metrics with what is told about each: its sentence, its formula.
+/// Writes metrics with their description and formula.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_metrics(
     out: &mut dyn Write,
-    metrics: &[&Metric],
-    form: Metrics,
-    tell: &dyn Fn(&Metric) -> Vec<String>,
+    metrics: &[&VendorMetric],
+    form: MetricListing,
+    describe: &dyn Fn(&VendorMetric) -> Vec<String>,
 ) -> io::Result<()> {
     if metrics.is_empty() {
         return Ok(());
     }
-    let write_each = |out: &mut dyn Write, metrics: &[&Metric]| {
+    let write_each = |out: &mut dyn Write, metrics: &[&VendorMetric]| {
         metrics.iter().try_for_each(|metric| {
             writeln!(out, "  {}", metric.name)?;
-            let mut lines = tell(metric).into_iter();
+            let mut lines = describe(metric).into_iter();
             lines.try_for_each(|line| writeln!(out, "       [{line}]"))
         })
     };
-    if form == Metrics::Alone {
+    if form == MetricListing::Alone {
         writeln!(out, "\nMetrics:\n")?;
         return write_each(out, metrics);
     }
     writeln!(out, "\nMetric Groups:\n")?;
     for (group, members) in metric_groups(metrics.iter().copied()) {
         match form {
-            Metrics::Groups => writeln!(out, "{group}")?,
+            MetricListing::Groups => writeln!(out, "{group}")?,
             _ => {
                 writeln!(out, "{group}:")?;
                 write_each(out, &members)?;
@@ -121,36 +121,49 @@ pub fn write_metrics(
     Ok(())
 }
 
-/// Writes bare names in one line, each with a blank behind it; what only shows how names are made is left out.
+/// Writes names on one line, each followed by a blank; name patterns are skipped.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_names(
     out: &mut dyn Write,
-    events: &[Told],
-    metrics: &[&Metric],
-    form: Metrics,
+    events: &[EventRow],
+    metrics: &[&VendorMetric],
+    form: MetricListing,
 ) -> io::Result<()> {
-    let mut rows = events.iter().map(|told| &told.row);
+    let mut rows = events.iter().map(|event_row| &event_row.row);
     rows.try_for_each(|row| match row.kind {
-        Kind::Raw | Kind::Breakpoint => Ok(()),
-        // With its PMU a name is clear.
-        Kind::Pmu => write!(out, "{} ", row.alias.as_ref().unwrap_or(&row.name)),
+        EventKind::Raw | EventKind::Breakpoint => Ok(()),
+        // A name with a PMU is unambiguous.
+        EventKind::Pmu => write!(out, "{} ", row.alias.as_ref().unwrap_or(&row.name)),
         _ => write!(out, "{} ", row.name),
     })?;
-    if form == Metrics::Groups {
+    if form == MetricListing::Groups {
         let mut groups = metric_groups(metrics.iter().copied()).into_keys();
         return groups.try_for_each(|group| write!(out, "{group} "));
+    }
+    if form == MetricListing::InGroups {
+        for (group, members) in metric_groups(metrics.iter().copied()) {
+            write!(out, "{group} ")?;
+            members
+                .iter()
+                .try_for_each(|metric| write!(out, "{} ", metric.name))?;
+        }
+        return Ok(());
     }
     let mut names = metrics.iter();
     names.try_for_each(|metric| write!(out, "{} ", metric.name))
 }
 
-/// Writes an array with an object for each event and each metric, under the keys that newer releases of perf use.
+/// Writes an array with an object for each event and metric, with the keys of newer perf releases.
 ///
 /// # Errors
-/// What `out` says.
-pub fn write_json(out: &mut dyn Write, events: &[Told], metrics: &[&Metric]) -> io::Result<()> {
+/// Errors of `out`.
+pub fn write_json(
+    out: &mut dyn Write,
+    events: &[EventRow],
+    metrics: &[&VendorMetric],
+) -> io::Result<()> {
     let events = events.iter().map(of_event);
     let metrics = metrics.iter().map(|metric| of_metric(metric));
     let objects: Vec<String> = events.chain(metrics).collect();
@@ -161,7 +174,7 @@ pub fn write_json(out: &mut dyn Write, events: &[Told], metrics: &[&Metric]) -> 
     writeln!(out, "]")
 }
 
-fn of_event(Told { row, details, .. }: &Told) -> String {
+fn of_event(EventRow { row, details, .. }: &EventRow) -> String {
     let described = row.described.as_ref();
     let encoding = row.terms.clone().map(|terms| match described {
         Some(described) => format!("{}/{terms}/", described.pmu),
@@ -171,7 +184,7 @@ fn of_event(Told { row, details, .. }: &Told) -> String {
         let (kind, config) = row.config?;
         Some(format!("type={},config={config:#x}", kind.0))
     });
-    let told = (!details.is_empty()).then(|| details.join("\n"));
+    let event_row = (!details.is_empty()).then(|| details.join("\n"));
     let long = described.and_then(|described| described.long.clone());
     object([
         ("Unit", described.map(|described| described.pmu.clone())),
@@ -188,7 +201,7 @@ fn of_event(Told { row, details, .. }: &Told) -> String {
             "BriefDescription",
             described.and_then(|described| described.brief.clone()),
         ),
-        ("PublicDescription", long.or(told)),
+        ("PublicDescription", long.or(event_row)),
         (
             "Deprecated",
             described
@@ -198,7 +211,7 @@ fn of_event(Told { row, details, .. }: &Told) -> String {
     ])
 }
 
-fn of_metric(metric: &Metric) -> String {
+fn of_metric(metric: &VendorMetric) -> String {
     object([
         ("MetricGroup", Some(metric.groups.join(";"))),
         ("MetricName", Some(metric.name.clone())),
@@ -210,7 +223,7 @@ fn of_metric(metric: &Metric) -> String {
     ])
 }
 
-fn scale(scale: Option<&Scale>) -> Option<String> {
+fn scale(scale: Option<&UnitScale>) -> Option<String> {
     scale.map(|scale| format!("{}{}", scale.factor, scale.unit))
 }
 

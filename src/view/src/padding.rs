@@ -1,28 +1,29 @@
-//! Texts with blanks up to a width.
+//! Text padded with blanks to a width.
 //!
-//! The standard library's formatting panics on widths above 65535. Those of columns come from names in files, which may be longer.
+//! The standard library's formatting panics on widths above 65535. Column widths come from names in
+//! files, which may be longer.
 
 use std::fmt;
 
-/// Blanks that are written at once.
-const SOME: &str = "                                                                ";
+/// Blanks written at once.
+const BLANK_CHUNK: &str = "                                                                ";
 
-/// So many blanks.
+/// Writes this many blanks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blanks(pub usize);
 
 impl fmt::Display for Blanks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0;
-        while let Some(less) = rest.checked_sub(SOME.len()) {
-            f.write_str(SOME)?;
+        while let Some(less) = rest.checked_sub(BLANK_CHUNK.len()) {
+            f.write_str(BLANK_CHUNK)?;
             rest = less;
         }
-        f.write_str(SOME.get(..rest).unwrap_or_default())
+        f.write_str(BLANK_CHUNK.get(..rest).unwrap_or_default())
     }
 }
 
-/// A text with blanks behind it, up to a width in characters.
+/// Text padded on the right to a width in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeftAligned<'a>(pub &'a str, pub usize);
 
@@ -33,7 +34,7 @@ impl fmt::Display for LeftAligned<'_> {
     }
 }
 
-/// A text with blanks before it, up to a width in characters.
+/// Text padded on the left to a width in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RightAligned<'a>(pub &'a str, pub usize);
 
@@ -44,7 +45,7 @@ impl fmt::Display for RightAligned<'_> {
     }
 }
 
-/// What a text lacks of a width.
+/// The padding that a text needs to reach a width.
 fn missing(text: &str, width: usize) -> Blanks {
     Blanks(width.saturating_sub(text.chars().count()))
 }

@@ -1,22 +1,27 @@
-//! Shares and counts as reports write them.
+//! Percentages and counts as in reports.
 
 use std::fmt;
 
 use crate::terminal::{Csi, Sgr};
 
-/// A share of a whole, written with two decimals and a percent sign; of nothing it is nothing.
+/// A percentage with two decimals and a percent sign; 0 if the total is 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Percent(f64);
 
 impl Percent {
-    pub(crate) fn of(part: u64, whole: u64) -> Self {
-        if whole == 0 {
+    pub(crate) fn of(part: u64, total: u64) -> Self {
+        if total == 0 {
             return Self(0.0);
         }
-        Self(part as f64 * 100.0 / whole as f64)
+        Self(part as f64 * 100.0 / total as f64)
     }
 
     /// In percent.
+    /// The absolute value of a number, to colour it like a percentage.
+    pub(crate) fn magnitude(value: f64) -> Self {
+        Self(value.abs())
+    }
+
     pub(crate) fn value(self) -> f64 {
         self.0
     }
@@ -27,7 +32,8 @@ impl Percent {
 }
 
 impl Percent {
-    /// What has to stand around the text of it: large shares are red, small ones green, the smallest have no colour.
+    /// Colour sequences around a percentage: red for large ones, green for small ones, none for the
+    /// smallest.
     pub(crate) fn paint(self, colors: Option<Csi>) -> (Sgr, Sgr) {
         let color = match self.0 {
             share if share >= 5.0 => Sgr::RED,
@@ -44,11 +50,12 @@ impl fmt::Display for Percent {
     }
 }
 
-/// A number of samples cut to thousands, millions or billions: `452 `, `12K`, `3M`. Exactly 1000 is not cut.
+/// A number of samples in thousands, millions or billions: `452 `, `12K`, `3M`. Exactly 1000 is not
+/// shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rough(pub(crate) u64);
+pub(crate) struct ShortCount(pub(crate) u64);
 
-impl fmt::Display for Rough {
+impl fmt::Display for ShortCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut value = self.0;
         let mut unit = ' ';
@@ -75,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn colors_go_by_size() {
+    fn colors_depend_on_the_percentage() {
         let around = |part, colors| {
             let (begin, end) = Percent::of(part, 1000).paint(colors);
             format!("{begin} {end}")
@@ -89,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_cut_not_rounded() {
-        let rough = |value| Rough(value).to_string();
-        assert_eq!(rough(0), "0 ");
-        assert_eq!(rough(1000), "1000 ");
-        assert_eq!(rough(1999), "1K");
-        assert_eq!(rough(1_000_999), "1000K");
-        assert_eq!(rough(3_200_000), "3M");
-        assert_eq!(rough(5_000_000_000_000), "5000G");
+    fn short_counts_are_truncated_not_rounded() {
+        let short_count = |value| ShortCount(value).to_string();
+        assert_eq!(short_count(0), "0 ");
+        assert_eq!(short_count(1000), "1000 ");
+        assert_eq!(short_count(1999), "1K");
+        assert_eq!(short_count(1_000_999), "1000K");
+        assert_eq!(short_count(3_200_000), "3M");
+        assert_eq!(short_count(5_000_000_000_000), "5000G");
     }
 }

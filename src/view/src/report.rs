@@ -2,6 +2,7 @@
 
 mod blocks;
 mod cells;
+mod data;
 mod graph;
 mod hierarchy;
 mod stats;
@@ -12,12 +13,14 @@ mod tests;
 mod text;
 mod threads;
 
-pub use self::cells::{Cell, Cells, Part, rough, share};
+pub use self::cells::{ReportCell, ReportCells, RowPart, share, short_count};
+pub use self::data::ReportData;
 pub use self::graph::BranchValue;
 pub use self::stats::{EventStats, Stats, write_stats};
-pub use self::table::{Layout, write_rows, write_titles};
-pub use self::tasks::{Task, TaskMapping, write_tasks};
+pub use self::table::{ReportLayout, write_rows, write_titles};
+pub use self::tasks::write_tasks;
 pub use self::text::{
-    Event, write_banner, write_branch_counts, write_event, write_lost, write_tip, write_values,
+    ReportEvent, write_banner, write_branch_counts, write_event, write_lost, write_tip,
+    write_values,
 };
-pub use self::threads::{ThreadCount, ThreadCounts, ThreadLayout, write_threads};
+pub use self::threads::{ThreadLayout, write_threads};

@@ -11,128 +11,136 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use rperf_count::{Aggregation, Row, Table, Unit};
+use rperf_count::{Aggregation, AggregationUnit, CountRow, CountTable};
 
 pub use footer::{Footer, Times, write_footer, write_started, write_title};
 pub use metrics::write_metrics;
 pub use text::write_heading;
 
-/// How counts are written.
+/// The output format of counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format<'a> {
-    /// In columns; between groups of three digits stands this.
+pub enum StatFormat<'a> {
+    /// Columns, with this separator between groups of three digits.
     Text {
-        /// Nothing in most locales of programs.
+        /// Empty in most locales.
         thousands: &'a str,
     },
-    /// One row a line, its fields separated by this.
+    /// One row per line, with fields separated by this.
     Csv {
         /// Usually a comma.
         separator: &'a str,
     },
-    /// One object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What stands before each row.
+/// The prefix of each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Prefix {
-    /// Nothing.
+pub enum StatPrefix {
+    /// None.
     None,
-    /// The end of the interval, from the start on.
+    /// The end of the interval, relative to the start.
     Time(Duration),
-    /// In CSV the word `summary`, in the place of times.
+    /// The word `summary` in place of times, in CSV.
     Summary,
 }
 
-/// Everything that decides how a table looks.
+/// Settings of a table.
 #[derive(Debug, Clone, Copy)]
-pub struct Style<'a> {
+pub struct StatStyle<'a> {
     /// The format.
-    pub format: Format<'a>,
-    /// What rows are of.
+    pub format: StatFormat<'a>,
+    /// The unit of the rows.
     pub by: Aggregation,
     /// Names of threads.
     pub threads: &'a BTreeMap<u32, String>,
-    /// What stands before each row.
-    pub prefix: Prefix,
+    /// The prefix of each row.
+    pub prefix: StatPrefix,
 }
 
 /// Writes the rows of a table.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_table(out: &mut dyn Write, table: &Table, style: &Style<'_>) -> io::Result<()> {
+pub fn write_table(
+    out: &mut dyn Write,
+    table: &CountTable,
+    style: &StatStyle<'_>,
+) -> io::Result<()> {
     let unit_width = unit_width(table);
     for row in &table.rows {
         let Some(event) = table.events.get(row.event) else {
             continue;
         };
-        let line = Line {
+        let line = StatLine {
             row,
             event,
             runs: table.runs,
             style,
         };
         match style.format {
-            Format::Text { thousands } => text::write_row(out, &line, (unit_width, thousands))?,
-            Format::Csv { separator } => csv::write_row(out, &line, separator)?,
-            Format::Json => json::write_row(out, &line)?,
+            StatFormat::Text { thousands } => text::write_row(out, &line, unit_width, thousands)?,
+            StatFormat::Csv { separator } => csv::write_row(out, &line, separator)?,
+            StatFormat::Json => json::write_row(out, &line)?,
         }
     }
     Ok(())
 }
 
-/// A row with what belongs to it.
-struct Line<'a> {
-    row: &'a Row,
-    event: &'a rperf_count::Event,
+/// A row with its unit.
+struct StatLine<'a> {
+    row: &'a CountRow,
+    event: &'a rperf_count::CountedEvent,
     runs: u32,
-    style: &'a Style<'a>,
+    style: &'a StatStyle<'a>,
 }
 
-impl Line<'_> {
-    /// The name of the unit that the row is of, without padding; empty for the row of everything.
+impl StatLine<'_> {
+    /// The name of the row's unit, without padding; empty for the row of the whole system.
     fn unit(&self) -> String {
         match self.row.unit {
-            Unit::All => String::new(),
-            Unit::Cpu(cpu) => format!("CPU{cpu}"),
-            Unit::Core { socket, die, core } => format!("S{socket}-D{die}-C{core}"),
-            Unit::Cluster {
+            AggregationUnit::All => String::new(),
+            AggregationUnit::Cpu(cpu) => format!("CPU{cpu}"),
+            AggregationUnit::Core { socket, die, core } => format!("S{socket}-D{die}-C{core}"),
+            AggregationUnit::Cluster {
                 socket,
                 die,
                 cluster,
             } => format!("S{socket}-D{die}-CLS{cluster}"),
-            Unit::Cache {
+            AggregationUnit::Cache {
                 socket,
                 die,
                 level,
                 first,
             } => format!("S{socket}-D{die}-L{level}-ID{first}"),
-            Unit::Die { socket, die } => format!("S{socket}-D{die}"),
-            Unit::Socket(socket) => format!("S{socket}"),
-            Unit::Node(node) => format!("N{node}"),
-            Unit::Thread(thread) => {
+            AggregationUnit::Die { socket, die } => format!("S{socket}-D{die}"),
+            AggregationUnit::Socket(socket) => format!("S{socket}"),
+            AggregationUnit::Node(node) => format!("N{node}"),
+            AggregationUnit::Thread(thread) => {
                 let name = self.style.threads.get(&thread).map_or("", String::as_str);
                 format!("{name}-{thread}")
             }
         }
     }
 
-    /// How many CPUs are in the row, where it is of a part of the machine that has several; not among rows of CPUs.
+    /// The number of CPUs in a row for a part of the machine with several; not set for rows of
+    /// CPUs.
     fn merged(&self) -> Option<usize> {
-        let single = matches!(self.row.unit, Unit::All | Unit::Cpu(_) | Unit::Thread(_));
+        let single = matches!(
+            self.row.unit,
+            AggregationUnit::All | AggregationUnit::Cpu(_) | AggregationUnit::Thread(_)
+        );
         (!single && self.style.by != Aggregation::Cpu).then_some(self.row.merged)
     }
 }
 
 /// Columns for units of measure.
-fn unit_width(table: &Table) -> usize {
+fn unit_width(table: &CountTable) -> usize {
     let widths = table.events.iter().map(|event| event.unit.chars().count());
     widths.fold("unit".len(), usize::max)
 }
 
-/// A moment in seconds with all its decimals.
+/// A timestamp in seconds with all decimals.
 fn seconds(time: Duration) -> String {
     format!("{:6}.{:09}", time.as_secs(), time.subsec_nanos())
 }

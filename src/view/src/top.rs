@@ -1,62 +1,66 @@
-//! `top --stdio`: the line over the rows, and the rows, in the layout of perf 6.1.
+//! `top --stdio`: the status line and the rows, in the layout of perf 6.1.
 
 use std::fmt;
 use std::io::{self, Write};
 
-use rperf_hist::{Histogram, Row};
+use rperf_hist::{Histogram, HistogramRow};
 use serde_json::{Value, json};
 
-use crate::report::{Layout, write_rows};
+use crate::report::{ReportLayout, write_rows};
 use crate::terminal::{Csi, escaped};
 
-/// What is told of an interval.
+/// The version of the objects of `--json`. It changes when a member is removed or changes its meaning; new
+/// members may be added at any time.
+const JSON_VERSION: u32 = 1;
+
+/// The status of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Status<'a> {
-    /// Samples in a second.
+pub struct IntervalStatus<'a> {
+    /// Samples per second.
     pub per_second: f64,
-    /// Percent of them in the kernel.
+    /// Percentage of samples in the kernel.
     pub kernel: f64,
-    /// Percent of them whose instruction is known exactly.
+    /// Percentage of samples with an exact instruction address.
     pub exact: f64,
-    /// Records that found no room, in the interval and in all.
+    /// Records lost, in the interval and in total.
     pub lost: (u64, u64),
-    /// Samples that were not counted, in the interval and in all.
+    /// Samples dropped, in the interval and in total.
     pub dropped: (u64, u64),
-    /// Whose rows these are.
+    /// The events of the rows.
     pub event: EventRate<'a>,
-    /// Whom they are of: `all, 2 CPUs`.
+    /// The target: `all, 2 CPUs`.
     pub scope: &'a str,
 }
 
-/// An event, and how often it is sampled.
+/// An event with its sampling rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRate<'a> {
     /// Its name.
     pub name: &'a str,
-    /// How often, where that is told.
-    pub rate: Option<Rate>,
+    /// The sampling rate, if shown.
+    pub rate: Option<DisplayedRate>,
 }
 
-/// How often an event is sampled.
+/// A sampling rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rate {
-    /// So often a second.
+pub enum DisplayedRate {
+    /// Samples per second.
     Hertz(u64),
-    /// Once every so many.
+    /// The period.
     Every(u64),
 }
 
 impl fmt::Display for EventRate<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rate {
-            Some(Rate::Hertz(rate)) => write!(f, "{rate}Hz {}", self.name),
-            Some(Rate::Every(period)) => write!(f, "{period} {}", self.name),
+            Some(DisplayedRate::Hertz(rate)) => write!(f, "{rate}Hz {}", self.name),
+            Some(DisplayedRate::Every(period)) => write!(f, "{period} {}", self.name),
             None => f.write_str(self.name),
         }
     }
 }
 
-impl fmt::Display for Status<'_> {
+impl fmt::Display for IntervalStatus<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -74,23 +78,23 @@ impl fmt::Display for Status<'_> {
     }
 }
 
-/// Which rows there is room for.
+/// Limits of the rows shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
-    /// Most rows.
+pub struct RowLimits {
+    /// Maximum number of rows.
     pub rows: usize,
-    /// Samples that a row needs to be shown.
+    /// Minimum number of samples of a row.
     pub samples: u64,
-    /// Lines, those of call graphs too, and columns of a screen; `None` where there is no end of them.
+    /// Lines (including call graphs) and columns of the screen; `None` if unlimited.
     pub screen: Option<(usize, usize)>,
 }
 
-/// Writes the first rows, without titles; columns are as wide as these need.
+/// Writes the first rows, without titles; columns are as wide as these rows need.
 pub fn write_first_rows(
     out: &mut dyn Write,
     histogram: &Histogram,
-    layout: &Layout,
-    room: Room,
+    layout: &ReportLayout,
+    room: RowLimits,
 ) -> io::Result<()> {
     let part = first_rows(histogram, room);
     let Some((lines, columns)) = room.screen else {
@@ -100,46 +104,47 @@ pub fn write_first_rows(
     write_rows(&mut text, &part, layout)?;
     let text = String::from_utf8_lossy(&text);
     for line in text.lines().take(lines) {
-        write_cut(out, line, columns, layout.colors)?;
+        write_truncated(out, line, columns, layout.colors)?;
     }
     Ok(())
 }
 
-/// Writes a line, as much of it as so many columns of a terminal show. Control characters are escaped, but those of `colors`.
-pub fn write_cut(
+/// Writes a line truncated to the columns of the terminal. Control characters are escaped except
+/// those of `colors`.
+pub fn write_truncated(
     out: &mut dyn Write,
     line: &str,
     columns: usize,
     colors: Option<Csi>,
 ) -> io::Result<()> {
-    writeln!(out, "{}", cut(line, columns, colors))
+    writeln!(out, "{}", truncated(line, columns, colors))
 }
 
-/// A histogram with no more rows than there is room for.
+/// A histogram limited to the rows that fit.
 #[must_use]
-pub fn first_rows(histogram: &Histogram, room: Room) -> Histogram {
+pub fn first_rows(histogram: &Histogram, room: RowLimits) -> Histogram {
     let rows = histogram.rows.iter();
     let shown = rows.filter(|row| row.weights.samples >= room.samples);
     Histogram {
-        rows: shown.take(room.rows).map(Row::clone).collect(),
+        rows: shown.take(room.rows).map(HistogramRow::clone).collect(),
         events: histogram.events.clone(),
-        wholes: histogram.wholes.clone(),
+        totals: histogram.totals.clone(),
         columns: histogram.columns.clone(),
         ..*histogram
     }
 }
 
-/// The part of a line that takes so many columns. Colours of our own take none, and end with the line; other control
-/// characters take what they are escaped to.
-fn cut(line: &str, columns: usize, colors: Option<Csi>) -> String {
+/// Truncates a line to a number of columns. Colour sequences take no columns and end with the line;
+/// other control characters take the columns of their escapes.
+fn truncated(line: &str, columns: usize, colors: Option<Csi>) -> String {
     let (mut kept, mut taken, mut painted) = (String::with_capacity(line.len()), 0, None);
     let mut rest = line;
     while let Some(letter) = rest.chars().next() {
-        let (first, behind) = rest.split_at(letter.len_utf8());
-        let color = colors.and_then(|csi| Some((csi, csi.behind_sequence(rest)?)));
-        if let Some((csi, behind)) = color {
-            kept.push_str(rest.strip_suffix(behind).unwrap_or_default());
-            (painted, rest) = (Some(csi), behind);
+        let (first, after) = rest.split_at(letter.len_utf8());
+        let color = colors.and_then(|csi| Some((csi, csi.after_sequence(rest)?)));
+        if let Some((csi, after)) = color {
+            kept.push_str(rest.strip_suffix(after).unwrap_or_default());
+            (painted, rest) = (Some(csi), after);
             continue;
         }
         for letter in escaped(first).chars() {
@@ -152,43 +157,55 @@ fn cut(line: &str, columns: usize, colors: Option<Csi>) -> String {
             kept.push(letter);
             taken += 1;
         }
-        rest = behind;
+        rest = after;
     }
     kept
 }
 
-/// Writes an object: when (seconds since 1970) and of what the interval is, with the share of one CPU that observing it
-/// took, and its first rows.
+/// An interval in JSON.
+#[derive(Debug, Clone, Copy)]
+pub struct JsonInterval<'a> {
+    /// When it ended, in seconds since 1970.
+    pub time: i64,
+    /// Its status.
+    pub status: &'a IntervalStatus<'a>,
+    /// CPU use of the observer in percent.
+    pub own_cost: f64,
+}
+
+/// Writes a JSON object: the interval, and the first rows.
 pub fn write_json(
     out: &mut dyn Write,
-    time: i64,
-    (status, own_cost): (&Status<'_>, f64),
-    (histogram, room): (&Histogram, Room),
+    interval: &JsonInterval<'_>,
+    histogram: &Histogram,
+    room: RowLimits,
 ) -> io::Result<()> {
-    let whole = histogram.whole();
+    let status = interval.status;
+    let total = histogram.total();
     let rows = histogram.rows.iter();
     let shown = rows.filter(|row| row.weights.samples >= room.samples);
     let rows: Vec<Value> = shown
         .take(room.rows)
-        .map(|row| json_row(row, histogram, whole.period))
+        .map(|row| json_row(row, histogram, total.period))
         .collect();
     let object = json!({
-        "time": time,
+        "version": JSON_VERSION,
+        "time": interval.time,
         "event": status.event.name,
         "scope": status.scope,
         "samples_per_second": rounded(status.per_second),
         "kernel_percent": rounded(status.kernel),
         "lost": status.lost.0,
         "lost_total": status.lost.1,
-        "own_cpu_percent": rounded(own_cost),
-        "period": whole.period,
+        "own_cpu_percent": rounded(interval.own_cost),
+        "period": total.period,
         "rows": rows,
     });
     writeln!(out, "{object}")
 }
 
-fn json_row(row: &Row, histogram: &Histogram, whole: u64) -> Value {
-    let share = |part: u64| rounded(part as f64 * 100.0 / (whole.max(1)) as f64);
+fn json_row(row: &HistogramRow, histogram: &Histogram, total: u64) -> Value {
+    let share = |part: u64| rounded(part as f64 * 100.0 / (total.max(1)) as f64);
     let mut object = serde_json::Map::new();
     let weights = &row.weights;
     object.insert("overhead_percent".to_owned(), json!(share(weights.own)));
@@ -204,7 +221,7 @@ fn json_row(row: &Row, histogram: &Histogram, whole: u64) -> Value {
     Value::Object(object)
 }
 
-/// To two decimals.
+/// Rounds to two decimals.
 fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
@@ -214,8 +231,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_cut_by_what_is_seen_of_them() {
-        let painted = |line, columns| cut(line, columns, Some(Csi::PLAIN));
+    fn lines_are_truncated_by_visible_width() {
+        let painted = |line, columns| truncated(line, columns, Some(Csi::PLAIN));
         assert_eq!(painted("abc", 3), "abc");
         assert_eq!(painted("abcd", 3), "abc");
         assert_eq!(painted("\x1b[31mäb\x1b[m", 2), "\x1b[31mäb\x1b[m");
@@ -228,14 +245,20 @@ mod tests {
         let csi = Csi::marked();
         let line = format!("{csi}31m5%{csi}m a\x1b[31mb");
         let painted = format!("{csi}31m5%{csi}m");
-        assert_eq!(cut(&line, 99, Some(csi)), format!("{painted} a\\x1b[31mb"));
-        assert_eq!(cut(&line, 6, Some(csi)), format!("{painted} a\\x{csi}m"));
-        assert_eq!(cut("a\x1b[31mb", 5, None), "a\\x1b");
+        assert_eq!(
+            truncated(&line, 99, Some(csi)),
+            format!("{painted} a\\x1b[31mb")
+        );
+        assert_eq!(
+            truncated(&line, 6, Some(csi)),
+            format!("{painted} a\\x{csi}m")
+        );
+        assert_eq!(truncated("a\x1b[31mb", 5, None), "a\\x1b");
     }
 
     #[test]
     fn the_line_is_perfs() {
-        let mut status = Status {
+        let mut status = IntervalStatus {
             per_second: 114.4,
             kernel: 2.63,
             exact: 0.0,
@@ -243,7 +266,7 @@ mod tests {
             dropped: (0, 0),
             event: EventRate {
                 name: "cpu-clock:ppp",
-                rate: Some(Rate::Hertz(499)),
+                rate: Some(DisplayedRate::Hertz(499)),
             },
             scope: "target_pid: 29705",
         };
@@ -256,7 +279,7 @@ mod tests {
         status.kernel = 100.0;
         status.event = EventRate {
             name: "cs",
-            rate: Some(Rate::Every(1)),
+            rate: Some(DisplayedRate::Every(1)),
         };
         status.lost = (3, 12);
         status.scope = "all, 2 CPUs";

@@ -1,4 +1,4 @@
-//! The header text against that of the real perf, over its own recordings and the corpus.
+//! The header text compared with that of the real perf, on its own recordings and the corpus.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,9 +8,9 @@ use rperf_perfdata::{FeatureId, PerfData};
 use rperf_testkit::{Run, Scratch, absent, real_perf, skip};
 use rperf_view::header::{HeaderOptions, write_header};
 
-/// The text in UTC, as the runs of perf are hermetic; `None` for files that are not read, that have a
-/// feature behind which perf gives up (an empty section among them), that list BPF programs, which are not printed yet, or whose
-/// attrs are larger than perf 6.1 knows, so that it reads no feature.
+/// The text in UTC, as the runs of perf are hermetic. `None` for files that cannot be read, that have a feature after
+/// which perf gives up (including empty sections), that list BPF programs, which are not printed yet, or whose attrs
+/// are larger than perf 6.1 supports, so that it reads no feature.
 fn ours(path: &Path, full: bool) -> Option<String> {
     let bytes = fs::read(path).unwrap();
     let data = PerfData::parse(&bytes).ok()?;
@@ -45,7 +45,7 @@ fn theirs(perf: &Path, path: &Path, full: bool) -> Option<String> {
     (!refused).then_some(outcome.stdout)
 }
 
-/// The lines of features that perf 6.1 knows: it says nothing of the others.
+/// The lines of features that perf 6.1 knows: it does not print the others.
 fn known(text: &str) -> Vec<&str> {
     let newer = [
         "# CPU_DOMAIN_INFO",

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rperf_wire::{
     Attr, Encoder, Endian, Misc, Mmap, Mmap2, MmapId, RawRecord, Record, RecordHeader, RecordKind,
-    Sample, SampleLayout, SampleType, U64s,
+    SampleLayout, SampleRecord, SampleType, U64s,
 };
 
 const COUNT: u64 = 100_000;
@@ -44,13 +44,13 @@ fn samples(layout: &SampleLayout) -> Vec<u8> {
         let chain: Vec<u8> = (0..10)
             .flat_map(|frame: u64| (0x1000 + frame * 64 + number % 7).to_ne_bytes())
             .collect();
-        let sample = Sample {
+        let sample = SampleRecord {
             ip: Some(0x1000 + number % 7),
             pid_tid: Some((7, 7)),
             time: Some(number),
             period: Some(1),
             callchain: Some(U64s::new(&chain, Endian::NATIVE)),
-            ..Sample::default()
+            ..SampleRecord::default()
         };
         body.clear();
         layout.encode(&sample, &mut Encoder::new(&mut body, Endian::NATIVE));
@@ -102,7 +102,7 @@ fn decode(criterion: &mut Criterion) {
     for (name, callchain) in [("sample", false), ("sample with 10 frames", true)] {
         let layout = layout(callchain);
         let records = samples(&layout);
-        let mut sample = Sample::default();
+        let mut sample = SampleRecord::default();
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 each(&records, |raw| {

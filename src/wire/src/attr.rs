@@ -6,8 +6,8 @@ use crate::{
     AttrFlags, BranchSampleType, Cursor, DecodeError, Encoder, Endian, ReadFormat, SampleType,
 };
 
-/// `perf_event_attr::type`: which PMU an event belongs to. Numbers from 6 up are given out by the
-/// kernel at run time.
+/// `perf_event_attr::type`: the PMU an event belongs to. The kernel assigns numbers from 6 up at
+/// run time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct EventType(pub u32);
 
@@ -24,6 +24,12 @@ impl EventType {
     pub const RAW: Self = Self(4);
     /// Hardware breakpoints (`PERF_TYPE_BREAKPOINT`).
     pub const BREAKPOINT: Self = Self(5);
+
+    /// Whether the type was assigned by the kernel when the PMU was registered (`PERF_TYPE_MAX` and above, sysfs `type`).
+    #[must_use]
+    pub const fn is_dynamic(self) -> bool {
+        self.0 > Self::BREAKPOINT.0
+    }
 }
 
 impl fmt::Display for EventType {
@@ -32,15 +38,15 @@ impl fmt::Display for EventType {
     }
 }
 
-/// `struct perf_event_attr` (perf_event_open(2)), without the `size` field, which is a matter of
-/// encoding, and with unions under the name of their first member's use.
+/// `struct perf_event_attr` (perf_event_open(2)) without its `size` field, which [`Attr::encode`]
+/// adds. Unions have the name of their first member.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Attr {
     /// Which PMU.
     pub kind: EventType,
     /// Which event of the PMU.
     pub config: u64,
-    /// `sample_period`, or `sample_freq` in Hz where [`AttrFlags::FREQ`] is set.
+    /// `sample_period`, or `sample_freq` in Hz if [`AttrFlags::FREQ`] is set.
     pub sample_period: u64,
     /// Fields of a sample.
     pub sample_type: SampleType,
@@ -48,7 +54,7 @@ pub struct Attr {
     pub read_format: ReadFormat,
     /// The one-bit fields.
     pub flags: AttrFlags,
-    /// `wakeup_events`, or `wakeup_watermark` in bytes where [`AttrFlags::WATERMARK`] is set.
+    /// `wakeup_events`, or `wakeup_watermark` in bytes if [`AttrFlags::WATERMARK`] is set.
     pub wakeup: u32,
     /// Breakpoint kind.
     pub bp_type: u32,
@@ -62,59 +68,60 @@ pub struct Attr {
     pub sample_regs_user: u64,
     /// Bytes of user stack in a sample.
     pub sample_stack_user: u32,
-    /// Clock of the timestamps (`CLOCK_*`), where [`AttrFlags::USE_CLOCKID`] is set.
+    /// Clock of the timestamps (`CLOCK_*`), if [`AttrFlags::USE_CLOCKID`] is set.
     pub clockid: i32,
     /// Mask of interrupt registers in a sample.
     pub sample_regs_intr: u64,
     /// AUX bytes before a wakeup.
     pub aux_watermark: u32,
-    /// Deepest callchain, 0 for the system's limit.
+    /// Maximum depth of a callchain; 0 for the system's limit.
     pub sample_max_stack: u16,
     /// Bytes of AUX data in a sample.
     pub aux_sample_size: u32,
     /// `aux_action` bits (pause, resume) of newer kernels.
     pub aux_action: u32,
-    /// User data handed over with SIGTRAP.
+    /// User data passed with SIGTRAP.
     pub sig_data: u64,
     /// `config3`.
     pub config3: u64,
     /// `config4`.
     pub config4: u64,
-    /// What stands behind the fields known here, as it came: in the byte order of its file or machine.
+    /// Bytes after the last known field, unchanged, in the byte order of the file or machine.
     pub unknown: Vec<u8>,
 }
 
 impl Attr {
     /// Size of the oldest published layout (`PERF_ATTR_SIZE_VER0`), in bytes.
     pub const SIZE_VER0: usize = 64;
-    /// Size of the layout that [`Attr::encode`] writes (`PERF_ATTR_SIZE_VER7`), in bytes; what
-    /// Linux perf 6.1 knows and writes.
+    /// Size of the layout that [`Attr::encode`] writes by default (`PERF_ATTR_SIZE_VER7`), in
+    /// bytes: the one of Linux perf 6.1.
     pub const SIZE: usize = 128;
     /// The layout with `config3` (`PERF_ATTR_SIZE_VER8`), in bytes.
     pub const SIZE_VER8: usize = 136;
-    /// Largest layout with fields known here (`PERF_ATTR_SIZE_VER9`, with `config4`), in bytes.
+    /// Size of the largest known layout (`PERF_ATTR_SIZE_VER9`, with `config4`), in bytes.
     pub const SIZE_VER9: usize = 144;
 
-    /// The software event that counts nothing and carries side-band records (`PERF_COUNT_SW_DUMMY`).
+    /// The software event that counts nothing and only carries side-band records
+    /// (`PERF_COUNT_SW_DUMMY`).
     pub const DUMMY: u64 = 9;
 
-    /// The hardware event of branches that retired (`PERF_COUNT_HW_BRANCH_INSTRUCTIONS`).
+    /// The hardware event for retired branches (`PERF_COUNT_HW_BRANCH_INSTRUCTIONS`).
     pub const BRANCHES: u64 = 4;
 
-    /// Whether it is that of the side-band, which counts nothing.
+    /// Whether this is the dummy event, which counts nothing.
     #[must_use]
     pub fn is_dummy(&self) -> bool {
         self.kind == EventType::SOFTWARE && self.config == Self::DUMMY
     }
 
-    /// Skid constraint, 0 (any) to 3 (none at all).
+    /// Skid constraint, 0 (arbitrary skid) to 3 (no skid).
     #[must_use]
     pub fn precise_ip(&self) -> u8 {
         u8::from(self.flags.contains(AttrFlags::PRECISE_LOW))
             | (u8::from(self.flags.contains(AttrFlags::PRECISE_HIGH)) << 1)
     }
 
-    /// Sets the skid constraint; only the lowest two bits of `level` count.
+    /// Sets the skid constraint to the lowest two bits of `level`.
     pub fn set_precise_ip(&mut self, level: u8) {
         self.flags = self
             .flags
@@ -128,8 +135,8 @@ impl Attr {
         self.flags.contains(AttrFlags::FREQ)
     }
 
-    /// Decodes a structure of `bytes.len()` bytes: fields beyond the end are 0, bytes beyond the
-    /// fields known here are kept as [`Attr::unknown`].
+    /// Decodes a structure of `bytes.len()` bytes. Fields beyond the end are 0; bytes after the
+    /// last known field are kept in [`Attr::unknown`].
     ///
     /// # Errors
     /// [`DecodeError::Short`] below [`Attr::SIZE_VER0`] bytes.
@@ -142,14 +149,15 @@ impl Attr {
                 have: bytes.len(),
             });
         }
-        let mut whole = [0; Self::SIZE_VER9];
-        for (to, from) in whole.iter_mut().zip(bytes) {
+        let mut padded = [0; Self::SIZE_VER9];
+        for (to, from) in padded.iter_mut().zip(bytes) {
             *to = *from;
         }
-        let mut at = Cursor::new(&whole, endian);
+        let mut at = Cursor::new(&padded, endian);
         let kind = EventType(at.u32("type")?);
         at.u32("size")?;
-        // Fields are read in the order in which they are written here: that of the structure.
+        // Struct fields are evaluated in the order written here, which is the order in the
+        // structure.
         Ok(Self {
             kind,
             config: at.u64("config")?,
@@ -224,8 +232,8 @@ impl Attr {
     }
 }
 
-/// C bit-fields fill a byte from its low bit on little-endian machines and from its high bit on
-/// big-endian ones, so the 64 flag bits of a big-endian file come mirrored.
+/// Converts the 64 flag bits. C bit-fields start at the low bit of a byte on little-endian machines
+/// and at the high bit on big-endian ones, so the flags of a big-endian file are mirrored.
 fn decode_flags(word: u64, endian: Endian) -> AttrFlags {
     match endian {
         Endian::Little => AttrFlags(word),
@@ -262,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn encodes_what_it_decodes_in_both_byte_orders() {
+    fn attrs_round_trip_in_both_byte_orders() {
         for endian in [Endian::Little, Endian::Big] {
             for (config3, config4) in [(0, 0), (5, 0), (0, 6)] {
                 let attr = Attr {

@@ -1,11 +1,11 @@
-//! An attr in words: the `key: value` list of `evlist -v` and of the `# event :` lines.
+//! An attr as text: the `key: value` list of `evlist -v` and of the `# event :` header lines.
 
 use std::fmt;
 
 use crate::{Attr, AttrFlags, BranchSampleType, ReadFormat, SampleType};
 
-/// The named bits of a sample type in the order in which perf prints them: weight and data source
-/// stand behind the interrupt registers, and `TRANSACTION` is never printed.
+/// The named bits of a sample type in perf's print order: weight and data source follow the
+/// interrupt registers, and `TRANSACTION` is never printed.
 const SAMPLE_TYPES: [SampleType; 24] = [
     SampleType::IP,
     SampleType::TID,
@@ -33,13 +33,13 @@ const SAMPLE_TYPES: [SampleType; 24] = [
     SampleType::WEIGHT_STRUCT,
 ];
 
-/// Fields of an attr that are not 0, as name and value, in the order in which perf prints them. Bits without
-/// a name are numbers at the end of their field, and fields that perf 6.1 does not know come last.
+/// The non-zero fields of an attr as names and values, in perf's print order. Unnamed bits are
+/// printed as numbers at the end of their field; fields unknown to perf 6.1 come last.
 ///
-/// `size` is the size of the structure as the file or the kernel has it, in bytes.
+/// `size` is the size of the structure in the file or the kernel, in bytes.
 #[must_use]
 pub fn attr_fields(attr: &Attr, size: u32) -> Vec<(&'static str, String)> {
-    let mut fields = Fields(Vec::new());
+    let mut fields = AttrFields(Vec::new());
     fields.number("type", u64::from(attr.kind.0));
     fields.number("size", u64::from(size));
     fields.hex("config", attr.config);
@@ -47,7 +47,7 @@ pub fn attr_fields(attr: &Attr, size: u32) -> Vec<(&'static str, String)> {
     fields.text("sample_type", sample_type_text(attr.sample_type));
     fields.text(
         "read_format",
-        known(
+        named_bits(
             attr.read_format.0,
             ReadFormat::NAMED.iter().map(|(bit, name)| (bit.0, *name)),
         ),
@@ -65,7 +65,7 @@ pub fn attr_fields(attr: &Attr, size: u32) -> Vec<(&'static str, String)> {
         .map(|(bit, name)| (bit.0, *name));
     fields.text(
         "branch_sample_type",
-        known(attr.branch_sample_type.0, branches),
+        named_bits(attr.branch_sample_type.0, branches),
     );
     fields.hex("sample_regs_user", attr.sample_regs_user);
     fields.number("sample_stack_user", u64::from(attr.sample_stack_user));
@@ -87,9 +87,9 @@ pub fn attr_fields(attr: &Attr, size: u32) -> Vec<(&'static str, String)> {
 pub struct AttrText<'a> {
     /// The attr to print.
     pub attr: &'a Attr,
-    /// Size of the structure in bytes, as [`attr_fields`] takes it.
+    /// Size of the structure in bytes, as for [`attr_fields`].
     pub size: u32,
-    /// What stands between a key and its value: `": "` for `evlist -v`, `" = "` in file headers.
+    /// Text between a key and its value: `": "` for `evlist -v`, `" = "` in file headers.
     pub separator: &'static str,
 }
 
@@ -103,9 +103,9 @@ impl fmt::Display for AttrText<'_> {
     }
 }
 
-struct Fields(Vec<(&'static str, String)>);
+struct AttrFields(Vec<(&'static str, String)>);
 
-impl Fields {
+impl AttrFields {
     fn text(&mut self, key: &'static str, value: String) {
         if !value.is_empty() {
             self.0.push((key, value));
@@ -124,7 +124,7 @@ impl Fields {
         }
     }
 
-    /// The one-bit fields in the kernel's order; the two bits of `precise_ip` are one number.
+    /// The one-bit fields in the kernel's order; the two bits of `precise_ip` form one number.
     fn flags(&mut self, attr: &Attr) {
         for (flag, name) in AttrFlags::NAMED {
             if *flag == AttrFlags::PRECISE_LOW {
@@ -144,15 +144,15 @@ fn sample_type_text(sample_type: SampleType) -> String {
             .find(|(named, _)| *named == bit)
             .map_or("", |(_, name)| *name)
     };
-    // perf has no word for it.
+    // perf has no name for it.
     let printed = sample_type.with(SampleType::TRANSACTION, false);
-    known(
+    named_bits(
         printed.0,
         SAMPLE_TYPES.into_iter().map(|bit| (bit.0, name(bit))),
     )
 }
 
-fn known(bits: u64, names: impl Iterator<Item = (u64, &'static str)>) -> String {
+fn named_bits(bits: u64, names: impl Iterator<Item = (u64, &'static str)>) -> String {
     let mut rest = bits;
     let mut set: Vec<String> = Vec::new();
     for (bit, name) in names.filter(|(bit, _)| bits & bit != 0) {
@@ -171,7 +171,7 @@ mod tests {
     use crate::EventType;
 
     #[test]
-    fn prints_what_is_set_and_nothing_else() {
+    fn prints_only_fields_that_are_set() {
         let mut attr = Attr {
             kind: EventType::SOFTWARE,
             config: 3,

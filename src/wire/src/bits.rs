@@ -1,5 +1,5 @@
-//! Bit sets of the kernel interface. Bits that this version has no name for are kept and printed
-//! as numbers, so that files of newer kernels lose nothing.
+//! Bit sets of the kernel interface. Unnamed bits are kept and printed as numbers, so that files of
+//! newer kernels lose nothing.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitOrAssign};
@@ -13,7 +13,7 @@ macro_rules! bit_set {
         impl $name {
             $($(#[$bit_doc])* pub const $bit: Self = Self(1 << $shift);)*
 
-            /// Every bit that has a name, in bit order.
+            /// All named bits, in bit order.
             pub const NAMED: &'static [(Self, &'static str)] = &[$((Self::$bit, $text)),*];
 
             /// Whether all bits of `other` are set.
@@ -23,7 +23,7 @@ macro_rules! bit_set {
                 self.0 & other.0 == other.0
             }
 
-            /// This set with the bits of `other` set or cleared.
+            /// Returns this set with the bits of `other` set or cleared.
             #[must_use]
             pub const fn with(self, other: Self, on: bool) -> Self {
                 if on { Self(self.0 | other.0) } else { Self(self.0 & !other.0) }
@@ -35,7 +35,7 @@ macro_rules! bit_set {
                 self.0 == 0
             }
 
-            /// The bits without a name.
+            /// The unnamed bits.
             #[must_use]
             pub fn unnamed(self) -> u64 {
                 Self::NAMED.iter().fold(self.0, |rest, (bit, _)| rest & !bit.0)
@@ -68,7 +68,7 @@ macro_rules! bit_set {
             }
         }
 
-        /// Names joined with `|`, as `perf evlist -v` prints them; bits without a name in hex.
+        /// Names joined with `|`, as `perf evlist -v` prints them; unnamed bits in hexadecimal.
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let mut first = true;
@@ -102,7 +102,7 @@ bit_set! {
         READ = 4 => "READ",
         /// Callchain.
         CALLCHAIN = 5 => "CALLCHAIN",
-        /// Event id, after the stream-independent fields.
+        /// Event id, after IP, TID, TIME and ADDR.
         ID = 6 => "ID",
         /// CPU number.
         CPU = 7 => "CPU",
@@ -122,7 +122,7 @@ bit_set! {
         WEIGHT = 14 => "WEIGHT",
         /// Data source of a memory access.
         DATA_SRC = 15 => "DATA_SRC",
-        /// Event id as the first field, for files of mixed layouts.
+        /// Event id as the first field, for files with several sample layouts.
         IDENTIFIER = 16 => "IDENTIFIER",
         /// Transaction flags.
         TRANSACTION = 17 => "TRANSACTION",
@@ -140,6 +140,17 @@ bit_set! {
         CODE_PAGE_SIZE = 23 => "CODE_PAGE_SIZE",
         /// Weight in three parts.
         WEIGHT_STRUCT = 24 => "WEIGHT_STRUCT",
+    }
+}
+
+impl SampleType {
+    /// Every field, also unnamed ones.
+    pub const ALL: Self = Self(u64::MAX);
+
+    /// Whether some bits of `other` are set.
+    #[must_use]
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
     }
 }
 
@@ -207,7 +218,7 @@ bit_set! {
 
 bit_set! {
     /// The one-bit fields of `perf_event_attr`, in the order of the kernel's structure. The two
-    /// bits of `precise_ip` are [`AttrFlags::PRECISE_LOW`] and the one above it.
+    /// bits of `precise_ip` are [`AttrFlags::PRECISE_LOW`] and [`AttrFlags::PRECISE_HIGH`].
     AttrFlags {
         /// Starts disabled.
         DISABLED = 0 => "disabled",
@@ -231,7 +242,7 @@ bit_set! {
         COMM = 9 => "comm",
         /// `sample_period` is a frequency.
         FREQ = 10 => "freq",
-        /// Counts per task.
+        /// Counts separately for each inherited task, saved at context switches.
         INHERIT_STAT = 11 => "inherit_stat",
         /// The next exec enables it.
         ENABLE_ON_EXEC = 12 => "enable_on_exec",

@@ -1,14 +1,14 @@
-//! Branch stacks: what the hardware remembers of the last branches.
+//! Branch stacks: the last branches that the hardware recorded.
 
 use crate::{BranchSampleType, Cursor, DecodeError, Encoder, Endian, U64s};
 
-/// Branch records of the hardware.
+/// The branch stack of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BranchStack<'a> {
-    /// Hardware index of the newest entry, where it was asked for.
+    /// Hardware index of the newest entry, if requested.
     pub hw_index: Option<u64>,
     entries: U64s<'a>,
-    /// One word of counters for each entry, where they were asked for.
+    /// One word of counters per entry, if requested.
     pub counters: Option<U64s<'a>>,
 }
 
@@ -19,21 +19,21 @@ pub struct BranchEntry {
     pub from: u64,
     /// Its target.
     pub to: u64,
-    /// The bit-fields behind the addresses, as a little-endian machine has them: from the low end
-    /// mispredicted, predicted, in a transaction, abort (1 bit each), cycles (16), type (4), speculation (2),
-    /// further type (4), privilege (3).
+    /// The bit-fields that follow the addresses, in little-endian layout. From the low end:
+    /// mispredicted, predicted, in a transaction, abort (1 bit each), cycles (16), type (4),
+    /// speculation (2), extended type (4), privilege (3).
     pub flags: u64,
 }
 
 impl BranchEntry {
-    /// Cycles since the branch before; 0 where the processor counts none.
+    /// Cycles since the previous branch; 0 if the processor doesn't count them.
     #[must_use]
     pub fn cycles(&self) -> u64 {
         self.flags >> 4 & 0xffff
     }
 }
 
-/// Widths of the bit-fields from the first on, in bits; the last one is reserved.
+/// Widths of the bit-fields in bits, in order; the last one is reserved.
 const FIELDS: [u32; 10] = [1, 1, 1, 1, 16, 4, 2, 4, 3, 31];
 
 impl<'a> BranchStack<'a> {
@@ -86,7 +86,7 @@ impl<'a> BranchStack<'a> {
     }
 }
 
-/// Appends a branch stack with the parts that `kinds` asks for; an empty one for none.
+/// Appends a branch stack with the parts selected by `kinds`; an empty one for `None`.
 pub(crate) fn encode_branches(
     stack: Option<BranchStack<'_>>,
     kinds: BranchSampleType,
@@ -104,7 +104,7 @@ pub(crate) fn encode_branches(
     }
 }
 
-/// Big-endian machines fill a word with bit-fields from its high end.
+/// Mirrors the bit-fields of a word for big-endian machines, which fill words from the high end.
 fn flags(word: u64, endian: Endian) -> u64 {
     if endian == Endian::Little {
         return word;

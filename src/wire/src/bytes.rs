@@ -78,7 +78,7 @@ pub fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.get(..end).unwrap_or(bytes)
 }
 
-/// Reads fields one after the other and remembers where it is, for error texts.
+/// Reads consecutive fields and tracks the offset for error messages.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
@@ -87,7 +87,7 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Starts at the first of `bytes`.
+    /// Creates a cursor at the start of `bytes`.
     #[must_use]
     #[inline]
     pub fn new(bytes: &'a [u8], endian: Endian) -> Self {
@@ -223,13 +223,13 @@ impl<'a> U64s<'a> {
         self.endian
     }
 
-    /// How many numbers there are.
+    /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len() / 8
     }
 
-    /// Whether there are none.
+    /// Whether the run is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -251,7 +251,7 @@ impl<'a> U64s<'a> {
             .map(move |bytes| endian.u64(*bytes))
     }
 
-    /// The bytes as they stand in the file: equal bytes mean equal numbers within one file.
+    /// The undecoded bytes. Equal bytes mean equal numbers within one file.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
@@ -274,18 +274,18 @@ pub struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    /// Appends to `out`.
+    /// Creates an encoder that appends to `out`.
     pub fn new(out: &'a mut Vec<u8>, endian: Endian) -> Self {
         Self { out, endian }
     }
 
-    /// Byte order of what is appended.
+    /// Byte order of the appended numbers.
     #[must_use]
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
-    /// Length of the buffer so far, earlier content included.
+    /// Length of the buffer, including earlier content.
     #[must_use]
     pub fn len(&self) -> usize {
         self.out.len()
@@ -297,7 +297,7 @@ impl<'a> Encoder<'a> {
         self.out.is_empty()
     }
 
-    /// Appends bytes as they are.
+    /// Appends bytes unchanged.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }

@@ -1,9 +1,9 @@
-//! Where a memory access found its data: `union perf_mem_data_src` of linux/perf_event.h in words.
+//! Source of the data of a memory access: `union perf_mem_data_src` of linux/perf_event.h as text.
 
 use std::fmt;
 
-/// `union perf_mem_data_src`, as a little-endian machine has it. Displayed as script shows it: the number in hexadecimal
-/// and what it says.
+/// `union perf_mem_data_src` in little-endian layout. Displayed like script does: the number in
+/// hexadecimal and its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct DataSource(pub u64);
 
@@ -13,15 +13,15 @@ impl fmt::Display for DataSource {
     }
 }
 
-/// The parts one by one, each as its bits and in words.
+/// Accessors for the single parts, each as bits and as text.
 impl DataSource {
-    /// The levels of memory that it was looked for in, `mem_lvl`.
+    /// Levels of the memory hierarchy that were searched, `mem_lvl`.
     #[must_use]
     pub fn level_bits(self) -> u64 {
         LEVEL.field(self.0)
     }
 
-    /// Where it was found: `L1 hit`.
+    /// The level as text: `L1 hit`.
     #[must_use]
     pub fn level(self) -> String {
         let mut text = String::new();
@@ -29,13 +29,13 @@ impl DataSource {
         text
     }
 
-    /// What other caches had to say, `mem_snoop`.
+    /// Snoop result of other caches, `mem_snoop`.
     #[must_use]
     pub fn snoop_bits(self) -> u64 {
         SNOOP.field(self.0)
     }
 
-    /// The same in words: `HitM`.
+    /// The snoop result as text: `HitM`.
     #[must_use]
     pub fn snoop(self) -> String {
         let mut text = String::new();
@@ -43,13 +43,13 @@ impl DataSource {
         text
     }
 
-    /// How the address was translated, `mem_dtlb`.
+    /// TLB access, `mem_dtlb`.
     #[must_use]
     pub fn tlb_bits(self) -> u64 {
         TLB.field(self.0)
     }
 
-    /// The same in words: `L1 or L2 hit`.
+    /// The TLB access as text: `L1 or L2 hit`.
     #[must_use]
     pub fn tlb(self) -> String {
         let mut text = String::new();
@@ -63,19 +63,19 @@ impl DataSource {
         LOCK.field(self.0)
     }
 
-    /// The same in a word: `Yes`, `No`, `N/A`.
+    /// The lock as text: `Yes`, `No`, `N/A`.
     #[must_use]
     pub fn lock(self) -> &'static str {
         LOCK.first(self.0)
     }
 
-    /// What a load had to wait for, `mem_blk`.
+    /// Why a load was blocked, `mem_blk`.
     #[must_use]
     pub fn blocked_bits(self) -> u64 {
         BLOCKED.field(self.0)
     }
 
-    /// The same in words, a blank before each: ` Data`.
+    /// The reasons as text, each with a leading blank: ` Data`.
     #[must_use]
     pub fn blocked(self) -> String {
         let mut text = String::new();
@@ -84,14 +84,14 @@ impl DataSource {
     }
 }
 
-/// Bytes that perf has for the number and the words; it cuts what is longer.
-const LONGEST: usize = 99;
+/// Size of perf's buffer for number and text, in bytes; longer text is truncated.
+const MAX_TEXT: usize = 99;
 
-/// A bit-field: its first bit, and what its bits are called from the lowest on.
-struct Bits(u32, &'static [&'static str]);
+/// A bit-field: its first bit, and the names of its bits from the lowest.
+struct BitField(u32, &'static [&'static str]);
 
-const OPERATION: Bits = Bits(0, &["N/A", "LOAD", "STORE", "PFETCH", "EXEC"]);
-const LEVEL: Bits = Bits(
+const OPERATION: BitField = BitField(0, &["N/A", "LOAD", "STORE", "PFETCH", "EXEC"]);
+const LEVEL: BitField = BitField(
     5,
     &[
         "N/A",
@@ -110,17 +110,17 @@ const LEVEL: Bits = Bits(
         "Uncached",
     ],
 );
-const SNOOP: Bits = Bits(19, &["N/A", "None", "Hit", "Miss", "HitM"]);
-const LOCK: Bits = Bits(24, &["N/A", "Yes"]);
-const TLB: Bits = Bits(26, &["N/A", "hit", "miss", "L1", "L2", "Walker", "Fault"]);
-const SNOOP_MORE: Bits = Bits(38, &["Fwd", "Peer"]);
-const BLOCKED: Bits = Bits(40, &["N/A", "Data", "Addr"]);
-/// Of [`LEVEL`] and [`TLB`], the bits that follow the others.
+const SNOOP: BitField = BitField(19, &["N/A", "None", "Hit", "Miss", "HitM"]);
+const LOCK: BitField = BitField(24, &["N/A", "Yes"]);
+const TLB: BitField = BitField(26, &["N/A", "hit", "miss", "L1", "L2", "Walker", "Fault"]);
+const SNOOP_MORE: BitField = BitField(38, &["Fwd", "Peer"]);
+const BLOCKED: BitField = BitField(40, &["N/A", "Data", "Addr"]);
+/// The bit of [`LEVEL`] and [`TLB`] that names the outcome, hit or miss, printed after the others.
 const HIT: usize = 1;
 const MISS: usize = 2;
 const REMOTE: u32 = 37;
 
-/// By number; those between are levels of cache.
+/// Name of a level by `mem_lvl_num`; the numbers in between are cache levels.
 fn level_name(number: u64) -> Option<&'static str> {
     Some(match number {
         0x9 => "CXL",
@@ -134,19 +134,19 @@ fn level_name(number: u64) -> Option<&'static str> {
     })
 }
 
-/// How far away it was, by number.
+/// Name of a distance by `mem_hops`.
 fn distance(number: u64) -> &'static str {
     match number {
         1 => "core, same node",
         2 => "node, same socket",
         3 => "socket, same board",
         4 => "board",
-        // What perf's C library prints for a name that is missing.
+        // What C's printf prints for the missing name in perf.
         _ => "(null)",
     }
 }
 
-impl Bits {
+impl BitField {
     fn field(&self, source: u64) -> u64 {
         source >> self.0 & ((1 << self.1.len()) - 1)
     }
@@ -155,7 +155,7 @@ impl Bits {
         self.field(source) >> bit & 1 == 1
     }
 
-    /// Names of the bits that are set.
+    /// Names of the set bits.
     fn set(&self, source: u64) -> impl Iterator<Item = &'static str> {
         let field = self.field(source);
         let bits = self.1.iter().enumerate();
@@ -163,18 +163,18 @@ impl Bits {
             .map(|(_, name)| *name)
     }
 
-    /// The name of the lowest bit that is set.
+    /// Name of the lowest set bit.
     fn first(&self, source: u64) -> &'static str {
         self.set(source).next().unwrap_or("No")
     }
 
-    /// Names of the bits that tell places, not whether it was there.
+    /// Names of the set bits that are levels, without the outcome.
     fn places(&self, source: u64) -> impl Iterator<Item = &'static str> {
         self.set(source)
             .filter(|name| !matches!(*name, "hit" | "miss"))
     }
 
-    /// Whether it was there.
+    /// Appends the outcome: hit or miss.
     fn outcome(&self, source: u64, text: &mut String) {
         for (bit, name) in [(HIT, " hit"), (MISS, " miss")] {
             if self.has(source, bit) {
@@ -184,7 +184,7 @@ impl Bits {
     }
 }
 
-/// Appends `a or b`; `false` where there is nothing to append.
+/// Appends `a or b`; returns `false` if there is nothing to append.
 fn join(names: impl Iterator<Item = &'static str>, text: &mut String) -> bool {
     let mut some = false;
     for name in names {
@@ -197,7 +197,7 @@ fn join(names: impl Iterator<Item = &'static str>, text: &mut String) -> bool {
     some
 }
 
-/// The same, and `N/A` for nothing.
+/// Appends like [`join`], but `N/A` for nothing.
 fn join_some(names: impl Iterator<Item = &'static str>, text: &mut String) {
     if !join(names, text) {
         text.push_str("N/A");
@@ -215,7 +215,7 @@ fn text(source: u64) -> String {
     text.push_str(LOCK.first(source));
     text.push_str("|BLK ");
     blocked(source, &mut text);
-    text.truncate(LONGEST);
+    text.truncate(MAX_TEXT);
     text
 }
 
@@ -240,7 +240,7 @@ fn blocked(source: u64, text: &mut String) {
     }
 }
 
-/// The level of memory, which processors tell in one of three ways.
+/// Appends the level, which processors encode in one of three ways.
 fn level(source: u64, text: &mut String) {
     let before = text.len();
     if source >> REMOTE & 1 == 1 {
@@ -304,7 +304,7 @@ mod tests {
                 .wrapping_add(1);
             let text = text(source);
             assert!(
-                text.is_ascii() && (30..=LONGEST).contains(&text.len()),
+                text.is_ascii() && (30..=MAX_TEXT).contains(&text.len()),
                 "{text}"
             );
             assert!(text.starts_with(&format!("{source:16x} |OP ")), "{text}");

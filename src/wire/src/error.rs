@@ -1,6 +1,6 @@
-//! The one error of this crate.
+//! The error type of this crate.
 
-/// A field that the bytes at hand cannot hold.
+/// A field that could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -9,21 +9,21 @@ pub enum DecodeError {
     Short {
         /// Name of the field that was read.
         field: &'static str,
-        /// Offset of the field from the first byte that the decoder was given.
+        /// Offset of the field from the first byte passed to the decoder.
         offset: usize,
         /// Bytes that the field needs.
         need: usize,
         /// Bytes that are left at that offset.
         have: usize,
     },
-    /// A count or size says more than any record can hold.
-    #[error("{field} at offset {offset} of the record says {value}, more than the record can hold")]
+    /// A count or size is larger than any record can hold.
+    #[error("{field} at offset {offset} of the record is {value}, more than the record can hold")]
     TooLarge {
         /// Name of the field that was read.
         field: &'static str,
-        /// Offset of the field from the first byte that the decoder was given.
+        /// Offset of the field from the first byte passed to the decoder.
         offset: usize,
-        /// What it says.
+        /// Value of the field.
         value: u64,
     },
 }

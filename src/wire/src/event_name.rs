@@ -1,4 +1,4 @@
-//! The name of an event that nobody named: what its attr says.
+//! Default names of events, derived from their attr.
 
 use crate::{Attr, AttrFlags, EventType};
 
@@ -43,7 +43,7 @@ pub const CACHE_NAMES: [&str; 7] = [
     "node",
 ];
 
-/// The name that perf derives from an attr, modifiers included: `cpu-clock:uH`, `raw 0x1a8`.
+/// Returns the name that perf derives from an attr, with modifiers: `cpu-clock:uH`, `raw 0x1a8`.
 #[must_use]
 pub fn event_name(attr: &Attr) -> String {
     let modifiers = modifiers(attr);
@@ -54,7 +54,7 @@ pub fn event_name(attr: &Attr) -> String {
     };
     match attr.kind {
         EventType::HARDWARE => named(&HARDWARE_NAMES, "unknown-hardware"),
-        // perf 6.1 has no names for the software events behind `dummy`.
+        // perf 6.1 has no names for the software events after `dummy`.
         EventType::SOFTWARE => named(&SOFTWARE_NAMES[..10], "unknown-software"),
         EventType::TRACEPOINT => "unknown tracepoint".to_owned(),
         EventType::HW_CACHE => format!("{}{modifiers}", cache_name(attr.config)),
@@ -68,8 +68,8 @@ pub fn event_name(attr: &Attr) -> String {
     }
 }
 
-/// Letters for the modes that count. Without any mode or precision excluded, perf takes
-/// `exclude_guest` for granted and prints `HG` where it is not set; with some, the other way round.
+/// Modifier letters of an attr. If no mode or precision is excluded, perf assumes `exclude_guest`
+/// and prints `HG` when it is not set; otherwise the other way round.
 fn modifiers(attr: &Attr) -> String {
     let has = |flag| attr.flags.contains(flag);
     let mut letters = String::new();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn modifiers_say_what_counts() {
+    fn modifiers_show_the_counted_modes() {
         let (user, kernel, hv) = (
             AttrFlags::EXCLUDE_USER,
             AttrFlags::EXCLUDE_KERNEL,

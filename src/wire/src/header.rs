@@ -1,19 +1,21 @@
-//! `struct perf_event_header` and walking from record to record.
+//! `struct perf_event_header` and iteration over records.
 
 use crate::{Cursor, DecodeError, Encoder, Endian, RecordKind};
 
-/// `perf_event_header::misc`: the mode a record was taken in and per-type flags.
+/// `perf_event_header::misc`: the CPU mode of the record and per-type flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Misc(pub u16);
 
 impl Misc {
     /// MMAP: the mapping holds data, not code (`PERF_RECORD_MISC_MMAP_DATA`).
     pub const MMAP_DATA: Self = Self(1 << 13);
-    /// The recorder gave up reading the mappings of the process here (`PROC_MAP_PARSE_TIMEOUT`).
-    pub const MAPS_CUT: Self = Self(1 << 12);
-    /// COMM: the name changed by exec (`PERF_RECORD_MISC_COMM_EXEC`).
+    /// MMAP: reading the mappings of the process timed out here
+    /// (`PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT`).
+    pub const PROC_MAP_PARSE_TIMEOUT: Self = Self(1 << 12);
+    /// COMM: the name was changed by exec (`PERF_RECORD_MISC_COMM_EXEC`).
     pub const COMM_EXEC: Self = Self(1 << 13);
-    /// FORK: made by perf from /proc, the child shares nothing (`PERF_RECORD_MISC_FORK_EXEC`).
+    /// FORK: synthesized by perf from /proc; the child inherits no mappings
+    /// (`PERF_RECORD_MISC_FORK_EXEC`).
     pub const FORK_EXEC: Self = Self(1 << 13);
     /// SWITCH: the task left the CPU (`PERF_RECORD_MISC_SWITCH_OUT`).
     pub const SWITCH_OUT: Self = Self(1 << 13);
@@ -23,7 +25,7 @@ impl Misc {
     pub const SWITCH_OUT_PREEMPT: Self = Self(1 << 14);
     /// MMAP2: device and inode are replaced by a build-id (`PERF_RECORD_MISC_MMAP_BUILD_ID`).
     pub const MMAP_BUILD_ID: Self = Self(1 << 14);
-    /// HEADER_BUILD_ID: the size of the build-id is given (`PERF_RECORD_MISC_BUILD_ID_SIZE`).
+    /// HEADER_BUILD_ID: the record has the size of the build-id (`PERF_RECORD_MISC_BUILD_ID_SIZE`).
     pub const BUILD_ID_SIZE: Self = Self(1 << 15);
 
     /// Whether all bits of `flag` are set.
@@ -32,7 +34,7 @@ impl Misc {
         self.0 & flag.0 == flag.0
     }
 
-    /// The mode in the low three bits.
+    /// The CPU mode (lowest three bits).
     #[must_use]
     pub const fn cpu_mode(self) -> CpuMode {
         match self.0 & 7 {
@@ -46,10 +48,10 @@ impl Misc {
     }
 }
 
-/// What a CPU was running (`PERF_RECORD_MISC_CPUMODE_MASK`).
+/// Mode of the CPU when a record was written (`PERF_RECORD_MISC_CPUMODE_MASK`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CpuMode {
-    /// Not known.
+    /// Unknown.
     Unknown,
     /// The kernel.
     Kernel,
@@ -91,8 +93,8 @@ impl RecordHeader {
         })
     }
 
-    /// Size of the whole record in bytes. simpleperf's own types take the place of `misc` for the upper
-    /// half of a size of 32 bits.
+    /// Size of the whole record in bytes. For simpleperf's own types `misc` is the upper half of a
+    /// 32-bit size.
     #[inline]
     #[must_use]
     pub fn record_size(&self) -> usize {
@@ -110,17 +112,18 @@ impl RecordHeader {
         to.u16(self.size);
     }
 
-    /// Appends a record: a header, and behind it what `body` appends. One that is too long for its header to say (64 KiB)
-    /// appends nothing, and the answer is false.
+    /// Appends a record: a header and the body that `body` appends. Returns `false` and appends
+    /// nothing if the record is larger than a header can describe (64 KiB).
     pub fn encode_record(
         kind: RecordKind,
         misc: Misc,
-        (out, endian): (&mut Vec<u8>, Endian),
+        out: &mut Vec<u8>,
+        endian: Endian,
         body: impl FnOnce(&mut Encoder<'_>),
     ) -> bool {
         let start = out.len();
         let mut to = Encoder::new(out, endian);
-        // The size, which is known only behind the body, is its last field.
+        // The size is the last field of the header and known only after the body.
         let size = 0;
         Self { kind, misc, size }.encode(&mut to);
         let end = to.len();
@@ -143,7 +146,7 @@ impl RecordHeader {
     }
 }
 
-/// A record that is cut out but not decoded: parse on demand.
+/// A record that is not decoded yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawRecord<'a> {
     /// Record type.
@@ -155,8 +158,8 @@ pub struct RawRecord<'a> {
 }
 
 impl<'a> RawRecord<'a> {
-    /// Cuts the first record out of `bytes` and returns it with its size; `None` when the header or
-    /// the record is not whole, or its size is smaller than a header.
+    /// Splits off the first record of `bytes` and returns it with its size; `None` if the header or
+    /// the record is incomplete, or its size is smaller than a header.
     #[inline]
     #[must_use]
     pub fn split(bytes: &'a [u8], endian: Endian) -> Option<(Self, usize)> {
@@ -175,19 +178,41 @@ impl<'a> RawRecord<'a> {
         Some((Self { kind, misc, body }, size))
     }
 
-    /// The whole records that `bytes` begins with, one after the other, each with its bytes.
+    /// Like [`RawRecord::split`] for a sample; `None` also for a record of another type. For loops over millions of
+    /// samples.
+    #[inline(always)]
+    #[must_use]
+    pub fn split_sample(bytes: &'a [u8], endian: Endian) -> Option<(Self, usize)> {
+        let word = endian.u64(*bytes.first_chunk()?);
+        let (kind, misc, size) = match endian {
+            Endian::Little => (word as u32, (word >> 32) as u16, (word >> 48) as u16),
+            Endian::Big => ((word >> 32) as u32, (word >> 16) as u16, word as u16),
+        };
+        if kind != RecordKind::SAMPLE.0 {
+            return None;
+        }
+        let size = usize::from(size);
+        let sample = Self {
+            kind: RecordKind::SAMPLE,
+            misc: Misc(misc),
+            body: bytes.get(RecordHeader::SIZE..size)?,
+        };
+        Some((sample, size))
+    }
+
+    /// Iterates over the complete records at the start of `bytes`, each with its bytes.
     pub fn all(bytes: &'a [u8], endian: Endian) -> impl Iterator<Item = (Self, &'a [u8])> {
         let mut rest = bytes;
         std::iter::from_fn(move || {
             let (raw, size) = Self::split(rest, endian)?;
-            let (record, behind) = rest.split_at(size);
-            rest = behind;
+            let (record, after) = rest.split_at(size);
+            rest = after;
             Some((raw, record))
         })
     }
 
-    /// Appends the record with its header, as [`RawRecord::split`] would take it apart. A body that is too
-    /// long for the header to say appends nothing.
+    /// Appends the record with its header: the inverse of [`RawRecord::split`]. Appends nothing if
+    /// the body is too long for the header.
     pub fn encode(&self, endian: Endian, out: &mut Vec<u8>) {
         let size = RecordHeader::SIZE + self.body.len();
         let upper = u16::try_from(size >> 16).ok();
@@ -211,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_only_whole_records() {
+    fn splits_only_complete_records() {
         let mut bytes = Vec::new();
         let header = RecordHeader {
             kind: RecordKind::COMM,
@@ -227,6 +252,7 @@ mod tests {
             (RecordKind::COMM, 12, 4)
         );
         assert_eq!(record.misc.cpu_mode(), CpuMode::User);
+        assert_eq!(RawRecord::split_sample(&bytes, Endian::Big), None);
         for end in 0..bytes.len() {
             assert_eq!(RawRecord::split(&bytes[..end], Endian::Big), None);
         }
@@ -239,12 +265,34 @@ mod tests {
     }
 
     #[test]
-    fn a_record_says_how_long_its_body_is() {
+    fn a_sample_is_split_like_any_record() {
+        for endian in [Endian::Little, Endian::Big] {
+            let mut bytes = Vec::new();
+            RecordHeader {
+                kind: RecordKind::SAMPLE,
+                misc: Misc(0x4002),
+                size: 16,
+            }
+            .encode(&mut Encoder::new(&mut bytes, endian));
+            bytes.extend_from_slice(&[7; 9]);
+            for end in 0..bytes.len() {
+                let part = &bytes[..end];
+                let sample = RawRecord::split_sample(part, endian);
+                assert_eq!(sample, RawRecord::split(part, endian));
+            }
+            // Smaller than its header.
+            bytes[6..8].fill(0);
+            assert_eq!(RawRecord::split_sample(&bytes, endian), None);
+        }
+    }
+
+    #[test]
+    fn records_encode_their_body_length() {
         for endian in [Endian::Little, Endian::Big] {
             let mut bytes = vec![1];
             let (kind, misc) = (RecordKind::COMM, Misc(2));
             let of_length = |out: &mut Vec<u8>, length| {
-                RecordHeader::encode_record(kind, misc, (out, endian), |to| to.zeros(length))
+                RecordHeader::encode_record(kind, misc, out, endian, |to| to.zeros(length))
             };
             assert!(!of_length(&mut bytes, 0xffff - 7));
             assert_eq!(bytes, [1]);
@@ -258,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_simpleperf_may_be_larger_than_16_bits_can_say() {
+    fn simpleperf_records_may_exceed_64_kb() {
         let mut bytes = Vec::new();
         let header = RecordHeader {
             kind: RecordKind::SIMPLEPERF_TRACING_DATA,
@@ -269,7 +317,7 @@ mod tests {
         bytes.resize((1 << 16) + 16, 7);
         let (record, size) = RawRecord::split(&bytes, Endian::Little).unwrap();
         assert_eq!((record.misc, size), (Misc(0), bytes.len()));
-        let cut = &bytes[..bytes.len() - 1];
-        assert_eq!(RawRecord::split(cut, Endian::Little), None);
+        let truncated = &bytes[..bytes.len() - 1];
+        assert_eq!(RawRecord::split(truncated, Endian::Little), None);
     }
 }

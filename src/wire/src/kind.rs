@@ -1,8 +1,8 @@
-//! Record types: those of the kernel (below 64) and those of perf's user space (from 64).
+//! Record types of the kernel (below 64) and of perf's user space (from 64).
 
 use std::fmt;
 
-/// `perf_event_header::type`. Unknown numbers are kept and still print.
+/// `perf_event_header::type`. Unknown numbers are kept and can be printed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordKind(pub u32);
 
@@ -42,7 +42,7 @@ kinds! {
     READ = 8;
     /// A sample.
     SAMPLE = 9;
-    /// A mapping appeared (with file identity).
+    /// A mapping appeared, with the identity of the file.
     MMAP2 = 10;
     /// New data in the AUX area.
     AUX = 11;
@@ -50,19 +50,19 @@ kinds! {
     ITRACE_START = 12;
     /// Samples were lost in hardware.
     LOST_SAMPLES = 13;
-    /// Context switch of the own task.
+    /// Context switch of the observed task.
     SWITCH = 14;
     /// Context switch, system-wide.
     SWITCH_CPU_WIDE = 15;
     /// Namespaces of a task.
     NAMESPACES = 16;
-    /// A kernel symbol came or went.
+    /// A kernel symbol was registered or unregistered.
     KSYMBOL = 17;
-    /// A BPF program came or went.
+    /// A BPF program was loaded or unloaded.
     BPF_EVENT = 18;
-    /// A cgroup appeared.
+    /// A cgroup was created.
     CGROUP = 19;
-    /// Kernel text was changed.
+    /// Kernel text was modified.
     TEXT_POKE = 20;
     /// Hardware id of AUX output.
     AUX_OUTPUT_HW_ID = 21;
@@ -76,7 +76,7 @@ kinds! {
     HEADER_TRACING_DATA = 66;
     /// A build-id, in pipe mode or in the build-id section.
     HEADER_BUILD_ID = 67;
-    /// All events up to here have been seen.
+    /// All events up to here were written.
     FINISHED_ROUND = 68;
     /// Sample ids and their events.
     ID_INDEX = 69;
@@ -86,9 +86,9 @@ kinds! {
     AUXTRACE = 71;
     /// AUX decoding error.
     AUXTRACE_ERROR = 72;
-    /// Threads that were counted.
+    /// Threads of a stat recording.
     THREAD_MAP = 73;
-    /// CPUs that were counted.
+    /// CPUs of a stat recording.
     CPU_MAP = 74;
     /// Settings of stat.
     STAT_CONFIG = 75;
@@ -104,25 +104,25 @@ kinds! {
     HEADER_FEATURE = 80;
     /// Compressed records.
     COMPRESSED = 81;
-    /// The synthesized records of the start are complete.
+    /// End of the synthesized records at the start.
     FINISHED_INIT = 82;
     /// Compressed records, padded to eight bytes.
     COMPRESSED2 = 83;
     /// BPF metadata.
     BPF_METADATA = 84;
-    /// What the scheduler counted on a CPU.
+    /// Scheduler statistics of a CPU.
     SCHEDSTAT_CPU = 85;
-    /// What the scheduler counted for a domain of a CPU.
+    /// Scheduler statistics of a CPU's domain.
     SCHEDSTAT_DOMAIN = 86;
-    /// simpleperf: symbols of the kernel, as kallsyms has them.
+    /// simpleperf: kernel symbols in the format of kallsyms.
     SIMPLEPERF_KERNEL_SYMBOL = 32769;
     /// simpleperf: a file and its number.
     SIMPLEPERF_DSO = 32770;
     /// simpleperf: a symbol of a file.
     SIMPLEPERF_SYMBOL = 32771;
-    /// simpleperf: part of a record that is longer than 65535 bytes.
+    /// simpleperf: part of a record longer than 65535 bytes.
     SIMPLEPERF_SPLIT = 32772;
-    /// simpleperf: the parts before this one make up a record.
+    /// simpleperf: end of a record that was split into the preceding parts.
     SIMPLEPERF_SPLIT_END = 32773;
     /// simpleperf: ids and their events.
     SIMPLEPERF_EVENT_ID = 32774;
@@ -132,7 +132,7 @@ kinds! {
     SIMPLEPERF_UNWINDING_RESULT = 32776;
     /// simpleperf: tracing data inside the record.
     SIMPLEPERF_TRACING_DATA = 32777;
-    /// simpleperf: a text.
+    /// simpleperf: a debug message.
     SIMPLEPERF_DEBUG = 32778;
 }
 
@@ -150,7 +150,7 @@ impl RecordKind {
         self.0 >= Self::SIMPLEPERF_START
     }
 
-    /// Whether perf's user space made it; such records have no sample id trailer.
+    /// Whether the record was written by perf's user space; such records have no sample id trailer.
     #[must_use]
     pub fn is_user(self) -> bool {
         self.0 >= Self::USER_TYPE_START

@@ -1,4 +1,4 @@
-//! The language that the kernel and perf.data files speak: `perf_event_attr`, record headers,
+//! The binary interface of the kernel and of perf.data files: `perf_event_attr`, record headers,
 //! records and samples, decoded from and encoded to bytes.
 //!
 //! No I/O and no unsafe code. Byte order is a value ([`Endian`]) because a file may come from
@@ -17,6 +17,7 @@ mod error;
 mod event_name;
 mod header;
 mod kind;
+mod memory_map;
 mod name_text;
 mod read_values;
 mod record;
@@ -36,6 +37,7 @@ pub use error::DecodeError;
 pub use event_name::{CACHE_NAMES, HARDWARE_NAMES, SOFTWARE_NAMES, event_name};
 pub use header::{CpuMode, Misc, RawRecord, RecordHeader};
 pub use kind::RecordKind;
+pub use memory_map::{MAP_PRIVATE, MAP_SHARED, PROT_EXEC, PROT_READ, PROT_WRITE};
 pub use name_text::{name_bytes, name_path, name_text, restored_byte};
 pub use read_values::{ReadValue, ReadValues};
 pub use record::{
@@ -44,17 +46,18 @@ pub use record::{
     Throttle,
 };
 pub use regs::{Regs, RegsAbi};
-pub use sample::{Sample, SampleLayout};
+pub use sample::{SampleLayout, SampleRecord};
 pub use sample_id::{SampleId, SampleIdLayout};
 pub use user::{
     AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, Chain, CpuCounters, CpuMap, DomainCounters,
-    EventTypeName, FeatureData, IdIndex, IdIndexEntry, Imbalance, Input, LoadBalance, Moves,
-    Schedstat, SchedstatCpu, SchedstatDomain, ShortClock, Simpleperf, Stat, StatConfig, StatRound,
-    ThreadMap, ThreadMapEntry, TimeConv, Unwound, UserRecord,
+    EventTypeName, FeatureData, IdIndex, IdIndexEntry, Imbalance, LoadBalance, Moves, Schedstat,
+    SchedstatCpu, SchedstatDomain, ShortClock, Simpleperf, Stat, StatConfig, StatRound, ThreadMap,
+    ThreadMapEntry, TimeConv, UnwindingInput, UnwindingResult, UserRecord,
 };
 pub use user_stack::UserStack;
 
-/// Values in a callchain at or above this are context markers, not addresses (`PERF_CONTEXT_MAX`).
+/// The lowest context marker in a callchain; values from here on are no addresses
+/// (`PERF_CONTEXT_MAX`).
 pub const PERF_CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
 /// Callchain marker: the following entries ran in the hypervisor (`PERF_CONTEXT_HV`).
 pub const PERF_CONTEXT_HV: u64 = (-32_i64).cast_unsigned();
@@ -62,7 +65,7 @@ pub const PERF_CONTEXT_HV: u64 = (-32_i64).cast_unsigned();
 pub const PERF_CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
 /// Callchain marker: the following entries are user addresses (`PERF_CONTEXT_USER`).
 pub const PERF_CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
-/// Callchain marker: user frames follow later in a record of their own (`PERF_CONTEXT_USER_DEFERRED`).
+/// Callchain marker: user frames follow in a separate record (`PERF_CONTEXT_USER_DEFERRED`).
 pub const PERF_CONTEXT_USER_DEFERRED: u64 = (-640_i64).cast_unsigned();
 /// Callchain marker: the following entries belong to a guest (`PERF_CONTEXT_GUEST`).
 pub const PERF_CONTEXT_GUEST: u64 = (-2048_i64).cast_unsigned();

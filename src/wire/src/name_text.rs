@@ -1,24 +1,25 @@
-//! Names as text that keeps every byte.
+//! Lossless conversion of names to text.
 //!
-//! Paths, comms and cgroup names are bytes (path_resolution(7), prctl(2)); nearly all are UTF-8. So that they can be sorted,
-//! compared and printed as text, a byte that is no part of UTF-8 becomes a character of the last private plane: byte `0x80 + n`
-//! is U+10FF80 + n. Characters of that range in a name count as bytes that are not UTF-8, so that both ways are exact.
+//! Paths, comms and cgroup names are bytes (path_resolution(7), prctl(2)); nearly all are UTF-8. To
+//! sort, compare and print them as text, each byte that isn't valid UTF-8 becomes a character of
+//! the last private plane: byte `0x80 + n` is U+10FF80 + n. Characters of that range in a name are
+//! treated as invalid UTF-8, so that the conversion is exact in both directions.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
-/// Where the characters of single bytes begin, less the first such byte.
+/// Code point of byte 0.
 const BASE: u32 = 0x10_ff00;
-/// The first byte of all these characters in UTF-8.
-const LEAD: u8 = 0xf4;
+/// First byte of these characters in UTF-8.
+const LEAD_BYTE: u8 = 0xf4;
 
-/// The text of a name.
+/// Converts a name to text.
 #[must_use]
 pub fn name_text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
-        Ok(text) if !bytes.contains(&LEAD) => Cow::Borrowed(text),
+        Ok(text) if !bytes.contains(&LEAD_BYTE) => Cow::Borrowed(text),
         _ => Cow::Owned(escaped(bytes)),
     }
 }
@@ -37,7 +38,7 @@ fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-/// All of these are above 0x7f.
+/// Appends bytes above 0x7f as private characters.
 fn push_bytes(bytes: &[u8], text: &mut String) {
     let letters = bytes
         .iter()
@@ -45,16 +46,16 @@ fn push_bytes(bytes: &[u8], text: &mut String) {
     text.extend(letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)));
 }
 
-/// The byte that a character of a text stands for, if it is such a character.
+/// The byte that a private character represents.
 fn byte_of(letter: char) -> Option<u8> {
     let byte = u32::from(letter).checked_sub(BASE)?;
     u8::try_from(byte).ok().filter(|byte| *byte >= 0x80)
 }
 
-/// The bytes of the name with this text.
+/// Converts text back to the bytes of the name.
 #[must_use]
 pub fn name_bytes(text: &str) -> Cow<'_, [u8]> {
-    if !text.as_bytes().contains(&LEAD) {
+    if !text.as_bytes().contains(&LEAD_BYTE) {
         return Cow::Borrowed(text.as_bytes());
     }
     let mut bytes = Vec::with_capacity(text.len());
@@ -67,7 +68,7 @@ pub fn name_bytes(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// The path with this text.
+/// Converts text back to a path.
 #[must_use]
 pub fn name_path(text: &str) -> Cow<'_, Path> {
     match name_bytes(text) {
@@ -76,7 +77,7 @@ pub fn name_path(text: &str) -> Cow<'_, Path> {
     }
 }
 
-/// The byte that four bytes of UTF-8 stand for in the text of a name, if they do.
+/// The byte that a private character in UTF-8 represents.
 #[must_use]
 pub fn restored_byte(utf8: [u8; 4]) -> Option<u8> {
     let text = std::str::from_utf8(&utf8).ok()?;
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_kept() {
+    fn invalid_utf8_is_preserved() {
         let text = name_text(b"caf\xe9");
         assert_eq!(text, "caf\u{10ffe9}");
         assert_eq!(name_bytes(&text), &b"caf\xe9"[..]);
@@ -109,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_name_comes_back(bytes in prop::collection::vec(
+        fn names_round_trip(bytes in prop::collection::vec(
             prop_oneof![Just(0xf4), Just(0x8f), Just(0xbe), Just(0xbf), any::<u8>()], 0..20)) {
             let text = name_text(&bytes).into_owned();
             prop_assert_eq!(&*name_bytes(&text), &bytes[..]);

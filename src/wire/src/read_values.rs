@@ -2,7 +2,7 @@
 
 use crate::{Cursor, DecodeError, Encoder, ReadFormat, U64s};
 
-/// What a read of the counter, or of its group, returned (`struct read_format`).
+/// The result of reading the counter or its group (`struct read_format`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadValues<'a> {
     format: ReadFormat,
@@ -16,22 +16,23 @@ pub struct ReadValue {
     pub value: u64,
     /// Event id.
     pub id: Option<u64>,
-    /// Samples lost so far.
+    /// Samples lost so far by this event.
     pub lost: Option<u64>,
 }
 
-/// Which words there are: `nr` or the value, times, then the values with what belongs to each.
+/// Which words are present: `nr` or the value, times, then per value its optional id and lost
+/// count.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct ReadShape {
     group: bool,
-    /// Words of time.
+    /// Number of time words.
     times: usize,
-    /// Whether each value comes with its id, and with what was lost.
+    /// Whether each value is followed by its id, and by its lost count.
     id: bool,
     lost: bool,
 }
 
-impl Shape {
+impl ReadShape {
     fn new(format: ReadFormat) -> Self {
         let has = |bit| format.contains(bit);
         let times = [
@@ -46,22 +47,22 @@ impl Shape {
         }
     }
 
-    /// Words behind each value.
-    fn behind(self) -> usize {
+    /// Number of words after each value.
+    fn words_after_value(self) -> usize {
         usize::from(self.id) + usize::from(self.lost)
     }
 }
 
 impl<'a> ReadValues<'a> {
     pub(crate) fn decode(at: &mut Cursor<'a>, format: ReadFormat) -> Result<Self, DecodeError> {
-        let shape = Shape::new(format);
-        let (first, behind) = (1 + shape.times as u64, shape.behind() as u64);
+        let shape = ReadShape::new(format);
+        let (first, after) = (1 + shape.times as u64, shape.words_after_value() as u64);
         let words = match shape.group {
             true => {
                 let members = at.clone().u64("read nr")?;
-                first + members.min(u64::from(u16::MAX)) * (1 + behind)
+                first + members.min(u64::from(u16::MAX)) * (1 + after)
             }
-            false => first + behind,
+            false => first + after,
         };
         Ok(Self {
             format,
@@ -69,7 +70,7 @@ impl<'a> ReadValues<'a> {
         })
     }
 
-    /// The words as they stand in the file.
+    /// The undecoded words.
     #[must_use]
     pub fn words(&self) -> U64s<'a> {
         self.words
@@ -92,37 +93,41 @@ impl<'a> ReadValues<'a> {
             .then(|| self.words.get(index))?
     }
 
-    /// The value of each member of the group, or the one value.
+    /// The values of all group members, or the single value.
     #[must_use]
     pub fn values(&self) -> Vec<ReadValue> {
-        let shape = Shape::new(self.format);
+        let shape = ReadShape::new(self.format);
         let first = 1 + shape.times;
         if !shape.group {
             return vec![self.value(0, first, shape)];
         }
-        let members = (first..self.words.len()).step_by(1 + shape.behind());
+        let members = (first..self.words.len()).step_by(1 + shape.words_after_value());
         members
             .map(|index| self.value(index, index + 1, shape))
             .collect()
     }
 
-    /// The value in one word, with what stands from the word `behind` on.
-    fn value(&self, index: usize, behind: usize, shape: Shape) -> ReadValue {
+    /// The value in word `index`, with its optional fields from word `behind`.
+    fn value(&self, index: usize, after: usize, shape: ReadShape) -> ReadValue {
         let word = |present: bool, index| present.then(|| self.words.get(index)).flatten();
         ReadValue {
             value: self.words.get(index).unwrap_or_default(),
-            id: word(shape.id, behind),
-            lost: word(shape.lost, behind + usize::from(shape.id)),
+            id: word(shape.id, after),
+            lost: word(shape.lost, after + usize::from(shape.id)),
         }
     }
 
-    /// Appends the words, or zeros for one counter or a group without members.
+    /// Appends the words; for `None`, zeros for a single counter or an empty group.
     pub(crate) fn encode(read: Option<Self>, format: ReadFormat, to: &mut Encoder<'_>) {
         if let Some(read) = read {
             return read.words.iter().for_each(|word| to.u64(word));
         }
-        let shape = Shape::new(format);
-        let behind = if shape.group { 0 } else { shape.behind() };
-        to.zeros((1 + shape.times + behind) * 8);
+        let shape = ReadShape::new(format);
+        let after = if shape.group {
+            0
+        } else {
+            shape.words_after_value()
+        };
+        to.zeros((1 + shape.times + after) * 8);
     }
 }

@@ -1,4 +1,4 @@
-//! Records of the kernel that are not samples.
+//! Kernel records other than samples.
 
 mod aux;
 mod code;
@@ -37,19 +37,19 @@ pub struct Task {
     pub time: u64,
 }
 
-/// `PERF_RECORD_LOST`: the ring was full.
+/// `PERF_RECORD_LOST`: records were dropped because the ring was full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     /// Event id.
     pub id: u64,
-    /// Records lost.
+    /// Number of records lost.
     pub lost: u64,
 }
 
 /// `PERF_RECORD_LOST_SAMPLES`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostSamples {
-    /// Samples lost.
+    /// Number of samples lost.
     pub lost: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct Throttle {
 /// `PERF_RECORD_SWITCH` (no fields) and `PERF_RECORD_SWITCH_CPU_WIDE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
-    /// The other process and thread, in the CPU-wide record.
+    /// The next or previous process and thread, in the CPU-wide record.
     pub next_prev: Option<(u32, u32)>,
 }
 
@@ -80,7 +80,7 @@ pub struct Ksymbol<'a> {
     pub len: u32,
     /// `PERF_RECORD_KSYMBOL_TYPE_*`: 1 BPF, 2 out of line code.
     pub ksym_type: u16,
-    /// Bit 0: the symbol goes away.
+    /// Bit 0: the symbol is unregistered.
     pub flags: u16,
     /// Name without NUL.
     pub name: &'a [u8],
@@ -128,7 +128,7 @@ pub struct Cgroup<'a> {
     pub path: &'a [u8],
 }
 
-/// A kernel record whose fields are known; the sample id trailer is not part of it.
+/// A decoded kernel record, without the sample id trailer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Record<'a> {
@@ -160,19 +160,19 @@ pub enum Record<'a> {
     Namespaces(Namespaces),
     /// A cgroup.
     Cgroup(Cgroup<'a>),
-    /// A counter's value.
+    /// A counter value.
     Read(Read<'a>),
     /// Data in the AUX area.
     Aux(Aux),
-    /// A trace started.
+    /// An instruction trace started.
     ItraceStart(ItraceStart),
-    /// An event's number in traces.
+    /// Hardware id of an event in traces.
     AuxOutputHwId(AuxOutputHwId),
-    /// Kernel code changed.
+    /// Kernel code was modified.
     TextPoke(TextPoke<'a>),
     /// User part of earlier callchains.
     CallchainDeferred(CallchainDeferred<'a>),
-    /// Any other type: not decoded here.
+    /// Any other type; not decoded.
     Other(RecordKind),
 }
 
@@ -228,7 +228,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// What hardware traces, counters and the kernel's code tell.
+    /// Decodes the records of hardware traces, counters and kernel code.
     fn decode_trace(kind: RecordKind, at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         Ok(match kind {
             RecordKind::READ => Self::Read(Read::decode(at)?),
@@ -245,7 +245,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Type and flags of the record's header; the cpumode is the caller's to add.
+    /// Type and flags of the record header; the caller adds the CPU mode.
     #[must_use]
     pub fn kind_and_misc(&self) -> (RecordKind, Misc) {
         let kind = match self {

@@ -11,12 +11,12 @@ pub enum RegsAbi {
     Bits32,
     /// 64-bit task.
     Bits64,
-    /// A number that this version does not know.
+    /// An unknown number.
     Other(u64),
 }
 
 impl RegsAbi {
-    /// From the number in a record.
+    /// Converts the number in a record.
     #[must_use]
     pub fn from_raw(raw: u64) -> Self {
         match raw {
@@ -44,14 +44,14 @@ impl RegsAbi {
 pub struct Regs<'a> {
     /// Width of the task's registers.
     pub abi: RegsAbi,
-    /// Which registers there are, as numbered in the architecture's `perf_regs.h`.
+    /// The registers that are present, as numbered in the architecture's `perf_regs.h`.
     pub mask: u64,
-    /// Their values; none where `abi` is [`RegsAbi::None`].
+    /// Their values; empty if `abi` is [`RegsAbi::None`].
     pub values: U64s<'a>,
 }
 
 impl<'a> Regs<'a> {
-    /// Takes the width and the registers of `mask`.
+    /// Decodes the ABI and the registers of `mask`.
     pub(crate) fn decode(
         at: &mut Cursor<'a>,
         mask: u64,
@@ -70,7 +70,7 @@ impl<'a> Regs<'a> {
         })
     }
 
-    /// Appends the width and the registers, or that there are none.
+    /// Appends the ABI and the registers; [`RegsAbi::None`] for `None`.
     pub(crate) fn encode(regs: Option<Self>, to: &mut Encoder<'_>) {
         to.u64(regs.map_or(0, |regs| regs.abi.raw()));
         regs.iter()

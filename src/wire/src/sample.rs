@@ -1,4 +1,4 @@
-//! `PERF_RECORD_SAMPLE`: the fields that the event's `sample_type` asks for, in the kernel's order.
+//! `PERF_RECORD_SAMPLE`: the fields selected by the event's `sample_type`, in the kernel's order.
 
 mod fixed;
 
@@ -9,9 +9,9 @@ use crate::{
 };
 use fixed::FixedFields;
 
-/// One decoded sample; it borrows what is long from the file.
+/// A decoded sample; variable-length fields are borrowed from the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sample<'a> {
+pub struct SampleRecord<'a> {
     /// Instruction pointer.
     pub ip: Option<u64>,
     /// Process and thread id; -1 as `u32::MAX` for a dying task.
@@ -26,7 +26,7 @@ pub struct Sample<'a> {
     pub stream_id: Option<u64>,
     /// CPU number.
     pub cpu: Option<u32>,
-    /// Events since the sample before; without the field, the attr's fixed period.
+    /// Events since the previous sample; without the field, the attr's fixed period applies.
     pub period: Option<u64>,
     /// Counter values.
     pub read: Option<ReadValues<'a>>,
@@ -60,7 +60,7 @@ pub struct Sample<'a> {
     pub aux: Option<&'a [u8]>,
 }
 
-/// Where an event's samples keep their fields; made once for each event.
+/// The sample layout of an event, computed once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleLayout {
     sample_type: SampleType,
@@ -68,10 +68,33 @@ pub struct SampleLayout {
     branch: BranchSampleType,
     regs_user: u64,
     regs_intr: u64,
+    /// The fields to decode; others are only checked.
+    reads: SampleType,
     fixed: FixedFields,
-    /// Whether there are fields behind those of fixed length, and behind those that carry their own length.
-    has_more: bool,
-    has_tail: bool,
+    rest: FieldsAfterFixed,
+}
+
+/// The fields after those of fixed length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FieldsAfterFixed {
+    None,
+    /// Only RAW: tracepoints.
+    Raw,
+    /// Only CALLCHAIN.
+    Callchain,
+    /// Others.
+    Any,
+}
+
+impl FieldsAfterFixed {
+    fn new(sample_type: SampleType) -> Self {
+        match SampleType(sample_type.0 & !FIXED) {
+            SampleType(0) => Self::None,
+            SampleType::RAW => Self::Raw,
+            SampleType::CALLCHAIN => Self::Callchain,
+            _ => Self::Any,
+        }
+    }
 }
 
 /// Fields of fixed length: IDENTIFIER to PERIOD.
@@ -85,13 +108,11 @@ const FIXED: u64 = SampleType::IDENTIFIER.0
     | SampleType::CPU.0
     | SampleType::PERIOD.0;
 
-/// Fields that carry their own length: READ to STACK_USER.
-const VARIABLE: u64 = SampleType::READ.0
-    | SampleType::CALLCHAIN.0
-    | SampleType::RAW.0
-    | SampleType::BRANCH_STACK.0
-    | SampleType::REGS_USER.0
-    | SampleType::STACK_USER.0;
+/// Bits of fields that are decoded into the same field of [`SampleRecord`].
+const SHARED_FIELDS: [SampleType; 2] = [
+    SampleType(SampleType::IDENTIFIER.0 | SampleType::ID.0),
+    SampleType(SampleType::WEIGHT.0 | SampleType::WEIGHT_STRUCT.0),
+];
 
 impl SampleLayout {
     /// The layout of samples of an event with this attr.
@@ -103,138 +124,237 @@ impl SampleLayout {
             branch: attr.branch_sample_type,
             regs_user: attr.sample_regs_user,
             regs_intr: attr.sample_regs_intr,
-            fixed: FixedFields::new(attr.sample_type),
-            has_more: attr.sample_type.0 & !FIXED != 0,
-            has_tail: attr.sample_type.0 & !(FIXED | VARIABLE) != 0,
+            reads: SampleType::ALL,
+            fixed: FixedFields::new(attr.sample_type, SampleType::ALL),
+            rest: FieldsAfterFixed::new(attr.sample_type),
         }
     }
 
-    /// Fields of the sample.
+    /// The same layout for a consumer that reads only `fields`: others are not decoded and stay `None`, but a sample
+    /// that is too short for them is still an error.
+    #[must_use]
+    pub fn reading(&self, fields: SampleType) -> Self {
+        let shared = SHARED_FIELDS.into_iter();
+        let reads = shared
+            .filter(|shared| fields.intersects(*shared))
+            .fold(fields, |reads, shared| reads | shared);
+        Self {
+            reads,
+            fixed: FixedFields::new(self.sample_type, reads),
+            ..self.clone()
+        }
+    }
+
+    /// The fields present in a sample.
     #[must_use]
     pub fn sample_type(&self) -> SampleType {
         self.sample_type
     }
 
-    /// The timestamp alone, without decoding the rest.
+    /// Returns the timestamp without decoding the rest.
     #[inline]
     #[must_use]
     pub fn time(&self, body: &[u8], endian: Endian) -> Option<u64> {
-        endian.u64_at(body, self.fixed.time?)
+        FixedFields::word(body, self.fixed.time?, endian)
     }
 
-    /// The event id alone, without decoding the rest.
+    /// Returns the event id without decoding the rest.
     #[inline]
     #[must_use]
     pub fn id(&self, body: &[u8], endian: Endian) -> Option<u64> {
-        endian.u64_at(body, self.fixed.id?)
+        FixedFields::word(body, self.fixed.id?, endian)
+    }
+
+    /// Number of 8-byte fields before the event id in a sample's body.
+    #[must_use]
+    pub fn id_place(&self) -> Option<usize> {
+        self.fixed.id
     }
 
     /// Decodes a sample's body.
     ///
     /// # Errors
     /// [`DecodeError`] when the body ends before the fields do.
-    pub fn decode<'a>(&self, body: &'a [u8], endian: Endian) -> Result<Sample<'a>, DecodeError> {
-        let mut sample = Sample::default();
+    pub fn decode<'a>(
+        &self,
+        body: &'a [u8],
+        endian: Endian,
+    ) -> Result<SampleRecord<'a>, DecodeError> {
+        let mut sample = SampleRecord::default();
         self.decode_into(body, endian, &mut sample)?;
         Ok(sample)
     }
 
-    /// [`SampleLayout::decode`] into a sample that is empty, or was decoded by this layout before: fields that the layout
-    /// lacks are left alone. For the walk over millions of samples, where clearing and moving them costs more than decoding.
+    /// Like [`SampleLayout::decode`], but reuses `sample`, which must be empty or decoded by this
+    /// layout: fields that the layout lacks are not reset. For loops over millions of samples,
+    /// where resetting and moving cost more than decoding.
     ///
     /// # Errors
-    /// Those of [`SampleLayout::decode`]; some fields may be new then.
+    /// Those of [`SampleLayout::decode`]; some fields may have been overwritten.
     #[inline]
     pub fn decode_into<'a>(
         &self,
         body: &'a [u8],
         endian: Endian,
-        sample: &mut Sample<'a>,
+        sample: &mut SampleRecord<'a>,
     ) -> Result<(), DecodeError> {
-        self.fixed
-            .decode_into(self.sample_type, body, endian, sample)?;
-        if self.has_more {
-            let at = &mut Cursor::new(body, endian);
-            at.take(self.fixed.size, "fixed fields")?;
-            self.decode_variable(at, sample)?;
-            if self.has_tail {
-                self.decode_tail(at, sample)?;
-            }
+        match self.decode_simple(body, endian, sample) {
+            true => Ok(()),
+            false => self.decode_all(body, endian, sample),
         }
-        Ok(())
     }
 
-    /// READ to STACK_USER: fields that carry their own length.
+    /// Decodes a sample that has at most RAW or CALLCHAIN after the fields of fixed length. Returns `false` if it has
+    /// others or is too short; [`SampleLayout::decode_into`] decodes it or returns the error. Most samples are decoded by
+    /// this function, which is small enough to be part of a loop; `endian` should be a constant there.
+    #[inline(always)]
+    pub fn decode_simple<'a>(
+        &self,
+        body: &'a [u8],
+        endian: Endian,
+        sample: &mut SampleRecord<'a>,
+    ) -> bool {
+        if self.rest == FieldsAfterFixed::Any {
+            return false;
+        }
+        let Some(rest) = self.fixed.decode_into(body, endian, sample) else {
+            return false;
+        };
+        match self.rest {
+            FieldsAfterFixed::None => true,
+            FieldsAfterFixed::Raw => match raw_data(rest, endian) {
+                Some(raw) if self.reads.contains(SampleType::RAW) => {
+                    sample.raw = Some(raw);
+                    true
+                }
+                raw => raw.is_some(),
+            },
+            FieldsAfterFixed::Callchain => match callchain(rest, endian) {
+                Some(chain) if self.reads.contains(SampleType::CALLCHAIN) => {
+                    sample.callchain = Some(U64s::new(chain, endian));
+                    true
+                }
+                chain => chain.is_some(),
+            },
+            FieldsAfterFixed::Any => false,
+        }
+    }
+
+    /// Decodes any sample.
+    #[inline(never)]
+    fn decode_all<'a>(
+        &self,
+        body: &'a [u8],
+        endian: Endian,
+        sample: &mut SampleRecord<'a>,
+    ) -> Result<(), DecodeError> {
+        if self.fixed.decode_into(body, endian, sample).is_none() {
+            return Err(fixed::short(self.sample_type, body.len()));
+        }
+        self.decode_rest(body, endian, sample)
+    }
+
+    /// Decodes the fields after those of fixed length.
+    fn decode_rest<'a>(
+        &self,
+        body: &'a [u8],
+        endian: Endian,
+        sample: &mut SampleRecord<'a>,
+    ) -> Result<(), DecodeError> {
+        let at = &mut Cursor::new(body, endian);
+        at.take(self.fixed.size, "fixed fields")?;
+        self.decode_variable(at, sample)?;
+        self.decode_tail(at, sample)
+    }
+
+    /// Decodes READ to STACK_USER, the fields of variable length.
     fn decode_variable<'a>(
         &self,
         at: &mut Cursor<'a>,
-        sample: &mut Sample<'a>,
+        sample: &mut SampleRecord<'a>,
     ) -> Result<(), DecodeError> {
         let has = |bit| self.sample_type.contains(bit);
+        let reads = |bit| self.reads.contains(bit);
         if has(SampleType::READ) {
-            sample.read = Some(ReadValues::decode(at, self.read_format)?);
+            let value = ReadValues::decode(at, self.read_format)?;
+            sample.read = reads(SampleType::READ).then_some(value);
         }
         if has(SampleType::CALLCHAIN) {
             let count = at.u64("callchain nr")?;
-            sample.callchain = Some(at.u64s(count, "callchain")?);
+            let value = at.u64s(count, "callchain")?;
+            sample.callchain = reads(SampleType::CALLCHAIN).then_some(value);
         }
         if has(SampleType::RAW) {
             let size = at.u32("raw size")?;
-            sample.raw = Some(at.take(size as usize, "raw")?);
+            let value = at.take(size as usize, "raw")?;
+            sample.raw = reads(SampleType::RAW).then_some(value);
         }
         if has(SampleType::BRANCH_STACK) {
-            sample.branch_stack = Some(BranchStack::decode(at, self.branch)?);
+            let value = BranchStack::decode(at, self.branch)?;
+            sample.branch_stack = reads(SampleType::BRANCH_STACK).then_some(value);
         }
         if has(SampleType::REGS_USER) {
-            sample.regs_user = Some(Regs::decode(at, self.regs_user, "user registers")?);
+            let value = Regs::decode(at, self.regs_user, "user registers")?;
+            sample.regs_user = reads(SampleType::REGS_USER).then_some(value);
         }
         if has(SampleType::STACK_USER) {
-            sample.stack_user = Some(UserStack::decode(at)?);
+            let value = UserStack::decode(at)?;
+            sample.stack_user = reads(SampleType::STACK_USER).then_some(value);
         }
         Ok(())
     }
 
-    /// WEIGHT to AUX.
+    /// Decodes WEIGHT to AUX.
     fn decode_tail<'a>(
         &self,
         at: &mut Cursor<'a>,
-        sample: &mut Sample<'a>,
+        sample: &mut SampleRecord<'a>,
     ) -> Result<(), DecodeError> {
         let has = |bit| self.sample_type.contains(bit);
+        let reads = |bit| self.reads.contains(bit);
         if has(SampleType::WEIGHT) || has(SampleType::WEIGHT_STRUCT) {
-            sample.weight = Some(at.u64("weight")?);
+            let value = at.u64("weight")?;
+            sample.weight = reads(SampleType::WEIGHT).then_some(value);
         }
         if has(SampleType::DATA_SRC) {
-            sample.data_src = Some(at.u64("data_src")?);
+            let value = at.u64("data_src")?;
+            sample.data_src = reads(SampleType::DATA_SRC).then_some(value);
         }
         if has(SampleType::TRANSACTION) {
-            sample.transaction = Some(at.u64("transaction")?);
+            let value = at.u64("transaction")?;
+            sample.transaction = reads(SampleType::TRANSACTION).then_some(value);
         }
         if has(SampleType::REGS_INTR) {
-            sample.regs_intr = Some(Regs::decode(at, self.regs_intr, "interrupt registers")?);
+            let value = Regs::decode(at, self.regs_intr, "interrupt registers")?;
+            sample.regs_intr = reads(SampleType::REGS_INTR).then_some(value);
         }
         if has(SampleType::PHYS_ADDR) {
-            sample.phys_addr = Some(at.u64("phys_addr")?);
+            let value = at.u64("phys_addr")?;
+            sample.phys_addr = reads(SampleType::PHYS_ADDR).then_some(value);
         }
         if has(SampleType::CGROUP) {
-            sample.cgroup = Some(at.u64("cgroup")?);
+            let value = at.u64("cgroup")?;
+            sample.cgroup = reads(SampleType::CGROUP).then_some(value);
         }
         if has(SampleType::DATA_PAGE_SIZE) {
-            sample.data_page_size = Some(at.u64("data_page_size")?);
+            let value = at.u64("data_page_size")?;
+            sample.data_page_size = reads(SampleType::DATA_PAGE_SIZE).then_some(value);
         }
         if has(SampleType::CODE_PAGE_SIZE) {
-            sample.code_page_size = Some(at.u64("code_page_size")?);
+            let value = at.u64("code_page_size")?;
+            sample.code_page_size = reads(SampleType::CODE_PAGE_SIZE).then_some(value);
         }
         if has(SampleType::AUX) {
             let size = at.u64("aux size")?;
-            sample.aux = Some(at.take(usize::try_from(size).unwrap_or(usize::MAX), "aux")?);
+            let value = at.take(usize::try_from(size).unwrap_or(usize::MAX), "aux")?;
+            sample.aux = reads(SampleType::AUX).then_some(value);
         }
         Ok(())
     }
 
-    /// Appends a sample's body. Fields that the layout has and the sample lacks become 0 or empty;
-    /// fields that the layout lacks are left out.
-    pub fn encode(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
+    /// Appends a sample's body. Fields of the layout that `sample` lacks become 0 or empty; fields
+    /// outside the layout are omitted.
+    pub fn encode(&self, sample: &SampleRecord<'_>, to: &mut Encoder<'_>) {
         self.encode_fixed(sample, to);
         let has = |bit| self.sample_type.contains(bit);
         if has(SampleType::READ) {
@@ -260,7 +380,7 @@ impl SampleLayout {
         self.encode_tail(sample, to);
     }
 
-    fn encode_fixed(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
+    fn encode_fixed(&self, sample: &SampleRecord<'_>, to: &mut Encoder<'_>) {
         let (pid, tid) = sample.pid_tid.unwrap_or_default();
         for (bit, value) in [
             (SampleType::IDENTIFIER, sample.id),
@@ -290,7 +410,7 @@ impl SampleLayout {
         }
     }
 
-    fn encode_tail(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
+    fn encode_tail(&self, sample: &SampleRecord<'_>, to: &mut Encoder<'_>) {
         let has = |bit| self.sample_type.contains(bit);
         let word = |present: bool, value: Option<u64>, to: &mut Encoder<'_>| {
             if present {
@@ -314,6 +434,21 @@ impl SampleLayout {
             to.bytes(aux);
         }
     }
+}
+
+/// The data of RAW if nothing follows the fields of fixed length but this; `None` if they are not complete.
+#[inline(always)]
+fn raw_data(rest: &[u8], endian: Endian) -> Option<&[u8]> {
+    let (size, data) = rest.split_first_chunk()?;
+    data.get(..endian.u32(*size) as usize)
+}
+
+/// The bytes of a callchain that is the only field after those of fixed length; `None` if it is not complete.
+#[inline(always)]
+fn callchain(rest: &[u8], endian: Endian) -> Option<&[u8]> {
+    let (count, words) = rest.split_first_chunk()?;
+    let count = usize::try_from(endian.u64(*count)).ok()?;
+    words.get(..count.checked_mul(size_of::<u64>())?)
 }
 
 fn encode_counted(words: Option<U64s<'_>>, to: &mut Encoder<'_>) {

@@ -1,8 +1,8 @@
-//! The trailer that `sample_id_all` puts behind every record that is not a sample.
+//! The trailer that `sample_id_all` adds to every record other than samples.
 
 use crate::{Cursor, Encoder, Endian, SampleType};
 
-/// Who, when and where of a record (`struct sample_id` in `perf_event.h`).
+/// Task, time, event and CPU of a record (`struct sample_id` in `perf_event.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleId {
     /// Process and thread id.
@@ -17,17 +17,17 @@ pub struct SampleId {
     pub cpu: Option<u32>,
 }
 
-/// Where the trailer's fields stand; a function of the event's `sample_type`.
+/// Offsets of the trailer's fields, determined by the event's `sample_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleIdLayout {
     sample_type: SampleType,
     size: usize,
-    /// Bytes from the trailer's start to its time.
+    /// Offset of the time from the start of the trailer.
     time: Option<usize>,
 }
 
 impl SampleIdLayout {
-    /// The trailer of events with this `sample_type`.
+    /// Returns the layout for events with this `sample_type`.
     #[must_use]
     pub fn new(sample_type: SampleType) -> Self {
         let width = |bit| if sample_type.contains(bit) { 8 } else { 0 };
@@ -52,15 +52,15 @@ impl SampleIdLayout {
         self.size
     }
 
-    /// The time alone, from a record's body.
+    /// Returns the time from a record's body without decoding the rest.
     #[must_use]
     pub fn time(&self, body: &[u8], endian: Endian) -> Option<u64> {
         let start = body.len().checked_sub(self.size)?;
         endian.u64_at(body, start + self.time?)
     }
 
-    /// Cuts the trailer off a record's body; the whole body and an empty trailer when the body is
-    /// too short to hold one.
+    /// Splits the trailer off a record's body. Returns the whole body and an empty trailer if the
+    /// body is too short.
     #[must_use]
     pub fn split<'a>(&self, body: &'a [u8], endian: Endian) -> (&'a [u8], SampleId) {
         let start = body.len().saturating_sub(self.size);
@@ -98,7 +98,7 @@ impl SampleIdLayout {
         id
     }
 
-    /// Appends a trailer of this layout; fields that `id` lacks become 0.
+    /// Appends a trailer with this layout; missing fields of `id` become 0.
     pub fn encode(&self, id: &SampleId, to: &mut Encoder<'_>) {
         let has = |bit| self.sample_type.contains(bit);
         if has(SampleType::TID) {

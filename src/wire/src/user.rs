@@ -1,4 +1,5 @@
-//! Records that perf's user space makes (`PERF_RECORD_USER_TYPE_START` and up). They have no trailer.
+//! Records written by perf's user space (`PERF_RECORD_USER_TYPE_START` and up). They have no
+//! trailer.
 //!
 //! Source of the layouts: the kernel's `tools/lib/perf/include/perf/event.h`.
 
@@ -18,37 +19,37 @@ pub use schedstat::{
     CpuCounters, DomainCounters, Imbalance, LoadBalance, Moves, Schedstat, SchedstatCpu,
     SchedstatDomain,
 };
-pub use simpleperf::{Chain, Input, Simpleperf, Unwound};
+pub use simpleperf::{Chain, Simpleperf, UnwindingInput, UnwindingResult};
 pub use stat::{Stat, StatConfig, StatRound};
 
 use crate::{Cursor, DecodeError, Encoder, Endian, RawRecord, RecordKind};
 
-/// A record of perf's user space whose fields are known. Attrs, build-ids and updates of events are
-/// decoded where files are read.
+/// A decoded record of perf's user space. Attrs, build-ids and event updates are decoded by the
+/// readers of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UserRecord<'a> {
-    /// Name of an event type in very old files.
+    /// Name of an event type, in very old files.
     EventType(EventTypeName<'a>),
     /// Bytes of tracing data that follow the record.
     TracingData(u32),
     /// A feature section.
     Feature(FeatureData<'a>),
-    /// All events up to here have been seen.
+    /// All events up to here were written.
     FinishedRound,
-    /// The records that describe the start are complete.
+    /// End of the synthesized records at the start.
     FinishedInit,
     /// Ids and their events.
     IdIndex(IdIndex),
-    /// Kind of AUX traces.
+    /// Type and parameters of AUX traces.
     AuxTraceInfo(AuxTraceInfo<'a>),
-    /// Head of a trace, which follows the record.
+    /// Header of an AUX trace, whose data follow the record.
     AuxTrace(AuxTrace),
-    /// What went wrong with a trace.
+    /// Error in an AUX trace.
     AuxTraceError(AuxTraceError<'a>),
-    /// Threads that were counted.
+    /// Threads of a stat recording.
     ThreadMap(ThreadMap),
-    /// CPUs that were counted.
+    /// CPUs of a stat recording.
     CpuMap(CpuMap),
     /// Settings of stat.
     StatConfig(StatConfig),
@@ -56,17 +57,17 @@ pub enum UserRecord<'a> {
     Stat(Stat),
     /// End of an interval of stat.
     StatRound(StatRound),
-    /// From hardware time to the timestamps' clock.
+    /// Parameters to convert hardware time to the clock of timestamps.
     TimeConv(TimeConv),
-    /// What BPF programs say of themselves.
+    /// Metadata of BPF programs.
     BpfMetadata(BpfMetadata<'a>),
-    /// What the scheduler counted on a CPU.
+    /// Scheduler statistics of a CPU.
     SchedstatCpu(SchedstatCpu<'a>),
-    /// What it counted for a domain of a CPU.
+    /// Scheduler statistics of a CPU's domain.
     SchedstatDomain(SchedstatDomain<'a>),
-    /// One of simpleperf's.
+    /// A record of simpleperf.
     Simpleperf(Simpleperf<'a>),
-    /// Any other type: not decoded here.
+    /// Any other type; not decoded.
     Other(RecordKind),
 }
 
@@ -155,7 +156,7 @@ impl<'a> UserRecord<'a> {
     }
 }
 
-/// Takes a name in a room of `N` bytes.
+/// Reads a name from a field of `N` bytes.
 fn take_name<'a, const N: usize>(
     at: &mut Cursor<'a>,
     field: &'static str,
@@ -163,7 +164,8 @@ fn take_name<'a, const N: usize>(
     Ok(crate::until_nul(at.take(N, field)?))
 }
 
-/// Takes a name that ends the record, in a room of at most `N` bytes: recorders leave out what they don't need.
+/// Reads a name at the end of a record, from a field of at most `N` bytes: recorders omit unused
+/// bytes.
 fn take_last_name<'a, const N: usize>(
     at: &mut Cursor<'a>,
     field: &'static str,
@@ -172,14 +174,15 @@ fn take_last_name<'a, const N: usize>(
     Ok(crate::until_nul(at.take(room, field)?))
 }
 
-/// Appends a name that ends the record, padded to eight bytes and cut to fit into `N`.
+/// Appends a name at the end of a record, padded to eight bytes and truncated to fit into `N`.
 fn put_last_name<const N: usize>(to: &mut Encoder<'_>, name: &[u8]) {
     let name = name.get(..N).unwrap_or(name);
     to.bytes(name);
     to.zeros((name.len() + 1).next_multiple_of(8).min(N) - name.len());
 }
 
-/// Appends a name in a room of `N` bytes, cut to fit. One that fills the room has no NUL, and is taken as such.
+/// Appends a name in a field of `N` bytes, truncated to fit. A name that fills the field has no
+/// NUL.
 fn put_name<const N: usize>(to: &mut Encoder<'_>, name: &[u8]) {
     let name = name.get(..N).unwrap_or(name);
     to.bytes(name);

@@ -2,10 +2,10 @@
 
 use crate::{Cursor, DecodeError, Encoder};
 
-/// The top of the user stack at the sample.
+/// The top of the user stack at the time of the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserStack<'a> {
-    /// The bytes from the stack pointer upwards that were really copied.
+    /// The bytes that were copied, from the stack pointer upwards.
     pub bytes: &'a [u8],
     /// Bytes reserved in the record, padding included.
     pub reserved: usize,
@@ -21,16 +21,16 @@ impl<'a> UserStack<'a> {
             });
         }
         let reserved = usize::try_from(size).unwrap_or(usize::MAX);
-        let whole = at.take(reserved, "user stack")?;
+        let reserved_bytes = at.take(reserved, "user stack")?;
         let copied = at.u64("user stack dyn_size")?;
         let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(reserved);
         Ok(Self {
-            bytes: whole.get(..copied).unwrap_or(whole),
+            bytes: reserved_bytes.get(..copied).unwrap_or(reserved_bytes),
             reserved,
         })
     }
 
-    /// Appends the copy, or an empty one.
+    /// Appends the copy; an empty one for `None`.
     pub(crate) fn encode(stack: Option<Self>, to: &mut Encoder<'_>) {
         let Some(stack) = stack else { return to.u64(0) };
         to.u64(stack.reserved as u64);

@@ -1,4 +1,4 @@
-//! Attrs and records: what is encoded is decoded again, and no cut body panics.
+//! Attrs and records are decoded as they were encoded, and no truncated body panics.
 
 use proptest::prelude::*;
 use rperf_wire::{
@@ -12,15 +12,15 @@ fn endians() -> impl Strategy<Value = Endian> {
     prop_oneof![Just(Endian::Little), Just(Endian::Big)]
 }
 
-/// Names as the kernel writes them: any bytes but NUL.
+/// Names as written by the kernel: any bytes but NUL.
 fn names() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(1_u8.., 0..40)
 }
 
 fn attrs() -> impl Strategy<Value = Attr> {
     let words = prop::array::uniform12(any::<u64>());
-    let halves = prop::array::uniform8(any::<u32>());
-    (words, halves, any::<u16>()).prop_map(|(words, halves, sample_max_stack)| {
+    let words32 = prop::array::uniform8(any::<u32>());
+    (words, words32, any::<u16>()).prop_map(|(words, words32, sample_max_stack)| {
         let [
             config,
             sample_period,
@@ -44,7 +44,7 @@ fn attrs() -> impl Strategy<Value = Attr> {
             aux_watermark,
             aux_sample_size,
             aux_action,
-        ] = halves;
+        ] = words32;
         Attr {
             kind: EventType(kind),
             config,
@@ -66,7 +66,7 @@ fn attrs() -> impl Strategy<Value = Attr> {
             aux_sample_size,
             aux_action,
             sig_data,
-            // Half of the attrs are of the size without this field.
+            // Half of the attrs have the size without this field.
             config3: if config3 % 2 == 0 { 0 } else { config3 },
             config4: if config3 % 3 == 0 { config3 } else { 0 },
             unknown: if config3 % 5 == 0 {
@@ -82,12 +82,12 @@ fn attrs() -> impl Strategy<Value = Attr> {
 fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>> {
     let [a, b, c, d, e, f, g, h] = *n;
     #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
-    let half = |number: u64| number as u32;
+    let as_u32 = |number: u64| number as u32;
     #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
-    let quarter = |number: u64| number as u16;
+    let as_u16 = |number: u64| number as u16;
     let mmap = Mmap {
-        pid: half(a).cast_signed(),
-        tid: half(b),
+        pid: as_u32(a).cast_signed(),
+        tid: as_u32(b),
         start: c,
         len: d,
         pgoff: e,
@@ -96,21 +96,21 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
     let mmap2 = |id| Mmap2 {
         mmap,
         id,
-        prot: half(a >> 32),
-        flags: half(b >> 32),
+        prot: as_u32(a >> 32),
+        flags: as_u32(b >> 32),
     };
     let inode = MmapId::Inode {
-        major: half(f),
-        minor: half(f >> 32),
+        major: as_u32(f),
+        minor: as_u32(f >> 32),
         inode: g,
         generation: h,
     };
     let size = u8::try_from(g % 21).unwrap_or(20);
     let task = Task {
-        pid: half(a),
-        ppid: half(b),
-        tid: half(c),
-        ptid: half(d),
+        pid: as_u32(a),
+        ppid: as_u32(b),
+        tid: as_u32(c),
+        ptid: as_u32(d),
         time: e,
     };
     let throttle = Throttle {
@@ -118,7 +118,7 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
         id: b,
         stream_id: c,
     };
-    let (pid, tid) = (half(g), half(h));
+    let (pid, tid) = (as_u32(g), as_u32(h));
     let [.., t0, t1, t2, t3, t4, t5, t6, t7] = bytes;
     let links = (0..a % 9).map(|dev| Namespace {
         dev,
@@ -145,15 +145,15 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
         }),
         Record::Ksymbol(Ksymbol {
             addr: a,
-            len: half(b),
-            ksym_type: quarter(c),
-            flags: quarter(d),
+            len: as_u32(b),
+            ksym_type: as_u16(c),
+            flags: as_u16(d),
             name,
         }),
         Record::BpfEvent(BpfEvent {
-            event_type: quarter(a),
-            flags: quarter(b),
-            id: half(c),
+            event_type: as_u16(a),
+            flags: as_u16(b),
+            id: as_u32(c),
             tag: [t0, t1, t2, t3, t4, t5, t6, t7],
         }),
         Record::Namespaces(Namespaces {
@@ -177,7 +177,7 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
     ]
 }
 
-/// Header, body and trailer in one run of bytes.
+/// Concatenates header, body and trailer.
 fn encode(record: &Record<'_>, layout: SampleIdLayout, id: &SampleId, endian: Endian) -> Vec<u8> {
     let mut body = Vec::new();
     let mut to = Encoder::new(&mut body, endian);
@@ -192,7 +192,7 @@ fn encode(record: &Record<'_>, layout: SampleIdLayout, id: &SampleId, endian: En
 }
 
 #[test]
-fn a_device_is_no_build_id_whatever_the_header_says() {
+fn an_inode_is_no_build_id_despite_the_misc_bit() {
     let record = Record::Mmap2(Mmap2 {
         mmap: Mmap {
             pid: 1,
@@ -222,17 +222,17 @@ fn a_device_is_no_build_id_whatever_the_header_says() {
 
 proptest! {
     #[test]
-    fn attrs_come_back(attr in attrs(), endian in endians()) {
+    fn attrs_round_trip(attr in attrs(), endian in endians()) {
         let bytes = attr.encode(endian);
         prop_assert_eq!(Attr::decode(&bytes, endian), Ok(attr));
         for end in 0..bytes.len() {
-            let cut = Attr::decode(&bytes[..end], endian);
-            prop_assert_eq!(cut.is_ok(), end >= Attr::SIZE_VER0);
+            let decoded = Attr::decode(&bytes[..end], endian);
+            prop_assert_eq!(decoded.is_ok(), end >= Attr::SIZE_VER0);
         }
     }
 
     #[test]
-    fn records_come_back_with_their_trailers(
+    fn records_round_trip_with_their_sample_ids(
         numbers in prop::array::uniform8(any::<u64>()),
         bytes in prop::array::uniform20(any::<u8>()),
         name in names(),
@@ -264,7 +264,7 @@ proptest! {
     }
 
     #[test]
-    fn records_of_numbers_come_back(
+    fn numeric_records_round_trip(
         bytes in prop::collection::vec(any::<u8>(), 0..80),
         cookie in any::<u64>(),
         endian in endians(),
@@ -283,9 +283,9 @@ proptest! {
         }
     }
 
-    /// What comes before a name must be whole; a cut name is a shorter name.
+    /// A record truncated before its name is an error; a truncated name is a shorter name.
     #[test]
-    fn cut_records_are_errors(
+    fn truncated_records_are_errors(
         numbers in prop::array::uniform8(any::<u64>()),
         bytes in prop::array::uniform20(any::<u8>()),
         endian in endians(),
@@ -294,15 +294,16 @@ proptest! {
             let (kind, misc) = record.kind_and_misc();
             let mut body = Vec::new();
             record.encode_body(&mut Encoder::new(&mut body, endian));
-            let named = match record {
+            // A shorter name is no error.
+            let optional = match record {
                 Record::Mmap(_) | Record::Mmap2(_) | Record::Comm(_) | Record::Ksymbol(_) | Record::Cgroup(_) => 8,
                 // Padding.
                 Record::TextPoke(_) => 4,
                 _ => 0,
             };
-            for end in 0..body.len() - named {
+            for end in 0..body.len() - optional {
                 let raw = RawRecord { kind, misc, body: &body[..end] };
-                prop_assert!(Record::decode(&raw, endian).is_err(), "{:?} cut at {}", record, end);
+                prop_assert!(Record::decode(&raw, endian).is_err(), "{:?} truncated at {}", record, end);
             }
         }
     }

@@ -1,12 +1,12 @@
-//! Samples of every layout, built field by field from the kernel's description: decoding finds the
-//! fields, encoding gives the bytes back, and no cut sample panics.
+//! Samples of every layout, built field by field from the kernel's description: decoding finds the fields, encoding
+//! returns the bytes, and no truncated sample panics.
 
 use proptest::prelude::*;
 use rperf_wire::{
-    Attr, BranchSampleType, Encoder, Endian, ReadFormat, Sample, SampleLayout, SampleType,
+    Attr, BranchSampleType, Encoder, Endian, ReadFormat, SampleLayout, SampleRecord, SampleType,
 };
 
-/// Contents of a sample; each layout takes what it has fields for.
+/// The contents of a sample; each layout uses its fields.
 #[derive(Debug, Clone)]
 struct Content {
     words: [u64; 12],
@@ -31,7 +31,7 @@ fn contents() -> impl Strategy<Value = Content> {
     (words, lists, any::<prop::sample::Index>(), 0_u64..3).prop_map(
         |(words, lists, copied, abi)| {
             let (counters, chain, raw, branches, stack) = lists;
-            // Sizes of stacks are multiples of eight; what was not copied is zero.
+            // Stack sizes are multiples of eight; bytes that were not copied are zero.
             let mut stack: Vec<u8> = stack.repeat(8);
             let stack_copied = copied.index(stack.len() + 1);
             stack[stack_copied..].fill(0);
@@ -66,7 +66,7 @@ fn attrs() -> impl Strategy<Value = Attr> {
     })
 }
 
-/// The body as perf_event_open(2) lays it out.
+/// The body, laid out as in perf_event_open(2).
 fn body(attr: &Attr, content: &Content, endian: Endian) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut to = Encoder::new(&mut bytes, endian);
@@ -153,7 +153,7 @@ fn body(attr: &Attr, content: &Content, endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// Two 32-bit fields as one word of this byte order.
+/// Packs two 32-bit fields into one word of this byte order.
 fn both(endian: Endian, first: u64, second: u64) -> u64 {
     match endian {
         Endian::Little => first | second << 32,
@@ -218,7 +218,11 @@ fn registers(mask: u64, abi: u64, to: &mut Encoder<'_>) {
     }
 }
 
-fn check_fields(attr: &Attr, content: &Content, sample: &Sample<'_>) -> Result<(), TestCaseError> {
+fn check_fields(
+    attr: &Attr,
+    content: &Content,
+    sample: &SampleRecord<'_>,
+) -> Result<(), TestCaseError> {
     let has = |bit| attr.sample_type.contains(bit);
     let [id, ip, time, ..] = content.words;
     let identified = has(SampleType::ID) || has(SampleType::IDENTIFIER);
@@ -254,11 +258,95 @@ fn check_fields(attr: &Attr, content: &Content, sample: &Sample<'_>) -> Result<(
     Ok(())
 }
 
+/// The sample without the fields outside `fields`.
+fn only<'a>(sample: &SampleRecord<'a>, fields: SampleType) -> SampleRecord<'a> {
+    let read = |bits: SampleType| fields.intersects(bits);
+    let s = sample.clone();
+    SampleRecord {
+        ip: s.ip.filter(|_| read(SampleType::IP)),
+        pid_tid: s.pid_tid.filter(|_| read(SampleType::TID)),
+        time: s.time.filter(|_| read(SampleType::TIME)),
+        addr: s.addr.filter(|_| read(SampleType::ADDR)),
+        id: s
+            .id
+            .filter(|_| read(SampleType::ID | SampleType::IDENTIFIER)),
+        stream_id: s.stream_id.filter(|_| read(SampleType::STREAM_ID)),
+        cpu: s.cpu.filter(|_| read(SampleType::CPU)),
+        period: s.period.filter(|_| read(SampleType::PERIOD)),
+        read: s.read.filter(|_| read(SampleType::READ)),
+        callchain: s.callchain.filter(|_| read(SampleType::CALLCHAIN)),
+        raw: s.raw.filter(|_| read(SampleType::RAW)),
+        branch_stack: s.branch_stack.filter(|_| read(SampleType::BRANCH_STACK)),
+        regs_user: s.regs_user.filter(|_| read(SampleType::REGS_USER)),
+        stack_user: s.stack_user.filter(|_| read(SampleType::STACK_USER)),
+        weight: s
+            .weight
+            .filter(|_| read(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT)),
+        data_src: s.data_src.filter(|_| read(SampleType::DATA_SRC)),
+        transaction: s.transaction.filter(|_| read(SampleType::TRANSACTION)),
+        regs_intr: s.regs_intr.filter(|_| read(SampleType::REGS_INTR)),
+        phys_addr: s.phys_addr.filter(|_| read(SampleType::PHYS_ADDR)),
+        cgroup: s.cgroup.filter(|_| read(SampleType::CGROUP)),
+        data_page_size: s
+            .data_page_size
+            .filter(|_| read(SampleType::DATA_PAGE_SIZE)),
+        code_page_size: s
+            .code_page_size
+            .filter(|_| read(SampleType::CODE_PAGE_SIZE)),
+        aux: s.aux.filter(|_| read(SampleType::AUX)),
+    }
+}
+
+/// Attrs whose samples have at most one field after those of fixed length.
+fn short_attrs() -> impl Strategy<Value = Attr> {
+    let rest = prop::sample::select(vec![0, SampleType::RAW.0, SampleType::CALLCHAIN.0]);
+    (any::<u64>(), rest).prop_map(|(fixed, rest)| {
+        let fixed = [
+            SampleType::IDENTIFIER,
+            SampleType::IP,
+            SampleType::TID,
+            SampleType::TIME,
+            SampleType::ADDR,
+            SampleType::ID,
+            SampleType::STREAM_ID,
+            SampleType::CPU,
+            SampleType::PERIOD,
+        ]
+        .into_iter()
+        .fold(0, |bits, field| bits | field.0 & fixed);
+        Attr {
+            sample_type: SampleType(fixed | rest),
+            ..Attr::default()
+        }
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn samples_come_back(attr in attrs(), content in contents(), big in any::<bool>()) {
+    fn fields_that_are_not_read_change_neither_others_nor_errors(
+        attr in prop_oneof![attrs(), short_attrs()],
+        content in contents(),
+        fields in any::<u64>(),
+        big in any::<bool>(),
+    ) {
+        let endian = if big { Endian::Big } else { Endian::Little };
+        let bytes = body(&attr, &content, endian);
+        let layout = SampleLayout::new(&attr);
+        let reading = layout.reading(SampleType(fields));
+        let expected = only(&layout.decode(&bytes, endian).unwrap(), SampleType(fields));
+        prop_assert_eq!(reading.decode(&bytes, endian).unwrap(), expected);
+        prop_assert_eq!(reading.time(&bytes, endian), layout.time(&bytes, endian));
+        prop_assert_eq!(reading.id(&bytes, endian), layout.id(&bytes, endian));
+        for end in 0..bytes.len() {
+            let short = &bytes[..end];
+            prop_assert_eq!(reading.decode(short, endian).err(), layout.decode(short, endian).err());
+        }
+    }
+
+    #[test]
+    fn samples_round_trip(attr in attrs(), content in contents(), big in any::<bool>()) {
         let endian = if big { Endian::Big } else { Endian::Little };
         let bytes = body(&attr, &content, endian);
         let layout = SampleLayout::new(&attr);
@@ -270,7 +358,7 @@ proptest! {
         layout.encode(&sample, &mut Encoder::new(&mut again, endian));
         prop_assert_eq!(&again, &bytes);
         for end in 0..bytes.len() {
-            prop_assert!(layout.decode(&bytes[..end], endian).is_err(), "cut at {}", end);
+            prop_assert!(layout.decode(&bytes[..end], endian).is_err(), "truncated at {}", end);
         }
     }
 

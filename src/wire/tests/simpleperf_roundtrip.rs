@@ -1,10 +1,10 @@
-//! Records of simpleperf: what is encoded is decoded again, and no cut body panics.
+//! simpleperf records are decoded as they were encoded, and no truncated body panics.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rperf_wire::{
-    Chain, Encoder, Endian, Input, Misc, RawRecord, RecordKind, Regs, RegsAbi, Simpleperf, U64s,
-    Unwound, UserRecord, UserStack,
+    Chain, Encoder, Endian, Misc, RawRecord, RecordKind, Regs, RegsAbi, Simpleperf, U64s,
+    UnwindingInput, UnwindingResult, UserRecord, UserStack,
 };
 
 fn body(record: &UserRecord<'_>, endian: Endian) -> Vec<u8> {
@@ -18,7 +18,7 @@ fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRe
     UserRecord::decode(&RawRecord { kind, misc, body }, endian).ok()
 }
 
-/// Every type, out of the same words and bytes; `known` is how much an unwinding result tells.
+/// Every type, from the same words and bytes; `known` is how many fields an unwinding result has.
 fn records<'a>(
     n: [u64; 6],
     chain: Chain<'a>,
@@ -33,7 +33,7 @@ fn records<'a>(
         values: chain.sps,
     };
     let reserved = stack.len().next_multiple_of(8);
-    let input = Input {
+    let input = UnwindingInput {
         regs,
         stack: UserStack {
             bytes: stack,
@@ -65,7 +65,7 @@ fn records<'a>(
             time: b,
             chain,
         },
-        Simpleperf::Unwound(Unwound {
+        Simpleperf::UnwindingResult(UnwindingResult {
             time: a,
             used_time: b,
             error_code: c,
@@ -84,7 +84,7 @@ fn records<'a>(
 
 proptest! {
     #[test]
-    fn records_come_back(
+    fn records_round_trip(
         n in any::<[u64; 6]>(), words in vec(any::<[u8; 8]>(), 0..6), name in vec(1_u8.., 0..70),
         stack in vec(any::<u8>(), 0..40), known in 0_u8..3, big in any::<bool>(),
     ) {
@@ -107,7 +107,7 @@ proptest! {
     }
 }
 
-/// Bytes as simpleperf writes them.
+/// Bytes as written by simpleperf.
 #[test]
 fn a_file_with_its_number() {
     let bytes = b"\x02\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0/a/b.so\0";

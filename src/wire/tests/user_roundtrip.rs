@@ -1,4 +1,4 @@
-//! Records of perf's user space: what is encoded is decoded again, and no cut body panics.
+//! Records of perf's user space are decoded as they were encoded, and no truncated body panics.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn endians() -> impl Strategy<Value = Endian> {
     prop_oneof![Just(Endian::Little), Just(Endian::Big)]
 }
 
-/// Names that fit into the smallest room, or fill it.
+/// Names that fit into the smallest field, or fill it.
 fn names() -> impl Strategy<Value = Vec<u8>> {
     vec(1_u8.., 0..=16)
 }
@@ -28,7 +28,7 @@ fn cpu_maps() -> impl Strategy<Value = CpuMap> {
     ]
 }
 
-/// The lines of a version of `/proc/schedstat` that is known (15 to 17), or of another one.
+/// The lines of a known version of `/proc/schedstat` (15 to 17), or of another one.
 fn schedstat(version: u16, words: [u32; 8], other: &[u8]) -> [UserRecord<'_>; 2] {
     let [a, b, c, d, e, f, g, h] = words;
     let known = (15..=17).contains(&version);
@@ -111,7 +111,7 @@ fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRe
     UserRecord::decode(&RawRecord { kind, misc, body }, endian).ok()
 }
 
-/// Encodes the record, decodes it, and every beginning of it.
+/// Encodes the record, decodes it, and every prefix of it.
 fn comes_back(record: UserRecord<'_>, endian: Endian) {
     let bytes = body(&record, endian);
     let kind = record.kind();
@@ -121,7 +121,7 @@ fn comes_back(record: UserRecord<'_>, endian: Endian) {
     }
 }
 
-/// Records whose fields are numbers, from these.
+/// Records with numeric fields, taken from these.
 fn numbers(n: [u64; 6], m: [u32; 6], time: bool, machine: bool) -> Vec<UserRecord<'static>> {
     let [a, b, c, d, e, f] = n;
     let [kind, code, cpu, pid, tid, index] = m;
@@ -187,7 +187,7 @@ fn numbers(n: [u64; 6], m: [u32; 6], time: bool, machine: bool) -> Vec<UserRecor
 
 proptest! {
     #[test]
-    fn records_of_numbers_come_back(
+    fn numeric_records_round_trip(
         n in any::<[u64; 6]>(), m in any::<[u32; 6]>(), time in any::<bool>(), machine in any::<bool>(),
         endian in endians(),
     ) {
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_of_schedstat_come_back(
+    fn schedstat_records_round_trip(
         version in 13_u16..20, words in any::<[u32; 8]>(), other in vec(any::<u8>(), 0..60),
         endian in endians(),
     ) {
@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn records_of_names_come_back(
+    fn named_records_round_trip(
         number in any::<u64>(), name in names(), other in names(), count in 0_usize..4,
         data in vec(any::<u8>(), 0..64), map in cpu_maps(), endian in endians(),
     ) {
@@ -229,9 +229,9 @@ proptest! {
     }
 }
 
-/// Both orders of the three states of a CPU, and both forms of imbalance; the room is that of the latest version.
+/// Both orders of the three states of a CPU, and both forms of imbalance; the size is that of the latest version.
 #[test]
-fn counters_of_a_domain_stand_as_their_version_has_them() {
+fn counters_of_a_domain_depend_on_the_version() {
     for (version, count, busy, idle) in [(15_u16, 36, 9, 1), (16, 36, 1, 9), (17, 45, 1, 12)] {
         let mut bytes = Vec::new();
         let mut to = Encoder::new(&mut bytes, Endian::Little);
@@ -259,7 +259,7 @@ fn counters_of_a_domain_stand_as_their_version_has_them() {
     }
 }
 
-/// Bytes as perf 6.1 writes them: the mask stands unaligned behind four bytes of padding.
+/// Bytes as written by perf 6.1: the mask is unaligned after four bytes of padding.
 #[test]
 fn a_mask_of_64_bits() {
     let bytes = [
@@ -283,7 +283,7 @@ fn a_range_that_runs_backwards_is_empty() {
     assert_eq!(map.cpus(), []);
 }
 
-/// A message that ends the record has no more room than it needs.
+/// A message at the end of a record is not padded.
 #[test]
 fn messages_and_names_may_be_short() {
     for (format, time) in [(0_u32, None), (1, Some(9_u64))] {

@@ -1,13 +1,13 @@
-//! `--stdio2` beside perf: labels, arrows, names.
+//! `--stdio2` compared with perf: labels, arrows, names.
 
 use std::process::Command;
 
-use super::super::beside::{BOTH, Beside, Tool};
 use super::{recorded, recorded_with};
 use crate::tidy::root;
+use crate::tools::{BOTH, Tool, Tools};
 
-/// Functions by name, without headings of sections and of functions and without empty lines: perf prints what objdump
-/// begins with. What is left is compared to the byte.
+/// Functions by name, without section and function headings and empty lines: perf prints objdump's. The rest is
+/// compared byte by byte.
 fn functions(text: &str) -> Vec<String> {
     let is_kept = |line: &&str| {
         let plain = line.trim();
@@ -28,19 +28,19 @@ fn functions(text: &str) -> Vec<String> {
     functions
 }
 
-/// Compares functions of `program`; how many instructions there were.
-fn compare(beside: &Beside, file: &str, program: &str, words: &[&str]) -> usize {
+/// Compares the functions of `program`; returns the number of instructions.
+fn compare(tools: &Tools, file: &str, program: &str, words: &[&str]) -> usize {
     let line = ["annotate", "--stdio2", "--no-source", "-d", program];
     let line = [&line[..], &["-i", file], words].concat();
-    let [perf, ours] = BOTH.map(|tool| beside.outcome(tool, &line));
+    let [perf, ours] = BOTH.map(|tool| tools.outcome(tool, &line));
     assert_eq!(ours.status, 0, "{ours:?}");
     let (perf, mut ours) = (functions(&perf.stdout), functions(&ours.stdout));
-    // perf leaves out what only other events of a group fell on.
+    // perf omits functions that were hit only by other events of the group.
     let name = |text: &String| text.lines().nth(1).map(str::to_owned);
     let names: Vec<Option<String>> = perf.iter().map(name).collect();
     ours.retain(|text| names.contains(&name(text)));
-    // A stray sample in the C library's start shows a slot of the global offset table, to which objdump gives a name; and
-    // what was hit once, by one event or the other, need not be told by both.
+    // A stray sample in the C library's startup code shows a slot of the global offset table, to which objdump gives a
+    // name. A function hit once, by either event, need not be printed by both tools.
     let is_foreign = |name: &String| name.starts_with('_') || name.contains("@plt");
     let is_own = |text: &String| !name(text).as_ref().is_some_and(is_foreign);
     let perf: Vec<String> = perf.into_iter().filter(is_own).collect();
@@ -50,9 +50,9 @@ fn compare(beside: &Beside, file: &str, program: &str, words: &[&str]) -> usize 
 }
 
 #[test]
-fn few_words_are_those_of_perf() {
-    let test = "commands::annotate::brief::few_words_are_those_of_perf";
-    let Some((beside, file)) = recorded(test) else {
+fn brief_output_matches_perf() {
+    let test = "commands::annotate::brief::brief_output_matches_perf";
+    let Some((tools, file)) = recorded(test) else {
         return;
     };
     let options = [
@@ -62,11 +62,11 @@ fn few_words_are_those_of_perf() {
         &["-s", "burn_deep"],
     ];
     for words in options {
-        let lines = compare(&beside, &file, "stacks", words);
+        let lines = compare(&tools, &file, "stacks", words);
         assert!(lines > 10, "{words:?}: {lines}");
     }
     let text = [&["annotate", "--stdio2", "-i", &file][..], &["burn_deep"]].concat();
-    let text = beside.outcome(Tool::Rperf, &text).stdout;
+    let text = tools.outcome(Tool::Rperf, &text).stdout;
     assert!(text.contains("BURN(burn_deep)"), "{text}");
     assert!(text.contains(" ↑ jne  5  "), "{text}");
     assert!(text.contains("  5:   mov  sink,%rcx"), "{text}");
@@ -76,11 +76,11 @@ fn few_words_are_those_of_perf() {
 #[test]
 fn groups_have_a_column_for_each_event() {
     let test = "commands::annotate::brief::groups_have_a_column_for_each_event";
-    let Some((beside, file)) = recorded_with(test, &["-e", "{cpu-clock:u,task-clock:u}"]) else {
+    let Some((tools, file)) = recorded_with(test, &["-e", "{cpu-clock:u,task-clock:u}"]) else {
         return;
     };
     for words in [&[][..], &["-n"], &["--show-total-period"]] {
-        compare(&beside, &file, "stacks", words);
+        compare(&tools, &file, "stacks", words);
         let line = [
             "annotate",
             "--stdio",
@@ -91,14 +91,14 @@ fn groups_have_a_column_for_each_event() {
             &file,
         ];
         let line = [&line[..], words].concat();
-        let [perf, ours] = BOTH.map(|tool| beside.outcome(tool, &line));
+        let [perf, ours] = BOTH.map(|tool| tools.outcome(tool, &line));
         let (perf, ours) = (
             super::functions(&perf.stdout),
             super::functions(&ours.stdout),
         );
         assert_eq!(ours, perf, "{words:?}");
     }
-    let alone = beside.outcome(
+    let alone = tools.outcome(
         Tool::Rperf,
         &["annotate", "--no-group", "-s", "burn_deep", "-i", &file],
     );
@@ -108,10 +108,10 @@ fn groups_have_a_column_for_each_event() {
 #[test]
 fn programs_with_jumps_and_calls() {
     let test = "commands::annotate::brief::programs_with_jumps_and_calls";
-    let Some(beside) = Beside::find(test) else {
+    let Some(tools) = Tools::find_for(test) else {
         return;
     };
-    let program = beside.path().join("shapes");
+    let program = tools.path().join("shapes");
     let mut compiler = Command::new("c++");
     compiler
         .args(["-O1", "-g", "-std=c++17", "-o"])
@@ -122,7 +122,7 @@ fn programs_with_jumps_and_calls() {
     assert!(built.expect("a C++ compiler").success());
     let program = program.to_str().expect("a printable path");
     let words = ["-e", "cpu-clock:u", "-F", "2500", "--", program, "300"];
-    let Some(file) = beside.record(Tool::Rperf, "shapes", &words) else {
+    let Some(file) = tools.record(Tool::Rperf, "shapes", &words) else {
         return;
     };
     let line = [
@@ -134,12 +134,12 @@ fn programs_with_jumps_and_calls() {
         "-i",
         &file,
     ];
-    let [perf, ours] = BOTH.map(|tool| beside.outcome(tool, &line).stdout);
-    // Names of C++ have their parameters here.
+    let [perf, ours] = BOTH.map(|tool| tools.outcome(tool, &line).stdout);
+    // C++ names include their parameters here.
     let signs = |text: &str| {
         let lines = text.lines().filter_map(|line| {
-            let (_, behind) = line.split_once(['↓', '↑', '←'])?;
-            Some(behind.trim().to_owned())
+            let (_, after) = line.split_once(['↓', '↑', '←'])?;
+            Some(after.trim().to_owned())
         });
         let mut lines: Vec<String> = lines.collect();
         lines.sort();

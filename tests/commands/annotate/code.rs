@@ -1,17 +1,17 @@
-//! Where code is: in dumps of runtimes, in a kernel's memory.
+//! Where code is read from: JIT dumps and kernel memory.
 
 use std::fs;
 use std::process::Command;
 
 use rperf_testkit::{Bytes, Scratch, skip};
 
-use super::super::handmade::{Attr, file, kcore, record};
-use crate::kernel::rperf_in;
+use super::super::generated_files::{Attr, file, kcore, record};
+use crate::kernel::{record_in, rperf_in};
 use crate::tidy::root;
 
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
-/// Of a kernel that was never booted.
+/// An address of a fake kernel.
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const BUILD_ID: [u8; 20] = [0x5a; 20];
 
@@ -27,21 +27,8 @@ fn functions_that_a_runtime_dumped() {
     assert!(built.expect("a C compiler").success());
     let program = program.to_str().expect("a printable path");
     let folder = scratch.path().to_str().expect("a printable path");
-    let words = [
-        "record",
-        "-q",
-        "-o",
-        "perf.data",
-        "-e",
-        "cpu-clock:u",
-        "-k",
-        "mono",
-        "-F",
-        "999",
-        "--",
-    ];
-    let words = [&words[..], &[program, folder, "40"]].concat();
-    let recorded = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    let options = ["-q", "-e", "cpu-clock:u", "-k", "mono", "-F", "999"];
+    let recorded = record_in(&scratch, &options, &[program, folder, "40"]);
     if recorded.status != 0 {
         return skip(
             "commands::annotate::code::functions_that_a_runtime_dumped",
@@ -60,7 +47,7 @@ fn functions_that_a_runtime_dumped() {
     assert!(shown.stdout.contains("↑ jne  6 "), "{}", shown.stdout);
 }
 
-/// A recording of a kernel with a sample in its function `turn`, and where its listing and its memory are kept.
+/// Writes a recording with a sample in the kernel's function `turn`, the kernel's symbols and its memory.
 fn of_kernel(scratch: &Scratch, code: &[u8]) {
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
@@ -80,19 +67,19 @@ fn of_kernel(scratch: &Scratch, code: &[u8]) {
     let recording = file(&attr, "x86_64", &records.concat());
     fs::write(scratch.path().join("perf.data"), recording).expect("scratch");
     let id: String = BUILD_ID.iter().map(|byte| format!("{byte:02x}")).collect();
-    let kept = scratch.path().join(".debug/[kernel.kcore]").join(id);
-    let kept = kept.join("2026010100000000");
-    fs::create_dir_all(&kept).expect("a folder in the cache");
+    let kcore_copy = scratch.path().join(".debug/[kernel.kcore]").join(id);
+    let kcore_copy = kcore_copy.join("2026010100000000");
+    fs::create_dir_all(&kcore_copy).expect("a folder in the cache");
     let end = KERNEL + code.len() as u64;
     let listing = format!(
         "{KERNEL:x} T _text\n{KERNEL:x} T turn\n{end:x} T next\n{:x} T _etext\n",
         end + 16
     );
-    fs::write(kept.join("kallsyms"), listing).expect("a listing");
-    fs::write(kept.join("modules"), "").expect("no modules");
+    fs::write(kcore_copy.join("kallsyms"), listing).expect("a listing");
+    fs::write(kcore_copy.join("modules"), "").expect("no modules");
     let mut memory = code.to_vec();
     memory.resize(0x1000, 0xcc);
-    fs::write(kept.join("kcore"), kcore(&[(KERNEL, memory)])).expect("the kernel's code");
+    fs::write(kcore_copy.join("kcore"), kcore(&[(KERNEL, memory)])).expect("the kernel's code");
 }
 
 #[test]
@@ -134,7 +121,7 @@ fn a_kernel_without_code_is_named_once() {
     let shown = rperf_in(&scratch, &words).finish().expect("rperf starts");
     assert_eq!((shown.status, shown.stdout.as_str()), (1, ""), "{shown:?}");
     let id: String = BUILD_ID.iter().map(|byte| format!("{byte:02x}")).collect();
-    let said = format!("No vmlinux file with build id {id} was found in the path.");
-    assert!(shown.stderr.contains(&said), "{shown:?}");
+    let message = format!("No vmlinux file with build id {id} was found in the path.");
+    assert!(shown.stderr.contains(&message), "{shown:?}");
     assert!(shown.stderr.contains("-k vmlinux"), "{shown:?}");
 }

@@ -1,19 +1,19 @@
-//! What else `annotate` is asked for: files, the hottest instructions, another program's words, colours.
+//! Other options of `annotate`: files, the hottest instructions, another objdump, colours.
 
 use std::fs;
 
-use super::super::beside::Tool;
 use super::recorded;
+use crate::tools::Tool;
 
 #[test]
 fn files_colors_and_another_programs_words() {
     let test = "commands::annotate::options::files_colors_and_another_programs_words";
-    let Some((beside, file)) = recorded(test) else {
+    let Some((tools, file)) = recorded(test) else {
         return;
     };
     let run = |words: &[&str]| {
         let line = [&["annotate", "-i", &file], words].concat();
-        beside.outcome(Tool::Rperf, &line)
+        tools.outcome(Tool::Rperf, &line)
     };
     let plain = run(&["-s", "burn_deep"]);
     assert!(
@@ -28,7 +28,7 @@ fn files_colors_and_another_programs_words() {
         (0, ""),
         "{written:?}"
     );
-    let listing = beside.path().join("listings/burn_deep.annotation");
+    let listing = tools.path().join("listings/burn_deep.annotation");
     assert_eq!(
         fs::read_to_string(listing).expect("a listing"),
         plain.stdout
@@ -50,8 +50,8 @@ fn files_colors_and_another_programs_words() {
         "{hot:?}"
     );
 
-    let told = run(&["--objdump", "objdump", "-s", "burn_deep"]);
-    assert_eq!(told.stdout, plain.stdout, "{told:?}");
+    let output = run(&["--objdump", "objdump", "-s", "burn_deep"]);
+    assert_eq!(output.stdout, plain.stdout, "{output:?}");
     let none = run(&["--objdump", "/nonexistent/objdump", "-s", "burn_deep"]);
     assert_eq!(none.status, 1);
     assert!(
@@ -61,35 +61,32 @@ fn files_colors_and_another_programs_words() {
     let silent = run(&["--objdump", "true", "-s", "burn_deep"]);
     assert_eq!(silent.status, 1);
     assert!(
-        silent.stderr.contains("it prints no code of burn_deep"),
+        silent.stderr.contains("it printed no code of burn_deep"),
         "{silent:?}"
     );
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
-    let test = "commands::annotate::options::what_contradicts_itself_is_refused";
-    let Some((beside, file)) = recorded(test) else {
+fn contradicting_options_are_refused() {
+    let test = "commands::annotate::options::contradicting_options_are_refused";
+    let Some((tools, file)) = recorded(test) else {
         return;
     };
-    for (words, said) in [
+    for (words, message) in [
         (
             &["-n", "--show-total-period"][..],
             "switch `n' cannot be used with show-total-period",
         ),
-        (
-            &["--no-modules"],
-            "symbols of modules that samples fell on are always read",
-        ),
-        (&["--hot", "0"], "--hot 0: at least one instruction"),
+        (&["--no-modules"], "symbols of modules are always read"),
+        (&["--hot", "0"], "--hot 0: give at least 1"),
         (&["--stdio-color", "red"], "expected always, never or auto"),
         (&["--data-type"], "--data-type"),
         (&["--itrace"], "--itrace"),
     ] {
         let line = [&["annotate", "-i", &file], words].concat();
-        let refused = beside.outcome(Tool::Rperf, &line);
+        let refused = tools.outcome(Tool::Rperf, &line);
         assert_eq!(refused.status, 129, "{refused:?}");
-        assert!(refused.stderr.contains(said), "{refused:?}");
+        assert!(refused.stderr.contains(message), "{refused:?}");
     }
     let line = [
         "annotate",
@@ -101,13 +98,13 @@ fn what_contradicts_itself_is_refused() {
         "-i",
         &file,
     ];
-    assert_eq!(beside.outcome(Tool::Rperf, &line).status, 0);
+    assert_eq!(tools.outcome(Tool::Rperf, &line).status, 0);
 }
 
-/// Objects that can't have such a function are not read, which must not show.
+/// Objects that cannot contain such a function are not read; the output must not depend on it.
 #[test]
-fn hot_functions_are_those_that_are_hot_among_all() {
-    let Some((beside, file)) = recorded("hot_functions_are_those_that_are_hot_among_all") else {
+fn hot_functions_are_selected_by_total_percentage() {
+    let Some((tools, file)) = recorded("hot_functions_are_selected_by_total_percentage") else {
         return;
     };
     let run = |limit| {
@@ -120,7 +117,7 @@ fn hot_functions_are_those_that_are_hot_among_all() {
             "--percent-limit",
             limit,
         ];
-        let outcome = beside.outcome(Tool::Rperf, &words);
+        let outcome = tools.outcome(Tool::Rperf, &words);
         assert_eq!(outcome.status, 0, "{outcome:?}");
         outcome.stdout
     };

@@ -1,4 +1,4 @@
-//! The scripts of Linux perf that are built in; tests/commands/collapse.rs compares what they print with what perf's print.
+//! The built-in versions of perf's scripts; tests/commands/folded_stacks.rs compares their output with perf's.
 
 use rperf_testkit::Outcome;
 
@@ -32,15 +32,15 @@ fn scripts_are_listed_as_perf_lists_them() {
 }
 
 #[test]
-fn stacks_are_those_of_flame_graphs() {
+fn stackcollapse_matches_flamegraph() {
     let file = recording();
     let folded = printed(&["flamegraph", "--folded", "-f", "-i", &file]);
     assert!(folded.lines().count() > 5, "{folded}");
     let before = ["script", "-f", "-i", &file, "report", "stackcollapse"];
     assert_eq!(printed(&before), folded);
-    let behind = ["script", "report", "stackcollapse", "-f", "-i", &file];
-    assert_eq!(printed(&behind), folded);
-    let words = [&behind[..], &["--kernel", "--no-comm"]].concat();
+    let after = ["script", "report", "stackcollapse", "-f", "-i", &file];
+    assert_eq!(printed(&after), folded);
+    let words = [&after[..], &["--kernel", "--no-comm"]].concat();
     let marked = printed(&words);
     assert!(
         marked.contains("_[k]") && !marked.contains("load;"),
@@ -49,7 +49,7 @@ fn stacks_are_those_of_flame_graphs() {
 }
 
 #[test]
-fn trees_hold_what_lines_hold() {
+fn trees_match_lines() {
     let file = recording();
     let words = [
         "script",
@@ -80,13 +80,13 @@ fn trees_hold_what_lines_hold() {
 #[test]
 fn other_scripts_are_refused_with_the_nearest() {
     for (words, hint) in [
-        (&["report", "flamgraph"][..], "the nearest is 'flamegraph'"),
+        (&["report", "flamgraph"][..], "did you mean 'flamegraph'?"),
         (
             &["stackcollapse"],
             "'rperf script report stackcollapse' reads a recording",
         ),
         (&["comm,ip"], "-F comm,ip prints these fields"),
-        (&["my.data"], "-i my.data reads a recording of that name"),
+        (&["my.data"], "-i my.data reads this recording"),
     ] {
         let refused = outcome(&[&["script"], words].concat());
         assert_eq!(
@@ -96,4 +96,41 @@ fn other_scripts_are_refused_with_the_nearest() {
         );
         assert!(refused.stderr.contains(hint), "{refused:?}");
     }
+}
+
+#[test]
+fn all_cpus_are_recorded_for_a_script_only() {
+    let file = recording();
+    let report = ["script", "-a", "-i", &file, "report", "stackcollapse"];
+    for words in [&["script", "-a", "-i", &file][..], &report] {
+        let refused = outcome(words);
+        assert_eq!((refused.status, &*refused.stdout), (129, ""), "{words:?}");
+        assert!(refused.stderr.starts_with("-a: "), "{refused:?}");
+    }
+    if !crate::kernel::is_root() {
+        return;
+    }
+    let scratch = rperf_testkit::Scratch::new();
+    let words = [
+        "script",
+        "-a",
+        "record",
+        "stackcollapse",
+        "-q",
+        "-e",
+        "cpu-clock",
+        "-o",
+        "all.data",
+        "true",
+    ];
+    let recorded = crate::kernel::rperf_in(&scratch, &words).finish();
+    let recorded = recorded.expect("rperf starts");
+    assert_eq!(recorded.status, 0, "{recorded:?}");
+    let words = ["script", "-F", "cpu,event", "-i", "all.data"];
+    let shown = crate::kernel::rperf_in(&scratch, &words).finish();
+    assert_eq!(
+        shown.expect("rperf starts").status,
+        0,
+        "samples have the CPU"
+    );
 }

@@ -1,11 +1,11 @@
-//! `script --json` beside the text of `script`; its stacks are compared in `collapse`.
+//! `script --json` compared with the text of `script`; its stacks are compared in `folded_stacks`.
 
 use serde_json::{Value, json};
 
 use super::super::{assert_refused, outcome};
 use crate::tidy::root;
 
-/// The objects that are printed of a fixture.
+/// The objects printed for a fixture.
 fn objects(name: &str, words: &[&str]) -> Vec<Value> {
     let lines = printed(name, &[&["--json"], words].concat());
     let object = |line| serde_json::from_str(line).expect("an object on a line");
@@ -24,7 +24,7 @@ fn printed(name: &str, words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The same as a line of text.
+/// An object formatted as a line of text.
 fn line(object: &Value) -> String {
     let number = |key: &str| object[key].as_u64().expect("a number");
     let text = |key: &str| object[key].as_str().expect("a text");
@@ -51,6 +51,11 @@ fn objects_are_the_samples_of_the_text() {
         assert!(expected.len() > 3, "{name}: {text}");
         let chosen: Vec<String> = objects(name, &fields).iter().map(line).collect();
         assert_eq!(chosen, expected, "{name}");
+        let versions = objects(name, &[]);
+        assert!(
+            versions.iter().all(|object| object["version"] == 1),
+            "{name}"
+        );
         let usual: Vec<String> = objects(name, &[]).iter().map(line).collect();
         assert_eq!(usual, expected, "{name}");
     }
@@ -97,20 +102,17 @@ fn accesses_have_their_parts() {
 }
 
 #[test]
-fn what_objects_cannot_say_is_refused() {
+fn unsupported_members_are_refused() {
     let file = fixture("branches.data");
     for (words, message) in [
-        (
-            &["-F", "ip,brstack"][..],
-            "--json does not write the field 'brstack'\n",
-        ),
+        (&["-F", "ip,brstack"][..], "--json has no field 'brstack'\n"),
         (
             &["-D"],
-            "--json prints samples alone, with the times of the recording: -D is for text\n",
+            "--json and -D exclude each other: --json prints samples with their recorded times\n",
         ),
         (
             &["--deltatime"],
-            "--json prints samples alone, with the times of the recording: --deltatime is for text\n",
+            "--json and --deltatime exclude each other: --json prints samples with their recorded times\n",
         ),
     ] {
         let line = [&["script", "--json", "-f", "-i", &file], words].concat();

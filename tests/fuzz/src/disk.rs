@@ -1,4 +1,4 @@
-//! A disk with one object and the file with its split debug information.
+//! A disk with one object and its separate debug file.
 
 use std::io;
 use std::path::Path;
@@ -7,11 +7,11 @@ use rperf_symbol::{CodeLayout, FileBytes, Files};
 
 use crate::parts::Parts;
 
-/// Where the object is.
+/// The object's path.
 pub const OBJECT: &str = "/object";
 
-/// How many addresses of each section of code are asked for.
-const ASKED: u64 = 24;
+/// The number of addresses looked up in each code section.
+const READS: u64 = 24;
 
 /// The files.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// With the files of these parts.
+    /// A disk with the files of these parts.
     #[must_use]
     pub fn of(parts: &Parts<'_>) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Disk {
         }
     }
 
-    /// With this object alone.
+    /// A disk with this object only.
     #[must_use]
     pub fn with(object: &[u8]) -> Self {
         Self {
@@ -55,17 +55,17 @@ impl Files for Disk {
     }
 }
 
-/// Some addresses of code, and their offsets in the file.
+/// Some code addresses and their file offsets.
 #[must_use]
 pub fn addresses(file: &[u8]) -> Vec<(u64, u64)> {
     let layout = CodeLayout::of(file);
     let mut found = vec![(0, 0)];
     for section in layout.sections().iter().take(4) {
         let size = section.end - section.start;
-        for number in 0..ASKED {
+        for number in 0..READS {
             let offset = section
                 .start
-                .saturating_add(size / ASKED * number + number % 5);
+                .saturating_add(size / READS * number + number % 5);
             found.push((layout.address(offset).unwrap_or(offset), offset));
         }
     }

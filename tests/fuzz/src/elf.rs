@@ -1,4 +1,4 @@
-//! An ELF file out of sections (elf(5)).
+//! Assembles an ELF file from sections (elf(5)).
 
 use crate::parts::Section;
 
@@ -14,7 +14,7 @@ const PT_ARM_EXIDX: u64 = 0x7000_0001;
 const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
 
-/// Width, byte order and kind of a file.
+/// Class, byte order and type of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     is_32: bool,
@@ -35,7 +35,7 @@ impl Layout {
         }
     }
 
-    /// That of `file`; x86-64 where it is none that is known.
+    /// The layout of `file`; x86-64 if it is unknown.
     #[must_use]
     pub fn of_file(file: &[u8]) -> Self {
         let byte = |at: usize| file.get(at).copied().unwrap_or_default();
@@ -64,19 +64,19 @@ impl Layout {
         index.unwrap_or_default() as u8
     }
 
-    /// Whether its words have four bytes.
+    /// Whether it is ELFCLASS32.
     #[must_use]
     pub fn is_32(self) -> bool {
         self.is_32
     }
 
-    /// Whether its numbers begin with the highest byte.
+    /// Whether it is big-endian.
     #[must_use]
     pub fn is_big(self) -> bool {
         self.is_big
     }
 
-    /// What `uname -m` says where such programs run.
+    /// The output of `uname -m` on machines that run such programs.
     #[must_use]
     pub fn machine_name(self) -> &'static str {
         match self.machine {
@@ -86,7 +86,7 @@ impl Layout {
     }
 }
 
-/// A section as its header has it.
+/// A section with its file offset.
 struct Placed<'b> {
     section: Section<'b>,
     name: u64,
@@ -141,7 +141,7 @@ pub(crate) fn build(layout: Layout, sections: &[Section<'_>]) -> Vec<u8> {
     out.bytes
 }
 
-/// The segments that a mapped section makes.
+/// The segments of a mapped section.
 fn segments<'s, 'b>(section: &'s Section<'b>) -> impl Iterator<Item = (u64, &'s Section<'b>)> {
     let own = match section.name {
         ".eh_frame_hdr" => Some(PT_GNU_EH_FRAME),
@@ -176,7 +176,7 @@ fn flags(name: &str) -> u64 {
     }
 }
 
-/// The section that another refers to, and the size of its entries.
+/// The section for `sh_link`, and the size of entries.
 fn links(name: &str, layout: Layout) -> (Option<&'static str>, u64) {
     let (symbol, addend) = if layout.is_32 { (16, 12) } else { (24, 24) };
     match name {
@@ -189,7 +189,7 @@ fn links(name: &str, layout: Layout) -> (Option<&'static str>, u64) {
     }
 }
 
-/// The section that relocations are for.
+/// The section that relocations apply to.
 fn related(name: &str) -> &str {
     name.strip_prefix(".rela")
         .or_else(|| name.strip_prefix(".rel"))
@@ -209,7 +209,7 @@ impl Writer {
         }
     }
 
-    /// A number as wide as an address.
+    /// Appends a number as wide as an address.
     fn word(&mut self, number: u64) {
         self.number(number, if self.layout.is_32 { 4 } else { 8 });
     }
@@ -264,7 +264,7 @@ impl Writer {
         self.word(1);
     }
 
-    /// The headers of `placed`, which refer to each other by their numbers.
+    /// Appends the section headers of `placed`, which refer to each other by index.
     fn sections(&mut self, placed: &[Placed<'_>]) {
         let position = |name: &str| {
             let found = placed.iter().position(|place| place.section.name == name);
@@ -288,7 +288,7 @@ impl Writer {
         }
     }
 
-    /// Name, kind, flags, address, offset, size, link, info, alignment, size of entries.
+    /// Appends a section header: name, type, flags, address, offset, size, link, info, alignment, entry size.
     fn section(&mut self, numbers: &[u64; 10]) {
         for (index, number) in numbers.iter().enumerate() {
             match index {

@@ -1,4 +1,4 @@
-//! What fuzz targets share: object files in parts, and a disk with them.
+//! Shared by the fuzz targets: object files in parts, and a disk with them.
 
 mod disk;
 mod elf;

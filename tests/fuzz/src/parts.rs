@@ -1,4 +1,4 @@
-//! An object file as a fuzzer changes it best: part by part, no part knowing where the others are.
+//! An object file in a format suited to fuzzers: independent parts without offsets.
 //!
 //! ```text
 //! flags machine { MARK kind address:u32-le content }
@@ -6,16 +6,16 @@
 
 use crate::elf;
 
-/// What each part begins with.
+/// The start marker of each part.
 const MARK: [u8; 4] = *b"\xf5\xc1PT";
-/// Bytes of a part before its content.
+/// The size of a part's header.
 const HEAD: usize = MARK.len() + 5;
-/// The bit of a kind that puts the section into the file with split debug information.
+/// The bit of a kind that puts the section into the separate debug file.
 const SPLIT: u8 = 0x80;
-/// The lowest kind that is no section.
+/// The lowest kind that is not a section.
 const FIRST_EXTRA: u8 = 0x40;
 
-/// The sections that readers know, by kind.
+/// The section names known to readers, by kind.
 const NAMES: [&str; 38] = [
     ".text",
     ".debug_info",
@@ -57,14 +57,14 @@ const NAMES: [&str; 38] = [
     ".plt.sec",
 ];
 
-/// What is no section.
+/// Parts that are not sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
-    /// What is asked of the file.
+    /// The queries.
     Text,
-    /// Registers of a sample.
+    /// The registers of a sample.
     Registers,
-    /// The top of a stack.
+    /// The copied stack.
     Stack,
 }
 
@@ -74,14 +74,14 @@ impl Extra {
     }
 }
 
-/// A section of the file that is made.
+/// A section of the generated file.
 #[derive(Debug, Clone, Copy)]
 pub struct Section<'b> {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Where it is mapped.
+    /// The address.
     pub address: u64,
-    /// Its bytes.
+    /// The contents.
     pub content: &'b [u8],
 }
 
@@ -94,7 +94,7 @@ pub struct Parts<'b> {
 }
 
 impl<'b> Parts<'b> {
-    /// Takes any bytes apart.
+    /// Splits any bytes into parts.
     #[must_use]
     pub fn of(bytes: &'b [u8]) -> Self {
         let (head, mut rest) = bytes.split_at(bytes.len().min(2));
@@ -116,7 +116,7 @@ impl<'b> Parts<'b> {
         }
     }
 
-    /// The bytes that [`Parts::of`] reads such a file from.
+    /// The bytes from which [`Parts::of`] reads such a file.
     #[must_use]
     pub fn write(layout: elf::Layout, sections: &[Section<'_>], split: &[Section<'_>]) -> Vec<u8> {
         let mut out = vec![layout.flags(), layout.machine_index()];
@@ -134,12 +134,12 @@ impl<'b> Parts<'b> {
         out
     }
 
-    /// Adds what is no section to such bytes.
+    /// Appends a part that is not a section.
     pub fn add(out: &mut Vec<u8>, extra: Extra, content: &[u8]) {
         put(out, extra.kind(), 0, content);
     }
 
-    /// The sections of the file, or of that with split debug information.
+    /// The sections of the file, or of the separate debug file.
     pub fn sections(&self, split: bool) -> impl Iterator<Item = Section<'b>> {
         let bit = if split { SPLIT } else { 0 };
         self.parts
@@ -153,7 +153,7 @@ impl<'b> Parts<'b> {
             })
     }
 
-    /// The first such part; empty where there is none.
+    /// The contents of the first such part; empty if there is none.
     #[must_use]
     pub fn extra(&self, extra: Extra) -> &'b [u8] {
         let mut parts = self.parts.iter();
@@ -161,7 +161,7 @@ impl<'b> Parts<'b> {
         found.map_or(&[], |(_, _, content)| content)
     }
 
-    /// How the files are laid out.
+    /// The layout of the files.
     #[must_use]
     pub fn layout(&self) -> elf::Layout {
         elf::Layout::new(self.flags, self.machine)
@@ -174,7 +174,7 @@ impl<'b> Parts<'b> {
         elf::build(self.layout(), &sections)
     }
 
-    /// The file with split debug information; `None` where there is none.
+    /// The separate debug file; `None` if it has no sections.
     #[must_use]
     pub fn split_file(&self) -> Option<Vec<u8>> {
         let sections: Vec<_> = self.sections(true).collect();

@@ -1,15 +1,15 @@
-//! The kernel's types: any bytes are read or refused, and what is asked of them is answered.
+//! BTF: any bytes are parsed or rejected, and queries on the types return.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rperf_probe::{Btf, Kernel, KernelSymbols, Options, parse};
+use rperf_probe::{Btf, Kernel, KernelSymbolList, SearchOptions, parse};
 
 const SYMBOLS: &[u8] =
     b"ffffffff81000000 T _text\nffffffff81000100 T work\nffffffff81000200 t leaf\n\
     ffffffff81000300 T walk\nffffffff81000400 T \nffffffffc0000000 t work\t[module]\n";
 
-const QUESTIONS: [&str; 9] = [
+const DEFINITIONS: [&str; 9] = [
     "work $params",
     "leaf $params",
     "walk $params",
@@ -21,7 +21,7 @@ const QUESTIONS: [&str; 9] = [
     "* $vars",
 ];
 
-// The kernel's types, and behind the last occurrence of a word of 0xff those of a module.
+// vmlinux BTF, and after the last word of 0xff that of a module.
 fuzz_target!(|bytes: &[u8]| {
     let mark = bytes.windows(4).rposition(|word| word == [0xff; 4]);
     let (kernel, module) = match mark {
@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
         Some(Ok(both)) => both,
         _ => types,
     };
-    let symbols = KernelSymbols::parse(SYMBOLS);
+    let symbols = KernelSymbolList::parse(SYMBOLS);
     for machine in ["x86_64", "aarch64", "i686"] {
         let kernel = Kernel {
             symbols: &symbols,
@@ -43,10 +43,10 @@ fuzz_target!(|bytes: &[u8]| {
             module: (machine == "i686").then_some("module"),
             machine,
         };
-        for question in QUESTIONS {
-            let definition = parse(question).expect("a definition");
-            let _found = kernel.find(&definition, &Options::default());
-            let _listed = kernel.variables(&definition, &Options::default(), None);
+        for text in DEFINITIONS {
+            let definition = parse(text).expect("a definition");
+            let _found = kernel.find(&definition, &SearchOptions::default());
+            let _listed = kernel.variables(&definition, &SearchOptions::default(), None);
         }
     }
 });

@@ -1,4 +1,4 @@
-//! Debug information: any sections give lines and inlined functions, or none.
+//! Debug information: any sections yield lines and inlined functions, or none.
 
 #![no_main]
 
@@ -8,9 +8,10 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use rperf_fuzz::{Disk, OBJECT, Parts, addresses};
-use rperf_symbol::dwarf::{FunctionEntries, Skim, WantedNames};
+use rperf_symbol::dwarf::{DieScanner, FunctionEntries, WantedNames};
 use rperf_symbol::{
-    Budget, DebugInfo, Lines, ObjectKind, ObjectRequest, SearchPaths, Sift, Sought, load,
+    Budget, DebugInfo, FunctionQuery, LineIndex, ObjectKind, ObjectRequest, SearchPaths,
+    UnitPrefilter, load,
 };
 
 // See `Parts`.
@@ -22,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some(source) = &loaded.debug else {
         return;
     };
-    if let Some(lines) = Lines::open(&disk, &paths, source, &Budget::new(1 << 20)) {
+    if let Some(lines) = LineIndex::open(&disk, &paths, source, &Budget::new(1 << 20)) {
         let mut frames = Vec::new();
         for (_, offset) in addresses(&disk.object) {
             lines.frames(&disk, offset, &mut frames);
@@ -38,16 +39,16 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Looks for functions, with and without their names.
+/// Looks up functions, by name and without.
 fn entries(disk: &Disk, info: &DebugInfo) {
     let is_name = |name: &str| name.contains('o');
-    let sought = Sought {
+    let sought = FunctionQuery {
         start: "wor",
         is_name: &is_name,
         is_in: &|_| true,
     };
     for function in [None, Some(sought)] {
-        let sift = Sift {
+        let sift = UnitPrefilter {
             threads: NonZeroUsize::MIN,
             function,
             keep: None,
@@ -61,10 +62,10 @@ fn entries(disk: &Disk, info: &DebugInfo) {
             let header = &unit.unit.header;
             let _with_code = FunctionEntries::read(unit.dwarf, header, None);
             let _named = FunctionEntries::read(unit.dwarf, header, Some(wanted));
-            if let Some(skim) = Skim::new(unit.dwarf, header, &|_| true) {
+            if let Some(skim) = DieScanner::new(unit.dwarf, header, &|_| true) {
                 skim.for_each_copy(&mut |_, _| {});
             }
-            if let Some(mut skim) = Skim::new(unit.dwarf, header, &|_| true) {
+            if let Some(mut skim) = DieScanner::new(unit.dwarf, header, &|_| true) {
                 while let Some(entry) = skim.next_unless(&mut |call| call.file & 1 == 1) {
                     let _named = skim.has_name(&entry.names, &is_name);
                 }

@@ -1,5 +1,4 @@
-//! Feature sections: any bytes are decoded or refused, and what was decoded is decoded to the same when it was
-//! encoded anew.
+//! Feature sections: any bytes are decoded or refused, and re-encoding decodes to the same.
 
 #![no_main]
 
@@ -9,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, Features, PerfData, Writer};
 use rperf_wire::{Attr, Endian, EventType, Misc, RawRecord, RecordKind};
 
-// A recording, as the seeds are, or the number of a feature with the bytes of its section.
+// The input is a recording, like the seeds, or a feature number and the bytes of its section.
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(data) = PerfData::parse(bytes) {
         check(data.features(), data.endian());
@@ -34,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
     );
 });
 
-/// A file with these features, and a name as every recording has one.
+/// A file with these features, and a hostname as in every recording.
 fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
     let events = [EventDesc::new(Attr::default(), vec![1])];
     let mut writer = Writer::with_endian(Cursor::new(Vec::new()), &events, endian).expect("memory");
@@ -47,14 +46,14 @@ fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
     raw.encode(endian, &mut round);
     writer.write_data(&round).expect("memory");
     let mut features = features.clone();
-    // Its bit tells how wide the words of the bitmap are.
+    // Its bit determines the word size of the bitmap.
     if !features.sections().any(|(id, _)| id == FeatureId::HOSTNAME) {
         features.hostname("machine");
     }
     writer.finish(&features).expect("memory").1.into_inner()
 }
 
-/// Encodes every feature that can be decoded, and compares.
+/// Re-encodes every feature that can be decoded, and compares.
 fn check(found: &Features<'_>, endian: Endian) {
     let mut set = FeatureSet::new(endian);
     macro_rules! each {

@@ -1,13 +1,13 @@
-//! Descriptions of tracepoints: any text is read or refused, and what is compiled reads and prints any bytes.
+//! Tracepoint formats: any text is parsed or refused, and the result decodes and prints any bytes.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use rperf_tracepoint::typed::EventLayout;
-use rperf_tracepoint::{Abi, Context, NoSymbols, PrintkFormats, Tracepoint, ValueNames};
+use rperf_tracepoint::{Abi, NoSymbols, PrintContext, PrintkFormats, Tracepoint, ValueNames};
 use rperf_wire::Endian;
 
-// A description as the kernel shows it; behind a NUL the byte order, the size of a long, and a record's bytes.
+// A format file; after a NUL the byte order, the size of a long, and a record's bytes.
 fuzz_target!(|bytes: &[u8]| {
     let mut parts = bytes.splitn(2, |byte| *byte == 0);
     let text = parts.next().unwrap_or_default();
@@ -36,13 +36,13 @@ fuzz_target!(|bytes: &[u8]| {
             names.write(value, &mut text).expect("memory");
         }
     }
-    let context = Context {
+    let context = PrintContext {
         symbols: &NoSymbols,
         printk: &PrintkFormats::default(),
     };
     let mut out = Vec::new();
     tracepoint.print_fmt().write(raw, &context, &mut out);
-    // Events are declared by whole names; the text says nothing of the system.
+    // Events are declared by full names; the text does not contain the system.
     let mut declared = EventLayout::tracepoints().filter_map(|name| name.split_once(':'));
     if let Some((system, _)) = declared.find(|(_, name)| *name == tracepoint.format.name) {
         tracepoint.system = system.to_owned();
@@ -50,7 +50,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(Some(layout)) = EventLayout::resolve(&tracepoint)
         && let Some(event) = layout.read(raw)
     {
-        // Asks for every field.
+        // Reads every field.
         let _text = format!("{event:?}");
     }
 });

@@ -1,23 +1,24 @@
-//! Stacks: any frame information, registers and memory give some frames, and soon.
+//! Unwinding: any unwind information, registers and memory yield some frames in bounded time.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use rperf_fuzz::{Disk, Extra, Parts, addresses};
 use rperf_unwind::{
-    AddressSpace, Arch, Cause, Code, ModuleId, Object, Registers, Snapshot, Stack, Unwinder,
+    AddressSpace, Arch, FrameInfo, ModuleId, ObjectOffset, Registers, Snapshot, StackBytes,
+    TruncationCause, Unwinder,
 };
 use rperf_wire::{Endian, Regs, RegsAbi, U64s};
 
-/// The most frames of a stack.
+/// Maximum number of frames of a stack.
 const LIMIT: usize = 200;
 
-/// Where the object is mapped as a whole.
+/// The address of a mapping of the whole object.
 const BASE: u64 = 0x40_0000;
 
-/// One object at two places, so that a stack may lead out of it and back.
+/// An object mapped at two addresses, so that a stack may lead out of it and back.
 struct Space<'o> {
-    object: Result<&'o Object, Cause>,
+    object: Result<&'o FrameInfo, TruncationCause>,
     size: u64,
 }
 
@@ -26,9 +27,9 @@ impl AddressSpace for Space<'_> {
         0
     }
 
-    fn code_at(&self, address: u64) -> Option<Code<'_>> {
+    fn code_at(&self, address: u64) -> Option<ObjectOffset<'_>> {
         let offset = address.checked_sub(BASE).unwrap_or(address);
-        (offset < self.size).then_some(Code {
+        (offset < self.size).then_some(ObjectOffset {
             module: ModuleId(0),
             offset,
             object: self.object,
@@ -36,11 +37,11 @@ impl AddressSpace for Space<'_> {
     }
 }
 
-// See `Parts`. Registers are words in the kernel's order; their first byte says which there are beside the first.
+// See `Parts`. Registers are words in the kernel's order; their first byte is the mask of optional ones.
 fuzz_target!(|bytes: &[u8]| {
     let parts = Parts::of(bytes);
     let disk = Disk::of(&parts);
-    let object = Object::parse(disk.object.clone(), Some(&disk.object));
+    let object = FrameInfo::parse(disk.object.clone(), Some(&disk.object));
     let Ok(object) = &object else {
         return;
     };
@@ -72,7 +73,7 @@ fuzz_target!(|bytes: &[u8]| {
         let snapshot = Snapshot {
             arch,
             registers,
-            stack: Stack {
+            stack: StackBytes {
                 start: registers.stack_pointer(arch) & !7,
                 bytes: parts.extra(Extra::Stack),
                 is_full: number % 2 == 0,
@@ -91,7 +92,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Registers of a sample at `offset` of the object: words of `registers`, and small numbers where these end.
+/// Registers of a sample at `offset` of the object: words of `registers`, then small numbers.
 fn sampled(arch: Arch, registers: &[u8], offset: u64, endian: Endian) -> Vec<u8> {
     let instruction_pointer = match arch {
         Arch::X86_64 | Arch::X86 => 8,

@@ -1,5 +1,4 @@
-//! Header, event descriptions and table of features: any bytes are taken apart or refused, and what was taken
-//! apart is the same when it is written anew.
+//! Header, attrs and feature table: any bytes are parsed or refused, and rewriting the result parses to the same.
 
 #![no_main]
 
@@ -20,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     before.with_branches().expect("memory");
     let (_, copy) = before.rewrite(Cursor::new(Vec::new())).expect("memory");
     let copy = copy.into_inner();
-    // Without records a file is that of a killed recorder.
+    // A file without records is like that of a killed recorder.
     if before.data().is_empty() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Instructions: any bytes are some, none longer than they are.
+//! Instruction decoding: any bytes are decoded, and no instruction is longer than the bytes.
 
 #![no_main]
 

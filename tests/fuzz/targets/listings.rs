@@ -1,17 +1,17 @@
-//! What the kernel and run-time compilers list: symbols of the kernel, maps of made code, dumps of it.
+//! Listings by the kernel and JIT compilers: kallsyms, perf maps and jitdump.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rperf_probe::KernelSymbols;
+use rperf_probe::KernelSymbolList;
 use rperf_symbol::{FileBytes, jit_dump, kallsyms, perf_map};
 
 fuzz_target!(|bytes: &[u8]| {
-    let whole = kallsyms::parse(bytes, Some(("_text", 0x1000)));
+    let parsed = kallsyms::parse(bytes, Some(("_text", 0x1000)));
     let mut source = bytes;
     let read = kallsyms::read(&mut source, Some(("_text", 0x1000))).expect("memory");
-    assert!(whole.kernel.iter().eq(read.kernel.iter()));
-    let symbols = KernelSymbols::parse(bytes);
+    assert!(parsed.kernel.iter().eq(read.kernel.iter()));
+    let symbols = KernelSymbolList::parse(bytes);
     for function in symbols.functions(None).take(50) {
         let _at = symbols.at(function.address.wrapping_add(1));
         let _place = symbols.resolve(&format!("{}+1", function.name));
@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
             if let Some(image) = code.image(index) {
                 assert!(image.file.get(image.text.clone()).is_some());
-                let _frames = rperf_unwind::Object::parse(image.file, None);
+                let _frames = rperf_unwind::FrameInfo::parse(image.file, None);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Object files as they are: any bytes give symbols, debug information, frames and code, or a word about them.
+//! Raw object files: any bytes yield symbols, debug information, unwind information and code, or an error.
 
 #![no_main]
 
@@ -8,14 +8,14 @@ use libfuzzer_sys::fuzz_target;
 use rperf_fuzz::{Disk, OBJECT, addresses};
 use rperf_insn::{Isa, Printer, Syntax};
 use rperf_symbol::{
-    Budget, Lines, ObjectKind, ObjectRequest, SearchPaths, build_id_of_elf, has_probes, images,
-    load,
+    Budget, LineIndex, ObjectKind, ObjectRequest, SearchPaths, build_id_of_elf, has_usdt_probes,
+    images, load,
 };
 
 fuzz_target!(|bytes: &[u8]| {
     let disk = Disk::with(bytes);
     let paths = SearchPaths::new(None);
-    let _probes = has_probes(bytes);
+    let _probes = has_usdt_probes(bytes);
     let id = build_id_of_elf(bytes);
     for kind in [ObjectKind::User, ObjectKind::Vdso, ObjectKind::KernelModule] {
         let mut request = ObjectRequest::new(Path::new(OBJECT), kind).with_build_id(id.as_ref());
@@ -37,13 +37,13 @@ fuzz_target!(|bytes: &[u8]| {
             continue;
         };
         let mut frames = Vec::new();
-        if let Some(lines) = Lines::open(&disk, &paths, source, &Budget::new(1 << 20)) {
+        if let Some(lines) = LineIndex::open(&disk, &paths, source, &Budget::new(1 << 20)) {
             for (_, offset) in addresses(bytes) {
                 lines.frames(&disk, offset, &mut frames);
             }
         }
     }
-    let _frames = rperf_unwind::Object::parse(disk.object.clone(), Some(&disk.object));
+    let _frames = rperf_unwind::FrameInfo::parse(disk.object.clone(), Some(&disk.object));
     let Some(isa) = Isa::of_elf(bytes) else {
         return;
     };

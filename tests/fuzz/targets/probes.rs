@@ -1,4 +1,5 @@
-//! Dynamic probes: any object, with any debug information and markers, has the places and values of a definition, or lacks them.
+//! Dynamic probes: for any object, debug information and USDT notes, a definition resolves to addresses and values or
+//! fails.
 
 #![no_main]
 
@@ -7,18 +8,18 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use rperf_fuzz::{Disk, Extra, OBJECT, Parts, addresses};
 use rperf_probe::{
-    LineRange, NameFilter, Object, Options, Sources, VariableOptions, cached_list, describe, find,
-    functions, lines, markers, parse, place_in_kernel, variables,
+    LineRange, NameFilter, ObjectInputs, ProbeObject, SearchOptions, VariableOptions, cached_list,
+    describe, find, functions, lines, markers, parse, place_in_kernel, variables,
 };
 use rperf_symbol::{DebugInfo, ObjectKind, ObjectRequest, SearchPaths, load};
 
-/// Asked where the input asks nothing.
+/// The queries if the input has none.
 const USUAL: &str = "* $vars\n*%return $retval\n%*\n*;*\n*:1 $params\n0x1004 $vars";
 
-/// How many questions one input may ask.
+/// The maximum number of queries in one input.
 const QUESTIONS: usize = 8;
 
-// See `Parts`; the text has a definition in each line.
+// See `Parts`; each line of the text is a definition.
 fuzz_target!(|bytes: &[u8]| {
     let parts = Parts::of(bytes);
     let disk = Disk::of(&parts);
@@ -30,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         .as_ref()
         .and_then(|source| DebugInfo::open(&disk, &paths, source));
     for info in [None, info.as_ref()] {
-        let sources = Sources {
+        let sources = ObjectInputs {
             files: &disk,
             path: Path::new(OBJECT),
             bytes: &disk.object,
@@ -38,7 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
             info,
             is_kernel: bytes.first().is_some_and(|flags| flags & 8 != 0),
         };
-        if let Ok(object) = Object::parse(sources) {
+        if let Ok(object) = ProbeObject::parse(sources) {
             ask(&object, &parts);
             let offsets = addresses(&disk.object).into_iter().step_by(5);
             for (_, offset) in offsets {
@@ -48,12 +49,12 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn ask(object: &Object<'_>, parts: &Parts<'_>) {
+fn ask(object: &ProbeObject<'_>, parts: &Parts<'_>) {
     let _markers = markers(object);
     let _list = cached_list(object, Path::new(OBJECT));
     let filter = NameFilter::parse("*o* & !_*").ok();
     let _functions = functions(object, filter.as_ref());
-    let options = Options::default();
+    let options = SearchOptions::default();
     let text = String::from_utf8_lossy(parts.extra(Extra::Text));
     let questions = if text.is_empty() { USUAL } else { &text };
     for question in questions.lines().take(QUESTIONS) {

@@ -1,4 +1,4 @@
-//! Records of every kind: any bytes decode or err, and what decodes is encoded and decoded to the same.
+//! Records of every kind: any bytes decode or fail, and re-encoding decodes to the same.
 
 #![no_main]
 
@@ -13,7 +13,7 @@ fuzz_target!(|input: (u8, u16, bool, u64, &[u8])| {
     let (kind, misc, big, sample_type, body) = input;
     let endian = if big { Endian::Big } else { Endian::Little };
     let (own, _id) = SampleIdLayout::new(SampleType(sample_type)).split(body, endian);
-    // The last numbers stand for simpleperf's.
+    // The last numbers are mapped to simpleperf's.
     let kind = match u32::from(kind) {
         own @ FIRST_OF_SIMPLEPERF.. => own - FIRST_OF_SIMPLEPERF + RecordKind::SIMPLEPERF_START,
         kind => kind,

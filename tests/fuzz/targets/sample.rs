@@ -1,4 +1,4 @@
-//! Samples of any attr: what decodes is encoded to the bytes that it came from, as far as they counted.
+//! Samples of any attr: a decoded sample is unchanged by encoding and decoding it again.
 
 #![no_main]
 
@@ -25,7 +25,7 @@ fuzz_target!(|input: (bool, u8, &[u8])| {
     if let Some(stack) = sample.branch_stack {
         assert_eq!(stack.iter().count(), stack.len());
     }
-    let mut again = Vec::new();
-    layout.encode(&sample, &mut Encoder::new(&mut again, endian));
-    assert_eq!(layout.decode(&again, endian), Ok(sample));
+    let mut encoded = Vec::new();
+    layout.encode(&sample, &mut Encoder::new(&mut encoded, endian));
+    assert_eq!(layout.decode(&encoded, endian), Ok(sample));
 });

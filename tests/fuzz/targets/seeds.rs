@@ -1,6 +1,6 @@
-//! No target: writes first inputs for others. The fuzzer hands over files that it is given as they are; here these are object
-//! files, whose parts `$SEED` takes, with those of `$SPLIT`, their split debug information, and with `$QUESTIONS`. `$DUMP` takes a
-//! dump of a run-time compiler.
+//! Not a target: writes initial inputs for others. The fuzzer passes input files on unchanged; here they are object
+//! files, whose parts are written to `$SEED`, with those of `$SPLIT`, their separate debug file, and with `$QUESTIONS`.
+//! A jitdump is written to `$DUMP`.
 
 #![no_main]
 
@@ -10,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use object::{Object as _, ObjectSection as _};
 use rperf_fuzz::{Extra, Layout, Parts, Section};
 
-/// Bytes of a section that are kept.
-const LONGEST: usize = 12_000;
+/// The maximum size of a section; the rest is dropped.
+const MAX_CONTENT_BYTES: usize = 12_000;
 
 fuzz_target!(|file: &[u8]| {
     if file.is_empty() {
@@ -51,16 +51,16 @@ fn sections(file: &[u8]) -> Vec<Section<'_>> {
         let name = section.name().ok()?;
         let content = section.data().ok()?;
         Some(Section {
-            // The program ends soon.
+            // The program exits soon.
             name: name.trim_end_matches(".dwo").to_owned().leak(),
             address: section.address(),
-            content: &content[..content.len().min(LONGEST)],
+            content: &content[..content.len().min(MAX_CONTENT_BYTES)],
         })
     });
     found.collect()
 }
 
-/// Two functions with lines and frames, one of which moves (jitdump-specification.txt).
+/// Two functions with lines and unwind information, one of which moves (jitdump-specification.txt).
 fn dump() -> Vec<u8> {
     let mut out = Vec::new();
     words(&mut out, &[0x4a69_5444, 1, 40, 62, 0, 77]);
@@ -74,11 +74,11 @@ fn dump() -> Vec<u8> {
     out
 }
 
-fn record(out: &mut Vec<u8>, kind: u32, numbers: &[u64], behind: &[u8]) {
-    words(out, &[kind, (16 + numbers.len() * 8 + behind.len()) as u32]);
+fn record(out: &mut Vec<u8>, kind: u32, numbers: &[u64], after: &[u8]) {
+    words(out, &[kind, (16 + numbers.len() * 8 + after.len()) as u32]);
     longs(out, &[5]);
     longs(out, numbers);
-    out.extend(behind);
+    out.extend(after);
 }
 
 fn words(out: &mut Vec<u8>, words: &[u32]) {

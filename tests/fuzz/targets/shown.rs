@@ -1,20 +1,21 @@
-//! Recordings as text: header, events, dump, and every field of every sample of any bytes.
+//! Recordings as text: header, events, dump, and every field of every sample, for any bytes.
 
 #![no_main]
 
 use std::io;
 
 use libfuzzer_sys::fuzz_target;
-use rperf_lines::{Fields, Line, Payloads, Spot};
+use rperf_lines::{LineFields, ResolvedAddress, SampleLine, TracepointPrinter};
 use rperf_perfdata::PerfData;
-use rperf_replay::{Replay, Sample, Turn, What};
+use rperf_replay::{OrderedRecord, RecordContent, Replay, Sample};
 use rperf_resolve::Resolver;
 use rperf_symbol::{MemoryFiles, SearchPaths};
-use rperf_view::dump::{Content, Dump, SampleDump, write_thread};
-use rperf_view::evlist::{Detail, EvlistOptions, write_events};
+use rperf_view::dump::{Dump, DumpContent, SampleDump, write_thread};
+use rperf_view::evlist::{EvlistDetail, EvlistOptions, write_events};
 use rperf_view::header::{HeaderOptions, write_header};
 use rperf_view::script::{
-    Architecture, Block, Clock, Event, Join, Layout, Style, TimeOfDay, write_record,
+    Architecture, BlockJoiner, Clock, ScriptBlock, ScriptEvent, ScriptLayout, ScriptStyle,
+    TimeOfDay, write_record,
 };
 use rperf_wire::Record;
 
@@ -42,7 +43,11 @@ fn written(data: &PerfData<'_>, file: &[u8]) -> io::Result<()> {
         };
         write_header(&mut out, data, &options)?;
     }
-    for detail in [Detail::Name, Detail::Frequency, Detail::Attr] {
+    for detail in [
+        EvlistDetail::Name,
+        EvlistDetail::Frequency,
+        EvlistDetail::Attr,
+    ] {
         let options = EvlistOptions {
             detail,
             groups: true,
@@ -59,31 +64,33 @@ fn written(data: &PerfData<'_>, file: &[u8]) -> io::Result<()> {
 }
 
 fn dumped(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut dump = Dump::new(replay.data().described(), "perf.data");
+    let mut dump = Dump::new(replay.data().metadata(), "perf.data");
     dump.write_start(out)?;
-    for Turn { record, what, .. } in replay.turns() {
+    for OrderedRecord { record, what, .. } in replay.ordered_records() {
         out.clear();
         let content = match &what {
-            What::Sample(sample) => match replay.data().events().get(sample.event.0 as usize) {
-                Some(event) => Content::Sample(SampleDump {
-                    wire: &sample.wire,
-                    attr: &event.attr,
-                    period: sample.period,
-                    comm: "comm",
-                    object: "object",
-                }),
-                None => Content::Stranger,
-            },
-            What::Stranger => Content::Stranger,
-            What::Broken(error) => Content::Broken(error),
-            What::Kernel { body, side } => Content::Kernel {
+            RecordContent::Sample(sample) => {
+                match replay.data().events().get(sample.event.0 as usize) {
+                    Some(event) => DumpContent::Sample(SampleDump {
+                        wire: &sample.wire,
+                        attr: &event.attr,
+                        period: sample.period,
+                        comm: "comm",
+                        object: "object",
+                    }),
+                    None => DumpContent::UnknownEvent,
+                }
+            }
+            RecordContent::UnknownEvent => DumpContent::UnknownEvent,
+            RecordContent::Broken(error) => DumpContent::Broken(error),
+            RecordContent::Kernel { body, side } => DumpContent::Kernel {
                 body,
                 trailer: side.id,
             },
-            _ => Content::User,
+            _ => DumpContent::User,
         };
         dump.write(out, &record, &content)?;
-        if let Content::Sample(sample) = &content {
+        if let DumpContent::Sample(sample) = &content {
             write_thread(out, sample)?;
         }
         if let Ok(decoded) = Record::decode(&record.raw, replay.data().endian()) {
@@ -93,19 +100,19 @@ fn dumped(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// The samples with all fields.
+/// Prints the samples with all fields.
 fn shown(replay: &Replay<'_>, out: &mut Vec<u8>) {
     let data = replay.data();
     let files = MemoryFiles::new();
     let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));
-    let payloads = Payloads::new(data.described()).unwrap_or_default();
+    let payloads = TracepointPrinter::new(data.metadata()).unwrap_or_default();
     let time_of_day = TimeOfDay {
         wall: 1_700_000_000_000_000_000,
         clock: 1000,
         zone: |_| 3600,
     };
     let machine = data.features().arch().unwrap_or_default();
-    let style = Style {
+    let style = ScriptStyle {
         name_columns: 20,
         full_paths: true,
         brief: false,
@@ -115,26 +122,26 @@ fn shown(replay: &Replay<'_>, out: &mut Vec<u8>) {
         architecture: Architecture::from_machine(&machine),
     };
     let layouts = data.events().iter().enumerate().map(|(number, event)| {
-        let event = Event {
+        let event = ScriptEvent {
             name: &event.name,
-            fields: Fields::of(&Fields::ALL),
+            fields: LineFields::of(&LineFields::ALL),
             stacked: number % 2 == 0,
             weight_parts: number % 3 == 0,
             bpf_output: number % 2 == 1,
         };
-        Layout::new(&event, style)
+        ScriptLayout::new(&event, style)
     });
-    let layouts: Vec<Layout> = layouts.collect();
-    let mut join = Join::new(Clock::SinceBefore, style.nanoseconds);
-    for Turn { what, .. } in replay.turns() {
-        let What::Sample(sample) = &what else {
+    let layouts: Vec<ScriptLayout> = layouts.collect();
+    let mut join = BlockJoiner::new(Clock::SinceBefore, style.nanoseconds);
+    for OrderedRecord { what, .. } in replay.ordered_records() {
+        let RecordContent::Sample(sample) = &what else {
             continue;
         };
         let Some(layout) = layouts.get(sample.event.0 as usize) else {
             continue;
         };
         out.clear();
-        let mut block = Block::default();
+        let mut block = ScriptBlock::default();
         one(layout, sample, &mut block);
         let raw = sample.wire.raw.unwrap_or_default();
         payloads.write(sample.event, raw, &resolver, &mut block.text);
@@ -142,8 +149,8 @@ fn shown(replay: &Replay<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn one(layout: &Layout, sample: &Sample<'_>, block: &mut Block) {
-    let line = Line {
+fn one(layout: &ScriptLayout, sample: &Sample<'_>, block: &mut ScriptBlock) {
+    let line = SampleLine {
         comm: "comm",
         pid: sample.pid,
         tid: sample.tid,
@@ -152,7 +159,7 @@ fn one(layout: &Layout, sample: &Sample<'_>, block: &mut Block) {
         period: sample.period,
         misc: sample.misc,
     };
-    let spot = |address: Option<u64>| Spot::unknown(address.unwrap_or_default());
+    let spot = |address: Option<u64>| ResolvedAddress::unknown(address.unwrap_or_default());
     layout.start(&line, block);
     layout.data_address(&spot(sample.wire.addr), true, &mut block.text);
     layout.before(&sample.wire, Some("/cgroup"), block);
@@ -164,7 +171,10 @@ fn one(layout: &Layout, sample: &Sample<'_>, block: &mut Block) {
         .iter()
         .flat_map(|stack| stack.iter())
     {
-        let (from, to) = (Spot::unknown(entry.from), Spot::unknown(entry.to));
+        let (from, to) = (
+            ResolvedAddress::unknown(entry.from),
+            ResolvedAddress::unknown(entry.to),
+        );
         layout.branch(&from, &to, &entry, &mut block.text);
     }
     layout.output(&sample.wire, &mut block.text);

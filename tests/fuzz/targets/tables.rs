@@ -1,18 +1,18 @@
-//! Tables of vendors: any bytes are read or told about, and any formula is computed or pointed at.
+//! Vendor event tables: any bytes are parsed or reported, and any formula is evaluated or refused with a position.
 
 #![no_main]
 
 use std::io;
 
 use libfuzzer_sys::fuzz_target;
-use rperf_events::metric::{Counts, Expr};
-use rperf_events::vendor::{Folder, load};
+use rperf_events::metric::{Expr, MetricCounts};
+use rperf_events::vendor::{TableFolder, load};
 
-/// One file for every processor, and a mapfile that names it.
+/// One table for every processor, and a mapfile that names it.
 #[derive(Debug)]
 struct One<'a>(&'a str);
 
-impl Folder for One<'_> {
+impl TableFolder for One<'_> {
     fn read(&self, path: &str) -> io::Result<String> {
         match path {
             "mapfile.csv" => Ok(format!(".*,1,table.json,core\n{}", self.0)),
@@ -29,10 +29,10 @@ impl Folder for One<'_> {
     }
 }
 
-/// Everything was counted once.
+/// Every event has a count of one.
 struct Ones;
 
-impl Counts for Ones {
+impl MetricCounts for Ones {
     fn value(&self, _name: &str) -> Option<f64> {
         Some(1.0)
     }

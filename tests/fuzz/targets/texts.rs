@@ -1,4 +1,4 @@
-//! What users write, and lines that tools left: any text is understood or refused with a place inside of it.
+//! User input, and output lines of tools: any text is accepted or refused with a position inside it.
 
 #![no_main]
 
@@ -7,18 +7,21 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use rperf_events::{
-    CallGraph, Catalogue, Details, Filter, Machine, RecordOptions, SampleFilter, Sampling, Target,
-    Tracepoints, branch_filter, is_pattern, matches_pattern, parse, record_events,
+    CallGraph, Catalogue, EventFilter, EventSources, RecordDetails, RecordOptions, SampleFilter,
+    Sampling, SamplingTarget, Tracepoints, branch_filter, parse, record_events,
 };
-use rperf_probe::{Event, Existing, LineRange, NameFilter, cached_entries, heading, keep_entry};
+use rperf_names::{is_pattern, matches_pattern};
+use rperf_probe::{
+    ExistingEvent, LineRange, NameFilter, ProbeEvent, cached_entries, heading, keep_entry,
+};
 use rperf_symbol::BuildId;
 use rperf_tracepoint::Format;
 
 /// A machine with one PMU and one tracepoint.
 #[derive(Debug)]
-struct Made;
+struct TestMachine;
 
-impl Machine for Made {
+impl EventSources for TestMachine {
     fn format(&self, _pmu: &str, term: &str) -> Option<String> {
         match term {
             "event" => Some("config:0-7,32-35".to_owned()),
@@ -48,7 +51,7 @@ impl Machine for Made {
     }
 }
 
-impl Tracepoints for Made {
+impl Tracepoints for TestMachine {
     fn folder(&self) -> &Path {
         Path::new("/sys/kernel/tracing/events")
     }
@@ -89,18 +92,18 @@ fn events(text: &str) {
     let catalogue = Catalogue {
         pmus: vec![("cpu".to_owned(), 4), ("uncore_imc_0".to_owned(), 20)],
         only: None,
-        machine: &Made,
-        tracepoints: &Made,
+        machine: &TestMachine,
+        tracepoints: &TestMachine,
     };
     for catalogue in [catalogue, Catalogue::default()] {
         match parse(text, &catalogue) {
             Ok(specs) => {
                 let options = RecordOptions {
-                    target: Target::Cpus,
+                    target: SamplingTarget::Cpus,
                     sampling: Sampling::Frequency(4000),
                     call_graph: CallGraph::FramePointers,
                     raw_samples: false,
-                    details: Details::default(),
+                    details: RecordDetails::default(),
                 };
                 let _attrs = record_events(&specs, &options);
             }
@@ -117,7 +120,7 @@ fn events(text: &str) {
 
 fn filters(text: &str) {
     let format = Format::parse(FORMAT, 8).expect("a description");
-    if let Err(error) = Filter::parse(text, "sched:sched_switch", &format) {
+    if let Err(error) = EventFilter::parse(text, "sched:sched_switch", &format) {
         assert!(text.get(error.position.clone()).is_some(), "{error:?}");
         let _shown = error.to_string();
     }
@@ -138,8 +141,8 @@ fn probes(text: &str) {
         let _matches = filter.matches("main");
     }
     for line in text.lines() {
-        let _there = Existing::parse(line).map(|found| found.removal());
-        let _line = Event::parse(line).map(|event| event.to_string());
+        let _there = ExistingEvent::parse(line).map(|found| found.removal());
+        let _line = ProbeEvent::parse(line).map(|event| event.to_string());
     }
     let mut entries = cached_entries(text);
     if let Some(last) = entries.pop() {

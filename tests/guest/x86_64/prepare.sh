@@ -1,8 +1,8 @@
-# Probes in the kernel, which the machines that run the tests seldom allow.
+# kprobes, which the machines that run the tests seldom permit.
 echo 'p:kprobes/opened do_sys_openat2 dfd=%di:s32 file=+0(%si):ustring' >>/sys/kernel/tracing/kprobe_events
 echo 'r:kprobes/open_ended do_sys_openat2 ret=$retval' >>/sys/kernel/tracing/kprobe_events
 
-# What a vendor tells of this processor, whichever it is taken for.
+# Vendor tables for this processor, whatever its CPUID.
 mkdir -p /tmp/tables/guest
 cat >/tmp/tables/mapfile.csv <<'END'
 Family-model,Version,Filename,EventType

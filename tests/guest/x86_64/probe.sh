@@ -1,4 +1,4 @@
-# Probes of the kernel: what both tools make of definitions, and events that come, are recorded and go.
+# kprobes: both tools' definitions, and events that are added, recorded and removed.
 mount -t debugfs debug /sys/kernel/debug
 
 for tool in perf rperf; do
@@ -14,7 +14,7 @@ for tool in perf rperf; do
         $tool probe -d 'probe:*' || echo "status $?"
     } >"/out/life.$tool" 2>&1 </dev/null
 done
-# What one keeps, both read.
+# Definitions cached by one tool are read by both.
 export HOME=/tmp/home
 mkdir $HOME
 rperf probe --cache -n --add 'own:opened=do_sys_openat2' --add 'own:low=vfs_open+4 first=%di' 2>/dev/null
@@ -22,7 +22,7 @@ for tool in perf rperf; do
     $tool probe -D '%own:*' >"/out/kept.$tool" 2>&1 </dev/null
 done
 
-# What the kernel tells of its own types, which perf doesn't read.
+# BTF, which perf does not read.
 {
     rperf probe -V do_sys_openat2
     rperf probe --add 'opened=do_sys_openat2 dfd filename:ustring flags=how->flags:x64' \
@@ -35,7 +35,7 @@ done
         --probe 'do_sys_openat2%return ret=$retval:s64' -- cat /payload/definitions
     rperf script -i /tmp/own.data -F event,trace
     rperf probe -d 'probe:*'
-    # No probe may be there: the probes themselves use it.
+    # This function cannot be probed: kprobes use it themselves.
     rperf probe --add exc_int3
     rperf probe -V block_rq_complete
     rperf probe -m fakepmu -F 'fake*'

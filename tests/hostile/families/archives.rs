@@ -6,13 +6,13 @@ use bzip2::Compression;
 use bzip2::write::BzEncoder;
 use rperf_testkit::Bytes;
 
-use crate::case::{Case, Making};
+use crate::case::{Case, CaseInputs};
 use crate::mutate::{self, Field};
 use crate::names;
 use crate::random::Random;
 
 const BLOCK: usize = 512;
-/// Kinds of entries (tar(5)): files, links, devices, folders, fifos, and what gives the next one long names.
+/// Types of entries (tar(5)): files, links, devices, folders, FIFOs, and extensions for long names.
 const KINDS: &[u8] = b"0000001122345567LKgxXSD\0";
 
 /// An entry of a tar file.
@@ -34,7 +34,7 @@ impl Entry {
         }
     }
 
-    /// The block before the content, with this size in it.
+    /// The header block, with this size.
     fn header(&self, size: u64) -> Vec<u8> {
         let part = |text: &[u8], room: usize| {
             let mut part = text[..text.len().min(room)].to_vec();
@@ -69,7 +69,7 @@ impl Entry {
     }
 }
 
-/// Puts the sum of a header into it.
+/// Writes the checksum of a header.
 fn seal(header: &mut [u8]) {
     header[148..156].fill(b' ');
     let sum: u32 = header[..BLOCK].iter().map(|byte| u32::from(*byte)).sum();
@@ -116,16 +116,16 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 
 const ID: &str = "1234567890123456789012345678901234567890";
 
-/// The entries of a sound archive.
-fn entries(making: &Making<'_>) -> Vec<Entry> {
-    let object = making
+/// The entries of a valid archive.
+fn entries(inputs: &CaseInputs<'_>) -> Vec<Entry> {
+    let object = inputs
         .seeds
         .object("plain")
         .map_or(&b"no object"[..], |seed| &seed.bytes);
     let id = object_id(object);
     let mut link = Entry::new(b'2', &format!(".build-id/{}/{}", &id[..2], &id[2..]), b"");
     link.target = format!("../../usr/bin/program/{id}").into_bytes();
-    let recording = &making.seeds.recordings[0].bytes;
+    let recording = &inputs.seeds.recordings[0].bytes;
     vec![
         link,
         Entry::new(b'5', &format!("usr/bin/program/{id}/"), b""),
@@ -155,10 +155,10 @@ fn object_id(bytes: &[u8]) -> String {
     })
 }
 
-/// A name that leads elsewhere, alone or behind a folder.
-fn name(making: &mut Making<'_>) -> Vec<u8> {
-    let outside = making.sandbox.run().with_file_name("outside");
-    let random = &mut *making.random;
+/// A path that leads elsewhere, alone or below a folder.
+fn name(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
+    let outside = inputs.sandbox.run().with_file_name("outside");
+    let random = &mut *inputs.random;
     match random.below(8) {
         0 => format!("{}/new", outside.display()).into_bytes(),
         1 => format!("usr/../../outside/{}", names::TAG).into_bytes(),
@@ -170,59 +170,59 @@ fn name(making: &mut Making<'_>) -> Vec<u8> {
     }
 }
 
-/// An archive whose entries lead elsewhere, are of strange kinds, or do not end.
-pub(crate) fn unpacked(making: &mut Making<'_>) -> Case {
-    let line = *making.random.pick(&[
+/// An archive whose entries lead elsewhere, have unusual types, or are endless.
+pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
+    let line = *inputs.random.pick(&[
         "archive --unpack hostile.tar.bz2",
         "archive --unpack",
         "archive -f --unpack hostile.tar.bz2",
     ]);
     let mut case = Case::new("archive", line);
-    let mut all = entries(making);
-    for _ in 0..making.random.below(4) {
+    let mut all = entries(inputs);
+    for _ in 0..inputs.random.below(4) {
         let (at, from) = (
-            making.random.below(all.len()),
-            making.random.below(all.len()),
+            inputs.random.below(all.len()),
+            inputs.random.below(all.len()),
         );
-        match making.random.below(7) {
-            0 => all[at].name = name(making),
-            1 => all[at].target = name(making),
-            2 => all[at].kind = *making.random.pick(KINDS),
+        match inputs.random.below(7) {
+            0 => all[at].name = name(inputs),
+            1 => all[at].target = name(inputs),
+            2 => all[at].kind = *inputs.random.pick(KINDS),
             3 => all.insert(at, all[from].clone()),
             4 => all.swap(at, from),
-            5 => linked(&mut all, making),
-            _ => nested(&mut all, making.random),
+            5 => linked(&mut all, inputs),
+            _ => nested(&mut all, inputs.random),
         }
     }
-    let random = &mut *making.random;
+    let random = &mut *inputs.random;
     let mut bytes = packed(&tar(&all, random));
     match random.below(12) {
         0 => {
             mutate::truncate(&mut bytes, random);
-            case.must_complain = Some("an early end");
+            case.must_report_error = Some("an early end");
         }
         1 => mutate::bytes(&mut bytes, b"BZh9", random),
-        2 => Field::new(0, 4).spoil(&mut bytes, random),
+        2 => Field::new(0, 4).corrupt(&mut bytes, random),
         3 => bytes.extend(packed(&tar(&all, random))),
         4 => bytes = bomb(random),
         _ => {}
     }
-    making.sandbox.write("hostile.tar.bz2", bytes);
-    if making.random.one_in(4) {
-        making.sandbox.write("perf.data", "there already\n");
+    inputs.sandbox.write("hostile.tar.bz2", bytes);
+    if inputs.random.one_in(4) {
+        inputs.sandbox.write("perf.data", "there already\n");
     }
     case
 }
 
-/// A link to a folder or a file outside, and a file behind or in its place.
-fn linked(all: &mut Vec<Entry>, making: &mut Making<'_>) {
-    let outside = making
+/// Adds a link to an outside folder or file, and a file below it or with the same name.
+fn linked(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
+    let outside = inputs
         .sandbox
         .run()
         .with_file_name("outside")
         .display()
         .to_string();
-    let random = &mut *making.random;
+    let random = &mut *inputs.random;
     let targets = [
         outside.clone(),
         format!("{outside}/keep"),
@@ -240,20 +240,20 @@ fn linked(all: &mut Vec<Entry>, making: &mut Making<'_>) {
     ]);
     let mut link = Entry::new(*random.pick(b"12"), place, b"");
     link.target = random.pick(&targets).clone().into_bytes();
-    let behind = *random.pick(&["", "/keep", "/new", "/folder/inner"]);
+    let after = *random.pick(&["", "/keep", "/new", "/folder/inner"]);
     let at = random.below(all.len());
     all.insert(
         at,
         Entry::new(
             b'0',
-            &format!("{place}{behind}"),
+            &format!("{place}{after}"),
             b"written through a link\n",
         ),
     );
     all.insert(at, link);
 }
 
-/// An archive inside, which has one inside.
+/// Adds a nested archive, with another one in it.
 fn nested(all: &mut Vec<Entry>, random: &mut Random) {
     let mut inner = tar(all, random);
     for _ in 0..random.below(6) {
@@ -265,7 +265,7 @@ fn nested(all: &mut Vec<Entry>, random: &mut Random) {
     all.push(Entry::new(b'0', "perf.symbols.tar.bz2", &packed(&inner)));
 }
 
-/// Much out of little.
+/// A decompression bomb.
 fn bomb(random: &mut Random) -> Vec<u8> {
     let mut entry = Entry::new(b'0', "perf.data", b"");
     entry.content = vec![0; 1 << (18 + random.below(5))];

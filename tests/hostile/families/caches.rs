@@ -1,9 +1,9 @@
-//! Build-id caches that lead elsewhere.
+//! Build-id caches with links that lead elsewhere.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::case::{Case, Making};
+use crate::case::{Case, CaseInputs};
 use crate::names;
 
 const COMMANDS: &[&str] = &[
@@ -38,16 +38,16 @@ const ENTRIES: [&str; 9] = [
     "[vdso]",
 ];
 
-/// A cache some of whose parts are links to what is outside, or no files at all.
-pub(crate) fn used(making: &mut Making<'_>) -> Case {
-    let sandbox = making.sandbox;
-    let program = making
+/// A cache in which some entries are links to the outside, or not regular files.
+pub(crate) fn used(inputs: &mut CaseInputs<'_>) -> Case {
+    let sandbox = inputs.sandbox;
+    let program = inputs
         .seeds
         .object("plain")
         .map_or(&b"none"[..], |seed| &seed.bytes);
     sandbox.write("program", program);
-    let recordings = &making.seeds.recordings;
-    let random = &mut *making.random;
+    let recordings = &inputs.seeds.recordings;
+    let random = &mut *inputs.random;
     sandbox.write("perf.data", &random.pick(recordings).bytes);
     let cache = sandbox.run().join("home/.debug");
     let folder = "usr/bin/program/1234567890123456789012345678901234567890";
@@ -67,14 +67,16 @@ pub(crate) fn used(making: &mut Making<'_>) -> Case {
     ];
     for _ in 0..1 + random.below(5) {
         let path = cache.join(random.pick(&ENTRIES));
-        // What is there already, or below a link, stays.
-        let is_inside = path.parent().is_some_and(|folder| {
-            fs::create_dir_all(folder).is_ok()
-                && folder
-                    .canonicalize()
-                    .is_ok_and(|folder| folder.starts_with(sandbox.run()))
-        });
-        if is_inside {
+        // Existing files stay, and nothing is created through a link.
+        let existing = path.ancestors().skip(1).find(|folder| folder.exists());
+        let is_inside = existing
+            .and_then(|folder| folder.canonicalize().ok())
+            .is_some_and(|folder| folder.starts_with(sandbox.run()))
+            && path
+                .parent()
+                .is_some_and(|folder| fs::create_dir_all(folder).is_ok());
+        let is_new = path.symlink_metadata().is_err();
+        if is_inside && is_new {
             let _ = match random.below(4) {
                 0 => fs::write(path, program),
                 1 => fs::create_dir(path),

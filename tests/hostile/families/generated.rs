@@ -1,10 +1,10 @@
-//! Recordings that are made up record by record: sound in every part, and senseless as a whole. Few numbers make processes that
-//! are their own parents, mappings that overlap, times that go back.
+//! Generated recordings: each record is valid, but the whole is inconsistent. Small ids make processes that are their
+//! own parents, overlapping mappings, and times that go backwards.
 
 use rperf_testkit::Bytes;
 
 use super::recordings;
-use crate::case::{Case, Making};
+use crate::case::{Case, CaseInputs};
 use crate::names;
 use crate::random::Random;
 
@@ -45,14 +45,14 @@ const ADDRESSES: [u64; 14] = [
     u64::MAX - 4095,
     u64::MAX,
 ];
-/// Contexts of call chains (`PERF_CONTEXT_*`).
+/// Callchain contexts (`PERF_CONTEXT_*`).
 const CONTEXTS: [i64; 8] = [-32, -128, -512, -2048, -2176, -2560, -640, -4095];
 
 /// Bits of `sample_type`.
 const SAMPLE_TYPE_BITS: usize = 25;
 const IDENTIFIER: u64 = 1 << 16;
 
-/// An event, as far as it shapes its records.
+/// An event, as far as it determines the format of its records.
 #[derive(Debug, Clone)]
 struct Event {
     kind: u32,
@@ -116,7 +116,7 @@ impl Event {
         self.sample_type >> bit & 1 == 1
     }
 
-    /// The end of records that are no samples.
+    /// The sample_id trailer of non-sample records.
     fn trailer(&self, body: Bytes, random: &mut Random) -> Bytes {
         let mut body = body;
         if self.has(1) {
@@ -212,7 +212,7 @@ impl Event {
     }
 }
 
-/// A call chain, now and then as long as a record may be.
+/// A callchain, sometimes as long as a record may be.
 fn chain(body: Bytes, random: &mut Random) -> Bytes {
     let count = match random.one_in(15) {
         true => 1000 + random.below(6000),
@@ -258,7 +258,7 @@ fn registers(mask: u64, body: Bytes, random: &mut Random) -> Bytes {
     body
 }
 
-/// A record of the kernel or of the recorder that is no sample.
+/// A non-sample record of the kernel or of the recorder.
 fn other(event: &Event, workload: &str, random: &mut Random) -> (u32, Bytes) {
     let ids = |body: Bytes, count: usize, random: &mut Random| {
         (0..count).fold(body, |body, _| body.u32(*random.pick(&IDS)))
@@ -279,10 +279,10 @@ fn other(event: &Event, workload: &str, random: &mut Random) -> (u32, Bytes) {
         ]))
         .to_owned(),
     };
-    let cut = (0..=name.len().min(4000))
+    let end = (0..=name.len().min(4000))
         .rev()
         .find(|at| name.is_char_boundary(*at));
-    let name = &name[..cut.unwrap_or(0)];
+    let name = &name[..end.unwrap_or(0)];
     let kind = *random.pick(&[
         1, 3, 3, 4, 5, 7, 7, 7, 10, 10, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
     ]);
@@ -377,7 +377,7 @@ fn recording(workload: &str, random: &mut Random) -> Vec<u8> {
 }
 
 /// Such a recording, and any command that reads one.
-pub(crate) fn senseless(making: &mut Making<'_>) -> Case {
-    let bytes = recording(&making.seeds.workload, making.random);
-    recordings::any_command("generated recording", bytes, making)
+pub(crate) fn senseless(inputs: &mut CaseInputs<'_>) -> Case {
+    let bytes = recording(&inputs.seeds.workload, inputs.random);
+    recordings::any_command("generated recording", bytes, inputs)
 }

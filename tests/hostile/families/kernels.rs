@@ -1,12 +1,12 @@
-//! Images, symbols and memory of kernels.
+//! Kernel images, symbols and memory.
 
 use rperf_testkit::Bytes;
 
 use super::handmade::Process;
-use crate::case::{Case, Making};
+use crate::case::{Case, CaseInputs};
 use crate::{elf, mutate};
 
-/// Where the kernel of tests/hostile/kernel.c is linked.
+/// The link address of the kernel of tests/hostile/kernel.c.
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 
 const WITH_IMAGE: &[&str] = &[
@@ -58,7 +58,7 @@ fn samples() -> Vec<u8> {
     process.recording()
 }
 
-/// A list of symbols as `/proc/kallsyms` has it.
+/// Symbols in the format of `/proc/kallsyms`.
 fn symbols() -> Vec<u8> {
     let mut text = String::new();
     for number in 0..60 {
@@ -81,12 +81,12 @@ fn symbols() -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A mutated image of a kernel.
-pub(crate) fn image(making: &mut Making<'_>) -> Case {
-    let (seeds, sandbox) = (making.seeds, making.sandbox);
-    let random = &mut *making.random;
+/// A mutated kernel image.
+pub(crate) fn image(inputs: &mut CaseInputs<'_>) -> Case {
+    let (seeds, sandbox) = (inputs.seeds, inputs.sandbox);
+    let random = &mut *inputs.random;
     let (Some(seed), Some(other)) = (seeds.images.first(), random.try_pick(&seeds.objects)) else {
-        return listing(making);
+        return listing(inputs);
     };
     let line = *random.pick(WITH_IMAGE);
     let mut case = Case::new("kernel image", line);
@@ -94,15 +94,21 @@ pub(crate) fn image(making: &mut Making<'_>) -> Case {
         *word = word.replace('|', " ");
     }
     case.may_be_silent = line.starts_with("buildid-cache");
-    sandbox.write("vmlinux", elf::mutate(&seed.bytes, &other.bytes, random));
+    let mut bytes = elf::mutate(&seed.bytes, &other.bytes, random);
+    if random.one_in(15) {
+        bytes = seed.bytes.clone();
+        bytes[random.below(4)] ^= 1 << random.below(8);
+        case.must_report_error = Some("another magic number");
+    }
+    sandbox.write("vmlinux", bytes);
     sandbox.write("perf.data", samples());
     sandbox.write("tests/hostile/kernel.c", include_bytes!("../kernel.c"));
     case
 }
 
-/// A mutated list of symbols, with the memory of a kernel.
-pub(crate) fn listing(making: &mut Making<'_>) -> Case {
-    let random = &mut *making.random;
+/// A mutated symbol listing, with kernel memory.
+pub(crate) fn listing(inputs: &mut CaseInputs<'_>) -> Case {
+    let random = &mut *inputs.random;
     let line = *random.pick(WITH_LISTING);
     let mut case = Case::new("kernel symbols", line);
     case.may_be_silent = line.starts_with("buildid-cache");
@@ -112,37 +118,41 @@ pub(crate) fn listing(making: &mut Making<'_>) -> Case {
     for _ in 0..1 + random.below(4) {
         mutate::text(&mut text, &symbols(), random);
     }
-    making.sandbox.write("kallsyms", &text);
-    making.sandbox.write("perf.data", samples());
+    if random.one_in(15) {
+        text = b"There are no\nsymbols here.\n".to_vec();
+        case.must_report_error = Some("a list without symbols");
+    }
+    inputs.sandbox.write("kallsyms", &text);
+    inputs.sandbox.write("perf.data", samples());
     if line.contains("kcore") || random.one_in(3) {
         let mut memory = memory();
         let fields: Vec<_> =
             mutate::Field::all(16, 64 + 3 * 56, *random.pick(&[2, 4, 8])).collect();
         for _ in 0..random.below(4) {
-            random.pick(&fields).spoil(&mut memory, random);
+            random.pick(&fields).corrupt(&mut memory, random);
         }
         if random.one_in(5) {
             mutate::truncate(&mut memory, random);
         }
-        making.sandbox.write("proc/kcore", memory);
-        making.sandbox.write("proc/kallsyms", &text);
+        inputs.sandbox.write("proc/kcore", memory);
+        inputs.sandbox.write("proc/kallsyms", &text);
         let notes = Bytes::new()
             .u32(4)
             .u32(20)
             .u32(3)
             .raw(b"GNU\0")
             .raw([7; 20]);
-        making.sandbox.write("sys/kernel/notes", notes.done());
+        inputs.sandbox.write("sys/kernel/notes", notes.done());
         let mut modules = b"hostile 16384 0 - Live 0xffffffffc0000000\nother 8192 1 hostile, Live 0xffffffffc0008000\n".to_vec();
         if random.one_in(2) {
             mutate::text(&mut modules, &symbols(), random);
         }
-        making.sandbox.write("proc/modules", modules);
+        inputs.sandbox.write("proc/modules", modules);
     }
     case
 }
 
-/// The memory of a kernel as `/proc/kcore` shows it.
+/// Kernel memory in the format of `/proc/kcore`.
 fn memory() -> Vec<u8> {
     const PAGE: u64 = 0x1000;
     let note = Bytes::new()

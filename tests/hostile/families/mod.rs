@@ -1,4 +1,4 @@
-//! What cases there are, by their input.
+//! The families of cases, by their input.
 
 mod archives;
 mod caches;
@@ -10,10 +10,10 @@ mod run_time;
 mod tables;
 mod texts;
 
-use crate::case::{Case, Making};
+use crate::case::{Case, CaseInputs};
 
-/// The makers of cases.
-pub(crate) const ALL: [fn(&mut Making<'_>) -> Case; 12] = [
+/// The functions that make cases.
+pub(crate) const ALL: [fn(&mut CaseInputs<'_>) -> Case; 12] = [
     recordings::damaged,
     recordings::beside_an_object,
     recordings::directory,
@@ -28,10 +28,10 @@ pub(crate) const ALL: [fn(&mut Making<'_>) -> Case; 12] = [
     tables::of_events,
 ];
 
-/// How often each is made.
+/// How often each is used.
 pub(crate) const WEIGHTS: [usize; ALL.len()] = [32, 10, 3, 12, 18, 4, 4, 7, 6, 2, 4, 4];
 
-/// A recording made by hand: records of one event, `cpu-clock` with callchains, of one process.
+/// Generated recordings: records of one event, `cpu-clock` with callchains, of one process.
 pub(crate) mod handmade {
     use rperf_testkit::Bytes;
 
@@ -42,10 +42,10 @@ pub(crate) mod handmade {
     /// `use_clockid`; the clock is `CLOCK_MONOTONIC`.
     const FLAGS: u64 = 1 << 25;
 
-    /// What such a recording tells.
+    /// The contents of such a recording.
     pub(crate) struct Process<'a> {
         pub(crate) pid: u32,
-        /// Mapped files: where, how long, and their names.
+        /// Mapped files: address, length and name.
         pub(crate) maps: &'a [(u64, u64, &'a str)],
         /// Addresses of samples.
         pub(crate) addresses: &'a [u64],
@@ -62,7 +62,7 @@ pub(crate) mod handmade {
     }
 
     impl Process<'_> {
-        /// The file.
+        /// Returns the file.
         pub(crate) fn recording(&self) -> Vec<u8> {
             let (pid, mut records) = (self.pid, Vec::new());
             records.extend(record(

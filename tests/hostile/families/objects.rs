@@ -5,13 +5,13 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::case::{Case, Making};
+use crate::case::{Case, CaseInputs};
 use crate::elf;
 use crate::mutate;
 use crate::names;
 use crate::random::Random;
 
-/// Questions about any object; a bar stands for a blank within a word.
+/// Command lines for any object; `|` is a blank within an argument.
 const COMMANDS: &[&str] = &[
     "probe -x object -F",
     "probe -x object -F * --filter !_*",
@@ -24,7 +24,7 @@ const COMMANDS: &[&str] = &[
     "buildid-cache -v -a object -r object -p object -l --max-size 1K",
 ];
 
-/// Those about tests/fuzz/seeds/program.cpp.
+/// Command lines for tests/fuzz/seeds/program.cpp.
 const OF_PROGRAM: &[&str] = &[
     "probe -x object -L work",
     "probe -x object -L walk:0-40",
@@ -45,7 +45,7 @@ const OF_PROGRAM: &[&str] = &[
     "probe -x object -n --cache --add work",
 ];
 
-/// Those about tests/hostile/workload.cpp.
+/// Command lines for tests/hostile/workload.cpp.
 const OF_WORKLOAD: &[&str] = &[
     "probe -x object -L main",
     "probe -x object -V main --externs",
@@ -65,7 +65,7 @@ const OF_MODULE: &[&str] = &[
     "buildid-cache -v -a object",
 ];
 
-/// The commands that go with a seed.
+/// The command lines for a seed.
 fn commands(seed: &str, random: &mut Random) -> &'static [&'static str] {
     let of_source = match seed {
         _ if seed.starts_with("module") => OF_MODULE,
@@ -78,19 +78,19 @@ fn commands(seed: &str, random: &mut Random) -> &'static [&'static str] {
     of_source
 }
 
-/// A mutated object and any of these.
-pub(crate) fn damaged(making: &mut Making<'_>) -> Case {
-    let (seeds, sandbox) = (making.seeds, making.sandbox);
-    let random = &mut *making.random;
+/// A mutated object and one of these command lines.
+pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
+    let (seeds, sandbox) = (inputs.seeds, inputs.sandbox);
+    let random = &mut *inputs.random;
     let (Some(seed), Some(other)) = (
         random.try_pick(&seeds.objects),
         random.try_pick(&seeds.objects),
     ) else {
-        return super::recordings::damaged(making);
+        return super::recordings::damaged(inputs);
     };
     let commands = commands(&seed.name, random);
     let line = *random.pick(commands);
-    // Names of modules end so.
+    // Names of compressed modules end in this.
     let packed = seed.name.rsplit_once(".ko.").map(|(_, packing)| packing);
     let name = match packed {
         Some(packing) => format!("object.ko.{packing}"),
@@ -112,7 +112,7 @@ pub(crate) fn damaged(making: &mut Making<'_>) -> Case {
     if random.one_in(20) {
         bytes = seed.bytes.clone();
         bytes[random.below(4)] ^= 1 << random.below(8);
-        case.must_complain = Some("another magic number");
+        case.must_report_error = Some("another magic number");
     }
     if let Some(split) = seeds
         .object("split-program.dwo")
@@ -131,13 +131,13 @@ pub(crate) fn damaged(making: &mut Making<'_>) -> Case {
         }
         sandbox.write("tests/fuzz/seeds/program.cpp", source);
     }
-    // A recording may come through a fifo, whose writer is waited for.
+    // A recording may come through a FIFO; opening it waits for the writer.
     if random.one_in(20) && !line.starts_with("buildid-list") {
         let special = random.pick(&[names::FIFO, names::LOOP, names::FOLDER]);
         for word in &mut case.words {
             *word = word.replace(&name, special);
         }
-        case.must_complain = None;
+        case.must_report_error = None;
         case.may_be_misused = true;
     }
     sandbox.write(&name, bytes);

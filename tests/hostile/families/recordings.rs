@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::case::{Case, Making};
+use crate::case::{Case, CaseInputs};
 use crate::mutate;
 use crate::random::Random;
 use crate::recording::{self, Mutated, Recording};
@@ -10,7 +10,7 @@ use crate::sandbox::Sandbox;
 use crate::seeds::Seed;
 use crate::{elf, names};
 
-/// Commands that look at nothing behind the header.
+/// Commands that only read the header.
 const HEADER_ONLY: &[&str] = &[
     "evlist -v",
     "evlist -F --trace-fields",
@@ -19,7 +19,7 @@ const HEADER_ONLY: &[&str] = &[
     "script --header-only -I",
 ];
 
-/// Commands that read all of a recording.
+/// Commands that read a whole recording.
 const COMMANDS: &[&str] = &[
     "report --stdio",
     "report --stdio -s comm,dso,sym,srcline,srcfile",
@@ -41,7 +41,7 @@ const COMMANDS: &[&str] = &[
     "report --stdio --mem-mode",
     "report --stdio --mem-mode -s mem,tlb,snoop,locked,blocked,symbol_daddr,symbol_iaddr,dso_daddr,phys_daddr,dcacheline,data_page_size",
     "report --stdio --itrace=be",
-    "report --stdio --inline -g --mark-cut",
+    "report --stdio --inline -g --mark-truncated",
     "report --stdio --latency",
     "report --stdio -H -s comm,dso,sym",
     "report --stdio --group -n --show-total-period -t ;",
@@ -56,7 +56,7 @@ const COMMANDS: &[&str] = &[
     "script -D",
     "script --dump-unsorted-raw-trace",
     "script --json",
-    "script --itrace=be --inline --mark-cut",
+    "script --itrace=be --inline --mark-truncated",
     "script -F comm,tid,pid,time,cpu,event,trace,ip,sym,dso,addr,symoff,period",
     "script -F iregs,uregs,flags,data_src,weight,bpf-output,callindent,synth,phys_addr",
     "script -F brstack,brstacksym,brstackoff,brstackinsn,brstackinsnlen,brstackdisasm --max-blocks 9",
@@ -86,6 +86,7 @@ const COMMANDS: &[&str] = &[
     "flamegraph --folded --marks -o out.folded --inline",
     "flamegraph --format json -o out.json --reverse --root tid --weight period",
     "flamegraph --diff earlier.data -o out.svg --normalize",
+    "diff perf.data perf.data",
     "heatmap -o out.svg",
     "heatmap -o out.svg --rows 3 --from sched:sched_switch --to syscalls:sys_enter_write",
     "archive perf.data",
@@ -97,8 +98,8 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// A mutated recording and any command.
-pub(crate) fn damaged(making: &mut Making<'_>) -> Case {
-    let (seeds, random) = (making.seeds, &mut *making.random);
+pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
+    let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let is_header_only = random.one_in(20);
     let commands = if is_header_only {
         HEADER_ONLY
@@ -106,29 +107,34 @@ pub(crate) fn damaged(making: &mut Making<'_>) -> Case {
         COMMANDS
     };
     let words = *random.pick(commands);
-    let seed = pick_for(words, making);
-    let random = &mut *making.random;
+    let seed = pick_for(words, inputs);
+    let random = &mut *inputs.random;
     let other = random.pick(&seeds.recordings);
-    let seed_bytes = match random.one_in(12) {
-        true => misled(&seed.bytes, making.sandbox, random),
-        false => seed.bytes.clone(),
+    // Commands that create files named by the recording.
+    let names_files = ["archive", "per-event-dump", "annotated"]
+        .iter()
+        .any(|word| words.contains(word));
+    let seed_bytes = match random.below(12) {
+        0 => misled(&seed.bytes, inputs.sandbox, random),
+        1..=6 if names_files => recording::renamed(&seed.bytes, random),
+        _ => seed.bytes.clone(),
     };
     let mut mutated = recording::mutate(&seed_bytes, &other.bytes, random);
     let is_of_records = mutated
-        .must_complain
+        .must_report_error
         .is_some_and(|why| why.starts_with("a record"));
     let reads_records = !is_header_only && !words.starts_with("evlist") && words != "buildid-list";
     if !seed.is_whole || is_of_records && !reads_records {
-        mutated.must_complain = None;
+        mutated.must_report_error = None;
     }
     if words.contains("earlier") {
-        making.sandbox.write("earlier.data", &other.bytes);
+        inputs.sandbox.write("earlier.data", &other.bytes);
     }
-    finish("recording", words, mutated, making)
+    finish("recording", words, mutated, inputs)
 }
 
-/// A directory with a recording in three parts, one of which is damaged.
-pub(crate) fn directory(making: &mut Making<'_>) -> Case {
+/// A recording directory with three parts, one of which is damaged.
+pub(crate) fn directory(inputs: &mut CaseInputs<'_>) -> Case {
     const PARTS: [(&str, &[u8]); 3] = [
         (
             "data",
@@ -143,7 +149,7 @@ pub(crate) fn directory(making: &mut Making<'_>) -> Case {
             include_bytes!("../../fixtures/x86_64/directory.data/data.1"),
         ),
     ];
-    let random = &mut *making.random;
+    let random = &mut *inputs.random;
     let words = *random.pick(COMMANDS);
     let damaged = random.below(PARTS.len());
     for (index, (name, sound)) in PARTS.into_iter().enumerate() {
@@ -156,29 +162,30 @@ pub(crate) fn directory(making: &mut Making<'_>) -> Case {
             }
         }
         if !random.one_in(20) {
-            making.sandbox.write(format!("perf.data/{name}"), bytes);
+            inputs.sandbox.write(format!("perf.data/{name}"), bytes);
         }
     }
     let mut case = Case::new("directory", words);
     if words.contains("earlier") {
-        making.sandbox.write("earlier.data", PARTS[0].1);
+        inputs.sandbox.write("earlier.data", PARTS[0].1);
     }
     options(&mut case, words);
     case
 }
 
-/// What is known of the outcome of a command that reads a recording.
+/// Sets the accepted outcomes of a command that reads a recording.
 fn options(case: &mut Case, words: &str) {
     let is_output = |word: &&String| word.starts_with("out.");
     case.outputs
         .extend(case.words.iter().find(is_output).cloned());
-    // Without samples, or without anything of the kind, there is nothing to print, as in perf.
+    // Without matching samples there is nothing to print, as in perf.
     case.may_be_silent = true;
-    let depends = ["trace_fields", "*.*", "--per-event-dump"];
+    // They also depend on the recording: branches and `--mem-mode` exclude each other.
+    let depends = ["trace_fields", "*.*", "--per-event-dump", "--mem-mode"];
     case.may_be_misused = depends.iter().any(|word| words.contains(word));
 }
 
-/// A recording whose mapped files are no regular files, or outside.
+/// A recording whose mapped files are not regular files, or outside.
 fn misled(seed: &[u8], sandbox: &Sandbox, random: &mut Random) -> Vec<u8> {
     let Some(mut recording) = Recording::parse(seed) else {
         return seed.to_vec();
@@ -195,22 +202,26 @@ fn misled(seed: &[u8], sandbox: &Sandbox, random: &mut Random) -> Vec<u8> {
     recording.bytes()
 }
 
-/// These bytes, and any command.
-pub(super) fn any_command(family: &'static str, bytes: Vec<u8>, making: &mut Making<'_>) -> Case {
-    let words = *making.random.pick(COMMANDS);
+/// A case with these bytes and any command.
+pub(super) fn any_command(
+    family: &'static str,
+    bytes: Vec<u8>,
+    inputs: &mut CaseInputs<'_>,
+) -> Case {
+    let words = *inputs.random.pick(COMMANDS);
     if words.contains("earlier") {
-        making.sandbox.write("earlier.data", &bytes);
+        inputs.sandbox.write("earlier.data", &bytes);
     }
     let mutated = Mutated {
         bytes,
-        must_complain: None,
+        must_report_error: None,
     };
-    finish(family, words, mutated, making)
+    finish(family, words, mutated, inputs)
 }
 
-/// Commands are of more use with some recordings.
-fn pick_for<'a>(words: &str, making: &mut Making<'a>) -> &'a Seed {
-    let seeds = &making.seeds.recordings;
+/// Picks a recording that suits the command.
+fn pick_for<'a>(words: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
+    let seeds = &inputs.seeds.recordings;
     let wanted = match words {
         _ if words.starts_with("stat") => "stat",
         _ if words.contains("itrace") => "bts",
@@ -223,64 +234,70 @@ fn pick_for<'a>(words: &str, making: &mut Making<'a>) -> &'a Seed {
         .iter()
         .filter(|seed| seed.name.contains(wanted))
         .collect();
-    match making.random.one_in(3) {
-        false if !fitting.is_empty() => making.random.pick::<&_>(&fitting),
-        _ => making.random.pick(seeds),
+    match inputs.random.one_in(3) {
+        false if !fitting.is_empty() => inputs.random.pick::<&_>(&fitting),
+        _ => inputs.random.pick(seeds),
     }
 }
 
-fn finish(family: &'static str, words: &str, mutated: Mutated, making: &mut Making<'_>) -> Case {
+fn finish(
+    family: &'static str,
+    words: &str,
+    mutated: Mutated,
+    inputs: &mut CaseInputs<'_>,
+) -> Case {
     let mut case = Case::new(family, words);
-    case.must_complain = mutated.must_complain;
-    let takes_input = !["archive", "buildid-cache", "report --header"]
+    case.must_report_error = mutated.must_report_error;
+    let takes_input = !["archive", "buildid-cache", "diff", "report --header"]
         .iter()
         .any(|word| words.starts_with(word));
-    if takes_input && making.random.one_in(6) {
+    if takes_input && inputs.random.one_in(6) {
         case.stdin = Some("perf.data".to_owned());
         case.words.extend(["-i".to_owned(), "-".to_owned()]);
-    } else if takes_input && making.random.one_in(2) {
+    } else if takes_input && inputs.random.one_in(2) {
         case.words.extend(["-i".to_owned(), "perf.data".to_owned()]);
     }
     options(&mut case, words);
-    making.sandbox.write("perf.data", mutated.bytes);
+    inputs.sandbox.write("perf.data", mutated.bytes);
     case
 }
 
-/// Commands that read objects, too.
+/// Commands that also read objects.
 const WITH_OBJECTS: &[&str] = &[
     "report --stdio -s dso,sym,srcline --inline",
     "report --stdio -g srcline -s sym,symoff,symbol_size,dso_size",
     "report --stdio -v",
     "script -F ip,sym,symoff,dso,srcline,insn,disasm --inline",
-    "script --inline --mark-cut -F +srccode",
+    "script --inline --mark-truncated -F +srccode",
     "script -v",
     "annotate --stdio -l",
     "annotate --stdio2 --asm-raw",
     "annotate -o annotated",
+    "annotate -o annotated --stdio2 a_function_whose_name_has_room_for_the_names_of_files_that_lead_elsewhere",
     "flamegraph --folded -o out.folded --inline",
     "data convert --to-pprof out.pprof --inline",
     "data convert --to-firefox out.firefox --inline",
 ];
 
-/// Recordings of the program that is an object here.
+/// Recordings of the program that is used as the object.
 const OF_WORKLOAD: [&str; 6] = ["graphs", "stacks", "packed", "own", "pipe", "kernel"];
 
-/// A recording with a mutated object, in a place where it is looked for.
-pub(crate) fn beside_an_object(making: &mut Making<'_>) -> Case {
-    let seeds = making.seeds;
-    let random = &mut *making.random;
+/// A recording with a mutated object where it is looked up.
+pub(crate) fn beside_an_object(inputs: &mut CaseInputs<'_>) -> Case {
+    let seeds = inputs.seeds;
+    let random = &mut *inputs.random;
     let named = |seed: &&Seed| OF_WORKLOAD.iter().any(|name| seed.name.starts_with(name));
     let recordings: Vec<&Seed> = seeds.recordings.iter().filter(named).collect();
     let objects = ["workload", "linked", "mini"].map(|name| seeds.object(name));
     let (Some(recording), Some(Some(object))) =
         (random.try_pick(&recordings), random.try_pick(&objects))
     else {
-        return damaged(making);
+        return damaged(inputs);
     };
     let mut words = (*random.pick(WITH_OBJECTS)).to_owned();
     let mut mutated = Mutated {
         bytes: recording.bytes.clone(),
-        must_complain: None,
+        must_report_error: None,
     };
     let place = match random.below(3) {
         0 => {
@@ -288,7 +305,7 @@ pub(crate) fn beside_an_object(making: &mut Making<'_>) -> Case {
             format!("files{}", seeds.workload)
         }
         1 => {
-            let path = making.sandbox.run().join("object").display().to_string();
+            let path = inputs.sandbox.run().join("object").display().to_string();
             if let Some(mut recording) = Recording::parse(&mutated.bytes) {
                 recording.redirect(&seeds.workload, &path);
                 mutated.bytes = recording.bytes();
@@ -300,32 +317,35 @@ pub(crate) fn beside_an_object(making: &mut Making<'_>) -> Case {
             format!("home/.debug/.build-id/{}/{}/elf", &id[..2], &id[2..])
         }
     };
-    put_object(object, Path::new(&place), making);
-    let random = &mut *making.random;
+    put_object(object, Path::new(&place), inputs);
+    let random = &mut *inputs.random;
     if words.starts_with("annotate") && random.one_in(5) {
         words += &format!(" --prefix {}", names::FOLDER);
     }
     if random.one_in(4) {
         mutate::bytes(&mut mutated.bytes, &[], random);
     }
-    finish("object of a recording", &words, mutated, making)
+    finish("object of a recording", &words, mutated, inputs)
 }
 
-/// Writes a mutated object, with the file that some link to.
-fn put_object(object: &Seed, place: &Path, making: &mut Making<'_>) {
-    let (seeds, random) = (making.seeds, &mut *making.random);
+/// Writes a mutated object, and the debug file that some link to.
+fn put_object(object: &Seed, place: &Path, inputs: &mut CaseInputs<'_>) {
+    let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let other = random.pick(&seeds.objects);
-    let mutated = elf::mutate(&object.bytes, &other.bytes, random);
-    making.sandbox.write(place, mutated);
+    let mutated = match random.one_in(5) {
+        true => elf::with_symbol(&object.bytes, "a_function", random),
+        false => elf::mutate(&object.bytes, &other.bytes, random),
+    };
+    inputs.sandbox.write(place, mutated);
     if let Some(debug) = seeds.object("linked.debug") {
         let mutated = elf::mutate(&debug.bytes, &other.bytes, random);
-        making
+        inputs
             .sandbox
             .write(place.with_file_name("linked.debug"), mutated);
     }
 }
 
-/// The build-id of a file with one, in hexadecimal.
+/// The build-id of a file, in hexadecimal.
 fn build_id(bytes: &[u8]) -> String {
     let note = bytes
         .windows(16)

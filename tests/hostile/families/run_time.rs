@@ -1,9 +1,9 @@
-//! Code made at run time: jitdumps and perf maps.
+//! JIT-compiled code: jitdump files and perf maps.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::handmade::Process;
-use crate::case::{Case, Making};
+use crate::case::{Case, CaseInputs};
 use crate::mutate::{self, Field, number};
 use crate::random::Random;
 
@@ -22,25 +22,25 @@ const COMMANDS: &[&str] = &[
     "archive perf.data",
 ];
 
-/// Where the code of perf maps is.
+/// The address of the code in perf maps.
 const CODE: u64 = 0x7f00_0000_0000;
 
-/// A process that no kernel has: there are at most 2^22.
+/// A pid that no kernel assigns: the maximum is 2^22.
 fn unused_pid() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let own = std::process::id() % 100_000;
     5_000_000 + own * 1000 + NEXT.fetch_add(1, Ordering::Relaxed) % 1000
 }
 
-/// A recording with a mutated list or dump of its code.
-pub(crate) fn code(making: &mut Making<'_>) -> Case {
-    let random = &mut *making.random;
+/// A recording with a mutated perf map or jitdump.
+pub(crate) fn code(inputs: &mut CaseInputs<'_>) -> Case {
+    let random = &mut *inputs.random;
     let line = *random.pick(COMMANDS);
     let mut case = Case::new("run-time code", line);
     let output = case.words.iter().find(|word| word.starts_with("out."));
     case.outputs = output.cloned().into_iter().collect();
     case.may_be_silent = true;
-    let (seeds, sandbox) = (making.seeds, making.sandbox);
+    let (seeds, sandbox) = (inputs.seeds, inputs.sandbox);
     let dump = random
         .try_pick(&seeds.dumps)
         .filter(|_| random.clone().one_in(2));
@@ -55,7 +55,12 @@ pub(crate) fn code(making: &mut Making<'_>) -> Case {
         };
         sandbox.write("perf.data", process.recording());
         let path = format!("/tmp/perf-{pid}.map");
-        std::fs::write(&path, perf_map(random)).expect("a file can be written");
+        let mut text = perf_map(random);
+        if random.one_in(10) {
+            text.extend(b"\nneither address nor size\n");
+            case.must_report_error = Some("a line that is none");
+        }
+        std::fs::write(&path, text).expect("a file can be written");
         case.beside.push(path);
         return case;
     };
@@ -73,7 +78,13 @@ pub(crate) fn code(making: &mut Making<'_>) -> Case {
         addresses: &addresses,
     };
     sandbox.write("perf.data", process.recording());
-    sandbox.write("jit-77.dump", mutate_dump(&dump.bytes, random));
+    let mut bytes = mutate_dump(&dump.bytes, random);
+    if random.one_in(10) {
+        bytes = dump.bytes.clone();
+        bytes[random.below(4)] ^= 1 << random.below(8);
+        case.must_report_error = Some("another magic number");
+    }
+    sandbox.write("jit-77.dump", bytes);
     sandbox.write("looping.js", "function looping() {\n}\n");
     case
 }
@@ -94,7 +105,7 @@ fn perf_map(random: &mut Random) -> Vec<u8> {
     text
 }
 
-/// Records of a dump: where each begins, and its size (jitdump-specification.txt).
+/// Offset and size of each record of a jitdump (jitdump-specification.txt).
 fn records(dump: &[u8]) -> Vec<(usize, usize)> {
     let mut at = number(dump, 8, 4) as usize;
     let mut found = Vec::new();
@@ -106,7 +117,7 @@ fn records(dump: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Addresses inside the functions of a dump.
+/// Addresses inside the functions of a jitdump.
 fn functions(dump: &[u8]) -> Vec<u64> {
     const CODE_LOAD: u64 = 0;
     let loaded = records(dump)
@@ -126,14 +137,14 @@ fn mutate_dump(dump: &[u8], random: &mut Random) -> Vec<u8> {
         match random.below(6) {
             0 => random
                 .pick(&Field::all(0, 40, 4).collect::<Vec<_>>())
-                .spoil(&mut bytes, random),
+                .corrupt(&mut bytes, random),
             1 => random
                 .pick(&[Field::new(at, 4), Field::new(at + 4, 4)])
-                .spoil(&mut bytes, random),
+                .corrupt(&mut bytes, random),
             2 | 3 => {
                 let fields: Vec<Field> = Field::all(at + 16, end, *random.pick(&[4, 8])).collect();
                 if let Some(field) = random.try_pick(&fields) {
-                    field.spoil(&mut bytes, random);
+                    field.corrupt(&mut bytes, random);
                 }
             }
             4 => {

@@ -1,6 +1,6 @@
-//! Tables of events as vendors publish them, and PMUs as sysfs shows them.
+//! Vendor event tables, and PMUs in sysfs.
 
-use crate::case::{Case, Making};
+use crate::case::{Case, CaseInputs};
 use crate::mutate;
 
 const MAP: &str = "Family-model,Version,Filename,EventType\nGenuineIntel-6-55-[01234],V1,/SKX/core.json,core\nGenuineIntel-6-55-[01234],V1,/SKX/metrics/skx.json,metrics\n";
@@ -60,9 +60,9 @@ const COMMANDS: &[&str] = &[
     "record --dry-run -e cycle_activity.stalls_total,offcore_response.any true",
 ];
 
-/// A mutated table, or a mutated file of a PMU.
-pub(crate) fn of_events(making: &mut Making<'_>) -> Case {
-    let random = &mut *making.random;
+/// A mutated event table or PMU file.
+pub(crate) fn of_events(inputs: &mut CaseInputs<'_>) -> Case {
+    let random = &mut *inputs.random;
     let line = *random.pick(COMMANDS);
     let mut case = Case::new("tables of events", line);
     case.may_be_silent = line.starts_with("record");
@@ -92,8 +92,14 @@ pub(crate) fn of_events(making: &mut Making<'_>) -> Case {
         let sound = files[index].1.clone();
         mutate::text(&mut files[index].1, &sound, random);
     }
+    if line.starts_with("list") && random.one_in(10) {
+        // A damaged mapfile may name no table.
+        files[FILES.len()].1 = MAP.into();
+        files[FILES.len() + 1].1 = TABLE[..TABLE.len() / 2].into();
+        case.must_report_error = Some("a table that ends early");
+    }
     for (name, text) in files {
-        making.sandbox.write(&name, text);
+        inputs.sandbox.write(&name, text);
     }
     case.env.push(("SYSFS_PATH", "sys".to_owned()));
     case.env.push(("RPERF_EVENTS", "tables".to_owned()));

@@ -1,9 +1,9 @@
-//! Settings, saved probes and folded stacks.
+//! Configuration, cached probes and folded stacks.
 
-use crate::case::{Case, Making};
+use crate::case::{Case, CaseInputs};
 use crate::mutate;
 
-/// What a user's file of settings has.
+/// A user's configuration file.
 const SETTINGS: &str = "# comment
 [report]
 \tgroup = true
@@ -70,8 +70,8 @@ const OF_FOLDED: &[&str] = &[
     "flamegraph --diff earlier.folded -o out.svg -i perf.data --normalize --widths before",
 ];
 
-fn mutated(sound: &str, making: &mut Making<'_>) -> Vec<u8> {
-    let random = &mut *making.random;
+fn mutated(sound: &str, inputs: &mut CaseInputs<'_>) -> Vec<u8> {
+    let random = &mut *inputs.random;
     let mut text = sound.as_bytes().to_vec();
     for _ in 0..1 + random.below(4) {
         mutate::text(&mut text, sound.as_bytes(), random);
@@ -80,24 +80,24 @@ fn mutated(sound: &str, making: &mut Making<'_>) -> Vec<u8> {
 }
 
 /// One of these files, mutated.
-pub(crate) fn settings(making: &mut Making<'_>) -> Case {
-    let recording = making
+pub(crate) fn settings(inputs: &mut CaseInputs<'_>) -> Case {
+    let recording = inputs
         .seeds
         .recordings
         .iter()
         .find(|seed| seed.name == "cycles.data");
     if let Some(recording) = recording {
-        making.sandbox.write("perf.data", &recording.bytes);
+        inputs.sandbox.write("perf.data", &recording.bytes);
     }
-    match making.random.below(4) {
+    match inputs.random.below(4) {
         0 => {
-            let mut case = Case::new("probes", making.random.pick::<&str>(OF_PROBES));
-            let text = mutated(PROBES, making);
+            let mut case = Case::new("probes", inputs.random.pick::<&str>(OF_PROBES));
+            let text = mutated(PROBES, inputs);
             let folder = "home/.debug/.build-id/12/34567890123456789012345678901234567890";
-            making.sandbox.write(format!("{folder}/probes"), text);
-            making.sandbox.write(
+            inputs.sandbox.write(format!("{folder}/probes"), text);
+            inputs.sandbox.write(
                 format!("{folder}/elf"),
-                making
+                inputs
                     .seeds
                     .object("plain")
                     .map_or(&b""[..], |seed| &seed.bytes),
@@ -107,17 +107,21 @@ pub(crate) fn settings(making: &mut Making<'_>) -> Case {
             case
         }
         1 => {
-            let mut case = Case::new("folded stacks", making.random.pick::<&str>(OF_FOLDED));
-            let text = mutated(FOLDED, making);
-            making.sandbox.write("earlier.folded", text);
+            let mut case = Case::new("folded stacks", inputs.random.pick::<&str>(OF_FOLDED));
+            let text = mutated(FOLDED, inputs);
+            inputs.sandbox.write("earlier.folded", text);
             case.outputs.push("out.svg".to_owned());
             case
         }
         _ => {
-            let line = *making.random.pick(OF_SETTINGS);
+            let line = *inputs.random.pick(OF_SETTINGS);
             let mut case = Case::new("settings", line);
-            let text = mutated(SETTINGS, making);
-            making.sandbox.write("settings", text);
+            let mut text = mutated(SETTINGS, inputs);
+            if inputs.random.one_in(10) {
+                text = b"[report]\n\tgroup = true\n[broken\n".to_vec();
+                case.must_report_error = Some("a line that is none");
+            }
+            inputs.sandbox.write("settings", text);
             case.env.push(("PERF_CONFIG", "settings".to_owned()));
             case.may_be_silent = line.contains("config") || line.contains("cache");
             case.may_be_misused = true;

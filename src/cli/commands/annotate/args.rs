@@ -2,19 +2,19 @@
 
 use clap::{Arg, Command};
 
-use super::code;
 use crate::cli::filter::args as choose;
 use crate::cli::input;
 use crate::cli::jobs;
-use crate::cli::options::{counter, not_yet, switch, value};
+use crate::cli::options::{counter, switch, unsupported, value};
+use crate::cli::shared::annotation::code;
 use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
-'annotate' shows the instructions of the functions that samples fell on, the source between them, and before each \
-instruction its share of the function's samples. It needs no objdump: code is read and printed by itself, in objdump's words. \
-The word after the options, or -s, names one function; without one all are shown, those with most samples first.
+Shows the instructions of sampled functions with their source lines, each instruction with its share of the function's \
+samples. rperf disassembles by itself, in the format of objdump, which need not be installed. The word after the \
+options, or -s, names one function. If none is given, all sampled functions are shown, the hottest first.
 
-Without precise sampling the instruction that a sample names is often the one behind that which took the time.";
+Unless events are sampled precisely (-e EVENT:p), a sample is often attributed to the instruction after the one that took the time.";
 
 /// The options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -22,7 +22,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .long_about(ABOUT)
         .args(files())
         .args(choose::all())
-        .args(looks())
+        .args(display_options())
         .args(rest())
         .arg(Arg::new("word").num_args(0..).value_name("symbol"))
 }
@@ -33,56 +33,62 @@ fn files() -> Vec<Arg> {
         input::force(),
         value("symbol", "symbol")
             .short('s')
-            .help("only the function of this name"),
+            .help("annotate only this function"),
         counter("verbose")
             .short('v')
-            .help("say what was found out about symbols"),
-        switch("quiet").short('q').help("no notes and no warnings"),
+            .help("report problems with symbol tables and debug information"),
+        switch("quiet")
+            .short('q')
+            .help("print neither notes nor warnings"),
     ]
 }
 
-fn looks() -> Vec<Arg> {
+fn display_options() -> Vec<Arg> {
     vec![
         switch("show-nr-samples")
             .short('n')
-            .help("show numbers of samples instead of shares"),
-        switch("show-total-period").help("show numbers of events instead of shares"),
+            .help("show the number of samples instead of percentages"),
+        switch("show-total-period").help("show the sum of periods instead of percentages"),
         code::percent_type(),
-        value("percent-limit", "percent")
-            .help("only functions with at least this share of the event"),
+        value("percent-limit", "percent").help("skip functions below this percentage"),
         code::source(),
         code::asm_raw(),
         code::style(),
         switch("print-line")
             .short('l')
-            .help("begin with the source lines that have most, and name those of instructions"),
+            .help("print the hottest source lines first, and the source line of each instruction"),
         switch("full-paths")
             .short('P')
-            .help("with -l, name source files with their whole path"),
+            .help("with -l: print full paths of source files"),
         code::prefix(),
         code::prefix_strip(),
         value("hot", "n")
             .value_parser(crate::cli::options::number)
-            .help("only so many of the hottest instructions of each function, and what is around them"),
-        switch("group").help("show the events of a group beside each other (the default), or all events where there is no group"),
-        switch("skip-empty").help("leave out the columns of events without samples"),
-        switch("skip-missing").help("say nothing of functions whose code is not at hand"),
-        switch("stdio").help("print text with addresses (the default without a terminal)"),
-        switch("stdio2").help("print text with labels, arrows and names instead of addresses"),
-        value("stdio-color", "mode").help("colours: always, never or auto (the default)"),
+            .help("show only the n hottest instructions of each function, with context"),
+        switch("group").help(
+            "show the events of a group side by side (default: on; without a group, all events)",
+        ),
+        switch("skip-empty").help("hide the columns of events without samples"),
+        switch("skip-missing").help("do not warn about functions without code"),
+        switch("stdio")
+            .help("print text with addresses (the default if the output is not a terminal)"),
+        switch("stdio2").help("print text with jump labels and arrows instead of addresses"),
+        value("stdio-color", "mode").help("use colors: always, never, auto (default)"),
         value("output", "directory")
             .short('o')
-            .help("write a file for each function into this directory instead"),
+            .help("write one file per function into this directory"),
         code::objdump(),
         names::modules(),
-        switch("tui").help("browse on the terminal (the default there)"),
-        not_yet("gtk", "use --stdio"),
-        not_yet("addr2line", "lines are read without it"),
-        not_yet("data-type", ""),
-        not_yet("type-stat", ""),
-        not_yet("code-with-type", ""),
-        not_yet("itrace", ""),
-        not_yet("dump-raw-trace", "'report -D' prints records").short('D'),
+        switch("tui").help("use the terminal browser (the default on a terminal)"),
+        unsupported("gtk", "use --stdio"),
+        unsupported("addr2line", "source lines are read without addr2line"),
+        unsupported("data-type", ""),
+        unsupported("type-stat", ""),
+        unsupported("code-with-type", ""),
+        unsupported("itrace", ""),
+        switch("dump-raw-trace")
+            .short('D')
+            .help("dump all records instead, as report -D does"),
     ]
 }
 

@@ -1,73 +1,74 @@
-//! Functions in the browser.
+//! Annotated functions in the browser.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use clap::ArgMatches;
-use rperf_tui::{AnnotateScreen, News, Request as Asked};
+use rperf_tui::{AnnotateScreen, BrowserRequest, ReaderMessage};
 
-use super::annotator::Annotator;
-use crate::cli::commands::report::Others;
 use crate::cli::context::Context;
-use crate::cli::display::{Display, browses, started};
+use crate::cli::display::{BrowserTerminal, browses, started};
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
+use crate::cli::shared::annotation::Annotator;
+use crate::cli::shared::browser::CommandRunner;
 
-/// What is printed and not browsed.
-const PRINTED: &[&str] = &["stdio", "stdio2"];
-/// The same, as options with a value.
-const VALUES: &[&str] = &["output", "hot"];
+/// Options that select text output instead of the browser.
+const TEXT_FLAGS: &[&str] = &["stdio", "stdio2"];
+/// Options with a value that also select text output.
+const TEXT_OPTIONS: &[&str] = &["output", "hot"];
 
-/// Whether functions are browsed: `--tui`, or a terminal on both sides and nothing that asks for text.
+/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and no option asks for text.
 ///
 /// # Errors
 ///
 /// Status 129: `--tui` without a terminal.
 pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool, CliError> {
-    let is_printed = PRINTED.iter().any(|id| flag(matches, id) == Some(true));
-    if is_printed || VALUES.iter().any(|id| matches.contains_id(id)) {
+    let has_text_flag = TEXT_FLAGS.iter().any(|id| flag(matches, id) == Some(true));
+    if has_text_flag || TEXT_OPTIONS.iter().any(|id| matches.contains_id(id)) {
         return Ok(false);
     }
     let configured = context.config.flag("tui.annotate") != Some(false);
     browses(matches, context, "annotate", configured)
 }
 
-/// Shows the hottest function, and others as they are asked for.
+/// Shows the hottest function, and others on request.
 pub(super) fn run(
     annotator: &Annotator<'_, '_>,
-    others: &Others<'_>,
+    others: &CommandRunner<'_>,
     context: &Context,
 ) -> Result<(), CliError> {
     let first = Arc::new(annotator.first(context)?);
-    let mut display = Display::open(context)?;
-    let (requests, asked) = channel();
-    let (news, told) = channel();
+    let mut display = BrowserTerminal::open(context)?;
+    let (requests, requests_in) = channel();
+    let (sender, receiver) = channel();
     let request = annotator.printer.request;
-    let screen = AnnotateScreen::new(first, request.looks(), requests, display.theme());
+    let (options, is_global) = request.view_options();
+    let screen = AnnotateScreen::new(first, options, is_global, requests, display.theme());
     thread::scope(|scope| {
-        started(scope, || serve(annotator, others, &news, asked))?;
-        display.run(Box::new(screen), told)
+        started(scope, || serve(annotator, others, &sender, requests_in))?;
+        display.run(Box::new(screen), receiver)
     })
 }
 
-/// Answers until the browser is gone.
+/// Answers requests until the browser exits.
 fn serve(
     annotator: &Annotator<'_, '_>,
-    others: &Others<'_>,
-    news: &Sender<News>,
-    asked: Receiver<Asked>,
+    others: &CommandRunner<'_>,
+    sender: &Sender<ReaderMessage>,
+    requests_in: Receiver<BrowserRequest>,
 ) {
-    for request in asked {
+    for request in requests_in {
         let answer = match &request {
-            Asked::Samples(place) => others.samples(place.as_ref()),
+            BrowserRequest::Samples(place) => others.samples(place.as_ref()),
             request => match annotator.answer(request) {
                 Some(answer) => answer,
                 None => continue,
             },
         };
-        let answer = answer.unwrap_or_else(|error| News::Said(error.text()));
-        if news.send(answer).is_err() {
+        let answer = answer.unwrap_or_else(|error| ReaderMessage::Notice(error.text()));
+        if sender.send(answer).is_err() {
             return;
         }
     }

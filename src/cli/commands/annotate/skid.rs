@@ -1,4 +1,4 @@
-//! A word on samples that are taken behind the instruction that they are of.
+//! The note on sample skid.
 
 use rperf_perfdata::EventDesc;
 use rperf_wire::EventType;
@@ -8,17 +8,17 @@ use crate::cli::context::Context;
 /// Software clocks: `PERF_COUNT_SW_CPU_CLOCK`, `PERF_COUNT_SW_TASK_CLOCK`.
 const CLOCKS: [u64; 2] = [0, 1];
 
-/// Says so, where one of these events was sampled that way.
-pub(super) fn tell<'e>(mut events: impl Iterator<Item = &'e EventDesc>, context: &Context) {
+/// Prints a note if samples of one of these events skid.
+pub(super) fn note<'e>(mut events: impl Iterator<Item = &'e EventDesc>, context: &Context) {
     if let Some(event) = events.find(|event| skids(event)) {
         context.note(format_args!(
-            "note: samples of {} name the instruction that would have come next: hits may belong to the one before",
+            "note: samples of {} are attributed to the next instruction: hits may belong to the one before",
             event.name
         ));
     }
 }
 
-/// Whether the processor goes on for a while before the kernel sees where it is.
+/// Whether samples are taken some instructions after the event.
 fn skids(event: &EventDesc) -> bool {
     let attr = &event.attr;
     match attr.kind {

@@ -1,9 +1,9 @@
-//! What a member of an archive may be, told from its path alone.
+//! The kind of an archive's member, determined from its path alone.
 //!
 //! ```text
-//! perf.data                a recording, in any folder of the archive
+//! perf.data                a recording, in any directory of the archive
 //! NAME/ID/elf              a file of an object; NAME is its path, or [kernel.kallsyms], [vdso]
-//! NAME/ID/probes           a list of its USDT probes: never unpacked, since it says where probes are placed
+//! NAME/ID/probes           a list of its USDT probes: never unpacked, since it determines where probes are placed
 //! .build-id/xx/yyyy…       the link to NAME/ID
 //! ```
 
@@ -19,7 +19,7 @@ const PROBES: &str = "probes";
 /// A file of an object: `NAME/ID/FILE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ObjectFile {
-    /// `NAME/ID`, below the cache's folder.
+    /// `NAME/ID`, relative to the cache directory.
     pub(super) folder: PathBuf,
     /// The build-id in hexadecimal.
     pub(super) id: String,
@@ -28,60 +28,60 @@ pub(super) struct ObjectFile {
 }
 
 impl ObjectFile {
-    /// Whether its content has a build-id, which must be the one of its folder.
+    /// Whether the content has a build-id, which must match the one in the path.
     pub(super) fn has_build_id(&self) -> bool {
         self.file != "kallsyms"
     }
 }
 
-/// What a member is.
+/// The kind of a member.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Member {
     /// A file of an object.
     Object(ObjectFile),
     /// A list of probes.
     Probes,
-    /// Anything else: a recording, by this name, if it begins like one.
+    /// Anything else: a recording of this name, if it has a recording's header.
     Recording(PathBuf),
 }
 
-/// Says what the regular member at `path` is, or why it is left out.
+/// Returns the kind of the regular member at `path`, or why it is skipped.
 pub(super) fn member(path: &Path) -> Result<Member, &'static str> {
-    let names = plain(path).ok_or("a path that leads elsewhere")?;
+    let names = plain(path).ok_or("its path leads out of the directory")?;
     if let [.., id, file] = names[..]
         && let Some(id) = id.to_str().filter(|id| is_id(id))
     {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         return match file.to_str() {
-            // A name is needed between the cache and the build-id.
-            _ if names.len() < 3 => Err("an object without a name"),
+            // The build-id must be preceded by a name.
+            _ if names.len() < 3 => Err("the object has no name"),
             Some(PROBES) => Ok(Member::Probes),
             Some(name) if FILES.contains(&name) => Ok(Member::Object(ObjectFile {
                 folder,
                 id: id.to_owned(),
                 file: name.to_owned(),
             })),
-            _ => Err("not a file that objects have"),
+            _ => Err("not a file of the build-id cache"),
         };
     }
-    // Folders are those of the other machine.
+    // Directories are those of the other machine.
     let name = names.last().copied().unwrap_or_default();
     let is_hidden = name.as_bytes().starts_with(b".");
     let is_odd = name.to_string_lossy().chars().any(char::is_control);
     match is_hidden || is_odd {
-        true => Err("not a name that recordings have"),
+        true => Err("not the file name of a recording"),
         false => Ok(Member::Recording(name.into())),
     }
 }
 
-/// The folder `NAME/ID` that a link of the archive leads to, with its build-id: `.build-id/xx/yyyy…` to `../../NAME/ID`.
+/// The directory `NAME/ID` that a link of the archive points to, with its build-id: `.build-id/xx/yyyy…` to `../../NAME/ID`.
 pub(super) fn linked(path: &Path, target: &Path) -> Result<(PathBuf, String), &'static str> {
-    let names = plain(path).ok_or("a path that leads elsewhere")?;
+    let names = plain(path).ok_or("its path leads out of the directory")?;
     let id = match names[..] {
         [links, first, rest] if links == ".build-id" && first.len() == 2 => {
             format!("{}{}", first.to_string_lossy(), rest.to_string_lossy())
         }
-        _ => return Err("a link at this place"),
+        _ => return Err("unexpected symbolic link"),
     };
     let folder = target.strip_prefix("../..").ok();
     let folder = folder.filter(|folder| {
@@ -90,11 +90,11 @@ pub(super) fn linked(path: &Path, target: &Path) -> Result<(PathBuf, String), &'
     });
     match folder.filter(|_| is_id(&id)) {
         Some(folder) => Ok((folder.to_owned(), id)),
-        None => Err("a link that leads elsewhere"),
+        None => Err("the target of the link is outside of the directory"),
     }
 }
 
-/// The names of a path that has nothing else; `.` doesn't count.
+/// The components of a relative path without `..`; `.` is ignored.
 fn plain(path: &Path) -> Option<Vec<&OsStr>> {
     let mut names = Vec::new();
     for part in path.components() {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_say_what_members_are() {
+    fn member_types_are_determined_by_path() {
         let id = "ab".repeat(20);
         let object = |folder: String, file: &str| {
             Ok(Member::Object(ObjectFile {
@@ -127,19 +127,19 @@ mod tests {
                 file: file.to_owned(),
             }))
         };
-        let told = |path: String| member(Path::new(&path));
+        let parsed = |path: String| member(Path::new(&path));
         assert_eq!(
-            told(format!("usr/bin/ls/{id}/elf")),
+            parsed(format!("usr/bin/ls/{id}/elf")),
             object(format!("usr/bin/ls/{id}"), "elf")
         );
         assert_eq!(
-            told(format!("./[vdso]/{id}/vdso")),
+            parsed(format!("./[vdso]/{id}/vdso")),
             object(format!("./[vdso]/{id}"), "vdso")
         );
-        assert_eq!(told(format!("ls/{id}/probes")), Ok(Member::Probes));
+        assert_eq!(parsed(format!("ls/{id}/probes")), Ok(Member::Probes));
         for name in ["perf.data", "home/me/perf.data", "./perf.data"] {
             assert_eq!(
-                told(name.to_owned()),
+                parsed(name.to_owned()),
                 Ok(Member::Recording("perf.data".into()))
             );
         }
@@ -155,7 +155,7 @@ mod tests {
             "perf\x1b.data".to_owned(),
             String::new(),
         ] {
-            assert!(told(path.clone()).is_err(), "{path}");
+            assert!(parsed(path.clone()).is_err(), "{path}");
         }
     }
 

@@ -15,20 +15,20 @@ use bzip2::write::BzEncoder;
 use rperf_safefs::{Folder, open_regular};
 use tar::{Builder, EntryType, Header};
 
-/// An archive in the making.
+/// An archive being written.
 pub(super) struct Archive<W: Write> {
     tar: Builder<BzEncoder<W>>,
-    /// When links and folders were made, in seconds since 1970.
+    /// Modification time of links and directories, in seconds since 1970.
     time: u64,
 }
 
-/// One file of an object's folder.
-pub(super) struct Content {
+/// One file of an object's directory.
+pub(super) struct PackedFile {
     name: OsString,
     file: PathBuf,
 }
 
-impl Content {
+impl PackedFile {
     pub(super) fn new(name: &str, file: &Path) -> Self {
         Self {
             name: name.into(),
@@ -36,13 +36,18 @@ impl Content {
         }
     }
 
-    /// All files of a folder of the cache, by name.
+    /// Where it is read.
+    pub(super) fn path(&self) -> &Path {
+        &self.file
+    }
+
+    /// All files of a directory of the cache, by name.
     pub(super) fn of_folder(folder: &Path) -> io::Result<Vec<Self>> {
         let mut contents = Vec::new();
         let folder = Folder::open(folder)?;
         for name in folder.names()? {
             let file = folder.path().join(&name);
-            // Half written files of other processes end so.
+            // Files that another process is still writing.
             let unfinished = file.extension().is_some_and(|end| end == "tmp");
             if folder.has_file(&name) && !unfinished {
                 contents.push(Self { name, file });
@@ -53,14 +58,19 @@ impl Content {
 }
 
 impl<W: Write> Archive<W> {
-    /// An empty one, whose links and folders are of this time, in seconds since 1970.
+    /// An empty archive; `time` is the modification time of links and directories, in seconds since 1970.
     pub(super) fn new(output: W, time: u64) -> Self {
         let tar = Builder::new(BzEncoder::new(output, Compression::best()));
         Self { tar, time }
     }
 
-    /// Adds an object under its name and its build-id in hexadecimal.
-    pub(super) fn object(&mut self, name: &Path, id: &str, contents: &[Content]) -> io::Result<()> {
+    /// Adds an object with its name and its build-id in hexadecimal.
+    pub(super) fn object(
+        &mut self,
+        name: &Path,
+        id: &str,
+        contents: &[PackedFile],
+    ) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
         let (first, rest) = id.split_at_checked(2).ok_or_else(invalid)?;
         let folder = name.strip_prefix("/").unwrap_or(name).join(id);
@@ -81,7 +91,7 @@ impl<W: Write> Archive<W> {
         header.set_mode(0o755);
         header.set_size(0);
         header.set_mtime(self.time);
-        // A slash behind the name is how tar marks folders.
+        // tar marks directories with a trailing slash.
         self.tar
             .append_data(&mut header, folder.join(""), io::empty())?;
         for content in contents {
@@ -92,7 +102,7 @@ impl<W: Write> Archive<W> {
         Ok(())
     }
 
-    /// Adds a file of this machine under its name.
+    /// Adds a file of this machine under its own name.
     pub(super) fn file(&mut self, path: &Path) -> io::Result<()> {
         let mut file = open_regular(path)?;
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
@@ -108,7 +118,7 @@ impl<W: Write> Archive<W> {
         self.tar.append_data(&mut header, name, bytes)
     }
 
-    /// Writes what is left and gives the output back.
+    /// Flushes the archive and returns the output.
     pub(super) fn finish(self) -> io::Result<W> {
         self.tar.into_inner()?.finish()
     }

@@ -1,46 +1,47 @@
-//! A kernel's memory in the cache.
+//! Copies of a kernel's memory in the cache.
 //!
 //! ```text
-//! DIR/[kernel.kcore]/ID/TIME/     a copy: `kernel_copy` says what is in it
+//! DIR/[kernel.kcore]/ID/TIME/     a copy; `kernel_copy` describes its contents
 //! ```
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rperf_safefs::Folder;
-use rperf_sys::unused_name;
+use rperf_sys::unused_path;
 
-use crate::cli::kernel_copy::Kernel;
+use crate::cli::kernel_copy::KernelCopy;
 use crate::cli::live::explain::reason;
 
 const FOLDER: &str = "[kernel.kcore]";
 
-/// What became of a memory that was to be kept.
-pub(super) enum Kept {
-    /// It is in this folder now.
+/// The result of copying.
+pub(super) enum KcoreCopy {
+    /// A new copy in this directory.
     New(PathBuf),
-    /// It was there before.
+    /// An existing copy.
     Before(PathBuf),
 }
 
-/// Keeps `memory` (`/proc/kcore`, or one in a folder like it) in the cache at `root`: where it isn't there yet, or `again`.
+/// Copies `memory` (`/proc/kcore`, or one in a similar directory) into the cache at `root`, if it isn't there yet or
+/// `again` is set.
 ///
 /// # Errors
 ///
-/// What is missing, in words.
-pub(super) fn keep(root: &Path, memory: &Path, again: bool) -> Result<Kept, String> {
-    let kernel = Kernel::read(memory)?;
+/// The reason, as text.
+pub(super) fn copy_kcore(root: &Path, memory: &Path, again: bool) -> Result<KcoreCopy, String> {
+    let kernel = KernelCopy::read(memory)?;
     let copies = Path::new(FOLDER).join(&kernel.id);
     let place = |error: io::Error| reason(&error);
     let root = Folder::open_own_or_create(root, 0o777).map_err(place)?;
     let copies = root.create_below(&copies, 0o777).map_err(place)?;
-    if !again && let Some(known) = kernel.known(&copies) {
-        return Ok(Kept::Before(known));
+    if !again && let Some(known) = kernel.existing_copy(&copies) {
+        return Ok(KcoreCopy::Before(known));
     }
-    let folder = unused_name(|time| copies.path().join(time));
+    let folder = unused_path(|time| copies.path().join(time));
     let name = folder.file_name().unwrap_or_default();
     let ranges = kernel.ranges()?;
     let made = copies.replace_folder(name, |folder| kernel.copy(&ranges, folder));
     made.map_err(place)?;
-    Ok(Kept::New(folder))
+    Ok(KcoreCopy::New(folder))
 }

@@ -1,4 +1,4 @@
-//! `-M`: what a recording needs and the cache lacks.
+//! `-M`: objects of a recording that are not in the cache.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,16 +8,17 @@ use rperf_symbol::BuildId;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::input::Opened;
+use crate::cli::input::OpenedInput;
 
-/// Prints id and name of the objects in the header of `recording` whose content is not in `cache`.
+/// Prints build-id and name of the objects in the header of `recording` that are not in `cache`.
 pub(super) fn print(
     recording: &Path,
     force: bool,
     cache: &Cache,
     context: &Context,
 ) -> Result<(), CliError> {
-    let input = Opened::named(Some(recording.to_owned()), force, context)?.whole(context)?;
+    let input =
+        OpenedInput::named(Some(recording.to_owned()), force, context)?.complete(context)?;
     let data = input.parse(context)?;
     let mut out = context.stdout();
     for entry in data.features().build_ids() {

@@ -1,4 +1,4 @@
-//! How large the cache is, and what is taken out to make it smaller.
+//! The size of the cache, and which objects to remove to make it smaller.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -6,30 +6,30 @@ use std::os::unix::fs::MetadataExt as _;
 use rperf_buildid_cache::Cached;
 use rperf_safefs::Folder;
 
-/// Bytes of a block as stat(2) counts them.
+/// Bytes per block in `st_blocks` (stat(2)).
 const BLOCK: u64 = 512;
 
-/// An object with what it costs.
+/// An object with its size.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct SizedObject {
     pub(super) cached: Cached,
-    /// On disk.
+    /// Bytes on disk.
     pub(super) bytes: u64,
-    /// When one of its files was read or changed last, in seconds since 1970.
+    /// Last access or modification of any of its files, in seconds since 1970.
     used: i64,
 }
 
-impl Kept {
-    /// Looks at the files of an object.
+impl SizedObject {
+    /// Reads the metadata of an object's files.
     pub(super) fn of(cached: Cached) -> io::Result<Self> {
-        let mut kept = Self {
+        let mut object = Self {
             cached,
             bytes: 0,
             used: i64::MIN,
         };
-        let folder = Folder::open(&kept.cached.folder)?;
-        kept.add(&folder)?;
-        Ok(kept)
+        let folder = Folder::open(&object.cached.folder)?;
+        object.add(&folder)?;
+        Ok(object)
     }
 
     fn add(&mut self, folder: &Folder) -> io::Result<()> {
@@ -49,26 +49,35 @@ impl Kept {
     }
 }
 
-/// Those that go so that the others need no more than `limit` bytes: what was used least recently first.
-pub(super) fn surplus(mut all: Vec<Kept>, limit: u64) -> Vec<Kept> {
+/// What may stay in the cache.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CacheLimits {
+    /// Maximum number of bytes.
+    pub(super) bytes: u64,
+    /// The time since which objects were used, in seconds since 1970.
+    pub(super) since: i64,
+}
+
+/// The objects to remove, least recently used first, so that the others are within the limits.
+pub(super) fn surplus(mut all: Vec<SizedObject>, limits: CacheLimits) -> Vec<SizedObject> {
     all.sort_by(|one, other| (one.used, &one.cached).cmp(&(other.used, &other.cached)));
     let mut rest = total(&all);
     all.into_iter()
-        .take_while(|kept| {
-            let is_too_much = rest > limit;
-            rest = rest.saturating_sub(kept.bytes);
+        .take_while(|object| {
+            let is_too_much = rest > limits.bytes || object.used < limits.since;
+            rest = rest.saturating_sub(object.bytes);
             is_too_much
         })
         .collect()
 }
 
-/// The bytes of all of them.
-pub(super) fn total(all: &[Kept]) -> u64 {
-    all.iter().map(|kept| kept.bytes).sum()
+/// The size of all objects in bytes.
+pub(super) fn total(all: &[SizedObject]) -> u64 {
+    all.iter().map(|object| object.bytes).sum()
 }
 
 /// `3 objects, 1.5 MB`.
-pub(super) fn told(count: usize, bytes: u64) -> String {
+pub(super) fn count_and_size(count: usize, bytes: u64) -> String {
     let several = if count == 1 { "" } else { "s" };
     let tenths = bytes.saturating_mul(10).div_ceil(1_000_000);
     format!(
@@ -82,13 +91,13 @@ pub(super) fn told(count: usize, bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    fn kept(id: &str, bytes: u64, used: i64) -> Kept {
+    fn object(id: &str, bytes: u64, used: i64) -> SizedObject {
         let cached = Cached {
             id: id.to_owned(),
             name: format!("/{id}").into(),
             folder: format!("/cache/{id}").into(),
         };
-        Kept {
+        SizedObject {
             cached,
             bytes,
             used,
@@ -96,22 +105,26 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_go_first() {
-        let gone = |limit| -> Vec<String> {
-            let all = vec![kept("a", 10, 3), kept("b", 20, 1), kept("c", 30, 2)];
-            let surplus = surplus(all, limit).into_iter();
-            surplus.map(|kept| kept.cached.id).collect()
+    fn the_least_recently_used_objects_are_removed_first() {
+        let removed = |bytes, since| -> Vec<String> {
+            let limits = CacheLimits { bytes, since };
+            let all = vec![object("a", 10, 3), object("b", 20, 1), object("c", 30, 2)];
+            let surplus = surplus(all, limits).into_iter();
+            surplus.map(|object| object.cached.id).collect()
         };
-        assert_eq!(gone(60), [""; 0]);
-        assert_eq!(gone(59), ["b"]);
-        assert_eq!(gone(39), ["b", "c"]);
-        assert_eq!(gone(0), ["b", "c", "a"]);
+        assert_eq!(removed(60, 1), [""; 0]);
+        assert_eq!(removed(59, 1), ["b"]);
+        assert_eq!(removed(39, 1), ["b", "c"]);
+        assert_eq!(removed(0, 1), ["b", "c", "a"]);
+        assert_eq!(removed(60, 2), ["b"]);
+        assert_eq!(removed(39, 2), ["b", "c"]);
+        assert_eq!(removed(60, 4), ["b", "c", "a"]);
     }
 
     #[test]
     fn sizes_are_rounded_up() {
-        assert_eq!(told(1, 1), "1 object, 0.1 MB");
-        assert_eq!(told(0, 0), "0 objects, 0.0 MB");
-        assert_eq!(told(2, 1_400_000), "2 objects, 1.4 MB");
+        assert_eq!(count_and_size(1, 1), "1 object, 0.1 MB");
+        assert_eq!(count_and_size(0, 0), "0 objects, 0.0 MB");
+        assert_eq!(count_and_size(2, 1_400_000), "2 objects, 1.4 MB");
     }
 }

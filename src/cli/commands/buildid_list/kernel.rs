@@ -8,13 +8,14 @@ use rperf_sys::{Module, Proc, kernel_notes, module_notes, uname};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::live::limits::show_kernel_addresses;
 
 const SYSFS: &str = "/sys";
 const PROC: &str = "/proc";
-/// The name of the kernel in recordings.
+/// The kernel's name in recordings.
 const KERNEL: &str = "[kernel.kallsyms]";
 
-/// Prints the kernel's id.
+/// Prints the kernel's build-id.
 pub(super) fn print_id(context: &Context) -> Result<(), CliError> {
     let notes = kernel_notes(Path::new(SYSFS))
         .map_err(|error| CliError::from(anyhow::Error::new(error).context("/sys/kernel/notes")))?;
@@ -24,21 +25,21 @@ pub(super) fn print_id(context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints id, first address, first address behind, and name of the kernel and each module, by address.
+/// Prints build-id, start and end address, and name of the kernel and each module, sorted by address.
 pub(super) fn print_maps(context: &Context) -> Result<(), CliError> {
     let proc = Proc::new(PROC);
     let text = proc
         .kernel_text()
         .map_err(|error| CliError::from(anyhow::Error::new(error).context("/proc/kallsyms")))?;
     let text = text.ok_or_else(|| {
-        CliError::message(255, "/proc/kallsyms hides the kernel's addresses")
-            .hint("run as root, or set /proc/sys/kernel/kptr_restrict to 0")
+        CliError::message(255, "/proc/kallsyms does not show kernel addresses")
+            .hint(show_kernel_addresses())
     })?;
     let library = format!("/lib/modules/{}", uname()?.release);
     let modules = proc
         .modules(Path::new(&library))
         .map_err(|error| CliError::from(anyhow::Error::new(error).context("/proc/modules")))?;
-    let kernel = Row {
+    let kernel = ModuleRow {
         id: kernel_notes(Path::new(SYSFS))
             .ok()
             .and_then(|notes| id_of(&notes)),
@@ -46,7 +47,7 @@ pub(super) fn print_maps(context: &Context) -> Result<(), CliError> {
         end: text.end,
         name: KERNEL.to_owned(),
     };
-    let mut rows: Vec<Row> = modules.iter().map(Row::of_module).collect();
+    let mut rows: Vec<ModuleRow> = modules.iter().map(ModuleRow::of_module).collect();
     rows.push(kernel);
     rows.sort_by_key(|row| row.start);
     let mut out = context.stdout();
@@ -57,14 +58,14 @@ pub(super) fn print_maps(context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
-struct Row {
+struct ModuleRow {
     id: Option<BuildId>,
     start: u64,
     end: u64,
     name: String,
 }
 
-impl Row {
+impl ModuleRow {
     fn of_module(module: &Module) -> Self {
         let notes = module_notes(Path::new(SYSFS), &module.name);
         let name = match &module.file {

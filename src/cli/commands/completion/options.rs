@@ -2,23 +2,23 @@
 
 use clap::{Arg, Command};
 
-use super::answer::Candidate;
-use crate::cli::options::{Shape, options};
+use super::candidates::Candidate;
+use crate::cli::options::{OptionShape, options};
 
-/// What every command understands besides its own options.
-const COMMON: [(&str, &str); 3] = [
-    ("-h", "list the options"),
-    ("--help", "show the manual"),
-    ("--list-opts", "print the long options on one line"),
+/// Options of every command.
+const GLOBAL_OPTIONS: [(&str, &str); 3] = [
+    ("-h", "list all options"),
+    ("--help", "show the full help text"),
+    ("--list-opts", "print all long options on one line"),
 ];
 
-/// The options that can be given. Negatives, if the command `has_negatives`, are left out until they are asked for: `--no` brings
-/// those of all switches, a first letter those of options that are themselves negatives.
+/// The options that can be given. Negated forms, if the command `has_negatives`, are listed only for a typed `--no`,
+/// and those of options that are themselves negated once a letter follows `--`.
 pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) -> Vec<Candidate> {
     let mut found = Vec::new();
     let wants_negatives = typed.starts_with("--no");
     let wants_positives = typed.starts_with("--") && typed.len() > "--".len();
-    let given = |arg: &&Arg| Shape::of(arg) != Shape::NotYet && !arg.is_hide_set();
+    let given = |arg: &&Arg| OptionShape::of(arg) != OptionShape::NotYet && !arg.is_hide_set();
     for arg in options(command).filter(given) {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         if let Some(short) = arg.get_short() {
@@ -28,29 +28,29 @@ pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) ->
             continue;
         };
         found.push(Candidate::new(format!("--{long}"), help.as_str()));
-        if Shape::of(arg) != Shape::Switch || !has_negatives {
+        if OptionShape::of(arg) != OptionShape::Switch || !has_negatives {
             continue;
         }
         let negative = match long.strip_prefix("no-") {
             Some(positive) => wants_positives.then(|| format!("--{positive}")),
             None => wants_negatives.then(|| format!("--no-{long}")),
         };
-        let meaning = format!("the opposite of --{long}");
+        let meaning = format!("turn off --{long}");
         found.extend(negative.map(|word| Candidate::new(word, meaning)));
     }
-    for (word, meaning) in COMMON {
+    for (word, meaning) in GLOBAL_OPTIONS {
         if !found.iter().any(|candidate| candidate.word == word) {
             found.push(Candidate::new(word, meaning));
         }
     }
-    // Letters that stand together, or have their value, end here: the shell adds a blank.
+    // Bundled letters, or a letter with its value, end here: the shell appends a space.
     if !found.iter().any(|candidate| candidate.word == typed) && is_bundle(typed) {
         found.push(Candidate::new(typed, ""));
     }
     found
 }
 
-/// Whether a word may be several short options in one.
+/// Whether a word may be several short options.
 fn is_bundle(word: &str) -> bool {
     let letters = word.strip_prefix('-').unwrap_or_default();
     letters.len() > 1 && !letters.starts_with('-')
@@ -59,22 +59,26 @@ fn is_bundle(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::options::{not_yet, switch, value};
+    use crate::cli::options::{switch, unsupported, value};
 
     fn words(typed: &str) -> Vec<String> {
         let command = Command::new("record")
             .arg(switch("all-cpus").short('a'))
             .arg(switch("no-inherit").short('i'))
             .arg(switch("old").hide(true))
-            .arg(not_yet("clang-path", ""))
+            .arg(unsupported("clang-path", ""))
             .arg(value("output", "file").short('o'));
         let found = candidates(&command, typed, true).into_iter();
-        let own = found.filter(|candidate| !COMMON.iter().any(|(word, _)| candidate.word == *word));
+        let own = found.filter(|candidate| {
+            !GLOBAL_OPTIONS
+                .iter()
+                .any(|(word, _)| candidate.word == *word)
+        });
         own.map(|candidate| candidate.word).collect()
     }
 
     #[test]
-    fn negatives_are_offered_once_they_are_asked_for() {
+    fn negated_options_are_completed_when_typed() {
         let usual = ["-a", "--all-cpus", "-i", "--no-inherit", "-o", "--output"];
         assert_eq!(words("-"), usual);
         assert_eq!(words("--"), usual);

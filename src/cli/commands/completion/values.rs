@@ -2,15 +2,16 @@
 
 use clap::Arg;
 use rperf_events::branch_names;
-use rperf_events::list::{Kind, Row};
+use rperf_events::list::{EventKind, ListedEvent};
 use rperf_hist::{field_names, find_field};
-use rperf_lines::Fields;
+use rperf_lines::LineFields;
+use rperf_workloads::WORKLOADS;
 
-use super::answer::{Answer, Candidate, Source};
-use crate::cli::commands::list;
+use super::candidates::{Candidate, Completion, ShellCandidates};
 use crate::cli::context::Context;
+use crate::cli::shared::event_listing;
 
-/// Values of options that take one of a few words, by command (any if it is empty) and option.
+/// Values of options that take one of a few words, by command (any if empty) and option.
 const CHOICES: &[(&str, &str, &[&str])] = &[
     ("", "affinity", &["sys", "node", "cpu"]),
     (
@@ -22,12 +23,25 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
         "",
         "colors",
         &[
-            "hot", "kind", "java", "js", "perl", "mem", "io", "red", "orange", "yellow", "green",
-            "aqua", "blue", "purple",
+            "hot",
+            "kind",
+            "java",
+            "js",
+            "perl",
+            "mem",
+            "io",
+            "red",
+            "orange",
+            "yellow",
+            "green",
+            "aqua",
+            "blue",
+            "blue-green",
+            "purple",
         ],
     ),
     ("", "cputype", &["core", "atom"]),
-    ("", "debug", &["verbose"]),
+    ("", "debug", &["verbose", "perf-event-open", "stderr"]),
     ("", "per-cache", &["l1", "l2", "l3"]),
     (
         "",
@@ -43,7 +57,7 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
     ("top", "call-graph", &["fp", "dwarf"]),
 ];
 
-/// The same for options that take a list of words.
+/// Values of options that take a list of words.
 const LISTS: &[(&str, &str, &[&str])] = &[
     ("", "synth", &["no", "all", "task", "mmap", "cgroup"]),
     (
@@ -56,24 +70,23 @@ const LISTS: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Commands whose `-e` names events of this machine, not of a recording.
-const OBSERVERS: &[&str] = &["flamegraph", "record", "stat", "stat record", "top"];
+/// Commands whose `-e` names events of this machine rather than of a recording.
+const LIVE_COMMANDS: &[&str] = &["flamegraph", "record", "stat", "stat record", "top"];
 
 /// A value that is being typed.
-pub(super) struct Place<'a> {
+pub(super) struct PartialValue<'a> {
     /// The command, empty for the program itself.
     pub(super) command: &'a str,
-    /// The option.
     pub(super) arg: &'a Arg,
-    /// What is before the value in its word: `--sort=`, `-e` or nothing.
+    /// The text before the value in its word: `--sort=`, `-e` or nothing.
     pub(super) prefix: &'a str,
-    /// The value as far as it is typed.
+    /// The typed part of the value.
     pub(super) value: &'a str,
 }
 
-impl Place<'_> {
-    /// What may take its place.
-    pub(super) fn answer(&self, context: &Context) -> Answer {
+impl PartialValue<'_> {
+    /// The candidates for the value.
+    pub(super) fn answer(&self, context: &Context) -> Completion {
         let id = self.arg.get_id().as_str();
         let names = self.arg.get_value_names().unwrap_or_default();
         let name = names.first().map_or("", |name| name.as_str());
@@ -85,27 +98,33 @@ impl Place<'_> {
         }
         match (name, id) {
             ("file" | "path" | "program or library" | "module or its file", _) => {
-                Source::Files(self.prefix.to_owned()).into()
+                ShellCandidates::Files(self.prefix.to_owned()).into()
             }
             ("file[,file...]", _) => {
-                Source::Files(format!("{}{}", self.prefix, self.head())).into()
+                ShellCandidates::Files(format!("{}{}", self.prefix, self.complete_elements()))
+                    .into()
             }
-            ("directory" | "folder", _) => Source::Directories(self.prefix.to_owned()).into(),
-            (_, "event" | "switch-output-event") if OBSERVERS.contains(&self.command) => {
-                self.events(&list::events(context)).into()
+            ("directory" | "folder", _) => {
+                ShellCandidates::Directories(self.prefix.to_owned()).into()
             }
-            (_, "metrics") => self.list_of(list::metrics(context).iter().map(String::as_str)),
+            (_, "event" | "switch-output-event") if LIVE_COMMANDS.contains(&self.command) => {
+                self.events(&event_listing::events(context)).into()
+            }
+            (_, "metrics") => {
+                self.list_of(event_listing::metrics(context).iter().map(String::as_str))
+            }
             (_, "branch-filter") => self.list_of(branch_names()),
+            (_, "workload") => self.one_of(WORKLOADS.iter().map(|workload| workload.name)),
             (_, "sort") => self.list_of(sort_keys()),
             (_, "fields") if self.command == "script" => {
-                self.list_of(Fields::ALL.iter().map(rperf_lines::Field::name))
+                self.list_of(LineFields::ALL.iter().map(rperf_lines::LineField::name))
             }
             (_, "fields") => self.list_of(field_names()),
             _ => self.one_of(alternatives(name)),
         }
     }
 
-    /// The words of a table.
+    /// The words for an option in a table.
     fn find(
         &self,
         table: &[(&str, &str, &'static [&'static str])],
@@ -117,23 +136,23 @@ impl Place<'_> {
         found.map(|(_, _, words)| *words)
     }
 
-    /// The elements of a list that are typed, with the comma behind them.
-    fn head(&self) -> &str {
+    /// The elements of a list before the one being typed, with the comma after them.
+    fn complete_elements(&self) -> &str {
         let end = self.value.rfind(',').map_or(0, |comma| comma + 1);
         self.value.get(..end).unwrap_or_default()
     }
 
-    fn one_of<'w>(&self, words: impl Iterator<Item = &'w str>) -> Answer {
+    fn one_of<'w>(&self, words: impl Iterator<Item = &'w str>) -> Completion {
         let prefix = self.prefix;
         let candidate = |word: &str| Candidate::new(format!("{prefix}{word}"), "");
         words.map(candidate).collect::<Vec<_>>().into()
     }
 
-    /// Elements that are not in the list already.
-    fn list_of<'w>(&self, words: impl Iterator<Item = &'w str>) -> Answer {
-        let head = self.head();
+    /// Candidates for a list, without the elements that are in it already.
+    fn list_of<'w>(&self, words: impl Iterator<Item = &'w str>) -> Completion {
+        let head = self.complete_elements();
         let given: Vec<&str> = head.split(',').collect();
-        // A sign before the first element belongs to the list: -F +addr.
+        // A sign before the first element applies to the list: -F +addr.
         let sign = match self.value.get(..1) {
             Some(sign @ ("+" | "-")) if head.is_empty() => sign,
             _ => "",
@@ -144,20 +163,22 @@ impl Place<'_> {
         left.map(candidate).collect::<Vec<_>>().into()
     }
 
-    /// Names of events, in lists and groups. Those that have a system are offered once the system is typed.
-    fn events(&self, rows: &[Row]) -> Vec<Candidate> {
+    /// Event names, in lists and groups. Tracepoints are listed once their system is typed.
+    fn events(&self, rows: &[ListedEvent]) -> Vec<Candidate> {
         let start = self.value.rfind([',', '{']).map_or(0, |at| at + 1);
         let (head, name) = self.value.split_at_checked(start).unwrap_or_default();
         let prefix = format!("{}{head}", self.prefix);
         let mut found: Vec<Candidate> = Vec::new();
-        // The terms of a PMU are no names.
+        // Terms of a PMU are not completed.
         if self.value.contains('/') {
             return found;
         }
         let typed = name.split_once(':').map(|(system, _)| system);
         for row in rows {
             let system = match row.kind {
-                Kind::Tracepoint | Kind::Sdt => row.name.split_once(':').map(|(system, _)| system),
+                EventKind::Tracepoint | EventKind::Sdt => {
+                    row.name.split_once(':').map(|(system, _)| system)
+                }
                 _ => None,
             };
             let word = match (system, typed) {
@@ -175,10 +196,10 @@ impl Place<'_> {
     }
 }
 
-/// What names the event alone: with its PMU if it has one.
-fn event_name(row: &Row) -> &str {
+/// The unambiguous name of the event: with its PMU if it has one.
+fn event_name(row: &ListedEvent) -> &str {
     match (row.kind, &row.alias) {
-        (Kind::Pmu, Some(alias)) => alias,
+        (EventKind::Pmu, Some(alias)) => alias,
         _ => &row.name,
     }
 }
@@ -188,7 +209,7 @@ fn sort_keys() -> impl Iterator<Item = &'static str> {
     field_names().filter(|name| find_field(name).is_some_and(|field| field.key().is_some()))
 }
 
-/// The words that the name of a value lists: `svg|json`, `n|max`; single letters stand for numbers.
+/// The words in a value's name: `svg|json`, `n|max`; single letters mean numbers.
 fn alternatives(name: &str) -> impl Iterator<Item = &str> {
     let is_list = name.contains('|');
     let words = name.split('|').filter(move |_| is_list);
@@ -204,7 +225,7 @@ mod tests {
     use crate::cli::options::{list as list_option, value};
 
     #[test]
-    fn tables_hold_words_that_the_help_of_their_options_names() {
+    fn table_values_occur_in_the_help_of_their_options() {
         for (command, option, words) in CHOICES.iter().chain(LISTS) {
             let all = COMMANDS.iter().chain(PARTS);
             let of = all.filter(|entry| command.is_empty() || entry.name == *command);
@@ -226,14 +247,14 @@ mod tests {
         }
     }
 
-    fn words(arg: &Arg, prefix: &str, value: &str, rows: &[Row]) -> Vec<String> {
-        let place = Place {
+    fn words(arg: &Arg, prefix: &str, value: &str, rows: &[ListedEvent]) -> Vec<String> {
+        let partial = PartialValue {
             command: "record",
             arg,
             prefix,
             value,
         };
-        place
+        partial
             .events(rows)
             .into_iter()
             .map(|found| found.word)
@@ -242,7 +263,7 @@ mod tests {
 
     #[test]
     fn events_are_completed_in_lists_and_groups_and_by_system() {
-        let row = |kind, name: &str| Row {
+        let row = |kind, name: &str| ListedEvent {
             name: name.to_owned(),
             alias: None,
             kind,
@@ -251,9 +272,9 @@ mod tests {
             described: None,
         };
         let rows = [
-            row(Kind::Hardware, "cycles"),
-            row(Kind::Tracepoint, "sched:sched_switch"),
-            row(Kind::Tracepoint, "sched:sched_waking"),
+            row(EventKind::Hardware, "cycles"),
+            row(EventKind::Tracepoint, "sched:sched_switch"),
+            row(EventKind::Tracepoint, "sched:sched_waking"),
         ];
         let arg = list_option("event", "event");
         assert_eq!(words(&arg, "", "", &rows), ["cycles", "sched:"]);
@@ -269,16 +290,16 @@ mod tests {
     }
 
     #[test]
-    fn lists_leave_out_what_they_have_and_keep_their_sign() {
+    fn list_completion_skips_present_items_and_keeps_the_sign() {
         let arg = value("sort", "key[,key...]");
         let complete = |value| {
-            let place = Place {
+            let partial = PartialValue {
                 command: "report",
                 arg: &arg,
                 prefix: "--sort=",
                 value,
             };
-            let found = place.list_of(["comm", "dso"].into_iter()).candidates;
+            let found = partial.list_of(["comm", "dso"].into_iter()).candidates;
             found
                 .into_iter()
                 .map(|found| found.word)
@@ -289,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_values_may_list_them() {
+    fn value_names_may_list_alternatives() {
         assert_eq!(alternatives("n|max").collect::<Vec<_>>(), ["max"]);
         assert_eq!(
             alternatives("fp|dwarf[,bytes]").collect::<Vec<_>>(),

@@ -1,27 +1,27 @@
-//! Words of commands that are no options.
+//! Arguments of commands that are not options.
 
 use std::ffi::OsString;
 
-use super::answer::{Answer, Candidate, Source, commands};
-use crate::cli::commands::script;
+use super::candidates::{Candidate, Completion, ShellCandidates, commands};
 use crate::cli::config;
+use crate::cli::shared::built_in_scripts::SCRIPTS;
 
-/// The kinds of events that `list` knows by a word.
+/// The event kinds that `list` accepts.
 const KINDS: [(&str, &str); 8] = [
     ("hw", "hardware events"),
     ("sw", "software events"),
-    ("cache", "events of caches"),
-    ("pmu", "events that PMUs name"),
+    ("cache", "hardware cache events"),
+    ("pmu", "PMU events"),
     ("tracepoint", "tracepoints"),
-    ("sdt", "probes that programs bring along"),
+    ("sdt", "USDT probes"),
     ("metric", "metrics"),
-    ("metricgroup", "groups of metrics"),
+    ("metricgroup", "metric groups"),
 ];
 
-/// What may be the word of `command` after `before` others.
-pub(super) fn of(command: &str, before: usize, typed: &str) -> Answer {
+/// Candidates for the argument of `command` after `before` others.
+pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
     match (command, before) {
-        ("archive", 0) => Source::Files(String::new()).into(),
+        ("archive", 0) => ShellCandidates::Files(String::new()).into(),
         ("completion", 0) => {
             let shells = super::SCRIPTS.iter();
             let script = |shell: &str| Candidate::new(shell, format!("the script for {shell}"));
@@ -38,14 +38,14 @@ pub(super) fn of(command: &str, before: usize, typed: &str) -> Answer {
                 .into()
         }
         ("data", 0) => vec![
-            Candidate::new("convert", "write the recording in another format"),
-            Candidate::new("check", "report what is wrong with the recording"),
+            Candidate::new("convert", "convert the recording to another format"),
+            Candidate::new("check", "check the recording for damage"),
         ]
         .into(),
-        ("data", _) => Source::Files(String::new()).into(),
+        ("data", _) => ShellCandidates::Files(String::new()).into(),
         ("help", 0) => {
             let mut topics = commands();
-            topics.push(Candidate::new("examples", "a page of command lines"));
+            topics.push(Candidate::new("examples", "example command lines"));
             topics.into()
         }
         ("list", _) => {
@@ -54,16 +54,16 @@ pub(super) fn of(command: &str, before: usize, typed: &str) -> Answer {
             kind.collect::<Vec<_>>().into()
         }
         // A path before the definition names the object.
-        ("probe", 0) if typed.starts_with('/') => Source::Files(String::new()).into(),
-        _ => Answer::default(),
+        ("probe", 0) if typed.starts_with('/') => ShellCandidates::Files(String::new()).into(),
+        _ => Completion::default(),
     }
 }
 
-/// What may be the last of the words of `script`: scripts that are built in, and what is theirs.
-pub(super) fn of_script(words: &[OsString]) -> Answer {
-    let names = script::built_in_names();
-    let mut names: Vec<Candidate> = names
-        .map(|(name, text)| Candidate::new(name, text))
+/// Candidates for the last of the words of `script`: built-in scripts and their arguments.
+pub(super) fn of_script(words: &[OsString]) -> Completion {
+    let mut names: Vec<Candidate> = SCRIPTS
+        .iter()
+        .map(|script| Candidate::new(script.name, script.description))
         .collect();
     match words {
         [_] => {
@@ -72,6 +72,6 @@ pub(super) fn of_script(words: &[OsString]) -> Answer {
             names.into()
         }
         [verb, _] if verb == "record" || verb == "report" => names.into(),
-        _ => Source::Files(String::new()).into(),
+        _ => ShellCandidates::Files(String::new()).into(),
     }
 }

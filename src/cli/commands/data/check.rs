@@ -1,21 +1,21 @@
-//! Going through a recording for what is wrong with it.
+//! Checks a recording for errors.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use rperf_perfdata::{EventDesc, EventUpdate, Finding, PerfData};
-use rperf_replay::{Diagnostics, Replay, What};
+use rperf_perfdata::{EventDesc, EventUpdate, FileFinding, PerfData};
+use rperf_replay::{Diagnostics, RecordContent, Replay};
 use rperf_tracepoint::Error;
 use rperf_wire::{RawRecord, Record, RecordKind, SampleType, UserRecord};
 
 use crate::cli::error::CliError;
 
-/// What was found.
+/// The results of a check.
 #[derive(Debug, Default)]
-pub(super) struct Checked {
-    /// What is wrong with the file, a line each.
+pub(super) struct CheckResult {
+    /// Faults of the file, one per line.
     pub(super) faults: Vec<String>,
-    /// What there is to say besides.
+    /// Other remarks.
     pub(super) notes: Vec<String>,
     records: u64,
     samples: u64,
@@ -23,20 +23,20 @@ pub(super) struct Checked {
     features: usize,
 }
 
-/// Equal faults: how many, and the first of them.
+/// Equal faults: their number, and the first of them.
 #[derive(Debug)]
-struct Seen {
+struct EqualFaults {
     count: u64,
     first: String,
 }
 
-/// Faults of records, equal ones together, in the order of their kinds.
+/// Faults of records; equal ones are grouped, by record kind.
 #[derive(Debug, Default)]
-struct Tally(BTreeMap<(RecordKind, &'static str), Seen>);
+struct GroupedFaults(BTreeMap<(RecordKind, &'static str), EqualFaults>);
 
-impl Tally {
+impl GroupedFaults {
     fn add(&mut self, kind: RecordKind, what: &'static str, text: impl FnOnce() -> String) {
-        let seen = self.0.entry((kind, what)).or_insert_with(|| Seen {
+        let seen = self.0.entry((kind, what)).or_insert_with(|| EqualFaults {
             count: 0,
             first: text(),
         });
@@ -48,22 +48,22 @@ impl Tally {
             let first = seen.first;
             match seen.count - 1 {
                 0 => first,
-                more => format!("{first}; likewise {more} more of {kind}"),
+                more => format!("{first}; {more} more of this kind ({kind})"),
             }
         })
     }
 }
 
-/// Reads all of a recording.
-pub(super) fn check(data: &PerfData<'_>) -> Result<Checked, CliError> {
-    let mut checked = Checked {
+/// Checks the whole recording.
+pub(super) fn check(data: &PerfData<'_>) -> Result<CheckResult, CliError> {
+    let mut checked = CheckResult {
         events: data.events().len(),
         features: data.features().present().count(),
-        ..Checked::default()
+        ..CheckResult::default()
     };
     for finding in data.findings() {
         match finding {
-            Finding::AttrLarger { .. } => checked.notes.push(finding.to_string()),
+            FileFinding::AttrLarger { .. } => checked.notes.push(finding.to_string()),
             _ => checked.faults.push(finding.to_string()),
         }
     }
@@ -75,8 +75,8 @@ pub(super) fn check(data: &PerfData<'_>) -> Result<Checked, CliError> {
     Ok(checked)
 }
 
-impl Checked {
-    /// The last line.
+impl CheckResult {
+    /// The summary line.
     pub(super) fn summary(&self) -> String {
         let plural = |count: u64, word: &str| match count {
             1 => format!("1 {word}"),
@@ -87,7 +87,7 @@ impl Checked {
         let events = plural(self.events as u64, "event");
         let features = plural(self.features as u64, "header feature");
         let verdict = match self.faults.len() as u64 {
-            0 => "whole".to_owned(),
+            0 => "complete".to_owned(),
             faults => plural(faults, "fault"),
         };
         format!("{records}, {samples} of {events}, {features}: {verdict}")
@@ -101,14 +101,14 @@ impl Checked {
         self.notes.push(line.to_string());
     }
 
-    /// Records are told apart by ids, which must stand at one place in all of them.
+    /// Checks that no id belongs to two events and, if there are several events, that their samples have ids.
     fn check_ids(&mut self, events: &[EventDesc]) {
         let mut owners: BTreeMap<u64, &str> = BTreeMap::new();
         for event in events {
             for id in &event.ids {
                 if let Some(owner) = owners.insert(*id, &event.name) {
                     self.fault(format_args!(
-                        "the id {id} belongs to two events, {owner} and {}",
+                        "event id {id} is used by two events, {owner} and {}",
                         event.name
                     ));
                 }
@@ -121,7 +121,7 @@ impl Checked {
             let has = |bit| event.attr.sample_type.contains(bit);
             if !has(SampleType::IDENTIFIER) && !has(SampleType::ID) {
                 self.fault(format_args!(
-                    "samples of {} have no id that tells them from those of other events",
+                    "samples of {} have no id, so they cannot be attributed to one of several events",
                     event.name
                 ));
             }
@@ -129,7 +129,7 @@ impl Checked {
     }
 
     fn check_tracepoints(&mut self, data: &PerfData<'_>) {
-        let formats = match data.described().formats() {
+        let formats = match data.metadata().formats() {
             Ok(formats) => formats,
             Err(error) => return self.fault(format_args!("descriptions of tracepoints: {error}")),
         };
@@ -148,27 +148,27 @@ impl Checked {
                 more => format!(" and {more} more"),
             };
             self.note(format_args!(
-                "there is no description of {first}{others}: its fields cannot be shown"
+                "no format of {first}{others}: its fields cannot be shown"
             ));
         }
     }
 
     fn check_records(&mut self, replay: &Replay<'_>) {
-        let mut faults = Tally::default();
-        let mut unknown = Tally::default();
+        let mut faults = GroupedFaults::default();
+        let mut unknown = GroupedFaults::default();
         let endian = replay.data().endian();
-        for turn in replay.turns().as_they_stand() {
+        for turn in replay.ordered_records().in_file_order() {
             let (kind, position) = (turn.record.raw.kind, turn.record.position);
             let cannot = |error: &dyn Display| {
                 format!("{kind} at offset {position} cannot be decoded: {error}")
             };
             match turn.what {
-                What::Sample(_) => self.samples += 1,
-                What::Stranger => faults.add(kind, "stranger", || {
-                    format!("{kind} at offset {position} has an id that no event has")
+                RecordContent::Sample(_) => self.samples += 1,
+                RecordContent::UnknownEvent => faults.add(kind, "stranger", || {
+                    format!("{kind} at offset {position} has an unknown event id")
                 }),
-                What::Broken(error) => faults.add(kind, "broken", || cannot(&error)),
-                What::Kernel { body, .. } => {
+                RecordContent::Broken(error) => faults.add(kind, "broken", || cannot(&error)),
+                RecordContent::Kernel { body, .. } => {
                     let raw = RawRecord {
                         body,
                         ..turn.record.raw
@@ -182,7 +182,7 @@ impl Checked {
                         faults.add(kind, "broken", || cannot(&error));
                     }
                 }
-                What::User(_) => {
+                RecordContent::User(_) => {
                     if let Err(error) = UserRecord::decode(&turn.record.raw, endian) {
                         faults.add(kind, "broken", || cannot(&error));
                     }
@@ -191,7 +191,7 @@ impl Checked {
             }
             if kind.name().is_none() {
                 unknown.add(kind, "unknown", || {
-                    format!("{kind} at offset {position} is of a kind that is not known here")
+                    format!("{kind} at offset {position} has an unknown type")
                 });
             }
         }
@@ -206,7 +206,7 @@ impl Checked {
         }
         if found.lost_chunks > 0 {
             self.note(format_args!(
-                "{} records were lost while recording, in {} chunks",
+                "{} records were lost while recording (LOST records: {})",
                 found.lost_records, found.lost_chunks
             ));
         }
@@ -218,7 +218,7 @@ impl Checked {
         }
         if found.out_of_order > 0 {
             self.note(format_args!(
-                "{} records are older than a round that was finished before them",
+                "{} records are older than a preceding FINISHED_ROUND record",
                 found.out_of_order
             ));
         }

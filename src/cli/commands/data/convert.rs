@@ -1,94 +1,104 @@
-//! `rperf data convert`: a recording in the format of another tool.
+//! `rperf data convert`: converts a recording to the format of another tool.
 
 mod json;
 mod target;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use clap::{Arg, ArgMatches};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rperf_export::{Gather, Profile, firefox, perfetto, pprof, speedscope};
-use rperf_perfdata::{Described, PerfData};
-use rperf_replay::Replay;
+use rperf_export::{Profile, ProfileFold, firefox, perfetto, pprof, speedscope};
+use rperf_perfdata::Metadata;
 use rperf_resolve::{Resolver, UserStacks};
 
 use self::target::{Format, Target};
+use super::is_set;
 use crate::cli::context::Context;
 use crate::cli::dispatch;
-use crate::cli::error::{CliError, Exit};
-use crate::cli::findings::{conclude, warn_of_symbols};
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::findings::report_symbol_problems;
 use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
-use crate::cli::options::{flag, not_yet, switch, value};
-use crate::cli::product::write_to;
-use crate::cli::progress::Progress;
-use crate::cli::stacks::{copied, has_copies, stack_options, warn_of_cut};
-use crate::cli::symbol_options::Symbols;
-use crate::cli::symbols::{replay, shows_inlines};
+use crate::cli::options::{count, flag, switch, unsupported, value};
+use crate::cli::output_file::write_to;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::stack_folding::{copied, has_copies, stack_options, warn_of_truncated};
+use crate::cli::symbol_options::SymbolSources;
+use crate::cli::symbols::shows_inlines;
 
-/// Options of conversion alone.
+/// Options for conversion only.
 pub(super) fn options() -> Vec<Arg> {
     let mut options = vec![
-        switch("all").help("records that are no samples too; not for any of these formats"),
-        switch("tod").help("times of day; not for any of these formats"),
-        not_yet(
-            "to-ctf",
-            "--to-json and --to-perfetto have the same samples",
+        value("event", "name").short('e').help(
+            "with --to-folded: event (default: offcpu-time, otherwise the one with most samples)",
         ),
+        switch("all").help("other records than samples; none of these formats has them"),
+        switch("tod")
+            .help("with --to-json: wall-clock times, in nanoseconds since 1970 (needs record -k)"),
+        unsupported("to-ctf", "use --to-json or --to-perfetto"),
     ];
     options.extend(Format::ALL.map(|format| value(format.option(), "file").help(format.help())));
     options
 }
 
-/// Refuses the options of conversion where nothing is converted.
+/// Refuses options for conversion if nothing is converted.
 pub(super) fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
-    let mut formats = Format::ALL.map(Format::option).into_iter();
-    match formats.find(|option| matches.get_one::<String>(option).is_some()) {
+    let formats = Format::ALL.map(Format::option).into_iter();
+    let mut formats = formats.chain(["event"]);
+    let given = formats.find(|option| matches.get_one::<String>(option).is_some());
+    let is_verbose = count(matches, "verbose") > 0;
+    let is_given = |option: &&str| is_set(matches, option);
+    let switches = ["all", "tod"].into_iter().find(is_given);
+    match given.or(switches).or(is_verbose.then_some("verbose")) {
         None => Ok(()),
         Some(option) => Err(CliError::usage(format!(
-            "{} data check: --{option} is for 'data convert'",
+            "{} data check: --{option} is an option of 'data convert'",
             context.program
         ))),
     }
 }
 
-/// Writes the recording in the format that is asked for.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// Writes the recording in the requested format.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let target = Target::new(matches)?;
     if target.format == Format::Folded {
         return folded(matches, context, &target);
     }
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
-    let jobs = jobs(matches, context)?;
-    let progress = Progress::start(context, data.data().len());
-    let replay = replay(&data, jobs, &progress)?;
-    if replay.sample_counts().iter().sum::<u64>() == 0 && target.format != Format::Json {
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    if analysis.replay.sample_counts().iter().sum::<u64>() == 0 && target.format != Format::Json {
         let message = format!("The {} data has no samples!", input.path.display());
         return Err(CliError::message(255, message));
     }
     let conversion = Conversion {
         matches,
-        context,
-        input: &input,
-        data: &data,
-        replay: &replay,
-        jobs,
+        analysis: &analysis,
     };
     let samples = conversion.write(&target)?;
-    conclude(&input.path, &replay.diagnostics(), context)?;
-    target.tell(context, &input.path, samples);
-    Ok(Exit::Ok)
+    analysis.conclude()?;
+    target.report(context, &input.path, samples);
+    Ok(ExitStatus::Ok)
 }
 
-/// What flame graphs are made of is what 'flamegraph' writes.
-fn folded(matches: &ArgMatches, context: &Context, target: &Target) -> Result<Exit, CliError> {
+/// Writes folded stacks, as 'flamegraph' does.
+fn folded(
+    matches: &ArgMatches,
+    context: &Context,
+    target: &Target,
+) -> Result<ExitStatus, CliError> {
     let mut words: Vec<OsString> = vec!["--folded".into(), "-o".into(), target.path.into()];
-    for option in ["input", "vmlinux", "kallsyms", "symfs", "debuginfod"] {
+    for option in [
+        "input",
+        "event",
+        "vmlinux",
+        "kallsyms",
+        "symfs",
+        "debuginfod",
+    ] {
         if let Some(value) = matches.get_one::<String>(option) {
             words.push(format!("--{option}={value}").into());
         }
@@ -100,7 +110,7 @@ fn folded(matches: &ArgMatches, context: &Context, target: &Target) -> Result<Ex
         "ignore-vmlinux",
         "demangle",
         "demangle-kernel",
-        "mark-cut",
+        "mark-truncated",
     ] {
         match flag(matches, option) {
             Some(true) => words.push(format!("--{option}").into()),
@@ -108,30 +118,27 @@ fn folded(matches: &ArgMatches, context: &Context, target: &Target) -> Result<Ex
             None => {}
         }
     }
+    words.extend((0..count(matches, "verbose")).map(|_| OsString::from("-v")));
     if let Some(jobs) = matches.get_one::<u64>("jobs") {
         words.push(format!("--jobs={jobs}").into());
     }
     dispatch(context, OsStr::new("flamegraph"), &words)
 }
 
-/// A recording on its way.
+/// A conversion of one recording.
 struct Conversion<'c> {
     matches: &'c ArgMatches,
-    context: &'c Context,
-    input: &'c Input,
-    data: &'c PerfData<'c>,
-    replay: &'c Replay<'c>,
-    jobs: NonZeroUsize,
+    analysis: &'c Analysis<'c>,
 }
 
 impl Conversion<'_> {
-    /// Writes the file; the samples that are in it.
+    /// Writes the file; returns the number of samples in it.
     fn write(&self, target: &Target<'_>) -> Result<u64, CliError> {
-        let Self { context, data, .. } = *self;
-        let symbols = Symbols::new(self.matches, context)?;
-        let resolver = symbols.resolver(context, self.replay.world(), data.features());
+        let (context, data) = (self.analysis.context, self.analysis.data());
+        let symbols = SymbolSources::for_recording(self.matches, context)?;
+        let resolver = self.analysis.resolver(&symbols);
         let limit = has_copies(data.events()).then_some(usize::MAX);
-        let stacks = UserStacks::new(&resolver, stack_options(data.described(), limit));
+        let stacks = UserStacks::new(&resolver, stack_options(data.metadata(), limit));
         let samples = match target.format {
             Format::Json => self.write_json(target, &resolver, &stacks)?,
             _ => {
@@ -141,8 +148,9 @@ impl Conversion<'_> {
                 rows.sum()
             }
         };
-        warn_of_symbols(context, &resolver);
-        warn_of_cut(context, &stacks.summary(), copied(data.events()));
+        let verbose = context.verbosity(self.matches) > 0;
+        report_symbol_problems(context, &resolver, verbose);
+        warn_of_truncated(context, &stacks.summary(), copied(data.events()));
         Ok(samples)
     }
 
@@ -151,35 +159,37 @@ impl Conversion<'_> {
         resolver: &Resolver<'_>,
         stacks: &UserStacks<'_, '_>,
     ) -> Result<Profile, CliError> {
-        let asked = flag(self.matches, "inline");
-        let gather = Gather::new(resolver, self.data.described(), |event| {
-            shows_inlines(&event.attr, asked)
+        let inlines = flag(self.matches, "inline");
+        let Analysis { replay, jobs, .. } = self.analysis;
+        let gather = ProfileFold::new(resolver, self.analysis.metadata(), |event| {
+            shows_inlines(&event.attr, inlines)
         });
-        let gathered = self.replay.fold(self.jobs, || stacks.fold(gather.worker()));
+        let gathered = replay.fold(*jobs, || stacks.fold(gather.worker()));
         Ok(gathered.into_inner().finish())
     }
 
     fn write_profile(&self, target: &Target<'_>, profile: &Profile) -> Result<(), CliError> {
-        let recording = self.data.described();
+        let Analysis { context, input, .. } = self.analysis;
+        let recording = self.analysis.metadata();
         let features = recording.features;
-        let start = start(recording, profile);
-        let exporter = format!("{} {}", self.context.program, env!("CARGO_PKG_VERSION"));
-        let name = self.input.path.to_string_lossy();
-        write_to(Path::new(target.path), self.context, |out| {
+        let start = start(recording, profile).unwrap_or_else(|| estimated_start(input, profile));
+        let exporter = format!("{} {}", context.program, env!("CARGO_PKG_VERSION"));
+        let name = input.path.to_string_lossy();
+        write_to(Path::new(target.path), context, |out| {
             match target.format {
-                Format::Pprof => return pprof::write(profile, start, out),
+                Format::Pprof => return pprof::write(profile, Some(start), out),
                 Format::Perfetto => return perfetto::write(profile, out),
                 _ => {}
             }
             let (arch, cpu) = (features.arch(), features.cpudesc());
             let command_line = features.cmdline().map(|words| words.join(" "));
-            let about = firefox::About {
+            let about = firefox::MetaInputs {
                 product: &name,
                 exporter: &exporter,
                 arch: arch.as_deref(),
                 cpu: cpu.as_deref(),
                 command_line: command_line.as_deref(),
-                start,
+                start: Some(start),
             };
             compressed(target.path, out, |out| match target.format {
                 Format::Firefox => firefox::write(profile, &about, out),
@@ -189,7 +199,7 @@ impl Conversion<'_> {
     }
 }
 
-/// Compresses what goes to a file whose name says so.
+/// Compresses the output if the file name has the extension of a compressed file.
 fn compressed(
     path: &str,
     out: &mut dyn Write,
@@ -203,8 +213,18 @@ fn compressed(
     out.finish().map(drop)
 }
 
-/// When the first sample was taken, in nanoseconds since 1970, if the recording tells how its clock runs.
-fn start(recording: Described<'_>, profile: &Profile) -> Option<i64> {
+/// The time of the first sample, in nanoseconds since 1970, if the file was written when the last sample was taken.
+fn estimated_start(input: &Input, profile: &Profile) -> i64 {
+    let (first, last) = profile.span();
+    let span = i64::try_from(last.saturating_sub(first)).unwrap_or(i64::MAX);
+    input
+        .changed
+        .saturating_mul(1_000_000_000)
+        .saturating_sub(span)
+}
+
+/// The time of the first sample, in nanoseconds since 1970, if the recording has a clock reference.
+fn start(recording: Metadata<'_>, profile: &Profile) -> Option<i64> {
     let clock = recording.features.clock_data()?;
     let first = i128::from(profile.first_time());
     let since = first - i128::from(clock.clockid_time);

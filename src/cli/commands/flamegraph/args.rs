@@ -6,23 +6,23 @@ use clap::{Arg, Command};
 
 use crate::cli::filter::args as choose;
 use crate::cli::input;
-use crate::cli::options::{number, switch, value};
+use crate::cli::options::{counter, number, switch, value};
 use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
-'flamegraph' draws the stacks of a recording as one picture: an SVG with nothing beside it, which a browser shows. The wider \
-a frame, the more samples went through it; a click zooms, / searches, and the address keeps both, so that a link to the file \
-shows the same. With a command it records that first (into perf.data, or what -i names) and draws it.
+Draws the callchains of a recording as a flame graph: a self-contained SVG file for a web browser. The width of a frame \
+is its share of the samples. A click zooms, / searches; both are kept in the URL, so that a link shows the same view. If \
+a command, processes (-p) or -a are given, they are recorded first, into a temporary file or that of --keep.
 
---folded writes text instead, a stack in each line with its weight at the end, which grep and other tools understand; such \
-text can be read back with -i. With --diff the colours say where there is more (red) or less (blue) than in another recording.";
+--folded writes folded stacks instead, one stack per line followed by its weight, for grep and other tools; -i reads \
+such files, too. With --diff, frames that grew relative to another recording are red, those that shrank blue.";
 
 /// The options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("flamegraph")
         .long_about(ABOUT)
         .args(files())
-        .args(looks())
+        .args(appearance())
         .args(selection())
         .args(names::all())
         .args(recording())
@@ -39,70 +39,79 @@ fn files() -> Vec<Arg> {
     vec![
         value("input", "file")
             .short('i')
-            .help("the recording, or folded text (default: perf.data)"),
+            .help("recording or folded stacks to read (default: perf.data)"),
         value("output", "file")
             .short('o')
-            .help("where to write; - is the standard output (default: flamegraph.svg, folded text to the standard output)"),
+            .help("output file, - for the standard output (default: flamegraph.svg; with --folded: -)"),
         input::force(),
-        switch("quiet").short('q').help("no notes and no warnings"),
-        switch("folded").help("write folded text, a stack in each line, instead of a picture"),
-        value("format", "svg|json").help("a picture (the default), or its frames inside each other as JSON: n their name, l the kind of code, v what ends there, c the callees"),
-        switch("marks").help("with --folded, names end in _[k] for the kernel, _[i] for inlined, _[j] for JIT code"),
-        value("diff", "file").help("colour by the difference from this recording or folded text, the earlier of the two"),
-        switch("normalize").help("with --diff, take both recordings for equally long"),
-        value("widths", "before|after").help("with --diff, whose weights are the widths (default: after)"),
+        counter("verbose")
+            .short('v')
+            .help("report problems with symbol tables and debug information"),
+        switch("quiet").short('q').help("print neither notes nor warnings"),
+        switch("folded").help("write folded stacks, one per line, instead of an SVG"),
+        value("format", "svg|html|json").help("output format: svg (default), html, or json, a tree of frames with n name, l kind of code, v own weight, c callees"),
+        switch("marks").help("with --folded: append _[k] to kernel, _[i] to inlined, _[j] to JIT frames"),
+        value("diff", "file").help("color frames by the difference from this recording or these folded stacks (before)"),
+        switch("normalize").help("with --diff: scale both recordings to the same total"),
+        value("widths", "before|after").help("with --diff: recording that the widths are taken from (default: after)"),
     ]
 }
 
-fn looks() -> Vec<Arg> {
+fn appearance() -> Vec<Arg> {
     vec![
-        value("title", "text").help("the line above the picture"),
-        value("subtitle", "text").help("a smaller line below the title"),
+        value("title", "text").help("title"),
+        value("subtitle", "text").help("subtitle"),
         value("width", "pixels")
             .value_parser(number)
-            .help("a width that does not follow the window"),
-        value("min-width", "pixels").help("leave out narrower frames (default: 0.1)"),
-        switch("inverted").help("the root at the top, an icicle graph"),
-        switch("reverse").help("merge stacks from the innermost function outwards"),
+            .help("fixed width (default: that of the window)"),
+        value("min-width", "pixels").help("hide frames narrower than this (default: 0.1)"),
+        switch("inverted").help("draw an icicle graph: root at the top"),
+        switch("reverse").help("merge stacks from the sampled function towards its callers"),
         value("colors", "palette").help(
-            "hot, kind (kernel, inlined, JIT), java, js, perl, mem, io, red, orange, yellow, green, aqua, blue, purple",
+            "color palette: hot, kind (kernel, inlined, JIT), java, js, perl, mem, io, red, orange, yellow, green, aqua, blue, blue-green, purple",
         ),
-        value("root", "comm|pid|tid|none")
-            .help("the outermost frame: the program, the program with its pid, with pid and tid, or none"),
-        value("weight", "samples|period")
-            .help("what widths are: samples (the default), or events, such as cycles or bytes"),
+        value("root", "comm|pid|tid|process|none")
+            .help("root frame of each stack: comm, comm-pid, comm-pid/tid, 'comm (pid)' (process), or none"),
+        value("weight", "samples|period|field")
+            .help("weight of a stack: samples (default), period (default for offcpu-time), or a field of the tracepoint, such as bytes_req"),
         value("max-depth", "frames")
             .value_parser(number)
-            .help("leave out what is further from the root"),
-        switch("idle").help("draw idle processors too (the default); --no-idle leaves them out"),
+            .help("hide frames deeper than this"),
+        switch("idle").help("draw the idle task (default: on)"),
     ]
 }
 
 fn selection() -> Vec<Arg> {
-    let mut options = vec![
-        value("event", "name")
-            .short('e')
-            .help("the event to draw (default: the first that has samples); with a command, the event to record"),
-    ];
+    let mut options =
+        vec![value("event", "name").short('e').help(
+            "event to draw (default: offcpu-time, otherwise the one with most samples); with a command: event to record",
+        )];
     options.extend(choose::all());
     options.push(
         value("max-stack", "frames")
             .value_parser(number)
-            .help("frames of a call chain that count, from the innermost (default: all)"),
+            .help("use at most n frames of a callchain, from the sampled function (default: all)"),
     );
     options
 }
 
-/// What is passed on to `record`.
+/// Options that are passed to `record`.
 fn recording() -> Vec<Arg> {
     vec![
         value("freq", "Hz")
             .short('F')
-            .help("with a command: samples a second"),
+            .help("when recording: sampling frequency in Hz"),
+        value("attach", "pid[,pid...]")
+            .short('p')
+            .help("record these processes, until the command ends or ^C"),
         switch("all-cpus")
             .short('a')
-            .help("with a command: the whole machine while it runs"),
-        value("call-graph", "fp|dwarf[,bytes]")
-            .help("with a command: how stacks are taken (default: fp)"),
+            .help("record the whole system, until the command ends or ^C"),
+        value("call-graph", "fp|dwarf[,bytes]").help(
+            "when recording: how callchains are recorded (default: fp; dwarf with --unwind live)",
+        ),
+        value("unwind", "when").help("when recording: when to unwind stack copies, later or live"),
+        switch("off-cpu").help("when recording: the time that tasks wait, which is drawn"),
+        value("keep", "file").help("when recording: keep the recording in this file"),
     ]
 }

@@ -1,30 +1,34 @@
-//! How long it took from one event to another.
+//! Latencies from one event to another.
 
-use std::collections::HashMap;
+use std::fmt::{self, Display};
+use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_flame::Heat;
-use rperf_perfdata::Described;
-use rperf_replay::{EventIndex, Flow, Render, Sample, World};
-use rperf_resolve::Filter;
-use rperf_resolve::Resolver;
+use rperf_analysis::{Duration, Durations, EventPair, KeyedEvent};
+use rperf_flame::{HeatMap, linear_edges, logarithmic_edges};
+use rperf_perfdata::Metadata;
+use rperf_replay::EventIndex;
 use rperf_tracepoint::{Error, FieldReader};
 
-use super::{Question, text};
+use super::{HeatmapInput, HeatmapOptions, text};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::sampled::find_event;
+use crate::cli::event_lookup::find_event;
+use crate::cli::output_file::write_to;
 
-/// The events between which something takes time, and what tells one thing from another.
-pub(super) struct Pair {
+/// How many times the median the longest latency is for a logarithmic scale.
+const OUTLIER: u64 = 100;
+
+/// The start and end events of a latency, and the key that matches them.
+pub(super) struct LatencyEvents {
     from: String,
     to: String,
-    /// Fields of the tracepoints; none for the thread.
+    /// Fields of the tracepoints; the thread if empty.
     key: Vec<String>,
 }
 
-impl Pair {
-    /// Reads the options; `None` where samples are to be drawn.
+impl LatencyEvents {
+    /// Reads the options; `None` if the times of samples are drawn.
     pub(super) fn new(matches: &ArgMatches) -> Result<Option<Self>, CliError> {
         let (Some(from), Some(to)) = (text(matches, "from"), text(matches, "to")) else {
             let alone = ["from", "to", "key"];
@@ -32,13 +36,13 @@ impl Pair {
             return match alone {
                 None => Ok(None),
                 Some(id) => Err(CliError::usage(format!(
-                    "--{id}: what takes time has a beginning and an end, --from EVENT --to EVENT"
+                    "--{id}: needs a start and an end event: --from EVENT --to EVENT"
                 ))),
             };
         };
         if text(matches, "event").is_some() {
             return Err(CliError::usage(
-                "--event draws samples; --from and --to draw durations",
+                "--event excludes --from and --to: samples or latencies can be drawn",
             ));
         }
         let key = text(matches, "key").unwrap_or_default().split(',');
@@ -53,91 +57,122 @@ impl Pair {
     }
 }
 
-impl Question<'_> {
-    /// The time between the events of a pair, by when it was over.
-    pub(super) fn durations(&self, pair: &Pair, context: &Context) -> Result<Heat, CliError> {
-        let recording = self.replay.data().described();
+impl HeatmapInput<'_> {
+    /// The latencies of a pair of events, by end time; not empty.
+    fn spans(&self, pair: &LatencyEvents, context: &Context) -> Result<Vec<Duration>, CliError> {
+        let recording = self.replay.data().metadata();
         let end = |name: &str| {
-            let event = find_event(self.replay, &self.input.path, Some(name))?;
-            End::new(event, &pair.key, recording)
+            let event = find_event(self.replay, &self.input.path, name)?;
+            keyed(event, &pair.key, recording)
         };
-        let ends = Ends {
+        let events = EventPair {
             from: end(&pair.from)?,
             to: end(&pair.to)?,
-            filter: &self.filter,
-            resolver: self.resolver,
         };
-        let mut open = HashMap::new();
-        let mut durations: Vec<(u64, u64)> = Vec::new();
-        self.replay
-            .ordered(self.jobs, &ends, &mut |block: &mut Vec<Seen>| {
-                for Seen { begins, time, key } in block.drain(..) {
-                    if begins {
-                        open.insert(key, time);
-                    } else if let Some(begun) = open.remove(&key) {
-                        durations.push((time, time.saturating_sub(begun)));
-                    }
-                }
-                Flow::Continue
-            })?;
-        if !open.is_empty() {
+        let Durations { spans, counts } =
+            Durations::measure(self.replay, &events, self.filtered(), self.jobs)?;
+        if counts.open > 0 {
             context.note(format_args!(
-                "{} of {} have no {}: they are not drawn",
-                open.len(),
-                pair.from,
-                pair.to
+                "{} of {} have no {} and are skipped",
+                counts.open, pair.from, pair.to
             ));
         }
-        let (Some((first, _)), Some((last, _))) = (durations.first(), durations.last()) else {
-            return Err(self.none_left());
-        };
-        let longest = durations.iter().map(|(_, duration)| *duration).max();
-        let longest = self.looks.longest.or(longest).unwrap_or_default();
-        let (rows, columns) = (self.looks.rows, self.looks.columns);
-        let mut heat = Heat::of_durations((*first, *last), columns, longest, rows);
-        for (time, duration) in &durations {
-            heat.add_duration(*time, *duration);
+        match spans.is_empty() {
+            true => Err(self.no_samples_left()),
+            false => Ok(spans),
         }
-        heat.title = format!("From {} to {}", pair.from, pair.to);
+    }
+
+    /// Writes the end times and latencies in microseconds.
+    pub(super) fn write_text(
+        &self,
+        pair: &LatencyEvents,
+        context: &Context,
+    ) -> Result<(), CliError> {
+        let spans = self.spans(pair, context)?;
+        let path = self.options.output.as_deref().unwrap_or(Path::new("-"));
+        write_to(path, context, |out| {
+            spans.iter().try_for_each(|span| {
+                let [end, latency] = [span.end, span.nanos].map(Microseconds);
+                writeln!(out, "{end} {latency}")
+            })
+        })?;
+        Ok(())
+    }
+
+    /// The heat map of the latencies of a pair of events.
+    pub(super) fn durations(
+        &self,
+        pair: &LatencyEvents,
+        context: &Context,
+    ) -> Result<HeatMap, CliError> {
+        let spans = self.spans(pair, context)?;
+        let title = format!("From {} to {}", pair.from, pair.to);
+        Ok(self.options.heat_map(&spans, title))
+    }
+}
+
+impl HeatmapOptions {
+    /// The shortest latencies of the rows.
+    fn edges(&self, spans: &[Duration]) -> Vec<u64> {
+        if let Some(edges) = &self.edges {
+            return edges.clone();
+        }
+        let mut latencies: Vec<u64> = spans.iter().map(|span| span.nanos).collect();
+        latencies.sort_unstable();
+        let at = |place: usize| latencies.get(place).copied().unwrap_or_default();
+        let (least, median) = (at(0), at(latencies.len() / 2));
+        let longest = at(latencies.len().saturating_sub(1));
+        let has_outliers = longest / OUTLIER > median;
+        let most = self.longest.unwrap_or(longest);
+        let is_logarithmic = self.is_logarithmic;
+        match is_logarithmic.unwrap_or(has_outliers && self.longest.is_none()) {
+            true => logarithmic_edges(least, most, self.rows),
+            false => linear_edges(most, self.rows),
+        }
+    }
+
+    /// The heat map of latencies, of which there is at least one.
+    pub(super) fn heat_map(&self, spans: &[Duration], title: String) -> HeatMap {
+        let ends = spans.iter().map(|span| span.end);
+        let (first, last) = (ends.clone().min(), ends.max());
+        let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
+        let edges = self.edges(spans);
+        let mut heat = HeatMap::of_durations(first, last, self.columns, edges);
+        for span in spans {
+            heat.add_duration(span.end, span.nanos);
+        }
+        heat.title = title;
         heat.unit = "times".to_owned();
-        Ok(heat)
+        heat
     }
 }
 
-/// One of the two events.
-struct End {
-    event: EventIndex,
-    key: Vec<FieldReader>,
-}
+/// Nanoseconds, shown as microseconds.
+struct Microseconds(u64);
 
-impl End {
-    fn new(event: usize, key: &[String], recording: Described<'_>) -> Result<Self, CliError> {
-        Ok(Self {
-            event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
-            key: match key {
-                [] => Vec::new(),
-                key => fields(event, key, recording)?,
-            },
-        })
-    }
-
-    /// What tells this one from others; `None` for a record that ends before it.
-    fn key(&self, sample: &Sample<'_>) -> Option<Vec<u64>> {
-        if self.key.is_empty() {
-            return Some(vec![u64::from(sample.tid)]);
-        }
-        let raw = sample.wire.raw?;
-        let fields = self.key.iter();
-        let numbers = fields.map(|field| field.i64(raw).map(i64::cast_unsigned));
-        numbers.collect()
+impl Display for Microseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
     }
 }
 
-/// The fields of a tracepoint that have these names.
+/// One of the two events, with its key fields.
+fn keyed(event: usize, key: &[String], recording: Metadata<'_>) -> Result<KeyedEvent, CliError> {
+    Ok(KeyedEvent {
+        event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
+        key: match key {
+            [] => Vec::new(),
+            key => fields(event, key, recording)?,
+        },
+    })
+}
+
+/// The fields of a tracepoint with these names.
 fn fields(
     event: usize,
     names: &[String],
-    recording: Described<'_>,
+    recording: Metadata<'_>,
 ) -> Result<Vec<FieldReader>, CliError> {
     let event = recording.events.get(event);
     let name = event.map_or("", |event| &event.name);
@@ -149,53 +184,17 @@ fn fields(
     let tracepoint = match described {
         Ok(tracepoint) => tracepoint,
         Err(Error::NotATracepoint | Error::Undescribed) => {
-            let message = format!("{name} is no tracepoint that the recording describes");
-            return Err(
-                CliError::message(255, message).hint("without --key threads are told apart")
-            );
+            let message = format!("{name} is not a tracepoint of the recording");
+            return Err(CliError::message(255, message)
+                .hint("--key needs tracepoints; the default key is the thread"));
         }
         Err(error) => return Err(error.clone().into()),
     };
     let fields = names.iter().map(|field| {
         tracepoint.reader(field).ok_or_else(|| {
             CliError::message(255, format!("{name} has no field '{field}'"))
-                .hint("evlist --trace-fields shows those that there are")
+                .hint("'evlist --trace-fields' lists the fields")
         })
     });
     fields.collect()
-}
-
-/// What is seen of both.
-struct Ends<'e> {
-    from: End,
-    to: End,
-    filter: &'e Filter,
-    resolver: &'e Resolver<'e>,
-}
-
-/// A beginning or an end.
-struct Seen {
-    begins: bool,
-    time: u64,
-    key: Vec<u64>,
-}
-
-impl Render for Ends<'_> {
-    type Out = Vec<Seen>;
-    type Scratch = ();
-
-    fn render(&self, _world: &World, sample: &Sample<'_>, _: &mut (), out: &mut Vec<Seen>) {
-        let Some(time) = sample.wire.time else {
-            return;
-        };
-        // Of one event with itself the end comes first, and a beginning follows it.
-        for (end, begins) in [(&self.to, false), (&self.from, true)] {
-            if sample.event == end.event
-                && self.filter.accepts(sample, self.resolver)
-                && let Some(key) = end.key(sample)
-            {
-                out.push(Seen { begins, time, key });
-            }
-        }
-    }
 }

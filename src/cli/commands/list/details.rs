@@ -1,46 +1,46 @@
-//! What `-v` and `--details` tell about an event.
+//! What `-v` and `--details` show for an event.
 
 use std::collections::BTreeMap;
 
 use rperf_events::Catalogue;
-use rperf_events::list::{Decoded, Kind, Row};
-use rperf_events::vendor::Metric;
-use rperf_probe::Event;
-use rperf_sys::Tracefs;
+use rperf_events::list::{DecodedEvent, EventKind, ListedEvent};
+use rperf_events::vendor::VendorMetric;
+use rperf_probe::ProbeEvent;
+use rperf_sys::{Tracefs, syscall_number};
 use rperf_tracepoint::{Field, Format};
-use rperf_view::list::Told;
+use rperf_view::list::EventRow;
 use rperf_wire::{Attr, EventType};
 
-use super::found::{Access, with_program};
-use crate::cli::marks::Mark;
+use crate::cli::shared::event_listing::{OpenPermission, with_program};
 use crate::cli::tracefs::describe;
+use crate::cli::usdt_markers::UsdtMarker;
 
-/// Columns of a field's declaration.
+/// The width of a field's declaration, in columns.
 const DECLARATION: usize = 40;
 
-/// Letters behind a colon that hardware events take, and those that all events take.
+/// Modifiers of hardware events, and those of all events.
 const HARDWARE_MODIFIERS: &str = "ukhGHpPSDIWe";
 const MODIFIERS: &str = "ukhGHSDIWe";
 
-/// What is to be told.
-pub(super) struct Details<'a> {
+/// Which details are shown.
+pub(super) struct ShownDetails<'a> {
     pub(super) catalogue: &'a Catalogue<'a>,
-    /// Where the formats of tracepoints are.
+    /// The source of tracepoint formats.
     pub(super) tracefs: &'a Tracefs,
-    /// The places that programs mark, asked only for those.
-    pub(super) marks: &'a dyn Fn() -> Vec<Mark>,
-    /// What tables say of an event, instead of its kind.
+    /// The USDT probes of programs; called only if they are shown.
+    pub(super) marks: &'a dyn Fn() -> Vec<UsdtMarker>,
+    /// Descriptions from vendor tables instead of the event's kind.
     pub(super) described: bool,
-    /// Type, number and terms.
+    /// Type, config and terms.
     pub(super) resolved: bool,
-    /// All that tables say; fields of tracepoints; who may open an event.
+    /// Full descriptions; fields of tracepoints; privileges needed to open an event.
     pub(super) long: bool,
-    /// Examples of what is not a name.
+    /// Examples for events with parameters.
     pub(super) examples: bool,
 }
 
-impl Details<'_> {
-    pub(super) fn tell(&self, row: Row) -> Told {
+impl ShownDetails<'_> {
+    pub(super) fn event_row(&self, row: ListedEvent) -> EventRow {
         let mut details = Vec::new();
         if self.resolved {
             details.extend(self.resolution(&row));
@@ -52,32 +52,32 @@ impl Details<'_> {
             details.extend(self.definition(system, name));
             details.extend(self.tracepoint(system, name));
         }
-        if self.long && row.kind == Kind::Sdt {
+        if self.long && row.kind == EventKind::Sdt {
             let marks = (self.marks)();
-            let own = |mark: &&Mark| mark.name == row.name || with_program(mark) == row.name;
-            details.extend(marks.iter().filter(own).flat_map(places));
+            let own = |mark: &&UsdtMarker| mark.name == row.name || with_program(mark) == row.name;
+            details.extend(marks.iter().filter(own).flat_map(locations));
         }
         if self.examples || self.long {
             details.extend(self.code(&row));
             details.extend(example(&row));
         }
-        Told {
+        EventRow {
             description: self.description(&row),
             row,
             details,
         }
     }
 
-    /// What is told of a metric.
-    pub(super) fn of_metric(&self, metric: &Metric) -> Vec<String> {
+    /// The details of a metric.
+    pub(super) fn of_metric(&self, metric: &VendorMetric) -> Vec<String> {
         let long = metric.long.as_ref().filter(|_| self.long);
-        let told = long.or(metric.brief.as_ref()).filter(|_| self.described);
+        let description = long.or(metric.brief.as_ref()).filter(|_| self.described);
         let formula = Some(&metric.formula).filter(|_| self.resolved);
-        told.into_iter().chain(formula).cloned().collect()
+        description.into_iter().chain(formula).cloned().collect()
     }
 
-    /// What a table says of an event. An event of a unit outside the cores names it.
-    fn description(&self, row: &Row) -> Option<String> {
+    /// The description in a vendor table, with the PMU if that is an uncore PMU.
+    fn description(&self, row: &ListedEvent) -> Option<String> {
         let described = row.described.as_ref().filter(|_| self.described)?;
         let long = described.long.as_ref().filter(|_| self.long);
         let text = long.or(described.brief.as_ref());
@@ -90,8 +90,8 @@ impl Details<'_> {
         }
     }
 
-    /// What becomes of the name in an attr.
-    fn resolution(&self, row: &Row) -> Option<String> {
+    /// The type and config, or the terms, that the name resolves to.
+    fn resolution(&self, row: &ListedEvent) -> Option<String> {
         if let Some((kind, config)) = row.config {
             return Some(format!("type {}, config {config:#x}", kind.0));
         }
@@ -107,23 +107,22 @@ impl Details<'_> {
         })
     }
 
-    /// What a raw code is made of, and what else it is called.
-    fn code(&self, row: &Row) -> Vec<String> {
+    /// The terms and other names of a raw event code.
+    fn code(&self, row: &ListedEvent) -> Vec<String> {
         let Some((EventType::RAW, config)) = row.config else {
             return Vec::new();
         };
-        match Decoded::new(config, self.catalogue) {
-            None => vec!["no PMU of processor cores is here to decode it by".to_owned()],
-            Some(Decoded { pmu, terms, names }) => {
-                let named =
-                    (!names.is_empty()).then(|| format!("also called {}", names.join(", ")));
+        match DecodedEvent::new(config, self.catalogue) {
+            None => vec!["not decoded: this machine has no core PMU".to_owned()],
+            Some(DecodedEvent { pmu, terms, names }) => {
+                let named = (!names.is_empty()).then(|| format!("alias {}", names.join(", ")));
                 let decoded = format!("{pmu}/{terms}/");
                 std::iter::once(decoded).chain(named).collect()
             }
         }
     }
 
-    /// How a probe was defined: its line in the files that tracefs takes definitions by.
+    /// The definition of a probe: its line in uprobe_events or kprobe_events.
     fn definition(&self, system: &str, name: &str) -> Option<String> {
         let place = format!(":{system}/{name}");
         ["uprobe_events", "kprobe_events"]
@@ -140,23 +139,32 @@ impl Details<'_> {
             })
     }
 
-    /// The fields of a tracepoint, how the kernel prints it, and a filter.
+    /// The fields of a tracepoint, its print format, and an example filter.
     fn tracepoint(&self, system: &str, name: &str) -> Vec<String> {
         let format = match describe(self.tracefs, system, name) {
             Ok(tracepoint) => tracepoint.format,
-            Err(why) => return vec![format!("its fields are not known: {why}")],
+            Err(why) => return vec![format!("its fields are unknown: {why}")],
         };
-        let mut lines: Vec<String> = format.fields.iter().map(shown).collect();
+        let mut lines: Vec<String> = syscall(system, name).into_iter().collect();
+        lines.extend(format.fields.iter().map(shown));
         lines.push(format!("print fmt: {}", format.print_fmt));
         lines.extend(filter(&format).map(|filter| format!("filter: --filter '{filter}'")));
         lines
     }
 }
 
-/// `in /usr/bin/node: 2 places with s32 arg1, u64 arg2`: the places of a program with the values that are recorded there.
-fn places(mark: &Mark) -> Vec<String> {
+/// `system call 257`: the number of the system call of a tracepoint.
+fn syscall(system: &str, name: &str) -> Option<String> {
+    let names = ["sys_enter_", "sys_exit_"].into_iter();
+    let call = names.filter(|_| system == "syscalls");
+    let call = call.filter_map(|prefix| name.strip_prefix(prefix)).next()?;
+    Some(format!("system call {}", syscall_number(call)?))
+}
+
+/// `in /usr/bin/node: 2 locations with s32 arg1, u64 arg2`: the locations of a USDT probe in a program, and its arguments.
+fn locations(mark: &UsdtMarker) -> Vec<String> {
     let mut counts: BTreeMap<Vec<String>, usize> = BTreeMap::new();
-    for event in mark.lines.iter().filter_map(|line| Event::parse(line)) {
+    for event in mark.lines.iter().filter_map(|line| ProbeEvent::parse(line)) {
         let values = event.fields.iter().zip(1..).map(|(field, number)| {
             let name = field.name.clone().unwrap_or_else(|| format!("arg{number}"));
             match field.base.rsplit_once(':') {
@@ -167,18 +175,18 @@ fn places(mark: &Mark) -> Vec<String> {
         *counts.entry(values.collect()).or_default() += 1;
     }
     let program = mark.program.display();
-    let told = counts.into_iter().map(|(values, count)| {
-        let several = if count > 1 { "s" } else { "" };
+    let locations = counts.into_iter().map(|(values, count)| {
+        let plural = if count > 1 { "s" } else { "" };
         let with = match values.is_empty() {
-            true => "no values".to_owned(),
+            true => "no arguments".to_owned(),
             false => values.join(", "),
         };
-        format!("in {program}: {count} place{several} with {with}")
+        format!("in {program}: {count} location{plural} with {with}")
     });
-    told.collect()
+    locations.collect()
 }
 
-/// `char prev_comm[16]`, and how much room it has.
+/// `char prev_comm[16]`, with its size.
 fn shown(field: &Field) -> String {
     let (before, brackets) = match field.type_name.find('[') {
         Some(at) => field.type_name.split_at(at),
@@ -193,13 +201,13 @@ fn shown(field: &Field) -> String {
         _ => "unsigned",
     };
     let size = match field.is_dynamic {
-        true => "any size".to_owned(),
+        true => "variable size".to_owned(),
         false => format!("{} bytes", field.size),
     };
     format!("{declared:<DECLARATION$} {size}, {nature}")
 }
 
-/// A filter over a number and a text, as far as there are.
+/// An example filter on a number and a string, if the tracepoint has such fields.
 fn filter(format: &Format) -> Option<String> {
     let is_number = |field: &&Field| !field.is_string && !field.is_array && !field.is_dynamic;
     let number = format.fields.iter().find(is_number);
@@ -210,8 +218,8 @@ fn filter(format: &Format) -> Option<String> {
     (!both.is_empty()).then(|| both.join(" && "))
 }
 
-/// What can stand behind an event's colon, and who may open it.
-fn access(row: &Row) -> Option<String> {
+/// The modifiers of an event, and the privileges needed to open it.
+fn access(row: &ListedEvent) -> Option<String> {
     let (kind, config) = row.config.filter(|(kind, _)| *kind != EventType::RAW)?;
     let modifiers = match kind {
         EventType::SOFTWARE => MODIFIERS,
@@ -222,23 +230,23 @@ fn access(row: &Row) -> Option<String> {
         config,
         ..Attr::default()
     };
-    let opens = match Access::to(&attr) {
-        Access::All => "opens here, in the kernel too",
-        Access::User => {
-            "opens here in user space alone (:u); the kernel takes kernel.perf_event_paranoid at 1 or less"
+    let opens = match OpenPermission::to(&attr) {
+        OpenPermission::All => "can be opened by this user, user space and kernel",
+        OpenPermission::User => {
+            "can be opened by this user in user space only (:u); the kernel needs kernel.perf_event_paranoid at 1 or less"
         }
-        Access::None => "does not open here",
+        OpenPermission::None => "cannot be opened on this machine",
     };
     Some(format!("modifiers {modifiers}; {opens}"))
 }
 
-/// How a form is filled in.
-fn example(row: &Row) -> Option<String> {
+/// An example for an event with parameters.
+fn example(row: &ListedEvent) -> Option<String> {
     match row.kind {
-        Kind::Raw if row.config.is_some() => None,
-        Kind::Raw if row.name.starts_with('r') => Some("-e r01d2: config 0x1d2".to_owned()),
-        Kind::Raw => Some("-e cpu/event=0xd2,umask=0x1/u: terms as in the format folder of the PMU in sysfs".to_owned()),
-        Kind::Breakpoint => Some("-e mem:0x1000/8:w: writes to the eight bytes from there; an address may be a symbol of the kernel".to_owned()),
+        EventKind::Raw if row.config.is_some() => None,
+        EventKind::Raw if row.name.starts_with('r') => Some("-e r01d2: config 0x1d2".to_owned()),
+        EventKind::Raw => Some("-e cpu/event=0xd2,umask=0x1/u: terms as in the format folder of the PMU in sysfs".to_owned()),
+        EventKind::Breakpoint => Some("-e mem:0x1000/8:w: writes to the 8 bytes at this address, which may be a kernel symbol".to_owned()),
         _ => None,
     }
 }

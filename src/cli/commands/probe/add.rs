@@ -1,41 +1,41 @@
-//! `--add`: events made, all of them or none.
+//! `--add`: creates events, all of them or none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_probe::{Definition, Event, Target, distinct_name, parse};
+use rperf_probe::{ProbeEvent, ProbeTarget, distinct_name, parse};
 use rperf_sys::Signals;
 
-use super::args::Given;
-use super::cached::Addition;
-use super::own::HELD;
-use super::tables::{KERNEL, PROGRAMS, Tables};
-use super::target::{Subject, is_readable_word};
-use super::{Defined, NOT_FOUND, blacklist, cached, events, on, tracepoint};
+use super::{blacklist, tracepoint};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::shared::probing::args::ProbeSpec;
+use crate::cli::shared::probing::event_lists::{EventLists, KERNEL, list_of};
+use crate::cli::shared::probing::place_messages::{EXISTS, NOT_FOUND};
+use crate::cli::shared::probing::probe_cache::CacheAddition;
+use crate::cli::shared::probing::target::{ProbedObject, is_readable_word};
+use crate::cli::shared::probing::{
+    BLOCKED_SIGNALS, DefinitionResult, described, events, on, probe_cache,
+};
 
-/// The status of perf for EEXIST.
-pub(super) const EXISTS: u8 = 239;
-
-/// An event with what is said of it.
-struct New {
-    event: Event,
+/// An event with its description.
+struct NewEvent {
+    event: ProbeEvent,
     /// `(on PLACE in OBJECT with ARGUMENTS)`.
-    told: String,
+    description: String,
 }
 
 /// Adds the events of all definitions.
 pub(super) fn run(
-    added: &[Given],
+    added: &[ProbeSpec],
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<(), CliError> {
     let defined = added.iter().map(|given| events(given, matches, context));
     let defined = defined.collect::<Result<Vec<_>, _>>()?;
     let is_dry = on(matches, "dry-run");
-    let tables = Tables::find(context);
+    let tables = EventLists::find(context);
     let _alone = tables.lock();
     let existing = match tables.existing() {
         Err(_) if is_dry => Vec::new(),
@@ -55,62 +55,62 @@ pub(super) fn run(
         name(defined, on(matches, "force"), &mut names, &mut new)?;
     }
     let is_verbose = context.verbosity(matches) > 0;
-    for New { event, .. } in new.iter().filter(|_| is_verbose) {
+    for NewEvent { event, .. } in new.iter().filter(|_| is_verbose) {
         context.note(format_args!("Writing event: {event}"));
     }
     if !is_dry {
         let created = create(&tables, &new, context);
         created.map_err(|error| match tables.has(KERNEL) {
             true => error,
-            false => instead(error, added, context),
+            false => hint_tracepoints(error, added, context),
         })?;
     }
     if is_kept {
-        cached::keep(additions, context)?;
+        probe_cache::keep(additions, context)?;
     }
     let done = match (is_dry, is_kept) {
         (false, _) => "Added",
         (true, false) => "Would add",
         (true, true) => "Cached",
     };
-    tell(&new, done, context);
+    print_added(&new, done, context);
     Ok(())
 }
 
-/// What the cache keeps of the events, by their names before these are made distinct.
-fn additions(defined: &[Defined]) -> Result<Vec<Addition>, CliError> {
-    let of = |defined: &Defined| {
+/// The entries for the cache, with the event names before they are made unique.
+fn additions(defined: &[DefinitionResult]) -> Result<Vec<CacheAddition>, CliError> {
+    let of = |defined: &DefinitionResult| {
         let events = defined.events.iter().map(|(event, _)| event.clone());
-        let events: Vec<Event> = events.collect();
-        Addition::new(&defined.definition, defined.home.as_ref(), &events)
+        let events: Vec<ProbeEvent> = events.collect();
+        CacheAddition::new(&defined.definition, defined.cache_entry.as_ref(), &events)
     };
     defined.iter().map(of).collect()
 }
 
-/// The same error of a kernel without probes of its own, with the tracepoints that may do as well.
-fn instead(error: CliError, added: &[Given], context: &Context) -> CliError {
+/// Adds similar tracepoints as hints to the error of a kernel without kprobes.
+fn hint_tracepoints(error: CliError, added: &[ProbeSpec], context: &Context) -> CliError {
     let in_kernel = added
         .iter()
-        .filter(|given| !matches!(given.target, Subject::Program(_)));
+        .filter(|given| !matches!(given.target, ProbedObject::Program(_)));
     let definitions = in_kernel.filter_map(|given| parse(&given.definition).ok());
     definitions.fold(error, |error, definition| {
-        tracepoint::beside(error, &definition, context)
+        tracepoint::hint_similar(error, &definition, context)
     })
 }
 
-/// Gives the events of one definition names that are still free.
+/// Gives the events of one definition unused names.
 fn name(
-    defined: Defined,
+    defined: DefinitionResult,
     force: bool,
     names: &mut BTreeMap<String, BTreeSet<String>>,
-    new: &mut Vec<New>,
+    new: &mut Vec<NewEvent>,
 ) -> Result<(), CliError> {
-    let Defined {
+    let DefinitionResult {
         definition, events, ..
     } = defined;
     for (index, (mut event, place)) in events.into_iter().enumerate() {
         let taken = names.entry(event.group.clone()).or_default();
-        // One definition may stand for several places, which then share a name.
+        // A definition with several locations creates several events of one name.
         if taken.contains(&event.name) && !force && index == 0 {
             return Err(exists(&event.name));
         }
@@ -119,8 +119,8 @@ fn name(
             CliError::message(EXISTS, format!("Too many events are named {}.", event.name))
         })?;
         taken.insert(event.name.clone());
-        let told = told(&definition, place.as_deref(), &event.target);
-        new.push(New { event, told });
+        let description = described(&definition, place.as_deref(), &event.target);
+        new.push(NewEvent { event, description });
     }
     Ok(())
 }
@@ -133,60 +133,35 @@ fn exists(name: &str) -> CliError {
         .detail("  Error: Failed to add events.")
 }
 
-pub(super) fn told(definition: &Definition, place: Option<&str>, target: &Target) -> String {
-    let at = place
-        .map(|place| format!(" at {place}"))
-        .unwrap_or_default();
-    let arguments: Vec<&str> = definition
-        .arguments
-        .iter()
-        .map(|argument| argument.text.as_str())
-        .collect();
-    let with = match arguments.as_slice() {
-        [] => String::new(),
-        arguments => format!(" with {}", arguments.join(" ")),
-    };
-    let within = match target {
-        Target::Program { object, .. } => format!(" in {object}"),
-        Target::Kernel { module, .. } => {
-            let module = module.as_ref().map(|module| format!(" in {module}"));
-            module.unwrap_or_default()
-        }
-    };
-    format!("(on {}{at}{within}{with})", definition.point)
-}
-
-/// Makes the events; where one is refused, or a signal ends the run, those before it are removed again.
-fn create(tables: &Tables, new: &[New], context: &Context) -> Result<(), CliError> {
-    let signals = Signals::hold(&HELD).map_err(anyhow::Error::new)?;
+/// Creates the events; if one is refused, or a signal arrives, those created before are removed again.
+fn create(tables: &EventLists, new: &[NewEvent], context: &Context) -> Result<(), CliError> {
+    let signals = Signals::block(&BLOCKED_SIGNALS).map_err(anyhow::Error::new)?;
     let came = || signals.next().ok().flatten();
-    for (index, New { event, .. }) in new.iter().enumerate() {
+    for (index, NewEvent { event, .. }) in new.iter().enumerate() {
         let before = new.get(..index).unwrap_or_default();
         if let Some(signal) = came() {
             for name in remove(tables, before) {
-                context.warn(format_args!("{name} could not be removed again"));
+                context.warn(format_args!("{name} could not be removed"));
             }
             drop(signals);
-            rperf_sys::die_by(signal);
+            rperf_sys::exit_by_signal(signal);
             return Err(CliError::message(NOT_FOUND, "interrupted"));
         }
         let Err(error) = tables.write(list_of(event), &event.to_string()) else {
             continue;
         };
-        let said = [blacklist::about(event), unreadable(event)];
-        let error = said.into_iter().flatten().fold(error, CliError::hint);
+        let hints = [blacklist::about(event), unreadable(event)];
+        let error = hints.into_iter().flatten().fold(error, CliError::hint);
         let left = remove(tables, before);
         let error = match before.len() - left.len() {
             0 => error,
-            1 => error.hint("the event added before it was removed again"),
-            count => error.hint(format!(
-                "the {count} events added before it were removed again"
-            )),
+            1 => error.hint("the event added before it was removed"),
+            count => error.hint(format!("the {count} events added before it were removed")),
         };
         return Err(match left.as_slice() {
             [] => error,
             names => error.hint(format!(
-                "{} could not be removed again and may be in use",
+                "{} could not be removed and may be in use",
                 names.join(", ")
             )),
         });
@@ -194,46 +169,38 @@ fn create(tables: &Tables, new: &[New], context: &Context) -> Result<(), CliErro
     Ok(())
 }
 
-/// Takes events away that were added in vain; the names of those that stay.
-fn remove(tables: &Tables, new: &[New]) -> Vec<String> {
+/// Removes events that were created before a failure; returns the names of those that can't be removed.
+fn remove(tables: &EventLists, new: &[NewEvent]) -> Vec<String> {
     let events = new.iter().map(|new| &new.event);
-    let stays = |event: &&Event| tables.try_write(list_of(event), &event.removal()).is_err();
-    events.filter(stays).map(Event::full_name).collect()
+    let stays = |event: &&ProbeEvent| tables.try_write(list_of(event), &event.removal()).is_err();
+    events.filter(stays).map(ProbeEvent::full_name).collect()
 }
 
-/// What is wrong with the path of the program, and the way out.
-fn unreadable(event: &Event) -> Option<String> {
-    let Target::Program { object, .. } = &event.target else {
+/// Why the program's path can't be used in a uprobe definition, and a workaround.
+fn unreadable(event: &ProbeEvent) -> Option<String> {
+    let ProbeTarget::Program { object, .. } = &event.target else {
         return None;
     };
     let is_readable = is_readable_word(Path::new(object));
     (!is_readable).then(|| {
         format!(
-            "the kernel takes no path with blanks or '#'; a link without them will do: 'ln -s \"{object}\" /tmp/link', then -x /tmp/link"
+            "the kernel cannot use a path with spaces or '#'; make a link: 'ln -s \"{object}\" /tmp/link', then -x /tmp/link"
         )
     })
 }
 
-/// The list that an event belongs to.
-pub(super) fn list_of(event: &Event) -> &'static str {
-    match event.target {
-        Target::Program { .. } => PROGRAMS,
-        Target::Kernel { .. } => KERNEL,
-    }
-}
-
-fn tell(new: &[New], done: &str, context: &Context) {
+fn print_added(new: &[NewEvent], done: &str, context: &Context) {
     let Some(last) = new.last() else {
         return;
     };
     let several = if new.len() > 1 { "s" } else { "" };
     context.note(format_args!("{done} new event{several}:"));
-    for New { event, told } in new {
+    for NewEvent { event, description } in new {
         let name = format!("{}:{}", event.group, event.name);
-        context.note(format_args!("  {name:<20} {told}"));
+        context.note(format_args!("  {name:<20} {description}"));
     }
     if done == "Added" {
-        let Event { group, name, .. } = &last.event;
+        let ProbeEvent { group, name, .. } = &last.event;
         let program = context.program;
         for line in [
             "",

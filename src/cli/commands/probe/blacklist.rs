@@ -1,15 +1,15 @@
-//! Functions of the kernel that it does not let be probed.
+//! The kernel's kprobe blacklist.
 
-use rperf_probe::{Event, KernelSymbols, Target};
+use rperf_probe::{KernelSymbolList, ProbeEvent, ProbeTarget};
 use rperf_sys::{kernel_file, kernel_text};
 
-/// The kernel's list, where debugfs is mounted (Documentation/trace/kprobes.rst).
+/// The blacklist in debugfs (Documentation/trace/kprobes.rst).
 const LIST: &str = "/sys/kernel/debug/kprobes/blacklist";
 const LISTING: &str = "/proc/kallsyms";
 
-/// What is wrong with the place of `event`, if it is on the list.
-pub(super) fn about(event: &Event) -> Option<String> {
-    let Target::Kernel {
+/// The error for `event` if its function is blacklisted.
+pub(super) fn about(event: &ProbeEvent) -> Option<String> {
+    let ProbeTarget::Kernel {
         module: None,
         symbol,
         offset,
@@ -18,7 +18,7 @@ pub(super) fn about(event: &Event) -> Option<String> {
         return None;
     };
     let listing = kernel_file(LISTING).ok()?;
-    let symbols = KernelSymbols::parse(&listing);
+    let symbols = KernelSymbolList::parse(&listing);
     let (function, _) = symbols.resolve(&format!("{symbol}+{offset}"))?;
     let list = kernel_text(LIST).ok()?;
     // Lines are ADDRESS-ADDRESS, a tab and the function.
@@ -26,7 +26,7 @@ pub(super) fn about(event: &Event) -> Option<String> {
     let is_listed = names.any(|(_, name)| name == function.name);
     is_listed.then(|| {
         format!(
-            "{} is one of the functions that the kernel does not let be probed ({LIST})",
+            "{} is in the kernel's list of functions that cannot be probed ({LIST})",
             function.name
         )
     })

@@ -1,21 +1,22 @@
-//! `--del`: events removed.
+//! `--del`: removes events.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_events::matches_pattern;
-use rperf_probe::{Existing, ExistingPlace};
+use rperf_names::matches_pattern;
+use rperf_probe::{ExistingEvent, ExistingTarget};
 
-use super::running::module_name;
-use super::tables::Tables;
-use super::target::{Subject, named};
-use super::{NOT_FOUND, cached, on};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
+use crate::cli::shared::probing::event_lists::EventLists;
+use crate::cli::shared::probing::place_messages::NOT_FOUND;
+use crate::cli::shared::probing::running_kernel::module_name;
+use crate::cli::shared::probing::target::{ProbedObject, named};
+use crate::cli::shared::probing::{on, probe_cache};
 
-/// Removes the events that the patterns cover, and says which.
+/// Removes and prints the events that match the patterns.
 pub(super) fn run(
     patterns: &[&String],
     matches: &ArgMatches,
@@ -24,28 +25,28 @@ pub(super) fn run(
     let within = named(matches, context)?;
     let is_dry = on(matches, "dry-run");
     if on(matches, "cache") {
-        return cached::delete(patterns, &within, is_dry, context);
+        return probe_cache::delete(patterns, &within, is_dry, context);
     }
-    let tables = Tables::find(context);
+    let tables = EventLists::find(context);
     let existing = tables.existing()?;
-    let mut doomed = BTreeMap::new();
+    let mut matching = BTreeMap::new();
     for pattern in patterns {
-        let whole = whole(pattern);
+        let full_pattern_text = full_pattern(pattern);
         let mut hits = existing
             .iter()
             .filter(|(event, _)| is_in(event, &within))
-            .filter(|(event, _)| matches_pattern(&whole, &event.full_name()))
+            .filter(|(event, _)| matches_pattern(&full_pattern_text, &event.full_name()))
             .peekable();
         if hits.peek().is_none() {
             let error = format!("\"{pattern}\" does not hit any event.");
-            return Err(
-                CliError::message(NOT_FOUND, error).detail("  Error: Failed to delete events.")
-            );
+            return Err(CliError::message(NOT_FOUND, error)
+                .detail("  Error: Failed to delete events.")
+                .hint(format!("'{} probe -l' lists probe events", context.program)));
         }
-        doomed.extend(hits.map(|(event, list)| (event.full_name(), (event.removal(), *list))));
+        matching.extend(hits.map(|(event, list)| (event.full_name(), (event.removal(), *list))));
     }
     let mut failure = None;
-    for (name, (removal, list)) in doomed {
+    for (name, (removal, list)) in matching {
         if is_dry {
             context.note(format_args!("Would remove event: {name}"));
             continue;
@@ -55,18 +56,20 @@ pub(super) fn run(
             Err(error) if failure.is_none() => {
                 failure = Some(tables.unremoved(&error, list, &name));
             }
-            Err(error) => context.warn(format_args!("{name} is left: {}", reason(&error))),
+            Err(error) => context.warn(format_args!("{name} remains: {}", reason(&error))),
         }
     }
     failure.map_or(Ok(()), Err)
 }
 
-/// Whether an event is in the program or module that is named; all are where none is.
-pub(super) fn is_in(event: &Existing, named: &Subject) -> bool {
-    match (named, &event.place) {
-        (Subject::Kernel, _) => true,
-        (Subject::Program(program), ExistingPlace::File { path, .. }) => Path::new(path) == program,
-        (Subject::Module(module), ExistingPlace::Kernel(place)) => {
+/// Whether an event is in the given program or module; always true if none is given.
+pub(super) fn is_in(event: &ExistingEvent, named: &ProbedObject) -> bool {
+    match (named, &event.target) {
+        (ProbedObject::Kernel, _) => true,
+        (ProbedObject::Program(program), ExistingTarget::File { path, .. }) => {
+            Path::new(path) == program
+        }
+        (ProbedObject::Module(module), ExistingTarget::Kernel(place)) => {
             let own = place.split_once(':').map(|(own, _)| own);
             own == Some(module_name(module).as_str())
         }
@@ -74,8 +77,8 @@ pub(super) fn is_in(event: &Existing, named: &Subject) -> bool {
     }
 }
 
-/// The pattern for group and name; one word is a name in any group.
-pub(super) fn whole(pattern: &str) -> String {
+/// The pattern for GROUP:NAME; a pattern without a group matches names in any group.
+pub(super) fn full_pattern(pattern: &str) -> String {
     match pattern.contains(':') {
         true => pattern.to_owned(),
         false => format!("*:{pattern}"),

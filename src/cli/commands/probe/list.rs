@@ -1,77 +1,98 @@
-//! `--list`: the events that exist, with the places that users would name.
+//! `--list`: the existing events, with their locations in source terms.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use rperf_events::matches_pattern;
-use rperf_probe::{Existing, ExistingPlace, KernelSymbols, describe};
+use rperf_names::matches_pattern;
+use rperf_probe::{ExistingEvent, ExistingTarget, KernelSymbolList, describe};
 use rperf_symbol::{Files as _, SearchPaths};
 
-use super::delete::{is_in, whole};
-use super::tables::Tables;
-use super::target::{Binary, named};
-use super::{cached, on};
+use super::delete::{full_pattern, is_in};
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::files::DiskFiles;
 use crate::cli::options::flag;
+use crate::cli::shared::probing::event_lists::EventLists;
+use crate::cli::shared::probing::target::{ProbedBinary, named};
+use crate::cli::shared::probing::{on, probe_cache};
 
-/// Prints the events that `pattern` covers.
+/// Prints the events that match `pattern`.
 pub(super) fn run(
     pattern: &str,
     matches: &ArgMatches,
     context: &Context,
-) -> Result<Exit, CliError> {
+) -> Result<ExitStatus, CliError> {
     let within = named(matches, context)?;
     if on(matches, "cache") {
-        return cached::list(pattern, &within, context);
+        return probe_cache::list(pattern, &within, context);
     }
-    let mut existing = Tables::find(context).existing()?;
+    let lists = EventLists::find(context);
+    let mut existing = lists.listed()?;
+    let hits = match context.verbosity(matches) > 0 {
+        true => Some(lists.hits()),
+        false => None,
+    };
     existing.retain(|(event, _)| is_in(event, &within));
-    let whole = whole(pattern);
+    let full_pattern_text = full_pattern(pattern);
     let mut paths = SearchPaths::new(context.buildid_dir());
     paths.demangle = flag(matches, "demangle") != Some(false);
     let mut binaries = BTreeMap::new();
-    let is_of_kernel = |event: &Existing| matches!(event.place, ExistingPlace::Kernel(_));
+    let is_of_kernel = |event: &ExistingEvent| matches!(event.target, ExistingTarget::Kernel(_));
     let listing = match existing.iter().any(|(event, _)| is_of_kernel(event)) {
         true => DiskFiles.read(Path::new("/proc/kallsyms")).ok(),
         false => None,
     };
     let symbols = listing
         .as_deref()
-        .map(KernelSymbols::parse)
+        .map(KernelSymbolList::parse)
         .unwrap_or_default();
     let mut out = context.stdout();
     let mut any = false;
     for (event, _) in &existing {
-        if !matches_pattern(&whole, &event.full_name()) {
+        if !matches_pattern(&full_pattern_text, &event.full_name()) {
             continue;
         }
         any = true;
-        if let ExistingPlace::File { path, .. } = &event.place {
-            let open = || Binary::at(PathBuf::from(path), &paths).ok();
+        if let ExistingTarget::File { path, .. } = &event.target {
+            let open = || ProbedBinary::at(PathBuf::from(path), &paths).ok();
             binaries.entry(path.clone()).or_insert_with(open);
         }
-        let told = match &event.place {
-            ExistingPlace::File { path, offset } => {
+        let location = match &event.target {
+            ExistingTarget::File { path, offset } => {
                 let binary = binaries.get(path).and_then(Option::as_ref);
                 in_program(event, path, *offset, binary)
             }
-            ExistingPlace::Kernel(place) => in_kernel(event, place, &symbols),
+            ExistingTarget::Kernel(place) => in_kernel(event, place, &symbols),
         };
-        writeln!(out, "  {:<20} {told}", event.full_name())?;
+        let hits = hits
+            .as_ref()
+            .map_or_else(String::new, |hits| hit(event, hits));
+        writeln!(out, "  {:<20} {location}{hits}", event.full_name())?;
     }
     out.flush()?;
     if !any && !existing.is_empty() {
-        context.note(format_args!("no probe event is named {pattern}"));
+        context.note(format_args!("no probe event matches {pattern}"));
     }
-    Ok(Exit::Ok)
+    Ok(ExitStatus::Ok)
+}
+
+/// `, hit 3 times`.
+fn hit(event: &ExistingEvent, hits: &HashMap<(String, String), u64>) -> String {
+    let path = match &event.target {
+        ExistingTarget::File { path, .. } => path.clone(),
+        ExistingTarget::Kernel(_) => String::new(),
+    };
+    match hits.get(&(path, event.name.clone())) {
+        Some(1) => ", hit once".to_owned(),
+        Some(count) => format!(", hit {count} times"),
+        None => String::new(),
+    }
 }
 
 /// ` with n s`.
-fn with(event: &Existing) -> String {
+fn with(event: &ExistingEvent) -> String {
     match event.fields.as_slice() {
         [] => String::new(),
         fields => format!(" with {}", fields.join(" ")),
@@ -79,7 +100,7 @@ fn with(event: &Existing) -> String {
 }
 
 /// `(on vfs_read+4 with arg1)`, `(on start in veth)`.
-fn in_kernel(event: &Existing, place: &str, symbols: &KernelSymbols<'_>) -> String {
+fn in_kernel(event: &ExistingEvent, place: &str, symbols: &KernelSymbolList<'_>) -> String {
     let suffix = if event.is_return { "%return" } else { "" };
     let with = with(event);
     let (module, place) = match place.split_once(':') {
@@ -98,7 +119,12 @@ fn in_kernel(event: &Existing, place: &str, symbols: &KernelSymbols<'_>) -> Stri
 }
 
 /// `(on leaf:4@/src/calc.c in /opt/calc with n)`.
-fn in_program(event: &Existing, path: &str, offset: u64, binary: Option<&Binary>) -> String {
+fn in_program(
+    event: &ExistingEvent,
+    path: &str,
+    offset: u64,
+    binary: Option<&ProbedBinary>,
+) -> String {
     let with = with(event);
     let suffix = if event.is_return { "%return" } else { "" };
     let object = binary.and_then(|binary| binary.object().ok());
@@ -109,7 +135,7 @@ fn in_program(event: &Existing, path: &str, offset: u64, binary: Option<&Binary>
                 .file
                 .map(|file| format!("@{file}"))
                 .unwrap_or_default();
-            // A return has the place of the entry.
+            // The location of a return probe is the function's entry.
             let inner = if event.is_return { "" } else { &place.suffix };
             format!("{}{inner}{suffix}{file}", place.function)
         }

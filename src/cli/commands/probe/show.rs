@@ -4,38 +4,42 @@ use std::io::Write as _;
 
 use clap::ArgMatches;
 use rperf_probe::{
-    Definition, Error, LineRange, Listed, NameFilter, Options, Variable, VariableOptions,
-    functions, lines, variables,
+    Definition, Error, LineRange, ListedPoint, NameFilter, SearchOptions, Variable,
+    VariableOptions, functions, lines, variables,
 };
 
-use super::args::{self, Given};
-use super::problem::{faulty, problem};
-use super::running::Running;
-use super::target::{Binary, Opened};
-use super::{NOT_FOUND, Sought, on, tracepoint};
+use super::{ProbeSearch, tracepoint};
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::shared::probing::args::{self, ProbeSpec};
+use crate::cli::shared::probing::on;
+use crate::cli::shared::probing::place_messages::{NOT_FOUND, faulty, problem};
+use crate::cli::shared::probing::running_kernel::RunningKernel;
+use crate::cli::shared::probing::target::{OpenedObject, ProbedBinary};
 
-/// The condition of `--filter`, else of what stands behind `--funcs`.
+/// The filter of `--filter`, otherwise the argument of `--funcs`.
 fn filter(matches: &ArgMatches) -> Result<Option<NameFilter>, CliError> {
     let given = matches.get_one::<String>("filter");
-    let behind = matches.get_one::<String>("funcs");
-    let text = given.or(behind).filter(|text| !text.is_empty());
+    let funcs = matches.get_one::<String>("funcs");
+    let text = given.or(funcs).filter(|text| !text.is_empty());
     let parsed = text.map(|text| NameFilter::parse(text).map_err(|fault| faulty(fault, text)));
     parsed.transpose()
 }
 
-/// `-F`: the functions, one in a line.
-pub(super) fn list_functions(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+/// `-F`: lists the functions, one per line.
+pub(super) fn list_functions(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
     let filter = filter(matches)?;
     let doing = "show functions";
-    let of_binary = |binary: &Binary| {
+    let of_binary = |binary: &ProbedBinary| {
         let object = binary.symbols().map_err(|error| problem(&error, doing))?;
         Ok::<_, CliError>(functions(&object, filter.as_ref()))
     };
-    let (found, path) = match Opened::open(&args::target(matches), matches, context)? {
-        Opened::Program(binary) => (of_binary(&binary)?, binary.path().display().to_string()),
-        Opened::Kernel(kernel) => {
+    let (found, path) = match OpenedObject::open(&args::target(matches), matches, context)? {
+        OpenedObject::Program(binary) => (of_binary(&binary)?, binary.path().display().to_string()),
+        OpenedObject::Kernel(kernel) => {
             let found = match kernel.named() {
                 Some(image) => of_binary(image)?,
                 None => kernel.with(|kernel| kernel.functions(filter.as_ref())),
@@ -45,7 +49,7 @@ pub(super) fn list_functions(matches: &ArgMatches, context: &Context) -> Result<
     };
     if found.is_empty() {
         return Err(
-            CliError::message(NOT_FOUND, format!("no function of {path} is wanted"))
+            CliError::message(NOT_FOUND, format!("no function of {path} matches"))
                 .detail("  Error: Failed to show functions."),
         );
     }
@@ -54,25 +58,25 @@ pub(super) fn list_functions(matches: &ArgMatches, context: &Context) -> Result<
         writeln!(out, "{name}")?;
     }
     out.flush()?;
-    Ok(Exit::Ok)
+    Ok(ExitStatus::Ok)
 }
 
-/// `-L`: source text, numbers at the lines that can be probed.
+/// `-L`: lists source lines, numbered where a probe can be placed.
 pub(super) fn list_lines(
     wanted: &str,
     matches: &ArgMatches,
     context: &Context,
-) -> Result<Exit, CliError> {
+) -> Result<ExitStatus, CliError> {
     let range = LineRange::parse(wanted).map_err(|fault| faulty(fault, wanted))?;
     let options = args::search_options(matches, context)?;
     let doing = "show lines";
-    let of_binary = |binary: &Binary| {
+    let of_binary = |binary: &ProbedBinary| {
         let object = binary.object().map_err(|error| problem(&error, doing))?;
         lines(&object, &range, &options).map_err(|error| problem(&error, doing))
     };
-    let source = match Opened::open(&args::target(matches), matches, context)? {
-        Opened::Program(binary) => of_binary(&binary)?,
-        Opened::Kernel(kernel) => match kernel.named() {
+    let source = match OpenedObject::open(&args::target(matches), matches, context)? {
+        OpenedObject::Program(binary) => of_binary(&binary)?,
+        OpenedObject::Kernel(kernel) => match kernel.named() {
             Some(image) => of_binary(image)?,
             None => match kernel.image() {
                 Some(image) => of_binary(&image)?,
@@ -92,51 +96,55 @@ pub(super) fn list_lines(
         }
     }
     out.flush()?;
-    Ok(Exit::Ok)
+    Ok(ExitStatus::Ok)
 }
 
-/// `-V`: the variables at the places of definitions.
+/// `-V`: lists the variables available at the locations of definitions.
 pub(super) fn list_variables(
-    given: &[Given],
+    given: &[ProbeSpec],
     matches: &ArgMatches,
     context: &Context,
-) -> Result<Exit, CliError> {
+) -> Result<ExitStatus, CliError> {
     let wanted = VariableOptions {
         externs: on(matches, "externs"),
         ranges: on(matches, "range"),
         filter: filter(matches)?,
     };
     for given in given {
-        for sought in Sought::all(given, matches, context)? {
+        for sought in ProbeSearch::all(given, matches, context)? {
             list_at(sought, &wanted, context)?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(ExitStatus::Ok)
 }
 
-/// The variables at the places of one definition in one object.
+/// Lists the variables at the locations of one definition in one object.
 fn list_at(
-    Sought {
+    ProbeSearch {
         definition,
         opened,
         options,
-    }: Sought,
+    }: ProbeSearch,
     wanted: &VariableOptions,
     context: &Context,
 ) -> Result<(), CliError> {
     let doing = "show vars";
-    let of_binary = |binary: &Binary| {
+    let of_binary = |binary: &ProbedBinary| {
         let object = binary.object()?;
         variables(&object, &definition, &options, wanted)
     };
     let listed = match &opened {
-        Opened::Program(binary) => of_binary(binary).map_err(|error| problem(&error, doing))?,
-        Opened::Kernel(kernel) => in_kernel(kernel, &definition, &options, wanted, &of_binary)
-            .map_err(|error| tracepoint::beside(error, &definition, context))?,
+        OpenedObject::Program(binary) => {
+            of_binary(binary).map_err(|error| problem(&error, doing))?
+        }
+        OpenedObject::Kernel(kernel) => {
+            in_kernel(kernel, &definition, &options, wanted, &of_binary)
+                .map_err(|error| tracepoint::hint_similar(error, &definition, context))?
+        }
     };
     let mut out = context.stdout();
     writeln!(out, "Available variables at {}", definition.point)?;
-    for Listed {
+    for ListedPoint {
         place,
         variables,
         beyond,
@@ -158,25 +166,25 @@ fn list_at(
         for (name, reason) in beyond {
             let offset = place.offset;
             context.note(format_args!(
-                "{name} is left out at {function}+{offset}: {reason}"
+                "{name} is not available at {function}+{offset}: {reason}"
             ));
         }
     }
     out.flush()?;
     if definition.point.is_return() {
-        context.note("these are the variables at the entry; of them only global ones are there when the function has returned");
+        context.note("these are the variables at the entry of the function; after its return only global ones are available");
     }
     Ok(())
 }
 
-/// The variables at places in the kernel: by its image, else what it tells by itself.
+/// Lists the variables at locations in the kernel: from its vmlinux, otherwise from what the running kernel exports.
 fn in_kernel(
-    kernel: &Running,
+    kernel: &RunningKernel,
     definition: &Definition,
-    options: &Options,
+    options: &SearchOptions,
     wanted: &VariableOptions,
-    of_binary: &dyn Fn(&Binary) -> Result<Vec<Listed>, Error>,
-) -> Result<Vec<Listed>, CliError> {
+    of_binary: &dyn Fn(&ProbedBinary) -> Result<Vec<ListedPoint>, Error>,
+) -> Result<Vec<ListedPoint>, CliError> {
     let doing = "show vars";
     let found = match kernel.named() {
         Some(image) => of_binary(image),
@@ -195,7 +203,7 @@ fn in_kernel(
     })
 }
 
-/// `long int TAB n`, between `[VAL]`, or `[INV]` of what is elsewhere, and the ranges where these are asked for.
+/// `long int TAB n`; with ranges, preceded by `[VAL]`, or `[INV]` for a variable without a value there, and followed by the ranges.
 fn shown(variable: &Variable, function: &str, with_ranges: bool) -> String {
     let Variable {
         kind,

@@ -1,14 +1,18 @@
-//! Tracepoints that the kernel has anyway, for those who look for a function.
+//! Existing tracepoints, as alternatives to probes on kernel functions.
 
-use rperf_events::nearest;
+use rperf_names::nearest;
 use rperf_probe::{Definition, Point};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::tracefs::MachineTracepoints;
 
-/// The same error, with the tracepoints whose names are those of the function, or like it.
-pub(super) fn beside(error: CliError, definition: &Definition, context: &Context) -> CliError {
+/// Adds tracepoints with the function's name, or a similar one, as hints to the error.
+pub(super) fn hint_similar(
+    error: CliError,
+    definition: &Definition,
+    context: &Context,
+) -> CliError {
     let Point::Function { name, .. } = &definition.point else {
         return error;
     };
@@ -25,13 +29,13 @@ pub(super) fn beside(error: CliError, definition: &Definition, context: &Context
     let program = context.program;
     if let Some((whole, _)) = all.iter().find(|(_, own)| own == name) {
         return error.hint(format!(
-            "{whole} is a tracepoint of this name; '{program} list -v {whole}' tells its fields"
+            "{whole} is a tracepoint; '{program} list -v {whole}' shows its fields"
         ));
     }
     let near = nearest(name, all.iter().map(|(_, own)| own.as_str()));
     let near = near.and_then(|near| all.iter().find(|(_, own)| own == near));
     match near {
-        Some((whole, _)) => error.hint(format!("a tracepoint of a name like it: {whole}")),
+        Some((whole, _)) => error.hint(format!("a tracepoint with a similar name: {whole}")),
         None => error,
     }
 }

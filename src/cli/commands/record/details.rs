@@ -1,22 +1,49 @@
-//! The switches that change all events alike.
+//! Switches that apply to all events.
 
 use clap::ArgMatches;
-use rperf_events::Details;
+use rperf_events::{CounterReads, RecordDetails, SampleFields, SideBand, TaskScope};
 
-use super::{masks, timing};
+use super::{build_ids, masks, timing};
+use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::events;
 use crate::cli::options::flag;
 
-/// What the switches ask for.
-pub(super) fn details(matches: &ArgMatches) -> Result<Details, CliError> {
+/// The settings that the switches select.
+pub(super) fn details(matches: &ArgMatches, context: &Context) -> Result<RecordDetails, CliError> {
     let on = |id| flag(matches, id) == Some(true);
-    Ok(Details {
+    Ok(RecordDetails {
+        scope: TaskScope {
+            side: events::side(matches)?,
+            no_inherit: on("no-inherit"),
+            per_thread: on("per-thread"),
+            delayed: timing::switches(matches)?.is_some(),
+        },
+        samples: sample_fields(matches)?,
+        side_band: SideBand {
+            switches: on("switch-events") || on("latency"),
+            namespaces: on("namespaces"),
+            cgroups: on("all-cgroups"),
+            build_ids: build_ids::are_in_mappings(matches, context),
+            no_bpf: on("no-bpf-event"),
+        },
+        reads: CounterReads {
+            per_task: on("stat"),
+            running_time: on("running-time"),
+        },
+        no_samples: on("no-samples"),
+        overwrite: on("overwrite"),
+        no_buffering: on("no-buffering"),
+        clockid: timing::clockid(matches)?,
+    })
+}
+
+/// The optional fields of samples.
+fn sample_fields(matches: &ArgMatches) -> Result<SampleFields, CliError> {
+    let on = |id| flag(matches, id) == Some(true);
+    Ok(SampleFields {
         user_callchains: on("user-callchains"),
         kernel_callchains: on("kernel-callchains"),
-        side: events::side(matches)?,
-        no_inherit: on("no-inherit"),
-        no_samples: on("no-samples"),
         data: on("data"),
         phys_data: on("phys-data"),
         data_page_size: on("data-page-size"),
@@ -27,20 +54,8 @@ pub(super) fn details(matches: &ArgMatches) -> Result<Details, CliError> {
         period: flag(matches, "period"),
         time: flag(matches, "timestamp"),
         transaction: on("transaction"),
-        stat: on("stat"),
-        running_time: on("running-time"),
-        per_thread: on("per-thread"),
-        delayed: timing::switches(matches)?.is_some(),
-        overwrite: on("overwrite"),
-        no_buffering: on("no-buffering"),
-        no_bpf_event: on("no-bpf-event"),
-        switch_events: on("switch-events") || on("latency"),
-        namespaces: on("namespaces"),
-        cgroups: on("all-cgroups"),
-        build_ids: on("buildid-mmap"),
         user_regs: masks::registers(matches, "user-regs")?,
         intr_regs: masks::registers(matches, "intr-regs")?,
         branches: masks::branches(matches)?,
-        clockid: timing::clockid(matches)?,
     })
 }

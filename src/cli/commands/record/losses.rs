@@ -1,19 +1,21 @@
-//! What a recording lost, where, and what would have kept it.
+//! Lost records and samples, and options that reduce losses.
 
-use rperf_session::{CutTraces, Missed, Request, Sampled, Summary};
+use rperf_events::EventSpec;
+use rperf_session::{EventLosses, RecordRequest, SampledRate, Summary, TruncatedTraces};
 
-use super::ring_size::human;
 use crate::cli::context::Context;
+use crate::cli::live::lower_rate::TooFrequent;
+use crate::cli::shared::sampling::ring_size::human;
 
-/// A share of lost samples from which on perf warns of it.
-const WORTH_A_WARNING: f64 = 0.05;
-/// The largest rings that are suggested.
-const LARGEST_RINGS: u64 = 64 << 20;
-/// How many of several events are told of.
-const EVENTS_TOLD: usize = 8;
+/// The share of lost samples above which perf warns.
+const MAX_LOST_SHARE: f64 = 0.05;
+/// The largest ring buffers that are suggested.
+const MAX_SUGGESTED_RING: u64 = 64 << 20;
+/// Maximum number of events that are listed.
+const MAX_LISTED_EVENTS: usize = 8;
 
-/// Says what was lost, if anything: first in perf's words.
-pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
+/// Prints what was lost, if anything: first in perf's words.
+pub(super) fn print(context: &Context, request: &RecordRequest, recorded: &Summary) {
     let lost = count(&recorded.lost_samples);
     if recorded.lost_chunks > 0 {
         context.note("Warning:");
@@ -27,7 +29,7 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
     }
     let all = recorded.samples + lost;
     let share = share(lost, all);
-    if share > WORTH_A_WARNING {
+    if share > MAX_LOST_SHARE {
         context.note("Warning:");
         context.note(format_args!(
             "Processed {all} samples and lost {:.2}%!",
@@ -37,69 +39,101 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
     }
     for (cpu, lost) in &recorded.lost_by_cpu {
         context.note(format_args!(
-            "CPU {cpu}: {lost} records found the ring full"
+            "CPU {cpu}: {lost} records lost, ring buffer full"
         ));
     }
     for line in places(&recorded.lost_samples) {
         context.note(format_args!("samples lost of {line}"));
     }
-    if stopped_to_be_read(request.details.overwrite, recorded) {
-        context.note("hint: a ring that is written over stops while it is read for a file: nothing keeps what comes then, and fewer files lose less");
+    if stopped_to_be_read(request.observe.details.overwrite, recorded) {
+        context.note("hint: an overwritable ring buffer is paused while it is read, and records of that time are lost: write fewer files");
     } else if lost > 0 || recorded.lost_chunks > 0 {
-        context.note(format_args!("hint: try {}", ways_out(request, recorded)));
+        context.note(format_args!("hint: try {}", suggestions(request, recorded)));
     }
     for line in traces(&recorded.traces) {
         context.note(line);
     }
     for line in places(&recorded.throttled) {
-        context.note(format_args!("throttled, by the number of times: {line}"));
+        context.note(format_args!("throttled, number of times per event: {line}"));
     }
-    if let Some(Sampled::Frequency(_)) = recorded.throttled.first().map(|missed| missed.rate) {
-        context.note("hint: throttled events come faster than /proc/sys/kernel/perf_event_max_sample_rate allows: try a lower -F");
-    } else if !recorded.throttled.is_empty() {
-        context.note("hint: throttled events come faster than /proc/sys/kernel/perf_event_max_sample_rate allows: try a larger -c");
+    if let Some(most) = most(&recorded.throttled) {
+        context.note(format_args!("hint: {}", slower(request, most)));
     }
 }
 
-/// Whether what was lost is what came to rings that are written over (`--overwrite`) while they were read, for want of no
-/// room: they are never full, and the others were not.
+/// The event and CPU with the most losses.
+fn most(lost: &[EventLosses]) -> Option<&EventLosses> {
+    lost.iter().max_by_key(|lost| lost.count)
+}
+
+/// An event with losses, for a suggestion.
+fn too_frequent<'m>(request: &RecordRequest, lost: &'m EventLosses) -> TooFrequent<'m> {
+    let events = || request.observe.events.iter();
+    let kind = |event: &EventSpec| std::mem::discriminant(&SampledRate::of(&event.attr));
+    TooFrequent {
+        event: &lost.event,
+        rate: lost.rate,
+        is_alike: match lost.rate {
+            // -F samples tracepoints, which otherwise have a sample each.
+            SampledRate::Frequency(_) => events().all(|event| event.tracepoint.is_none()),
+            // -c counts the events of some and the nanoseconds of others.
+            _ => events()
+                .skip(1)
+                .zip(events())
+                .all(|(one, other)| kind(one) == kind(other)),
+        },
+    }
+}
+
+/// How to avoid the throttling of an event.
+fn slower(request: &RecordRequest, throttled: &EventLosses) -> String {
+    const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+    let event = too_frequent(request, throttled);
+    format!(
+        "throttled events come faster than {LIMIT} allows: try {}, or raise that limit",
+        event.option(1, 2)
+    )
+}
+
+/// Whether all losses occurred because overwritable rings (`--overwrite`) are paused while they are read, not because
+/// a ring was full: overwritable rings never are, and no other ring was.
 fn stopped_to_be_read(overwrites: bool, recorded: &Summary) -> bool {
     let is_lossy = recorded.lost_chunks > 0 || !recorded.lost_samples.is_empty();
     overwrites && is_lossy && recorded.lost_by_cpu.is_empty()
 }
 
-/// What is missing of hardware traces: first in perf's words, then what keeps more.
-fn traces(cut: &CutTraces) -> Vec<String> {
+/// Losses of hardware traces: first in perf's words, then how to reduce them.
+fn traces(lost: &TruncatedTraces) -> Vec<String> {
     let mut lines = Vec::new();
     let warning = |line: String| ["Warning:".to_owned(), line, String::new()];
-    if cut.truncated > 0 {
+    if lost.truncated > 0 {
         lines.extend(warning(format!(
             "AUX data lost {} times out of {}!",
-            cut.truncated, cut.parts
+            lost.truncated, lost.parts
         )));
-        let larger = usize::try_from(cut.area_bytes.saturating_mul(4)).unwrap_or(usize::MAX);
+        let larger = usize::try_from(lost.area_bytes.saturating_mul(4)).unwrap_or(usize::MAX);
         lines.push(format!(
-            "hint: the areas for the trace were full: try larger ones (-m ,{})",
+            "hint: the AUX areas were full: try larger ones (-m ,{})",
             human(larger)
         ));
     }
-    if cut.gaps > 0 {
+    if lost.gaps > 0 {
         lines.extend(warning(format!(
             "AUX data had gaps in it {} times out of {}!",
-            cut.gaps, cut.parts
+            lost.gaps, lost.parts
         )));
     }
-    if cut.collided > 0 {
+    if lost.collided > 0 {
         lines.extend(warning(format!(
             "AUX data detected collision {} times out of {}!",
-            cut.collided, cut.parts
+            lost.collided, lost.parts
         )));
     }
     lines
 }
 
-fn count(missed: &[Missed]) -> u64 {
-    missed.iter().map(|missed| missed.count).sum()
+fn count(lost: &[EventLosses]) -> u64 {
+    lost.iter().map(|lost| lost.count).sum()
 }
 
 #[expect(
@@ -110,25 +144,25 @@ fn share(part: u64, all: u64) -> f64 {
     part as f64 / all.max(1) as f64
 }
 
-/// A line for each event: how many, and on which CPUs.
-fn places(missed: &[Missed]) -> Vec<String> {
-    let mut events: Vec<(&str, Vec<&Missed>)> = Vec::new();
-    for one in missed {
+/// One line for each event: the count, and the counts by CPU.
+fn places(lost: &[EventLosses]) -> Vec<String> {
+    let mut events: Vec<(&str, Vec<&EventLosses>)> = Vec::new();
+    for one in lost {
         match events.iter_mut().find(|(event, _)| *event == one.event) {
             Some((_, places)) => places.push(one),
             None => events.push((&one.event, vec![one])),
         }
     }
-    let total = |places: &[&Missed]| places.iter().map(|missed| missed.count).sum::<u64>();
+    let total = |places: &[&EventLosses]| places.iter().map(|lost| lost.count).sum::<u64>();
     events.sort_by_key(|(event, places)| (std::cmp::Reverse(total(places)), *event));
-    let more = events.split_off(events.len().min(EVENTS_TOLD));
+    let more = events.split_off(events.len().min(MAX_LISTED_EVENTS));
     let mut lines: Vec<String> = events
         .into_iter()
         .map(|(event, mut places)| {
-            places.sort_by_key(|missed| missed.cpu);
+            places.sort_by_key(|lost| lost.cpu);
             let cpus = places
                 .iter()
-                .filter_map(|missed| Some((missed.cpu?, missed.count)));
+                .filter_map(|lost| Some((lost.cpu?, lost.count)));
             let cpus: Vec<String> = cpus.map(|(cpu, count)| format!("{cpu}: {count}")).collect();
             match cpus.is_empty() {
                 true => format!("{event}: {}", total(&places)),
@@ -143,41 +177,30 @@ fn places(missed: &[Missed]) -> Vec<String> {
     lines
 }
 
-/// The options that lose less, with values to try.
-fn ways_out(request: &Request, recorded: &Summary) -> String {
+/// Options that reduce losses, with values to try.
+fn suggestions(request: &RecordRequest, recorded: &Summary) -> String {
     let lost = count(&recorded.lost_samples);
-    // Where the kernel does not count lost samples, only how often records were lost is known: twice the room is tried.
-    let (kept, all) = match lost {
+    // If the kernel does not count lost samples, only the number of losses is known: rings of twice the size are suggested.
+    let (written, all) = match lost {
         0 => (1, 2),
         lost => (recorded.samples.max(1), recorded.samples + lost),
     };
     let mut ways = Vec::new();
-    let factor = all.div_ceil(kept).saturating_mul(2).next_power_of_two();
+    let factor = all.div_ceil(written).saturating_mul(2).next_power_of_two();
     let larger = recorded
         .ring_bytes
         .saturating_mul(factor)
-        .min(LARGEST_RINGS);
+        .min(MAX_SUGGESTED_RING);
     if larger > recorded.ring_bytes {
         let size = usize::try_from(larger).unwrap_or(usize::MAX);
-        ways.push(format!("larger rings (-m {})", human(size)));
+        ways.push(format!("larger ring buffers (-m {})", human(size)));
     }
-    if request.compress {
-        ways.push("leaving -z out".to_owned());
+    if request.output.compress {
+        ways.push("no compression (omit -z)".to_owned());
     }
-    let worst = recorded.lost_samples.iter();
-    match worst
-        .max_by_key(|missed| missed.count)
-        .map(|missed| missed.rate)
-    {
-        Some(Sampled::Frequency(rate)) => {
-            let lower = u128::from(rate) * u128::from(kept) / u128::from(all);
-            ways.push(format!("a lower rate (-F {})", lower.max(1)));
-        }
-        Some(Sampled::Period(period)) => {
-            let longer = period.max(1).saturating_mul(all.div_ceil(kept));
-            ways.push(format!("fewer samples (-c {longer})"));
-        }
-        None => {}
+    if let Some(most) = most(&recorded.lost_samples) {
+        let event = too_frequent(request, most);
+        ways.push(format!("fewer samples ({})", event.option(written, all)));
     }
     ways.push("fewer events".to_owned());
     ways.join(", ")
@@ -187,35 +210,35 @@ fn ways_out(request: &Request, recorded: &Summary) -> String {
 mod tests {
     use super::*;
 
-    fn missed(event: &str, cpu: Option<u32>, count: u64) -> Missed {
-        Missed {
+    fn loss(event: &str, cpu: Option<u32>, count: u64) -> EventLosses {
+        EventLosses {
             event: event.to_owned(),
             cpu,
             count,
-            rate: Sampled::Frequency(4000),
+            rate: SampledRate::Frequency(4000),
         }
     }
 
     #[test]
-    fn traces_that_were_cut_name_the_size_to_try() {
-        assert!(traces(&CutTraces::default()).is_empty());
-        let mut cut = CutTraces {
+    fn truncated_traces_suggest_a_buffer_size() {
+        assert!(traces(&TruncatedTraces::default()).is_empty());
+        let mut lost = TruncatedTraces {
             parts: 9,
             truncated: 2,
             area_bytes: 16 << 10,
-            ..CutTraces::default()
+            ..TruncatedTraces::default()
         };
-        let [title, said, empty, hint] = &traces(&cut)[..] else {
+        let [title, message, empty, hint] = &traces(&lost)[..] else {
             panic!()
         };
         assert_eq!(
-            [title, said, empty],
+            [title, message, empty],
             ["Warning:", "AUX data lost 2 times out of 9!", ""]
         );
         assert!(hint.ends_with("(-m ,64K)"), "{hint}");
-        cut.truncated = 0;
-        (cut.gaps, cut.collided) = (1, 3);
-        let lines = traces(&cut).concat();
+        lost.truncated = 0;
+        (lost.gaps, lost.collided) = (1, 3);
+        let lines = traces(&lost).concat();
         assert!(lines.contains("gaps in it 1 times") && lines.contains("collision 3 times"));
     }
 
@@ -223,7 +246,7 @@ mod tests {
     fn rings_that_are_written_over_are_never_full() {
         let mut recorded = Summary::default();
         recorded.lost_chunks = 1;
-        recorded.lost_samples = vec![missed("a", Some(1), 2)];
+        recorded.lost_samples = vec![loss("a", Some(1), 2)];
         assert!(stopped_to_be_read(true, &recorded));
         assert!(!stopped_to_be_read(false, &recorded));
         recorded.lost_by_cpu.push((0, 3));
@@ -232,18 +255,18 @@ mod tests {
     }
 
     #[test]
-    fn places_are_told_by_event_the_most_first() {
+    fn losses_are_listed_by_event_largest_first() {
         let lost = [
-            missed("a", Some(1), 2),
-            missed("b", None, 7),
-            missed("a", Some(0), 1),
+            loss("a", Some(1), 2),
+            loss("b", None, 7),
+            loss("a", Some(0), 1),
         ];
         assert_eq!(places(&lost), ["b: 7", "a: 3 (CPU 0: 1, 1: 2)"]);
         let many: Vec<_> = ('a'..='j')
-            .map(|name| missed(&name.to_string(), None, 1))
+            .map(|name| loss(&name.to_string(), None, 1))
             .collect();
         let lines = places(&many);
-        assert_eq!(lines.len(), EVENTS_TOLD + 1);
+        assert_eq!(lines.len(), MAX_LISTED_EVENTS + 1);
         assert_eq!(lines.last().unwrap(), "2 other events: 2");
     }
 }

@@ -1,8 +1,8 @@
-//! Which files processes map, found while they run: by device and inode, not by a name that may mean another file here.
+//! Identifies mapped files while processes run, by device and inode rather than by name.
 //!
-//! A process in a container names files as it sees them; under that name here may stand another, or none. A deleted file has
-//! no place at all. So each file gets an identity as soon as it is mapped, its build-id, or a number of its own where it has none,
-//! and stays open.
+//! In a container a name may refer to another file than here, or to none. A deleted file has no name at all. So each
+//! file is identified as soon as it is mapped, by its build-id, or by a generated id if it has none, and is kept
+//! open.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -13,18 +13,16 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rperf_safefs::Opened;
-use rperf_symbol::{BuildId, Part, Servers, Wanted, build_id_of_elf};
-use rperf_wire::{CpuMode, Endian, Misc, Mmap2, MmapId, RawRecord, Record, RecordKind};
+use rperf_safefs::FoundFile;
+use rperf_symbol::{BuildId, FilePart, FileRequest, Servers, build_id_of_elf};
+use rperf_wire::{CpuMode, Endian, Misc, Mmap2, MmapId, PROT_EXEC, RawRecord, Record, RecordKind};
 
-/// `PROT_EXEC` of mmap(2).
-const PROT_EXEC: u32 = 4;
-/// Where an MMAP2 record has `misc`, and the 24 bytes of its file's identity.
+/// Offset of `misc` in an MMAP2 record; that of the 24 bytes of the file's identity follows.
 const MISC: usize = 4;
 const IDENTITY: usize = 40;
-/// Behind the size of a build-id, and two numbers that mean nothing.
+/// Offset of the build-id, after its size and two reserved fields.
 const BUILD_ID: usize = IDENTITY + 4;
-/// What the kernel puts behind the name of a file that is gone.
+/// The suffix that the kernel appends to the name of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
 
 /// Major and minor number of a device, and an inode.
@@ -34,44 +32,45 @@ type Inode = (u32, u32, u64);
 #[derive(Debug)]
 pub(super) struct MappedFiles {
     proc: PathBuf,
-    /// What is known of files that were found; `None` for those without code in them that could be read.
+    /// Ids of the files found so far; `None` for those that are no ELF files or can't be read.
     known: HashMap<Inode, Option<BuildId>>,
     open: Arc<OpenFiles>,
-    /// How many may stay open: a part of what this process may have.
+    /// Maximum number of files kept open: a quarter of this process's limit.
     most: usize,
 }
 
-/// Those that are open.
+/// The files that are kept open.
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles(Mutex<HashMap<BuildId, File>>);
 
 impl Servers for OpenFiles {
-    fn fetch(&self, wanted: &Wanted<'_>) -> Option<PathBuf> {
+    fn fetch(&self, wanted: &FileRequest<'_>) -> Option<PathBuf> {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let file = files
             .get(wanted.build_id)
-            .filter(|_| wanted.part == Part::Executable)?;
+            .filter(|_| wanted.part == FilePart::Executable)?;
         Some(format!("/proc/self/fd/{}", file.as_raw_fd()).into())
     }
 }
 
 impl MappedFiles {
-    /// None yet, of processes that are in the proc file system at `proc`.
+    /// An empty set, for processes in the proc file system at `proc`.
     pub(super) fn new(proc: impl Into<PathBuf>) -> Self {
         Self {
             proc: proc.into(),
             known: HashMap::new(),
             open: Arc::default(),
-            most: usize::try_from(rperf_sys::raise_open_files().unwrap_or(0) / 4).unwrap_or(0),
+            most: usize::try_from(rperf_sys::raise_open_files_limit().unwrap_or(0) / 4)
+                .unwrap_or(0),
         }
     }
 
-    /// Gives those that are open.
+    /// The files that are kept open.
     pub(super) fn open(&self) -> Arc<OpenFiles> {
         Arc::clone(&self.open)
     }
 
-    /// Hands on whole records in pieces; those of mappings have build-ids in place of inodes, where the files were found.
+    /// Passes complete records to `take`, replacing the inode of MMAP2 records by a build-id if the file was found.
     pub(super) fn identify(&mut self, records: &[u8], mut take: impl FnMut(&[u8])) {
         let (mut done, mut at) = (0, 0);
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
@@ -88,7 +87,7 @@ impl MappedFiles {
         take(records.get(done..).unwrap_or_default());
     }
 
-    /// The identity of what was mapped, where it is a file with code.
+    /// The id of the mapped file, if it is an executable mapping of a file.
     fn id_of(&mut self, raw: &RawRecord<'_>) -> Option<BuildId> {
         let Ok(Record::Mmap2(mapped)) = Record::decode(raw, Endian::NATIVE) else {
             return None;
@@ -118,14 +117,14 @@ impl MappedFiles {
                 self.known.insert(inode, id);
                 id
             }
-            // Nothing is better than the file that has its name by now.
+            // Using no id is better than taking the file that has the name now.
             None => Path::new(OsStr::from_bytes(name))
                 .is_file()
                 .then(|| numbered(inode))?,
         }
     }
 
-    /// The file itself, by its name here, as a mapping, or by its name as the process sees it.
+    /// Opens the mapped file by its name here, through map_files, or by its name in the process's root directory.
     fn find(&self, mapped: &Mmap2<'_>, inode: Inode) -> Option<File> {
         let mmap = &mapped.mmap;
         let pid = self.proc.join(mmap.pid.to_string());
@@ -134,7 +133,7 @@ impl MappedFiles {
         let end = mmap.start.saturating_add(mmap.len);
         let mapping = pid.join(format!("map_files/{:x}-{end:x}", mmap.start));
         let inside = pid.join("root").join(name.strip_prefix("/").ok()?);
-        // File systems that lie over others show devices of their own.
+        // Overlay file systems report device numbers of their own.
         let is_it = |found: &Metadata| found.ino() == inode.2;
         let is_exactly_it =
             |found: &Metadata| is_it(found) && device(found.dev()) == (inode.0, inode.1);
@@ -144,7 +143,7 @@ impl MappedFiles {
             .or_else(|| opened(name, is_it))
     }
 
-    /// The identity of a file, which stays open.
+    /// The id of a file, which is kept open.
     fn keep(&self, file: File, inode: Inode) -> Option<BuildId> {
         let bytes = rperf_sys::map(&file).ok()?;
         if !bytes.starts_with(b"\x7fELF") {
@@ -159,24 +158,24 @@ impl MappedFiles {
     }
 }
 
-/// A regular file, if it is the right one.
+/// Opens a regular file, if `is_right` accepts it.
 fn opened(path: &Path, is_right: impl Fn(&Metadata) -> bool) -> Option<File> {
-    let found = Opened::find(path).ok()?;
+    let found = FoundFile::find(path).ok()?;
     is_right(found.metadata()).then(|| found.for_reading().ok())?
 }
 
-/// Major and minor number out of what stat(2) tells.
+/// Major and minor number of `st_dev`.
 fn device(number: u64) -> (u32, u32) {
     (libc::major(number), libc::minor(number))
 }
 
-/// An identity for a file that has no build-id: no real one has this end, but by a chance of one in four billion.
+/// A generated id for a file without a build-id. A real build-id has this suffix with a probability of one in four billion.
 fn numbered((major, minor, inode): Inode) -> Option<BuildId> {
     let [major, minor] = [major, minor].map(u32::to_be_bytes);
     BuildId::from_bytes(&[&inode.to_be_bytes()[..], &major, &minor, b"file"].concat())
 }
 
-/// The record of a mapping with a build-id.
+/// The MMAP2 record with a build-id instead of an inode.
 fn with_build_id(record: &[u8], misc: Misc, id: &BuildId) -> Option<Vec<u8>> {
     let mut record = record.to_vec();
     let misc = misc.0 | Misc::MMAP_BUILD_ID.0;

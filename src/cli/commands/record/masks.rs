@@ -7,7 +7,7 @@ use rperf_wire::BranchSampleType;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// Names of registers by their number (`uapi/asm/perf_regs.h`), gaps left empty.
+/// Names of registers by number (`uapi/asm/perf_regs.h`); gaps are empty.
 #[cfg(target_arch = "x86_64")]
 const REGISTERS: &[&str] = &[
     "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "", "", "", "",
@@ -22,13 +22,13 @@ const REGISTERS: &[&str] = &[
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const REGISTERS: &[&str] = &[];
 
-/// The mask of registers that option `id` names, all of them where it names none; 0 without the option.
+/// The mask of the registers given with option `id`, all of them if none is named; 0 without the option.
 pub(super) fn registers(matches: &ArgMatches, id: &str) -> Result<u64, CliError> {
     let Some(names) = matches.get_one::<String>(id) else {
         return Ok(0);
     };
     let Some(all) = USER_REGISTERS.filter(|_| !REGISTERS.is_empty()) else {
-        let message = format!("--{id}: the registers of this architecture are not known yet");
+        let message = format!("--{id}: registers of this architecture are not supported");
         return Err(CliError::usage(message));
     };
     if names.is_empty() {
@@ -48,11 +48,11 @@ pub(super) fn registers(matches: &ArgMatches, id: &str) -> Result<u64, CliError>
 fn unknown_register(name: &str, id: &str) -> CliError {
     let known = REGISTERS.iter().copied().filter(|name| !name.is_empty());
     let known: Vec<&str> = known.collect();
-    let message = format!("--{id}: there is no register '{name}'");
+    let message = format!("--{id}: unknown register '{name}'");
     CliError::usage(message).hint(format!("choose from {}", known.join(" ").to_lowercase()))
 }
 
-/// The branches that samples are to hold.
+/// The branch filter of `-b` and `-j`.
 pub(super) fn branches(matches: &ArgMatches) -> Result<BranchSampleType, CliError> {
     let any = flag(matches, "branch-any") == Some(true);
     let given = matches.get_one::<String>("branch-filter");
@@ -64,7 +64,9 @@ pub(super) fn branches(matches: &ArgMatches) -> Result<BranchSampleType, CliErro
         });
     };
     if any {
-        return Err(CliError::usage("-b means '-j any': give one of them"));
+        return Err(CliError::usage(
+            "-b and -j exclude each other: -b is '-j any'",
+        ));
     }
     branch_filter(names).map_err(|unknown| {
         let names: Vec<&str> = branch_names().collect();

@@ -1,18 +1,18 @@
-//! `--switch-output`: when a recording goes on in another file.
+//! `--switch-output`: rotation of output files.
 
 use std::time::Duration;
 
 use clap::ArgMatches;
-use rperf_session::{Rotation, Turn};
+use rperf_session::{RotationOptions, RotationTrigger};
 
-use super::size::with_unit;
 use crate::cli::error::CliError;
+use crate::cli::shared::sampling::size::with_unit;
 
-/// When files take turns, and how many stay; `None` for one file.
+/// When the output is switched, and how many files are kept; `None` for a single file.
 pub(super) fn rotation(
     matches: &ArgMatches,
     is_stream: bool,
-) -> Result<Option<Rotation>, CliError> {
+) -> Result<Option<RotationOptions>, CliError> {
     let keep = matches.get_one::<u64>("switch-max-files");
     let keep = keep
         .and_then(|keep| usize::try_from(*keep).ok())
@@ -24,32 +24,32 @@ pub(super) fn rotation(
     };
     if is_stream {
         return Err(CliError::usage(
-            "--switch-output: a stream does not go on in another file",
+            "--switch-output: the output is a pipe, name a file with -o",
         ));
     }
     let turn = parse(word).ok_or_else(|| {
         CliError::usage(format!(
-            "--switch-output: '{word}' is no signal, size or time"
+            "--switch-output: '{word}' is not a signal, size or time"
         ))
         .hint("give signal (SIGUSR2), a size (64K, 5M, 2G) or a time (10s, 5m, 1h, 1d)")
     })?;
-    Ok(Some(Rotation { turn, keep }))
+    Ok(Some(RotationOptions { turn, keep }))
 }
 
-fn parse(word: &str) -> Option<Turn> {
+fn parse(word: &str) -> Option<RotationTrigger> {
     if matches!(word, "" | "signal") {
-        return Some(Turn::Signal);
+        return Some(RotationTrigger::Signal);
     }
     let seconds = match word.chars().last()? {
         's' => 1,
         'm' => 60,
         'h' => 3600,
         'd' => 86400,
-        _ => return with_unit(word).map(Turn::Size),
+        _ => return with_unit(word).map(RotationTrigger::Size),
     };
     let number: u64 = word.get(..word.len() - 1)?.parse().ok()?;
     let time = number.checked_mul(seconds).filter(|seconds| *seconds > 0)?;
-    Some(Turn::Time(Duration::from_secs(time)))
+    Some(RotationTrigger::Time(Duration::from_secs(time)))
 }
 
 #[cfg(test)]
@@ -57,11 +57,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_letter_tells_sizes_from_times() {
-        assert_eq!([parse(""), parse("signal")], [Some(Turn::Signal); 2]);
-        assert_eq!(parse("5M"), Some(Turn::Size(5 << 20)));
-        assert_eq!(parse("5m"), Some(Turn::Time(Duration::from_secs(300))));
-        assert_eq!(parse("2h"), Some(Turn::Time(Duration::from_secs(7200))));
+    fn the_suffix_distinguishes_sizes_and_times() {
+        assert_eq!(
+            [parse(""), parse("signal")],
+            [Some(RotationTrigger::Signal); 2]
+        );
+        assert_eq!(parse("5M"), Some(RotationTrigger::Size(5 << 20)));
+        assert_eq!(
+            parse("5m"),
+            Some(RotationTrigger::Time(Duration::from_secs(300)))
+        );
+        assert_eq!(
+            parse("2h"),
+            Some(RotationTrigger::Time(Duration::from_secs(7200)))
+        );
         for bad in [
             "5",
             "0s",

@@ -2,18 +2,23 @@
 
 use std::path::PathBuf;
 
-use rperf_session::{Request, Summary};
+use rperf_session::{RecordRequest, Summary};
 
 use super::losses;
-use super::ring_size::human;
 use crate::cli::context::Context;
+use crate::cli::shared::sampling::ring_size::human;
 
-/// Says how much was recorded, and first what was lost and how to lose less; with more words where they are wanted.
-pub(super) fn print(context: &Context, request: &Request, recorded: &Summary, is_verbose: bool) {
+/// Prints what was lost, how to lose less, and how much was recorded; `is_verbose` adds details.
+pub(super) fn print(
+    context: &Context,
+    request: &RecordRequest,
+    recorded: &Summary,
+    is_verbose: bool,
+) {
     let program = context.program;
     if is_verbose {
         context.note(format_args!(
-            "rings of {} were looked at {} times: when one was half full, or as full as options say, at a signal, an order or a time",
+            "ring buffers of {} were read {} times",
             human(usize::try_from(recorded.ring_bytes).unwrap_or(usize::MAX)),
             recorded.woken
         ));
@@ -23,11 +28,11 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary, is
         recorded.woken
     ));
     losses::print(context, request, recorded);
-    if recorded.cut_maps > 0 {
+    if recorded.truncated_maps > 0 {
         context.warn(format_args!(
-            "the mappings of {} processes took longer than {} ms to be read and were left out in part; --proc-map-timeout gives more time",
-            recorded.cut_maps,
-            request.maps_within.as_millis()
+            "reading the mappings of {} processes took longer than {} ms and was stopped; --proc-map-timeout allows more time",
+            recorded.truncated_maps,
+            request.synthesis.maps_timeout.as_millis()
         ));
     }
     run_time_code(context, request, recorded);
@@ -42,30 +47,30 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary, is
     context.note(closing(&program.to_string(), &name(request), recorded));
 }
 
-/// Says where the names of code stand that was made at run time, and what keeps functions apart by time.
-fn run_time_code(context: &Context, request: &Request, recorded: &Summary) {
-    for pid in &recorded.code_makers {
+/// Prints where the symbols of JIT-compiled code are, and a hint on the clock that separates functions by time.
+fn run_time_code(context: &Context, request: &RecordRequest, recorded: &Summary) {
+    for pid in &recorded.jit_processes {
         let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
         if map.is_file() {
             context.note(format_args!(
-                "{} has the names of code that process {pid} made: readers need it",
+                "{} contains the symbols of JIT code of process {pid}: keep it for reading the recording",
                 map.display()
             ));
         }
     }
-    let is_monotonic = request.details.clockid == Some(libc::CLOCK_MONOTONIC);
+    let is_monotonic = request.observe.details.clockid == Some(libc::CLOCK_MONOTONIC);
     if let Some(dump) = recorded.jit_dumps.first().filter(|_| !is_monotonic) {
         context.note(format_args!(
-            "hint: {} has times of the monotonic clock: with -k mono its functions are told apart to the nanosecond",
+            "hint: {} uses the monotonic clock: record with -k mono to match its functions by time",
             dump.display()
         ));
     }
 }
 
-/// The output's name; that of each file with a time in it was said when the file was complete.
-fn name(request: &Request) -> String {
-    let name = request.output.display();
-    match request.stamped || request.rotation.is_some() {
+/// The output's name; names with timestamps were printed when each file was complete.
+fn name(request: &RecordRequest) -> String {
+    let name = request.output.path.display();
+    match request.output.timestamped || request.output.rotation.is_some() {
         true => format!("{name}.<timestamp>"),
         false => name.to_string(),
     }
@@ -81,13 +86,17 @@ fn closing(program: &str, output: &str, recorded: &Summary) -> String {
         0 => String::new(),
         samples => format!(" ({samples} samples)"),
     };
-    let compressed = recorded.compressed.map_or(String::new(), compressed);
+    let compressed = recorded.compressed;
+    let compressed = compressed.map_or_else(String::new, |(original, compressed)| {
+        ratio(original, compressed)
+    });
     format!(
         "[ {program} record: Captured and wrote {megabytes:.3} MB {output}{samples}{compressed} ]"
     )
 }
 
-fn compressed((original, compressed): (u64, u64)) -> String {
+/// `, compressed (original 1.234 MB, ratio is 5.678)`, from bytes.
+fn ratio(original: u64, compressed: u64) -> String {
     if compressed == 0 {
         return String::new();
     }

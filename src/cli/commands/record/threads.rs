@@ -1,38 +1,38 @@
-//! `--threads` and `--affinity`: which threads empty the rings, and where they run.
+//! `--threads` and `--affinity`: the threads that drain the ring buffers, and their CPU affinity.
 
 use clap::ArgMatches;
-use rperf_session::{Affinity, Threads};
+use rperf_session::{DrainAffinity, DrainThreads};
 use rperf_sys::CpuList;
 
 use crate::cli::error::CliError;
 use crate::cli::options::is_given;
 
-/// Options that one thread and one file are needed for.
-const ALONE: [(&str, &str); 5] = [
-    ("per-thread", "rings of threads are on no CPU"),
+/// Options that `--threads` excludes, with the reason.
+const EXCLUDED_OPTIONS: [(&str, &str); 5] = [
+    ("per-thread", "ring buffers of threads belong to no CPU"),
     (
         "overwrite",
-        "rings that are written over are emptied at the end alone",
+        "overwritable ring buffers are read only at the end",
     ),
-    ("affinity", "the masks of the threads say where they run"),
-    ("switch-output", "a directory does not go on in another"),
-    (
-        "switch-output-event",
-        "a directory does not go on in another",
-    ),
+    ("affinity", "the threads' masks already set their CPUs"),
+    ("switch-output", "a directory cannot be split"),
+    ("switch-output-event", "a directory cannot be split"),
 ];
 
-/// The threads; `None` for one that writes one file.
-pub(super) fn threads(matches: &ArgMatches, is_stream: bool) -> Result<Option<Threads>, CliError> {
+/// The threads; `None` for a single thread that writes one file.
+pub(super) fn threads(
+    matches: &ArgMatches,
+    is_stream: bool,
+) -> Result<Option<DrainThreads>, CliError> {
     let Some(word) = matches.get_one::<String>("threads") else {
         return Ok(None);
     };
     if is_stream {
         return Err(CliError::usage(
-            "--threads writes a directory, which is not for a pipe: name it with -o",
+            "--threads writes a directory: name it with -o",
         ));
     }
-    let alone = ALONE
+    let alone = EXCLUDED_OPTIONS
         .into_iter()
         .find(|(option, _)| is_given(matches, option));
     if let Some((option, why)) = alone {
@@ -42,27 +42,26 @@ pub(super) fn threads(matches: &ArgMatches, is_stream: bool) -> Result<Option<Th
     parse(word).map(Some)
 }
 
-fn parse(word: &str) -> Result<Threads, CliError> {
+fn parse(word: &str) -> Result<DrainThreads, CliError> {
     Ok(match word {
-        "" | "cpu" => Threads::Cpu,
-        "core" => Threads::Core,
-        "package" => Threads::Package,
-        "numa" => Threads::Node,
-        masks => Threads::Masks(parse_masks(masks)?),
+        "" | "cpu" => DrainThreads::Cpu,
+        "core" => DrainThreads::Core,
+        "package" => DrainThreads::Package,
+        "numa" => DrainThreads::Node,
+        masks => DrainThreads::Masks(parse_masks(masks)?),
     })
 }
 
-/// `CPUS/RUNS_ON:CPUS/RUNS_ON…`, none of which may meet another.
+/// Parses `CPUS/RUNS_ON:CPUS/RUNS_ON…`; masks must not overlap.
 fn parse_masks(word: &str) -> Result<Vec<(CpuList, CpuList)>, CliError> {
     let wrong = |why: String| {
-        CliError::usage(format!("--threads: {why}")).hint(
-            "give cpu, core, package, numa, or masks of CPUs and where their thread runs: 0,2/0:1,3/1",
-        )
+        CliError::usage(format!("--threads: {why}"))
+            .hint("give cpu, core, package, numa, or masks CPUS/RUNS_ON: 0,2/0:1,3/1")
     };
     let list = |text: &str| {
         let list = CpuList::parse(text).map_err(|error| wrong(error.to_string()))?;
         match list.numbers() {
-            [] => Err(wrong(format!("'{word}' has an empty mask"))),
+            [] => Err(wrong(format!("'{word}' contains an empty mask"))),
             _ => Ok(list),
         }
     };
@@ -70,7 +69,7 @@ fn parse_masks(word: &str) -> Result<Vec<(CpuList, CpuList)>, CliError> {
     for mask in word.split(':') {
         let parts = mask.split_once('/');
         let (empties, runs_on) =
-            parts.ok_or_else(|| wrong(format!("'{mask}' is no layout and no mask")))?;
+            parts.ok_or_else(|| wrong(format!("'{mask}' is neither a layout nor a mask")))?;
         let (empties, runs_on) = (list(empties)?, list(runs_on)?);
         let in_two = |cpu: &&u32| {
             let meets = |(one, other): &(CpuList, CpuList)| {
@@ -81,22 +80,24 @@ fn parse_masks(word: &str) -> Result<Vec<(CpuList, CpuList)>, CliError> {
         };
         let numbers = || empties.numbers().iter().chain(runs_on.numbers());
         if let Some(cpu) = numbers().find(in_two) {
-            return Err(wrong(format!("CPU {cpu} is in two masks of a kind")));
+            return Err(wrong(format!("CPU {cpu} is in two masks")));
         }
         masks.push((empties, runs_on));
     }
     Ok(masks)
 }
 
-/// Where the one thread runs.
-pub(super) fn affinity(matches: &ArgMatches) -> Result<Affinity, CliError> {
+/// The affinity of the single thread.
+pub(super) fn affinity(matches: &ArgMatches) -> Result<DrainAffinity, CliError> {
     let word = matches.get_one::<String>("affinity").map(String::as_str);
     match word {
-        None | Some("sys") => Ok(Affinity::Anywhere),
-        Some("node") => Ok(Affinity::Node),
-        Some("cpu") => Ok(Affinity::Cpu),
-        Some(word) => Err(CliError::usage(format!("--affinity: '{word}' is no place"))
-            .hint("choose from sys, node, cpu")),
+        None | Some("sys") => Ok(DrainAffinity::Anywhere),
+        Some("node") => Ok(DrainAffinity::Node),
+        Some("cpu") => Ok(DrainAffinity::Cpu),
+        Some(word) => Err(
+            CliError::usage(format!("--affinity: unknown value '{word}'"))
+                .hint("choose from sys, node, cpu"),
+        ),
     }
 }
 
@@ -108,29 +109,32 @@ mod tests {
     fn layouts_have_names_and_masks_come_in_pairs() {
         let parsed = |word| parse(word).map_err(|error| error.text());
         for (word, expected) in [
-            ("", Threads::Cpu),
-            ("cpu", Threads::Cpu),
-            ("core", Threads::Core),
-            ("package", Threads::Package),
-            ("numa", Threads::Node),
+            ("", DrainThreads::Cpu),
+            ("cpu", DrainThreads::Cpu),
+            ("core", DrainThreads::Core),
+            ("package", DrainThreads::Package),
+            ("numa", DrainThreads::Node),
         ] {
             assert_eq!(parsed(word), Ok(expected), "{word}");
         }
         let list = |text| CpuList::parse(text).unwrap_or_default();
         assert_eq!(
             parsed("0,2-4/2-4:1,5/5"),
-            Ok(Threads::Masks(vec![
+            Ok(DrainThreads::Masks(vec![
                 (list("0,2-4"), list("2-4")),
                 (list("1,5"), list("5"))
             ]))
         );
         for (bad, why) in [
-            ("sockets", "--threads: 'sockets' is no layout and no mask"),
-            ("0", "--threads: '0' is no layout"),
-            ("0/", "--threads: '0/' has an empty mask"),
-            ("x/0", "--threads: 'x' is no number"),
-            ("0-1/0:1/1", "--threads: CPU 1 is in two masks of a kind"),
-            ("0/0:1/0", "--threads: CPU 0 is in two masks of a kind"),
+            (
+                "sockets",
+                "--threads: 'sockets' is neither a layout nor a mask",
+            ),
+            ("0", "--threads: '0' is neither"),
+            ("0/", "--threads: '0/' contains an empty mask"),
+            ("x/0", "--threads: 'x' is neither a number nor a range"),
+            ("0-1/0:1/1", "--threads: CPU 1 is in two masks"),
+            ("0/0:1/0", "--threads: CPU 0 is in two masks"),
         ] {
             let text = parsed(bad).expect_err(bad);
             assert!(text.starts_with(why), "{bad}: {text}");

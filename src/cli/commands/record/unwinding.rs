@@ -1,13 +1,14 @@
-//! `--unwind live`: callchains in place of copies of stacks, found while recording.
+//! `--unwind live`: unwinds copied stacks while recording and stores callchains instead.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ArgMatches;
 use rperf_events::CallGraph;
-use rperf_perfdata::EventDesc;
-use rperf_replay::Growing;
-use rperf_resolve::{LiveOptions, LiveStacks, StackOptions, StackSummary};
-use rperf_session::{Request, Rewriter, Rewriting};
+use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
+use rperf_replay::LiveWorld;
+use rperf_resolve::{StackOptions, StackSummary};
+use rperf_rewrite::{LiveUnwinder, UnwindOptions};
+use rperf_session::RecordRequest;
 use rperf_symbol::SearchPaths;
 use rperf_sys::Sysctl;
 use rperf_wire::{AttrFlags, Endian};
@@ -17,103 +18,111 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
 use crate::cli::live::PROC;
-use crate::cli::stacks::warn_of_cut;
+use crate::cli::stack_folding::warn_of_truncated;
 use crate::cli::symbols::own_vdso;
 
-/// Frames of the kernel, and again of user space, that are kept of each stack: as many as readers show unasked (`--max-stack`),
-/// and where the kernel's own callchains may be deeper, as many as those.
-const DEEPEST: usize = 127;
-/// What a record has room for, with the kernel's part.
-const MOST: usize = 2048;
+/// The default maximum number of frames stored of each kernel and each user stack: the default of `--max-stack` when reading.
+/// `kernel.perf_event_max_stack` can raise it.
+const MAX_STACK_FRAMES: usize = 127;
+/// The maximum number of frames that fit in a record, including the kernel's.
+const MAX_FRAMES: usize = 2048;
 
-fn deepest() -> usize {
+/// Returns the maximum number of frames stored of each stack.
+fn max_stack_frames() -> usize {
     let allowed = Sysctl::new(PROC).perf_event_max_stack();
     let allowed = allowed.and_then(|frames| usize::try_from(frames).ok());
-    allowed.unwrap_or(DEEPEST).clamp(DEEPEST, MOST)
+    allowed
+        .unwrap_or(MAX_STACK_FRAMES)
+        .clamp(MAX_STACK_FRAMES, MAX_FRAMES)
 }
 
-/// Unwinds the stacks of recordings, and keeps what became of them.
+/// Unwinds the stacks of a recording, and summarises the results.
 #[derive(Debug)]
-pub(super) struct Unwinding {
+pub(super) struct LiveUnwinding {
     paths: SearchPaths,
-    found: Arc<Mutex<Found>>,
+    results: Arc<Mutex<UnwindResults>>,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct UnwindResults {
     stacks: StackSummary,
-    /// Samples that were stored as they were, for want of time.
+    /// Samples whose copied stacks were stored because unwinding fell behind.
     stored: u64,
 }
 
-impl Unwinding {
-    /// Who unwinds while `request` is recorded, if that is asked for.
-    pub(super) fn wanted(
+impl LiveUnwinding {
+    /// The unwinder for `request`, if `--unwind live` is given.
+    pub(super) fn requested(
         matches: &ArgMatches,
         context: &Context,
-        request: &Request,
+        request: &RecordRequest,
     ) -> Result<Option<Arc<Self>>, CliError> {
         match matches.get_one::<String>("unwind").map(String::as_str) {
             None | Some("later") => return Ok(None),
             Some("live") => {}
             Some(word) => {
-                let error = CliError::usage(format!("--unwind: '{word}' is no time to unwind at"));
+                let error = CliError::usage(format!("--unwind: unknown value '{word}'"));
                 return Err(error.hint("choose from live and later"));
             }
         }
-        if !matches!(request.call_graph, CallGraph::Dwarf { .. }) {
-            let error = CliError::usage("--unwind live unwinds what --call-graph dwarf records");
+        if !matches!(request.observe.call_graph, CallGraph::Dwarf { .. }) {
+            let error = CliError::usage("--unwind live needs --call-graph dwarf");
             return Err(error.hint("add --call-graph dwarf"));
         }
-        let others = [
-            (request.details.overwrite, "--overwrite"),
-            (request.tail_synthesize, "--tail-synthesize"),
-            (request.threads.is_some(), "--threads"),
-            (request.details.user_regs != 0, "--user-regs"),
+        let conflicts = [
+            (request.observe.details.overwrite, "--overwrite"),
+            (request.synthesis.at_end, "--tail-synthesize"),
+            (request.rings.threads.is_some(), "--threads"),
+            (
+                request.observe.details.samples.user_regs != 0,
+                "--user-regs",
+            ),
         ];
-        if let Some((_, other)) = others.iter().find(|(is_given, _)| *is_given) {
-            let error = CliError::usage(format!("--unwind live does not go with {other}"));
-            return Err(error.hint("leave --unwind live out: stacks are then unwound by readers"));
+        if let Some((_, other)) = conflicts.iter().find(|(is_given, _)| *is_given) {
+            let error = CliError::usage(format!("--unwind live cannot be combined with {other}"));
+            return Err(
+                error.hint("omit --unwind live: stacks are unwound when the recording is read")
+            );
         }
         Ok(Some(Arc::new(Self {
             paths: SearchPaths::new(context.buildid_dir()),
-            found: Arc::default(),
+            results: Arc::default(),
         })))
     }
 
-    /// Says what became of the stacks; `copied` is how many bytes of each were.
-    pub(super) fn tell(&self, context: &Context, copied: u32) {
-        let found = self.found.lock();
-        let found = found.unwrap_or_else(PoisonError::into_inner);
-        if found.stored > 0 {
+    /// Reports the results; `copied` is the number of bytes copied of each stack.
+    pub(super) fn report(&self, context: &Context, copied: u32) {
+        let results = self.results.lock();
+        let results = results.unwrap_or_else(PoisonError::into_inner);
+        if results.stored > 0 {
             context.note(format_args!(
-                "{} samples were stored with copies of their stacks, for which unwinding had no time",
-                found.stored
+                "{} samples were stored with stack copies: unwinding did not keep up",
+                results.stored
             ));
         }
         let stacks = StackSummary {
-            // Marks are made by who reads copies.
+            // Only readers of copied stacks add truncation marks.
             marked: true,
-            ..found.stacks.clone()
+            ..results.stacks.clone()
         };
-        warn_of_cut(context, &stacks, Some(copied));
+        warn_of_truncated(context, &stacks, Some(copied));
         if stacks.deep > 0 {
-            let deepest = deepest();
+            let limit = max_stack_frames();
             context.warn(format_args!(
-                "{} of {} user stacks have {deepest} frames or more, of which {deepest} were kept",
+                "{} of {} user callchains were truncated to {limit} frames",
                 stacks.deep, stacks.stacks
             ));
-            let more = deepest.saturating_mul(4).min(MOST);
-            if more > deepest {
+            let more = limit.saturating_mul(4).min(MAX_FRAMES);
+            if more > limit {
                 context.note(format_args!(
-                    "hint: sysctl kernel.perf_event_max_stack={more} keeps more, and readers show them with --max-stack {more}"
+                    "hint: keep more with sysctl kernel.perf_event_max_stack={more}, show them with --max-stack {more}"
                 ));
             }
         }
     }
 }
 
-impl Rewriting for Unwinding {
+impl BuildRewriter for LiveUnwinding {
     fn describe(&self, events: &mut [EventDesc]) {
         for event in events {
             let flags = event.attr.flags;
@@ -121,62 +130,59 @@ impl Rewriting for Unwinding {
         }
     }
 
-    fn begin(&self, events: &[EventDesc]) -> Box<dyn Rewriter> {
+    fn build(&self, events: &[EventDesc]) -> Box<dyn Rewriter> {
         let mapped = MappedFiles::new(PROC);
         let mut paths = self.paths.clone();
         paths.servers = Some(mapped.open());
-        let options = LiveOptions {
+        let options = UnwindOptions {
             files: &DiskFiles,
             paths,
             vdso: own_vdso(),
             stacks: StackOptions {
                 machine: std::env::consts::ARCH.to_owned(),
                 endian: Endian::NATIVE,
-                limit: Some(deepest()),
+                limit: Some(max_stack_frames()),
                 outermost: false,
                 calls: false,
             },
             jobs: rperf_sys::parallelism().div_ceil(2),
         };
-        Box::new(Recorded {
-            stacks: LiveStacks::new(Growing::new(Endian::NATIVE, events), options),
+        Box::new(StackRewriter {
+            unwinder: LiveUnwinder::new(LiveWorld::new(Endian::NATIVE, events), options),
             mapped,
-            found: Arc::clone(&self.found),
+            results: Arc::clone(&self.results),
         })
     }
 }
 
-/// The stacks of one recording.
-struct Recorded {
-    stacks: LiveStacks,
+/// Unwinds the stacks of one recording, and stores the results when dropped.
+struct StackRewriter {
+    unwinder: LiveUnwinder,
     mapped: MappedFiles,
-    found: Arc<Mutex<Found>>,
+    results: Arc<Mutex<UnwindResults>>,
 }
 
-impl Rewriter for Recorded {
+impl Rewriter for StackRewriter {
     fn note(&mut self, records: &[u8]) {
-        let stacks = &mut self.stacks;
-        self.mapped.identify(records, |piece| stacks.note(piece));
+        let unwinder = &mut self.unwinder;
+        self.mapped.identify(records, |piece| unwinder.note(piece));
     }
 
     fn note_end(&mut self) {
-        self.stacks.note_end();
+        self.unwinder.note_end();
     }
 
-    fn rewrite(&mut self, records: &[u8], haste: bool, to: &mut Vec<u8>) {
-        match haste {
-            true => self.stacks.store(records, to),
-            false => self.stacks.rewrite(records, to),
-        }
+    fn rewrite(&mut self, records: &[u8], is_behind: bool, to: &mut Vec<u8>) {
+        self.unwinder.rewrite(records, is_behind, to);
     }
 }
 
-impl Drop for Recorded {
+impl Drop for StackRewriter {
     fn drop(&mut self) {
-        let found = Found {
-            stacks: self.stacks.summary().clone(),
-            stored: self.stacks.stored(),
+        let results = UnwindResults {
+            stacks: self.unwinder.summary().clone(),
+            stored: self.unwinder.stored_copies(),
         };
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        *self.results.lock().unwrap_or_else(PoisonError::into_inner) = results;
     }
 }

@@ -1,40 +1,42 @@
-//! The options of `report`, in perf's order; those still to come are refused by name.
+//! The options of `report`, in perf's order; unimplemented ones are refused by name.
 
 use clap::{Arg, Command};
 
-use crate::cli::commands::annotate::code;
 use crate::cli::filter::args as choose;
-use crate::cli::options::{counter, not_yet, number, optional, switch, value};
+use crate::cli::options::{counter, number, optional, switch, unsupported, value};
+use crate::cli::shared::annotation::code;
 use crate::cli::symbol_options::args as names;
 use crate::cli::{debuginfod, input, itrace, jobs};
 
 const ABOUT: &str = "\
-Reads a recording and shows which code its samples hit: one line per program, library and function, largest share first, \
-and with call graphs the chains of callers below each line.
+Reads a recording and prints a histogram of its samples: one row per command, object and function, largest overhead \
+first, with the call graph below each row if callchains were recorded.
 
-Where the file has call graphs, a line also counts what its callees cost (Children) beside its own samples (Self); \
---no-children counts its own alone.";
+With callchains, each row shows the overhead including callees (Children) and its own overhead (Self); --no-children \
+shows only its own.";
 
 const CALL_GRAPH: &str = "\
-How call graphs are printed: any of these, separated by commas, in any order.
-  graph, fractal          as trees, with shares of the total or of the parent
-  flat, folded            as chains one by one, a frame or a chain to a line
+How call graphs are printed: any of these words, separated by commas, in any order.
+  graph, fractal          trees, with percentages of the total or of the parent
+  flat, folded            single callchains, one frame or one callchain per line
   none                    no call graphs
-  PERCENT                 leave out branches below it (default 0.5)
-  COUNT                   at most that many branches of one fork, after PERCENT
-  caller, callee          from the outermost caller down, or from the sampled function up
-  function                join calls from all places of a function
-  address, srcline        tell calls apart by their address, or by their line in the source
-  branch                  begin chains with the branches that led to the sample
-  percent, period, count  mark branches with their share, their events or their samples";
+  PERCENT                 hide branches below this percentage (default 0.5)
+  COUNT                   after PERCENT: maximum number of branches of a node
+  caller, callee          root is the outermost caller, or the sampled function
+  function                merge frames of the same function
+  address, srcline        separate frames by address, or by source line
+  branch                  prepend the branch stack to the callchain
+  percent, period, count  value of a branch: percentage, sum of periods, samples";
 
 const KEYS_HELP: &str = "\
-what makes a line: comm, comm_nodigit (its numbers as <N>), pid, tid, tgid, dso, symbol, symoff (each place in it), parent, srcline, srcfile, cpu, socket, time, parallelism (threads that ran), cgroup, cgroup_id, trace (what tracepoints \
-tell), a field of theirs (FIELD, EVENT.FIELD, EVENT.*, each with /raw for the number itself; trace_fields for all), symbol_size, dso_size, code_page_size, weight, ins_lat, transaction; of branches: dso_from, dso_to, symbol_from, \
-symbol_to, addr_from, addr_to, srcline_from, srcline_to, mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, \
-locked, blocked, symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
+sort keys: comm, comm_nodigit (digits as <N>), pid, tid, tgid, dso, symbol, symoff (symbol+offset), parent, srcline, \
+srcfile, cpu, socket, time, parallelism, cgroup, cgroup_id, trace (tracepoint output), tracepoint fields (FIELD, \
+EVENT.FIELD, EVENT.*, each with /raw for the unformatted number; trace_fields for all), symbol_size, dso_size, \
+code_page_size, weight, ins_lat, transaction; branch stacks: dso_from, dso_to, symbol_from, symbol_to, addr_from, \
+addr_to, srcline_from, srcline_to, mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, locked, blocked, \
+symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
 
-/// The option that says whether the text has colours.
+/// The option that controls colours.
 pub(super) const COLOR: &str = "stdio-color";
 
 /// The command and its options.
@@ -49,28 +51,28 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(symbol_filter())
 }
 
-/// What is read, and what is told of the file instead of a table.
+/// Input, and output about the file instead of a table.
 fn input() -> Vec<Arg> {
     vec![
-        // Before what perf has: of the options that a prefix fits, the last two are named.
+        // Before perf's options: for an ambiguous prefix, the last two matches are listed.
         debuginfod::option(),
-        switch("hints").help("on a terminal, end with what would spoil the report (the default)"),
-        switch("latency").help("order rows by their part of the time that passed, of a recording made with record --latency"),
-        value("parallelism", "threads").help("only samples that were taken while so many threads ran: 1, 2-4"),
-        switch("idle").help("count idle processors too (the default); --no-idle leaves the idle tasks out"),
+        switch("hints").help("on a terminal, show warnings after the report (default: on)"),
+        switch("latency").help("sort by latency (wall-clock time) instead of CPU time; needs record --latency"),
+        value("parallelism", "threads").help("only samples taken while this many threads ran: 1, 2-4"),
+        switch("idle").help("include the idle task (default: on)"),
         input::option(),
         counter("verbose")
             .short('v')
-            .help("show symbols with an address and with where they are from, and objects by their path; say what was found out about symbols"),
+            .help("show symbol addresses, symbol sources and full object paths; report problems with symbols"),
         switch("quiet")
             .short('q')
-            .help("print the rows alone, and no warnings"),
+            .help("print only the table, no header and no warnings"),
         switch("dump-raw-trace")
             .short('D')
-            .help("print every record: where it stands, its bytes and its fields; then what --stats prints"),
-        switch("stats").help("count the records of each kind and the samples of each event, and nothing more"),
-        switch("tasks").help("print who ran and who started whom, and nothing more"),
-        switch("mmaps").help("the same with what was mapped at the end"),
+            .help("dump all records: offset, bytes and fields, then --stats"),
+        switch("stats").help("print only the number of records per type and samples per event"),
+        switch("tasks").help("print only the tree of processes and threads"),
+        switch("mmaps").help("like --tasks, with memory mappings"),
         names::vmlinux(),
         names::ignore_vmlinux(),
         names::kallsyms(),
@@ -79,50 +81,52 @@ fn input() -> Vec<Arg> {
     ]
 }
 
-/// What makes a table, and how it is laid out.
+/// The table's columns and layout.
 fn table() -> Vec<Arg> {
     vec![
         switch("show-nr-samples")
             .short('n')
-            .help("show the number of samples of each line"),
+            .help("show the number of samples of each row"),
         switch("threads")
             .short('T')
-            .help("end with what was counted in each thread, of a recording made with record -s"),
-        value("pretty", "layout").help("of --threads: normal, a column for each event, or raw, a line for each"),
-        switch("tui").help("browse on the terminal (the default where there is one)"),
-        switch("stdio").help("print text"),
-        switch("header").help("print what is known of machine and recording before the report"),
-        switch("header-only").help("print only what is known of machine and recording"),
+            .help("print event counts per thread after the report (needs record -s)"),
+        value("pretty", "layout").help("format of --threads: normal (one column per event), raw (one line per event)"),
+        switch("tui").help("use the terminal browser (the default on a terminal)"),
+        switch("stdio").help("print the report as text"),
+        switch("json").help("print the rows, not rounded, as one JSON object; without call graphs"),
+        switch("csv").help("print the rows, not rounded, as CSV; without call graphs"),
+        switch("header").help("print the header (machine and recording) before the report"),
+        switch("header-only").help("print only the header (machine and recording)"),
         value("sort", "key[,key...]").short('s').help(
             KEYS_HELP,
         ),
-        value("fields", "field[,field...]").short('F').help("the columns to show: overhead, overhead_children, latency, latency_children, overhead_sys, overhead_us, sample, period, weight1, weight2, weight3 (averages of what samples cost), and the keys of --sort; with + before them beside the usual ones"),
-        switch("show-cpu-utilization").help("show the shares of kernel and user space"),
+        value("fields", "field[,field...]").short('F').help("columns: overhead, overhead_children, latency, latency_children, overhead_sys, overhead_us, sample, period, weight1, weight2, weight3 (average weights), and the keys of --sort; a leading + adds to the default columns"),
+        switch("show-cpu-utilization").help("show separate columns for kernel and user overhead"),
         switch("showcpuutilization")
-            .help("how perf spells --show-cpu-utilization")
+            .help("alias of --show-cpu-utilization")
             .hide(true),
         value("parent", "regex")
             .short('p')
-            .help("what the key parent shows: functions of call chains that this fits (default: ^sys_|^do_page_fault)"),
+            .help("sort key parent: regular expression for functions of the callchain (default: ^sys_|^do_page_fault)"),
         switch("exclude-other")
             .short('x')
-            .help("only samples whose call chain has such a function"),
+            .help("only samples with a callchain that matches --parent"),
         optional("call-graph", "mode", "graph")
             .short('g')
-            .help("how to print call graphs")
+            .help("print call graphs in this way (see --help)")
             .long_help(CALL_GRAPH),
         switch("children")
-            .help("count callees into their callers (the default where there are call graphs)"),
-        value("max-stack", "frames").value_parser(number).help("frames of a call chain that count, from the innermost (default: 127)"),
+            .help("accumulate callees into callers (default: on with callchains)"),
+        value("max-stack", "frames").value_parser(number).help("use at most n frames of a callchain, from the sampled function (default: 127)"),
         switch("inverted")
             .short('G')
-            .help("print call graphs from the outermost caller down"),
+            .help("print call graphs from caller to callee"),
         value("ignore-callees", "regex")
-            .help("count functions that this fits for all that they call"),
+            .help("attribute callees of functions that match this regular expression to these functions"),
     ]
 }
 
-/// Which samples count.
+/// Filters.
 fn selection() -> Vec<Arg> {
     vec![
         choose::dsos().short('d'),
@@ -130,25 +134,25 @@ fn selection() -> Vec<Arg> {
         choose::pid(),
         choose::tid(),
         choose::symbols(),
-        value("symbol-filter", "text").help("only lines of functions whose names contain this"),
+        value("symbol-filter", "text").help("only functions with this text in their name"),
         value("column-widths", "width[,width...]")
             .short('w')
-            .help("widths of the first columns; 0 leaves one as wide as it needs"),
+            .help("column widths, in order (0: as wide as needed)"),
         value("field-separator", "separator")
             .short('t')
-            .help("what stands between cells, which then are not padded"),
+            .help("column separator; columns are not padded"),
         switch("hide-unresolved")
             .short('U')
-            .help("leave out what no function is known of"),
+            .help("skip samples without a symbol"),
         names::symfs(),
         choose::cpu(),
         switch("show-info")
             .short('I')
-            .help("with --header, print topology and caches in full"),
+            .help("with --header: print CPU topology and caches in full"),
     ]
 }
 
-/// Code, groups, branches.
+/// Annotation, groups, branches.
 fn shown() -> Vec<Arg> {
     vec![
         code::source(),
@@ -156,66 +160,70 @@ fn shown() -> Vec<Arg> {
         code::style(),
         code::prefix(),
         code::prefix_strip(),
-        switch("show-total-period").help("show the number of events of each line"),
-        switch("group").help("show the events of a group beside each other (the default), or all events where there is no group"),
+        switch("show-total-period").help("show the sum of periods of each row"),
+        switch("group").help(
+            "show the events of a group side by side (default: on; without a group, all events)",
+        ),
         value("group-sort-idx", "number")
             .value_parser(number)
-            .help("order lines by the event of that number in its group, from 0"),
-        switch("branch-stack").short('b').help(
-            "show the branches that samples came with (the default where there are any)",
-        ),
-        switch("branch-history").help("call graphs of the branches that led to each sample, told of at both ends"),
+            .help("sort by the nth event of the group, from 0"),
+        switch("branch-stack")
+            .short('b')
+            .help("show branch stacks (the default if recorded)"),
+        switch("branch-history").help("extend callchains by the recorded branch stacks"),
         code::objdump(),
         names::demangle(),
         names::demangle_kernel(),
-        switch("mem-mode").help("show memory accesses by what they cost and where data was found"),
-        not_yet("samples", "the text shows no single samples, 'script' does"),
+        switch("mem-mode").help("show memory accesses: data source, TLB, latency"),
+        value("samples", "n")
+            .value_parser(number)
+            .help("browser: list at most n samples of a function (key r)"),
     ]
 }
 
-/// Thresholds, time, and the other forms of the table.
+/// Thresholds, time, and other forms of the table.
 fn rest() -> Vec<Arg> {
     vec![
         value("percent-limit", "percent")
-            .help("leave out lines below this share, and branches of call graphs"),
+            .help("hide rows and call graph branches below this percentage"),
         value("percentage", "relative|absolute")
-            .help("what shares are of where samples are chosen: of those, or of all (the default)"),
+            .help("percentages of filtered samples: relative to them, or absolute (of all samples, the default)"),
         itrace::option(),
-        switch("full-source-path").help("print source files with their whole path"),
+        switch("full-source-path").help("print full paths of source files"),
         switch("show-ref-call-graph")
-            .help("show events recorded with call-graph=no with the call graphs of the first event that has some"),
-        not_yet("stitch-lbr", ""),
+            .help("show events recorded with call-graph=no with the call graphs of the first event that has any"),
+        unsupported("stitch-lbr", ""),
         value("socket-filter", "socket")
             .value_parser(number)
-            .help("only samples taken on this processor socket"),
-        switch("raw-trace").help("show what tracepoints tell field by field, as recorded"),
+            .help("only samples taken on this CPU socket"),
+        switch("raw-trace").help("show tracepoint fields unformatted"),
         switch("hierarchy")
             .short('H')
-            .help("print each sort key on a level of its own, with what it is made of below"),
+            .help("show sort keys as levels of a tree"),
         optional(COLOR, "mode", "always")
-            .help("always, never or auto: whether shares from half a percent on have colours (default: auto, on a terminal)"),
+            .help("use colors: always, never, auto (default: auto)"),
         choose::time(),
         names::inline(),
-        names::mark_cut(),
+        names::mark_truncated(),
         code::percent_type(),
-        switch("ns").help("print times to the nanosecond"),
+        switch("ns").help("print times in nanoseconds"),
         value("time-quantum", "time")
-            .help("what the key time takes for one moment: 10ms, 1s (default: 100ms)"),
+            .help("sort key time: length of an interval: 10ms, 1s (default: 100ms)"),
         choose::switch_on(),
         choose::switch_off(),
         choose::show_switches(),
         switch("total-cycles").help(
-            "show the stretches of code between branches by their cycles, of a recording made with record -b",
+            "show basic blocks sorted by cycles (needs record -b)",
         ),
         switch("disable-order").help(
-            "with -D: print records in the order of the file; reports are the same in any order",
+            "with -D: print records in file order",
         ),
-        switch("skip-empty").help("leave out events without samples (the default)"),
+        switch("skip-empty").help("hide events without samples (default: on)"),
         jobs::option(),
     ]
 }
 
-/// perf takes one word for a symbol filter; a file name often stands there by mistake.
+/// perf takes an argument as symbol filter; a file name is often given there by mistake.
 fn symbol_filter() -> Arg {
     Arg::new("symbol-filter-word")
         .num_args(0..)

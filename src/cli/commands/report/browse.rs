@@ -1,8 +1,6 @@
-//! The report in the browser: when it is used, the thread that reads, and what comes after a session.
+//! The report in the browser: when it is used, the reading thread, and what follows a session.
 
 mod requests;
-
-pub(in crate::cli::commands) use self::requests::{Others, save};
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -14,25 +12,27 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use rperf_perfdata::PerfData;
-use rperf_replay::Walked;
-use rperf_tui::{News, Next, Outcome, Report, ReportScreen, Request, Table};
+use rperf_replay::BytesRead;
+use rperf_tui::{
+    BrowserRequest, ReaderMessage, ReportScreen, ReportTable, ReportTables, SessionEnd,
+    SharedSessionEnd,
+};
 
-use super::{Counts, Job, Question, is_empty};
+use super::{CountParameters, ReportCounts, ReportJob, is_empty};
 use crate::cli::context::Context;
-use crate::cli::display::{Display, browses, started};
-use crate::cli::dump;
-use crate::cli::error::{CliError, Exit};
-use crate::cli::findings::conclude;
-use crate::cli::input::{Input, Opened};
+use crate::cli::display::{BrowserTerminal, browses, started};
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::{Input, OpenedInput};
 use crate::cli::options::flag;
 use crate::cli::progress::Progress;
-use crate::cli::symbols::replay;
+use crate::cli::record_dump;
+use crate::cli::shared::analysis::Analysis;
 
-/// A recording with more than twice as many bytes of records is shown in part first: these parts of it, one after the other.
+/// Sizes in bytes of the prefixes that are shown first, one after the other, if the records are more than twice as long.
 const PARTS: [usize; 2] = [6 << 20, 48 << 20];
-/// How often it is told how far the reading is.
+/// The interval of progress updates.
 const REFRESH: Duration = Duration::from_millis(100);
-/// What is printed and not browsed.
+/// Options that select text output instead of the browser.
 const PRINTED: &[&str] = &[
     "stats",
     "tasks",
@@ -40,16 +40,18 @@ const PRINTED: &[&str] = &[
     "header-only",
     "threads",
     "total-cycles",
+    "json",
+    "csv",
 ];
 
-/// Whether the report is browsed: `--tui`, or a terminal on both sides and nothing that asks for text.
+/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and no option asks for text.
 ///
 /// # Errors
 ///
 /// Status 129: `--tui` without a terminal.
 pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool, CliError> {
     let is_on = |id| flag(matches, id) == Some(true);
-    let printed = PRINTED.iter().any(|id| is_on(id)) || dump::is_wanted(matches);
+    let printed = PRINTED.iter().any(|id| is_on(id)) || record_dump::is_wanted(matches);
     if printed || is_on("stdio") || matches.contains_id("field-separator") {
         return Ok(false);
     }
@@ -57,26 +59,26 @@ pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool,
     browses(matches, context, "report", configured)
 }
 
-/// Runs sessions until one ends for good.
-pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    let mut job = Job::new(matches, context)?;
+/// Runs sessions until the user quits.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let mut job = ReportJob::new(matches, context)?;
     let mut path = None;
     loop {
         let next = session(&job, path.as_ref())?;
         match next {
-            Next::Nothing => return Ok(Exit::Ok),
-            Next::Open(name) => path = Some(PathBuf::from(name)),
-            Next::Verbose(is_verbose) => job.settings.show_places(is_verbose),
+            SessionEnd::Nothing => return Ok(ExitStatus::Ok),
+            SessionEnd::Open(name) => path = Some(PathBuf::from(name)),
+            SessionEnd::Verbose(is_verbose) => job.settings.show_places(is_verbose),
         }
     }
 }
 
-/// One session with one recording: the screen on this thread, the reading on another.
-fn session(job: &Job<'_>, path: Option<&PathBuf>) -> Result<Next, CliError> {
-    let mut display = Display::open(job.context)?;
-    let outcome = Outcome::default();
-    let (requests, asked) = channel();
-    let (sender, news) = channel();
+/// Runs a session with one recording: the screen on this thread, the reading on another.
+fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, CliError> {
+    let mut display = BrowserTerminal::open(job.context)?;
+    let outcome = SharedSessionEnd::default();
+    let (requests, requests_in) = channel();
+    let (sender, messages) = channel();
     let theme = display.theme();
     let is_verbose = job.settings.shows_places();
     let screen = ReportScreen::new(requests, Rc::clone(&outcome), is_verbose, theme);
@@ -84,24 +86,25 @@ fn session(job: &Job<'_>, path: Option<&PathBuf>) -> Result<Next, CliError> {
     thread::scope(|scope| {
         let reader = started(scope, || {
             let failed = sender.clone();
-            let reader = Reader {
+            let reader = RecordingReader {
                 job,
-                news: sender,
+                messages: sender,
                 is_read: &is_read,
             };
-            let result = reader.run(path, asked);
+            let result = reader.run(path, requests_in);
             if result.is_err() {
-                // The session may have ended by itself.
-                let _ = failed.send(News::Failed);
+                // The session may have ended.
+                let _ = failed.send(ReaderMessage::Failed);
             }
             result
         })?;
-        let shown = display.run(Box::new(screen), news);
+        let shown = display.run(Box::new(screen), messages);
         drop(display);
         shown?;
         let next = outcome.borrow().clone();
-        if !is_read.load(Ordering::Acquire) && !reader.is_finished() && next == Next::Nothing {
-            leave();
+        if !is_read.load(Ordering::Acquire) && !reader.is_finished() && next == SessionEnd::Nothing
+        {
+            exit_now();
         }
         let read = reader.join();
         read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -109,34 +112,38 @@ fn session(job: &Job<'_>, path: Option<&PathBuf>) -> Result<Next, CliError> {
     })
 }
 
-/// Ends the process: who leaves while a recording is being read does not wait for the rest of it.
+/// Ends the process without waiting for a recording to be read completely.
 #[expect(
     clippy::disallowed_methods,
     clippy::exit,
     reason = "threads that read cannot be stopped, and hold nothing that has to be put away"
 )]
-fn leave() -> ! {
+fn exit_now() -> ! {
     std::process::exit(0)
 }
 
-/// Reads a recording and answers what the browser asks for.
-struct Reader<'r> {
-    job: &'r Job<'r>,
-    news: Sender<News>,
+/// Reads a recording and answers the browser's requests.
+struct RecordingReader<'r> {
+    job: &'r ReportJob<'r>,
+    messages: Sender<ReaderMessage>,
     /// Set when all is read.
     is_read: &'r AtomicBool,
 }
 
-impl Reader<'_> {
-    fn run(&self, path: Option<&PathBuf>, asked: Receiver<Request>) -> Result<(), CliError> {
+impl RecordingReader<'_> {
+    fn run(
+        &self,
+        path: Option<&PathBuf>,
+        requests_in: Receiver<BrowserRequest>,
+    ) -> Result<(), CliError> {
         let (matches, context) = (self.job.matches, self.job.context);
         let input = match path {
             None => Input::open(matches, context)?,
             Some(path) => {
                 let force = flag(matches, "force") == Some(true);
-                match Opened::named(Some(path.clone()), force, context)? {
-                    Opened::Whole(input) => input,
-                    Opened::Stream(stream) => stream.spool(context)?,
+                match OpenedInput::named(Some(path.clone()), force, context)? {
+                    OpenedInput::Whole(input) => input,
+                    OpenedInput::Stream(stream) => stream.spool(context)?,
                 }
             }
         };
@@ -147,17 +154,17 @@ impl Reader<'_> {
         for length in PARTS.into_iter().filter(|length| size > 2 * length) {
             let first = data.data().get(..length).unwrap_or_default();
             let part = input.read(context)?.with_records(first, None);
-            // A part may have no samples that count; the whole tells then.
+            // A part may have no matching samples; then the complete report shows that.
             let percent = length as f64 * 100.0 / size as f64;
             let _ = self.read(&input, &part, Some(percent));
         }
         self.read(&input, &data, None)?;
         self.is_read.store(true, Ordering::Release);
-        requests::answer(self.job, &input, &data, &self.news, &asked);
+        requests::answer(self.job, &input, &data, &self.messages, &requests_in);
         Ok(())
     }
 
-    /// Reads all of `data` and shows it; `partial` is how much of the recording that is, if not all.
+    /// Reads all of `data` and shows it; `partial` is its percentage of the recording, if not all.
     fn read(
         &self,
         input: &Input,
@@ -168,10 +175,10 @@ impl Reader<'_> {
         let walked = progress.walked.clone();
         let is_done = AtomicBool::new(false);
         thread::scope(|scope| {
-            // Without it nobody hears how far it is.
-            let tell = || self.tell(&walked, data.data().len(), &is_done);
-            let _ = thread::Builder::new().spawn_scoped(scope, tell);
-            let result = self.count(input, data, &progress, partial);
+            // If the thread can't be started, no progress is shown.
+            let send_progress = || self.send_progress(&walked, data.data().len(), &is_done);
+            let _ = thread::Builder::new().spawn_scoped(scope, send_progress);
+            let result = self.count(input, data, progress, partial);
             is_done.store(true, Ordering::Release);
             result
         })
@@ -181,22 +188,25 @@ impl Reader<'_> {
         &self,
         input: &Input,
         data: &PerfData<'_>,
-        progress: &Progress,
+        progress: Progress,
         partial: Option<f64>,
     ) -> Result<(), CliError> {
-        let replay = replay(data, self.job.settings.jobs, progress)?;
+        let (jobs, context) = (self.job.settings.jobs, self.job.context);
+        let analysis = Analysis::with_progress(input, data, jobs, progress, context)?;
         let is_all = partial.is_none();
-        self.job.count(input, &replay, is_all, |question, counts| {
-            let report = Arc::new(report(self.job, question, counts));
-            // Nobody may be left to look at it.
-            let _ = self.news.send(News::Report { report, partial });
+        self.job.count(&analysis, is_all, |parameters, counts| {
+            let report = Arc::new(report(self.job, parameters, counts));
+            // The session may have ended.
+            let _ = self
+                .messages
+                .send(ReaderMessage::Report { report, partial });
             Ok(())
         })?;
         match is_all {
-            // Also what can be read in part is shown; what is missing is told at the end.
+            // A damaged recording is shown as far as it can be read; what is missing is reported at the end.
             true => {
-                if let Err(error) = conclude(&input.path, &replay.diagnostics(), self.job.context) {
-                    self.job.context.warn(error.text().trim_end());
+                if let Err(error) = analysis.conclude() {
+                    context.warn(error.text().trim_end());
                 }
                 Ok(())
             }
@@ -204,11 +214,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Tells how far two passes over `size` bytes are, until they are done.
-    fn tell(&self, walked: &Walked, size: usize, is_done: &AtomicBool) {
+    /// Sends the progress of two passes over `size` bytes until they are done.
+    fn send_progress(&self, walked: &BytesRead, size: usize, is_done: &AtomicBool) {
         while !is_done.load(Ordering::Acquire) {
             let done = walked.bytes() as f64 / (2.0 * size.max(1) as f64);
-            if self.news.send(News::Progress(done.min(1.0))).is_err() {
+            if self
+                .messages
+                .send(ReaderMessage::Progress(done.min(1.0)))
+                .is_err()
+            {
                 return;
             }
             thread::sleep(REFRESH);
@@ -216,21 +230,25 @@ impl Reader<'_> {
     }
 }
 
-/// What was counted, for the browser.
-fn report(job: &Job<'_>, question: &Question<'_>, counts: Counts) -> Report {
-    let skips = job.settings.skip_empty;
-    let pairs = question.tables.iter().zip(counts.histograms);
+/// The report for the browser.
+fn report(
+    job: &ReportJob<'_>,
+    parameters: &CountParameters<'_>,
+    counts: ReportCounts,
+) -> ReportTables {
+    let skips = job.settings.skips_empty();
+    let pairs = parameters.tables.iter().zip(counts.histograms);
     let shown = pairs.filter(|(_, histogram)| !(skips && is_empty(histogram)));
-    let tables = shown.map(|(table, histogram)| Table {
+    let tables = shown.map(|(table, histogram)| ReportTable {
         name: table.name.clone(),
         plural: table.plural,
         histogram,
-        layout: question.plan.layout.clone(),
+        layout: parameters.plan.layout.clone(),
         live: None,
     });
-    Report {
+    ReportTables {
         tables: tables.collect(),
         tip: job.settings.tip(),
-        annotate: job.code.looks(),
+        annotate: job.code.view_options(),
     }
 }

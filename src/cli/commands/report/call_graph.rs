@@ -1,4 +1,4 @@
-//! `-g` of report, `-G` and the configuration `call-graph.*`: how call graphs are shown.
+//! `-g` of report, `-G` and the configuration `call-graph.*`: the format of call graphs.
 
 use std::num::NonZeroUsize;
 
@@ -9,31 +9,32 @@ use rperf_view::report::BranchValue;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
+use crate::cli::shared::report_options::{limit_option, percent};
 
-/// Branches below this share of all events are left out, in percent.
+/// The default threshold of branches, in percent of all events.
 const THRESHOLD: f64 = 0.5;
 
-/// How call graphs are shown.
+/// The format of call graphs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CallGraph {
-    /// `-g none` clears it.
+    /// Cleared by `-g none`.
     pub(super) shown: bool,
-    /// Asked for by an option: a file without callchains is an error then.
+    /// Set by an option: a recording without callchains is an error then.
     pub(super) demanded: bool,
     pub(super) form: GraphForm,
     pub(super) value: BranchValue,
-    /// Whether calls from different places of one function are different branches.
+    /// Whether calls from different addresses in a function are separate branches.
     pub(super) by_address: bool,
-    /// Whether calls from different lines are.
+    /// Whether calls from different source lines are.
     pub(super) by_line: bool,
-    /// Whether chains begin with branches.
+    /// Whether branch stacks are prepended to callchains.
     pub(super) branches: bool,
-    /// Whether these are told of: `--branch-history`.
+    /// Whether their details are shown: `--branch-history`.
     pub(super) history: bool,
     pub(super) min_percent: f64,
-    /// Most branches of one fork.
+    /// Maximum number of children of a node.
     pub(super) limit: Option<NonZeroUsize>,
-    /// Which end of the chains comes first, if that was said.
+    /// Caller- or callee-first order, if given.
     pub(super) order: Option<Direction>,
 }
 
@@ -56,11 +57,11 @@ impl Default for CallGraph {
 }
 
 impl CallGraph {
-    /// Configuration first, then the options over it.
+    /// Reads the configuration, then the options, which override it.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let mut graph = Self::default();
         graph.configure(context)?;
-        // The later of two thresholds counts.
+        // The later of two thresholds applies.
         let place = |id| matches.index_of(id);
         let limit = limit_option(matches)?;
         if place("percent-limit") < place("call-graph") {
@@ -110,7 +111,7 @@ impl CallGraph {
         Ok(())
     }
 
-    /// Takes a list of words in any order: numbers are the threshold and then the limit.
+    /// Applies a list of words in any order: the first number is the threshold, the second the limit.
     fn apply(&mut self, words: &str) -> Result<(), CliError> {
         let mut numbers = 0;
         for word in words
@@ -132,29 +133,29 @@ impl CallGraph {
         Ok(())
     }
 
-    /// Any beginning of a word will do; the first of several is meant, as in perf.
+    /// Applies a word, which may be abbreviated; the first match is taken, as in perf.
     fn word(&mut self, word: &str) -> Result<(), CliError> {
-        let begins = |(name, _): &&(&str, Word)| name.starts_with(word);
+        let begins = |(name, _): &&(&str, GraphWord)| name.starts_with(word);
         let (_, word) = WORDS.iter().find(begins).ok_or_else(|| unknown(word))?;
         match *word {
-            Word::None => self.shown = false,
-            Word::Form(form) => {
+            GraphWord::None => self.shown = false,
+            GraphWord::Form(form) => {
                 self.form = form;
                 self.shown = true;
             }
-            Word::Order(order) => self.order = Some(order),
-            Word::By(key) => {
+            GraphWord::Order(order) => self.order = Some(order),
+            GraphWord::By(key) => {
                 self.by_address = key == CallKey::Address;
                 self.by_line = key == CallKey::Line;
             }
-            Word::Value(value) => self.value = value,
-            Word::Branches => self.branches = true,
+            GraphWord::Value(value) => self.value = value,
+            GraphWord::Branches => self.branches = true,
         }
         Ok(())
     }
 }
 
-/// The share below which rows are left out, in percent.
+/// The least share of a row that is shown, in percent.
 pub(super) fn least_row(matches: &ArgMatches, context: &Context) -> Result<Option<f64>, CliError> {
     let configured = || {
         context
@@ -165,22 +166,7 @@ pub(super) fn least_row(matches: &ArgMatches, context: &Context) -> Result<Optio
     Ok(limit_option(matches)?.or_else(configured))
 }
 
-/// Of `--percent-limit`.
-pub(in crate::cli::commands) fn limit_option(
-    matches: &ArgMatches,
-) -> Result<Option<f64>, CliError> {
-    let Some(text) = matches.get_one::<String>("percent-limit") else {
-        return Ok(None);
-    };
-    let limit = percent(text).ok_or_else(|| {
-        CliError::usage(format!(
-            "--percent-limit {text}: that is no share in percent"
-        ))
-    })?;
-    Ok(Some(limit))
-}
-
-/// What makes two calls one.
+/// What identifies a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallKey {
     Function,
@@ -188,9 +174,9 @@ enum CallKey {
     Line,
 }
 
-/// What a word of `-g` changes.
+/// What a word of `-g` sets.
 #[derive(Debug, Clone, Copy)]
-enum Word {
+enum GraphWord {
     None,
     Form(GraphForm),
     Order(Direction),
@@ -199,21 +185,21 @@ enum Word {
     Branches,
 }
 
-const WORDS: &[(&str, Word)] = &[
-    ("none", Word::None),
-    ("graph", Word::Form(GraphForm::Graph)),
-    ("flat", Word::Form(GraphForm::Flat)),
-    ("fractal", Word::Form(GraphForm::Fractal)),
-    ("folded", Word::Form(GraphForm::Folded)),
-    ("caller", Word::Order(Direction::Caller)),
-    ("callee", Word::Order(Direction::Callee)),
-    ("function", Word::By(CallKey::Function)),
-    ("address", Word::By(CallKey::Address)),
-    ("srcline", Word::By(CallKey::Line)),
-    ("branch", Word::Branches),
-    ("percent", Word::Value(BranchValue::Percent)),
-    ("period", Word::Value(BranchValue::Period)),
-    ("count", Word::Value(BranchValue::Count)),
+const WORDS: &[(&str, GraphWord)] = &[
+    ("none", GraphWord::None),
+    ("graph", GraphWord::Form(GraphForm::Graph)),
+    ("flat", GraphWord::Form(GraphForm::Flat)),
+    ("fractal", GraphWord::Form(GraphForm::Fractal)),
+    ("folded", GraphWord::Form(GraphForm::Folded)),
+    ("caller", GraphWord::Order(Direction::Caller)),
+    ("callee", GraphWord::Order(Direction::Callee)),
+    ("function", GraphWord::By(CallKey::Function)),
+    ("address", GraphWord::By(CallKey::Address)),
+    ("srcline", GraphWord::By(CallKey::Line)),
+    ("branch", GraphWord::Branches),
+    ("percent", GraphWord::Value(BranchValue::Percent)),
+    ("period", GraphWord::Value(BranchValue::Period)),
+    ("count", GraphWord::Value(BranchValue::Count)),
 ];
 
 fn unknown(word: &str) -> CliError {
@@ -221,11 +207,6 @@ fn unknown(word: &str) -> CliError {
         "give graph, fractal, flat, folded or none, a threshold in percent and a limit, caller or callee, function, \
          address or srcline, branch, percent, period or count, separated by commas",
     )
-}
-
-fn percent(text: &str) -> Option<f64> {
-    let number = text.strip_suffix('%').unwrap_or(text).parse().ok()?;
-    (0.0..=100.0).contains(&number).then_some(number)
 }
 
 /// 0 means no limit.
@@ -275,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused() {
+    fn unknown_values_are_refused() {
         assert!(parse("upwards").is_err_and(|text| text.contains("'upwards'")));
         assert!(parse("0.5,3,7").is_err_and(|text| text.contains("'7'")));
         assert!(parse("101").is_err());

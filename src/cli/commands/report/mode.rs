@@ -1,22 +1,22 @@
-//! What makes the rows of a report: samples, branches or memory accesses.
+//! What a report counts: samples, branches or memory accesses.
 
 use clap::ArgMatches;
-use rperf_hist::Counted;
+use rperf_hist::CountedItems;
 use rperf_perfdata::feature::FeatureId;
-use rperf_perfdata::{Described, EventDesc};
+use rperf_perfdata::{EventDesc, Metadata};
 use rperf_wire::{EventType, SampleType};
 
-use super::tracepoints::ALL;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
+use crate::cli::shared::tracepoints::ALL;
 
-/// The rows of a report where nothing else is said.
+/// The default sort keys.
 const SAMPLE_KEYS: &str = "comm,dso,symbol";
 
-/// The same in a recording of tracepoints alone.
+/// The default sort keys of a recording with tracepoints only.
 const TRACEPOINT_KEYS: &str = "trace";
 
-/// The same where their fields are not to be printed as they say.
+/// The same for unformatted fields (`--raw-trace`).
 const RAW_KEYS: &str = ALL;
 
 const BRANCH_KEYS: &str = "comm,dso_from,symbol_from,symbol_to,cycles";
@@ -24,20 +24,20 @@ const BRANCH_KEYS: &str = "comm,dso_from,symbol_from,symbol_to,cycles";
 const ACCESS_KEYS: &str =
     "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat";
 
-/// What perf says that it sorts accesses by; the last key is of other architectures and no column here.
-const ACCESS_KEYS_SAID: &str = "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc";
+/// The keys that perf prints as sort order of memory accesses; the last one is for other architectures and has no column here.
+const PRINTED_ACCESS_KEYS: &str = "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc";
 
-/// What the options ask to count.
+/// What to count, according to the options.
 #[derive(Debug, Clone)]
-pub(super) struct Mode {
-    /// `-b`, `--no-branch-stack`; a recording of branches is shown as such if nothing is said.
+pub(super) struct CountMode {
+    /// `-b`, `--no-branch-stack`; if not given, recorded branches are counted.
     branches: Option<bool>,
     accesses: bool,
-    /// `--sort`, as it was given.
+    /// `--sort`, as given.
     sort: Option<String>,
 }
 
-impl Mode {
+impl CountMode {
     /// Reads the options.
     pub(super) fn new(matches: &ArgMatches) -> Self {
         Self {
@@ -47,8 +47,8 @@ impl Mode {
         }
     }
 
-    /// What is counted of a recording.
-    pub(super) fn counted(&self, recording: Described<'_>) -> Result<Counted, CliError> {
+    /// What to count in a recording.
+    pub(super) fn counted(&self, recording: Metadata<'_>) -> Result<CountedItems, CliError> {
         let any = |bit| {
             let mut events = recording.events.iter();
             events.any(|event| event.attr.sample_type.contains(bit))
@@ -59,52 +59,53 @@ impl Mode {
         match (self.branches, self.accesses) {
             (Some(true), _) if !has_branches => {
                 let error = CliError::message(255, "Selected -b but no branch data.");
-                Err(error.hint("branches are recorded with 'record -b'"))
+                Err(error.hint("record branch stacks with 'record -b'"))
             }
-            (Some(true), true) => Err(CliError::usage(
-                "-b shows branches and --mem-mode memory accesses: choose one",
-            )),
+            (Some(true), true) => Err(CliError::usage("-b and --mem-mode exclude each other")),
             (None, true) if has_branches => {
                 let error = CliError::usage("branch and mem mode incompatible");
-                Err(error.hint("the recording has branches: add --no-branch-stack"))
+                Err(error.hint("the recording has branch stacks: add --no-branch-stack"))
             }
             (_, true) if !recording.is_pipe && !has_accesses => {
                 let error = CliError::message(255, "Selected --mem-mode but no mem data.");
-                Err(error.hint("accesses are recorded with 'record -d' and events of memory"))
+                Err(error.hint("record memory events with 'record -d'"))
             }
-            (_, true) => Ok(Counted::Accesses),
-            (Some(false), _) => Ok(Counted::Samples),
-            _ if has_branches => Ok(Counted::Branches),
-            _ => Ok(Counted::Samples),
+            (_, true) => Ok(CountedItems::Accesses),
+            (Some(false), _) => Ok(CountedItems::Samples),
+            _ if has_branches => Ok(CountedItems::Branches),
+            _ => Ok(CountedItems::Samples),
         }
     }
 
-    /// The sort keys to show after the sum of what accesses cost.
-    pub(super) fn costs_by(&self, counted: Counted) -> Option<&str> {
-        let said = self.sort.as_deref().unwrap_or(ACCESS_KEYS_SAID);
-        (counted == Counted::Accesses).then_some(said)
+    /// The sort keys to print after the total cost of memory accesses.
+    pub(super) fn costs_by(&self, counted: CountedItems) -> Option<&str> {
+        let printed = self.sort.as_deref().unwrap_or(PRINTED_ACCESS_KEYS);
+        (counted == CountedItems::Accesses).then_some(printed)
     }
 }
 
-/// The sort keys where none are given. Tracepoints alone tell more by what they say than by where they are. In a pipe
-/// more events may follow.
-pub(super) fn usual_keys(counted: Counted, recording: Described<'_>, raw: bool) -> &'static str {
+/// The default sort keys. Tracepoints alone are sorted by their fields rather than by code. A pipe may add more events later.
+pub(super) fn usual_keys(
+    counted: CountedItems,
+    recording: Metadata<'_>,
+    raw: bool,
+) -> &'static str {
     let is_tracepoint = |event: &EventDesc| event.attr.kind == EventType::TRACEPOINT;
     let tracepoints = !recording.is_pipe && recording.events.iter().all(is_tracepoint);
     match counted {
-        Counted::Branches => BRANCH_KEYS,
-        Counted::Accesses => ACCESS_KEYS,
-        Counted::Samples if tracepoints && raw => RAW_KEYS,
-        Counted::Samples if tracepoints => TRACEPOINT_KEYS,
-        Counted::Samples => SAMPLE_KEYS,
+        CountedItems::Branches => BRANCH_KEYS,
+        CountedItems::Accesses => ACCESS_KEYS,
+        CountedItems::Samples if tracepoints && raw => RAW_KEYS,
+        CountedItems::Samples if tracepoints => TRACEPOINT_KEYS,
+        CountedItems::Samples => SAMPLE_KEYS,
     }
 }
 
-/// Nanoseconds of `--time-quantum`: a number with its unit.
+/// Parses `--time-quantum`, a number with a unit, into nanoseconds.
 pub(super) fn time_quantum(text: &str) -> Result<u64, CliError> {
     let wrong = || {
         CliError::usage(format!(
-            "--time-quantum takes a number with s, ms, us or ns, not '{text}'"
+            "--time-quantum: '{text}' is not a time: give a number with s, ms, us or ns"
         ))
     };
     let digits = text.find(|letter: char| !letter.is_ascii_digit());
@@ -118,7 +119,7 @@ pub(super) fn time_quantum(text: &str) -> Result<u64, CliError> {
         _ => return Err(wrong()),
     };
     let quantum = number.checked_mul(unit).filter(|quantum| *quantum > 0);
-    quantum.ok_or_else(|| CliError::usage("--time-quantum cannot be 0, nor beyond 584 years"))
+    quantum.ok_or_else(|| CliError::usage("--time-quantum must be above 0 and below 584 years"))
 }
 
 #[cfg(test)]

@@ -1,40 +1,41 @@
-//! Which samples a report counts.
+//! The sample filters of a report.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use clap::ArgMatches;
-use rperf_hist::{Choice, Parallelism, Select};
-use rperf_perfdata::Described;
+use rperf_hist::{Parallelism, SampleTreatment, SelectSamples};
+use rperf_lines::SwitchedSamples;
+use rperf_perfdata::Metadata;
 use rperf_replay::{Replay, Sample, World};
-use rperf_resolve::{Filter, Frame, Resolver};
+use rperf_resolve::{Frame, Resolver, SampleCriteria};
 use rperf_sys::CpuList;
 use rperf_wire::SampleType;
 
 use super::settings::no_latency;
 use crate::cli::error::CliError;
-use crate::cli::filter::{CPU_HINT, Wanted};
+use crate::cli::filter::{CPU_HINT, RequestedFilters};
 use crate::cli::options::flag;
-use crate::cli::switches::{SwitchOptions, Switched};
+use crate::cli::switches::SwitchOptions;
 
-/// The options that choose samples.
-pub(super) struct Selection {
-    wanted: Wanted,
+/// The options that select samples.
+pub(super) struct SampleSelection {
+    wanted: RequestedFilters,
     switches: SwitchOptions,
-    /// Whether idle processors count.
+    /// Whether samples of idle CPUs count.
     idle: bool,
-    /// The socket, -1 for processors of which it is not known.
+    /// The socket; -1 for CPUs whose socket is unknown.
     pub(super) socket: Option<i32>,
-    /// How many threads may have run.
+    /// The values of `--parallelism`.
     levels: Option<CpuList>,
 }
 
-impl Selection {
+impl SampleSelection {
     /// Reads the options.
     pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let socket = matches.get_one::<u64>("socket-filter");
         Ok(Self {
-            wanted: Wanted::new(matches)?,
+            wanted: RequestedFilters::new(matches)?,
             switches: SwitchOptions::new(matches),
             idle: flag(matches, "idle") != Some(false),
             socket: socket.map(|socket| i32::try_from(*socket).unwrap_or(i32::MAX)),
@@ -42,24 +43,24 @@ impl Selection {
         })
     }
 
-    /// The stretches of time, as they were given.
+    /// The time ranges, as given.
     pub(super) fn time(&self) -> Option<&str> {
         self.wanted.time()
     }
 
-    /// The same for one recording; `None` if all samples count. `sockets` are those of its processors.
+    /// The filter for one recording; `None` if all samples count. `sockets` are the sockets of its CPUs.
     ///
     /// # Errors
     ///
-    /// What is asked for that the recording does not tell.
+    /// A filter on data that the recording lacks.
     pub(super) fn of(
         &self,
         replay: &Replay<'_>,
         sockets: &[i32],
         parallelism: Option<&Arc<Parallelism>>,
         threads: NonZeroUsize,
-    ) -> Result<Option<Selected>, CliError> {
-        let recording = replay.data().described();
+    ) -> Result<Option<SelectedSamples>, CliError> {
+        let recording = replay.data().metadata();
         let switch = self.switches.find(recording)?;
         if self.socket.is_some() {
             has_cpus(recording)?;
@@ -68,9 +69,9 @@ impl Selection {
         if levels.is_some() && parallelism.is_none() {
             return Err(no_latency());
         }
-        let selected = Selected {
+        let selected = SelectedSamples {
             chosen: self.wanted.filter(recording, false)?.non_empty(),
-            switched: Switched::find(replay, switch, threads),
+            switched: SwitchedSamples::find(replay, switch, threads),
             idle: self.idle,
             socket: self.socket.map(|socket| OnSocket {
                 socket,
@@ -89,63 +90,63 @@ fn levels(matches: &ArgMatches) -> Result<Option<CpuList>, CliError> {
     let levels = CpuList::parse(list);
     let levels = levels.map_err(|error| {
         CliError::usage(format!(
-            "--parallelism takes numbers of threads, 1 or 2-4: {error}"
+            "--parallelism: {error}; give numbers of threads: 1 or 2-4"
         ))
     })?;
     Ok(Some(levels))
 }
 
-fn has_cpus(recording: Described<'_>) -> Result<(), CliError> {
+fn has_cpus(recording: Metadata<'_>) -> Result<(), CliError> {
     let kinds = recording.events.iter().map(|event| event.attr.sample_type);
     if kinds.into_iter().all(|kind| kind.contains(SampleType::CPU)) {
         return Ok(());
     }
-    let message = "--socket-filter: the samples do not tell their CPU";
+    let message = "--socket-filter: the samples have no CPU";
     Err(CliError::message(255, message).hint(CPU_HINT))
 }
 
-/// The samples that are chosen.
-pub(super) struct Selected {
-    chosen: Option<Filter>,
-    switched: Option<Switched>,
+/// The filter of samples.
+pub(super) struct SelectedSamples {
+    chosen: Option<SampleCriteria>,
+    switched: Option<SwitchedSamples>,
     idle: bool,
     socket: Option<OnSocket>,
-    /// How many threads may have run, and how many did.
+    /// The values of `--parallelism`, and the parallelism over time.
     levels: Option<(CpuList, Arc<Parallelism>)>,
 }
 
-/// A socket, and those that processors are on.
+/// A socket, and the socket of each CPU.
 struct OnSocket {
     socket: i32,
     sockets: Vec<i32>,
 }
 
-impl Selected {
+impl SelectedSamples {
     fn is_needed(&self) -> bool {
-        let asked = [
+        let filters = [
             self.chosen.is_some(),
             self.switched.is_some(),
             !self.idle,
             self.socket.is_some(),
             self.levels.is_some(),
         ];
-        asked.contains(&true)
+        filters.contains(&true)
     }
 }
 
-impl Select for Selected {
-    fn sample(&self, world: &World, sample: &Sample<'_>) -> Choice {
-        // The idle task of every processor is thread 0.
+impl SelectSamples for SelectedSamples {
+    fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {
+        // The idle task of every CPU is thread 0.
         if !self.idle && sample.tid == 0 {
-            return Choice::Ignored;
+            return SampleTreatment::Ignored;
         }
-        let is_on = |switched: &Switched| switched.shows(sample.order);
+        let is_on = |switched: &SwitchedSamples| switched.shows(sample.order);
         if !self.switched.as_ref().is_none_or(is_on) {
-            return Choice::Ignored;
+            return SampleTreatment::Ignored;
         }
         let choice = match &self.chosen {
             Some(chosen) => chosen.sample(world, sample),
-            None => Choice::Counted,
+            None => SampleTreatment::Counted,
         };
         let on_socket = |wanted: &OnSocket| wanted.holds(sample.cpu);
         let at_level = |(wanted, threads): &(CpuList, Arc<Parallelism>)| {
@@ -154,15 +155,15 @@ impl Select for Selected {
         let accepted =
             self.socket.as_ref().is_none_or(on_socket) && self.levels.as_ref().is_none_or(at_level);
         match choice {
-            Choice::Counted if !accepted => Choice::Filtered,
+            SampleTreatment::Counted if !accepted => SampleTreatment::Filtered,
             choice => choice,
         }
     }
 
-    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> Choice {
+    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
         match &self.chosen {
             Some(chosen) => chosen.place(resolver, frame),
-            None => Choice::Counted,
+            None => SampleTreatment::Counted,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The options of `script`, in perf's order; those still to come are refused by name.
+//! The options of `script`, in perf's order; unimplemented ones are refused by name.
 
 use std::ffi::OsString;
 
@@ -6,30 +6,36 @@ use clap::{Arg, ArgMatches, Command};
 use rperf_view::script::Clock;
 
 use super::dump;
-use super::settings::Settings;
+use super::settings::ScriptSettings;
 use crate::cli::error::CliError;
 use crate::cli::filter::args as choose;
-use crate::cli::options::{counter, list, not_yet, number, switch, value};
+use crate::cli::options::{counter, list, number, switch, unsupported, value};
 use crate::cli::symbol_options::args as names;
 use crate::cli::{debuginfod, input, itrace, jobs};
 
 const ABOUT: &str = "\
-Reads a recording and prints every sample in the order of time: program, thread, CPU, time, period, event, and the address \
-with its function and file, or the whole call chain on lines of its own. The text is the one that scripts for Linux perf \
-read.";
+Reads a recording and prints every sample in time order: command, thread, CPU, time, period, event, and the address with \
+its symbol and object, or the callchain on separate lines. The format is that of perf script.";
 
 const FIELDS: &str = "\
-The fields to print, separated by commas; their order is fixed. A list that begins with + or - adds to the default or takes \
-away from it. A kind before a colon limits the list to events of that kind: hw, sw, trace, raw, break, synth.
-Fields: comm tid pid time cpu event trace ip sym dso addr symoff dsoff period misc tod cgroup; of memory accesses data_src weight ins_lat retire_lat \
-phys_addr data_page_size code_page_size; registers iregs uregs; branches brstack brstacksym brstackoff, and the code between them brstackinsn brstackinsnlen \
-brstackdisasm; the instruction insn insnlen disasm; source srcline srccode; what counters of a group say together metric; bpf-output. Only \
-samples of a hardware trace or of a guest have flags callindent synth ipc machine_pid vcpu: these are empty.";
+Fields to print, separated by commas; their order is fixed. A list that begins with + or - adds fields to the default or \
+removes them. An event type before a colon applies the list to events of that type only: hw, sw, trace, raw, break, \
+synth.
+Fields: comm tid pid time cpu event trace ip sym dso addr symoff dsoff period misc tod cgroup; memory accesses: data_src \
+weight ins_lat retire_lat phys_addr data_page_size code_page_size; registers: iregs uregs; branch stacks: brstack \
+brstacksym brstackoff, with the code between branches: brstackinsn brstackinsnlen brstackdisasm; instructions: insn \
+insnlen disasm; source: srcline srccode; metric: metrics of a group's counters; bpf-output. flags callindent synth ipc \
+machine_pid vcpu are accepted; they are empty except in samples of a hardware trace or a guest.";
+
+const TEMPLATE: &str = "\
+Print this text for each sample, with the fields in braces: time (nanoseconds), comm, pid, tid, cpu, event, period, trace, \
+ip, symbol, offset, dso, dsoff, callchain (functions separated by semicolons, from the sampled one), cgroup, addr, data_src, weight and the \
+other fields of memory accesses. {{ and }} are braces, \\t is a tab.";
 
 const TIME: &str = "\
-Only samples from START to END, in seconds as they are printed: 10.5,12 or 10.5, or ,12; several of them between blanks in \
-one word. With --reltime they count from the first sample. In percent of the recording: 10%/2 is the second tenth, 10%-20% \
-the same, and several are separated by commas.";
+Only samples from START to END, in seconds as printed: 10.5,12 or 10.5, or ,12; several ranges are separated by spaces \
+in one argument. With --reltime, times are relative to the first sample. In percent of the recording: 10%/2 is the \
+second tenth, 10%-20% the same; several are separated by commas.";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -42,127 +48,131 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(script())
 }
 
-/// What is read and which columns are printed.
+/// Input and columns.
 fn input_and_fields() -> Vec<Arg> {
     vec![
-        // Before what perf has: of the options that a prefix fits, the last two are named.
+        // Before perf's options: for an ambiguous prefix, the last two matches are listed.
         debuginfod::option(),
+        switch("csv").help("print a row for each sample, with the fields of -F separated by commas, and a row of titles"),
+        value("template", "text")
+            .help("print this text for each sample: '{comm} {pid} {symbol}'")
+            .long_help(TEMPLATE),
         switch("dump-raw-trace")
             .short('D')
-            .help("print every record: where it stands, its bytes and its fields"),
-        switch("dump-unsorted-raw-trace").help("the same in the order of the file"),
+            .help("dump all records: offset, bytes and fields"),
+        switch("dump-unsorted-raw-trace").help("like -D, in file order"),
         counter("verbose")
             .short('v')
-            .help("say what was found out about fields and symbols"),
+            .help("report problems with fields and symbols"),
         switch("Latency")
             .short('L')
-            .help("print eight letters of names, and CPUs without brackets"),
-        switch("list")
-            .short('l')
-            .help("list the scripts that are built in"),
-        not_yet("list-dlfilters", ""),
-        not_yet(
+            .help("latency format: command names of at most 8 characters, CPUs without brackets"),
+        switch("list").short('l').help("list the built-in scripts"),
+        unsupported("list-dlfilters", ""),
+        unsupported(
             "script",
-            "no interpreter is built in: pipe the text, or that of --json, into the script",
+            "there is no script interpreter: pipe the text or the output of --json into the script",
         )
         .short('s'),
-        not_yet(
+        unsupported(
             "gen-script",
-            "scripts read the lines of --json, an object for each sample",
+            "scripts can read --json: one object per line for each sample",
         )
         .short('g'),
-        not_yet("dlfilter", ""),
-        not_yet("dlarg", ""),
+        unsupported("dlfilter", ""),
+        unsupported("dlarg", ""),
         input::option(),
         switch("debug-mode")
             .short('d')
-            .help("print no samples; say which are out of order"),
-        switch("header").help("print what is known of machine and recording before the samples"),
-        switch("header-only").help("print only what is known of machine and recording"),
+            .help("print no samples, only those that are out of time order"),
+        switch("header").help("print the header (machine and recording) before the samples"),
+        switch("header-only").help("print only the header (machine and recording)"),
         names::vmlinux(),
         names::kallsyms(),
         switch("hide-call-graph")
             .short('G')
-            .help("print the sampled address alone, without its callers"),
+            .help("print only the sampled address, no callchains"),
         names::symfs(),
         list("fields", "field[,field...]")
             .short('F')
-            .help("the fields to print")
+            .help("fields to print, separated by commas")
             .long_help(FIELDS),
-        not_yet("all-cpus", "record with 'record -a', then read").short('a'),
+        switch("all-cpus")
+            .short('a')
+            .help("with a script to record: sample the whole system"),
     ]
 }
 
-/// Which samples are printed.
+/// Filters.
 fn selection() -> Vec<Arg> {
     vec![
         choose::dsos(),
-        choose::symbols().help("only samples in these functions, or at these addresses"),
+        choose::symbols().help("only samples in these functions or at these addresses"),
         value("addr-range", "bytes")
             .value_parser(number)
-            .help("with -S ADDRESS, so many bytes from there on"),
-        not_yet("insn-trace", ""),
-        not_yet("xed", ""),
-        not_yet("call-trace", ""),
-        not_yet("call-ret-trace", ""),
-        not_yet("graph-function", ""),
-        value("stop-bt", "symbol[,symbol...]").help("leave out the callers of these functions"),
+            .help("with -S ADDRESS: range of this many bytes"),
+        unsupported("insn-trace", ""),
+        unsupported("xed", ""),
+        unsupported("call-trace", ""),
+        unsupported("call-ret-trace", ""),
+        unsupported("graph-function", ""),
+        value("stop-bt", "symbol[,symbol...]").help("end callchains at these functions"),
         choose::cpu(),
         choose::comms(),
         choose::pid(),
         choose::tid(),
         value("max-stack", "n")
             .value_parser(number)
-            .help("print at most so many frames of a call chain (default: 127)"),
-        switch("reltime").help("times count from the first sample printed"),
-        switch("deltatime").help("times count from the sample printed before"),
+            .help("print at most n frames of a callchain (default: 127)"),
+        switch("reltime").help("print times relative to the first sample"),
+        switch("deltatime").help("print times relative to the previous sample"),
         switch("show-info")
             .short('I')
-            .help("print the header with topology and caches"),
+            .help("with --header: print CPU topology and caches in full"),
     ]
 }
 
-/// Records that are no samples.
+/// Records other than samples.
 fn records() -> Vec<Arg> {
     vec![
-        switch("show-kernel-path").help("print the path of a kernel module's file, not its name"),
-        switch("show-task-events").help("print records of names, new and ended threads"),
-        switch("show-mmap-events").help("print records of mappings"),
-        switch("show-switch-events").help("print records of context switches"),
-        switch("show-namespace-events").help("print records of namespaces"),
-        switch("show-cgroup-events").help("print records of cgroups"),
-        switch("show-lost-events").help("print records of what was lost"),
-        switch("show-round-events").help("print the ends of rounds over the rings"),
-        switch("show-bpf-events").help("print records of BPF programs and their symbols"),
-        switch("show-text-poke-events").help("print records of changes in the kernel's code"),
+        switch("show-kernel-path").help("print paths of kernel modules instead of names"),
+        switch("show-task-events").help("also print COMM, FORK and EXIT records"),
+        switch("show-mmap-events").help("also print MMAP records"),
+        switch("show-switch-events").help("also print SWITCH records (context switches)"),
+        switch("show-namespace-events").help("also print NAMESPACES records"),
+        switch("show-cgroup-events").help("also print CGROUP records"),
+        switch("show-lost-events").help("also print LOST records"),
+        switch("show-round-events").help("also print FINISHED_ROUND records"),
+        switch("show-bpf-events").help("also print BPF_EVENT and KSYMBOL records"),
+        switch("show-text-poke-events").help("also print TEXT_POKE records"),
     ]
 }
 
-/// Names, times, guests.
+/// Symbols, times, guests.
 fn rest() -> Vec<Arg> {
     vec![
         switch("per-event-dump")
-            .help("print the samples of each event into a file of its own, FILE.EVENT.dump"),
+            .help("write the samples of each event to its own file, FILE.EVENT.dump"),
         input::force(),
         value("max-blocks", "n")
             .value_parser(number)
-            .help("print at most so many stretches of code with -F brstackinsn"),
-        switch("ns").help("print times in nanoseconds"),
+            .help("with -F brstackinsn: print at most n basic blocks"),
+        switch("ns").help("print times with nanoseconds"),
         switch("json")
-            .help("print each sample as a JSON object on a line of its own, with the fields of -F"),
+            .help("print each sample as a JSON object on one line, with the fields of -F"),
         itrace::option(),
-        switch("full-source-path").help("print source files with their whole path"),
+        switch("full-source-path").help("print full paths of source files"),
         names::demangle(),
         names::demangle_kernel(),
         choose::time().long_help(TIME),
         names::inline(),
-        names::mark_cut(),
-        not_yet("guestmount", ""),
-        not_yet("guestvmlinux", ""),
-        not_yet("guestkallsyms", ""),
-        not_yet("guestmodules", ""),
-        not_yet("guest-code", ""),
-        not_yet("stitch-lbr", ""),
+        names::mark_truncated(),
+        unsupported("guestmount", ""),
+        unsupported("guestvmlinux", ""),
+        unsupported("guestkallsyms", ""),
+        unsupported("guestmodules", ""),
+        unsupported("guest-code", ""),
+        unsupported("stitch-lbr", ""),
         choose::switch_on(),
         choose::switch_off(),
         choose::show_switches(),
@@ -170,7 +180,7 @@ fn rest() -> Vec<Arg> {
     ]
 }
 
-/// The name of a script, with words of its own; also the place of old spellings.
+/// The name of a script, with its arguments; also accepts old spellings.
 fn script() -> Arg {
     Arg::new("script-word")
         .num_args(0..)
@@ -180,26 +190,34 @@ fn script() -> Arg {
         .value_parser(clap::value_parser!(OsString))
 }
 
-/// Options that leave each other nothing to do.
-pub(super) fn refuse_mixtures(matches: &ArgMatches, settings: &Settings) -> Result<(), CliError> {
+/// Refuses options that exclude each other.
+pub(super) fn refuse_mixtures(
+    matches: &ArgMatches,
+    settings: &ScriptSettings,
+) -> Result<(), CliError> {
     let dumps = dump::is_wanted(matches);
     if settings.objects {
         refuse_text(matches, settings, dumps)?;
     }
     let refused = match (dumps, settings.checks, settings.per_event) {
-        (true, true, _) => "-D prints everything, --debug-mode nothing",
-        (true, _, true) => "-D prints everything in one place, --per-event-dump each event apart",
-        (_, true, true) => "--debug-mode prints nothing, also not in files of --per-event-dump",
+        (true, true, _) => "-D and --debug-mode exclude each other",
+        (true, _, true) => "-D and --per-event-dump exclude each other",
+        (_, true, true) => "--debug-mode and --per-event-dump exclude each other",
         _ => return Ok(()),
     };
     Err(CliError::usage(refused))
 }
 
-/// Options of text, which objects have no place for.
-fn refuse_text(matches: &ArgMatches, settings: &Settings, dumps: bool) -> Result<(), CliError> {
+/// Refuses options of the text format, which don't apply to JSON objects and rows.
+fn refuse_text(
+    matches: &ArgMatches,
+    settings: &ScriptSettings,
+    dumps: bool,
+) -> Result<(), CliError> {
     let others = [
         (dumps, "-D"),
         (settings.checks, "-d"),
+        (settings.is_csv() && settings.per_event, "--per-event-dump"),
         (settings.header || settings.header_only, "--header"),
         (!settings.records.is_empty(), "--show-...-events"),
         (settings.brief, "-L"),
@@ -210,10 +228,11 @@ fn refuse_text(matches: &ArgMatches, settings: &Settings, dumps: bool) -> Result
             "--max-blocks",
         ),
     ];
+    let form = settings.form();
     match others.into_iter().find(|(given, _)| *given) {
         None => Ok(()),
         Some((_, option)) => Err(CliError::usage(format!(
-            "--json prints samples alone, with the times of the recording: {option} is for text"
+            "{form} and {option} exclude each other: {form} prints samples with their recorded times"
         ))),
     }
 }

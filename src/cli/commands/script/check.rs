@@ -1,15 +1,15 @@
-//! `script -d`: whether samples come in order.
+//! `script -d`: checks whether samples are ordered by time.
 
-use rperf_replay::{Replay, Turn, What};
+use rperf_replay::{OrderedRecord, RecordContent, Replay};
 
 use crate::cli::context::Context;
 
-/// Says which samples are older than one before them.
+/// Reports samples that are older than the preceding one.
 pub(super) fn order(context: &Context, replay: &Replay<'_>) {
     let mut latest = 0;
     let mut misordered: u64 = 0;
-    for Turn { what, .. } in replay.turns() {
-        let What::Sample(sample) = what else {
+    for OrderedRecord { what, .. } in replay.ordered_records() {
+        let RecordContent::Sample(sample) = what else {
             continue;
         };
         let time = sample.wire.time.unwrap_or(u64::MAX);

@@ -1,54 +1,70 @@
-//! `script -D`: every record as it stands in the file, samples with their text behind.
+//! `script -D`: dumps every record, and the text of samples after it.
 
 use std::io::Write as _;
 
 use clap::ArgMatches;
-use rperf_replay::{Render as _, Replay};
+use rperf_replay::Render as _;
 use rperf_view::dump::Dump;
-use rperf_view::script::{Block, Join};
+use rperf_view::script::{BlockJoiner, ScriptBlock};
 use rperf_wire::RecordKind;
 
-use super::text::{SampleText, Scratch};
-use crate::cli::context::Context;
-use crate::cli::dump::{self, Behind};
+use super::counts::{CountRecord, CountTable, are_counted};
+use super::text::{SampleText, TextBuffers};
 use crate::cli::error::CliError;
-use crate::cli::input::Input;
 use crate::cli::options::flag;
+use crate::cli::record_dump::{self, DumpSuffix};
+use crate::cli::shared::analysis::Analysis;
 
-/// Whether it is asked for, in either order.
+/// Whether a dump is requested, in either order.
 pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
-    dump::is_wanted(matches) || is_unsorted(matches)
+    record_dump::is_wanted(matches) || is_unsorted(matches)
 }
 
-/// Whether it is asked for in the order of the file.
+/// Whether a dump in file order is requested.
 pub(super) fn is_unsorted(matches: &ArgMatches) -> bool {
     flag(matches, "dump-unsorted-raw-trace") == Some(true)
 }
 
-/// Dumps all records, in the order in which perf delivers them, or as they stand.
+/// Dumps all records, in the order in which perf delivers them, or in file order.
 pub(super) fn print(
-    context: &Context,
-    input: &Input,
-    replay: &Replay<'_>,
+    analysis: &Analysis<'_>,
     text: &SampleText<'_, '_>,
-    (mut join, unsorted): (Join, bool),
+    mut join: BlockJoiner,
+    unsorted: bool,
 ) -> Result<(), CliError> {
+    let Analysis {
+        context,
+        input,
+        replay,
+        ..
+    } = analysis;
     let path = input.path.to_string_lossy();
-    let mut records = Dump::new(replay.data().described(), &path).passing_over(&[RecordKind::READ]);
+    let mut records = Dump::new(replay.data().metadata(), &path).passing_over(&[RecordKind::READ]);
     if unsorted {
-        records = records.as_they_stand();
+        records = records.in_file_order();
     }
-    let mut scratch = Scratch::default();
+    let mut scratch = TextBuffers::default();
+    let events = replay.data().events();
+    let mut counts = are_counted(events).then(CountTable::default);
     let world = replay.world();
     let out = &mut context.stdout();
     records.write_start(out)?;
-    dump::write(out, replay, records, |out, behind| {
-        let mut block = Block::default();
-        match behind {
-            Behind::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
-            Behind::Record(side) => {
+    record_dump::write(out, replay, records, |out, after| {
+        let mut block = ScriptBlock::default();
+        match after {
+            DumpSuffix::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
+            DumpSuffix::Record(side) => {
                 if text.wanted().contains(&side.raw.kind) {
                     text.record(world, side, &mut scratch, &mut block);
+                }
+                if let Some(counts) = &mut counts {
+                    let record = CountRecord {
+                        raw: &side.raw,
+                        position: side.order.position,
+                        endian: replay.data().endian(),
+                        events,
+                    };
+                    counts.take(&record, &text.plan.filter, &mut block.text)?;
                 }
             }
         }

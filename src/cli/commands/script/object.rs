@@ -1,85 +1,60 @@
-//! `script --json`: a sample as an object on a line of its own, with the fields of `-F` as members.
+//! `script --json`: one JSON object per line for each sample, with the fields of `-F` as members.
 //!
-//! Times are nanoseconds, addresses and masks texts with `0x`. Frames have the address inside their object, as stacks in
-//! text have it. What a tracepoint says is there as its text and, in `fields`, by its parts.
+//! Times are in nanoseconds; addresses and masks are strings with `0x`. Frames have the address in their object, as
+//! in stacks of the text format. A tracepoint's payload is included as text and, in `fields`, by field.
 
 use std::fmt::Write as _;
 
-use rperf_export::json::Object;
-use rperf_lines::{Field, Fields, Line, Spot};
+use rperf_export::json::JsonObject;
+use rperf_lines::{LineField, LineFields, ResolvedAddress, SampleLine};
 use rperf_replay::Sample;
 use rperf_tracepoint::Value;
-use rperf_view::script::Block;
+use rperf_view::script::ScriptBlock;
 
-use super::plan::Event;
-use super::text::{SampleText, Scratch, Who};
+use super::plan::EventPlan;
+use super::rows;
+use super::text::{SampleText, ShownSample, TextBuffers};
 use crate::cli::error::CliError;
 
-/// Fields that are members, or decide which members frames have.
-const MEMBERS: [Field; 23] = [
-    Field::Comm,
-    Field::Tid,
-    Field::Pid,
-    Field::Time,
-    Field::Cpu,
-    Field::Event,
-    Field::Trace,
-    Field::Ip,
-    Field::Sym,
-    Field::Symoff,
-    Field::Dso,
-    Field::Addr,
-    Field::Period,
-    Field::DataSrc,
-    Field::Weight,
-    Field::PhysAddr,
-    Field::DataPageSize,
-    Field::CodePageSize,
-    Field::InsLat,
-    Field::BpfOutput,
-    Field::Dsoff,
-    Field::Cgroup,
-    Field::RetireLat,
-];
+/// The version of the objects. It changes when a member is removed or changes its meaning; new members may be added
+/// at any time.
+const JSON_VERSION: u64 = 1;
 
-/// Refuses fields that objects have no member for.
+/// Refuses fields without a member.
 ///
 /// # Errors
 ///
 /// A usage error that names the field.
-pub(super) fn check(fields: Fields) -> Result<(), CliError> {
-    let mut lacking = Fields::ALL
-        .iter()
-        .filter(|field| fields.has(**field) && !MEMBERS.contains(field));
-    match lacking.next() {
+pub(super) fn check(fields: LineFields, form: &str) -> Result<(), CliError> {
+    match rows::lacking(fields) {
         None => Ok(()),
         Some(field) => Err(CliError::usage(format!(
-            "--json does not write the field '{}'",
+            "{form} has no field '{}'",
             field.name()
         ))),
     }
 }
 
-/// Appends a frame and the comma behind it.
-pub(super) fn frame(fields: Fields, spot: &Spot<'_>, out: &mut Vec<u8>) {
-    let mut object = Object::new(out);
+/// Appends a frame and a comma.
+pub(super) fn frame(fields: LineFields, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+    let mut object = JsonObject::new(out);
     object.hex("address", spot.in_stack);
     names(fields, spot, &mut object);
     object.finish();
     out.push(b',');
 }
 
-fn names(fields: Fields, spot: &Spot<'_>, object: &mut Object<'_>) {
-    if let Some(symbol) = spot.symbol.filter(|_| fields.has(Field::Sym)) {
+fn names(fields: LineFields, spot: &ResolvedAddress<'_>, object: &mut JsonObject<'_>) {
+    if let Some(symbol) = spot.symbol.filter(|_| fields.has(LineField::Sym)) {
         object.text("symbol", symbol.name);
-        if fields.has(Field::Symoff) && !spot.inlined {
+        if fields.has(LineField::Symoff) && !spot.inlined {
             object.plain("offset", symbol.offset);
         }
     }
-    if let Some(name) = spot.object.filter(|_| fields.has(Field::Dso)) {
+    if let Some(name) = spot.object.filter(|_| fields.has(LineField::Dso)) {
         object.text("dso", name);
-        if spot.in_object && fields.has(Field::Dsoff) {
-            object.hex(Field::Dsoff.name(), spot.in_stack);
+        if spot.in_object && fields.has(LineField::Dsoff) {
+            object.hex(LineField::Dsoff.name(), spot.in_stack);
         }
     }
     if spot.inlined {
@@ -91,33 +66,39 @@ impl SampleText<'_, '_> {
     /// Appends a sample.
     pub(super) fn object(
         &self,
-        event: &Event,
-        sample: &Sample<'_>,
-        (line, who): (&Line<'_>, Who),
-        scratch: &mut Scratch,
-        block: &mut Block,
+        shown: &ShownSample<'_>,
+        scratch: &mut TextBuffers,
+        block: &mut ScriptBlock,
     ) {
+        let &ShownSample {
+            event,
+            sample,
+            line,
+            who,
+        } = shown;
         let fields = event.layout.fields();
-        let mut object = Object::new(&mut block.text);
+        let start_of_object = block.text.len();
+        let mut object = JsonObject::new(&mut block.text);
+        object.plain("version", JSON_VERSION);
         start(event, line, &mut object);
-        if fields.has(Field::Trace) {
+        if fields.has(LineField::Trace) {
             self.payload(sample, &mut object);
         }
         if let Some(raw) = sample.wire.raw.filter(|_| event.outputs) {
-            object.text(Field::BpfOutput.name(), &hex(raw));
+            object.text(LineField::BpfOutput.name(), &hex(raw));
         }
         memory(event, sample, &mut object);
-        if let Some(id) = sample.wire.cgroup.filter(|_| fields.has(Field::Cgroup))
+        if let Some(id) = sample.wire.cgroup.filter(|_| fields.has(LineField::Cgroup))
             && let Some(name) = self.resolver.world().cgroup(id)
         {
-            object.text(Field::Cgroup.name(), name);
+            object.text(LineField::Cgroup.name(), name);
         }
-        if fields.has(Field::Ip) {
+        if fields.has(LineField::Ip) {
             match sample.wire.callchain {
-                Some(recorded) if event.layout.is_stacked() => {
+                Some(_) if event.layout.is_stacked() => {
                     let out = object.member("callchain");
                     out.push(b'[');
-                    self.frames(event, (sample, recorded), who, scratch, out);
+                    self.frames(event, sample, who, scratch, out);
                     if out.last() == Some(&b',') {
                         out.pop();
                     }
@@ -132,11 +113,14 @@ impl SampleText<'_, '_> {
             }
         }
         object.finish();
-        block.text.push(b'\n');
+        match &self.plan.rows {
+            Some(rows) => rows.replace(&mut block.text, start_of_object),
+            None => block.text.push(b'\n'),
+        }
     }
 
-    /// What a tracepoint says.
-    fn payload(&self, sample: &Sample<'_>, object: &mut Object<'_>) {
+    /// Appends the payload of a tracepoint.
+    fn payload(&self, sample: &Sample<'_>, object: &mut JsonObject<'_>) {
         let payloads = &self.plan.payloads;
         let (Some(raw), Some(tracepoint)) = (sample.wire.raw, payloads.tracepoint(sample.event))
         else {
@@ -145,7 +129,7 @@ impl SampleText<'_, '_> {
         let mut text = Vec::new();
         payloads.write(sample.event, raw, self.resolver, &mut text);
         object.text("trace", String::from_utf8_lossy(&text).trim());
-        let mut inner = Object::new(object.member("fields"));
+        let mut inner = JsonObject::new(object.member("fields"));
         for (field, reader) in tracepoint.fields() {
             if let Some(value) = reader.value(raw) {
                 match value {
@@ -158,33 +142,33 @@ impl SampleText<'_, '_> {
     }
 }
 
-/// Who, when and what.
-fn start(event: &Event, line: &Line<'_>, object: &mut Object<'_>) {
+/// Appends task, CPU, time and event.
+fn start(event: &EventPlan, line: &SampleLine<'_>, object: &mut JsonObject<'_>) {
     let fields = event.layout.fields();
-    if fields.has(Field::Time) && line.time != u64::MAX {
+    if fields.has(LineField::Time) && line.time != u64::MAX {
         object.plain("time", line.time);
     }
-    if fields.has(Field::Comm) {
+    if fields.has(LineField::Comm) {
         object.text("comm", line.comm);
     }
-    // A thread's number alone says nothing of its process.
-    if fields.has(Field::Pid) || fields.has(Field::Tid) {
+    // A tid is of little use without the pid.
+    if fields.has(LineField::Pid) || fields.has(LineField::Tid) {
         object.plain("pid", line.pid.cast_signed());
         object.plain("tid", line.tid.cast_signed());
     }
-    if fields.has(Field::Cpu) && line.cpu != u32::MAX {
+    if fields.has(LineField::Cpu) && line.cpu != u32::MAX {
         object.plain("cpu", line.cpu);
     }
-    if fields.has(Field::Event) {
+    if fields.has(LineField::Event) {
         object.text("event", &event.name);
     }
-    if fields.has(Field::Period) {
+    if fields.has(LineField::Period) {
         object.plain("period", line.period);
     }
 }
 
-/// The access to memory, as far as it was recorded.
-fn memory(event: &Event, sample: &Sample<'_>, object: &mut Object<'_>) {
+/// Appends the memory access, as far as it was recorded.
+fn memory(event: &EventPlan, sample: &Sample<'_>, object: &mut JsonObject<'_>) {
     let fields = event.layout.fields();
     let wire = &sample.wire;
     let (weight, latency, retirement) = match wire.weight {
@@ -199,20 +183,20 @@ fn memory(event: &Event, sample: &Sample<'_>, object: &mut Object<'_>) {
         whole => (whole, None, None),
     };
     for (field, value) in [
-        (Field::Addr, wire.addr),
-        (Field::DataSrc, wire.data_src),
-        (Field::PhysAddr, wire.phys_addr),
+        (LineField::Addr, wire.addr),
+        (LineField::DataSrc, wire.data_src),
+        (LineField::PhysAddr, wire.phys_addr),
     ] {
         if let Some(value) = value.filter(|_| fields.has(field)) {
             object.hex(field.name(), value);
         }
     }
     for (field, value) in [
-        (Field::Weight, weight),
-        (Field::InsLat, latency),
-        (Field::RetireLat, retirement),
-        (Field::DataPageSize, wire.data_page_size),
-        (Field::CodePageSize, wire.code_page_size),
+        (LineField::Weight, weight),
+        (LineField::InsLat, latency),
+        (LineField::RetireLat, retirement),
+        (LineField::DataPageSize, wire.data_page_size),
+        (LineField::CodePageSize, wire.code_page_size),
     ] {
         if let Some(value) = value.filter(|_| fields.has(field)) {
             object.plain(field.name(), value);
@@ -220,8 +204,8 @@ fn memory(event: &Event, sample: &Sample<'_>, object: &mut Object<'_>) {
     }
 }
 
-/// A field of a tracepoint.
-fn member(name: &str, value: Value<'_>, object: &mut Object<'_>) {
+/// Appends a field of a tracepoint.
+fn member(name: &str, value: Value<'_>, object: &mut JsonObject<'_>) {
     match value {
         Value::Unsigned(number) => object.plain(name, number),
         Value::Signed(number) => object.plain(name, number),
@@ -234,11 +218,11 @@ fn member(name: &str, value: Value<'_>, object: &mut Object<'_>) {
     }
 }
 
-/// Two digits for each byte.
+/// Two hexadecimal digits for each byte.
 fn hex(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
-        // Writing to memory does not fail.
+        // Writing to a String does not fail.
         let _ = write!(text, "{byte:02x}");
     }
     text

@@ -1,118 +1,162 @@
-//! How the samples of each event are written: decided once for a recording, or whenever a stream tells of more events.
+//! The format of each event's samples: determined once for a recording, or whenever a stream adds events.
 
 use std::path::Path;
 
-use rperf_lines::{Error, EventSwitch, Field, Fields, Metrics, Payloads, Selection};
-use rperf_perfdata::{Described, EventDesc};
-use rperf_resolve::{Filter, StackOptions};
-use rperf_view::script::{self, Architecture, Layout, Style, TimeOfDay};
+use rperf_lines::{
+    Error, EventSwitch, FieldSelection, GroupMetrics, LineField, LineFields, TracepointPrinter,
+};
+use rperf_perfdata::{EventDesc, Metadata};
+use rperf_resolve::{SampleCriteria, StackOptions};
+use rperf_view::script::{self, Architecture, ScriptLayout, ScriptStyle, TimeOfDay};
 use rperf_wire::{Attr, AttrFlags, Endian, EventType, RecordKind, SampleType};
 
+use super::counts::are_counted;
 use super::object;
-use super::settings::Settings;
+use super::rows::RowLayout;
+use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::payloads::payloads;
-use crate::cli::stacks::{has_copies, stack_options};
+use crate::cli::stack_folding::{has_copies, stack_options};
 use crate::cli::symbols::shows_inlines;
 
-/// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address has a symbol of its own.
+/// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address is symbolized.
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
 /// `PERF_COUNT_SW_BPF_OUTPUT`.
 const BPF_OUTPUT: u64 = 10;
 
-/// How one event's samples are written.
-pub(super) struct Event {
+/// The format of one event's samples.
+pub(super) struct EventPlan {
     pub(super) name: String,
-    pub(super) layout: Layout,
-    /// Which texts that were rendered before fit: events with equal fields share them.
+    pub(super) layout: ScriptLayout,
+    /// The index of its cache of rendered text, which events with equal fields share.
     pub(super) known: usize,
     pub(super) names_data: bool,
-    /// Whether a sample is one branch, and where it led to is shown behind its address.
+    /// Whether a sample is a single branch, whose target is shown after its address.
     pub(super) shows_target: bool,
-    /// Whether inlined functions are frames of its callchains.
+    /// Whether callchains include inlined functions.
     pub(super) inlines: bool,
-    /// Whether weights consist of parts.
+    /// Whether weights have several parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub(super) weight_parts: bool,
-    /// Whether its raw data are what a BPF program put out.
+    /// Whether its raw data are output of a BPF program.
     pub(super) outputs: bool,
 }
 
-impl Event {
-    fn shows_callers(&self) -> bool {
-        self.layout.is_stacked() && self.layout.fields().has(Field::Ip)
+impl EventPlan {
+    pub(super) fn shows_callers(&self) -> bool {
+        self.layout.is_stacked() && self.layout.fields().has(LineField::Ip)
     }
 }
 
-/// How the samples of a recording are written.
-pub(super) struct Plan {
+/// The format of a recording's samples.
+pub(super) struct ScriptPlan {
     /// In the order of the recording.
-    pub(super) events: Vec<Event>,
-    pub(super) payloads: Payloads,
+    pub(super) events: Vec<EventPlan>,
+    pub(super) payloads: TracepointPrinter,
     pub(super) endian: Endian,
-    pub(super) filter: Filter,
-    /// Frames of a callchain that are shown.
+    pub(super) filter: SampleCriteria,
+    /// Maximum number of frames of a callchain.
     pub(super) max_stack: usize,
-    /// How user stacks are unwound. Their chains are cut there already, so that [`Self::max_stack`] is no limit then.
+    /// How user stacks are unwound. This limits their chains already, so [`Self::max_stack`] does not apply then.
     pub(super) stacks: StackOptions,
-    /// Functions whose callers are left out.
+    /// Functions whose callers are omitted.
     pub(super) stop: Vec<String>,
-    /// Modules by the path of their file.
+    /// Whether kernel modules are shown by path.
     pub(super) kernel_paths: bool,
-    /// Whether samples are written as JSON objects.
+    /// Whether samples are written as JSON objects, or as rows made from them.
     pub(super) objects: bool,
-    /// Records that are shown beside samples.
+    /// The layout of rows.
+    pub(super) rows: Option<RowLayout>,
+    /// Records that are printed among the samples.
     pub(super) records: Vec<RecordKind>,
-    /// Stretches between branches that are shown.
+    /// Maximum number of basic blocks shown between branches.
     pub(super) max_blocks: Option<usize>,
-    /// Which samples other samples switch on and off.
+    /// Samples that enable and disable the output of others.
     pub(super) switch: EventSwitch,
-    /// Whether what the samples of events show must be told apart.
+    /// Whether the output of each sample must be kept separate.
     pub(super) parts: bool,
-    /// What groups of counters say together, if that is shown.
-    pub(super) metrics: Metrics,
+    /// Metrics of counter groups, if shown.
+    pub(super) metrics: GroupMetrics,
 }
 
-impl Plan {
-    /// Checks the fields that are asked for against what the events record, compiles the formats of tracepoints, and says
-    /// which of those can't be shown.
+/// Large fields of samples, and the fields of lines that need them.
+const LARGE_FIELDS: [(SampleType, &[LineField]); 6] = [
+    (SampleType::CALLCHAIN, &[LineField::Ip]),
+    (SampleType::REGS_USER, &[LineField::Ip, LineField::Uregs]),
+    (SampleType::STACK_USER, &[LineField::Ip]),
+    (SampleType::REGS_INTR, &[LineField::Iregs]),
+    (
+        SampleType::RAW,
+        &[
+            LineField::Trace,
+            LineField::BpfOutput,
+            LineField::Synth,
+            LineField::Flags,
+            LineField::Ipc,
+        ],
+    ),
+    (
+        SampleType::BRANCH_STACK,
+        &[
+            LineField::Ip,
+            LineField::Brstack,
+            LineField::Brstacksym,
+            LineField::Brstackoff,
+            LineField::Brstackinsn,
+            LineField::Brstackinsnlen,
+            LineField::Brstackdisasm,
+            LineField::Flags,
+            LineField::Ipc,
+        ],
+    ),
+];
+
+impl ScriptPlan {
+    /// The fields of samples that are read: large ones only if an event shows them.
+    pub(super) fn sample_fields(&self) -> SampleType {
+        if self.objects {
+            return SampleType::ALL;
+        }
+        let is_shown = |field: &LineField| {
+            let mut events = self.events.iter();
+            events.any(|event| event.layout.fields().has(*field))
+        };
+        let large = LARGE_FIELDS.iter();
+        let unread = large.filter(|(_, shown)| !shown.iter().any(is_shown));
+        unread.fold(SampleType::ALL, |read, (field, _)| read.with(*field, false))
+    }
+
+    /// Checks the requested fields against what the events record, compiles the formats of tracepoints, and reports
+    /// those that can't be shown.
     pub(super) fn new(
         context: &Context,
         path: &Path,
-        recording: Described<'_>,
-        settings: &Settings,
+        recording: Metadata<'_>,
+        settings: &ScriptSettings,
     ) -> Result<Self, CliError> {
+        let recording = sampled(recording);
         let mut selection = settings.selection.clone();
         if !settings.callchains {
             selection.hide_callchains();
         }
         let filter = settings.filter(recording)?;
-        let events = recording.events.iter();
-        // Beside single branches, which only traces have, there are events without samples: nothing is to be missed there.
-        let traced = recording
-            .events
-            .iter()
-            .any(|event| is_single_branch(&event.attr));
-        let events = events.filter(|event| !traced || !has_no_samples(&event.attr));
-        let events = events.map(|event| (&event.attr, event.name.as_str()));
-        let checked = match recording.is_pipe {
-            true => selection.check_stream(events),
-            false => selection.check(events),
-        };
-        checked.map_err(super::refused)?;
+        check_fields(recording, &mut selection)?;
         let mut events = recording.events.iter();
-        let payloads = match events.any(|event| selection.fields(&event.attr).has(Field::Trace)) {
+        let payloads = match events.any(|event| selection.fields(&event.attr).has(LineField::Trace))
+        {
             true => payloads(context, path, recording)?,
-            false => Payloads::default(),
+            false => TracepointPrinter::default(),
         };
-        let shows_metrics = |event: &EventDesc| selection.fields(&event.attr).has(Field::Metric);
+        let shows_metrics =
+            |event: &EventDesc| selection.fields(&event.attr).has(LineField::Metric);
         let metrics = match recording.events.iter().any(shows_metrics) {
-            true => Metrics::new(recording),
-            false => Metrics::default(),
+            true => GroupMetrics::new(recording),
+            false => GroupMetrics::default(),
         };
         let switch = settings.switch(recording)?;
         let events = layouts(recording, &selection, settings)?;
-        let are_shown = events.iter().any(Event::shows_callers);
+        let rows = settings.rows.as_ref().map(|rows| rows.for_events(&events));
+        let are_shown = events.iter().any(EventPlan::shows_callers);
         let unwound = (are_shown && has_copies(recording.events)).then_some(settings.max_stack);
         Ok(Self {
             events,
@@ -124,6 +168,7 @@ impl Plan {
             stop: settings.stop.clone(),
             kernel_paths: settings.kernel_paths,
             objects: settings.objects,
+            rows,
             records: settings.records.clone(),
             max_blocks: settings.max_blocks,
             parts: settings.per_event || switch.is_needed(),
@@ -133,23 +178,52 @@ impl Plan {
     }
 }
 
+/// Refuses fields that the events do not record, and drops default ones.
+fn check_fields(recording: Metadata<'_>, selection: &mut FieldSelection) -> Result<(), CliError> {
+    let events = recording.events.iter();
+    // If the recording has single branches, which only traces have, some of its events have no samples, and they
+    // lack no fields.
+    let traced = recording
+        .events
+        .iter()
+        .any(|event| is_single_branch(&event.attr));
+    let events = events.filter(|event| !traced || !has_no_samples(&event.attr));
+    let events = events.map(|event| (&event.attr, event.name.as_str()));
+    let checked = match recording.is_pipe {
+        true => selection.check_stream(events),
+        false => selection.check(events),
+    };
+    checked.map_err(super::refused)
+}
+
+/// The recording without events that are only counted: they have no samples, and lack no fields.
+fn sampled(recording: Metadata<'_>) -> Metadata<'_> {
+    match are_counted(recording.events) {
+        true => Metadata {
+            events: &[],
+            ..recording
+        },
+        false => recording,
+    }
+}
+
 fn layouts(
-    recording: Described<'_>,
-    selection: &Selection,
-    settings: &Settings,
-) -> Result<Vec<Event>, CliError> {
+    recording: Metadata<'_>,
+    selection: &FieldSelection,
+    settings: &ScriptSettings,
+) -> Result<Vec<EventPlan>, CliError> {
     let style = style(recording, settings);
-    let mut kinds: Vec<(Fields, bool)> = Vec::new();
+    let mut kinds: Vec<(LineFields, bool)> = Vec::new();
     let events = recording.events.iter().map(|event| {
         let attr = &event.attr;
         let mut fields = selection.fields(attr);
         let shows_target = is_single_branch(attr) && selection.shows_targets(attr);
-        // Its place in the line is another.
+        // It is printed at another position of the line.
         fields.set(
-            Field::Addr,
-            fields.has(Field::Addr) && (!shows_target || settings.objects),
+            LineField::Addr,
+            fields.has(LineField::Addr) && (!shows_target || settings.objects),
         );
-        if fields.has(Field::Tod) && style.time_of_day.is_none() {
+        if fields.has(LineField::Tod) && style.time_of_day.is_none() {
             return Err(super::refused(Error::NoTimeOfDay));
         }
         let inlines = shows_inlines(attr, settings.inlines);
@@ -160,7 +234,7 @@ fn layouts(
         });
         let weight_parts = attr.sample_type.contains(SampleType::WEIGHT_STRUCT);
         let outputs = attr.kind == EventType::SOFTWARE && attr.config == BPF_OUTPUT;
-        let shown = script::Event {
+        let shown = script::ScriptEvent {
             name: &event.name,
             fields,
             stacked: attr.sample_type.contains(SampleType::CALLCHAIN) && settings.callchains,
@@ -168,13 +242,13 @@ fn layouts(
             bpf_output: outputs,
         };
         if settings.objects {
-            object::check(fields)?;
+            object::check(fields, settings.form())?;
         }
-        Ok(Event {
+        Ok(EventPlan {
             name: event.name.clone(),
             weight_parts,
-            outputs: outputs && fields.has(Field::BpfOutput),
-            layout: Layout::new(&shown, style),
+            outputs: outputs && fields.has(LineField::BpfOutput),
+            layout: ScriptLayout::new(&shown, style),
             known,
             names_data: names_data(attr),
             shows_target,
@@ -184,11 +258,11 @@ fn layouts(
     events.collect()
 }
 
-fn style(recording: Described<'_>, settings: &Settings) -> Style {
+fn style(recording: Metadata<'_>, settings: &ScriptSettings) -> ScriptStyle {
     let longest = recording.events.iter().map(|event| event.name.len()).max();
     let clock = recording.features.clock_data();
     let arch = recording.features.arch();
-    Style {
+    ScriptStyle {
         name_columns: longest.unwrap_or_default(),
         full_paths: settings.full_source_paths,
         brief: settings.brief,
@@ -203,7 +277,7 @@ fn style(recording: Described<'_>, settings: &Settings) -> Style {
     }
 }
 
-/// Whether each sample of the event is one branch, and its address where that led to.
+/// Whether each sample of the event is a single branch, with the target as address.
 fn is_single_branch(attr: &Attr) -> bool {
     attr.kind == EventType::HARDWARE
         && attr.config == Attr::BRANCHES
@@ -212,12 +286,12 @@ fn is_single_branch(attr: &Attr) -> bool {
         && attr.sample_type.contains(SampleType::ADDR)
 }
 
-/// Whether it is the event of a trace, which a unit of its own writes, or one that carries the side-band alone.
+/// Whether it is an AUX trace event or one that only carries side-band records.
 fn has_no_samples(attr: &Attr) -> bool {
     attr.kind.0 > EventType::BREAKPOINT.0 || attr.is_dummy()
 }
 
-/// Whether the data address of a sample is one that perf names: that of a page fault.
+/// Whether perf symbolizes the data address of the event's samples: for page faults.
 fn names_data(attr: &Attr) -> bool {
     attr.kind == EventType::SOFTWARE && PAGE_FAULTS.contains(&attr.config)
 }

@@ -1,17 +1,17 @@
-//! Records that are no samples, in the midst of them: `--show-task-events` and the like.
+//! Records other than samples, in the sample output: `--show-task-events` and the like.
 
 use clap::ArgMatches;
-use rperf_lines::Line;
-use rperf_replay::{Machine, Order, SideRecord, World};
-use rperf_resolve::Place;
-use rperf_view::script::{Block, write_record, write_text_poke};
+use rperf_lines::SampleLine;
+use rperf_replay::{Machine, NonSampleRecord, Order, World};
+use rperf_resolve::AddressContext;
+use rperf_view::script::{ScriptBlock, write_record, write_text_poke};
 use rperf_wire::{CpuMode, Record, RecordKind, TextPoke};
 
 use super::text::SampleText;
 use crate::cli::options::flag;
 
-/// Which option shows which records.
-const SHOWN: [(&str, &[RecordKind]); 9] = [
+/// The records that each option shows.
+const RECORDS_BY_OPTION: [(&str, &[RecordKind]); 9] = [
     (
         "show-task-events",
         &[RecordKind::COMM, RecordKind::FORK, RecordKind::EXIT],
@@ -32,15 +32,17 @@ const SHOWN: [(&str, &[RecordKind]); 9] = [
     ("show-text-poke-events", &[RecordKind::TEXT_POKE]),
 ];
 
-/// The records that the options ask for.
+/// The records selected by the options.
 pub(super) fn shown(matches: &ArgMatches) -> Vec<RecordKind> {
-    let asked = SHOWN
+    let requested = RECORDS_BY_OPTION
         .iter()
         .filter(|(option, _)| flag(matches, option) == Some(true));
-    asked.flat_map(|(_, kinds)| kinds.iter().copied()).collect()
+    requested
+        .flat_map(|(_, kinds)| kinds.iter().copied())
+        .collect()
 }
 
-/// Whose thread a record tells of; `None` for that whose ring it came through.
+/// The pid and tid that a record is about; `None` if those of its sample id apply.
 fn subject(record: &Record<'_>) -> Option<(u32, u32)> {
     Some(match record {
         Record::Comm(comm) => (comm.pid, comm.tid),
@@ -53,19 +55,24 @@ fn subject(record: &Record<'_>) -> Option<(u32, u32)> {
 }
 
 impl SampleText<'_, '_> {
-    /// Appends a record in words. Who and when stand before those of the kernel, as before samples.
-    pub(super) fn side_record(&self, world: &World, side: &SideRecord<'_>, block: &mut Block) {
-        // One that can't be decoded was counted when the World was built.
+    /// Appends a record as text. Kernel records are preceded by task, CPU and time, as samples are.
+    pub(super) fn side_record(
+        &self,
+        world: &World,
+        side: &NonSampleRecord<'_>,
+        block: &mut ScriptBlock,
+    ) {
+        // Records that can't be decoded were counted when the World was built.
         let Ok(record) = Record::decode(&side.raw, self.plan.endian) else {
             return;
         };
-        // A name is known with the record that tells it.
+        // The name is looked up after the record, which may set it.
         let mut after = side.order;
         after.position += u64::from(!matches!(record, Record::Exit(_)));
         let (pid, tid) = side.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         let subject = subject(&record).unwrap_or((pid, tid));
-        let line = Line {
-            comm: world.comm(world.comm_at(subject.0, subject.1, after)),
+        let line = SampleLine {
+            comm: world.comm(world.comm_at(subject.1, after)),
             pid,
             tid,
             cpu: side.id.cpu.unwrap_or(u32::MAX),
@@ -93,7 +100,7 @@ impl SampleText<'_, '_> {
     }
 
     fn text_poke(&self, poke: &TextPoke<'_>, order: Order, out: &mut Vec<u8>) {
-        let at = Place {
+        let at = AddressContext {
             machine: Machine::Host,
             pid: 0,
             order,

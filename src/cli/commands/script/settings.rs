@@ -1,83 +1,88 @@
-//! What the options of `script` ask for.
+//! The settings of `script`.
 
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_lines::{EventSwitch, Selection};
-use rperf_perfdata::Described;
-use rperf_resolve::Filter;
+use rperf_lines::{EventSwitch, FieldSelection};
+use rperf_perfdata::Metadata;
 use rperf_resolve::Resolver;
+use rperf_resolve::SampleCriteria;
 use rperf_view::header::HeaderOptions;
 use rperf_view::script::Clock;
 use rperf_wire::RecordKind;
 
-use super::records;
+use super::rows::RowLayout;
+use super::{counts, records};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::filter::{Wanted, words};
-use crate::cli::findings::tell_of_symbols;
+use crate::cli::filter::{RequestedFilters, words};
+use crate::cli::findings::report_symbol_problems;
 use crate::cli::header;
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::switches::SwitchOptions;
-use crate::cli::symbol_options::Symbols;
+use crate::cli::symbol_options::SymbolSources;
 
-/// Frames of a callchain that are shown, `PERF_MAX_STACK_DEPTH`.
+/// Maximum number of frames of a callchain, `PERF_MAX_STACK_DEPTH`.
 const MAX_STACK: usize = 127;
 
-/// The options, read.
-pub(super) struct Settings {
-    pub(super) selection: Selection,
-    /// The header before the samples.
+/// The parsed options.
+pub(super) struct ScriptSettings {
+    pub(super) selection: FieldSelection,
+    /// Whether the header is printed before the samples.
     pub(super) header: bool,
-    /// Topology and caches in the header, not only that they are there.
+    /// Whether the header includes the complete topology and caches.
     full_header: bool,
-    /// The header, and nothing more.
+    /// Whether only the header is printed.
     pub(super) header_only: bool,
     pub(super) clock: Clock,
     pub(super) nanoseconds: bool,
     /// Whether callchains are shown.
     pub(super) callchains: bool,
     pub(super) max_stack: usize,
-    /// Functions whose callers are left out.
+    /// Functions whose callers are omitted.
     pub(super) stop: Vec<String>,
-    /// Modules by the path of their file.
+    /// Whether kernel modules are shown by path.
     pub(super) kernel_paths: bool,
-    /// Source files by their whole path.
+    /// Whether source files are shown by full path.
     pub(super) full_source_paths: bool,
-    /// Whether inlined functions are shown, if that was said.
+    /// Whether inlined functions are shown, if given.
     pub(super) inlines: Option<bool>,
-    /// Whether samples are written as JSON objects.
+    /// Whether samples are written as JSON objects, or as rows made from them.
     pub(super) objects: bool,
-    /// Records that are shown beside samples.
+    /// The layout of rows.
+    pub(super) rows: Option<RowLayout>,
+    /// Records that are printed among the samples.
     pub(super) records: Vec<RecordKind>,
-    /// Stretches between branches that are shown.
+    /// Maximum number of basic blocks shown between branches.
     pub(super) max_blocks: Option<usize>,
-    /// Whether each event's samples go into a file of their own.
+    /// Whether each event's samples are written to a separate file.
     pub(super) per_event: bool,
-    /// Events that switch others on and off.
+    /// Events that enable and disable the output of others.
     switches: SwitchOptions,
     /// `-L`: short names, CPUs without brackets.
     pub(super) brief: bool,
-    /// Whether the order of samples is checked, and nothing printed.
+    /// Whether only the order of samples is checked.
     pub(super) checks: bool,
     verbose: bool,
-    /// Threads to work with.
+    /// The number of worker threads.
     pub(super) jobs: NonZeroUsize,
-    /// Where symbols are looked for, if not in the usual places.
-    pub(super) symbols: Symbols,
-    /// Which samples are shown.
-    wanted: Wanted,
+    /// Search paths of symbols.
+    pub(super) symbols: SymbolSources,
+    /// The sample filters.
+    wanted: RequestedFilters,
+    /// The given filters that do not apply to counts.
+    pub(super) sample_filters: Vec<&'static str>,
 }
 
-impl Settings {
+impl ScriptSettings {
     /// Reads the options.
     ///
     /// # Errors
     ///
-    /// Words that are no fields, no numbers; options that exclude each other.
+    /// Unknown fields, invalid numbers, options that exclude each other.
     pub(super) fn new(
-        selection: Selection,
+        selection: FieldSelection,
         matches: &ArgMatches,
         context: &Context,
     ) -> Result<Self, CliError> {
@@ -97,7 +102,8 @@ impl Settings {
             kernel_paths: is_on("show-kernel-path"),
             full_source_paths: is_on("full-source-path"),
             inlines: flag(matches, "inline"),
-            objects: is_on("json"),
+            objects: is_on("json") || is_on("csv") || matches.contains_id("template"),
+            rows: None,
             records: records::shown(matches),
             max_blocks: matches
                 .get_one::<u64>("max-blocks")
@@ -108,17 +114,32 @@ impl Settings {
             checks: is_on("debug-mode"),
             verbose: context.verbosity(matches) > 0,
             jobs: jobs(matches, context)?,
-            symbols: Symbols::new(matches, context)?,
-            wanted: Wanted::new(matches)?,
+            symbols: SymbolSources::for_recording(matches, context)?,
+            wanted: RequestedFilters::new(matches)?,
+            sample_filters: counts::sample_filters(matches),
         })
     }
 
-    /// What there is to say about the symbols that were wanted; with `-v`, all of it.
-    pub(super) fn tell(&self, context: &Context, resolver: &Resolver<'_>) {
-        tell_of_symbols(context, resolver, self.verbose);
+    /// Whether samples are written as CSV.
+    pub(super) fn is_csv(&self) -> bool {
+        matches!(self.rows, Some(RowLayout::Csv(_)))
     }
 
-    /// How the header is written, of a recording that was last changed then (in seconds since 1970).
+    /// The option that selects another form than text.
+    pub(super) fn form(&self) -> &'static str {
+        match self.rows {
+            None => "--json",
+            Some(RowLayout::Csv(_)) => "--csv",
+            Some(RowLayout::Template(_)) => "--template",
+        }
+    }
+
+    /// Reports problems with the symbols that were looked up; with `-v`, all of them.
+    pub(super) fn report_symbol_problems(&self, context: &Context, resolver: &Resolver<'_>) {
+        report_symbol_problems(context, resolver, self.verbose);
+    }
+
+    /// How the header is written; `changed` is the recording's modification time, in seconds since 1970.
     pub(super) fn header_options(&self, changed: i64) -> HeaderOptions<'static> {
         HeaderOptions {
             full: self.full_header,
@@ -126,21 +147,21 @@ impl Settings {
         }
     }
 
-    /// Which samples of `recording` others switch on and off.
+    /// The samples of `recording` that enable and disable the output of others.
     ///
     /// # Errors
     ///
     /// Status 255: names that no event has.
-    pub(super) fn switch(&self, recording: Described<'_>) -> Result<EventSwitch, CliError> {
+    pub(super) fn switch(&self, recording: Metadata<'_>) -> Result<EventSwitch, CliError> {
         self.switches.find(recording)
     }
 
-    /// Which samples of `recording` are shown.
+    /// The sample filter for `recording`.
     ///
     /// # Errors
     ///
-    /// What is asked for that the recording does not tell.
-    pub(super) fn filter(&self, recording: Described<'_>) -> Result<Filter, CliError> {
+    /// A filter on data that the recording lacks.
+    pub(super) fn filter(&self, recording: Metadata<'_>) -> Result<SampleCriteria, CliError> {
         self.wanted
             .filter(recording, self.clock == Clock::SinceFirst)
     }

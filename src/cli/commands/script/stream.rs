@@ -1,43 +1,44 @@
-//! The samples of a recording that comes through a pipe, written while it is being made.
+//! Prints the samples of a recording that is read from a pipe while it is written.
 
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::path::Path;
 
 use rperf_lines::{EventSwitch, SourceFiles};
-use rperf_perfdata::{PipeHead, PipeReader, Source};
-use rperf_replay::{Flow, Stream};
-use rperf_resolve::{Known, Resolver, StackSummary};
+use rperf_perfdata::{PipeHead, PipeReader, StreamInput};
+use rperf_replay::{FoldControl, Stream};
+use rperf_resolve::{LoadedObjects, Resolver, StackSummary};
 use rperf_view::header::{HeaderOptions, write_features, write_stream_start};
-use rperf_view::script::{Block, Join};
+use rperf_view::script::{BlockJoiner, ScriptBlock};
 use rperf_wire::RecordKind;
 
-use super::plan::Plan;
-use super::settings::Settings;
-use super::text::{SampleText, Scratch};
+use super::counts::{self, CountRecord, CountTable, are_counted};
+use super::plan::ScriptPlan;
+use super::settings::ScriptSettings;
+use super::text::{SampleText, TextBuffers};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
-use crate::cli::stacks::{copied, warn_of_cut};
+use crate::cli::stack_folding::{copied, warn_of_truncated};
 use crate::cli::stream;
 
 /// Prints the samples of a stream until it ends.
 pub(super) fn print(
     context: &Context,
-    input: stream::Stream,
-    settings: &Settings,
+    input: stream::RecordingStream,
+    settings: &ScriptSettings,
 ) -> Result<(), CliError> {
     let path = input.path.clone();
     let options = settings.header_options(input.changed);
     if settings.records.contains(&RecordKind::FINISHED_ROUND) {
         return Err(CliError::usage(format!(
-            "{} script: --show-round-events is not supported yet where a pipe is read",
+            "{} script: --show-round-events is not supported yet for pipes",
             context.program
         )));
     }
     if settings.per_event {
         return Err(CliError::usage(format!(
-            "{} script: --per-event-dump is not supported yet where a pipe is read",
+            "{} script: --per-event-dump is not supported yet for pipes",
             context.program
         )));
     }
@@ -46,7 +47,7 @@ pub(super) fn print(
         return print_header_alone(context, &path, reader, &options);
     }
     let mut stream = Stream::new(reader).with_records(&settings.records);
-    let mut printer = Printer::new(context, &path, settings);
+    let mut printer = StreamPrinter::new(context, &path, settings);
     let mut header = settings.header;
     loop {
         let more = stream.advance()?;
@@ -62,29 +63,31 @@ pub(super) fn print(
     printer.warn_of_head(stream.head());
     if let Some(known) = printer.known.take() {
         let resolver = Resolver::resume(stream.world(), &DiskFiles, known);
-        settings.tell(context, &resolver);
+        settings.report_symbol_problems(context, &resolver);
     }
-    let events = stream.head().described().events;
-    warn_of_cut(context, &printer.stacks, copied(events));
+    let events = stream.head().metadata().events;
+    warn_of_truncated(context, &printer.stacks, copied(events));
+    let mut found = stream.diagnostics();
+    found.bad_records.merge(printer.counts.bad);
     if printer.guests > 0 {
         let guests = printer.guests;
-        context.warn(format_args!("{guests} samples of guests were left out"));
+        context.warn(format_args!("{guests} samples of guests were skipped"));
     }
-    conclude(&path, &stream.diagnostics(), context)
+    conclude(&path, &found, context)
 }
 
-/// Reads no further than to the first record that describes nothing.
+/// Reads only up to the first record that does not describe the recording.
 fn print_header_alone(
     context: &Context,
     path: &Path,
-    mut reader: PipeReader<impl Source>,
+    mut reader: PipeReader<impl StreamInput>,
     options: &HeaderOptions<'_>,
 ) -> Result<(), CliError> {
     while let Some(record) = reader
         .next_record()
         .map_err(|error| CliError::message(255, format!("{}: {error}", path.display())))?
     {
-        if !PipeHead::wants(record.raw.kind) {
+        if !PipeHead::is_metadata(record.raw.kind) {
             break;
         }
     }
@@ -98,34 +101,35 @@ fn print_header(
 ) -> Result<(), CliError> {
     let out = &mut context.stdout();
     write_stream_start(out, options)?;
-    write_features(out, head.described(), options)?;
+    write_features(out, head.metadata(), options)?;
     out.flush()?;
     Ok(())
 }
 
-/// Prints one stretch after the other, and keeps between them what was found out.
-struct Printer<'a> {
+/// Prints one chunk after the other; keeps lookup results between them.
+struct StreamPrinter<'a> {
     context: &'a Context,
     path: &'a Path,
-    settings: &'a Settings,
-    /// With the revision of the head that it was made from.
-    plan: Option<(u64, Plan)>,
-    known: Option<Known>,
+    settings: &'a ScriptSettings,
+    /// With the revision of the head that it was created from.
+    plan: Option<(u64, ScriptPlan)>,
+    known: Option<LoadedObjects>,
     sources: SourceFiles<'static>,
-    scratches: Vec<Scratch>,
-    join: Join,
-    /// What the join follows, as it was at first.
+    scratches: Vec<TextBuffers>,
+    join: BlockJoiner,
+    /// The event switches that the join was set up with.
     switch: EventSwitch,
     guests: u64,
     stacks: StackSummary,
-    /// Findings of the head that were told.
-    told: usize,
+    counts: CountTable,
+    /// The number of problems in the head that were reported.
+    reported: usize,
 }
 
-impl<'a> Printer<'a> {
-    fn new(context: &'a Context, path: &'a Path, settings: &'a Settings) -> Self {
+impl<'a> StreamPrinter<'a> {
+    fn new(context: &'a Context, path: &'a Path, settings: &'a ScriptSettings) -> Self {
         let mut scratches = Vec::new();
-        scratches.resize_with(settings.jobs.get(), Scratch::default);
+        scratches.resize_with(settings.jobs.get(), TextBuffers::default);
         Self {
             context,
             path,
@@ -134,22 +138,23 @@ impl<'a> Printer<'a> {
             known: None,
             sources: SourceFiles::new(&DiskFiles),
             scratches,
-            join: Join::new(settings.clock, settings.nanoseconds),
+            join: BlockJoiner::new(settings.clock, settings.nanoseconds),
             switch: EventSwitch::default(),
             guests: 0,
             stacks: StackSummary::default(),
-            told: 0,
+            counts: CountTable::default(),
+            reported: 0,
         }
     }
 
-    fn print(&mut self, stream: &Stream<impl Source>) -> Result<(), CliError> {
+    fn print(&mut self, stream: &Stream<impl StreamInput>) -> Result<(), CliError> {
         let head = stream.head();
         self.warn_of_head(head);
         let plan = match self.plan.take() {
             Some((revision, plan)) if revision == head.revision() => plan,
             _ => {
-                let recording = head.described();
-                let plan = Plan::new(self.context, self.path, recording, self.settings)?;
+                let recording = head.metadata();
+                let plan = ScriptPlan::new(self.context, self.path, recording, self.settings)?;
                 if self.switch != plan.switch {
                     self.switch = plan.switch.clone();
                     self.join.follow(plan.switch.clone());
@@ -168,30 +173,61 @@ impl<'a> Printer<'a> {
         let text = SampleText::new(&resolver, &plan, &self.sources);
         let mut stdout = self.context.stdout();
         let mut written: io::Result<()> = Ok(());
-        stream.deliver(&text, &mut self.scratches, &mut |block: &mut Block| {
-            written = stdout.write_all(self.join.join(block));
-            match written {
-                Ok(()) => Flow::Continue,
-                Err(_) => Flow::Stop,
-            }
-        });
+        stream.deliver(
+            &text,
+            &mut self.scratches,
+            &mut |block: &mut ScriptBlock| {
+                written = stdout.write_all(self.join.join(block));
+                match written {
+                    Ok(()) => FoldControl::Continue,
+                    Err(_) => FoldControl::Stop,
+                }
+            },
+        );
         written?;
-        // Whoever watches sees what there is before more is waited for.
+        // Output is flushed before waiting for more input.
         stdout.flush()?;
         self.guests += text.guests();
         self.stacks.merge(text.stacks());
-        self.known = Some(resolver.into_known());
+        self.known = Some(resolver.into_loaded());
+        self.print_counts(stream, &plan, &mut stdout)?;
         self.plan = Some((head.revision(), plan));
         Ok(())
     }
 
-    /// Tells what could not be understood of what describes the recording.
+    /// Prints the counts of intervals that ended.
+    fn print_counts(
+        &mut self,
+        stream: &Stream<impl StreamInput>,
+        plan: &ScriptPlan,
+        out: &mut impl Write,
+    ) -> Result<(), CliError> {
+        let events = stream.head().events();
+        if !are_counted(events) {
+            return Ok(());
+        }
+        if !self.counts.has_begun() {
+            counts::check(self.settings, self.context)?;
+        }
+        for (position, raw) in stream.count_records() {
+            let record = CountRecord {
+                raw: &raw,
+                position,
+                endian: stream.endian(),
+                events,
+            };
+            self.counts.take(&record, &plan.filter, out)?;
+        }
+        Ok(out.flush()?)
+    }
+
+    /// Reports records describing the recording that could not be decoded.
     fn warn_of_head(&mut self, head: &PipeHead<'_>) {
         let findings = head.findings();
-        for finding in findings.get(self.told..).unwrap_or_default() {
+        for finding in findings.get(self.reported..).unwrap_or_default() {
             let path = self.path.display();
             self.context.warn(format_args!("{path}: {finding}"));
         }
-        self.told = findings.len();
+        self.reported = findings.len();
     }
 }

@@ -1,62 +1,88 @@
-//! Samples to text, in parallel: the joint between lines and view.
+//! Renders samples to text, in parallel: connects lines and view.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rperf_lines::{
-    Field, Flow, FlowOptions, Line, Lines, SampledInsn, SourceFiles, Spot, TextKey, Texts,
+    BranchFlow, FlowOptions, LineBuilder, LineField, ResolvedAddress, SampleLine, SampledInsn,
+    SourceFiles, TextCache, TextKey,
 };
-use rperf_replay::{Epoch, Recent, Render, Sample, SideRecord, World};
-use rperf_resolve::{Frame, Place, Resolver, StackScratch, StackSummary, UserStacks};
-use rperf_view::script::Block;
-use rperf_wire::{CpuMode, RecordKind, U64s};
+use rperf_replay::{Epoch, NonSampleRecord, Render, Sample, ThreadCache, World};
+use rperf_resolve::{
+    AddressContext, Frame, Resolver, StackScratch, StackSummary, UserStacks, chain,
+};
+use rperf_view::script::ScriptBlock;
+use rperf_wire::{CpuMode, RecordKind, SampleType, U64s};
 
 use super::object;
-use super::plan::{Event, Plan};
+use super::plan::{EventPlan, ScriptPlan};
 
-/// Renders samples for one recording.
+/// Renders the samples of one recording.
 pub(super) struct SampleText<'r, 'w> {
     pub(super) resolver: &'r Resolver<'w>,
-    pub(super) lines: Lines<'r, 'w>,
+    pub(super) lines: LineBuilder<'r, 'w>,
     stacks: UserStacks<'r, 'w>,
-    pub(super) plan: &'r Plan,
+    pub(super) plan: &'r ScriptPlan,
     sources: &'r SourceFiles<'r>,
     guests: AtomicU64,
 }
 
-/// What one worker has rendered, by [`Event::known`].
+/// A worker's caches of rendered text, by [`EventPlan::known`].
 #[derive(Default)]
-pub(super) struct Scratch {
-    known: Vec<Known>,
-    recent: Recent,
+pub(super) struct TextBuffers {
+    known: Vec<EventCache>,
+    recent: ThreadCache,
     unwinding: StackScratch,
 }
 
 #[derive(Default)]
-struct Known {
-    /// Frames by object and place in it.
-    frames: Texts,
+struct EventCache {
+    /// Frames by object and address in it.
+    frames: TextCache,
     /// Frames by epoch and address.
-    addresses: Texts,
-    /// Several callers.
-    parts: Texts,
+    addresses: TextCache,
+    /// Sequences of callers.
+    parts: TextCache,
 }
 
-/// Whose stack it is.
+/// A sample to be rendered.
 #[derive(Clone, Copy)]
-pub(super) struct Who {
-    pub(super) at: Place,
+pub(super) struct ShownSample<'s> {
+    pub(super) event: &'s EventPlan,
+    pub(super) sample: &'s Sample<'s>,
+    pub(super) line: &'s SampleLine<'s>,
+    pub(super) who: SampledTask,
+}
+
+/// The address of a frame, with its cpumode.
+#[derive(Clone, Copy)]
+struct FrameAddress {
+    mode: CpuMode,
+    ip: u64,
+}
+
+/// Words of a callchain, beginning in this cpumode.
+#[derive(Clone, Copy)]
+struct ChainPart<'p> {
+    mode: CpuMode,
+    words: U64s<'p>,
+}
+
+/// The sampled task.
+#[derive(Clone, Copy)]
+pub(super) struct SampledTask {
+    pub(super) at: AddressContext,
     epoch: Epoch,
 }
 
 impl<'r, 'w> SampleText<'r, 'w> {
     pub(super) fn new(
         resolver: &'r Resolver<'w>,
-        plan: &'r Plan,
+        plan: &'r ScriptPlan,
         sources: &'r SourceFiles<'r>,
     ) -> Self {
         Self {
             resolver,
-            lines: Lines::new(resolver).with_kernel_paths(plan.kernel_paths),
+            lines: LineBuilder::new(resolver).with_kernel_paths(plan.kernel_paths),
             stacks: UserStacks::new(resolver, plan.stacks.clone()),
             plan,
             sources,
@@ -64,17 +90,30 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
     }
 
-    /// Samples of guests, which were left out.
+    /// The number of samples of guests, which are skipped.
     pub(super) fn guests(&self) -> u64 {
         self.guests.load(Ordering::Relaxed)
     }
 
-    /// User stacks that were unwound.
+    /// Whether the address of every sample is shown.
+    pub(super) fn shows_all_addresses(&self) -> bool {
+        let mut events = self.plan.events.iter();
+        self.plan.filter.accepts_all()
+            && events.all(|event| event.layout.fields().has(LineField::Ip))
+    }
+
+    /// Results of unwinding user stacks.
     pub(super) fn stacks(&self) -> StackSummary {
         self.stacks.summary()
     }
 
-    fn data_address(&self, event: &Event, sample: &Sample<'_>, at: Place, out: &mut Vec<u8>) {
+    fn data_address(
+        &self,
+        event: &EventPlan,
+        sample: &Sample<'_>,
+        at: AddressContext,
+        out: &mut Vec<u8>,
+    ) {
         let address = sample.wire.addr.unwrap_or_default();
         let frame = match event.names_data {
             true => self.resolver.locate_data(at, sample.cpu_mode(), address),
@@ -84,7 +123,13 @@ impl<'r, 'w> SampleText<'r, 'w> {
         event.layout.data_address(&spot, event.names_data, out);
     }
 
-    fn branches(&self, event: &Event, sample: &Sample<'_>, at: Place, out: &mut Vec<u8>) {
+    fn branches(
+        &self,
+        event: &EventPlan,
+        sample: &Sample<'_>,
+        at: AddressContext,
+        out: &mut Vec<u8>,
+    ) {
         let stack = sample.wire.branch_stack.as_ref();
         let Some(stack) = stack.filter(|_| event.layout.has_branches()) else {
             return;
@@ -98,11 +143,17 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
     }
 
-    /// The sampled instruction, and those between branches.
-    fn code(&self, event: &Event, sample: &Sample<'_>, at: Place, block: &mut Block) {
+    /// Appends the sampled instruction, and those between branches.
+    fn code(
+        &self,
+        event: &EventPlan,
+        sample: &Sample<'_>,
+        at: AddressContext,
+        block: &mut ScriptBlock,
+    ) {
         let ip = sample.wire.ip.unwrap_or_default();
         if event.layout.shows_insn() {
-            // As for branches, the address itself says whether it is the kernel's.
+            // As for branches, whether it is a kernel address is determined by the address itself.
             let frame = self.resolver.locate_data(at, CpuMode::User, ip);
             let insn = self.lines.insn(&frame, at.order).filter(|_| ip != 0);
             let text = |insn: &SampledInsn| self.lines.insn_text(insn, ip, at);
@@ -117,48 +168,54 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let options = FlowOptions {
             max_blocks: self.plan.max_blocks,
             texts: event.layout.shows_flow_as_text(),
-            places: fields.has(Field::Srcline),
-            sources: fields.has(Field::Srccode).then_some(self.sources),
+            places: fields.has(LineField::Srcline),
+            sources: fields.has(LineField::Srccode).then_some(self.sources),
         };
         block.text.push(b'\n');
         let entries: Vec<_> = stack.iter().collect();
-        let flow = Flow::new(&self.lines, sample, options);
+        let flow = BranchFlow::new(&self.lines, sample, options);
         flow.walk(&entries, ip, &mut |step| {
             event.layout.step(&step, sample.tid, block);
         });
     }
 
-    /// What stands on lines of its own behind that of the sample.
-    fn lines_behind(&self, event: &Event, sample: &Sample<'_>, line: &Line<'_>, block: &mut Block) {
+    /// Appends the lines that follow that of the sample.
+    fn following_lines(
+        &self,
+        event: &EventPlan,
+        sample: &Sample<'_>,
+        line: &SampleLine<'_>,
+        block: &mut ScriptBlock,
+    ) {
         let fields = event.layout.fields();
-        if fields.has(Field::Srccode) {
+        if fields.has(LineField::Srccode) {
             let ip = sample.wire.ip.unwrap_or_default();
             let frame = self
                 .resolver
-                .locate(Place::of(sample), sample.cpu_mode(), ip);
+                .locate(AddressContext::of(sample), sample.cpu_mode(), ip);
             let place = self.resolver.source_line(&frame);
             if let Some(text) = place.and_then(|place| self.sources.line(place)) {
                 block.put_source(&text, sample.tid);
             }
         }
-        if fields.has(Field::Metric) {
+        if fields.has(LineField::Metric) {
             event.layout.metric(line, sample.event.0 as usize, block);
         }
     }
 
-    /// The address, or one line for each frame of the callchain.
+    /// Appends the address, or one line for each frame of the callchain.
     fn address(
         &self,
-        event: &Event,
+        event: &EventPlan,
         sample: &Sample<'_>,
-        who: Who,
-        scratch: &mut Scratch,
+        who: SampledTask,
+        scratch: &mut TextBuffers,
         out: &mut Vec<u8>,
     ) {
         match sample.wire.callchain {
-            Some(recorded) if event.layout.is_stacked() => {
+            Some(_) if event.layout.is_stacked() => {
                 out.push(b'\n');
-                self.frames(event, (sample, recorded), who, scratch, out);
+                self.frames(event, sample, who, scratch, out);
             }
             _ => {
                 let ip = sample.wire.ip.unwrap_or_default();
@@ -168,90 +225,98 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
     }
 
-    /// The frames of a sample with a callchain.
+    /// Appends the frames of a sample with a callchain.
     pub(super) fn frames(
         &self,
-        event: &Event,
-        (sample, recorded): (&Sample<'_>, U64s<'_>),
-        who: Who,
-        scratch: &mut Scratch,
+        event: &EventPlan,
+        sample: &Sample<'_>,
+        who: SampledTask,
+        scratch: &mut TextBuffers,
         out: &mut Vec<u8>,
     ) {
         let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
-        let known = known(&mut scratch.known, event.known);
-        self.stack(event, who, unwound.unwrap_or(recorded), known, out);
+        let Some(chain) = unwound.or(sample.wire.callchain) else {
+            return;
+        };
+        let known = cache_of(&mut scratch.known, event.known);
+        self.stack(event, who, chain, known, out);
     }
 
-    /// One line for each frame. A corrupted chain has none.
+    /// Appends one line for each frame; nothing if the chain is corrupted.
     fn stack(
         &self,
-        event: &Event,
-        who: Who,
+        event: &EventPlan,
+        who: SampledTask,
         chain: U64s<'_>,
-        known: &mut Known,
+        known: &mut EventCache,
         out: &mut Vec<u8>,
     ) {
-        let Some(split) = Resolver::split_first(chain) else {
+        let Some(split) = chain::split_first(chain) else {
             return;
         };
         let Some(max_callers) = self.plan.max_stack.checked_sub(1) else {
             return;
         };
         let start = out.len();
-        self.frame(event, who, (split.mode, split.ip), known, out);
+        let first = FrameAddress {
+            mode: split.mode,
+            ip: split.ip,
+        };
+        self.frame(event, who, first, known, out);
         let callers = U64s::new(split.callers, self.plan.endian);
-        let whole = if self.plan.stop.is_empty() {
-            Resolver::parts(split.mode, callers, max_callers, |mode, part| {
-                self.part(event, who, (mode, part), known, out);
+        let is_complete = if self.plan.stop.is_empty() {
+            chain::parts(split.mode, callers, max_callers, |mode, part| {
+                let part = ChainPart { mode, words: part };
+                self.part(event, who, part, known, out);
             })
         } else {
             let mut stopped = self.stops(who.at, split.mode, split.ip);
-            Resolver::walk_on(split.mode, callers, max_callers, |mode, ip| {
+            chain::walk_on(split.mode, callers, max_callers, |mode, ip| {
                 if !stopped {
-                    self.frame(event, who, (mode, ip), known, out);
+                    self.frame(event, who, FrameAddress { mode, ip }, known, out);
                     stopped = self.stops(who.at, mode, ip);
                 }
             })
         };
-        if !whole {
+        if !is_complete {
             out.truncate(start);
         }
     }
 
-    /// Some callers. Where samples hit differs from one to the next; how they came there mostly does not.
+    /// Appends a sequence of callers, cached as one: sampled addresses vary, but the callers mostly do not.
     fn part(
         &self,
-        event: &Event,
-        who: Who,
-        (mode, part): (CpuMode, U64s<'_>),
-        known: &mut Known,
+        event: &EventPlan,
+        who: SampledTask,
+        ChainPart { mode, words }: ChainPart<'_>,
+        known: &mut EventCache,
         out: &mut Vec<u8>,
     ) {
         let key = TextKey {
             words: [who.epoch.user, who.epoch.kernel, mode as u64],
-            bytes: part.as_bytes(),
+            bytes: words.as_bytes(),
         };
         if let Some(text) = known.parts.get(&key) {
             return out.extend_from_slice(text);
         }
         let from = out.len();
-        Resolver::walk_on(mode, part, part.len(), |mode, ip| {
-            self.frame(event, who, (mode, ip), known, out);
+        chain::walk_on(mode, words, words.len(), |mode, ip| {
+            self.frame(event, who, FrameAddress { mode, ip }, known, out);
         });
         known
             .parts
             .insert(&key, out.get(from..).unwrap_or_default());
     }
 
-    fn spot(&self, event: &Event, frame: &Frame) -> Spot<'r> {
-        match event.layout.fields().has(Field::Srcline) {
+    fn spot(&self, event: &EventPlan, frame: &Frame) -> ResolvedAddress<'r> {
+        match event.layout.fields().has(LineField::Srcline) {
             true => self.lines.spot_in_source(frame),
             false => self.lines.spot(frame),
         }
     }
 
-    /// Whether the callers of this frame are left out.
-    fn stops(&self, at: Place, mode: CpuMode, ip: u64) -> bool {
+    /// Whether the callers of this frame are omitted.
+    fn stops(&self, at: AddressContext, mode: CpuMode, ip: u64) -> bool {
         if self.plan.stop.is_empty() {
             return false;
         }
@@ -262,37 +327,42 @@ impl<'r, 'w> SampleText<'r, 'w> {
         })
     }
 
-    /// The line of one frame.
+    /// Appends the line of one frame.
     fn frame(
         &self,
-        event: &Event,
-        who: Who,
-        (mode, ip): (CpuMode, u64),
-        known: &mut Known,
+        event: &EventPlan,
+        who: SampledTask,
+        address: FrameAddress,
+        known: &mut EventCache,
         out: &mut Vec<u8>,
     ) {
         let key = TextKey {
-            words: [who.epoch.side(mode), mode as u64, ip],
+            words: [
+                who.epoch.side(address.mode),
+                address.mode as u64,
+                address.ip,
+            ],
             bytes: &[],
         };
         if let Some(text) = known.addresses.get(&key) {
             return out.extend_from_slice(text);
         }
         let from = out.len();
-        self.unseen_frame(event, who.at, (mode, ip), &mut known.frames, out);
+        self.unseen_frame(event, who.at, address, &mut known.frames, out);
         let text = out.get(from..).unwrap_or_default();
         known.addresses.insert(&key, text);
     }
 
-    /// The line of a frame at an address that this process has not been seen at.
+    /// Appends the line of a frame at an address that is not cached for this process.
     fn unseen_frame(
         &self,
-        event: &Event,
-        at: Place,
-        (mode, ip): (CpuMode, u64),
-        frames: &mut Texts,
+        event: &EventPlan,
+        at: AddressContext,
+        address: FrameAddress,
+        frames: &mut TextCache,
         out: &mut Vec<u8>,
     ) {
+        let FrameAddress { mode, ip } = address;
         let Some(mapping) = self.resolver.mapping(at, mode, ip) else {
             let frame = self.resolver.unmapped(mode, ip);
             return self.put_frame(event, &self.spot(event, &frame), out);
@@ -304,7 +374,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         } else {
             0
         };
-        // Not the mapping: processes that run the same program show the same frames.
+        // The object rather than the mapping: processes that run the same program share frames.
         let key = TextKey {
             words: [u64::from(mapped.dso.0), mapped.object_address(ip), shown],
             bytes: &[],
@@ -325,7 +395,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
     }
 
-    fn put_frame(&self, event: &Event, spot: &Spot<'_>, out: &mut Vec<u8>) {
+    fn put_frame(&self, event: &EventPlan, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         match self.plan.objects {
             true => object::frame(event.layout.fields(), spot, out),
             false => event.layout.frame(spot, out),
@@ -334,11 +404,15 @@ impl<'r, 'w> SampleText<'r, 'w> {
 }
 
 impl Render for SampleText<'_, '_> {
-    type Out = Block;
-    type Scratch = Scratch;
+    type Out = ScriptBlock;
+    type Scratch = TextBuffers;
 
-    fn reuse(&self, block: &mut Block) {
+    fn reuse(&self, block: &mut ScriptBlock) {
         block.clear();
+    }
+
+    fn fields(&self) -> SampleType {
+        self.plan.sample_fields()
     }
 
     fn wanted(&self) -> &[RecordKind] {
@@ -348,14 +422,20 @@ impl Render for SampleText<'_, '_> {
     fn record(
         &self,
         world: &World,
-        record: &SideRecord<'_>,
-        _scratch: &mut Scratch,
-        block: &mut Block,
+        record: &NonSampleRecord<'_>,
+        _scratch: &mut TextBuffers,
+        block: &mut ScriptBlock,
     ) {
         self.side_record(world, record, block);
     }
 
-    fn render(&self, world: &World, sample: &Sample<'_>, scratch: &mut Scratch, block: &mut Block) {
+    fn render(
+        &self,
+        world: &World,
+        sample: &Sample<'_>,
+        scratch: &mut TextBuffers,
+        block: &mut ScriptBlock,
+    ) {
         let Some(event) = self.plan.events.get(sample.event.0 as usize) else {
             return;
         };
@@ -374,41 +454,45 @@ impl Render for SampleText<'_, '_> {
         if self.plan.parts {
             block.begin_part(Some(sample.event.0 as usize));
         }
-        let at = Place::of(sample);
+        let at = AddressContext::of(sample);
         let moment = scratch.recent.moment(world, sample.who(), sample.order);
         let line = self.lines.line(sample, moment.comm_at);
-        let who = Who {
-            at,
-            epoch: moment.epoch,
+        let shown = ShownSample {
+            event,
+            sample,
+            line: &line,
+            who: SampledTask {
+                at,
+                epoch: moment.epoch,
+            },
         };
         match self.plan.objects {
-            true => self.object(event, sample, (&line, who), scratch, block),
-            false => self.text(event, sample, (&line, who), scratch, block),
+            true => self.object(&shown, scratch, block),
+            false => self.text(&shown, scratch, block),
         }
     }
 }
 
 impl SampleText<'_, '_> {
-    /// The lines of a sample.
-    fn text(
-        &self,
-        event: &Event,
-        sample: &Sample<'_>,
-        (line, who): (&Line<'_>, Who),
-        scratch: &mut Scratch,
-        block: &mut Block,
-    ) {
+    /// Appends the lines of a sample.
+    fn text(&self, shown: &ShownSample<'_>, scratch: &mut TextBuffers, block: &mut ScriptBlock) {
+        let &ShownSample {
+            event,
+            sample,
+            line,
+            who,
+        } = shown;
         let fields = event.layout.fields();
         let at = who.at;
         event.layout.start(line, block);
         let out = &mut block.text;
-        if fields.has(Field::Trace)
+        if fields.has(LineField::Trace)
             && let Some(raw) = sample.wire.raw
         {
             let payloads = &self.plan.payloads;
             payloads.write(sample.event, raw, self.resolver, out);
         }
-        if fields.has(Field::Addr) {
+        if fields.has(LineField::Addr) {
             self.data_address(event, sample, at, out);
         }
         if event.layout.has_before() {
@@ -417,11 +501,11 @@ impl SampleText<'_, '_> {
             event.layout.before(&sample.wire, cgroup, block);
         }
         let out = &mut block.text;
-        if fields.has(Field::Ip) {
+        if fields.has(LineField::Ip) {
             self.address(event, sample, who, scratch, out);
         }
         if event.shows_target {
-            // As for branches, the address itself says whether it is the kernel's.
+            // As for branches, whether it is a kernel address is determined by the address itself.
             let target = sample.wire.addr.unwrap_or_default();
             let frame = self.resolver.locate_data(at, CpuMode::User, target);
             event.layout.target(&self.lines.spot(&frame), out);
@@ -434,13 +518,13 @@ impl SampleText<'_, '_> {
             event.layout.after(&sample.wire, &mut block.text);
         }
         block.text.push(b'\n');
-        self.lines_behind(event, sample, line, block);
+        self.following_lines(event, sample, line, block);
     }
 }
 
-fn known(all: &mut Vec<Known>, index: usize) -> &mut Known {
+fn cache_of(all: &mut Vec<EventCache>, index: usize) -> &mut EventCache {
     if all.len() <= index {
-        all.resize_with(index + 1, Known::default);
+        all.resize_with(index + 1, EventCache::default);
     }
     &mut all[index]
 }

@@ -1,162 +1,167 @@
-//! The options of `stat`, in perf's order; those still to come are refused by name.
+//! The options of `stat`, in perf's order; unimplemented ones are refused by name.
 
 use clap::{Arg, Command};
 
 use crate::cli::live::{control, probes, workload};
-use crate::cli::options::{attached, counter, list, not_yet, number, number_list, switch, value};
+use crate::cli::options::{
+    attached, counter, list, number, number_list, switch, unsupported, value,
+};
 
 const ABOUT: &str = "\
-Counts events while a program runs, in processes, on processors or in the whole system, and prints a table of counts with \
-what follows from them: processors used, instructions for each cycle, rates.
+Counts events of a command, processes, threads, CPUs or the whole system, and prints the counts with derived metrics: \
+CPUs utilized, instructions per cycle, rates.
 
-The first word that is no option begins the workload: everything from there on belongs to it, with or without `--` before \
-it. Counting ends when the workload ends; with -a, -p, -t or -C the workload only sets how long, so that `sleep 10` is a \
-timer. Without workload and target the whole system is counted until Ctrl-C.
+The first word that is not an option begins the workload: the command to run, with its own options; `--` may precede it. \
+Counting ends when the workload ends. With -a, -p, -t or -C the workload only sets the duration, so `sleep 10` is a \
+timer. Without workload and target, the whole system is counted until Ctrl-C.
 
-The table goes to the standard error, or where -o or --log-fd say. An event that the machine has no counter for is \
-<not supported>; one that never ran is <not counted>. Where there are fewer counters than events these take turns: the \
-counts are estimates then, and the percentage at the end of a line is the part of the time that was counted.
+The table is written to the standard error unless -o or --log-fd is given. <not supported> is an event without a counter \
+on this machine; <not counted> is one that never ran. If there are more events than counters, events are multiplexed: \
+counts are scaled estimates, and the percentage at the end of a line is the share of the time that the event was \
+counted.
 
-The exit status is that of the workload, 128 and the signal's number where a signal ended it.
+The exit status is that of the workload, or 128 plus the number of the signal that ended it.
 
-'stat record' does the same and keeps all counts in a file, which 'stat report' shows by other parts of the machine, too.";
+'stat record' also writes all counts to a file, which 'stat report' can show with another aggregation.";
 
 const EVENT: &str = "\
-The events to count, separated by commas; may be given several times. The words are those of 'record -e': hardware \
-(cycles), software (page-faults), caches (L1-dcache-load-misses), tracepoints (sched:*), terms of PMUs \
-(cpu/event=0x3c,umask=1/), raw codes (r01c2), breakpoints (mem:ADDRESS:w). Events in braces are counted together: \
-'{cycles,instructions}'. 'list' shows what there is.";
+Events to count, separated by commas; may be given several times. As for 'record -e': hardware (cycles), software \
+(page-faults), cache (L1-dcache-load-misses), tracepoint (sched:*), PMU (cpu/event=0x3c,umask=1/), raw (r01c2) and \
+breakpoint (mem:ADDRESS:w) events. Events in braces form a group and are counted together: '{cycles,instructions}'. \
+'list' shows the events of this machine.";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
     options(Command::new("stat").long_about(ABOUT))
 }
 
-/// A command with all that counting can be asked for.
+/// Adds the options for counting to a command.
 pub(super) fn options(command: Command) -> Command {
     command
-        .args(what())
+        .args(event_options())
         .args(output())
         .args(aggregation())
-        .args(course())
+        .args(timing())
         .arg(workload::words())
 }
 
 /// Events and targets.
-fn what() -> Vec<Arg> {
+fn event_options() -> Vec<Arg> {
     vec![
-        not_yet("transaction", "count tx events with -e").short('T'),
+        unsupported("transaction", "use -e with the tx events").short('T'),
         list("event", "event")
             .short('e')
-            .help("events to count, separated by commas")
+            .help("events to count, separated by commas (see 'list')")
             .long_help(EVENT),
-        list("filter", "filter")
-            .help("count the tracepoints of the last -e only where this holds"),
+        list("filter", "filter").help("filter for the tracepoints of the preceding -e"),
         probes::option(),
         switch("no-inherit")
             .short('i')
-            .help("leave out the children of what is counted"),
+            .help("do not count child processes and threads"),
         value("pid", "pid")
             .short('p')
             .value_parser(number_list)
-            .help("count in all threads of these processes (a list: 1,2,3)"),
+            .help("count these processes, all threads (list: 1,2,3)"),
         value("tid", "tid")
             .short('t')
             .value_parser(number_list)
-            .help("count in these threads (a list: 1,2,3)"),
+            .help("count these threads (list: 1,2,3)"),
         value("uid", "user")
             .short('u')
-            .help("count in the processes of this user"),
+            .help("count the processes of this user (name or uid)"),
         switch("all-cpus")
             .short('a')
-            .help("count in the whole system, on all CPUs"),
+            .help("count the whole system (all CPUs)"),
         switch("group")
             .short('g')
-            .help("count all events as one group, as '{a,b}' does for some"),
+            .help("put all events into one group"),
         switch("scale").help(
-            "estimate the counts of events that took turns (the default); --no-scale shows what was counted",
+            "scale the counts of multiplexed events (default: on); --no-scale shows raw counts",
         ),
         counter("verbose")
             .short('v')
-            .help("say more: each count as it was read, the attributes of each event, each call"),
+            .help("be verbose: show raw counts, perf_event_attr and every perf_event_open call"),
         value("repeat", "n")
             .short('r')
             .value_parser(number)
-            .help("run the command n times and show means with their deviation (0: for ever)"),
-        switch("table").help("with -r: show how long each run took"),
-        switch("null").short('n').help("count nothing, take the time alone"),
+            .help("run the command n times and show mean and standard deviation (0: until Ctrl-C)"),
+        switch("table").help("with -r: show the time of each run"),
+        switch("null")
+            .short('n')
+            .help("count no events, only measure time"),
         counter("detailed")
             .short('d')
-            .help("count more: caches (-d), TLBs (-dd), prefetches (-ddd)"),
+            .help("more default events: caches (-d), TLBs (-dd), prefetches (-ddd)"),
         switch("sync")
             .short('S')
-            .help("write everything to the disks before each run"),
+            .help("call sync(2) before each run"),
     ]
 }
 
-/// Where the table goes, and how it looks.
+/// Output and format of the table.
 fn output() -> Vec<Arg> {
     vec![
         switch("big-num")
             .short('B')
-            .help("separate thousands as the locale does (the default); --no-big-num does not"),
+            .help("separate thousands as in the locale (default: on)"),
         value("cpu", "cpu")
             .short('C')
             .value_parser(number_list)
-            .help("count on these CPUs (a list: 0,2,4-6)"),
-        switch("no-aggr").short('A').help("show each CPU by itself"),
-        switch("no-merge").help("show PMUs of one kind each by itself"),
+            .help("count only these CPUs (list: 0,2,4-6)"),
+        switch("no-aggr")
+            .short('A')
+            .help("do not aggregate: show each CPU"),
+        switch("no-merge").help("do not merge PMUs of the same kind"),
         value("field-separator", "separator")
             .short('x')
-            .help("print rows of fields, with this between them"),
+            .help("print fields with this separator (CSV)"),
         switch("json-output")
             .short('j')
-            .help("print an object of JSON for each row"),
+            .help("print one JSON object per row"),
         list("cgroup", "name")
             .short('G')
-            .help("count in this cgroup alone; a list gives one for each event"),
+            .help("monitor only this cgroup; in a list, one name per event in order"),
         value("for-each-cgroup", "name")
-            .help("count all events in each of these cgroups (a list: a,b)"),
+            .help("count all events for each of these cgroups (list: a,b)"),
         value("output", "file")
             .short('o')
-            .help("write the table to this file"),
-        switch("append").help("with -o: write behind what the file holds"),
+            .help("write the counts to this file"),
+        switch("append").help("with -o: append to the file"),
         value("log-fd", "n")
             .value_parser(number)
-            .help("write the table to this open file descriptor"),
+            .help("write the counts to this file descriptor"),
     ]
 }
 
-/// What rows are of.
+/// Aggregation.
 fn aggregation() -> Vec<Arg> {
     vec![
-        value("pre", "command").help("run this (by the shell) before each run"),
-        value("post", "command").help("run this (by the shell) after each run"),
+        value("pre", "command").help("shell command to run before each run"),
+        value("post", "command").help("shell command to run after each run"),
         value("interval-print", "n")
             .short('I')
             .value_parser(number)
-            .help("print what was counted every n milliseconds"),
+            .help("print counts every n milliseconds"),
         value("interval-count", "n")
             .value_parser(number)
-            .help("with -I: so many times"),
-        switch("interval-clear").help("with -I: clear the screen before each"),
+            .help("with -I: stop after n intervals"),
+        switch("interval-clear").help("with -I: clear the screen before each interval"),
         value("timeout", "n")
             .value_parser(number)
-            .help("stop after n milliseconds, the workload too"),
-        switch("per-socket").help("show each socket by itself"),
-        switch("per-die").help("show each die by itself"),
-        switch("per-cluster").help("show each cluster of cores by itself"),
-        attached("per-cache", "level").help(
-            "show the CPUs that share a cache by themselves: l1, l2, l3 (default: the last level)",
-        ),
-        switch("per-core").help("show each core by itself"),
-        switch("per-thread").help("show each thread by itself"),
-        switch("per-node").help("show each NUMA node by itself"),
+            .help("stop counting, and the workload, after n milliseconds"),
+        switch("per-socket").help("aggregate counts per socket"),
+        switch("per-die").help("aggregate counts per die"),
+        switch("per-cluster").help("aggregate counts per cluster of cores"),
+        attached("per-cache", "level")
+            .help("aggregate counts per shared cache: l1, l2, l3 (default: the last level)"),
+        switch("per-core").help("aggregate counts per core"),
+        switch("per-thread").help("aggregate counts per thread"),
+        switch("per-node").help("aggregate counts per NUMA node"),
     ]
 }
 
-/// The options by which kept counts are shown otherwise than they were, and where and how that is written.
-pub(super) fn shown() -> Vec<Arg> {
+/// Options on how stored counts are shown: aggregation, format and output.
+pub(super) fn display_options() -> Vec<Arg> {
     const SHOWN: [&str; 14] = [
         "big-num",
         "no-aggr",
@@ -173,46 +178,46 @@ pub(super) fn shown() -> Vec<Arg> {
         "per-node",
         "quiet",
     ];
-    let all = output().into_iter().chain(aggregation()).chain(course());
+    let all = output().into_iter().chain(aggregation()).chain(timing());
     all.filter(|arg| SHOWN.contains(&arg.get_id().as_str()))
         .collect()
 }
 
-/// When counting begins, and what is for later.
-fn course() -> Vec<Arg> {
+/// Delay, and metrics.
+fn timing() -> Vec<Arg> {
     vec![
         value("delay", "n")
             .short('D')
             .allow_hyphen_values(true)
-            .help("begin n milliseconds after the start, or not at all (-1)"),
+            .help("start counting n milliseconds after the start of the command, or leave events disabled (-1)"),
         switch("metric-only")
-            .help("show what follows from the counts alone, a line for each part of the machine"),
-        switch("metric-no-group").help("count the events of metrics one by one"),
+            .help("print only metrics, in columns"),
+        switch("metric-no-group").help("do not group the events of a metric"),
         switch("metric-no-threshold")
-            .help("take no thresholds of metrics into account (none ever are)"),
-        switch("metric-no-merge").help("count the events of each metric anew"),
+            .help("no thresholds of metrics (rperf never uses them)"),
+        switch("metric-no-merge").help("do not share events between metrics"),
         switch("topdown")
-            .help("compute where the slots of the pipeline went: the metrics TopdownL1"),
+            .help("top-down analysis of the pipeline: the metrics TopdownL1"),
         value("td-level", "n")
             .value_parser(number)
-            .help("with --topdown: the level of detail, from 1 on"),
-        not_yet("smi-cost", ""),
+            .help("with --topdown: level of detail, from 1"),
+        unsupported("smi-cost", ""),
         list("metrics", "metric")
             .short('M')
-            .help("compute these metrics, or all of a group, from their events ('list metric')"),
-        switch("summary").help("with -I: the table of everything at the end, too"),
-        switch("no-csv-summary").help("with -x and --summary: no word 'summary' before its rows"),
-        switch("quiet").help("print nothing but errors"),
+            .help("metrics or metric groups to compute, separated by commas (see 'list metric')"),
+        switch("summary").help("with -I: also print the total counts at the end"),
+        switch("no-csv-summary").help("with -x and --summary: no first column 'summary'"),
+        switch("quiet").help("print only errors"),
         value("pmu-filter", "pmu")
-            .help("of several PMUs alike count on this one only (uncore_imc_0)"),
-        not_yet("cputype", ""),
-        not_yet("percore-show-thread", ""),
-        switch("all-kernel").help("count in the kernel alone"),
-        switch("all-user").help("count in user space alone"),
+            .help("count events without a PMU name only on this PMU"),
+        unsupported("cputype", ""),
+        unsupported("percore-show-thread", ""),
+        switch("all-kernel").help("count only the kernel, for all events"),
+        switch("all-user").help("count only user space, for all events"),
         control::option(),
-        not_yet("iostat", ""),
-        not_yet("hybrid-merge", ""),
-        not_yet("bpf-prog", "").short('b'),
-        not_yet("bpf-counters", ""),
+        unsupported("iostat", ""),
+        unsupported("hybrid-merge", ""),
+        unsupported("bpf-prog", "").short('b'),
+        unsupported("bpf-counters", ""),
     ]
 }

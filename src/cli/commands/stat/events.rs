@@ -1,12 +1,12 @@
-//! What is counted: the events of `-e`, or the default ones with those of `-d`.
+//! The events to count: those of `-e`, or the default ones with those of `-d`.
 
 use clap::ArgMatches;
-use rperf_count::{Event, Role};
+use rperf_count::{CountedEvent, Role};
 use rperf_events::{Catalogue, EventSpec, parse};
 use rperf_session::{CountEvent, Target};
 use rperf_sys::{CpuList, Sysfs};
 
-use super::metrics::{self, Metrics};
+use super::metrics::{self, StatMetrics};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{cgroups, events};
@@ -14,29 +14,29 @@ use crate::cli::options::{count, flag};
 use crate::cli::pmus::MachinePmus;
 use crate::cli::tracefs::MachineTracepoints;
 
-/// What is counted where nobody says otherwise, behind the clock.
+/// The default software events, after the clock.
 const SOFTWARE: &str = "context-switches,cpu-migrations,page-faults";
-/// Each where the processor has it.
+/// Counted by default if the CPU has them.
 const STALLED: [&str; 2] = ["stalled-cycles-frontend", "stalled-cycles-backend"];
-/// The PMU of the cores that only machines with two kinds of them have.
+/// The PMU that exists only on hybrid CPUs.
 const SECOND_KIND: &str = "cpu_atom";
 const HARDWARE: &str = "instructions,branches,branch-misses";
-/// What each `-d` adds.
+/// The events that each `-d` adds.
 const DETAILED: [&str; 3] = [
     "L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
     "L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses",
     "L1-dcache-prefetches,L1-dcache-prefetch-misses",
 ];
 
-/// An event with what is shown of it.
+/// An event with its presentation.
 #[derive(Debug, Clone)]
-pub(super) struct Shown {
+pub(super) struct ShownEvent {
     pub(super) event: CountEvent,
-    /// The event in whose row it is.
+    /// The index of the event whose row includes it.
     merged_into: Option<usize>,
 }
 
-impl Shown {
+impl ShownEvent {
     fn new(spec: EventSpec) -> Self {
         Self {
             event: CountEvent {
@@ -48,9 +48,9 @@ impl Shown {
         }
     }
 
-    /// The event for rows, after it was opened as `spec`.
-    pub(super) fn counted(&self, spec: &EventSpec, supported: bool) -> Event {
-        let mut event = Event::new(&spec.name, &spec.attr);
+    /// The event as shown in rows, after it was opened as `spec`.
+    pub(super) fn counted(&self, spec: &EventSpec, supported: bool) -> CountedEvent {
+        let mut event = CountedEvent::new(&spec.name, &spec.attr);
         if let Some(scale) = &spec.scale {
             event.unit.clone_from(&scale.unit);
             event.scale = scale.factor;
@@ -60,31 +60,31 @@ impl Shown {
         }
         event.cgroup.clone_from(&self.event.cgroup);
         event.merged_into = self.merged_into;
-        event.per_core = spec.own.per_core;
+        event.per_core = spec.settings.per_core;
         event.supported = supported;
         event
     }
 }
 
-/// The events in order, in their cgroups.
+/// The events in order, with their cgroups.
 pub(super) fn shown(
     matches: &ArgMatches,
     context: &Context,
     target: &Target,
     pmus: &MachinePmus,
-) -> Result<(Vec<Shown>, Metrics), CliError> {
+) -> Result<(Vec<ShownEvent>, StatMetrics), CliError> {
     if flag(matches, "null") == Some(true) {
         return Ok(Default::default());
     }
-    let asked = ["event", "filter", "probe"]
+    let has_events = ["event", "filter", "probe"]
         .into_iter()
         .any(|id| matches.contains_id(id))
-        || metrics::are_asked(matches);
-    let (specs, metrics) = match asked {
-        true => asked_for(matches, context, pmus)?,
+        || metrics::are_requested(matches);
+    let (specs, metrics) = match has_events {
+        true => requested_events(matches, context, target, pmus)?,
         false => {
             let usual = default_events(matches, context, target, pmus)?;
-            (usual, Metrics::default())
+            (usual, StatMetrics::default())
         }
     };
     let mut shown = on_pmus(specs, pmus, flag(matches, "no-merge") != Some(true));
@@ -102,30 +102,36 @@ pub(super) fn shown(
     Ok((in_cgroups(matches, target, shown)?, metrics))
 }
 
-fn asked_for(
+fn requested_events(
     matches: &ArgMatches,
     context: &Context,
+    target: &Target,
     pmus: &MachinePmus,
-) -> Result<(Vec<EventSpec>, Metrics), CliError> {
+) -> Result<(Vec<EventSpec>, StatMetrics), CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let mut specs = events::events(matches, context, pmus, &machine)?.unwrap_or_default();
     events::refuse_sample_filters(&specs)?;
-    let mut metrics = Metrics::default();
-    if metrics::are_asked(matches) {
+    let mut metrics = StatMetrics::default();
+    if metrics::are_requested(matches) {
         let catalogue = pmus.catalogue(&machine);
-        metrics = Metrics::plan(matches, pmus, &catalogue, &mut specs)?;
+        let machine = metrics::MachineInfo {
+            pmus,
+            catalogue: &catalogue,
+            on_cpus: matches!(target, Target::Cpus(_)),
+        };
+        metrics = StatMetrics::plan(matches, &machine, &mut specs)?;
     }
     Ok((specs, metrics))
 }
 
-/// Events on the CPUs of their PMUs; with `merge` one row has what several of one kind count.
-fn on_pmus(specs: Vec<EventSpec>, pmus: &MachinePmus, merge: bool) -> Vec<Shown> {
-    let mut shown: Vec<Shown> = Vec::with_capacity(specs.len());
+/// Assigns events to the CPUs of their PMUs; with `merge`, equal events of several PMUs share a row.
+fn on_pmus(specs: Vec<EventSpec>, pmus: &MachinePmus, merge: bool) -> Vec<ShownEvent> {
+    let mut shown: Vec<ShownEvent> = Vec::with_capacity(specs.len());
     for spec in specs {
-        let mut one = Shown::new(spec);
+        let mut one = ShownEvent::new(spec);
         if let Some(pmu) = &one.event.spec.pmu {
             one.event.cpus = cpus_of(pmu, &pmus.sysfs);
-            let like = |other: &Shown| is_same_word(&other.event.spec, &one.event.spec);
+            let like = |other: &ShownEvent| is_same_word(&other.event.spec, &one.event.spec);
             one.merged_into = shown.iter().position(like).filter(|_| merge);
         }
         shown.push(one);
@@ -133,12 +139,12 @@ fn on_pmus(specs: Vec<EventSpec>, pmus: &MachinePmus, merge: bool) -> Vec<Shown>
     shown
 }
 
-/// Whether one word stands for both, on different PMUs.
+/// Whether both events have the same name, on different PMUs.
 fn is_same_word(one: &EventSpec, other: &EventSpec) -> bool {
     one.position == other.position && one.name == other.name && one.attr.kind != other.attr.kind
 }
 
-/// The CPUs that count for all, or the only ones that have the PMU.
+/// The CPUs in the PMU's `cpumask` or `cpus` file.
 fn cpus_of(pmu: &str, sysfs: &Sysfs) -> Option<CpuList> {
     let files = ["cpumask", "cpus"].into_iter();
     let mut files = files.filter_map(|name| sysfs.pmu_file(pmu, "", name));
@@ -168,7 +174,7 @@ fn default_events(
         names.push(',');
         names.push_str(more);
     }
-    // Each kind of cores counts for itself where there are two; otherwise every kernel knows these names.
+    // On hybrid CPUs each PMU counts separately; otherwise every kernel knows these names.
     let tracepoints;
     let catalogue = match pmus.sysfs.pmu_file(SECOND_KIND, "", "type") {
         Some(_) => {
@@ -180,12 +186,12 @@ fn default_events(
     Ok(parse(&names, &catalogue)?)
 }
 
-/// Every event in the cgroup that `-G` gives it, or all of them in each of `--for-each-cgroup`.
+/// Returns each event in the cgroup given with `-G`, or all of them in each cgroup of `--for-each-cgroup`.
 fn in_cgroups(
     matches: &ArgMatches,
     target: &Target,
-    mut shown: Vec<Shown>,
-) -> Result<Vec<Shown>, CliError> {
+    mut shown: Vec<ShownEvent>,
+) -> Result<Vec<ShownEvent>, CliError> {
     let Some(each) = matches.get_one::<String>("for-each-cgroup") else {
         let names = cgroups::cgroups(matches, target, shown.len())?;
         for (shown, name) in shown.iter_mut().zip(names) {
@@ -195,7 +201,7 @@ fn in_cgroups(
     };
     if matches.contains_id("cgroup") {
         return Err(CliError::usage(
-            "-G and --for-each-cgroup say different things of the same events: give one of them",
+            "-G and --for-each-cgroup exclude each other",
         ));
     }
     cgroups::check(target)?;

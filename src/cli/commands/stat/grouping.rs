@@ -1,15 +1,15 @@
-//! `-A`, `--per-…`: what rows are of.
+//! `-A`, `--per-…`: aggregation.
 
 use clap::ArgMatches;
-use rperf_count::{Aggregation, CpuPlace, Grouping, Topology};
+use rperf_count::{Aggregation, AggregationRules, CpuLocation, Topology};
 use rperf_session::Target;
 use rperf_sys::{CpuList, CpuState, Sysfs};
 
-use super::events::Shown;
+use super::events::ShownEvent;
 use crate::cli::error::CliError;
-use crate::cli::options::flag;
+use crate::cli::options::{flag, given_value};
 
-/// Switches with what they ask for.
+/// Switches and their aggregation.
 const SWITCHES: [(&str, Aggregation); 7] = [
     ("no-aggr", Aggregation::Cpu),
     ("per-core", Aggregation::Core),
@@ -19,10 +19,10 @@ const SWITCHES: [(&str, Aggregation); 7] = [
     ("per-node", Aggregation::Node),
     ("per-thread", Aggregation::Thread),
 ];
-/// The last level of caches in most processors.
+/// The last cache level of most CPUs.
 const LAST_LEVEL: u8 = 3;
 
-/// What the options ask for; none of them for everything in one row.
+/// The requested aggregation; global if none is given.
 pub(super) fn aggregation(matches: &ArgMatches) -> Result<Aggregation, CliError> {
     let given = SWITCHES
         .iter()
@@ -33,15 +33,14 @@ pub(super) fn aggregation(matches: &ArgMatches) -> Result<Aggregation, CliError>
         [] => Ok(Aggregation::Global),
         [one] => Ok(*one),
         _ => Err(CliError::usage(
-            "rows are of one thing: give one of -A and the --per options",
+            "-A and the --per-... options exclude each other",
         )),
     }
 }
 
-/// Of `--per-cache`; 0 stands for the last level.
+/// The level of `--per-cache`; 0 is the last level.
 fn cache(matches: &ArgMatches) -> Result<Option<u8>, CliError> {
-    let given = matches.try_get_one::<String>("per-cache");
-    let Some(word) = given.ok().flatten() else {
+    let Some(word) = given_value::<String>(matches, "per-cache") else {
         return Ok(None);
     };
     if word.is_empty() {
@@ -49,21 +48,25 @@ fn cache(matches: &ArgMatches) -> Result<Option<u8>, CliError> {
     }
     let digits = word.trim_start_matches(['l', 'L']);
     let level = digits.parse().ok().filter(|level| (1..=5).contains(level));
-    let wrong = || CliError::usage(format!("--per-cache: '{word}' is no cache: l1 to l5"));
+    let wrong = || {
+        CliError::usage(format!(
+            "--per-cache: '{word}' is not a cache level: l1 to l5"
+        ))
+    };
     level.map(Some).ok_or_else(wrong)
 }
 
-/// Whether rows are of parts of the machine.
+/// Whether rows are aggregated by parts of the machine.
 pub(super) fn is_of_cpus(by: Aggregation) -> bool {
     !matches!(by, Aggregation::Global | Aggregation::Thread)
 }
 
-/// How readings become rows, on this machine.
+/// How readings are aggregated on this machine.
 pub(super) fn grouping(
     matches: &ArgMatches,
     target: &Target,
     sysfs: &Sysfs,
-) -> Result<Grouping, CliError> {
+) -> Result<AggregationRules, CliError> {
     let by = aggregation(matches)?;
     if is_of_cpus(by) && !matches!(target, Target::Cpus(_)) {
         let message = "both cgroup and no-aggregation modes only available in system-wide mode";
@@ -73,23 +76,27 @@ pub(super) fn grouping(
         Aggregation::Global | Aggregation::Thread | Aggregation::Cpu => Topology::default(),
         _ => topology(sysfs),
     };
-    Ok(Grouping {
+    Ok(AggregationRules {
         by: at_last_level(by, &topology),
         topology,
         unscaled: flag(matches, "scale") == Some(false),
     })
 }
 
-/// Tells rows of CPUs where cores are, for the events that have one row for each of those (`percore`).
-pub(super) fn with_cores(mut grouping: Grouping, shown: &[Shown], sysfs: &Sysfs) -> Grouping {
-    let per_core = |shown: &Shown| shown.event.spec.own.per_core;
+/// Adds the cores of CPUs to the grouping, for events that are aggregated by core (`percore`).
+pub(super) fn with_cores(
+    mut grouping: AggregationRules,
+    shown: &[ShownEvent],
+    sysfs: &Sysfs,
+) -> AggregationRules {
+    let per_core = |shown: &ShownEvent| shown.event.spec.settings.per_core;
     if grouping.by == Aggregation::Cpu && shown.iter().any(per_core) {
         grouping.topology = topology(sysfs);
     }
     grouping
 }
 
-/// `--per-cache` alone stands for the last level that there is.
+/// Replaces `--per-cache` without a level by the last level that exists.
 pub(super) fn at_last_level(by: Aggregation, topology: &Topology) -> Aggregation {
     if by != Aggregation::Cache(0) {
         return by;
@@ -105,14 +112,14 @@ fn topology(sysfs: &Sysfs) -> Topology {
         let node = nodes
             .iter()
             .find(|node| CpuList::parse(&node.cpus).is_ok_and(|cpus| cpus.contains(cpu)));
-        // Kernels without NUMA have one node and no folder for it.
+        // Kernels without NUMA have one node and no directory for it.
         node.map_or(0, |node| node.number.cast_signed())
     };
     let place = |cpu: u32| {
-        let place = sysfs.place(cpu);
-        let place = CpuPlace {
+        let place = sysfs.cpu_ids(cpu);
+        let place = CpuLocation {
             socket: place.package,
-            // Kernels before 5.2 know no dies.
+            // Kernels before 5.2 do not report dies.
             die: place.die.max(0),
             cluster: sysfs.cluster(cpu),
             core: place.core,

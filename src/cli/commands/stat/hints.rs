@@ -1,19 +1,19 @@
-//! What is said beside the table.
+//! Notes printed with the table.
 
-use rperf_count::{Row, State, Table};
-use rperf_session::{Readings, Target};
+use rperf_count::{CountRow, CountState, CountTable};
+use rperf_session::{EventReadings, Target};
 
-use super::plan::Plan;
+use super::plan::StatPlan;
 use crate::cli::context::Context;
 
-/// Names that a line lists.
+/// Maximum number of names in a note.
 const NAMED: usize = 4;
 
-/// The program by which nothing but time is meant.
+/// The program that is only used as a timer.
 const TIMER: &str = "sleep";
 
-/// What is easily taken for something else: whom the table is of, and with `-v` how much one run tells.
-pub(super) fn meaning(context: &Context, plan: &Plan, verbose: bool) {
+/// Hints that a workload only limited the time of counting whole CPUs and, with `-v`, that a single run shows no variation.
+pub(super) fn meaning(context: &Context, plan: &StatPlan, verbose: bool) {
     let request = &plan.request;
     let name = request.workload.as_ref().map(|program| program.path());
     let name = name.and_then(|path| path.file_name());
@@ -22,18 +22,21 @@ pub(super) fn meaning(context: &Context, plan: &Plan, verbose: bool) {
     {
         let name = name.to_string_lossy();
         context.note(format_args!(
-            "hint: whole CPUs were counted; '{name}' only set how long"
+            "hint: the whole system was counted while '{name}' ran"
         ));
     }
     if verbose && request.target == Target::Workload && plan.runs == Some(1) {
-        context.note("hint: this was one run; -r 5 tells how far several are apart");
+        context.note("hint: -r 5 repeats the command and shows the deviation");
     }
 }
 
-/// One line below the table that tells what rows without a number mean.
-pub(super) fn below(context: &Context, plan: &Plan, table: &Table) {
-    let of = |state: fn(&State) -> bool| {
-        let rows = table.rows.iter().filter(|row: &&Row| state(&row.state));
+/// Prints a line below the table that explains rows without a number.
+pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable) {
+    let of = |state: fn(&CountState) -> bool| {
+        let rows = table
+            .rows
+            .iter()
+            .filter(|row: &&CountRow| state(&row.state));
         let mut names: Vec<&str> = Vec::new();
         for row in rows {
             let name = table
@@ -46,19 +49,21 @@ pub(super) fn below(context: &Context, plan: &Plan, table: &Table) {
         }
         names
     };
-    let missing = of(|state| matches!(state, State::NotSupported));
-    let idle = of(|state| matches!(state, State::NotCounted));
+    let missing = of(|state| matches!(state, CountState::NotSupported));
+    let idle = of(|state| matches!(state, CountState::NotCounted));
     let mut parts = Vec::new();
     if !missing.is_empty() {
         parts.push(format!(
-            "<not supported>: neither kernel nor machine can count {} here",
+            "<not supported>: this kernel or machine cannot count {}",
             listed(&missing)
         ));
     }
     if !idle.is_empty() {
         let why = match plan.request.target {
-            Target::Workload => "the program, or its turn on a counter, was too short",
-            _ => "nothing that is watched ran, or it got no turn on a counter",
+            Target::Workload => {
+                "the command was too short, or the event was never scheduled on a counter"
+            }
+            _ => "the target did not run, or the event was never scheduled on a counter",
         };
         parts.push(format!(
             "<not counted>: {} never ran ({why})",
@@ -78,15 +83,15 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Each event's count as it was read: the value, nanoseconds enabled, nanoseconds on a counter.
-pub(super) fn readings(context: &Context, readings: &Readings) {
+/// Prints each event's reading: the value, time enabled and time running in nanoseconds.
+pub(super) fn readings(context: &Context, readings: &EventReadings) {
     let events = readings.events.iter().zip(&readings.supported);
     for ((event, supported), cells) in events.zip(&readings.cells) {
         if !supported {
             context.note(format_args!("failed to read counter {}", event.name));
             continue;
         }
-        let sum = |of: fn(&rperf_count::Counts) -> u64| -> u64 {
+        let sum = |of: fn(&rperf_count::CounterCounts) -> u64| -> u64 {
             cells.iter().map(|cell| of(&cell.counts)).sum()
         };
         context.note(format_args!(

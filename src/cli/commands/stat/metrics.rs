@@ -1,14 +1,16 @@
-//! `-M`: metrics out of the tables of vendors, the events that they need, and their values beside the counts.
+//! `-M`: metrics from vendor tables, the events they need, and their values next to the counts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::ArgMatches;
 use regex::Regex;
-use rperf_count::{Form, Metric, Row, State, Table, Unit};
-use rperf_events::metric::{Counts, Known, MetricError, Plan};
-use rperf_events::vendor::{Grouping, Tables};
-use rperf_events::{Catalogue, EventSpec, Group, parse};
+use rperf_count::{
+    AggregationUnit, CountRow, CountState, CountTable, MetricValue, NumberFormat, Role,
+};
+use rperf_events::metric::{MachineProperties, MetricCounts, MetricError, MetricPlan};
+use rperf_events::vendor::{MetricGrouping, VendorTables};
+use rperf_events::{Catalogue, EventSpec, GroupPosition, parse};
 use rperf_sys::CpuState;
 use rperf_sys::kernel_text;
 
@@ -17,79 +19,93 @@ use crate::cli::live::PROC;
 use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
 
-/// perf's exit status for metrics that nobody knows.
+/// perf's exit status for an unknown metric.
 const UNKNOWN: u8 = 234;
-/// That for metrics that the processor does not have.
+/// perf's exit status for a metric that the CPU does not have.
 const FAILED: u8 = 255;
-/// Levels of detail of the top-down method that any vendor has.
+/// The highest level of the top-down method of any vendor.
 const LEVELS: u64 = 6;
-/// Formulas take times in seconds.
+/// Formulas use seconds of tool events, which are counted in nanoseconds.
 const SECONDS: f64 = 1e-9;
+/// Formulas use nanoseconds of the clocks, which are shown in milliseconds.
+const CLOCK: f64 = 1e6;
 
 /// The metrics of a run.
 #[derive(Debug, Default)]
-pub(super) struct Metrics {
-    planned: Vec<Planned>,
+pub(super) struct StatMetrics {
+    planned: Vec<PlannedMetric>,
 }
 
 /// A metric with its events.
 #[derive(Debug)]
-struct Planned {
-    plan: Plan,
-    /// By name the indices of the events that count it.
+struct PlannedMetric {
+    plan: MetricPlan,
+    /// The indices of the events that count it, by name.
     events: Vec<(String, Vec<usize>)>,
+    /// Whether they are counted as a group.
+    is_grouped: bool,
 }
 
-impl Metrics {
-    /// Plans what the options ask for, and appends the events that it takes to `specs`.
+impl StatMetrics {
+    /// Plans the requested metrics, and appends their events to `specs`.
     pub(super) fn plan(
         matches: &ArgMatches,
-        pmus: &MachinePmus,
-        catalogue: &Catalogue<'_>,
+        machine: &MachineInfo<'_>,
         specs: &mut Vec<EventSpec>,
     ) -> Result<Self, CliError> {
         let mut metrics = Self::default();
-        let machine = Machine { pmus, catalogue };
-        let tables = pmus.tables.get();
+        let tables = machine.pmus.tables.get();
         let given = matches.get_many::<String>("metrics").into_iter().flatten();
         let given = given.flat_map(|list| list.split(',')).map(str::to_owned);
         for word in given.chain(topdown(matches, tables)?) {
-            let plans = Plan::all(word.trim(), tables, &machine).map_err(refused)?;
+            let plans = MetricPlan::all(word.trim(), tables, machine).map_err(refused)?;
             for plan in plans {
-                let events = metrics.events(matches, &plan, catalogue, specs)?;
-                metrics.planned.push(Planned { plan, events });
+                let is_grouped = is_grouped(matches, &plan);
+                let events = match metrics.shared(matches, &plan) {
+                    Some(events) => events,
+                    None => metrics.events(matches, &plan, machine.catalogue, specs)?,
+                };
+                metrics.planned.push(PlannedMetric {
+                    plan,
+                    events,
+                    is_grouped,
+                });
             }
         }
         Ok(metrics)
     }
 
-    /// The events of a metric: those of one before it that has all of them, or new ones.
-    fn events(
-        &self,
-        matches: &ArgMatches,
-        plan: &Plan,
-        catalogue: &Catalogue<'_>,
-        specs: &mut Vec<EventSpec>,
-    ) -> Result<Vec<(String, Vec<usize>)>, CliError> {
-        let on = |id: &str| flag(matches, id) == Some(true);
-        let has_all = |other: &&Planned| {
+    /// The events of a preceding metric that has all those of this one.
+    fn shared(&self, matches: &ArgMatches, plan: &MetricPlan) -> Option<Vec<(String, Vec<usize>)>> {
+        let has_all = |other: &&PlannedMetric| {
             let known = |name: &String| other.events.iter().any(|(known, _)| known == name);
             plan.events.iter().all(known)
         };
-        if let Some(other) = self.planned.iter().find(has_all)
-            && !on("metric-no-merge")
-        {
-            return Ok(other.events.clone());
-        }
-        let together = match plan.grouping {
-            Grouping::Together => true,
-            Grouping::WithoutWatchdog => !has_watchdog(),
-            _ => false,
-        };
-        let grouped = together && !on("metric-no-group");
+        let other = self.planned.iter().find(has_all);
+        other
+            .filter(|_| flag(matches, "metric-no-merge") != Some(true))
+            .map(|other| other.events.clone())
+    }
+
+    /// The events of a metric, appended to `specs`; without a group, those that other metrics without one have are shared.
+    fn events(
+        &self,
+        matches: &ArgMatches,
+        plan: &MetricPlan,
+        catalogue: &Catalogue<'_>,
+        specs: &mut Vec<EventSpec>,
+    ) -> Result<Vec<(String, Vec<usize>)>, CliError> {
+        let grouped = is_grouped(matches, plan);
         let mut leads = true;
         let mut events = Vec::new();
         for name in &plan.events {
+            if let Some(single) = self.single(name)
+                && !grouped
+                && flag(matches, "metric-no-merge") != Some(true)
+            {
+                events.push((name.clone(), single));
+                continue;
+            }
             let parsed = parse(name, catalogue).map_err(|error| {
                 CliError::message(UNKNOWN, format!("metric {} needs event {name}", plan.name))
                     .details(&error.to_string())
@@ -99,10 +115,10 @@ impl Metrics {
                 if grouped && spec.tool.is_none() {
                     spec.weak = true;
                     spec.group = match std::mem::take(&mut leads) {
-                        true => Group::Leader {
+                        true => GroupPosition::Leader {
                             name: String::new(),
                         },
-                        false => Group::Member,
+                        false => GroupPosition::Member,
                     };
                 }
                 specs.push(spec);
@@ -112,9 +128,16 @@ impl Metrics {
         Ok(events)
     }
 
-    /// Computes every metric in every unit of a table, and puts it into the row of its first event.
-    pub(super) fn compute(&self, specs: &[EventSpec], table: &mut Table) {
-        let units: BTreeSet<Unit> = table.rows.iter().map(|row| row.unit).collect();
+    /// An event that a metric without a group counts.
+    fn single(&self, name: &str) -> Option<Vec<usize>> {
+        let alone = self.planned.iter().filter(|planned| !planned.is_grouped);
+        let mut events = alone.flat_map(|planned| &planned.events);
+        events.find_map(|(known, indices)| (known == name).then(|| indices.clone()))
+    }
+
+    /// Computes every metric for each unit of a table, and adds it to the row of the metric's first event.
+    pub(super) fn compute(&self, specs: &[EventSpec], table: &mut CountTable) {
+        let units: BTreeSet<AggregationUnit> = table.rows.iter().map(|row| row.unit).collect();
         for planned in &self.planned {
             let first = planned.events.iter().flat_map(|(_, indices)| indices).min();
             let Some(first) = first else { continue };
@@ -137,24 +160,24 @@ impl Metrics {
     }
 }
 
-impl Planned {
-    /// The metric's value; `None` where something that it takes was not counted.
-    fn metric(&self, counts: &dyn Counts) -> Option<Metric> {
-        let outcome = self.plan.outcome(counts);
+impl PlannedMetric {
+    /// The metric's value; `None` if one of its events was not counted.
+    fn metric(&self, counts: &dyn MetricCounts) -> Option<MetricValue> {
+        let outcome = self.plan.evaluate(counts);
         if !outcome.value.is_finite() {
             return None;
         }
         let name = &self.plan.name;
         Some(match &self.plan.scale {
-            Some(scale) => Metric {
+            Some(scale) => MetricValue {
                 value: outcome.value,
                 unit: format!("{}  {name}", scale.unit).into(),
-                form: Form::Scaled,
+                form: NumberFormat::Scaled,
             },
-            None => Metric {
+            None => MetricValue {
                 value: outcome.value,
                 unit: name.clone().into(),
-                form: Form::Formula,
+                form: NumberFormat::Formula,
             },
         })
     }
@@ -162,9 +185,9 @@ impl Planned {
 
 /// The counts of one unit.
 struct InUnit<'a> {
-    planned: &'a Planned,
+    planned: &'a PlannedMetric,
     specs: &'a [EventSpec],
-    rows: Vec<&'a Row>,
+    rows: Vec<&'a CountRow>,
 }
 
 impl InUnit<'_> {
@@ -174,18 +197,22 @@ impl InUnit<'_> {
     }
 }
 
-impl Counts for InUnit<'_> {
+impl MetricCounts for InUnit<'_> {
     fn value(&self, name: &str) -> Option<f64> {
         let indices = self.indices(name)?;
         let rows = self.rows.iter().filter(|row| indices.contains(&row.event));
         let values = rows.map(|row| match row.state {
-            State::Counted(value) => Some(value.value),
+            CountState::Counted(value) => Some(value.value),
             _ => None,
         });
         let values: Option<Vec<f64>> = values.collect();
         let values = values.filter(|values| !values.is_empty())?;
         let spec = self.specs.get(*indices.first()?)?;
-        let factor = if spec.tool.is_some() { SECONDS } else { 1.0 };
+        let factor = match spec {
+            _ if spec.tool.is_some() => SECONDS,
+            _ if is_clock(spec) => CLOCK,
+            _ => 1.0,
+        };
         Some(values.iter().sum::<f64>() * factor)
     }
 
@@ -194,13 +221,18 @@ impl Counts for InUnit<'_> {
     }
 }
 
-/// Whether metrics are asked for.
-pub(super) fn are_asked(matches: &ArgMatches) -> bool {
+/// Whether an event is `cpu-clock` or `task-clock`.
+fn is_clock(spec: &EventSpec) -> bool {
+    Role::of(&spec.attr) == Role::Clock
+}
+
+/// Whether metrics are requested.
+pub(super) fn are_requested(matches: &ArgMatches) -> bool {
     matches.contains_id("metrics") || flag(matches, "topdown") == Some(true)
 }
 
-/// The group of metrics that `--topdown` stands for. Vendors call them so, level by level.
-fn topdown(matches: &ArgMatches, tables: &Tables) -> Result<Option<String>, CliError> {
+/// The metric group for `--topdown`. Vendors name these groups by level.
+fn topdown(matches: &ArgMatches, tables: &VendorTables) -> Result<Option<String>, CliError> {
     if flag(matches, "topdown") != Some(true) {
         return Ok(None);
     }
@@ -211,7 +243,9 @@ fn topdown(matches: &ArgMatches, tables: &Tables) -> Result<Option<String>, CliE
         let message = "Topdown requested but the topdown metric groups aren't present.";
         return Err(CliError::message(FAILED, message)
             .detail("(See perf list the metric groups have names like TopdownL1)")
-            .hint("tables of the processor's vendor have them: docs/compatibility.md, Recording"));
+            .hint(
+                "install the event tables of the CPU vendor (see docs/compatibility.md, Recording)",
+            ));
     };
     let level = matches.get_one::<u64>("td-level").copied();
     let level = level.filter(|level| *level > 0).unwrap_or(1);
@@ -226,15 +260,13 @@ fn refused(error: MetricError) -> CliError {
     let near = match &error {
         MetricError::Unknown {
             near: Some(near), ..
-        } => Some(format!("the nearest is '{near}'")),
-        MetricError::Unknown { .. } => {
-            Some("'list metric' and 'list metricgroup' show what there is".to_owned())
-        }
+        } => Some(format!("did you mean '{near}'?")),
+        MetricError::Unknown { .. } => Some("see 'list metric' and 'list metricgroup'".to_owned()),
         _ => None,
     };
     let text = error.to_string();
     let (first, rest) = match error {
-        // No text in it has newlines.
+        // Their texts have no newlines.
         MetricError::Syntax { .. } => text.split_once('\n').unwrap_or((&text, "")),
         _ => (text.as_str(), ""),
     };
@@ -242,19 +274,31 @@ fn refused(error: MetricError) -> CliError {
     near.into_iter().fold(error, CliError::hint)
 }
 
-/// Whether the kernel's watchdog takes a counter.
+/// Whether the events of a metric are counted as a group.
+fn is_grouped(matches: &ArgMatches, plan: &MetricPlan) -> bool {
+    let together = match plan.grouping {
+        MetricGrouping::Together => true,
+        MetricGrouping::WithoutWatchdog => !has_watchdog(),
+        _ => false,
+    };
+    together && flag(matches, "metric-no-group") != Some(true)
+}
+
+/// Whether the NMI watchdog uses a counter.
 fn has_watchdog() -> bool {
     let setting = kernel_text(Path::new(PROC).join("sys/kernel/nmi_watchdog"));
     setting.is_ok_and(|setting| setting.trim() == "1")
 }
 
-/// What formulas ask of this machine.
-struct Machine<'a> {
-    pmus: &'a MachinePmus,
-    catalogue: &'a Catalogue<'a>,
+/// Properties of this machine that formulas use.
+pub(super) struct MachineInfo<'a> {
+    pub(super) pmus: &'a MachinePmus,
+    pub(super) catalogue: &'a Catalogue<'a>,
+    /// Whether CPUs are counted instead of tasks.
+    pub(super) on_cpus: bool,
 }
 
-impl Known for Machine<'_> {
+impl MachineProperties for MachineInfo<'_> {
     fn literal(&self, name: &str) -> Option<f64> {
         let sysfs = &self.pmus.sysfs;
         let cpus = |state| sysfs.cpus(state).map(|cpus| cpus.numbers().len()).ok();
@@ -265,6 +309,7 @@ impl Known for Machine<'_> {
             "num_cores" => groups().map(|groups| groups.cores.len()),
             "num_dies" => groups().map(|groups| groups.dies.len()),
             "num_packages" => groups().map(|groups| groups.packages.len()),
+            "target_cpu" => Some(usize::from(self.on_cpus)),
             "smt_on" => {
                 let (cpus, groups) = (cpus(CpuState::Online)?, groups()?);
                 Some(usize::from(cpus > groups.cores.len()))
@@ -279,7 +324,7 @@ impl Known for Machine<'_> {
     }
 
     fn is_processor(&self, pattern: &str) -> bool {
-        let whole = Regex::new(&format!("^(?:{pattern})$"));
-        whole.is_ok_and(|pattern| pattern.is_match(self.pmus.tables.cpuid()))
+        let anchored = Regex::new(&format!("^(?:{pattern})$"));
+        anchored.is_ok_and(|pattern| pattern.is_match(self.pmus.tables.cpuid()))
     }
 }

@@ -1,11 +1,11 @@
-//! Where tables go: the standard error, a file, or an open descriptor.
+//! The output of tables: stderr, a file, or an open descriptor.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_safefs::{Writing, open_output};
+use rperf_safefs::{WriteMode, open_output};
 use rperf_sys::{duplicate, unix_time, utc_offset};
 use rperf_view::stat::write_started;
 use rperf_view::terminal::escaped;
@@ -13,25 +13,24 @@ use rperf_view::terminal::escaped;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
-use crate::cli::options::flag;
-use crate::cli::output::{CLEAR, Output};
+use crate::cli::options::{flag, given_value};
+use crate::cli::output::{CLEAR, OutputStreams};
 
 /// perf's exit statuses for files and descriptors that can't be opened.
-const NO_FILE: u8 = 255;
-const NO_DESCRIPTOR: u8 = 234;
+const FILE_STATUS: u8 = 255;
+const DESCRIPTOR_STATUS: u8 = 234;
 
-/// Where tables go.
-pub(super) enum Sink {
-    /// The standard error.
+/// The output of tables.
+pub(super) enum StatOutput {
     Stderr,
     /// `-o` and `--log-fd`.
     File(File),
-    /// Nowhere (`--quiet`).
+    /// No output (`--quiet`).
     Nothing,
 }
 
-impl Sink {
-    /// Opens what the options name, and dates it. `path` is the file, where `-o` names that of the table.
+impl StatOutput {
+    /// Opens the requested output, and writes the date, except before JSON. `path` is the file, if `-o` is the table's output.
     pub(super) fn open(
         path: Option<&String>,
         matches: &ArgMatches,
@@ -43,18 +42,17 @@ impl Sink {
                 return Err(CliError::usage("cannot use both --output and --log-fd"));
             }
             (None, _) if append => {
-                return Err(CliError::usage(
-                    "--append needs -o with the file to append to",
-                ));
+                return Err(CliError::usage("--append needs -o FILE"));
             }
             (Some(path), None) => Self::file(path, append)?,
             (None, Some(number)) => {
                 let failed = |error: io::Error| {
                     let cause = reason(&error);
-                    CliError::message(NO_DESCRIPTOR, format!("Failed opening logfd: {cause}"))
+                    CliError::message(DESCRIPTOR_STATUS, format!("Failed opening logfd: {cause}"))
                 };
                 let number = i32::try_from(*number);
-                let number = number.map_err(|_| CliError::usage("--log-fd: no such descriptor"))?;
+                let number =
+                    number.map_err(|_| CliError::usage("--log-fd: the descriptor is not open"))?;
                 duplicate(number).map_err(failed)?
             }
             (None, None) => {
@@ -65,7 +63,8 @@ impl Sink {
             }
         };
         let mut sink = Self::File(file);
-        if path.is_some() {
+        // JSON has no comments.
+        if path.is_some() && given_value(matches, "json-output") != Some(&true) {
             let now = unix_time().cast_signed();
             let mut line = Vec::new();
             write_started(&mut line, now + utc_offset(now))?;
@@ -76,46 +75,46 @@ impl Sink {
 
     fn file(path: &str, append: bool) -> Result<File, CliError> {
         let writing = match append {
-            true => Writing::Append,
-            false => Writing::Truncate,
+            true => WriteMode::Append,
+            false => WriteMode::Truncate,
         };
         let opened = open_output(Path::new(path), writing);
         opened.map_err(|error| {
             let cause = reason(&error);
             CliError::message(
-                NO_FILE,
+                FILE_STATUS,
                 format!("failed to create output file {path}: {cause}"),
             )
         })
     }
 
-    /// Writes one table in one piece.
+    /// Writes a table with a single write.
     pub(super) fn write(&mut self, text: &[u8]) -> Result<(), CliError> {
         match self {
-            Self::Stderr => Output::error(&String::from_utf8_lossy(text)),
+            Self::Stderr => OutputStreams::error(&String::from_utf8_lossy(text)),
             Self::File(file) => write_file(file, "", text)?,
             Self::Nothing => {}
         }
         Ok(())
     }
 
-    /// The same on a cleared screen.
+    /// Writes a table on a cleared screen.
     pub(super) fn write_screen(&mut self, text: &[u8]) -> Result<(), CliError> {
         match self {
-            Self::Stderr => Output::error_screen(&String::from_utf8_lossy(text)),
+            Self::Stderr => OutputStreams::error_screen(&String::from_utf8_lossy(text)),
             Self::File(file) => write_file(file, CLEAR, text)?,
             Self::Nothing => {}
         }
         Ok(())
     }
 
-    /// Whether nobody reads.
+    /// Whether there is no output.
     pub(super) fn is_nothing(&self) -> bool {
         matches!(self, Self::Nothing)
     }
 }
 
-/// Writes a table behind a control sequence to a file, which may be a terminal.
+/// Writes a control sequence and a table to a file, which may be a terminal.
 fn write_file(file: &mut File, control: &str, text: &[u8]) -> io::Result<()> {
     let shown = match file.is_terminal() {
         true => escaped(&String::from_utf8_lossy(text)).into_owned().into(),

@@ -1,45 +1,45 @@
-//! From options to the counts they describe.
+//! Builds the plan for counting from the options.
 
 use std::collections::BTreeMap;
 
 use clap::ArgMatches;
-use rperf_count::{Aggregation, Grouping};
+use rperf_count::{Aggregation, AggregationRules};
 use rperf_events::EventSpec;
 use rperf_session::{CountRequest, Target};
-use rperf_sys::{Ended, Proc};
+use rperf_sys::{Proc, WaitStatus};
 
-use super::metrics::Metrics;
-use super::show::Subject;
-use super::{course, events, grouping};
+use super::metrics::StatMetrics;
+use super::tables::TableSubject;
+use super::{events, grouping, timing};
 use crate::cli::context::Context;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::{PROC, explain, target, workload};
 use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
 
-/// perf's exit status for a workload that can't run.
-const NO_WORKLOAD: u8 = 255;
+/// perf's exit status for a workload that can't be started.
+const NO_WORKLOAD_STATUS: u8 = 255;
 
-/// What is to be done.
-pub(super) struct Plan {
-    /// One run.
+/// The plan of a command.
+pub(super) struct StatPlan {
+    /// The request of a single run.
     pub(super) request: CountRequest,
-    /// The events as rows show them, in the order of the request.
-    pub(super) shown: Vec<events::Shown>,
-    /// What is computed from them.
-    pub(super) metrics: Metrics,
-    /// What rows are of.
-    pub(super) grouping: Grouping,
-    /// Names of the threads that rows are of.
+    /// The events as shown in rows, in the order of the request.
+    pub(super) shown: Vec<events::ShownEvent>,
+    /// Metrics computed from them.
+    pub(super) metrics: StatMetrics,
+    /// The aggregation of rows.
+    pub(super) grouping: AggregationRules,
+    /// Names of threads, for aggregation by thread.
     pub(super) threads: BTreeMap<u32, String>,
-    /// Whom the table is about.
+    /// The target, for the table's title.
     pub(super) title: String,
-    /// How often it runs; `None` for ever.
+    /// The number of runs; `None` for endless repetition.
     pub(super) runs: Option<u64>,
 }
 
-impl Plan {
-    /// Says on stderr what it decides itself.
+impl StatPlan {
+    /// Builds the plan; defaults that are chosen are reported on stderr.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let by_thread = flag(matches, "per-thread") == Some(true);
         let target = match target::target(matches, context, "counting")? {
@@ -65,12 +65,12 @@ impl Plan {
                 target,
                 workload,
                 events: shown.iter().map(|shown| shown.event.clone()).collect(),
-                // A counter for each thread alone leaves out those that it starts.
+                // Counters of single threads exclude threads that these create.
                 inherit: flag(matches, "no-inherit") != Some(true)
                     && grouping.by != Aggregation::Thread,
-                start: course::start(matches)?,
-                interval: course::interval(matches)?,
-                timeout: course::timeout(matches, context)?,
+                start: timing::start(matches)?,
+                interval: timing::interval(matches)?,
+                timeout: timing::timeout(matches, context)?,
                 keep: None,
                 proc: PROC.into(),
                 sysfs: pmus.sysfs.root().to_owned(),
@@ -83,10 +83,10 @@ impl Plan {
     }
 }
 
-impl Plan {
-    /// What tables are about.
-    pub(super) fn subject(&self) -> Subject<'_> {
-        Subject {
+impl StatPlan {
+    /// The subject of tables.
+    pub(super) fn subject(&self) -> TableSubject<'_> {
+        TableSubject {
             title: &self.title,
             by: self.grouping.by,
             threads: &self.threads,
@@ -94,21 +94,21 @@ impl Plan {
         }
     }
 
-    /// The events alone.
+    /// The events' specifications.
     pub(super) fn specs(&self) -> Vec<EventSpec> {
         let events = self.request.events.iter();
         events.map(|event| event.spec.clone()).collect()
     }
 }
 
-/// Why the workload can't run, with the word that was tried.
+/// The error for a workload that can't be started.
 pub(super) fn workload_failed(word: &str, cause: &std::io::Error) -> CliError {
     let reason = explain::exec_reason(cause);
-    CliError::message(NO_WORKLOAD, format!("Workload failed: {reason}"))
-        .hint(format!("'{word}' was taken for the program to run"))
+    CliError::message(NO_WORKLOAD_STATUS, format!("Workload failed: {reason}"))
+        .hint(format!("'{word}' was taken as the command to run"))
 }
 
-/// The PMU of `--pmu-filter`, which must be one of this machine.
+/// The PMU of `--pmu-filter`, which must exist on this machine.
 fn wanted_pmu(matches: &ArgMatches, pmus: &MachinePmus) -> Result<Option<String>, CliError> {
     let Some(wanted) = matches.get_one::<String>("pmu-filter") else {
         return Ok(None);
@@ -133,14 +133,14 @@ fn title(matches: &ArgMatches, target: &Target) -> String {
         Target::Threads(_) => format!("thread id '{}'", text("tid")),
         Target::User(_) => format!("user id '{}'", text("uid")),
         Target::Workload => {
-            let words = workload::given(matches);
+            let words = workload::workload_words(matches);
             let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
             format!("'{}'", words.join(" "))
         }
     }
 }
 
-/// The names of all threads of a target, as they are at the start.
+/// The names of all threads of a target, at the start.
 fn threads(target: &Target) -> BTreeMap<u32, String> {
     let proc = Proc::new(PROC);
     let of_process = |pid: &u32| {
@@ -165,11 +165,13 @@ fn threads(target: &Target) -> BTreeMap<u32, String> {
     named.collect()
 }
 
-/// What a run's end makes of ours.
-pub(super) fn exit(ended: Ended) -> Exit {
+/// The exit status for the workload's status.
+pub(super) fn exit(ended: WaitStatus) -> ExitStatus {
     match ended {
-        Ended::Exited(0) => Exit::Ok,
-        Ended::Exited(status) => Exit::Child(status),
-        Ended::Signaled(signal) => Exit::Child(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
+        WaitStatus::Exited(0) => ExitStatus::Ok,
+        WaitStatus::Exited(status) => ExitStatus::Child(status),
+        WaitStatus::Signaled(signal) => {
+            ExitStatus::Child(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+        }
     }
 }

@@ -1,56 +1,58 @@
-//! One run after another, and what is shown of them.
+//! Runs and repetitions, and their tables.
 
 use std::process::Command;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use rperf_count::{Event, Sheet};
+use rperf_count::{Aggregator, CountedEvent};
 use rperf_session::{
-    Control, CountWatch, Counted, Error, Happened, Readings, Target, Watch, count,
+    Control, CountObserver, CountSummary, Error, EventReadings, SessionNotice, SessionObserver,
+    Target, count,
 };
-use rperf_sys::{Ended, signal_text, sync_disks};
+use rperf_sys::{WaitStatus, signal_text, sync_disks};
 use rperf_view::stat::Times;
 
 use super::hints;
-use super::output::Sink;
-use super::plan::{Plan, workload_failed};
-use super::show::{self, Look};
+use super::output::StatOutput;
+use super::plan::{StatPlan, workload_failed};
+use super::tables::{self, TableFormat};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::live::{control, explain, said};
+use crate::cli::live::record_reporter::RecordReporter;
+use crate::cli::live::{control, explain};
 use crate::cli::options::flag;
 
 /// The runs of a plan.
-pub(super) struct Runs<'a> {
-    plan: &'a Plan,
+pub(super) struct StatRuns<'a> {
+    plan: &'a StatPlan,
     context: &'a Context,
     matches: &'a ArgMatches,
-    sink: &'a mut Sink,
-    look: Look,
+    sink: &'a mut StatOutput,
+    look: TableFormat,
     control: Option<Control>,
 }
 
-impl<'a> Runs<'a> {
+impl<'a> StatRuns<'a> {
     pub(super) fn new(
-        plan: &'a Plan,
+        plan: &'a StatPlan,
         context: &'a Context,
         matches: &'a ArgMatches,
-        sink: &'a mut Sink,
+        sink: &'a mut StatOutput,
     ) -> Result<Self, CliError> {
         Ok(Self {
             plan,
             context,
             matches,
             sink,
-            look: Look::new(matches, context),
+            look: TableFormat::new(matches, context),
             control: control::control(matches)?,
         })
     }
 
-    /// Runs all of them and shows the table; how the last workload ended.
-    pub(super) fn run(mut self) -> Result<Option<Ended>, CliError> {
+    /// Executes all runs and shows the table; returns the last workload's status.
+    pub(super) fn run(mut self) -> Result<Option<WaitStatus>, CliError> {
         let plan = self.plan;
-        let mut sheet: Option<Sheet<'_>> = None;
+        let mut aggregator: Option<Aggregator<'_>> = None;
         let mut times = Vec::new();
         let mut done = 0;
         let mut last;
@@ -59,34 +61,34 @@ impl<'a> Runs<'a> {
             done += 1;
             times.push(last.elapsed);
             let events = || rows(plan, &last.readings);
-            let all = sheet.get_or_insert_with(|| Sheet::new(events(), &plan.grouping));
+            let all = aggregator.get_or_insert_with(|| Aggregator::new(events(), &plan.grouping));
             all.add(last.elapsed, &last.readings.cells);
             let enough = last.signal.is_some() || plan.runs.is_some_and(|runs| done >= runs);
-            // For ever means that each run has a table of its own.
+            // With endless repetition each run has its own table.
             if plan.runs.is_none()
-                && let Some(sheet) = sheet.take()
+                && let Some(aggregator) = aggregator.take()
             {
-                self.show(&sheet, &last, &times)?;
+                self.show(&aggregator, &last, &times)?;
                 times.clear();
             }
             if enough {
                 break;
             }
         }
-        if let Some(sheet) = sheet {
-            self.show(&sheet, &last, &times)?;
+        if let Some(aggregator) = aggregator {
+            self.show(&aggregator, &last, &times)?;
         }
         Ok(last.ended)
     }
 
-    /// One run, with what goes before and after it.
-    fn one(&mut self) -> Result<Counted, CliError> {
+    /// One run, with the commands before and after it.
+    fn one(&mut self) -> Result<CountSummary, CliError> {
         self.shell("pre")?;
         if flag(self.matches, "sync") == Some(true) {
             sync_disks();
         }
-        let mut watch = Watcher {
-            said: said::Said::new(self.context, self.matches),
+        let mut reporter = StatReporter {
+            reporter: RecordReporter::new(self.context, self.matches).doing("counting"),
             verbose: self.context.verbosity(self.matches) > 0,
             context: self.context,
             plan: self.plan,
@@ -95,12 +97,12 @@ impl<'a> Runs<'a> {
             number: 0,
             failed: None,
         };
-        let counted = count(&self.plan.request, self.control.as_mut(), &mut watch);
-        let failed = watch.failed.take();
+        let counted = count(&self.plan.request, self.control.as_mut(), &mut reporter);
+        let failed = reporter.failed.take();
         let counted = counted.map_err(|error| self.explain(error))?;
         failed.map_or(Ok(()), Err)?;
         self.shell("post")?;
-        self.say(&counted);
+        self.report_end(&counted);
         Ok(counted)
     }
 
@@ -113,7 +115,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Lets the shell run the command of an option.
+    /// Runs an option's command in a shell.
     fn shell(&self, option: &str) -> Result<(), CliError> {
         let Some(command) = self.matches.get_one::<String>(option) else {
             return Ok(());
@@ -128,10 +130,10 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// What happened to the workload, and with `-v` what was read.
-    fn say(&self, counted: &Counted) {
-        if let Some(Ended::Signaled(signal)) = counted.ended {
-            let words = crate::cli::live::workload::given(self.matches);
+    /// Reports how the workload ended, and with `-v` the readings.
+    fn report_end(&self, counted: &CountSummary) {
+        if let Some(WaitStatus::Signaled(signal)) = counted.ended {
+            let words = crate::cli::live::workload::workload_words(self.matches);
             let name = words.first().map(|word| word.to_string_lossy());
             self.context.note(format_args!(
                 "{}: {}",
@@ -144,11 +146,11 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The table of everything, unless intervals have shown it.
+    /// Shows the final table, unless intervals were shown.
     fn show(
         &mut self,
-        sheet: &Sheet<'_>,
-        last: &Counted,
+        aggregator: &Aggregator<'_>,
+        last: &CountSummary,
         times: &[Duration],
     ) -> Result<(), CliError> {
         let in_intervals = self.plan.request.interval.is_some();
@@ -157,15 +159,17 @@ impl<'a> Runs<'a> {
         }
         let alone = self.plan.request.target == Target::Workload;
         let usage = last.usage.filter(|_| alone);
-        let table = show::table(self.plan, sheet);
-        let whole = Times {
-            elapsed: sheet.elapsed(),
+        let table = tables::table(self.plan, aggregator);
+        let measured = Times {
+            elapsed: aggregator.elapsed(),
             used: usage.map(|usage| (usage.user, usage.system)),
         };
-        let text = self.look.whole(self.plan.subject(), &table, whole, times)?;
+        let text = self
+            .look
+            .final_table(self.plan.subject(), &table, measured, times)?;
         self.sink.write(&text)?;
         if !self.look.is_for_programs() && !self.sink.is_nothing() {
-            hints::below(self.context, self.plan, &table);
+            hints::write_hint(self.context, self.plan, &table);
             let verbose = self.context.verbosity(self.matches) > 0;
             hints::meaning(self.context, self.plan, verbose);
         }
@@ -173,8 +177,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The events as rows show them, as they were opened.
-fn rows(plan: &Plan, readings: &Readings) -> Vec<Event> {
+/// The events as shown in rows, as they were opened.
+fn rows(plan: &StatPlan, readings: &EventReadings) -> Vec<CountedEvent> {
     let opened = readings.events.iter().zip(&readings.supported);
     let shown = plan.shown.iter().zip(opened);
     shown
@@ -182,62 +186,62 @@ fn rows(plan: &Plan, readings: &Readings) -> Vec<Event> {
         .collect()
 }
 
-/// Told while a run goes on.
-struct Watcher<'a> {
-    said: said::Said<'a>,
+/// Receives notices during a run.
+struct StatReporter<'a> {
+    reporter: RecordReporter<'a>,
     verbose: bool,
     context: &'a Context,
-    plan: &'a Plan,
-    look: &'a Look,
-    sink: &'a mut Sink,
-    /// Intervals so far.
+    plan: &'a StatPlan,
+    look: &'a TableFormat,
+    sink: &'a mut StatOutput,
+    /// The number of intervals so far.
     number: u64,
-    /// Why an interval could not be written.
+    /// The error of writing an interval.
     failed: Option<CliError>,
 }
 
-impl Watch for Watcher<'_> {
-    fn tell(&mut self, happened: Happened<'_>) {
-        match happened {
-            Happened::NotSupported {
+impl SessionObserver for StatReporter<'_> {
+    fn on_event(&mut self, notice: SessionNotice<'_>) {
+        match notice {
+            SessionNotice::NotSupported {
                 event,
                 refused: Some(part),
                 ..
             } => self.context.warn(format_args!(
                 "the kernel refuses {event} because of its {part}"
             )),
-            Happened::NotSupported {
+            SessionNotice::NotSupported {
                 event,
                 grouped: false,
                 ..
             } if self.verbose => {
-                // As in perf, in two lines.
+                // Two lines, as in perf.
                 self.context.warn("");
                 self.context
                     .note(format_args!("{event} event is not supported by the kernel."));
             }
-            Happened::NotSupported {
+            SessionNotice::NotSupported {
                 event,
                 grouped: true,
                 ..
             } => self.context.warn(format_args!(
-                "{event} can't be counted together with its group, which is counted without it"
+                "{event} can't be counted in its group, which is counted without it"
             )),
-            Happened::GroupBroken { leader } => self.context.warn(format_args!(
-                "the group of {leader} does not fit on the counters: its events are counted one by one"
+            SessionNotice::GroupBroken { leader } => self.context.warn(format_args!(
+                "the group of {leader} needs more counters than there are: its events are counted separately"
             )),
-            other => self.said.tell(other),
+            other => self.reporter.on_event(other),
         }
     }
 }
 
-impl CountWatch for Watcher<'_> {
-    fn interval(&mut self, at: Duration, took: Duration, readings: &Readings) {
-        let mut sheet = Sheet::new(rows(self.plan, readings), &self.plan.grouping);
-        sheet.add(took, &readings.cells);
-        let table = show::table(self.plan, &sheet);
+impl CountObserver for StatReporter<'_> {
+    fn interval(&mut self, at: Duration, took: Duration, readings: &EventReadings) {
+        let mut aggregator = Aggregator::new(rows(self.plan, readings), &self.plan.grouping);
+        aggregator.add(took, &readings.cells);
+        let table = tables::table(self.plan, &aggregator);
         let subject = self.plan.subject();
-        let text = self.look.interval(subject, (self.number, at), &table);
+        let text = self.look.interval(subject, self.number, at, &table);
         self.number += 1;
         let written = text.map_err(CliError::from);
         let written = written.and_then(|text| match self.look.clears() {

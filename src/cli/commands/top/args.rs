@@ -1,29 +1,29 @@
-//! The options of `top`, those of a purpose in perf's order; those still to come are refused by name.
+//! The options of `top`, grouped, and in perf's order in each group; unimplemented ones are refused by name.
 
 use clap::{Arg, Command};
 
-use crate::cli::commands::annotate::code;
 use crate::cli::debuginfod;
 use crate::cli::filter::args as choose;
 use crate::cli::live::{probes, workload};
 use crate::cli::options::{
-    counter, list, not_yet, number, number_list, short_switch, switch, value,
+    counter, list, number, number_list, short_switch, switch, unsupported, value,
 };
+use crate::cli::shared::annotation::code;
 use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
-Shows which code runs right now: the whole system, or the processes, threads, users or CPUs that are named. Older samples \
-fade: each refresh leaves seven eighths of them.
+Shows a live histogram of the whole system, or of the given processes, threads, users or CPUs. Older samples decay: each \
+refresh multiplies them by 7/8.
 
-A terminal is refreshed every two seconds; ? shows the keys of the browser, and with --stdio any key that has no meaning those \
-that have one. Into a file or a pipe (or with --roll) goes a block of lines for each interval, with the time in front and an empty line behind.";
+A terminal is refreshed every two seconds. ? shows the keys of the browser; with --stdio, any unassigned key shows the \
+list of keys. If the output is a file or a pipe, or with --roll, one block of lines is printed per interval: a line with \
+the time, the rows, an empty line.";
 
 const CALL_GRAPH: &str = "\
-How call graphs are taken: fp follows frame pointers, dwarf[,BYTES] unwinds copies of stacks. -g alone means fp, or what \
-the setting call-graph.record-mode says.";
+How callchains are sampled: fp follows frame pointers, dwarf[,BYTES] unwinds stack copies. -g selects fp, or the setting call-graph.record-mode.";
 
 const KEYS_HELP: &str = "\
-what makes a line: comm, pid, tid, dso, symbol, cpu, srcline and the other keys of report (default: dso,symbol)";
+sort keys: comm, pid, tid, dso, symbol, cpu, srcline and the other keys of report (default: dso,symbol)";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -34,198 +34,199 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(bounds())
         .args(shown())
         .args(details())
-        .args(own())
+        .args(rperf_options())
         .arg(workload::words())
 }
 
-/// Whom to observe.
+/// Targets.
 fn observed() -> Vec<Arg> {
     vec![
         switch("all-cpus")
             .short('a')
-            .help("observe the whole system, all CPUs (the default)"),
+            .help("sample the whole system, all CPUs (the default)"),
         value("cpu", "cpu")
             .short('C')
             .value_parser(number_list)
-            .help("observe what runs on these CPUs (a list: 0,2,4-6)"),
-        list("cgroup", "name").short('G').help(
-            "see the tasks of this cgroup alone; a list has one name for each event, in order",
-        ),
+            .help("sample only these CPUs (list: 0,2,4-6)"),
+        list("cgroup", "name")
+            .short('G')
+            .help("monitor only this cgroup; in a list, one name per event in order"),
         switch("no-inherit")
             .short('i')
-            .help("leave out the children of what is observed"),
+            .help("do not sample child processes and threads"),
         value("pid", "pid")
             .short('p')
             .value_parser(number_list)
-            .help("observe all threads of these processes (a list: 1,2,3)"),
+            .help("sample these processes, all threads (list: 1,2,3)"),
         value("tid", "tid")
             .short('t')
             .value_parser(number_list)
-            .help("observe these threads (a list: 1,2,3)"),
+            .help("sample these threads (list: 1,2,3)"),
         value("uid", "user")
             .short('u')
-            .help("observe all processes of this user, by name or number"),
+            .help("sample all processes of this user (name or uid)"),
     ]
 }
 
-/// What of it is sampled, how often, and how it gets here.
+/// Events, sampling rate, and ring buffers.
 fn sampled() -> Vec<Arg> {
     vec![
-        not_yet("branch-any", "'record -b' and 'report' show branches").short('b'),
+        unsupported("branch-any", "use 'record -b' and 'report'").short('b'),
         value("count", "n")
             .short('c')
             .value_parser(number)
-            .help("one sample every n events"),
+            .help("sampling period: one sample every n events"),
         value("delay", "seconds")
             .short('d')
-            .help("seconds from one refresh to the next (default: 2)"),
+            .help("refresh interval in seconds (default: 2)"),
         list("event", "event")
             .short('e')
-            .help("events to sample, separated by commas, as 'record -e' takes them"),
+            .help("events to sample, separated by commas (see 'list')"),
         probes::option(),
         value("freq", "n|max")
             .short('F')
-            .help("samples per second and CPU (default: 4000), or max"),
+            .help("sampling frequency in Hz (default: 4000), or max"),
         short_switch("g")
             .short('g')
-            .help("take and show call graphs"),
-        not_yet("branch-filter", "'record -j' and 'report' show branches").short('j'),
+            .help("sample and show call graphs"),
+        unsupported("branch-filter", "use 'record -j' and 'report'").short('j'),
         value("mmap-pages", "pages")
             .short('m')
-            .help("size of each ring buffer: pages, a power of two, or 512K, 8M"),
+            .help("size of each ring buffer: pages (a power of two) or bytes (512K, 8M)"),
         value("realtime", "priority")
             .short('r')
             .value_parser(number)
-            .help("run at this real-time priority (SCHED_FIFO, 1 to 99)"),
+            .help("run rperf with this real-time priority (SCHED_FIFO, 1 to 99)"),
     ]
 }
 
-/// What of that is shown, and how much.
+/// Filters and limits.
 fn bounds() -> Vec<Arg> {
     vec![
         debuginfod::option(),
-        not_yet("dump-symtab", "'report -v' says where symbols are from").short('D'),
+        unsupported("dump-symtab", "'report -v' shows the sources of symbols").short('D'),
         value("entries", "n")
             .short('E')
             .value_parser(number)
-            .help("show that many lines (default: as many as the terminal holds)"),
+            .help("show at most n rows (default: as many as fit)"),
         value("count-filter", "n")
             .short('f')
             .value_parser(number)
-            .help("only lines with at least n samples"),
+            .help("hide rows with fewer than n samples"),
         switch("hide_kernel_symbols")
             .short('K')
-            .help("leave out what runs in the kernel"),
+            .help("hide kernel symbols"),
         names::vmlinux(),
         code::style(),
     ]
 }
 
-/// What is shown.
+/// Columns, layout, call graphs.
 fn shown() -> Vec<Arg> {
     vec![
         switch("show-nr-samples")
             .short('n')
-            .help("show the number of samples of each line"),
+            .help("show the number of samples of each row"),
         value("sort", "key[,key...]").short('s').help(KEYS_HELP),
         switch("hide_user_symbols")
             .short('U')
-            .help("leave out what runs in user space"),
+            .help("hide user symbols"),
         counter("verbose")
             .short('v')
-            .help("say more: the attributes of each event, each call that opens one"),
+            .help("be verbose: show perf_event_attr and every perf_event_open call"),
         value("column-widths", "width[,width...]")
             .short('w')
-            .help("widths of the first columns; 0 leaves one as wide as it needs"),
+            .help("column widths, in order (0: as wide as needed)"),
         switch("zero")
             .short('z')
-            .help("forget the samples of the last interval at each refresh"),
-        switch("all-cgroups").help("take the cgroup of each sample, for the key cgroup"),
+            .help("discard samples at each refresh instead of decaying them"),
+        switch("all-cgroups").help("record the cgroup of each sample, for the sort key cgroup"),
         code::asm_raw(),
         value("call-graph", "mode[,n]")
-            .help("how to take call graphs: fp, by frame pointers, or dwarf, by copies of stacks")
+            .help("sample callchains by this method: fp (frame pointers), dwarf (stack copies)")
             .long_help(CALL_GRAPH),
-        switch("children")
-            .help("count callees into their callers (the default where there are call graphs)"),
+        switch("children").help("accumulate callees into callers (default: on with callchains)"),
         choose_comms(),
         names::demangle(),
         names::demangle_kernel(),
         choose::dsos(),
         value("fields", "field[,field...]")
-            .help("the columns to show: overhead, overhead_children, sample, period, and the keys of --sort"),
-        switch("force").help("taken for perf's sake: files are read whoever owns them"),
-        switch("group").help("show all events beside each other"),
+            .help("columns: overhead, overhead_children, sample, period, and the keys of --sort"),
+        switch("force").help("accepted, no effect: top reads no recording"),
+        switch("group").help("show all events side by side"),
         value("group-sort-idx", "number")
             .value_parser(number)
-            .help("order lines by the event of that number in the group, from 0"),
+            .help("sort by the nth event of the group, from 0"),
         switch("hierarchy")
-            .help("print each sort key on a level of its own, with what it is made of below"),
-        value("ignore-callees", "regex")
-            .help("count functions that this fits for all that they call"),
+            .short('H')
+            .help("show sort keys as levels of a tree"),
+        value("ignore-callees", "regex").help(
+            "attribute callees of functions that match this regular expression to these functions",
+        ),
     ]
 }
 
-/// Filters and code.
+/// Callchains, side-band records, percentages, form of output.
 fn details() -> Vec<Arg> {
     vec![
         names::ignore_vmlinux(),
         names::kallsyms(),
         value("max-stack", "frames")
             .value_parser(number)
-            .help("frames of a call chain that count, from the innermost (default: 127)"),
-        switch("namespaces").help("follow the namespaces of tasks, for the key cgroup_id"),
-        switch("no-bpf-event").help("leave out what BPF programs come and go"),
+            .help("use at most n frames of a callchain, from the sampled function (default: 127)"),
+        switch("namespaces").help("record namespaces of tasks, for the sort key cgroup_id"),
+        switch("no-bpf-event").help("do not monitor loading and unloading of BPF programs"),
         value("num-thread-synthesize", "n")
             .value_parser(number)
-            .help("threads that read what ran before (default: one on each processor, fewer for few processes)"),
-        not_yet("objdump", "code is read and printed without it"),
-        not_yet("overwrite", "rings are emptied as they fill"),
+            .help("number of threads that read /proc for running processes (default: one per CPU)"),
+        code::objdump(),
+        unsupported("overwrite", "ring buffers are not overwritten"),
         value("percent-limit", "percent")
-            .help("leave out lines below this share, and branches of call graphs"),
+            .help("hide rows and call graph branches below this percentage"),
         value("percentage", "relative|absolute")
-            .help("what shares are of where samples are chosen: of those, or of all (the default)"),
+            .help("percentages of filtered samples: relative to them, or absolute (of all samples, the default)"),
         code::prefix(),
         code::prefix_strip(),
         value("proc-map-timeout", "ms")
             .value_parser(number)
-            .help("read the mappings of each process that runs before for no longer than this (default: 500)"),
-        not_yet("raw-trace", "'record' and 'report --raw-trace' show what tracepoints tell"),
-        not_yet("show-on-off-events", ""),
-        switch("show-total-period").help("show the number of events of each line"),
+            .help("time limit for reading /proc/PID/maps of a process (default: 500)"),
+        unsupported("raw-trace", "top has no columns of tracepoint fields: use 'record' and 'report --raw-trace'"),
+        unsupported("show-on-off-events", ""),
+        switch("show-total-period").help("show the sum of periods of each row"),
         code::source(),
-        switch("stdio").help("print text: a screen of it on a terminal, else blocks"),
-        not_yet("stitch-lbr", ""),
-        not_yet("switch-off", ""),
-        not_yet("switch-on", ""),
+        switch("stdio").help("print text: full-screen on a terminal, otherwise one block per interval"),
+        unsupported("stitch-lbr", ""),
+        unsupported("switch-off", ""),
+        unsupported("switch-on", ""),
         value("sym-annotate", "symbol")
-            .help("show where in this function samples fall, refreshed at each interval"),
+            .help("annotate this function, refreshed at each interval"),
         long_symbols(),
         names::symfs(),
-        switch("tui").help("browse on the terminal, with call graphs that unfold, zooms and a flame view (the default there)"),
+        switch("tui").help("use the terminal browser (the default on a terminal)"),
     ]
 }
 
-/// What perf does not have.
-fn own() -> Vec<Arg> {
+/// Options that perf does not have.
+fn rperf_options() -> Vec<Arg> {
     vec![
-        list("filter", "filter")
-            .help("take samples of the tracepoints of the last -e only where this holds"),
-        switch("exclude-perf").help("leave this program out of the tracepoints of the last -e"),
-        switch("all-kernel").help("observe the kernel alone, whatever the events say"),
-        switch("all-user").help("observe user space alone, whatever the events say"),
+        list("filter", "filter").help("filter for the tracepoints of the preceding -e"),
+        switch("exclude-perf")
+            .help("exclude rperf itself from the tracepoints of the preceding -e"),
+        switch("all-kernel").help("sample only the kernel, for all events"),
+        switch("all-user").help("sample only user space, for all events"),
         switch("roll")
-            .help("print a block of lines for each interval, as into a file (the default there)"),
-        switch("json").help("print an object for each interval and event, one a line"),
+            .help("print one block per interval (the default if the output is not a terminal)"),
+        switch("json").help("print one JSON object per interval and event"),
         value("intervals", "n")
             .value_parser(number)
-            .help("end after that many intervals"),
+            .help("stop after n intervals"),
     ]
 }
 
 fn choose_comms() -> Arg {
-    value("comms", "comm[,comm...]").help("only samples of programs with these names")
+    value("comms", "comm[,comm...]").help("only samples of tasks with these command names")
 }
 
 fn long_symbols() -> Arg {
-    value("symbols", "symbol[,symbol...]").help("only samples that fell on these functions")
+    value("symbols", "symbol[,symbol...]").help("only samples in these functions")
 }

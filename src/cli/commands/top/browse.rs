@@ -1,4 +1,4 @@
-//! What runs now in the browser: the screen on this thread, the observation on another.
+//! `top` in the browser: the screen on this thread, sampling on another.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,26 +8,29 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use rperf_hist::{Fading, Watched};
-use rperf_session::Request as Observed;
-use rperf_tui::{Live, News, Outcome, Place, Report, ReportScreen, Request, Table};
-use rperf_view::report::Layout;
-use rperf_view::top::{Rate, Room, Status, first_rows};
+use rperf_hist::{DecayingHistogram, WatchedFunction};
+use rperf_session::RecordRequest as Observed;
+use rperf_tui::{
+    BrowserRequest, LiveStatus, ReaderMessage, ReportScreen, ReportTable, ReportTables,
+    SharedSessionEnd, ShownFunction,
+};
+use rperf_view::report::ReportLayout;
+use rperf_view::top::{DisplayedRate, IntervalStatus, RowLimits, first_rows};
 
-use super::code::{LiveCode, Shown};
-use super::session::{Session, Step};
-use super::settings::Settings;
-use crate::cli::commands::annotate::save_function;
-use crate::cli::commands::report::save;
+use super::code::{AnnotatedCode, LiveCode};
+use super::session::{StepEnd, TopSession};
+use super::settings::TopSettings;
 use crate::cli::context::Context;
-use crate::cli::display::{Display, browses, started};
+use crate::cli::display::{BrowserTerminal, browses, started};
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
+use crate::cli::shared::annotation::save_function;
+use crate::cli::shared::browser::save;
 
-/// How long an answer may take to what the browser asks for.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// The longest time until a request of the browser is answered.
+const MAX_REQUEST_DELAY: Duration = Duration::from_millis(50);
 
-/// Whether the browser is used: `--tui`, or a terminal on both sides and nothing that asks for text.
+/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and no option asks for text.
 ///
 /// # Errors
 ///
@@ -37,99 +40,124 @@ pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool,
     if texts.iter().any(|id| flag(matches, id) == Some(true)) {
         return Ok(false);
     }
-    browses(matches, context, "top", true)
+    let configured = context.config.flag("tui.top") != Some(false);
+    browses(matches, context, "top", configured)
 }
 
-/// What is browsed.
-pub(super) struct Browser<'b> {
+/// The parameters of a browser session.
+pub(super) struct TopBrowser<'b> {
     pub(super) matches: &'b ArgMatches,
     pub(super) context: &'b Context,
     pub(super) observed: &'b Observed,
-    pub(super) settings: &'b Settings,
+    pub(super) settings: &'b TopSettings,
     pub(super) delay: Duration,
     pub(super) intervals: Option<u64>,
-    /// Which rows there are.
-    pub(super) room: Room,
+    /// Limits on the rows.
+    pub(super) limits: RowLimits,
 }
 
-impl Browser<'_> {
-    /// Browses until the user leaves; `set_up` is done to the session first. Returns the signal that ended it, if one did.
+/// The sampling thread's connection to the browser.
+struct BrowserConnection<'b> {
+    messages: &'b Sender<ReaderMessage>,
+    requests_in: Receiver<BrowserRequest>,
+    /// Set when the user has quit.
+    is_over: &'b AtomicBool,
+    /// Ends the process with a signal.
+    end_process: &'b dyn Fn(i32),
+}
+
+impl TopBrowser<'_> {
+    /// Runs the browser until the user quits; `set_up` is applied to the session first. Returns the signal that ended it, if any.
     pub(super) fn run(
         &self,
-        set_up: impl FnOnce(&mut Session) + Send,
+        set_up: impl FnOnce(&mut TopSession) + Send,
     ) -> Result<Option<i32>, CliError> {
-        let mut display = Display::open(self.context)?;
-        let (requests, asked) = channel();
-        let (news, told) = channel();
-        let outcome = Outcome::default();
+        let mut display = BrowserTerminal::open(self.context)?;
+        let (requests, requests_in) = channel();
+        let (messages, receiver) = channel();
+        let outcome = SharedSessionEnd::default();
         let mut screen =
             ReportScreen::new(requests, Rc::clone(&outcome), false, display.theme()).live();
         if let Some(symbol) = self.matches.get_one::<String>("sym-annotate") {
-            screen = screen.asking(Request::Annotate(Place {
+            screen = screen.asking(BrowserRequest::Annotate(ShownFunction {
                 symbol: symbol.clone(),
                 dso: None,
                 event: 0,
             }));
         }
-        let die = display.ender();
+        let end_process = display.process_ender();
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let engine = started(scope, || {
-                let result = self.observe(set_up, (&news, asked), (&is_over, &die));
-                // The session may have ended by itself.
-                let _ = news.send(News::Failed);
+            let sampler = started(scope, || {
+                let result = {
+                    let browser = BrowserConnection {
+                        messages: &messages,
+                        requests_in,
+                        is_over: &is_over,
+                        end_process: &end_process,
+                    };
+                    self.observe(set_up, &browser)
+                };
+                // The browser may have exited.
+                let _ = messages.send(ReaderMessage::Failed);
                 result
             })?;
-            let shown = display.run(Box::new(screen), told);
+            let shown = display.run(Box::new(screen), receiver);
             is_over.store(true, Ordering::Release);
             drop(display);
             shown?;
-            let observed = engine.join();
+            let observed = sampler.join();
             observed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 
     fn observe(
         &self,
-        set_up: impl FnOnce(&mut Session),
-        (news, asked): (&Sender<News>, Receiver<Request>),
-        (is_over, die): (&AtomicBool, &dyn Fn(i32)),
+        set_up: impl FnOnce(&mut TopSession),
+        browser: &BrowserConnection<'_>,
     ) -> Result<Option<i32>, CliError> {
-        let observed = (self.observed, self.settings);
-        let mut session = Session::begin(self.matches, self.context, observed, self.delay)?;
+        let Self {
+            matches,
+            context,
+            settings,
+            ..
+        } = *self;
+        let BrowserConnection { messages, .. } = browser;
+        let mut session = TopSession::begin(matches, context, self.observed, settings, self.delay)?;
         set_up(&mut session);
-        let mut code = LiveCode::new(self.matches)?;
-        let mut is_asked = false;
+        let mut code = LiveCode::new(self.matches, self.context)?;
+        let mut is_requested = false;
         let mut left = self.intervals;
-        while left != Some(0) && !is_over.load(Ordering::Acquire) {
-            match session.step(None, Some(PATIENCE))? {
-                Step::Signal(signal) => {
+        while left != Some(0) && !browser.is_over.load(Ordering::Acquire) {
+            match session.step(None, Some(MAX_REQUEST_DELAY))? {
+                StepEnd::Signal(signal) => {
                     // The screen may be waiting for keys on a terminal that is gone.
-                    die(signal);
+                    (browser.end_process)(signal);
                     return Ok(Some(signal));
                 }
-                Step::Idle | Step::Input => {}
-                Step::Refreshed => {
+                StepEnd::Idle | StepEnd::Input => {}
+                StepEnd::Refreshed => {
                     left = left.map(|left| left - 1);
-                    let mut report = report(&session, &self.settings.layout, self.room);
-                    report.annotate = code.looks();
+                    let mut report = report(&session, &self.settings.layout, self.limits);
+                    report.annotate = code.view_options();
                     let report = Arc::new(report);
                     let partial = None;
-                    // Nobody may be left to look at it.
-                    let _ = news.send(News::Report { report, partial });
-                    is_asked = tell(&mut session, &mut code, (news, is_asked));
+                    // The browser may have exited.
+                    let _ = messages.send(ReaderMessage::Report { report, partial });
+                    is_requested =
+                        send_annotations(&mut session, &mut code, messages, is_requested);
                 }
             }
-            for request in asked.try_iter() {
-                is_asked |= matches!(request, Request::Annotate(_));
-                if let Request::Follow(seen, address) = request
+            for request in browser.requests_in.try_iter() {
+                is_requested |= matches!(request, BrowserRequest::Annotate(_));
+                if let BrowserRequest::Follow(seen, address) = request
                     && session.follow(seen, address)
                 {
-                    is_asked = tell(&mut session, &mut code, (news, true));
+                    is_requested = send_annotations(&mut session, &mut code, messages, true);
                     continue;
                 }
-                if let Some(answer) = obey(&mut session, request)? {
-                    let _ = news.send(answer);
+                if let Some(answer) = handle_request(&mut session, request)? {
+                    let _ = messages.send(answer);
                 }
             }
         }
@@ -137,11 +165,13 @@ impl Browser<'_> {
     }
 }
 
-/// Tells what fell on the functions that are watched. The last of them `is_asked` for until it is shown; whether it still is.
-fn tell(
-    session: &mut Session,
+/// Sends the annotation of the watched functions. The last of them is sent as the answer to a request if `is_requested`;
+/// returns whether that request is still open.
+fn send_annotations(
+    session: &mut TopSession,
     code: &mut LiveCode,
-    (news, is_asked): (&Sender<News>, bool),
+    messages: &Sender<ReaderMessage>,
+    is_requested: bool,
 ) -> bool {
     let mut functions = code.functions(session);
     let count = session.tables();
@@ -150,96 +180,103 @@ fn tell(
         .watched_mut()
         .last()
         .is_some_and(|last| last.frame().is_some());
-    if is_asked && is_known && functions.len() >= count {
-        // Of the first table: that is what is looked at where there is one.
+    if is_requested && is_known && functions.len() >= count {
+        // From the first table, which is the displayed one if there is only one.
         let last = functions.swap_remove(functions.len() - count);
-        // Nobody may be left to look at it.
-        let _ = news.send(match last {
-            Shown::Code(code) => News::Code(code),
-            Shown::Nothing(text) => News::Said(text),
+        // The browser may have exited.
+        let _ = messages.send(match last {
+            AnnotatedCode::Code(code) => ReaderMessage::Code(code),
+            AnnotatedCode::Nothing(text) => ReaderMessage::Notice(text),
         });
     }
     for function in functions {
-        if let Shown::Code(code) = function {
-            let _ = news.send(News::Update(code));
+        if let AnnotatedCode::Code(code) = function {
+            let _ = messages.send(ReaderMessage::Update(code));
         }
     }
-    is_asked && !is_known
+    is_requested && !is_known
 }
 
-/// Does what the browser asks for.
-fn obey(session: &mut Session, request: Request) -> Result<Option<News>, CliError> {
-    let not_here = "That is of recordings: 'record' makes one, 'report' shows it.";
+/// Handles a request of the browser.
+fn handle_request(
+    session: &mut TopSession,
+    request: BrowserRequest,
+) -> Result<Option<ReaderMessage>, CliError> {
+    let unavailable = "Only available in 'report'.";
     Ok(match request {
-        Request::Zero => {
+        BrowserRequest::Zero => {
             session.zero = !session.zero;
             let now = if session.zero { "on" } else { "off" };
-            Some(News::Said(format!("Sample zeroing {now}.")))
+            Some(ReaderMessage::Notice(format!("Sample zeroing {now}.")))
         }
-        Request::Stop => {
+        BrowserRequest::Stop => {
             session.switch()?;
             None
         }
-        Request::Annotate(place) => {
-            session.watch(Watched::named(&place.symbol, place.dso.as_deref()));
+        BrowserRequest::Annotate(place) => {
+            session.watch(WatchedFunction::named(&place.symbol, place.dso.as_deref()));
             None
         }
-        Request::Left(seen) => {
-            session.leave(seen);
+        BrowserRequest::Left(seen) => {
+            session.stop_watching(seen);
             None
         }
-        Request::Follow(_, address) => {
-            Some(News::Said(format!("No function is known at {address:#x}.")))
+        BrowserRequest::Follow(_, address) => {
+            Some(ReaderMessage::Notice(format!("No symbol at {address:#x}.")))
         }
-        Request::SaveFunction(name, text) => Some(save_function(&name, &text)?),
-        Request::Save(text) => Some(save(&text)?),
-        _ => Some(News::Said(not_here.to_owned())),
+        BrowserRequest::SaveFunction(name, text) => Some(save_function(&name, &text)?),
+        BrowserRequest::Save(text) => Some(save(&text)?),
+        _ => Some(ReaderMessage::Notice(unavailable.to_owned())),
     })
 }
 
 /// The tables of the last interval.
-fn report(session: &Session, layout: &Layout, room: Room) -> Report {
+fn report(session: &TopSession, layout: &ReportLayout, limits: RowLimits) -> ReportTables {
     let tables = (0..session.tables()).filter_map(|number| {
         let (name, table) = session.table(number)?;
         let live = session.status(number, |status| live(&status, session, table));
-        Some(Table {
+        Some(ReportTable {
             name,
             plural: false,
-            histogram: first_rows(table.histogram(), room),
+            histogram: first_rows(table.histogram(), limits),
             layout: layout.clone(),
             live: Some(live),
         })
     });
-    Report {
+    ReportTables {
         tables: tables.collect(),
-        ..Report::default()
+        ..ReportTables::default()
     }
 }
 
-fn live(status: &Status<'_>, session: &Session, table: &Fading) -> Live {
+fn live(
+    status: &IntervalStatus<'_>,
+    session: &TopSession,
+    table: &DecayingHistogram,
+) -> LiveStatus {
     let rate = match status.event.rate {
-        Some(Rate::Hertz(rate)) => format!(", {rate} Hz"),
+        Some(DisplayedRate::Hertz(rate)) => format!(", {rate} Hz"),
         _ => String::new(),
     };
-    let said = match (table.histogram().rows.is_empty(), session.interval().losses) {
+    let suffix = match (table.histogram().rows.is_empty(), session.interval().losses) {
         (true, _) => session.why_empty(),
         (false, 0) => String::new(),
         (false, _) => super::LOST.to_owned(),
     };
-    Live {
+    LiveStatus {
         rate,
         losses: format!(
             " lost: {}/{} drop: {}/{}",
             status.lost.0, status.lost.1, status.dropped.0, status.dropped.1
         ),
-        seen: table.seen(),
+        seen: table.sample_count(),
         bottom: format!(
-            "{:.0} samples/s, {:.1}% kernel, ({}); own CPU {:.1}%{}{said}",
+            "{:.0} samples/s, {:.1}% kernel, ({}); own CPU {:.1}%{}{suffix}",
             status.per_second,
             status.kernel,
             status.scope,
             session.interval().own_cost,
-            if said.is_empty() { "" } else { "; " }
+            if suffix.is_empty() { "" } else { "; " }
         ),
     }
 }

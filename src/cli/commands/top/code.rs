@@ -1,62 +1,92 @@
-//! Functions while they run: their instructions with what fell on them by now.
+//! Live annotation: instructions of running functions, with their samples so far.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use clap::ArgMatches;
-use rperf_disasm::{Code, Function, Hit, Listing};
-use rperf_hist::Watched;
+use rperf_disasm::{FunctionCode, HitCount, Listing, ObjdumpListing, SampledFunction};
+use rperf_hist::WatchedFunction;
 use rperf_replay::EventIndex;
 use rperf_resolve::Resolver;
-use rperf_tui::{Annotated, Seen};
-use rperf_view::annotate::{AnnotateOptions, Annotation, Counted, annotation};
-use rperf_view::top::Rate;
+use rperf_tui::{Annotated, FunctionKey};
+use rperf_view::annotate::{AnnotateOptions, AnnotatedEvents, Annotation, annotation};
+use rperf_view::top::DisplayedRate;
 
-use super::session::Session;
-use crate::cli::commands::annotate::{Request, Sources, why_no_code};
+use super::session::TopSession;
+use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::shared::annotation::{AnnotationRequest, SourceTexts, why_no_code};
 
-/// The functions whose code is shown.
+/// The functions that are annotated.
 pub(super) struct LiveCode {
-    request: Request,
-    sources: Sources,
+    request: AnnotationRequest,
+    sources: SourceTexts,
+    listings: ListingCache,
 }
 
-/// A function that is shown, or why it isn't.
-pub(super) enum Shown {
+/// objdump's output by function and object, which does not change between refreshes.
+#[derive(Default)]
+struct ListingCache(BTreeMap<String, ObjdumpListing>);
+
+impl ListingCache {
+    /// Returns the output for a function, if objdump is used.
+    fn get(
+        &mut self,
+        request: &AnnotationRequest,
+        resolver: &Resolver<'_>,
+        function: &SampledFunction,
+    ) -> Result<Option<&ObjdumpListing>, CliError> {
+        let object = &resolver.world().dso(function.symbol.dso).long_name;
+        let key = format!("{} {object}", resolver.symbol_name(function.symbol));
+        if !self.0.contains_key(&key)
+            && let Some(listing) = request.objdump_listing(resolver, function)?
+        {
+            self.0.insert(key.clone(), listing);
+        }
+        Ok(self.0.get(&key))
+    }
+}
+
+/// An annotated function, or why it can't be annotated.
+pub(super) enum AnnotatedCode {
     Code(Arc<Annotated>),
     Nothing(String),
 }
 
-/// What fell on all functions, of the events of one table.
-struct Table {
+/// The totals of all functions, for the events of one table.
+struct FunctionTotals {
     events: Vec<EventIndex>,
     name: String,
     frequency: Option<u64>,
-    totals: Vec<Hit>,
+    totals: Vec<HitCount>,
 }
 
 impl LiveCode {
-    /// None yet; the options say how they look.
+    /// No functions yet; the options set their format.
     ///
     /// # Errors
     ///
-    /// Status 129: words that are not known.
-    pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
-        let request = Request::of_browser(matches)?;
-        let sources = Sources::new(request.prefix.clone());
-        Ok(Self { request, sources })
+    /// Status 129: unknown words.
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let request = AnnotationRequest::of_browser(matches, context)?;
+        let sources = SourceTexts::new(request.prefix.clone());
+        Ok(Self {
+            request,
+            sources,
+            listings: ListingCache::default(),
+        })
     }
 
-    /// How code looks first, and whether shares of it are of all functions.
-    pub(super) fn looks(&self) -> (AnnotateOptions, bool) {
-        self.request.looks()
+    /// The initial format of annotations, and whether percentages are relative to all functions.
+    pub(super) fn view_options(&self) -> (AnnotateOptions, bool) {
+        self.request.view_options()
     }
 
-    /// The functions that are watched, those that were asked for first in front; once for each table.
-    pub(super) fn functions(&mut self, session: &mut Session) -> Vec<Shown> {
-        let tables: Vec<Table> = (0..session.tables())
-            .map(|number| Table::of(session, number))
+    /// The watched functions, those watched first at the front; once for each table.
+    pub(super) fn functions(&mut self, session: &mut TopSession) -> Vec<AnnotatedCode> {
+        let tables: Vec<FunctionTotals> = (0..session.tables())
+            .map(|number| FunctionTotals::of(session, number))
             .collect();
         let mut shown = Vec::new();
         session.live.with_watched(|watched, resolver| {
@@ -72,14 +102,18 @@ impl LiveCode {
 
     fn shown(
         &mut self,
-        watched: &Watched,
-        table: &Table,
+        watched: &WatchedFunction,
+        table: &FunctionTotals,
         resolver: &Resolver<'_>,
-    ) -> Option<Shown> {
-        let function = Function::watched(watched, &table.events)?;
+    ) -> Option<AnnotatedCode> {
+        let function = SampledFunction::watched(watched, &table.events)?;
+        let listing = match self.listings.get(&self.request, resolver, &function) {
+            Ok(listing) => listing,
+            Err(error) => return Some(AnnotatedCode::Nothing(error.text())),
+        };
         Some(
-            match Code::new(resolver, &function, self.request.listing(None)) {
-                Ok(code) => Shown::Code(Arc::new(Annotated {
+            match FunctionCode::new(resolver, &function, self.request.listing(listing)) {
+                Ok(code) => AnnotatedCode::Code(Arc::new(Annotated {
                     counted: table.counted().to_string(),
                     event: table.events.first().map_or(0, |event| event.0 as usize),
                     totals: table.totals.clone(),
@@ -87,20 +121,21 @@ impl LiveCode {
                     bottom: String::new(),
                     code,
                 })),
-                Err(why) => Shown::Nothing(why_no_code(resolver, &function, why)),
+                Err(why) => AnnotatedCode::Nothing(why_no_code(resolver, &function, why)),
             },
         )
     }
 
-    /// Prints the function that is watched, as the events of a table saw it: instructions with at least this share, in percent,
-    /// and what is around them.
+    /// Prints the watched function with the counts of a table's events: instructions with at least this percentage,
+    /// and their context.
     pub(super) fn write(
         &mut self,
         out: &mut dyn Write,
-        session: &mut Session,
-        (number, least): (usize, u8),
+        session: &mut TopSession,
+        number: usize,
+        least: u8,
     ) -> io::Result<()> {
-        let table = Table::of(session, number);
+        let table = FunctionTotals::of(session, number);
         let written = session.live.with_watched(|watched, resolver| {
             let Some(watched) = watched.first() else {
                 return Ok(());
@@ -110,9 +145,9 @@ impl LiveCode {
                 out,
                 "Showing {event} for {symbol}\n  Events  Pcnt (>={least}%)"
             )?;
-            match Function::watched(watched, &table.events) {
-                Some(function) => self.write_code(out, (&function, least), &table, resolver),
-                None => writeln!(out, "   no sample fell on {symbol} yet"),
+            match SampledFunction::watched(watched, &table.events) {
+                Some(function) => self.write_code(out, &function, least, &table, resolver),
+                None => writeln!(out, "   no samples in {symbol} yet"),
             }
         });
         written.unwrap_or(Ok(()))
@@ -121,11 +156,16 @@ impl LiveCode {
     fn write_code(
         &mut self,
         out: &mut dyn Write,
-        (function, least): (&Function, u8),
-        table: &Table,
+        function: &SampledFunction,
+        least: u8,
+        table: &FunctionTotals,
         resolver: &Resolver<'_>,
     ) -> io::Result<()> {
-        let listing = match Listing::new(resolver, function, self.request.listing(None)) {
+        let objdump = match self.listings.get(&self.request, resolver, function) {
+            Ok(objdump) => objdump,
+            Err(error) => return writeln!(out, "{}", error.text()),
+        };
+        let listing = match Listing::new(resolver, function, self.request.listing(objdump)) {
             Ok(listing) => listing,
             Err(why) => return writeln!(out, "{}", why_no_code(resolver, function, why)),
         };
@@ -136,7 +176,7 @@ impl LiveCode {
             counted: table.counted(),
             function,
             listing: &listing,
-            wholes: &function.sums,
+            totals: &function.sums,
             share: "local period",
             source: &self.sources,
         };
@@ -148,11 +188,11 @@ impl LiveCode {
     }
 }
 
-impl Table {
-    fn of(session: &Session, number: usize) -> Self {
+impl FunctionTotals {
+    fn of(session: &TopSession, number: usize) -> Self {
         let (name, table) = session.table(number).unzip();
-        let wholes = table.map_or(&[][..], |table| &table.histogram().wholes);
-        let hit = |sum: &rperf_hist::Sum| Hit {
+        let totals = table.map_or(&[][..], |table| &table.histogram().totals);
+        let hit = |sum: &rperf_hist::ColumnSum| HitCount {
             samples: sum.samples,
             period: sum.period,
         };
@@ -160,20 +200,20 @@ impl Table {
             events: session.events_of(number),
             name: name.unwrap_or_default(),
             frequency: match session.rate(number) {
-                Some(Rate::Hertz(rate)) => Some(rate),
+                Some(DisplayedRate::Hertz(rate)) => Some(rate),
                 _ => None,
             },
-            totals: wholes.iter().map(hit).collect(),
+            totals: totals.iter().map(hit).collect(),
         }
     }
 
-    fn counted(&self) -> Counted<'_> {
+    fn counted(&self) -> AnnotatedEvents<'_> {
         let hits = self.totals.iter();
-        Counted {
+        AnnotatedEvents {
             name: &self.name,
             plural: false,
             frequency: self.frequency,
-            total: Hit {
+            total: HitCount {
                 samples: hits.clone().map(|hit| hit.samples).sum(),
                 period: hits.map(|hit| hit.period).sum(),
             },
@@ -181,21 +221,21 @@ impl Table {
     }
 }
 
-impl Session {
-    /// Begins to count the samples of a function by instruction.
-    pub(super) fn watch(&mut self, function: Watched) {
+impl TopSession {
+    /// Starts counting the samples of a function by instruction.
+    pub(super) fn watch(&mut self, function: WatchedFunction) {
         self.live.watched_mut().push(function);
-        self.hurry();
+        self.refresh_now();
     }
 
-    /// Watches the function at an address of the object that another is in; whether there is one.
-    pub(super) fn follow(&mut self, seen: Seen, address: u64) -> bool {
+    /// Watches the function at an address of another function's object; returns whether there is one.
+    pub(super) fn follow(&mut self, seen: FunctionKey, address: u64) -> bool {
         let symbol = seen.begin.symbol();
         let found = self.live.with_watched(|watched, resolver| {
-            // The screen's own place may be one that the World has forgotten.
-            let frames = watched.iter().filter_map(Watched::frame);
+            // The screen's own location may no longer exist in the World.
+            let frames = watched.iter().filter_map(WatchedFunction::frame);
             let frame = frames.into_iter().find(|frame| frame.symbol == symbol)?;
-            Watched::at(resolver, resolver.beside(frame, address)?)
+            WatchedFunction::at(resolver, resolver.frame_in_object(frame, address)?)
         });
         let found = found.flatten();
         let is_there = found.is_some();
@@ -203,11 +243,12 @@ impl Session {
         is_there
     }
 
-    /// Ends what [`Session::watch`] began.
-    pub(super) fn leave(&mut self, seen: Seen) {
+    /// Stops what [`TopSession::watch`] started.
+    pub(super) fn stop_watching(&mut self, seen: FunctionKey) {
         let symbol = seen.begin.symbol();
         let watched = self.live.watched_mut();
-        let is_it = |watched: &Watched| watched.frame().is_some_and(|frame| frame.symbol == symbol);
+        let is_it =
+            |watched: &WatchedFunction| watched.frame().is_some_and(|frame| frame.symbol == symbol);
         if let Some(place) = watched.iter().rposition(is_it) {
             watched.remove(place);
         }

@@ -1,41 +1,41 @@
-//! What keys mean on the screen of text, and what is asked after some of them.
+//! Keys of the text screen, and prompts.
 
-/// What a key asks for.
+/// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
-    /// Another number is to be given for this.
-    Ask(Asked),
-    /// The next event's rows.
+pub(super) enum KeyAction {
+    /// Prompts for a new value.
+    Ask(PromptedValue),
+    /// Shows the next event's rows.
     NextEvent,
-    /// Kernel symbols are hidden, or shown again.
+    /// Hides kernel symbols, or shows them again.
     HideKernel,
-    /// User symbols.
+    /// Hides user symbols, or shows them again.
     HideUser,
-    /// Rows again instead of a function.
+    /// Shows rows instead of an annotated function.
     StopCode,
-    /// Older samples are forgotten, or fade again.
+    /// Drops the counts of older intervals, or lets them decay again.
     Zero,
-    /// The end.
+    /// Quits.
     Quit,
 }
 
-/// A number that can be given.
+/// A value that is prompted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum PromptedValue {
     /// Seconds between refreshes.
     Delay,
-    /// Lines.
+    /// Maximum number of rows.
     Entries,
-    /// Samples that a line needs.
+    /// Least samples of a row.
     Count,
-    /// The share that an annotated instruction needs, in percent.
+    /// Least percentage of an annotated instruction.
     Percent,
     /// The function to annotate.
     Symbol,
 }
 
-impl Asked {
-    /// perf's words.
+impl PromptedValue {
+    /// perf's prompt.
     pub(super) fn prompt(self) -> &'static str {
         match self {
             Self::Delay => "Enter display delay",
@@ -47,15 +47,15 @@ impl Asked {
     }
 }
 
-impl Key {
-    /// What `byte` means, with so many events.
+impl KeyAction {
+    /// The action of `byte`, with this number of events.
     pub(super) fn of(byte: u8, events: usize) -> Option<Self> {
         Some(match byte {
-            b'd' => Self::Ask(Asked::Delay),
-            b'e' => Self::Ask(Asked::Entries),
-            b'f' => Self::Ask(Asked::Count),
-            b'F' => Self::Ask(Asked::Percent),
-            b's' => Self::Ask(Asked::Symbol),
+            b'd' => Self::Ask(PromptedValue::Delay),
+            b'e' => Self::Ask(PromptedValue::Entries),
+            b'f' => Self::Ask(PromptedValue::Count),
+            b'F' => Self::Ask(PromptedValue::Percent),
+            b's' => Self::Ask(PromptedValue::Symbol),
             b'S' => Self::StopCode,
             b'E' if events > 1 => Self::NextEvent,
             b'K' => Self::HideKernel,
@@ -67,17 +67,17 @@ impl Key {
     }
 }
 
-/// What the menu tells of the settings.
+/// The settings shown in the menu.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Menu<'a> {
+pub(super) struct KeyMenu<'a> {
     pub(super) delay: f64,
     pub(super) entries: usize,
-    /// The event whose rows are shown, where there are several.
+    /// The event whose rows are shown, if there are several.
     pub(super) event: Option<&'a str>,
     pub(super) count: u64,
-    /// The share that an annotated instruction needs.
+    /// Least percentage of an annotated instruction.
     pub(super) percent: u8,
-    /// The function that is shown.
+    /// The annotated function.
     pub(super) symbol: Option<&'a str>,
     pub(super) hides_kernel: bool,
     pub(super) hides_user: bool,
@@ -85,7 +85,7 @@ pub(super) struct Menu<'a> {
     pub(super) own_cost: f64,
 }
 
-impl Menu<'_> {
+impl KeyMenu<'_> {
     /// The menu, in perf's layout.
     pub(super) fn text(&self) -> String {
         let yes = |on| if on { "yes" } else { "no" };
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_menu_has_perfs_lines() {
-        let mut menu = Menu {
+        let mut menu = KeyMenu {
             delay: 1.0,
             entries: 20,
             event: None,
@@ -164,13 +164,16 @@ mod tests {
     }
 
     #[test]
-    fn keys_mean_what_they_mean_in_perf() {
-        assert_eq!(Key::of(b'd', 1), Some(Key::Ask(Asked::Delay)));
+    fn keys_match_perf() {
         assert_eq!(
-            [Key::of(b'E', 1), Key::of(b'E', 2)],
-            [None, Some(Key::NextEvent)]
+            KeyAction::of(b'd', 1),
+            Some(KeyAction::Ask(PromptedValue::Delay))
         );
-        assert_eq!(Key::of(b'Q', 1), Some(Key::Quit));
-        assert_eq!(Key::of(b'x', 1), None);
+        assert_eq!(
+            [KeyAction::of(b'E', 1), KeyAction::of(b'E', 2)],
+            [None, Some(KeyAction::NextEvent)]
+        );
+        assert_eq!(KeyAction::of(b'Q', 1), Some(KeyAction::Quit));
+        assert_eq!(KeyAction::of(b'x', 1), None);
     }
 }

@@ -1,43 +1,42 @@
-//! From options to what is observed.
-
-use std::time::Duration;
+//! Builds the observation from the options.
 
 use clap::ArgMatches;
-use rperf_events::{CallGraph, Details, EventSpec};
-use rperf_session::{Request, Roots, Target};
+use rperf_events::{CallGraph, EventSpec, PrivilegeLevel, RecordDetails, SideBand, TaskScope};
+use rperf_session::{
+    KernelRoots, ObserveOptions, RecordRequest, RingOptions, SynthesisOptions, Target,
+};
 use rperf_sys::{CpuList, Sysctl};
 
-use crate::cli::commands::record::{
-    Chains, real_time, refuse_traces, ring_pages, sampling, told_by, wanted_events,
-};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{PROC, cgroups, events, target};
 use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
+use crate::cli::shared::sampling::{
+    CallchainOptions, events_to_record, real_time, ring_size, sampling, synthesis, traces,
+};
 use crate::cli::tracefs::MachineTracepoints;
 
-/// What the command line asks for; says on stderr what it decides itself.
-pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, CliError> {
+/// Builds the request; defaults that are chosen are reported on stderr.
+pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, CliError> {
     refuse_workload(matches, context)?;
-    let chains = Chains::new(matches, context)?;
+    let chains = CallchainOptions::new(matches, context, "top.call-graph")?;
     if chains.mode == CallGraph::Deferred {
         let error = CliError::usage(
-            "--call-graph fp,defer is for recordings: top shows callchains as they come",
+            "--call-graph fp,defer is supported by record only: top cannot join deferred callchains",
         );
         return Err(error.hint("use --call-graph fp"));
     }
-    let on = |id| flag(matches, id) == Some(true);
     let sampling = sampling(matches, context, &Sysctl::new(PROC))?;
-    let ring_pages = ring_pages(matches, context)?;
+    let ring_pages = ring_size::pages(matches, context)?;
     let target = match is_of_system(matches) {
         true => Target::Cpus(None),
         false => target::target(matches, context, "observing")?,
     };
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = MachinePmus::find(context);
-    let events = wanted_events(matches, context, &target, (&pmus, &machine))?;
-    refuse_traces(matches, context, &events)?;
+    let events = events_to_record(matches, context, &target, &pmus, &machine)?;
+    traces::refuse(matches, context, &events)?;
     events::refuse_sample_filters(&events)?;
     let side = events::side(matches)?;
     let events: Vec<EventSpec> = match side {
@@ -45,40 +44,59 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         None => events,
     };
     let cgroups = cgroups::cgroups(matches, &target, events.len())?;
-    let maps_within = matches.get_one::<u64>("proc-map-timeout").copied();
-    let roots = Roots {
+    let roots = KernelRoots {
         proc: PROC.into(),
         sysfs: pmus.sysfs.root().to_owned(),
         tracefs: machine.0,
     };
-    let request = Request::observing(target, events, roots);
-    Ok(Request {
+    let observe = ObserveOptions {
+        cgroups,
         sampling,
         call_graph: chains.mode,
-        details: Details {
-            side,
-            no_inherit: on("no-inherit"),
-            no_bpf_event: on("no-bpf-event"),
-            namespaces: on("namespaces"),
-            cgroups: on("all-cgroups"),
-            ..Details::default()
-        },
+        details: details(matches, side),
         max_stack: chains.max_stack,
-        ring_pages,
-        cgroups,
-        real_time: real_time(matches)?,
-        maps_within: maps_within.map_or(request.maps_within, Duration::from_millis),
-        told_by: told_by(matches),
-        ..request
+        ..ObserveOptions::new(target, events)
+    };
+    Ok(RecordRequest {
+        rings: RingOptions {
+            pages: ring_pages,
+            real_time: real_time(matches)?,
+            ..RingOptions::default()
+        },
+        synthesis: SynthesisOptions {
+            maps_timeout: synthesis::maps_timeout(matches, context),
+            threads: synthesis::threads(matches),
+            ..SynthesisOptions::default()
+        },
+        ..RecordRequest::observing(observe, roots)
     })
 }
 
-/// Whether call graphs are taken.
-pub(super) fn has_callchains(request: &Request) -> bool {
-    request.call_graph != CallGraph::default()
+/// The settings of all events, limited to user or kernel by `side` if given.
+fn details(matches: &ArgMatches, side: Option<PrivilegeLevel>) -> RecordDetails {
+    let on = |id| flag(matches, id) == Some(true);
+    RecordDetails {
+        scope: TaskScope {
+            side,
+            no_inherit: on("no-inherit"),
+            ..TaskScope::default()
+        },
+        side_band: SideBand {
+            no_bpf: on("no-bpf-event"),
+            namespaces: on("namespaces"),
+            cgroups: on("all-cgroups"),
+            ..SideBand::default()
+        },
+        ..RecordDetails::default()
+    }
 }
 
-/// perf's words for whom the rows are of; `cpus` is how many are observed.
+/// Whether callchains are recorded.
+pub(super) fn has_callchains(request: &RecordRequest) -> bool {
+    request.observe.call_graph != CallGraph::default()
+}
+
+/// The target in perf's words; `cpus` is the number of observed CPUs.
 pub(super) fn scope(matches: &ArgMatches, cpus: usize) -> String {
     let text = |id| matches.get_one::<String>(id).map(String::as_str);
     let plural = if cpus == 1 { "" } else { "s" };
@@ -100,15 +118,15 @@ fn is_of_system(matches: &ArgMatches) -> bool {
     named.iter().all(|id| !matches.contains_id(id))
 }
 
-/// The words behind the options are a command for `record`, and none here.
+/// Refuses a workload, which only `record` takes.
 fn refuse_workload(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let mut words = matches.get_raw("workload").into_iter().flatten();
     let Some(word) = words.next() else {
         return Ok(());
     };
     let word = word.to_string_lossy();
-    let message = format!("{} top: '{word}' is no option", context.program);
+    let message = format!("{} top: unexpected word '{word}'", context.program);
     Err(CliError::usage(message).hint(format!(
-        "top runs no command; of one that runs: -p $(pidof {word})"
+        "top runs no command; sample a running one with -p $(pidof {word})"
     )))
 }

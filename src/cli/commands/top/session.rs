@@ -1,99 +1,101 @@
-//! What runs, observed interval by interval; how it is shown is not known here.
+//! Observes the target interval by interval, independently of the presentation.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
 use rperf_events::Sampling;
-use rperf_hist::{Fade, Fading, Live, LiveCounts};
+use rperf_hist::{Decay, DecayingHistogram, LiveCounts, LiveHistograms};
 use rperf_perfdata::EventDesc;
-use rperf_replay::{EventIndex, Growing};
-use rperf_session::{Happened, Observation, Request, Watch};
+use rperf_replay::{EventIndex, LiveWorld};
+use rperf_session::{Observation, RecordRequest, SessionNotice, SessionObserver};
 use rperf_sys::clock_time;
-use rperf_view::top::{EventRate, Rate, Status};
+use rperf_view::top::{DisplayedRate, EventRate, IntervalStatus};
 use rperf_wire::{AttrFlags, Endian};
 
 use super::request::scope;
-use super::settings::Settings;
+use super::settings::TopSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::live::{events, explain, said};
+use crate::cli::live::record_reporter::RecordReporter;
+use crate::cli::live::{events, explain};
 
-/// Nanoseconds of processor time that this process has used.
+/// The clock of this process's CPU time.
 const OWN_TIME: i32 = libc::CLOCK_PROCESS_CPUTIME_ID;
 
-/// An observation while it goes on.
-pub(super) struct Session {
+/// A running observation.
+pub(super) struct TopSession {
     observation: Observation,
-    pub(super) live: Live,
-    /// From one refresh to the next.
+    pub(super) live: LiveHistograms,
+    /// The refresh interval.
     pub(super) delay: Duration,
-    /// Whether the samples of the last interval are forgotten.
+    /// Whether the counts of an interval are dropped at its end.
     pub(super) zero: bool,
-    /// The places of the events that have a table each.
+    /// The indices of the events of each table.
     groups: Vec<Vec<usize>>,
-    /// How often samples are taken.
+    /// The sampling rate.
     sampling: Sampling,
     scope: String,
-    /// The clock that takes the place of a missing counter.
+    /// The clock used instead of a missing hardware counter.
     clock: Option<String>,
     due: Instant,
-    interval: Interval,
+    interval: IntervalResult,
     ended: bool,
-    /// Whether events are stopped.
+    /// Whether events are disabled.
     stopped: bool,
 }
 
-/// What is known of the last interval.
+/// Statistics of the last interval.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Interval {
-    /// What came.
+pub(super) struct IntervalResult {
+    /// The counts.
     pub(super) counts: LiveCounts,
-    /// Records that were lost so far, and samples that could not be read.
+    /// Records lost so far, and samples that could not be decoded.
     lost: u64,
     damaged: u64,
-    /// How often records were lost so far.
+    /// How many times records were lost so far.
     pub(super) losses: u64,
-    /// How long it was.
+    /// Its length.
     length: Duration,
-    /// The share of one CPU that this program used, in percent.
+    /// The CPU usage of this process, in percent of one CPU.
     pub(super) own_cost: f64,
     began: Instant,
     own_time: u64,
 }
 
-/// Why [`Session::step`] came back.
+/// Why [`TopSession::step`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// There is something new to be shown.
+pub(super) enum StepEnd {
+    /// A refresh is due.
     Refreshed,
     /// Keys may have been pressed.
     Input,
-    /// So much time has passed.
+    /// The timeout expired.
     Idle,
-    /// This signal came.
+    /// A signal was received.
     Signal(i32),
 }
 
-impl Session {
-    /// Opens the events and lets them count.
+impl TopSession {
+    /// Opens and enables the events.
     pub(super) fn begin(
         matches: &ArgMatches,
         context: &Context,
-        (request, settings): (&Request, &Settings),
+        request: &RecordRequest,
+        settings: &TopSettings,
         delay: Duration,
     ) -> Result<Self, CliError> {
-        let mut watch = Noted {
-            said: said::Said::new(context, matches),
+        let mut reporter = TopReporter {
+            reporter: RecordReporter::new(context, matches),
             clock: None,
         };
-        let names = events::names(&request.events);
+        let names = events::names(&request.observe.events);
         let explained = |error| explain::explain(context, &names, error);
-        let observation = Observation::open(request, &mut watch).map_err(explained)?;
+        let observation = Observation::open(request, &mut reporter).map_err(explained)?;
         let setup = settings.setup(matches, context, observation.events());
         let groups = setup.source.groups.clone();
-        let growing = Growing::new(Endian::NATIVE, observation.events());
-        let mut live = Live::new(growing, setup);
+        let growing = LiveWorld::new(Endian::NATIVE, observation.events());
+        let mut live = LiveHistograms::new(growing, setup);
         let explained = |error| explain::explain(context, &names, error);
         let taken = observation.start(request, &mut |records| live.take(records));
         taken.map_err(explained)?;
@@ -104,53 +106,53 @@ impl Session {
             delay,
             zero: false,
             groups,
-            sampling: request.sampling,
-            clock: watch.clock,
+            sampling: request.observe.sampling,
+            clock: reporter.clock,
             due: Instant::now() + delay,
-            interval: Interval::begin(),
+            interval: IntervalResult::begin(),
             ended: false,
             stopped: false,
         })
     }
 
-    /// Empties rings until a refresh is due, keys are pressed or a signal comes; with `patience`, no longer than that.
+    /// Drains ring buffers until a refresh is due, keys are pressed or a signal is received; with `patience`, no longer than that.
     pub(super) fn step(
         &mut self,
         input: Option<BorrowedFd<'_>>,
         patience: Option<Duration>,
-    ) -> Result<Step, CliError> {
+    ) -> Result<StepEnd, CliError> {
         let end = patience.map(|patience| Instant::now() + patience);
         loop {
             if end.is_some_and(|end| end <= Instant::now() && end < self.due) {
-                return Ok(Step::Idle);
+                return Ok(StepEnd::Idle);
             }
             let left = self.due.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 self.refresh();
-                return Ok(Step::Refreshed);
+                return Ok(StepEnd::Refreshed);
             }
             let left = patience.map_or(left, |patience| patience.min(left));
             let woken = self.observation.wait(left, input)?;
             if let Some(signal) = woken.signal {
-                return Ok(Step::Signal(signal));
+                return Ok(StepEnd::Signal(signal));
             }
             self.ended |= woken.ended;
             self.drain();
             if woken.input {
-                return Ok(Step::Input);
+                return Ok(StepEnd::Input);
             }
         }
     }
 
-    /// Stops the events, or starts them again: rows stay as they are meanwhile.
+    /// Disables the events, or enables them again: rows do not change meanwhile.
     pub(super) fn switch(&mut self) -> Result<(), CliError> {
         self.observation.switch(self.stopped)?;
         self.stopped = !self.stopped;
         Ok(())
     }
 
-    /// Shows what there is at once, and not when it is due.
-    pub(super) fn hurry(&mut self) {
+    /// Refreshes now rather than when it is due.
+    pub(super) fn refresh_now(&mut self) {
         self.due = Instant::now();
     }
 
@@ -163,32 +165,32 @@ impl Session {
 
     fn refresh(&mut self) {
         self.drain();
-        // What the first of these brought is complete when a later round has ended.
+        // Records of the first round are complete when a later round has ended.
         self.drain();
         self.live.end_round();
         self.live.end_round();
-        // Naming what came is no part of the time in which it came.
+        // Symbol lookup is not part of the interval.
         self.interval.end(self.live.take_counts());
         self.live.refresh(match (self.stopped, self.zero) {
-            (true, _) => Fade::Not,
-            (false, true) => Fade::AtOnce,
-            (false, false) => Fade::Slowly,
+            (true, _) => Decay::Not,
+            (false, true) => Decay::AtOnce,
+            (false, false) => Decay::Slowly,
         });
         self.due = Instant::now() + self.delay;
     }
 
     /// The last interval.
-    pub(super) fn interval(&self) -> &Interval {
+    pub(super) fn interval(&self) -> &IntervalResult {
         &self.interval
     }
 
-    /// How many tables there are: one for each event, or for all of a group.
+    /// The number of tables: one for each event, or for all events of a group.
     pub(super) fn tables(&self) -> usize {
         self.groups.len()
     }
 
-    /// A table with the name of its events.
-    pub(super) fn table(&self, number: usize) -> Option<(String, &Fading)> {
+    /// A table with its events' names.
+    pub(super) fn table(&self, number: usize) -> Option<(String, &DecayingHistogram)> {
         let events = self.groups.get(number)?.iter();
         let names = events.filter_map(|event| Some(self.event(*event)?.name.as_str()));
         let names: Vec<&str> = names.collect();
@@ -206,8 +208,8 @@ impl Session {
         self.observation.events().get(number)
     }
 
-    /// Calls `with` with what is told of the last interval over a table.
-    pub(super) fn status<R>(&self, number: usize, with: impl FnOnce(Status<'_>) -> R) -> R {
+    /// Calls `with` with the status line of the last interval for a table.
+    pub(super) fn status<R>(&self, number: usize, with: impl FnOnce(IntervalStatus<'_>) -> R) -> R {
         let (name, _) = self.table(number).unzip();
         let interval = &self.interval;
         let counts = &interval.counts;
@@ -215,7 +217,7 @@ impl Session {
             0 => 0.0,
             samples => part as f64 * 100.0 / samples as f64,
         };
-        with(Status {
+        with(IntervalStatus {
             per_second: counts.samples as f64 / interval.length.as_secs_f64().max(0.001),
             kernel: percent(counts.kernel),
             exact: percent(counts.exact),
@@ -229,8 +231,8 @@ impl Session {
         })
     }
 
-    /// How often a table's event is sampled, where there is only that one.
-    pub(super) fn rate(&self, number: usize) -> Option<Rate> {
+    /// The sampling rate of a table's event, if it has only one.
+    pub(super) fn rate(&self, number: usize) -> Option<DisplayedRate> {
         let [events] = &self.groups[..] else {
             return None;
         };
@@ -238,10 +240,10 @@ impl Session {
             return None;
         };
         let attr = &self.event(event).filter(|_| number == 0)?.attr;
-        let asked = matches!(self.sampling, Sampling::Period(_));
+        let is_period = matches!(self.sampling, Sampling::Period(_));
         match attr.flags.contains(AttrFlags::FREQ) {
-            true => Some(Rate::Hertz(attr.sample_period)),
-            false => asked.then_some(Rate::Every(attr.sample_period)),
+            true => Some(DisplayedRate::Hertz(attr.sample_period)),
+            false => is_period.then_some(DisplayedRate::Every(attr.sample_period)),
         }
     }
 
@@ -254,7 +256,7 @@ impl Session {
     pub(super) fn why_empty(&self) -> String {
         let hidden = self.live.hidden();
         if self.ended {
-            return "all observed processes and threads have ended".to_owned();
+            return "all target processes and threads have exited".to_owned();
         }
         if self.stopped {
             return "events are stopped (f starts them)".to_owned();
@@ -262,18 +264,18 @@ impl Session {
         if self.interval.counts.samples > 0 {
             return match (hidden.kernel, hidden.user) {
                 (true, true) => "kernel and user space are both hidden (K, U)".to_owned(),
-                _ => "none of the samples are of what is to be shown".to_owned(),
+                _ => "no samples match the filters".to_owned(),
             };
         }
         let clock = self.clock.as_ref();
         let instead = clock.map_or(String::new(), |clock| {
-            format!(" ({clock} in place of a counter that this machine lacks)")
+            format!(" (using {clock}: this machine has no hardware counter)")
         });
-        format!("no samples yet: nothing that is observed has run{instead}")
+        format!("no samples yet: no target has run{instead}")
     }
 }
 
-impl Interval {
+impl IntervalResult {
     fn begin() -> Self {
         Self {
             counts: LiveCounts::default(),
@@ -300,17 +302,17 @@ impl Interval {
     }
 }
 
-/// Says what is said of recordings, and keeps what explains an empty screen.
-struct Noted<'a> {
-    said: said::Said<'a>,
+/// A reporter of messages, which keeps those that explain an empty screen.
+struct TopReporter<'a> {
+    reporter: RecordReporter<'a>,
     clock: Option<String>,
 }
 
-impl Watch for Noted<'_> {
-    fn tell(&mut self, happened: Happened<'_>) {
-        if let Happened::ClockInstead { instead, .. } = happened {
+impl SessionObserver for TopReporter<'_> {
+    fn on_event(&mut self, notice: SessionNotice<'_>) {
+        if let SessionNotice::ClockInstead { instead, .. } = notice {
             self.clock = Some(instead.to_owned());
         }
-        self.said.tell(happened);
+        self.reporter.on_event(notice);
     }
 }

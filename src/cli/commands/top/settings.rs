@@ -1,45 +1,47 @@
-//! What is counted of the samples, and how it is laid out.
+//! What is counted of samples, and the layout.
 
 use clap::ArgMatches;
 use rperf_hist::{
-    Direction, Field, GraphForm, GraphOptions, LiveSetup, Number, Options, Select, Source,
+    Direction, GraphForm, GraphOptions, HistogramOptions, LiveSetup, NumberField, RecordingInfo,
+    ReportField, SelectSamples,
 };
-use rperf_perfdata::{Described, EventDesc, Features};
+use rperf_perfdata::{EventDesc, Features, Metadata};
 use rperf_resolve::StackOptions;
-use rperf_resolve::{Filter, SymbolNames};
-use rperf_view::report::{BranchValue, Layout};
+use rperf_resolve::{SampleCriteria, SymbolNames};
+use rperf_view::report::{BranchValue, ReportLayout};
 use rperf_wire::Endian;
 
 use crate::cli::color::paints;
-use crate::cli::commands::report::{Columns, is_relative, limit_option, regex, widths};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
 use crate::cli::filter::words;
 use crate::cli::options::flag;
-use crate::cli::stacks::{source, stack_options, unwinding_limit};
-use crate::cli::symbol_options::Symbols;
+use crate::cli::shared::columns::ColumnOptions;
+use crate::cli::shared::report_options::{is_relative, limit_option, regex, widths};
+use crate::cli::stack_folding::{source, stack_options, unwinding_limit};
+use crate::cli::symbol_options::SymbolSources;
 use crate::cli::symbols::own_vdso;
 
-/// The rows where nothing is said.
+/// The default sort keys.
 const KEYS: &str = "dso,symbol";
-/// Branches of call graphs below this share of all events are left out, in percent.
+/// The threshold of call graph branches, in percent of all events.
 const THRESHOLD: f64 = 0.5;
-/// Frames of a callchain that count.
+/// Maximum number of frames of a callchain.
 const MAX_STACK: usize = 127;
 
-/// What the options ask for.
-pub(super) struct Settings {
-    options: Options,
-    /// How rows are laid out.
-    pub(super) layout: Layout,
-    symbols: Symbols,
+/// The settings of the options.
+pub(super) struct TopSettings {
+    options: HistogramOptions,
+    /// The layout of rows.
+    pub(super) layout: ReportLayout,
+    symbols: SymbolSources,
     /// Whether all events share a table.
     group: bool,
 }
 
-impl Settings {
-    /// Reads options and configuration; `callchains` says whether samples have any.
+impl TopSettings {
+    /// Reads options and configuration; `callchains` is whether samples have any.
     pub(super) fn new(
         matches: &ArgMatches,
         context: &Context,
@@ -50,25 +52,25 @@ impl Settings {
         let hierarchy = on("hierarchy");
         if hierarchy && text("fields").is_some() {
             let message = "--hierarchy and --fields options cannot be used together";
-            return Err(CliError::usage(message).hint("-s names the levels"));
+            return Err(CliError::usage(message).hint("choose the levels with -s"));
         }
         let configured = || context.config.flag("top.children");
         let children = flag(matches, "children").or_else(configured);
         let children = callchains && children != Some(false) && !hierarchy;
-        let columns = Columns::or(matches, None);
-        let shares: &[Number] = match children {
-            true => &[Number::Total, Number::Own],
-            false => &[Number::Own],
+        let columns = ColumnOptions::or(matches, None);
+        let shares: &[NumberField] = match children {
+            true => &[NumberField::Total, NumberField::Own],
+            false => &[NumberField::Own],
         };
         let resolved = columns.resolve(KEYS, shares, &mut unknown)?;
-        refuse_strange(&resolved.order_by)?;
+        check_sort_keys(&resolved.order_by)?;
         let limit = limit_option(matches)?;
-        let counted = Counted {
+        let counted = ChainCounting {
             children,
             callchains,
             min_percent: limit.unwrap_or(THRESHOLD),
         };
-        let layout = Layout {
+        let layout = ReportLayout {
             min_percent: limit.unwrap_or_default(),
             own_is_self: children && !columns.is_exact(),
             widths: text("column-widths").map_or(Ok(Vec::new()), widths)?,
@@ -82,13 +84,13 @@ impl Settings {
             skip_symbol: columns.begins_with_symbol(),
         };
         Ok(Self {
-            options: Options {
+            options: HistogramOptions {
                 columns: resolved.columns,
                 order_by: resolved.order_by,
-                ..counted.options(matches)?
+                ..counted.options(matches, context)?
             },
             layout,
-            symbols: Symbols::new(matches, context)?,
+            symbols: SymbolSources::new(matches, context)?,
             group: on("group"),
         })
     }
@@ -101,7 +103,7 @@ impl Settings {
         events: &[EventDesc],
     ) -> LiveSetup {
         let features = Features::none(Endian::NATIVE);
-        let described = Described {
+        let described = Metadata {
             endian: Endian::NATIVE,
             events,
             features: &features,
@@ -118,7 +120,7 @@ impl Settings {
             false => sampled.into_iter().map(|event| vec![event]).collect(),
         };
         LiveSetup {
-            source: Source {
+            source: RecordingInfo {
                 groups,
                 ..source(described, None)
             },
@@ -135,24 +137,27 @@ impl Settings {
     }
 }
 
-/// How the callchains of samples count.
-struct Counted {
-    /// Whether callers get what their callees have.
+/// How callchains are counted.
+struct ChainCounting {
+    /// Whether callers include the counts of their callees.
     children: bool,
-    /// Whether there are any.
+    /// Whether there are callchains.
     callchains: bool,
-    /// Branches of call graphs below this share of all events are left out.
+    /// The threshold of call graph branches, in percent of all events.
     min_percent: f64,
 }
 
-impl Counted {
-    /// What is counted, but for the columns.
-    fn options(&self, matches: &ArgMatches) -> Result<Options, CliError> {
+impl ChainCounting {
+    /// The options of counting, except for columns.
+    fn options(
+        &self,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<HistogramOptions, CliError> {
         let count = |id| matches.get_one::<u64>(id).copied();
         let max_stack = count("max-stack").and_then(|frames| usize::try_from(frames).ok());
         let sort_event = count("group-sort-idx");
-        let percentage = matches.get_one::<String>("percentage");
-        Ok(Options {
+        Ok(HistogramOptions {
             children: self.children,
             order: match self.children {
                 true => Direction::Caller,
@@ -167,34 +172,34 @@ impl Counted {
             }),
             max_stack: max_stack.unwrap_or(MAX_STACK),
             ignore_callees: regex(matches, "ignore-callees")?,
-            relative: percentage.map_or(Ok(false), |word| is_relative(word))?,
+            relative: is_relative(matches, context)?,
             sort_event: sort_event.map_or(0, |event| usize::try_from(event).unwrap_or(usize::MAX)),
-            ..Options::default()
+            ..HistogramOptions::default()
         })
     }
 }
 
-/// The samples that `--comms`, `--dsos` and `--symbols` leave.
-fn chosen(matches: &ArgMatches) -> Option<Box<dyn Select>> {
+/// The filter of `--comms`, `--dsos` and `--symbols`.
+fn chosen(matches: &ArgMatches) -> Option<Box<dyn SelectSamples>> {
     let symbols = words(matches, "symbols");
-    let filter = Filter {
+    let filter = SampleCriteria {
         comms: words(matches, "comms"),
         dsos: words(matches, "dsos"),
         symbols: symbols.map(|names| SymbolNames::new(names.iter().map(String::as_str))),
-        ..Filter::default()
+        ..SampleCriteria::default()
     };
     let chosen = filter.non_empty()?;
     Some(Box::new(chosen))
 }
 
-/// Words that are no keys.
-fn unknown(option: &str, word: &str) -> Result<Vec<Field>, CliError> {
+/// The error for unknown keys.
+fn unknown(option: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
     let error = CliError::usage(format!("Unknown --{option} key: `{word}'"));
-    Err(error.hint("fields of tracepoints are keys of 'report', of what 'record -e' recorded"))
+    Err(error.hint("sort keys of tracepoint fields are available in 'report'"))
 }
 
-/// Keys of what is not taken here.
-fn refuse_strange(order_by: &[Field]) -> Result<(), CliError> {
+/// Refuses keys for data that `top` does not sample.
+fn check_sort_keys(order_by: &[ReportField]) -> Result<(), CliError> {
     let mut keys = order_by.iter().filter_map(|field| field.key());
     let strange = keys.find(|key| {
         let needs_more = key.shows_payload() || key.shows_parent() || key.shows_parallelism();
@@ -204,5 +209,5 @@ fn refuse_strange(order_by: &[Field]) -> Result<(), CliError> {
         return Ok(());
     };
     let error = CliError::usage(format!("Invalid --sort key: `{}'", key.name));
-    Err(error.hint("'report' sorts by it, what 'record' recorded"))
+    Err(error.hint("it is available in 'report'"))
 }

@@ -1,18 +1,18 @@
-//! Against servers on the loopback interface.
+//! Tests with servers on the loopback interface.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rperf_testkit::{Answer, HttpServer, Scratch};
+use rperf_testkit::{HttpResponse, HttpServer, Scratch};
 
 use super::*;
 
-/// What a client said.
+/// Records the callbacks of a client.
 #[derive(Default, Clone)]
-struct Heard(Arc<Mutex<Vec<String>>>);
+struct RecordedCallbacks(Arc<Mutex<Vec<String>>>);
 
-impl Heard {
+impl RecordedCallbacks {
     fn push(&self, line: String) {
         self.0.lock().unwrap().push(line);
     }
@@ -22,7 +22,7 @@ impl Heard {
     }
 }
 
-impl Watch for Heard {
+impl DownloadObserver for RecordedCallbacks {
     fn progress(&self, progress: &Progress<'_>) {
         if Some(progress.received) == progress.total {
             let object = progress.object.display();
@@ -43,7 +43,7 @@ impl Watch for Heard {
     }
 }
 
-/// A file with a build-id: this program.
+/// A file with a build-id: this executable.
 fn own() -> (Vec<u8>, BuildId) {
     let bytes = std::fs::read("/proc/self/exe").unwrap();
     let id = build_id_of_elf(&bytes).expect("tests are linked with a build-id");
@@ -54,16 +54,16 @@ fn settings(servers: &[&str], cache: &Scratch) -> Settings {
     Settings {
         servers: Server::list(&servers.join(" ")).unwrap(),
         cache: cache.path().join("cache"),
-        limits: Limits {
+        limits: DownloadLimits {
             stall: Some(Duration::from_secs(20)),
-            ..Limits::default()
+            ..DownloadLimits::default()
         },
         authorities: Vec::new(),
     }
 }
 
-fn wanted(build_id: &BuildId, part: Part) -> Wanted<'_> {
-    Wanted {
+fn wanted(build_id: &BuildId, part: FilePart) -> FileRequest<'_> {
+    FileRequest {
         build_id,
         part,
         object: Path::new("/bin/prog"),
@@ -71,15 +71,15 @@ fn wanted(build_id: &BuildId, part: Part) -> Wanted<'_> {
 }
 
 #[test]
-fn a_file_is_fetched_once_and_kept() {
+fn a_file_is_fetched_once_and_cached() {
     let (bytes, id) = own();
     let sent = bytes.clone();
     let modified = &["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"];
-    let server = HttpServer::start(move |_| Answer::File(sent.clone(), modified)).unwrap();
-    let (scratch, heard) = (Scratch::new(), Heard::default());
-    let client = Client::new(settings(&[&server.url()], &scratch), heard.clone());
+    let server = HttpServer::start(move |_| HttpResponse::File(sent.clone(), modified)).unwrap();
+    let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
+    let client = Client::new(settings(&[&server.url()], &scratch), callbacks.clone());
     let path = client
-        .find(&wanted(&id, Part::Debuginfo))
+        .find(&wanted(&id, FilePart::Debuginfo))
         .expect("it is there");
     let expected = scratch.path().join(format!("cache/{id}/debuginfo"));
     assert_eq!(path, expected);
@@ -88,33 +88,33 @@ fn a_file_is_fetched_once_and_kept() {
     let seconds = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap();
     assert_eq!(seconds.as_secs(), 784_111_777);
     let all = format!("/bin/prog: all {} bytes", bytes.len());
-    assert_eq!(heard.take(), [all, "ended".to_owned()]);
-    // Neither this client nor another asks again, not even one without servers.
-    assert!(client.find(&wanted(&id, Part::Debuginfo)).is_some());
-    let other = Client::new(settings(&[], &scratch), heard.clone());
-    assert_eq!(other.find(&wanted(&id, Part::Debuginfo)), Some(path));
+    assert_eq!(callbacks.take(), [all, "ended".to_owned()]);
+    // It is not requested again, by this client or another, even without servers.
+    assert!(client.find(&wanted(&id, FilePart::Debuginfo)).is_some());
+    let other = Client::new(settings(&[], &scratch), callbacks.clone());
+    assert_eq!(other.find(&wanted(&id, FilePart::Debuginfo)), Some(path));
     assert_eq!(server.questions(), [format!("/buildid/{id}/debuginfo")]);
-    assert_eq!(heard.take(), [""; 0]);
-    assert!(client.find(&wanted(&id, Part::Executable)).is_some());
+    assert_eq!(callbacks.take(), [""; 0]);
+    assert!(client.find(&wanted(&id, FilePart::Executable)).is_some());
     assert_eq!(server.questions().len(), 2);
 }
 
 #[test]
-fn the_next_server_is_asked_where_one_has_nothing() {
+fn the_next_server_is_queried_after_a_404() {
     let (bytes, id) = own();
-    let empty = HttpServer::start(|_| Answer::Status(404)).unwrap();
-    let full = HttpServer::start(move |_| Answer::File(bytes.clone(), &[])).unwrap();
-    let (scratch, heard) = (Scratch::new(), Heard::default());
+    let empty = HttpServer::start(|_| HttpResponse::Status(404)).unwrap();
+    let full = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
+    let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
     let both = settings(&[&empty.url(), &full.url()], &scratch);
-    let client = Client::new(both, heard.clone());
-    assert!(client.find(&wanted(&id, Part::Debuginfo)).is_some());
+    let client = Client::new(both, callbacks.clone());
+    assert!(client.find(&wanted(&id, FilePart::Debuginfo)).is_some());
     assert_eq!((empty.questions().len(), full.questions().len()), (1, 1));
-    // What nobody has is noted, for elfutils and for the next run.
+    // A missing file is cached as such, for elfutils and for the next run.
     let scratch = Scratch::new();
     for _ in 0..2 {
-        let client = Client::new(settings(&[&empty.url()], &scratch), heard.clone());
-        assert_eq!(client.find(&wanted(&id, Part::Debuginfo)), None);
-        assert_eq!(client.find(&wanted(&id, Part::Debuginfo)), None);
+        let client = Client::new(settings(&[&empty.url()], &scratch), callbacks.clone());
+        assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
+        assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
     }
     assert_eq!(empty.questions().len(), 2);
     let note = scratch.path().join(format!("cache/{id}/debuginfo"));
@@ -122,24 +122,24 @@ fn the_next_server_is_asked_where_one_has_nothing() {
 }
 
 #[test]
-fn what_is_not_what_was_asked_for_is_not_kept() {
+fn wrong_and_truncated_files_are_not_cached() {
     let (bytes, _) = own();
     let half = bytes.clone();
     let other = BuildId::from_bytes(&[7; 20]).unwrap();
-    let wrong = HttpServer::start(move |_| Answer::File(bytes.clone(), &[])).unwrap();
-    let cut = HttpServer::start(move |_| Answer::Half(half.clone())).unwrap();
-    let text = HttpServer::start(|_| Answer::File(b"<html>".to_vec(), &[])).unwrap();
-    let (scratch, heard) = (Scratch::new(), Heard::default());
-    for (server, said) in [
+    let wrong = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
+    let truncated = HttpServer::start(move |_| HttpResponse::Half(half.clone())).unwrap();
+    let text = HttpServer::start(|_| HttpResponse::File(b"<html>".to_vec(), &[])).unwrap();
+    let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
+    for (server, message) in [
         (&wrong, "its build-id is "),
-        (&cut, "cannot be used: "),
+        (&truncated, "cannot be used: "),
         (&text, "its build-id is missing"),
     ] {
-        let client = Client::new(settings(&[&server.url()], &scratch), heard.clone());
-        assert_eq!(client.find(&wanted(&other, Part::Debuginfo)), None);
-        assert_eq!(client.find(&wanted(&other, Part::Debuginfo)), None);
-        let lines = heard.take();
-        let found: Vec<_> = lines.iter().filter(|line| line.contains(said)).collect();
+        let client = Client::new(settings(&[&server.url()], &scratch), callbacks.clone());
+        assert_eq!(client.find(&wanted(&other, FilePart::Debuginfo)), None);
+        assert_eq!(client.find(&wanted(&other, FilePart::Debuginfo)), None);
+        let lines = callbacks.take();
+        let found: Vec<_> = lines.iter().filter(|line| line.contains(message)).collect();
         assert_eq!(found.len(), 1, "{lines:?}");
         assert_eq!(server.questions().len(), 1);
         assert!(!scratch.path().join(format!("cache/{other}")).exists());
@@ -147,18 +147,18 @@ fn what_is_not_what_was_asked_for_is_not_kept() {
 }
 
 #[test]
-fn a_server_that_fails_is_said_once_and_left_alone() {
+fn a_failing_server_is_reported_once_and_skipped() {
     let (bytes, id) = own();
-    let broken = HttpServer::start(|_| Answer::Status(500)).unwrap();
-    let good = HttpServer::start(move |_| Answer::File(bytes.clone(), &[])).unwrap();
-    // Nobody listens where a server was a moment ago.
-    let gone = HttpServer::start(|_| Answer::Silence).unwrap().url();
-    let (scratch, heard) = (Scratch::new(), Heard::default());
-    let servers = settings(&[&gone, &broken.url(), &good.url()], &scratch);
-    let client = Client::new(servers, heard.clone());
-    assert!(client.find(&wanted(&id, Part::Debuginfo)).is_some());
-    assert!(client.find(&wanted(&id, Part::Executable)).is_some());
-    let mut lines = heard.take();
+    let broken = HttpServer::start(|_| HttpResponse::Status(500)).unwrap();
+    let good = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
+    // Nothing listens on the port of a stopped server.
+    let stopped = HttpServer::start(|_| HttpResponse::Silence).unwrap().url();
+    let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
+    let servers = settings(&[&stopped, &broken.url(), &good.url()], &scratch);
+    let client = Client::new(servers, callbacks.clone());
+    assert!(client.find(&wanted(&id, FilePart::Debuginfo)).is_some());
+    assert!(client.find(&wanted(&id, FilePart::Executable)).is_some());
+    let mut lines = callbacks.take();
     lines.retain(|line| line.starts_with("debuginfod"));
     assert!(
         matches!(&lines[..], [first, second] if first.contains("Connection refused") && second.ends_with("it answers with status 500")),
@@ -171,72 +171,72 @@ fn a_server_that_fails_is_said_once_and_left_alone() {
 fn time_and_size_are_limited() {
     let (bytes, id) = own();
     let size = bytes.len() as u64;
-    let silent = HttpServer::start(|_| Answer::Silence).unwrap();
-    let slow = HttpServer::start(|_| Answer::Drops).unwrap();
-    let good = HttpServer::start(move |_| Answer::File(bytes.clone(), &[])).unwrap();
+    let silent = HttpServer::start(|_| HttpResponse::Silence).unwrap();
+    let slow = HttpServer::start(|_| HttpResponse::Drops).unwrap();
+    let good = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
     let short = Duration::from_millis(300);
     let cases = [
         (
             &silent,
-            Limits {
+            DownloadLimits {
                 stall: Some(short),
-                ..Limits::default()
+                ..DownloadLimits::default()
             },
             "less than 100 kB in 0.3 s",
         ),
         (
             &slow,
-            Limits {
+            DownloadLimits {
                 stall: Some(short),
-                ..Limits::default()
+                ..DownloadLimits::default()
             },
             "less than 100 kB in 0.3 s",
         ),
         (
             &slow,
-            Limits {
-                whole: Some(short),
-                ..Limits::default()
+            DownloadLimits {
+                total_time: Some(short),
+                ..DownloadLimits::default()
             },
             "not complete after 0.3 s",
         ),
         (
             &good,
-            Limits {
+            DownloadLimits {
                 size: Some(size - 1),
-                ..Limits::default()
+                ..DownloadLimits::default()
             },
             "larger than",
         ),
     ];
-    for (server, limits, said) in cases {
-        let (scratch, heard) = (Scratch::new(), Heard::default());
+    for (server, limits, message) in cases {
+        let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
         let settings = settings(&[&server.url()], &scratch);
-        let client = Client::new(Settings { limits, ..settings }, heard.clone());
+        let client = Client::new(Settings { limits, ..settings }, callbacks.clone());
         let started = Instant::now();
-        assert_eq!(client.find(&wanted(&id, Part::Debuginfo)), None);
+        assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
         assert!(started.elapsed() < Duration::from_secs(15));
-        let lines = heard.take();
-        assert!(lines.iter().any(|line| line.contains(said)), "{lines:?}");
+        let lines = callbacks.take();
+        assert!(lines.iter().any(|line| line.contains(message)), "{lines:?}");
     }
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_ends_the_search() {
+fn an_unwritable_cache_ends_the_search() {
     let (bytes, id) = own();
-    let server = HttpServer::start(move |_| Answer::File(bytes.clone(), &[])).unwrap();
-    let (scratch, heard) = (Scratch::new(), Heard::default());
+    let server = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
+    let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
     scratch.write("cache", "a file").unwrap();
-    let client = Client::new(settings(&[&server.url()], &scratch), heard.clone());
-    assert_eq!(client.find(&wanted(&id, Part::Debuginfo)), None);
-    assert_eq!(client.find(&wanted(&id, Part::Executable)), None);
-    let lines = heard.take();
+    let client = Client::new(settings(&[&server.url()], &scratch), callbacks.clone());
+    assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
+    assert_eq!(client.find(&wanted(&id, FilePart::Executable)), None);
+    let lines = callbacks.take();
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(server.questions().len(), 0);
 }
 
 #[test]
-fn padding_is_no_part_of_a_build_id() {
+fn build_ids_are_queried_without_padding() {
     let query = |bytes: &[u8]| query_id(&BuildId::from_bytes(bytes).unwrap());
     let mut padded = [0xab; 20];
     assert_eq!(query(&padded), "ab".repeat(20));

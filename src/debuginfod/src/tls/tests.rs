@@ -1,4 +1,4 @@
-//! Against a server on the loopback interface whose certificate was made for that: `tests/localhost.pem`.
+//! Tests with a server on the loopback interface that uses a test certificate: `tests/localhost.pem`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -16,7 +16,7 @@ use super::*;
 const CERTIFICATE: &[u8] = include_bytes!("../../tests/localhost.pem");
 const KEY: &[u8] = include_bytes!("../../tests/localhost.key");
 
-/// A server that says "hello" to one question and ends, whoever asks.
+/// Starts a server that responds "hello" to one request and exits.
 fn server() -> SocketAddr {
     let chain = vec![CertificateDer::from_pem_slice(CERTIFICATE).unwrap()];
     let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
@@ -32,19 +32,19 @@ fn server() -> SocketAddr {
         let (connection, _) = listener.accept()?;
         let session = ServerConnection::new(Arc::new(config)).map_err(std::io::Error::other)?;
         let mut stream = StreamOwned::new(session, connection);
-        let mut question = Vec::new();
-        let mut piece = [0; 1024];
-        while !question.ends_with(b"\r\n\r\n") {
-            let length = stream.read(&mut piece)?;
-            question.extend_from_slice(&piece[..length]);
+        let mut request = Vec::new();
+        let mut buffer = [0; 1024];
+        while !request.ends_with(b"\r\n\r\n") {
+            let length = stream.read(&mut buffer)?;
+            request.extend_from_slice(&buffer[..length]);
         }
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
     });
     address
 }
 
-/// What a client that trusts these certificates hears.
-fn ask(address: SocketAddr, trusted: &[u8]) -> Result<String, String> {
+/// The response received by a client that trusts these certificates.
+fn get(address: SocketAddr, trusted: &[u8]) -> Result<String, String> {
     let scratch = Scratch::new();
     let missing = scratch.path().join("missing.pem");
     let bundle = scratch.write("bundle.pem", trusted).unwrap();
@@ -57,16 +57,16 @@ fn ask(address: SocketAddr, trusted: &[u8]) -> Result<String, String> {
 }
 
 #[test]
-fn only_a_trusted_server_is_believed() {
-    assert_eq!(ask(server(), CERTIFICATE).as_deref(), Ok("hello"));
+fn only_trusted_certificates_are_accepted() {
+    assert_eq!(get(server(), CERTIFICATE).as_deref(), Ok("hello"));
     let installed = "/etc/ssl/certs/ca-certificates.crt";
     if let Ok(others) = std::fs::read(installed) {
-        let error = ask(server(), &others).unwrap_err();
+        let error = get(server(), &others).unwrap_err();
         assert!(error.contains("certificate"), "{error}");
     }
-    let error = ask(server(), b"no certificates").unwrap_err();
+    let error = get(server(), b"no certificates").unwrap_err();
     assert!(
-        error.starts_with("no https: no certificates of authorities in "),
+        error.starts_with("https is not available: no CA certificates in "),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! The words of a filter.
+//! Tokens of a filter.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use std::ops::Range;
 pub(super) enum Token<'a> {
     /// The name of a field, a number, or anything else without blanks.
     Word(&'a str),
-    /// Something in quotes.
+    /// A quoted text.
     Text,
     Operator(&'a str),
-    /// What others write for an operator.
+    /// An operator of other languages.
     Wrong(&'a str),
     And,
     Or,
@@ -19,7 +19,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// Operators and what is taken for some, longer ones first.
+/// Operators and invalid ones, longer ones first.
 const OPERATORS: [(&str, Token<'static>); 17] = [
     ("&&", Token::And),
     ("||", Token::Or),
@@ -40,7 +40,7 @@ const OPERATORS: [(&str, Token<'static>); 17] = [
     (")", Token::Close),
 ];
 
-/// The tokens of a text, each with the bytes where it stands.
+/// The tokens of a text, each with its byte range.
 pub(super) struct Tokens<'a> {
     text: &'a str,
     at: usize,
@@ -71,10 +71,10 @@ fn first(rest: &str) -> (Token<'_>, usize) {
         return (Token::End, 0);
     };
     if matches!(character, '"' | '\'') {
-        let behind = rest.get(1..).unwrap_or_default();
-        return match behind.find(character) {
+        let after = rest.get(1..).unwrap_or_default();
+        return match after.find(character) {
             Some(end) => (Token::Text, end + 2),
-            // Without its end it is no text but a word that no field accepts.
+            // Without a closing quote it is not a text but a word that no field accepts.
             None => (Token::Word(rest), rest.len()),
         };
     }

@@ -1,40 +1,45 @@
-//! Raw codes read backwards: the terms that a number is made of, and the names that stand for it.
+//! Decoding of raw codes: their terms, and the events with that code.
 
 use crate::Catalogue;
 use crate::pmu_event::PmuEvent;
-use crate::pmu_format::Bits;
+use crate::pmu_format::FieldBits;
 
-/// What a raw code means to the PMU of the processor's cores.
+/// A raw code decoded for the core PMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decoded {
+pub struct DecodedEvent {
     /// The PMU.
     pub pmu: String,
-    /// `event=0xd2,umask=0x1`, and `config=` for bits that no term has.
+    /// `event=0xd2,umask=0x1`, and `config=` for bits not covered by any term.
     pub terms: String,
-    /// The events that have this code and nothing else.
+    /// The events with exactly this code.
     pub names: Vec<String>,
 }
 
-impl Decoded {
-    /// Decodes `config`; `None` where no PMU of cores is there.
+impl DecodedEvent {
+    /// Decodes `config`; `None` without a core PMU.
     #[must_use]
     pub fn new(config: u64, catalogue: &Catalogue<'_>) -> Option<Self> {
         let pmus = catalogue.pmus.iter();
         let cores = pmus.filter(|(name, _)| catalogue.machine.is_core(name));
-        let pmu = cores.min_by_key(|(name, _)| name)?;
+        let (pmu, kind) = cores.min_by_key(|(name, _)| name)?;
         Some(Self {
-            pmu: pmu.0.clone(),
-            terms: terms(config, &pmu.0, catalogue),
-            names: names(config, pmu, catalogue),
+            pmu: pmu.clone(),
+            terms: terms(config, pmu, catalogue),
+            names: names(config, pmu, *kind, catalogue),
         })
     }
 }
 
-/// The values of all terms that are not 0, in the order of their lowest bits.
+/// The non-zero values of all terms, ordered by their lowest bits.
 fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
     let formats = catalogue.machine.formats(pmu).into_iter();
-    let mut bits: Vec<(Bits, String)> = formats
-        .filter_map(|term| Some((Bits::parse(&catalogue.machine.format(pmu, &term)?)?, term)))
+    let mut bits: Vec<(FieldBits, String)> = formats
+        .filter_map(|term| {
+            Some((
+                FieldBits::parse(&catalogue.machine.format(pmu, &term)?)?,
+                term,
+            ))
+        })
         .filter(|(bits, _)| bits.is_of_config())
         .collect();
     bits.sort_by_key(|(bits, _)| bits.lowest());
@@ -53,13 +58,13 @@ fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
     terms.join(",")
 }
 
-fn names(config: u64, pmu: &(String, u32), catalogue: &Catalogue<'_>) -> Vec<String> {
+fn names(config: u64, pmu: &str, kind: u32, catalogue: &Catalogue<'_>) -> Vec<String> {
     let described = catalogue.machine.vendor().events().iter();
-    let described = described.filter(|event| catalogue.is_of(event, &pmu.0));
-    let mut names = catalogue.machine.events(&pmu.0);
+    let described = described.filter(|event| catalogue.is_of(event, pmu));
+    let mut names = catalogue.machine.events(pmu);
     names.extend(described.map(|event| event.name.clone()));
     names.retain(|name| {
-        let event = PmuEvent::named(pmu, name, &[], catalogue);
+        let event = PmuEvent::named(pmu, kind, name, &[], catalogue);
         event.is_ok_and(|event| {
             event.attr.config == config && (event.attr.config1, event.attr.config2) == (0, 0)
         })

@@ -1,15 +1,15 @@
 use rperf_wire::EventType;
 
 use super::*;
-use crate::parse::tests::{Listed, catalogue};
+use crate::parse::tests::{FakeTracefs, catalogue};
 
-/// The rows of a machine that opens everything and has no PMU.
-fn listed(word: &str) -> Vec<Row> {
+/// The rows of a machine without a PMU that can open every event.
+fn listed(word: &str) -> Vec<ListedEvent> {
     listed_in(&Catalogue::default(), word)
 }
 
-fn listed_in(catalogue: &Catalogue<'_>, word: &str) -> Vec<Row> {
-    let sources = Sources {
+fn listed_in(catalogue: &Catalogue<'_>, word: &str) -> Vec<ListedEvent> {
+    let sources = ListSources {
         catalogue,
         opens: &|_| true,
         marks: &|| {
@@ -17,10 +17,10 @@ fn listed_in(catalogue: &Catalogue<'_>, word: &str) -> Vec<Row> {
             marks.map(str::to_owned).into()
         },
     };
-    Listing::new(&Wanted::new(word), sources).rows
+    EventList::new(&EventSelection::new(word), sources).rows
 }
 
-fn names(rows: &[Row]) -> Vec<String> {
+fn names(rows: &[ListedEvent]) -> Vec<String> {
     let shown = rows.iter().map(|row| match &row.alias {
         Some(alias) => format!("{} OR {alias}", row.name),
         None => row.name.clone(),
@@ -29,7 +29,7 @@ fn names(rows: &[Row]) -> Vec<String> {
 }
 
 #[test]
-fn hardware_events_stand_under_both_names() {
+fn hardware_events_are_listed_under_both_names() {
     let rows = listed("hw");
     let expected = [
         "branch-instructions OR branches",
@@ -44,7 +44,7 @@ fn hardware_events_stand_under_both_names() {
         "stalled-cycles-frontend OR idle-cycles-frontend",
     ];
     assert_eq!(names(&rows), expected);
-    // They are found by either.
+    // Both names match.
     for word in ["branches", "branch-instr"] {
         let config = listed(word).first().and_then(|row| row.config);
         assert_eq!(config, Some((EventType::HARDWARE, 4)), "{word}");
@@ -52,7 +52,26 @@ fn hardware_events_stand_under_both_names() {
 }
 
 #[test]
-fn cache_events_are_what_parsing_takes() {
+fn words_without_digits_are_parts_of_names_before_they_are_codes() {
+    for word in ["read", "ref", "race", "rcb"] {
+        let selection = EventSelection::new(word);
+        assert!(
+            matches!(selection, EventSelection::Named { .. }),
+            "{word}: {selection:?}"
+        );
+    }
+    assert!(names(&listed("ref")).contains(&"ref-cycles".to_owned()));
+    let last = |word| EventSelection::readings(word).pop();
+    assert_eq!(last("rcb"), Some(EventSelection::Code(0xcb)));
+    assert!(matches!(
+        last("reader"),
+        Some(EventSelection::Named { exact: false, .. })
+    ));
+    assert_eq!(EventSelection::new("r01d2"), EventSelection::Code(0x1d2));
+}
+
+#[test]
+fn listed_cache_events_are_parsed() {
     let rows = listed("cache");
     assert!(rows.is_sorted_by(|left, right| left.name < right.name));
     let tlb: Vec<String> = names(&listed("iTLB"));
@@ -69,30 +88,32 @@ fn marks_are_found_by_their_own_name() {
     assert_eq!(names(&listed("sdt_*:eat")), all[1..]);
     assert_eq!(names(&listed("sdt_*:bin")), [""; 0]);
     assert_eq!(names(&listed("COOK")), [""; 0]);
-    let lower = Wanted::new("COOK").in_any_case().expect("a name");
+    let lower = EventSelection::new("COOK")
+        .case_insensitive()
+        .expect("a name");
     assert!(lower.takes_name("cook"));
-    assert_eq!(Wanted::new("sw").in_any_case(), None);
+    assert_eq!(EventSelection::new("sw").case_insensitive(), None);
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_the_rest_is_there() {
+fn unreadable_sources_are_reported() {
     let catalogue = Catalogue::default();
-    let sources = Sources {
+    let sources = ListSources {
         catalogue: &catalogue,
         opens: &|attr| attr.kind == EventType::SOFTWARE,
         marks: &Vec::new,
     };
-    let listing = Listing::new(&Wanted::All, sources);
-    let kinds: Vec<Kind> = listing.rows.iter().map(|row| row.kind).collect();
-    assert!(!kinds.contains(&Kind::Hardware) && !kinds.contains(&Kind::Cache));
-    assert_eq!(kinds.last(), Some(&Kind::Breakpoint));
-    let why = listing.untraced.expect("there is no tracefs");
+    let listing = EventList::new(&EventSelection::All, sources);
+    let kinds: Vec<EventKind> = listing.rows.iter().map(|row| row.kind).collect();
+    assert!(!kinds.contains(&EventKind::Hardware) && !kinds.contains(&EventKind::Cache));
+    assert_eq!(kinds.last(), Some(&EventKind::Breakpoint));
+    let why = listing.tracepoint_error.expect("there is no tracefs");
     assert_eq!(why.kind(), io::ErrorKind::NotFound);
 }
 
 #[test]
-fn a_system_that_is_taken_away_meanwhile_takes_no_other_with_it() {
-    let rows = listed_in(&catalogue(&Listed), "tracepoint");
+fn a_system_removed_while_listing_does_not_hide_others() {
+    let rows = listed_in(&catalogue(&FakeTracefs), "tracepoint");
     let systems = rows.iter().filter_map(|row| row.name.split(':').next());
     let systems: std::collections::BTreeSet<&str> = systems.collect();
     assert_eq!(Vec::from_iter(systems), ["sched", "syscalls"]);

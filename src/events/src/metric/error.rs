@@ -1,4 +1,4 @@
-//! What is wrong with a metric.
+//! Errors in metrics.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,27 +9,27 @@ use crate::error::write_block;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricError {
-    /// A formula that is none: an arrow points at the place.
+    /// A syntax error in a formula, displayed with an arrow at its position.
     Syntax {
-        /// The metric, or nothing for a formula that stands alone.
+        /// The metric; empty for a separate formula.
         metric: String,
         /// The formula.
         formula: String,
-        /// Its bytes that are wrong; empty at the end.
+        /// Byte range of the fault; empty at the end.
         position: Range<usize>,
-        /// What is wrong, in one line.
+        /// Description in one line.
         reason: String,
     },
-    /// Metrics that are computed from each other.
+    /// Metrics that depend on each other.
     Circular {
-        /// Their names, the first one again at the end.
+        /// Their names; the last is the same as the first.
         chain: Vec<String>,
     },
-    /// Neither a metric nor a group has this name.
+    /// No metric or group of this name.
     Unknown {
         /// The word.
         word: String,
-        /// The name that was probably meant.
+        /// The closest name, as a suggestion.
         near: Option<String>,
     },
 }

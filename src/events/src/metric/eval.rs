@@ -1,18 +1,18 @@
-//! The value of a formula.
+//! Evaluation of formulas.
 
 use super::expr::{Expr, Operator};
 
-/// What was counted, and what is computed by now.
-pub trait Counts {
-    /// The count of an event or the value of a metric; `None` where it was not counted.
+/// Counts of events, and metrics already computed.
+pub trait MetricCounts {
+    /// The count of an event or the value of a metric; `None` if it is not available.
     fn value(&self, name: &str) -> Option<f64>;
 
-    /// How many counters make up the count of an event.
+    /// The number of counters summed up for an event.
     fn sources(&self, name: &str) -> Option<u32>;
 }
 
 impl Operator {
-    /// What comes out of two values; not a number where one of them is none, and of a division by 0.
+    /// Applies the operator; NaN if an operand is NaN or the divisor is 0.
     #[must_use]
     pub fn of(self, left: f64, right: f64) -> f64 {
         if left.is_nan() || right.is_nan() {
@@ -20,9 +20,9 @@ impl Operator {
         }
         let truth = |holds: bool| f64::from(u8::from(holds));
         match self {
-            Self::Or => whole(left, right, |left, right| left | right),
-            Self::Xor => whole(left, right, |left, right| left ^ right),
-            Self::And => whole(left, right, |left, right| left & right),
+            Self::Or => integer_operation(left, right, |left, right| left | right),
+            Self::Xor => integer_operation(left, right, |left, right| left ^ right),
+            Self::And => integer_operation(left, right, |left, right| left & right),
             Self::Less => truth(left < right),
             Self::Greater => truth(left > right),
             Self::Add => left + right,
@@ -32,8 +32,8 @@ impl Operator {
             Self::Divide => left / right,
             Self::Remainder => match integer(right) {
                 0 => f64::NAN,
-                // The one quotient that does not fit leaves nothing.
-                divisor => real(integer(left).wrapping_rem(divisor)),
+                // The one overflowing quotient has remainder 0.
+                divisor => to_float(integer(left).wrapping_rem(divisor)),
             },
             Self::Minimum => left.min(right),
             Self::Maximum => left.max(right),
@@ -43,27 +43,27 @@ impl Operator {
     }
 }
 
-fn whole(left: f64, right: f64, operation: impl Fn(i64, i64) -> i64) -> f64 {
-    real(operation(integer(left), integer(right)))
+fn integer_operation(left: f64, right: f64, operation: impl Fn(i64, i64) -> i64) -> f64 {
+    to_float(operation(integer(left), integer(right)))
 }
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "the nearest integer that there is, as formulas mean it"
+    reason = "saturates, as intended in formulas"
 )]
 fn integer(value: f64) -> i64 {
     value as i64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "metrics are floating point")]
-fn real(value: i64) -> f64 {
+fn to_float(value: i64) -> f64 {
     value as f64
 }
 
 impl Expr {
-    /// The value of the formula: not a number where that is undefined, because of a division by 0 or of a value that is
-    /// missing. The names of the latter are added to `missing`; what is not chosen is not missed.
-    pub fn value(&self, counts: &dyn Counts, missing: &mut Vec<String>) -> f64 {
+    /// Evaluates the formula: NaN if it is undefined because of a division by 0 or a missing value.
+    /// The names of missing values are added to `missing`, except in branches not taken.
+    pub fn value(&self, counts: &dyn MetricCounts, missing: &mut Vec<String>) -> f64 {
         let mut miss = |name: String| {
             if !missing.contains(&name) {
                 missing.push(name);
@@ -81,7 +81,7 @@ impl Expr {
                 None => miss(name.clone()),
             },
             Self::Literal(name) => miss(format!("#{name}")),
-            // Asked of the machine before anything is counted.
+            // Evaluated before counting.
             Self::Has(_) | Self::Processor(_) => 0.0,
             Self::Negative(inner) => -inner.value(counts, missing),
             Self::Binary(operator, left, right) => {

@@ -1,4 +1,4 @@
-//! A formula as a tree.
+//! The expression tree of a formula.
 
 use std::collections::BTreeSet;
 
@@ -7,32 +7,32 @@ use std::collections::BTreeSet;
 pub enum Expr {
     /// A number.
     Number(f64),
-    /// The count of an event, or the value of another metric: the text that `-e` takes, or the metric's name.
+    /// The count of an event in the syntax of `-e`, or the value of another metric.
     Name(String),
-    /// A fact about the machine, in small letters and without its `#`: `smt_on`, `num_cpus`.
+    /// A property of the machine, in lower case without `#`: `smt_on`, `num_cpus`.
     Literal(String),
     /// `-x`.
     Negative(Box<Self>),
-    /// Two values and what is done with them.
+    /// A binary operation.
     Binary(Operator, Box<Self>, Box<Self>),
-    /// `then if condition else otherwise`; a condition holds when it is not 0.
+    /// `then if condition else otherwise`; the condition holds if it is not 0.
     Choice {
-        /// Asked first.
+        /// The condition.
         condition: Box<Self>,
-        /// Where it holds.
+        /// Value if it holds.
         then: Box<Self>,
-        /// Where it does not.
+        /// Value otherwise.
         otherwise: Box<Self>,
     },
-    /// `source_count(event)`: how many counters make up the event's count.
+    /// `source_count(event)`: the number of counters summed up for the event.
     Sources(String),
-    /// `has_event(event)`: 1 where the machine has it.
+    /// `has_event(event)`: 1 if the machine has it.
     Has(String),
-    /// `strcmp_cpuid_str(pattern)`: 1 where the processor's name fits the regular expression.
+    /// `strcmp_cpuid_str(pattern)`: 1 if the CPUID string matches the regular expression.
     Processor(String),
 }
 
-/// What is done with two values.
+/// A binary operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// `|` of integers.
@@ -51,7 +51,7 @@ pub enum Operator {
     Subtract,
     /// `*`.
     Multiply,
-    /// `/`; what is divided by 0 is not a number.
+    /// `/`; division by 0 is NaN.
     Divide,
     /// `%` of integers.
     Remainder,
@@ -59,25 +59,25 @@ pub enum Operator {
     Minimum,
     /// `max(a, b)`.
     Maximum,
-    /// `d_ratio(a, b)`: a division that gives 0 where it would be by 0.
+    /// `d_ratio(a, b)`: division that returns 0 if the divisor is 0.
     Ratio,
 }
 
-/// Facts about the machine that formulas ask for before anything is counted.
-pub trait Known {
-    /// The value of a literal, in small letters and without its `#`; `None` where it is not known.
+/// Properties of the machine that are known before counting.
+pub trait MachineProperties {
+    /// The value of a literal, in lower case without `#`; `None` if unknown.
     fn literal(&self, name: &str) -> Option<f64>;
 
     /// Whether the machine has an event.
     fn has_event(&self, event: &str) -> bool;
 
-    /// Whether all of the processor's name fits a regular expression.
+    /// Whether the whole CPUID string matches a regular expression.
     fn is_processor(&self, pattern: &str) -> bool;
 }
 
 impl Expr {
-    /// The names of events and metrics that are counted or computed for it, each once, in their order in the formula.
-    /// Those in `source_count` are among them, those in `has_event` are not.
+    /// The distinct names of events and metrics that the formula evaluates, in order. Includes
+    /// those in `source_count` but not in `has_event`.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let (mut seen, mut names) = (BTreeSet::new(), Vec::new());
@@ -112,10 +112,10 @@ impl Expr {
         }
     }
 
-    /// The same formula with what is known put in, and without what then can't be chosen: no event of it is counted. A
-    /// literal that is not known stays.
+    /// Substitutes known properties and removes branches that can't be taken, so that their events
+    /// aren't counted. Unknown literals are kept.
     #[must_use]
-    pub fn with(self, known: &dyn Known) -> Self {
+    pub fn with(self, known: &dyn MachineProperties) -> Self {
         let number = |holds: bool| Self::Number(f64::from(u8::from(holds)));
         let boxed = |expr: Box<Self>| Box::new(expr.with(known));
         match self {

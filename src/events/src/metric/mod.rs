@@ -1,16 +1,17 @@
-//! Metrics: numbers that are computed from counts.
+//! Metrics: values computed from counts.
 //!
-//! [`Expr`] is a formula as tables write it (`MetricExpr`), [`Plan`] says what has to be counted for one and computes it.
+//! [`Expr`] is a formula of a table (`MetricExpr`); [`MetricPlan`] determines the events to count and
+//! computes the value.
 //!
 //! ```text
 //! choice := bits [ "if" bits "else" choice ]
-//! bits   := sums, products and comparisons, loosest first:  |  ^  &  < >  + -  * / %  unary -
+//! bits   := binary operators by precedence, loosest first:  |  ^  &  < >  + -  * / %  unary -
 //! value  := number | event | "#" literal | "(" choice ")" | min(a, b) | max(a, b) | d_ratio(a, b)
 //!         | source_count(event) | has_event(event) | strcmp_cpuid_str(pattern)
 //! ```
 //!
-//! In names of events `@` stands for `/` and a backslash before a character that would end the name:
-//! `cpu@INST_RETIRED.ANY\,cmask\=1@`.
+//! In names of events `@` is a slash, and a backslash escapes characters that would end the name:
+//! `cpu@INST_RETIRED.ANY\\,cmask\\=1@`.
 
 mod error;
 mod eval;
@@ -20,9 +21,9 @@ mod plan;
 mod token;
 
 pub use error::MetricError;
-pub use eval::Counts;
-pub use expr::{Expr, Known, Operator};
-pub use plan::{Outcome, Plan};
+pub use eval::MetricCounts;
+pub use expr::{Expr, MachineProperties, Operator};
+pub use plan::{MetricPlan, MetricResult};
 
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,12 @@
-//! Formulas out of text.
+//! Parser of formulas.
 
 use std::ops::Range;
 
 use super::error::MetricError;
 use super::expr::{Expr, Operator};
-use super::token::{Placed, Token, Wrong, tokens};
+use super::token::{FormulaFault, PlacedToken, Token, tokens};
 
-/// Binary operators from the loosest to the closest; those of one level group to the left.
+/// Binary operators by precedence, loosest first; all are left-associative.
 const LEVELS: [&[(char, Operator)]; 6] = [
     &[('|', Operator::Or)],
     &[('^', Operator::Xor)],
@@ -27,14 +27,14 @@ const FUNCTIONS: [(&str, Operator); 3] = [
     ("d_ratio", Operator::Ratio),
 ];
 
-/// Brackets, signs and choices within each other; more of them are nobody's formula.
+/// Maximum nesting of brackets, signs and conditionals.
 const DEPTH: usize = 100;
 
 impl Expr {
-    /// Reads a formula.
+    /// Parses a formula.
     ///
     /// # Errors
-    /// [`MetricError::Syntax`] with the first place that does not fit.
+    /// [`MetricError::Syntax`] with the first error.
     pub fn parse(formula: &str) -> Result<Self, MetricError> {
         let parsed = tokens(formula).and_then(|tokens| {
             Parser {
@@ -42,9 +42,9 @@ impl Expr {
                 at: 0,
                 depth: 0,
             }
-            .whole()
+            .parse_all()
         });
-        parsed.map_err(|Wrong { position, reason }| MetricError::Syntax {
+        parsed.map_err(|FormulaFault { position, reason }| MetricError::Syntax {
             metric: String::new(),
             formula: formula.to_owned(),
             position,
@@ -54,14 +54,14 @@ impl Expr {
 }
 
 struct Parser {
-    /// The last one is the end.
-    tokens: Vec<Placed>,
+    /// The last one is the end marker.
+    tokens: Vec<PlacedToken>,
     at: usize,
     depth: usize,
 }
 
 impl Parser {
-    fn whole(mut self) -> Result<Expr, Wrong> {
+    fn parse_all(mut self) -> Result<Expr, FormulaFault> {
         let expr = self.choice()?;
         match self.peek() {
             Token::End => Ok(expr),
@@ -69,7 +69,7 @@ impl Parser {
         }
     }
 
-    fn choice(&mut self) -> Result<Expr, Wrong> {
+    fn choice(&mut self) -> Result<Expr, FormulaFault> {
         self.deeper()?;
         let then = self.level(&LEVELS)?;
         let expr = if self.takes_word("if") {
@@ -89,7 +89,7 @@ impl Parser {
         Ok(expr)
     }
 
-    fn level(&mut self, levels: &[&[(char, Operator)]]) -> Result<Expr, Wrong> {
+    fn level(&mut self, levels: &[&[(char, Operator)]]) -> Result<Expr, FormulaFault> {
         let Some((operators, closer)) = levels.split_first() else {
             return self.signed();
         };
@@ -104,7 +104,7 @@ impl Parser {
         Ok(left)
     }
 
-    fn signed(&mut self) -> Result<Expr, Wrong> {
+    fn signed(&mut self) -> Result<Expr, FormulaFault> {
         if !self.takes('-') {
             return self.value();
         }
@@ -114,8 +114,8 @@ impl Parser {
         Ok(Expr::Negative(Box::new(inner)))
     }
 
-    fn value(&mut self) -> Result<Expr, Wrong> {
-        let Placed { token, position } = self.placed();
+    fn value(&mut self) -> Result<Expr, FormulaFault> {
+        let PlacedToken { token, position } = self.placed();
         match token {
             Token::Number(value) => {
                 self.at += 1;
@@ -145,8 +145,8 @@ impl Parser {
         }
     }
 
-    /// What follows the name of a function.
-    fn function(&mut self, name: &str, position: Range<usize>) -> Result<Expr, Wrong> {
+    /// Parses the rest after the name of a function.
+    fn function(&mut self, name: &str, position: Range<usize>) -> Result<Expr, FormulaFault> {
         self.at += 1;
         let expr = if let Some((_, operator)) = FUNCTIONS.iter().find(|(known, _)| *known == name) {
             let left = self.choice()?;
@@ -159,8 +159,8 @@ impl Parser {
                 "has_event" => Expr::Has(self.name()?),
                 "strcmp_cpuid_str" => Expr::Processor(self.name()?),
                 _ => {
-                    let reason = format!("there is no function `{name}'");
-                    return Err(Wrong { position, reason });
+                    let reason = format!("unknown function `{name}'");
+                    return Err(FormulaFault { position, reason });
                 }
             }
         };
@@ -168,7 +168,7 @@ impl Parser {
         Ok(expr)
     }
 
-    fn name(&mut self) -> Result<String, Wrong> {
+    fn name(&mut self) -> Result<String, FormulaFault> {
         match self.placed().token {
             Token::Name(name) => {
                 self.at += 1;
@@ -178,7 +178,7 @@ impl Parser {
         }
     }
 
-    fn deeper(&mut self) -> Result<(), Wrong> {
+    fn deeper(&mut self) -> Result<(), FormulaFault> {
         self.depth += 1;
         match self.depth > DEPTH {
             true => Err(self.wrong("too many brackets")),
@@ -191,8 +191,8 @@ impl Parser {
         placed.map_or(&Token::End, |placed| &placed.token)
     }
 
-    fn placed(&self) -> Placed {
-        self.tokens.get(self.at).cloned().unwrap_or(Placed {
+    fn placed(&self) -> PlacedToken {
+        self.tokens.get(self.at).cloned().unwrap_or(PlacedToken {
             token: Token::End,
             position: 0..0,
         })
@@ -210,15 +210,15 @@ impl Parser {
         is
     }
 
-    fn expect(&mut self, mark: char) -> Result<(), Wrong> {
+    fn expect(&mut self, mark: char) -> Result<(), FormulaFault> {
         match self.takes(mark) {
             true => Ok(()),
             false => Err(self.wrong(&format!("expected `{mark}'"))),
         }
     }
 
-    fn wrong(&self, reason: &str) -> Wrong {
-        Wrong {
+    fn wrong(&self, reason: &str) -> FormulaFault {
+        FormulaFault {
             position: self.placed().position,
             reason: reason.to_owned(),
         }

@@ -1,50 +1,55 @@
-//! What a metric needs, and what comes out of it.
+//! Events required by a metric, and its evaluation.
 
 use std::collections::HashMap;
 
 use super::error::MetricError;
-use super::eval::Counts;
-use super::expr::{Expr, Known};
-use crate::nearest;
-use crate::vendor::{Grouping, Metric, Scale, Tables, metric_groups};
+use super::eval::MetricCounts;
+use super::expr::{Expr, MachineProperties};
+use crate::vendor::{MetricGrouping, UnitScale, VendorMetric, VendorTables, metric_groups};
+use rperf_names::nearest;
 
-/// Names in formulas that stand for an event of another name.
-const EVENTS: [(&str, &str); 1] = [("TSC", "msr/tsc/")];
+/// Names in formulas that are aliases of events.
+const EVENT_ALIASES: [(&str, &str); 1] = [("TSC", "msr/tsc/")];
 
-/// A metric with everything that it refers to, ready to be counted and computed.
+/// A metric with all its dependencies, ready for counting and evaluation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct MetricPlan {
     /// Its name.
     pub name: String,
-    /// The events to be counted, as `-e` takes them, each once; tool events such as `duration_time` are among them.
+    /// The distinct events to count, in the syntax of `-e`, including tool events such as
+    /// `duration_time`.
     pub events: Vec<String>,
-    /// Whether these can be counted at the same time.
-    pub grouping: Grouping,
-    /// What the result is multiplied with, and the unit of that.
-    pub scale: Option<Scale>,
-    /// A condition under which the result asks for attention.
+    /// Whether they can be counted in one group.
+    pub grouping: MetricGrouping,
+    /// Factor and unit of the result.
+    pub scale: Option<UnitScale>,
+    /// Condition that marks a result as notable.
     pub threshold: Option<Expr>,
-    /// The formulas of metrics that others refer to, before these; the last is its own.
+    /// The formulas of required metrics in dependency order; the last one is its own.
     formulas: Vec<(String, Expr)>,
 }
 
-/// What came out.
+/// Result of a metric.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// The value, scaled; not a number where it is undefined.
+pub struct MetricResult {
+    /// The scaled value; NaN if undefined.
     pub value: f64,
-    /// What was not counted or is not known, if it is undefined because of that.
+    /// Events and literals that are missing, if it is undefined because of them.
     pub missing: Vec<String>,
-    /// Whether the threshold is passed; `None` where there is none, or where it cannot be said.
-    pub asks_for_attention: Option<bool>,
+    /// Whether the threshold condition holds; `None` without one, or if it can't be evaluated.
+    pub exceeds_threshold: Option<bool>,
 }
 
-impl Plan {
-    /// The plans of all metrics that a word of `-M` means: a metric, or a group.
+impl MetricPlan {
+    /// The plans of all metrics selected by a word of `-M`: a metric or a group.
     ///
     /// # Errors
-    /// [`MetricError::Unknown`] for a word that means none; else what [`Plan::new`] reports.
-    pub fn all(word: &str, tables: &Tables, known: &dyn Known) -> Result<Vec<Self>, MetricError> {
+    /// [`MetricError::Unknown`] if there is none; otherwise those of [`MetricPlan::new`].
+    pub fn all(
+        word: &str,
+        tables: &VendorTables,
+        machine: &dyn MachineProperties,
+    ) -> Result<Vec<Self>, MetricError> {
         let metrics = tables.metrics_for(word);
         if metrics.is_empty() {
             let names = tables.metrics().iter().map(|metric| metric.name.as_str());
@@ -57,41 +62,45 @@ impl Plan {
         }
         let plans = metrics.into_iter();
         plans
-            .map(|metric| Self::new(metric, tables, known))
+            .map(|metric| Self::new(metric, tables, machine))
             .collect()
     }
 
-    /// The plan of one metric. What the machine is known not to choose is left out, with its events.
+    /// The plan of one metric. Branches of conditions that are constant on this machine are removed, with their events.
     ///
     /// # Errors
-    /// A formula that is none, or metrics that refer to each other.
-    pub fn new(metric: &Metric, tables: &Tables, known: &dyn Known) -> Result<Self, MetricError> {
+    /// A syntax error, or metrics that depend on each other.
+    pub fn new(
+        metric: &VendorMetric,
+        tables: &VendorTables,
+        machine: &dyn MachineProperties,
+    ) -> Result<Self, MetricError> {
         let mut resolver = Resolver {
             tables,
-            known,
+            machine,
             chain: Vec::new(),
             formulas: Vec::new(),
             events: Vec::new(),
-            grouping: Grouping::Together,
+            grouping: MetricGrouping::Together,
         };
         resolver.metric(metric)?;
         let threshold = metric.threshold.as_deref();
-        // A threshold only marks a result, so that a broken one is no reason to refuse it.
+        // A threshold only marks a result, so an invalid one is ignored.
         let threshold = threshold.and_then(|formula| Expr::parse(formula).ok());
         Ok(Self {
             name: metric.name.clone(),
             events: resolver.events,
             grouping: resolver.grouping,
             scale: metric.scale.clone(),
-            threshold: threshold.map(|expr| expr.with(known)),
+            threshold: threshold.map(|expr| expr.with(machine)),
             formulas: resolver.formulas,
         })
     }
 
-    /// The value of the metric.
+    /// Evaluates the metric.
     #[must_use]
-    pub fn outcome(&self, counts: &dyn Counts) -> Outcome {
-        let mut known = Computed {
+    pub fn evaluate(&self, counts: &dyn MetricCounts) -> MetricResult {
+        let mut known = ComputedMetrics {
             counts,
             values: HashMap::new(),
         };
@@ -99,11 +108,11 @@ impl Plan {
         let mut value = f64::NAN;
         for (name, formula) in &self.formulas {
             missing.clear();
-            let mut lacking = Vec::new();
-            value = formula.value(&known, &mut lacking);
-            for name in lacking {
-                // A metric that is undefined is so for want of others.
-                match known.lacking(&name) {
+            let mut undefined = Vec::new();
+            value = formula.value(&known, &mut undefined);
+            for name in undefined {
+                // The metric is undefined by names missing in its dependencies.
+                match known.missing_of(&name) {
                     Some(inner) => missing.extend(inner.iter().cloned()),
                     None => missing.push(name),
                 }
@@ -117,27 +126,27 @@ impl Plan {
             (!passed.is_nan()).then_some(passed != 0.0)
         });
         let factor = self.scale.as_ref().map_or(1.0, |scale| scale.factor);
-        Outcome {
+        MetricResult {
             value: value * factor,
             missing,
-            asks_for_attention: passed.flatten(),
+            exceeds_threshold: passed.flatten(),
         }
     }
 }
 
-/// The counts, and the metrics that are computed by now with what they lacked.
-struct Computed<'a> {
-    counts: &'a dyn Counts,
+/// The counts, and the metrics computed so far with their missing names.
+struct ComputedMetrics<'a> {
+    counts: &'a dyn MetricCounts,
     values: HashMap<&'a str, (f64, Vec<String>)>,
 }
 
-impl Computed<'_> {
-    fn lacking(&self, name: &str) -> Option<&Vec<String>> {
+impl ComputedMetrics<'_> {
+    fn missing_of(&self, name: &str) -> Option<&Vec<String>> {
         self.values.get(name).map(|(_, missing)| missing)
     }
 }
 
-impl Counts for Computed<'_> {
+impl MetricCounts for ComputedMetrics<'_> {
     fn value(&self, name: &str) -> Option<f64> {
         match self.values.get(name) {
             Some((value, missing)) => missing.is_empty().then_some(*value),
@@ -150,25 +159,25 @@ impl Counts for Computed<'_> {
     }
 }
 
-/// The event that a name in a formula stands for.
+/// The event for a name in a formula.
 fn event(name: &str) -> &str {
-    let found = EVENTS.iter().find(|(known, _)| *known == name);
+    let found = EVENT_ALIASES.iter().find(|(known, _)| *known == name);
     found.map_or(name, |(_, event)| event)
 }
 
-/// Follows the references of a metric.
+/// Resolves the dependencies of a metric.
 struct Resolver<'a> {
-    tables: &'a Tables,
-    known: &'a dyn Known,
-    /// The metrics whose formulas are being followed.
+    tables: &'a VendorTables,
+    machine: &'a dyn MachineProperties,
+    /// The metrics whose formulas are being resolved.
     chain: Vec<&'a str>,
     formulas: Vec<(String, Expr)>,
     events: Vec<String>,
-    grouping: Grouping,
+    grouping: MetricGrouping,
 }
 
 impl<'a> Resolver<'a> {
-    fn metric(&mut self, metric: &'a Metric) -> Result<(), MetricError> {
+    fn metric(&mut self, metric: &'a VendorMetric) -> Result<(), MetricError> {
         let expr = Expr::parse(&metric.formula).map_err(|error| match error {
             MetricError::Syntax {
                 formula,
@@ -183,7 +192,7 @@ impl<'a> Resolver<'a> {
             },
             other => other,
         })?;
-        let expr = expr.with(self.known);
+        let expr = expr.with(self.machine);
         self.chain.push(&metric.name);
         for name in expr.names() {
             self.name(name, metric)?;
@@ -194,9 +203,9 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    fn name(&mut self, name: &str, within: &Metric) -> Result<(), MetricError> {
+    fn name(&mut self, name: &str, within: &VendorMetric) -> Result<(), MetricError> {
         let is_done = self.formulas.iter().any(|(known, _)| known == name);
-        // A metric may be called like the event that it is made of.
+        // A metric may have the same name as its event.
         let referred = self.tables.metric_of(name, within.pmu.as_deref());
         match referred.filter(|metric| metric.name != within.name) {
             _ if is_done => Ok(()),

@@ -1,22 +1,22 @@
-//! Formulas against an oracle that computes the trees that they were written from.
+//! Formulas compared with an oracle that evaluates the trees they were generated from.
 
 use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::{Counts, Expr, Known, MetricError, Plan};
-use crate::vendor::{BuiltIn, Grouping, Metric, Scale, Tables, load};
+use super::{Expr, MachineProperties, MetricCounts, MetricError, MetricPlan};
+use crate::vendor::{BuiltIn, MetricGrouping, UnitScale, VendorMetric, VendorTables, load};
 
-/// Counts by name, each of one counter; `two` is of two.
-struct Made(HashMap<&'static str, f64>);
+/// Counts by name. Each is of one counter, that of `two` of two.
+struct FixedCounts(HashMap<&'static str, f64>);
 
-impl Made {
+impl FixedCounts {
     fn new(values: &[(&'static str, f64)]) -> Self {
         Self(values.iter().copied().collect())
     }
 }
 
-impl Counts for Made {
+impl MetricCounts for FixedCounts {
     fn value(&self, name: &str) -> Option<f64> {
         self.0.get(name).copied()
     }
@@ -27,10 +27,10 @@ impl Counts for Made {
     }
 }
 
-/// A machine with two threads a core, or one.
+/// A machine; whether SMT is on.
 struct Machine(bool);
 
-impl Known for Machine {
+impl MachineProperties for Machine {
     fn literal(&self, name: &str) -> Option<f64> {
         match name {
             "smt_on" => Some(f64::from(u8::from(self.0))),
@@ -49,7 +49,7 @@ impl Known for Machine {
 }
 
 fn value(formula: &str) -> f64 {
-    let counts = Made::new(&[
+    let counts = FixedCounts::new(&[
         ("a", 6.0),
         ("b", 4.0),
         ("zero", 0.0),
@@ -66,7 +66,7 @@ fn value(formula: &str) -> f64 {
 }
 
 #[test]
-fn operators_bind_as_tables_mean_it() {
+fn operator_precedence_matches_the_tables() {
     for (formula, expected) in [
         ("1 + 2 * 3", 7.0),
         ("a - b - 1", 1.0),
@@ -105,7 +105,7 @@ fn operators_bind_as_tables_mean_it() {
 }
 
 #[test]
-fn names_are_those_of_events() {
+fn names_are_event_names() {
     let formula = r"(topdown\-retiring + cpu_core@MEM_LOAD\,cmask\=0x1@:u) / 3dnow if INST_RETIRED.ANY else 0x";
     let expr = Expr::parse(formula).unwrap();
     let names = [
@@ -123,16 +123,16 @@ fn names_are_those_of_events() {
 }
 
 #[test]
-fn mistakes_are_pointed_at() {
+fn syntax_errors_have_positions() {
     for (formula, position, reason) in [
         ("a +", 3..3, "expected a number, an event or a metric"),
         ("a b", 2..3, "expected an operator"),
         ("(a", 2..2, "expected `)'"),
         ("min(a)", 5..6, "expected `,'"),
         ("a if b", 6..6, "expected `else'"),
-        ("a $ b", 2..3, "`$' is no part of a formula"),
-        ("a + # b", 4..5, "`#' is no part of a formula"),
-        ("sqrt(a)", 0..4, "there is no function `sqrt'"),
+        ("a $ b", 2..3, "`$' is not valid in a formula"),
+        ("a + # b", 4..5, "`#' is not valid in a formula"),
+        ("sqrt(a)", 0..4, "unknown function `sqrt'"),
         ("source_count(1)", 13..14, "expected a name"),
         ("", 0..0, "expected a number, an event or a metric"),
     ] {
@@ -142,7 +142,7 @@ fn mistakes_are_pointed_at() {
             ..
         } = Expr::parse(formula).unwrap_err()
         else {
-            panic!("a mistake in {formula}");
+            panic!("no syntax error in {formula}");
         };
         assert_eq!((at, why.as_str()), (position, reason), "{formula}");
     }
@@ -157,20 +157,20 @@ fn mistakes_are_pointed_at() {
 }
 
 /// A table of metrics, each with its formula.
-fn tables(metrics: &[(&str, &str)]) -> Tables {
-    let metrics = metrics.iter().map(|(name, formula)| Metric {
+fn tables(metrics: &[(&str, &str)]) -> VendorTables {
+    let metrics = metrics.iter().map(|(name, formula)| VendorMetric {
         name: (*name).to_owned(),
         formula: (*formula).to_owned(),
         groups: vec!["all".to_owned()],
         pmu: None,
         brief: None,
         long: None,
-        scale: Some(Scale::parse("100%")),
+        scale: Some(UnitScale::parse("100%")),
         threshold: Some("ipc > 1".to_owned()),
-        grouping: Grouping::Together,
+        grouping: MetricGrouping::Together,
         topic: "test".to_owned(),
     });
-    Tables::new(Vec::new(), metrics.collect())
+    VendorTables::new(Vec::new(), metrics.collect())
 }
 
 #[test]
@@ -181,21 +181,28 @@ fn metrics_are_computed_from_each_other() {
         ("both", "ipc + cpi + cycles * 0 + TSC * 0"),
         ("lacking", "both + nosuch"),
     ]);
-    let plan = |name| Plan::new(tables.metric(name).unwrap(), &tables, &Machine(true)).unwrap();
+    let plan =
+        |name| MetricPlan::new(tables.metric(name).unwrap(), &tables, &Machine(true)).unwrap();
     let both = plan("both");
     assert_eq!(both.events, ["insn", "cycles", "msr/tsc/"]);
-    let counts = Made::new(&[("insn", 400.0), ("cycles", 200.0), ("msr/tsc/", 1.0)]);
-    let outcome = both.outcome(&counts);
+    let counts = FixedCounts::new(&[("insn", 400.0), ("cycles", 200.0), ("msr/tsc/", 1.0)]);
+    let outcome = both.evaluate(&counts);
     assert_eq!(
-        (outcome.value, outcome.asks_for_attention),
+        (outcome.value, outcome.exceeds_threshold),
         (250.0, Some(true))
     );
     assert_eq!(outcome.missing, [""; 0]);
-    let outcome = plan("lacking").outcome(&Made::new(&[("cycles", 1.0), ("msr/tsc/", 1.0)]));
+    let outcome =
+        plan("lacking").evaluate(&FixedCounts::new(&[("cycles", 1.0), ("msr/tsc/", 1.0)]));
     assert!(outcome.value.is_nan());
     assert_eq!(outcome.missing, ["insn", "nosuch"]);
-    assert_eq!(Plan::all("ALL", &tables, &Machine(true)).unwrap().len(), 4);
-    let error = Plan::all("cpo", &tables, &Machine(true)).unwrap_err();
+    assert_eq!(
+        MetricPlan::all("ALL", &tables, &Machine(true))
+            .unwrap()
+            .len(),
+        4
+    );
+    let error = MetricPlan::all("cpo", &tables, &Machine(true)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "Cannot find metric or group `cpo', did you mean `cpi'?"
@@ -203,7 +210,7 @@ fn metrics_are_computed_from_each_other() {
 }
 
 #[test]
-fn metrics_that_refer_to_each_other_are_refused() {
+fn circular_metrics_are_rejected() {
     let tables = tables(&[
         ("a", "b + 1"),
         ("b", "c"),
@@ -211,7 +218,7 @@ fn metrics_that_refer_to_each_other_are_refused() {
         ("d", "d / 2"),
         ("e", "1 +"),
     ]);
-    let plan = |name| Plan::new(tables.metric(name).unwrap(), &tables, &Machine(true));
+    let plan = |name| MetricPlan::new(tables.metric(name).unwrap(), &tables, &Machine(true));
     let circle = plan("a").unwrap_err().to_string();
     assert_eq!(circle, "metrics refer to each other: b -> c -> b");
     assert_eq!(
@@ -227,7 +234,7 @@ fn metrics_that_refer_to_each_other_are_refused() {
 }
 
 #[test]
-fn the_programs_own_metrics_can_be_planned() {
+fn built_in_metrics_can_be_planned() {
     for cpuid in [
         "GenuineIntel-6-55-4",
         "AuthenticAMD-25-1-1",
@@ -236,10 +243,10 @@ fn the_programs_own_metrics_can_be_planned() {
         let tables = load(&BuiltIn, cpuid).tables;
         for metric in tables.metrics() {
             for smt in [true, false] {
-                let plan = Plan::new(metric, &tables, &Machine(smt)).unwrap();
+                let plan = MetricPlan::new(metric, &tables, &Machine(smt)).unwrap();
                 for event in &plan.events {
                     assert_eq!(
-                        tables.events_called(event).len(),
+                        tables.events_named(event).len(),
                         1,
                         "{}: {event}",
                         metric.name
@@ -249,8 +256,8 @@ fn the_programs_own_metrics_can_be_planned() {
         }
     }
     let tables = load(&BuiltIn, "GenuineIntel-6-55-4").tables;
-    let top = Plan::all("TopdownL1", &tables, &Machine(false)).unwrap();
-    let counts = Made::new(&[
+    let top = MetricPlan::all("TopdownL1", &tables, &Machine(false)).unwrap();
+    let counts = FixedCounts::new(&[
         ("CPU_CLK_UNHALTED.THREAD", 100.0),
         ("IDQ_UOPS_NOT_DELIVERED.CORE", 40.0),
         ("UOPS_ISSUED.ANY", 220.0),
@@ -259,7 +266,7 @@ fn the_programs_own_metrics_can_be_planned() {
     ]);
     let shares: Vec<(String, f64)> = top
         .iter()
-        .map(|plan| (plan.name.clone(), plan.outcome(&counts).value))
+        .map(|plan| (plan.name.clone(), plan.evaluate(&counts).value))
         .collect();
     let expected = [
         ("tma_backend_bound", 30.0),
@@ -275,13 +282,13 @@ fn the_programs_own_metrics_can_be_planned() {
     }
 }
 
-/// A formula before it is written down.
+/// A formula as a tree.
 #[derive(Debug, Clone)]
 enum Tree {
     Number(u32),
     Event(&'static str),
-    Minus(Box<Tree>),
-    Two(&'static str, Box<Tree>, Box<Tree>),
+    Negate(Box<Tree>),
+    Binary(&'static str, Box<Tree>, Box<Tree>),
     If(Box<Tree>, Box<Tree>, Box<Tree>),
 }
 
@@ -298,9 +305,9 @@ fn tree() -> impl Strategy<Value = Tree> {
             "|", "^", "&", "<", ">", "+", "-", "*", "/", "%", "min", "max", "d_ratio",
         ];
         prop_oneof![
-            boxed.clone().prop_map(Tree::Minus),
+            boxed.clone().prop_map(Tree::Negate),
             (prop::sample::select(signs), boxed.clone(), boxed.clone())
-                .prop_map(|(sign, left, right)| Tree::Two(sign, left, right)),
+                .prop_map(|(sign, left, right)| Tree::Binary(sign, left, right)),
             (boxed.clone(), boxed.clone(), boxed)
                 .prop_map(|(then, condition, other)| Tree::If(then, condition, other)),
         ]
@@ -308,32 +315,32 @@ fn tree() -> impl Strategy<Value = Tree> {
 }
 
 impl Tree {
-    /// How closely it binds: a choice least, then the levels of operators.
+    /// Precedence: conditionals lowest, then the levels of operators.
     fn level(&self) -> usize {
         match self {
             Self::If(..) => 0,
-            Self::Two("|", ..) => 1,
-            Self::Two("^", ..) => 2,
-            Self::Two("&", ..) => 3,
-            Self::Two("<" | ">", ..) => 4,
-            Self::Two("+" | "-", ..) => 5,
-            Self::Two("*" | "/" | "%", ..) => 6,
-            Self::Minus(_) => 7,
+            Self::Binary("|", ..) => 1,
+            Self::Binary("^", ..) => 2,
+            Self::Binary("&", ..) => 3,
+            Self::Binary("<" | ">", ..) => 4,
+            Self::Binary("+" | "-", ..) => 5,
+            Self::Binary("*" | "/" | "%", ..) => 6,
+            Self::Negate(_) => 7,
             _ => 8,
         }
     }
 
-    /// With no more brackets than it needs where it must bind as closely as `least`.
+    /// The text with the minimal brackets for a precedence of at least `least`.
     fn text(&self, least: usize) -> String {
         let level = self.level();
         let inside = match self {
             Self::Number(value) => value.to_string(),
             Self::Event(name) => name.replace('/', "@").replace('-', "\\-"),
-            Self::Minus(inner) => format!("-{}", inner.text(level)),
-            Self::Two(function, left, right) if level == 8 => {
+            Self::Negate(inner) => format!("-{}", inner.text(level)),
+            Self::Binary(function, left, right) if level == 8 => {
                 format!("{function}({}, {})", left.text(0), right.text(0))
             }
-            Self::Two(sign, left, right) => {
+            Self::Binary(sign, left, right) => {
                 format!("{} {sign} {}", left.text(level), right.text(level + 1))
             }
             Self::If(then, condition, other) => {
@@ -351,31 +358,32 @@ impl Tree {
         }
     }
 
-    /// Its value by definition; nothing where it has none.
+    /// Its value by definition; `None` if undefined.
     fn oracle(&self) -> Option<f64> {
         Some(match self {
             Self::Number(value) => f64::from(*value),
             Self::Event(name) => EVENTS.iter().find(|(known, _)| known == name)?.1,
-            Self::Minus(inner) => -inner.oracle()?,
+            Self::Negate(inner) => -inner.oracle()?,
             Self::If(then, condition, other) => match condition.oracle()? == 0.0 {
                 true => other.oracle()?,
                 false => then.oracle()?,
             },
-            Self::Two(sign, left, right) => {
+            Self::Binary(sign, left, right) => {
                 let (left, right) = (left.oracle()?, right.oracle()?);
-                // Wide integers, so that nothing wraps; only the first cut is that of 64 bits.
-                let cut = |value: f64| i128::from(value as i64);
+                // Wide integers that don't overflow; only the conversion truncates to 64 bits.
+                let truncated = |value: f64| i128::from(value as i64);
                 match *sign {
-                    "|" => (cut(left) | cut(right)) as f64,
-                    "^" => (cut(left) ^ cut(right)) as f64,
-                    "&" => (cut(left) & cut(right)) as f64,
+                    "|" => (truncated(left) | truncated(right)) as f64,
+                    "^" => (truncated(left) ^ truncated(right)) as f64,
+                    "&" => (truncated(left) & truncated(right)) as f64,
                     "<" => f64::from(u8::from(left < right)),
                     ">" => f64::from(u8::from(left > right)),
                     "+" => left + right,
                     "-" => left - right,
                     "*" => left * right,
                     "/" => (right != 0.0).then(|| left / right)?,
-                    "%" => (cut(right) != 0).then(|| (cut(left) % cut(right)) as f64)?,
+                    "%" => (truncated(right) != 0)
+                        .then(|| (truncated(left) % truncated(right)) as f64)?,
                     "min" => {
                         if left < right {
                             left
@@ -405,25 +413,25 @@ impl Tree {
 
 proptest! {
     #[test]
-    fn formulas_have_the_value_of_what_they_were_written_from(tree in tree()) {
+    fn parsed_formulas_match_their_expression_trees(tree in tree()) {
         let formula = tree.text(0);
         let expr = Expr::parse(&formula).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let counts = Made::new(&EVENTS);
+        let counts = FixedCounts::new(&EVENTS);
         let mut missing = Vec::new();
         let value = expr.value(&counts, &mut missing);
         prop_assert_eq!(&missing, &[""; 0]);
         let expected = tree.oracle().unwrap_or(f64::NAN);
         prop_assert!(value == expected || value.is_nan() && expected.is_nan(), "{} is {}, not {}", formula, value, expected);
-        // What is put in early changes nothing.
+        // Substituting constants first does not change the value.
         let early = expr.with(&Machine(true)).value(&counts, &mut missing);
         prop_assert!(early == expected || early.is_nan() && expected.is_nan());
     }
 
     #[test]
-    fn any_text_is_read_or_pointed_at(text in "[ab01.e#@\\\\()+*/%<>|&^, ifelsmn-]{0,24}|.{0,12}") {
+    fn any_text_is_parsed_or_has_an_error_position(text in "[ab01.e#@\\\\()+*/%<>|&^, ifelsmn-]{0,24}|.{0,12}") {
         match Expr::parse(&text) {
             Ok(expr) => {
-                let _any = expr.with(&Machine(false)).value(&Made::new(&EVENTS), &mut Vec::new());
+                let _any = expr.with(&Machine(false)).value(&FixedCounts::new(&EVENTS), &mut Vec::new());
             }
             Err(MetricError::Syntax { position, .. }) => {
                 prop_assert!(text.get(position).is_some());

@@ -1,37 +1,37 @@
-//! The words of a formula.
+//! Tokens of a formula.
 
 use std::ops::Range;
 
-/// One word.
+/// A token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
     Number(f64),
-    /// A name, with what it writes in another way put back.
+    /// A name, unescaped.
     Name(String),
-    /// Without `#`, in small letters.
+    /// Without `#`, in lower case.
     Literal(String),
     /// An operator, a bracket or a comma.
     Mark(char),
     End,
 }
 
-/// A word and its bytes.
+/// A token and its byte range.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Placed {
+pub(super) struct PlacedToken {
     pub(super) token: Token,
     pub(super) position: Range<usize>,
 }
 
-/// What is wrong, and where.
-pub(super) struct Wrong {
+/// A fault and its position.
+pub(super) struct FormulaFault {
     pub(super) position: Range<usize>,
     pub(super) reason: String,
 }
 
 const MARKS: &str = "|^&<>+-*/%(),";
 
-/// The words of a formula, with one for its end.
-pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Wrong> {
+/// The tokens of a formula, followed by an end marker.
+pub(super) fn tokens(text: &str) -> Result<Vec<PlacedToken>, FormulaFault> {
     let mut tokens = Vec::new();
     let mut start = 0;
     while let Some(first) = text.get(start..).and_then(|rest| rest.chars().next()) {
@@ -47,18 +47,18 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Wrong> {
         };
         let end = start + length.max(first.len_utf8());
         if length == 0 {
-            return Err(Wrong {
+            return Err(FormulaFault {
                 position: start..end,
-                reason: format!("`{first}' is no part of a formula"),
+                reason: format!("`{first}' is not valid in a formula"),
             });
         }
-        tokens.push(Placed {
+        tokens.push(PlacedToken {
             token,
             position: start..end,
         });
         start = end;
     }
-    tokens.push(Placed {
+    tokens.push(PlacedToken {
         token: Token::End,
         position: text.len()..text.len(),
     });
@@ -76,7 +76,7 @@ fn literal(text: &str) -> (Token, usize) {
     }
 }
 
-/// Whichever is longer; names may begin with digits, and numbers may hold a sign.
+/// The longer match of both; names may begin with digits, and numbers may contain a sign.
 fn number_or_name(text: &str) -> (Token, usize) {
     let (name, name_length) = name(text);
     match number(text) {
@@ -97,10 +97,10 @@ fn number(text: &str) -> Option<(f64, usize)> {
         let byte = text.as_bytes().get(at);
         byte.is_some_and(|byte| expected.contains(byte))
     };
-    let whole = digits(0);
-    let mut end = match is(whole, b".") {
-        true => digits(whole + 1),
-        false => whole,
+    let integer_end = digits(0);
+    let mut end = match is(integer_end, b".") {
+        true => digits(integer_end + 1),
+        false => integer_end,
     };
     if is(end, b"eE") {
         let sign = usize::from(is(end + 1, b"-+"));
@@ -113,7 +113,7 @@ fn number(text: &str) -> Option<(f64, usize)> {
     Some((value, end))
 }
 
-/// A name of an event or a metric as `-e` takes it, and the bytes that it has here.
+/// A name of an event or metric in the syntax of `-e`, and its size in bytes in the text.
 fn name(text: &str) -> (String, usize) {
     let (mut name, mut length) = (String::new(), 0);
     let mut letters = text.chars();

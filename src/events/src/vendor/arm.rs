@@ -1,10 +1,10 @@
-//! The layout of Arm's own tables (`ARM-software/data`): one file for each processor.
+//! The layout of Arm's tables (`ARM-software/data`): one file per processor.
 
 use super::row::{BadValue, Row};
-use super::{Finding, VendorEvent};
+use super::{TableFinding, VendorEvent};
 
-/// Which processor a `MIDR_EL1` names, as these files write it: implementer and part (`0x41d0c`). `None` for the names of
-/// other architectures.
+/// Implementer and part of a `MIDR_EL1` in the notation of these files (`0x41d0c`). `None` for the
+/// CPUID strings of other architectures.
 pub(super) fn processor(cpuid: &str) -> Option<u64> {
     let midr = u64::from_str_radix(cpuid.strip_prefix("0x")?, 16).ok()?;
     let implementer = (midr >> 24) & 0xff;
@@ -12,25 +12,25 @@ pub(super) fn processor(cpuid: &str) -> Option<u64> {
     Some(implementer << 12 | part)
 }
 
-/// Whether a file is that processor's.
+/// Whether a file describes that processor.
 pub(super) fn is_of(cpuid: &str, processor: u64) -> bool {
     let digits = cpuid.trim().trim_start_matches("0x");
     u64::from_str_radix(digits, 16).is_ok_and(|number| number == processor)
 }
 
-/// The events of such a file.
+/// The events of a file.
 pub(super) fn events(
     path: &str,
     rows: &[Row],
     topic: &str,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<TableFinding>,
 ) -> Vec<VendorEvent> {
     let mut events = Vec::new();
     for row in rows {
         let Some(name) = row.text("name") else {
             continue;
         };
-        // Such are the driver's to use.
+        // Reserved for the driver.
         if row.is_set("for_driver") {
             continue;
         }
@@ -43,11 +43,11 @@ pub(super) fn events(
                     ..VendorEvent::new(name, format!("event={code:#x}"), topic)
                 });
             }
-            Ok(None) => findings.push(Finding::new(path, Some(name.to_owned()), "no `code'")),
-            Err(BadValue { key, value }) => findings.push(Finding::new(
+            Ok(None) => findings.push(TableFinding::new(path, Some(name.to_owned()), "no `code'")),
+            Err(BadValue { key, value }) => findings.push(TableFinding::new(
                 path,
                 Some(name.to_owned()),
-                format!("`{key}' is `{value}', which is no number"),
+                format!("`{key}' is `{value}', which is not a number"),
             )),
         }
     }

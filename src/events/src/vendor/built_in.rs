@@ -1,11 +1,13 @@
-//! The small tables that are part of the program, for machines without the vendors' own: what architectures define for
-//! all their processors, and the top level of the top-down method where it is four slots wide.
+//! Built-in tables for machines without vendor tables: the architectural events of all processors,
+//! and level 1 of the top-down method for four-slot processors.
 
 use std::io;
 
-use super::Folder;
+use super::document::Document;
+use super::metric::DEFAULT;
+use super::{TableFolder, VendorMetric};
 
-/// Their files, sorted.
+/// The files, sorted.
 const FILES: [(&str, &str); 6] = [
     (
         "arm64/architectural/pipeline.json",
@@ -33,11 +35,29 @@ const FILES: [(&str, &str); 6] = [
     ),
 ];
 
-/// The folder of these tables.
+/// Metrics of generic events, under the names that newer perf releases count by default.
+const DEFAULT_METRICS: &str = include_str!("../../tables/common/metrics.json");
+
+/// The PMU of the default metrics, which every machine has.
+const SOFTWARE: &str = "software";
+
+/// Returns the metrics that need no vendor's table: rates of software events and generic hardware
+/// events, in the groups `Default` to `Default4`.
+#[must_use]
+pub fn default_metrics() -> Vec<VendorMetric> {
+    // The file is part of the program, and a test parses it.
+    let rows = Document::parse(DEFAULT_METRICS).unwrap_or_default().rows;
+    let metrics = rows
+        .iter()
+        .filter_map(|row| VendorMetric::of_row(row, DEFAULT, Some(SOFTWARE)));
+    metrics.collect()
+}
+
+/// The folder of built-in tables.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn;
 
-impl Folder for BuiltIn {
+impl TableFolder for BuiltIn {
     fn read(&self, path: &str) -> io::Result<String> {
         let found = FILES.iter().find(|(name, _)| *name == path);
         let (_, text) = found.ok_or(io::ErrorKind::NotFound)?;

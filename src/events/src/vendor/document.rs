@@ -1,27 +1,27 @@
-//! A JSON file of a table, in any of the layouts that vendors publish.
+//! A JSON file of a table, in any vendor's layout.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::row::Row;
 
-/// The objects of a file.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Document {
     /// Events and metrics.
     pub(super) rows: Vec<Row>,
-    /// `cpuid`: whose file it is, in Arm's layout.
+    /// `cpuid`: the processor of the file, in Arm's layout.
     pub(super) cpuid: Option<String>,
-    /// Whether it holds metrics in the layout that only Intel's own tools read.
+    /// Whether it contains metrics in Intel's own layout.
     pub(super) foreign_metrics: bool,
 }
 
 impl Document {
-    /// Reads a file: a list of objects, or an object with such a list in `Events` or `events`.
+    /// Parses a file: a list of objects, or an object with such a list in `Events` or `events`.
     ///
     /// # Errors
-    /// What is wrong with the JSON, with line and column.
+    /// The JSON error, with line and column.
     pub(super) fn parse(text: &str) -> serde_json::Result<Self> {
-        // Some files begin with a mark of the byte order.
+        // Some files begin with a byte order mark.
         serde_json::from_str(text.trim_start_matches('\u{feff}'))
     }
 }
@@ -90,11 +90,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused_with_its_place() {
-        let told = |text| Document::parse(text).unwrap_err().to_string();
-        assert!(told("[\n{\"a\": }]").contains("line 2 column 7"));
-        assert!(told("[1]").contains("line 1"));
-        assert!(told("7").contains("expected a list of events"));
-        assert!(told("").contains("EOF"));
+    fn invalid_tables_are_refused_with_their_position() {
+        let error_text = |text| Document::parse(text).unwrap_err().to_string();
+        assert!(error_text("[\n{\"a\": }]").contains("line 2 column 7"));
+        assert!(error_text("[1]").contains("line 1"));
+        assert!(error_text("7").contains("expected a list of events"));
+        assert!(error_text("").contains("EOF"));
     }
 }

@@ -1,33 +1,33 @@
-//! One event of a table.
+//! An event of a vendor table.
 
 use super::row::{BadValue, Row};
 use super::terms::terms;
-use super::{Finding, Scale};
+use super::{TableFinding, UnitScale};
 
-/// An event as a vendor describes it.
+/// An event described by a vendor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VendorEvent {
-    /// In small letters: `mem_load_retired.l3_hit`.
+    /// Lower case: `mem_load_retired.l3_hit`.
     pub name: String,
-    /// Whose it is: the name of a PMU without the number of the unit (`uncore_cha`); `None` for the processor's cores.
+    /// Name of the PMU without the instance number (`uncore_cha`); `None` for the processor cores.
     pub pmu: Option<String>,
-    /// What `-e` would take between the slashes: `event=0xd1,period=0xc365,umask=0x4`.
+    /// Its terms in the syntax of `-e`: `event=0xd1,period=0xc365,umask=0x4`.
     pub terms: String,
-    /// The heading that it is listed under.
+    /// The topic, used as a heading.
     pub topic: String,
-    /// In one sentence.
+    /// Short description.
     pub brief: Option<String>,
-    /// At length.
+    /// Long description.
     pub long: Option<String>,
-    /// What its count is multiplied with, and the unit of that.
-    pub scale: Option<Scale>,
-    /// Whether it counts the same whichever CPU of a package is asked.
+    /// Factor and unit of counts.
+    pub scale: Option<UnitScale>,
+    /// Whether it counts the whole package on any of its CPUs.
     pub per_package: bool,
-    /// Whether its vendor advises against it.
+    /// Whether the vendor deprecated it.
     pub deprecated: bool,
 }
 
-/// Units whose PMU has another name than `uncore_` and the unit in small letters.
+/// Units whose PMU is not named `uncore_` and the unit in lower case.
 const UNITS: [(&str, &str); 11] = [
     ("CBO", "uncore_cbox"),
     ("QPI LL", "uncore_qpi"),
@@ -41,7 +41,7 @@ const UNITS: [(&str, &str); 11] = [
     ("UMCPMC", "amd_umc"),
     ("PAI-CRYPTO", "pai_crypto"),
 ];
-/// Units that are called as their PMUs are.
+/// Prefixes of units that have the name of their PMU.
 const PMUS: [&str; 4] = ["cpu_", "arm", "hisi_", "uncore_"];
 
 /// The PMU of a unit.
@@ -70,28 +70,32 @@ impl VendorEvent {
         }
     }
 
-    /// The event of a row, of whose file these are the name, the topic and the PMU of rows that name none; `None` for rows
-    /// that are no events.
-    pub(super) fn of_row(row: &Row, topic: &str, pmu: Option<&str>) -> Result<Option<Self>, Wrong> {
+    /// The event of a row. `topic` and `pmu` are the file's defaults; `None` for rows that are not
+    /// events.
+    pub(super) fn of_row(
+        row: &Row,
+        topic: &str,
+        pmu: Option<&str>,
+    ) -> Result<Option<Self>, UnusableRow> {
         let Some(name) = row.text("EventName") else {
             return Ok(None);
         };
         let name = name.to_lowercase();
-        // A name is a word of `-e`.
+        // A name must be usable in `-e`.
         if name.contains([',', '/', '{', '}', ':']) || name.contains(char::is_whitespace) {
             let reason = "a name with commas, slashes, colons, braces or blanks".to_owned();
-            return Err(Wrong { name, reason });
+            return Err(UnusableRow { name, reason });
         }
-        let terms = terms(&name, row).map_err(|BadValue { key, value }| Wrong {
+        let terms = terms(&name, row).map_err(|BadValue { key, value }| UnusableRow {
             name: name.clone(),
-            reason: format!("`{key}' is `{value}', which is no number"),
+            reason: format!("`{key}' is `{value}', which is not a number"),
         })?;
         let unit = row.text("Unit").filter(|unit| *unit != "cpu").map(pmu_of);
         Ok(Some(Self {
             pmu: unit.or_else(|| pmu.map(str::to_owned)),
-            brief: told(row, "BriefDescription"),
-            long: told(row, "PublicDescription"),
-            scale: row.text("ScaleUnit").map(Scale::parse),
+            brief: description(row, "BriefDescription"),
+            long: description(row, "PublicDescription"),
+            scale: row.text("ScaleUnit").map(UnitScale::parse),
             per_package: row.is_set("PerPkg"),
             deprecated: row.is_set("Deprecated"),
             ..Self::new(name, terms, topic)
@@ -99,40 +103,40 @@ impl VendorEvent {
     }
 }
 
-/// A row that cannot be used.
-pub(super) struct Wrong {
+/// An unusable row.
+pub(super) struct UnusableRow {
     name: String,
     reason: String,
 }
 
-impl Wrong {
-    pub(super) fn at(self, file: &str) -> Finding {
-        Finding::new(file, Some(self.name), self.reason)
+impl UnusableRow {
+    pub(super) fn at(self, file: &str) -> TableFinding {
+        TableFinding::new(file, Some(self.name), self.reason)
     }
 }
 
-/// A description with what other fields say in it; the full stop at its end is left out, as in perf.
-fn told(row: &Row, key: &str) -> Option<String> {
+/// A description with additions from other fields; like in perf, without the final full stop.
+fn description(row: &Row, key: &str) -> Option<String> {
     let text = row.text(key)?;
     let text = text.trim_end().strip_suffix('.').unwrap_or(text);
-    let mut told: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut description: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let errata = row.text("Errata");
     if row.text("Data_LA").is_some() {
         let stop = if errata.is_some() { "." } else { "" };
-        told.push_str(&format!(" Supports address when precise{stop}"));
+        description.push_str(&format!(" Supports address when precise{stop}"));
     }
     if let Some(errata) = errata {
-        told.push_str(&format!(" Spec update: {errata}"));
+        description.push_str(&format!(" Spec update: {errata}"));
     }
     let precise = row
         .text("PEBS")
         .filter(|_| !text.contains("(Precise Event)"));
     match precise {
-        Some("2") => told.push_str(" (Must be precise)"),
-        Some(_) => told.push_str(" (Precise event)"),
+        Some("2") => description.push_str(" (Must be precise)"),
+        Some(_) => description.push_str(" (Precise event)"),
         None => {}
     }
-    Some(told)
+    Some(description)
 }
 
 #[cfg(test)]
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_say_what_the_fields_do() {
+    fn descriptions_include_the_fields_effects() {
         let row = Row::of(&[
             ("EventName", "A.B"),
             ("BriefDescription", "All retired loads. "),
@@ -164,7 +168,7 @@ mod tests {
         ]);
         let event = VendorEvent::of_row(&row, "cache", None).ok().flatten();
         let brief = event.unwrap().brief;
-        let told = "All retired loads Supports address when precise. Spec update: SKL091 (Must be precise)";
-        assert_eq!(brief.as_deref(), Some(told));
+        let expected = "All retired loads Supports address when precise. Spec update: SKL091 (Must be precise)";
+        assert_eq!(brief.as_deref(), Some(expected));
     }
 }

@@ -1,19 +1,19 @@
-//! What could not be used of a table.
+//! Unusable parts of a table.
 
 use std::fmt;
 
-/// Something that was left out: where it stands and why.
+/// A part that was ignored: its location and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The file, as [`super::Folder`] knows it.
+pub struct TableFinding {
+    /// The file, as named by [`super::TableFolder`].
     pub file: String,
-    /// The line of a text or the name of an event; nothing for the whole file.
+    /// The line of a text or the name of an event; `None` for the whole file.
     pub place: Option<String>,
-    /// What is wrong, in one line.
+    /// Description in one line.
     pub reason: String,
 }
 
-impl Finding {
+impl TableFinding {
     pub(super) fn new(file: &str, place: Option<String>, reason: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),
@@ -23,7 +23,7 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for TableFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.file)?;
         if let Some(place) = &self.place {

@@ -1,21 +1,23 @@
-//! Where tables are read from.
+//! Input of tables.
 
 use std::fmt::Debug;
 use std::io;
 
-/// A folder of files, on a disk or not. Paths are relative to it, with `/` between their parts; the folder itself is "".
-pub trait Folder: Debug {
+/// A folder of files, on disk or built in. Paths are relative to it, separated by `/`; the folder
+/// itself is "".
+pub trait TableFolder: Debug {
     /// The text of a file.
     ///
     /// # Errors
-    /// What reading it reports; bytes that are no UTF-8 are [`io::ErrorKind::InvalidData`].
+    /// What reading it reports; [`io::ErrorKind::InvalidData`] if it is not UTF-8.
     fn read(&self, path: &str) -> io::Result<String>;
 
-    /// The names of what is in a folder, sorted; those of folders end in `/`. Nothing where there is no such folder.
+    /// The names in a folder, sorted; those of folders end in `/`. Empty if there is no such
+    /// folder.
     fn names(&self, path: &str) -> Vec<String>;
 }
 
-/// `name` within `folder`.
+/// Appends `name` to the path of `folder`.
 pub(super) fn join(folder: &str, name: &str) -> String {
     let name = name.trim_matches('/');
     match folder.is_empty() || name.is_empty() {

@@ -7,26 +7,27 @@ use super::folder::join;
 use super::mapfile::{Entry, entries};
 use super::row::Row;
 use super::topic::topic;
-use super::{Finding, Folder, Metric, Tables, VendorEvent, arm};
+use super::{TableFinding, TableFolder, VendorEvent, VendorMetric, VendorTables, arm};
 
 const MAPFILE: &str = "mapfile.csv";
-/// Folders below the given one that are searched for a mapfile: `arch/x86` of perf's tree.
+/// Depth of folders searched for a mapfile: `arch/x86` of perf's tree.
 const DEPTH: usize = 2;
-/// Folders below that of a processor; Arm's have one below the vendor's.
+/// Depth of folders within a processor's; Arm's have one level below the vendor's.
 const NESTING: usize = 4;
 
-/// What was found.
+/// Result of loading.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Loaded {
-    /// Events and metrics; empty where nothing is for this processor.
-    pub tables: Tables,
-    /// What could not be used.
-    pub findings: Vec<Finding>,
+pub struct LoadedTables {
+    /// Events and metrics; empty if there are none for this processor.
+    pub tables: VendorTables,
+    /// Unusable parts.
+    pub findings: Vec<TableFinding>,
 }
 
-/// The tables of the processor that the kernel and perf call `cpuid` (`GenuineIntel-6-55-4`, `0x00000000410fd0c0`).
+/// Loads the tables of the processor with this CPUID string (`GenuineIntel-6-55-4`,
+/// `0x00000000410fd0c0`).
 #[must_use]
-pub fn load(folder: &dyn Folder, cpuid: &str) -> Loaded {
+pub fn load(folder: &dyn TableFolder, cpuid: &str) -> LoadedTables {
     let mut loader = Loader {
         folder,
         standard: HashMap::new(),
@@ -40,23 +41,23 @@ pub fn load(folder: &dyn Folder, cpuid: &str) -> Loaded {
     if let Some(processor) = arm::processor(cpuid).filter(|_| loader.events.is_empty()) {
         loader.arm(processor);
     }
-    Loaded {
-        tables: Tables::new(loader.events, loader.metrics),
+    LoadedTables {
+        tables: VendorTables::new(loader.events, loader.metrics),
         findings: loader.findings,
     }
 }
 
 struct Loader<'a> {
-    folder: &'a dyn Folder,
-    /// Events that the files of an architecture refer to (`ArchStdEvent`), by name in small letters.
+    folder: &'a dyn TableFolder,
+    /// Events that the files of an architecture refer to (`ArchStdEvent`), by lower-case name.
     standard: HashMap<String, Row>,
     events: Vec<VendorEvent>,
-    metrics: Vec<Metric>,
-    findings: Vec<Finding>,
+    metrics: Vec<VendorMetric>,
+    findings: Vec<TableFinding>,
 }
 
 impl Loader<'_> {
-    /// The folders with a mapfile, nearest first; nothing is searched below one.
+    /// The folders with a mapfile, in breadth-first order; folders below one are not searched.
     fn mapfiles(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut level = vec![String::new()];
@@ -76,7 +77,7 @@ impl Loader<'_> {
         found
     }
 
-    /// Takes what a mapfile names for the processor.
+    /// Loads the processor's entries of a mapfile.
     fn mapped(&mut self, place: &str, cpuid: &str) {
         let path = join(place, MAPFILE);
         let Some(text) = self.read(&path) else {
@@ -91,7 +92,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Takes a file or a folder of files.
+    /// Loads a file or a folder.
     fn entry(&mut self, place: &str, entry: &Entry) {
         let pmu = match entry.role.as_deref() {
             Some("Core") => Some("cpu_core"),
@@ -104,14 +105,14 @@ impl Loader<'_> {
             return;
         }
         match entry.contents.as_str() {
-            // Times of instructions, which no event counts.
+            // Latencies of instructions, which no event counts.
             "retire latency" => {}
             "metrics" => self.file(&perf_metrics(&path), "metrics", pmu),
             contents => self.file(&path, contents, pmu),
         }
     }
 
-    /// Takes all files of a folder and of those in it.
+    /// Loads all files of a folder recursively.
     fn files(&mut self, path: &str, pmu: Option<&str>, nesting: usize) {
         for name in self.folder.names(path) {
             let inner = join(path, &name);
@@ -128,8 +129,9 @@ impl Loader<'_> {
             return;
         };
         if document.foreign_metrics {
-            let reason = "metrics in Intel's own layout are not read, those of the folder `perf' beside it are";
-            self.findings.push(Finding::new(path, None, reason));
+            let reason =
+                "metrics in Intel's own layout are not supported; those of its folder `perf' are";
+            self.findings.push(TableFinding::new(path, None, reason));
         }
         for row in &document.rows {
             let row = self.completed(row, path);
@@ -137,11 +139,11 @@ impl Loader<'_> {
                 Ok(event) => self.events.extend(event),
                 Err(wrong) => self.findings.push(wrong.at(path)),
             }
-            self.metrics.extend(Metric::of_row(&row, topic, pmu));
+            self.metrics.extend(VendorMetric::of_row(&row, topic, pmu));
         }
     }
 
-    /// A row with what the standard event has that it names.
+    /// Completes a row with the fields of the standard event it refers to.
     fn completed<'r>(&mut self, row: &'r Row, path: &str) -> std::borrow::Cow<'r, Row> {
         let Some(name) = row.text("ArchStdEvent") else {
             return std::borrow::Cow::Borrowed(row);
@@ -151,13 +153,13 @@ impl Loader<'_> {
             None => {
                 let reason = "no file of the architecture has this `ArchStdEvent'";
                 self.findings
-                    .push(Finding::new(path, Some(name.to_owned()), reason));
+                    .push(TableFinding::new(path, Some(name.to_owned()), reason));
                 std::borrow::Cow::Borrowed(row)
             }
         }
     }
 
-    /// The files beside a mapfile hold what those of processors refer to.
+    /// Loads the standard events in the files next to a mapfile.
     fn standard_events(&mut self, place: &str) {
         self.standard.clear();
         for name in self.folder.names(place) {
@@ -172,7 +174,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Arm's own layout: the file that says that it is this processor's.
+    /// Loads Arm's layout: the file of this processor.
     fn arm(&mut self, processor: u64) {
         let mut places = vec![String::new(), "pmu".to_owned()];
         let folders = self.folder.names("").into_iter();
@@ -197,18 +199,19 @@ impl Loader<'_> {
     fn document(&mut self, path: &str) -> Option<Document> {
         let text = self.read(path)?;
         let parsed = Document::parse(&text);
-        let parsed = parsed.map_err(|error| Finding::new(path, None, error.to_string()));
+        let parsed = parsed.map_err(|error| TableFinding::new(path, None, error.to_string()));
         parsed.map_err(|finding| self.findings.push(finding)).ok()
     }
 
     fn read(&mut self, path: &str) -> Option<String> {
         let text = self.folder.read(path);
-        let text = text.map_err(|error| Finding::new(path, None, error.to_string()));
+        let text = text.map_err(|error| TableFinding::new(path, None, error.to_string()));
         text.map_err(|finding| self.findings.push(finding)).ok()
     }
 }
 
-/// Where Intel's tables keep the metrics of a file in perf's layout: `X/metrics/perf/NAME_perf.json`.
+/// The file with a file's metrics in perf's layout, in Intel's tables:
+/// `X/metrics/perf/NAME_perf.json`.
 fn perf_metrics(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let name = name.strip_suffix(".json").unwrap_or(name);

@@ -1,31 +1,33 @@
-//! `mapfile.csv`: which files are a processor's.
+//! `mapfile.csv`: the files of each processor.
 
 use regex::Regex;
 
-use super::Finding;
+use super::TableFinding;
 
-/// What is for one processor: a file, or a folder of files.
+/// An entry for a processor: a file, or a folder of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Relative to the folder of the mapfile.
+    /// Path relative to the folder of the mapfile.
     pub(super) path: String,
-    /// What the file holds: `core`, `uncore`, `metrics`.
+    /// Content of the file: `core`, `uncore`, `metrics`.
     pub(super) contents: String,
-    /// Of a processor with two kinds of cores, whose file it is: `Core` or `Atom`.
+    /// For hybrid processors, the kind of cores: `Core` or `Atom`.
     pub(super) role: Option<String>,
 }
 
-/// The entries of a processor in a mapfile, in order, without doubles. `file` is its name for findings.
+/// The entries of a processor in a mapfile, in order, without duplicates. `file` is its name in
+/// findings.
 ///
-/// A line is `CPUID,VERSION,PATH,CONTENTS[,TYPE,MODEL,ROLE]`, where the first field is a regular expression for all of a
-/// processor's name, with or without its stepping (`GenuineIntel-6-55-[01234]`, `AuthenticAMD-23-([12][0-9A-F]|[0-9A-F])`).
+/// A line is `CPUID,VERSION,PATH,CONTENTS[,TYPE,MODEL,ROLE]`, where the first field is a regular
+/// expression for the whole CPUID string, with or without stepping (`GenuineIntel-6-55-[01234]`,
+/// `AuthenticAMD-23-([12][0-9A-F]|[0-9A-F])`).
 pub(super) fn entries(
     file: &str,
     text: &str,
     cpuid: &str,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<TableFinding>,
 ) -> Vec<Entry> {
-    let names = Names::new(cpuid);
+    let names = CpuidNames::new(cpuid);
     let mut entries: Vec<Entry> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
@@ -34,7 +36,11 @@ pub(super) fn entries(
             continue;
         }
         let mut wrong = |reason: String| {
-            findings.push(Finding::new(file, Some(format!("line {number}")), reason));
+            findings.push(TableFinding::new(
+                file,
+                Some(format!("line {number}")),
+                reason,
+            ));
         };
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let [pattern, _version, path, contents, rest @ ..] = fields.as_slice() else {
@@ -45,7 +51,7 @@ pub(super) fn entries(
             Ok(true) => {}
             Ok(false) => continue,
             Err(error) => {
-                wrong(format!("`{pattern}' is no regular expression: {error}"));
+                wrong(format!("`{pattern}' is not a regular expression: {error}"));
                 continue;
             }
         }
@@ -64,33 +70,33 @@ pub(super) fn entries(
     entries
 }
 
-/// A processor's names, with and without the stepping.
-struct Names<'a> {
-    whole: &'a str,
+/// A CPUID string, with and without the stepping.
+struct CpuidNames<'a> {
+    full: &'a str,
     model: Option<&'a str>,
 }
 
-impl<'a> Names<'a> {
-    fn new(whole: &'a str) -> Self {
-        let has_stepping = whole.split('-').count() == 4;
+impl<'a> CpuidNames<'a> {
+    fn new(full: &'a str) -> Self {
+        let has_stepping = full.split('-').count() == 4;
         let model = has_stepping
-            .then(|| whole.rsplit_once('-'))
+            .then(|| full.rsplit_once('-'))
             .flatten()
             .map(|(model, _)| model);
-        Self { whole, model }
+        Self { full, model }
     }
 
     fn fit(&self, pattern: &str) -> Result<bool, String> {
-        // Most lines name one processor, and are compared without building anything.
+        // Most lines are plain strings that can be compared directly.
         if !pattern.contains(['[', '(', '.', '|', '*', '+', '?', '\\', '^', '$', '{']) {
-            return Ok(pattern == self.whole || Some(pattern) == self.model);
+            return Ok(pattern == self.full || Some(pattern) == self.model);
         }
         let regex = Regex::new(&format!("^(?:{pattern})$"));
         let regex = regex.map_err(|error| {
             let text = error.to_string();
             text.lines().last().unwrap_or_default().trim().to_owned()
         })?;
-        Ok(regex.is_match(self.whole) || self.model.is_some_and(|model| regex.is_match(model)))
+        Ok(regex.is_match(self.full) || self.model.is_some_and(|model| regex.is_match(model)))
     }
 }
 
@@ -142,11 +148,15 @@ mod tests {
         let text = "a,b\nGenuineIntel-6-[,1,x,core\nGenuineIntel-6-2E,1,x,core\n";
         let found = entries("m.csv", text, "GenuineIntel-6-2E", &mut findings);
         assert_eq!(found.len(), 1);
-        let told: Vec<String> = findings.iter().map(ToString::to_string).collect();
-        assert_eq!(told[0], "m.csv: line 1: expected CPUID,VERSION,FILE,TYPE");
+        let messages: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            messages[0],
+            "m.csv: line 1: expected CPUID,VERSION,FILE,TYPE"
+        );
         assert!(
-            told[1].starts_with("m.csv: line 2: `GenuineIntel-6-[' is no regular expression: "),
-            "{told:?}"
+            messages[1]
+                .starts_with("m.csv: line 2: `GenuineIntel-6-[' is not a regular expression: "),
+            "{messages:?}"
         );
     }
 }

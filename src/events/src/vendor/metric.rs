@@ -1,54 +1,56 @@
-//! One metric of a table.
+//! A metric of a vendor table.
 
-use super::Scale;
+use super::UnitScale;
 use std::collections::BTreeMap;
 
 use super::event::pmu_of;
 use super::row::Row;
 
-/// Where metrics without a group are listed.
+/// Topic of the metrics of generic events.
+pub(super) const DEFAULT: &str = "default";
+/// Group of metrics without a group.
 const NO_GROUP: &str = "No_group";
 
-/// A number that is computed from counts, as a vendor describes it.
+/// A metric described by a vendor.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Metric {
-    /// Its name, whose letters keep their size: `tma_backend_bound`, `IPC`.
+pub struct VendorMetric {
+    /// Its name, case-sensitive: `tma_backend_bound`, `IPC`.
     pub name: String,
-    /// How it is computed: [`crate::metric::Expr`].
+    /// Its formula: [`crate::metric::Expr`].
     pub formula: String,
-    /// The groups that it belongs to; `No_group` for one that belongs to none.
+    /// Its groups; `No_group` if it has none.
     pub groups: Vec<String>,
-    /// Whose events it takes on a machine with several kinds of cores: `cpu_core`.
+    /// On hybrid machines, the PMU whose events it uses: `cpu_core`.
     pub pmu: Option<String>,
-    /// In one sentence.
+    /// Short description.
     pub brief: Option<String>,
-    /// At length.
+    /// Long description.
     pub long: Option<String>,
-    /// What the result is multiplied with, and the unit of that.
-    pub scale: Option<Scale>,
-    /// A condition, in the language of formulas, under which the result asks for attention.
+    /// Factor and unit of the result.
+    pub scale: Option<UnitScale>,
+    /// Condition, a formula, that marks a result as notable.
     pub threshold: Option<String>,
-    /// Whether its events can be counted at the same time.
-    pub grouping: Grouping,
-    /// The heading that its file stands for.
+    /// Whether its events can be counted in one group.
+    pub grouping: MetricGrouping,
+    /// The topic of its file.
     pub topic: String,
 }
 
-/// Whether the events of a metric can be a group (`MetricConstraint`).
+/// Whether the events of a metric can be grouped (`MetricConstraint`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Grouping {
-    /// They can.
+pub enum MetricGrouping {
+    /// They can be grouped.
     #[default]
     Together,
-    /// Only while the kernel's watchdog for hard lockups takes no counter (`kernel.nmi_watchdog`).
+    /// Only if the kernel's hard lockup detector uses no counter (`kernel.nmi_watchdog`).
     WithoutWatchdog,
-    /// They need more counters than there are.
+    /// There are not enough counters.
     Apart,
 }
 
-impl Grouping {
-    /// What holds for the events of two metrics together.
+impl MetricGrouping {
+    /// The constraint for the events of two metrics.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         match (self, other) {
@@ -59,9 +61,9 @@ impl Grouping {
     }
 }
 
-impl Metric {
-    /// The metric of a row, of whose file these are the topic and the PMU of rows that name none; `None` for rows that
-    /// are none.
+impl VendorMetric {
+    /// The metric of a row. `topic` and `pmu` are the file's defaults; `None` for rows that are not
+    /// metrics.
     pub(super) fn of_row(row: &Row, topic: &str, pmu: Option<&str>) -> Option<Self> {
         let name = row.text("MetricName")?;
         let formula = row.text("MetricExpr")?;
@@ -78,28 +80,34 @@ impl Metric {
             pmu: unit.or_else(|| pmu.map(str::to_owned)),
             brief: described(row, "BriefDescription"),
             long: described(row, "PublicDescription"),
-            scale: row.text("ScaleUnit").map(Scale::parse),
+            scale: row.text("ScaleUnit").map(UnitScale::parse),
             threshold: row.text("MetricThreshold").map(str::to_owned),
             grouping: grouping(row.text("MetricConstraint")),
             topic: topic.to_owned(),
         })
     }
 
-    /// Whether it belongs to a group, or is called like it. The size of letters does not count.
+    /// Whether it is one of the metrics of generic events ([`super::default_metrics`]).
     #[must_use]
-    pub fn answers_to(&self, word: &str) -> bool {
+    pub fn is_default(&self) -> bool {
+        self.topic == DEFAULT
+    }
+
+    /// Whether it has this name or belongs to this group, case-insensitive.
+    #[must_use]
+    pub fn matches_word(&self, word: &str) -> bool {
         let fits = |name: &String| name.eq_ignore_ascii_case(word);
         fits(&self.name) || self.groups.iter().any(fits)
     }
 }
 
-fn grouping(constraint: Option<&str>) -> Grouping {
+fn grouping(constraint: Option<&str>) -> MetricGrouping {
     match constraint {
         Some("NO_NMI_WATCHDOG" | "NO_GROUP_EVENTS_NMI" | "NO_THRESHOLD_AND_NMI") => {
-            Grouping::WithoutWatchdog
+            MetricGrouping::WithoutWatchdog
         }
-        Some("NO_GROUP_EVENTS" | "NO_GROUP_EVENTS_SMT") => Grouping::Apart,
-        _ => Grouping::Together,
+        Some("NO_GROUP_EVENTS" | "NO_GROUP_EVENTS_SMT") => MetricGrouping::Apart,
+        _ => MetricGrouping::Together,
     }
 }
 
@@ -109,12 +117,12 @@ fn described(row: &Row, key: &str) -> Option<String> {
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The groups of metrics with their members, both in the order of their names.
+/// The groups of metrics and their members, both sorted by name.
 #[must_use]
 pub fn metric_groups<'t>(
-    metrics: impl IntoIterator<Item = &'t Metric>,
-) -> BTreeMap<&'t str, Vec<&'t Metric>> {
-    let mut groups = BTreeMap::<&str, Vec<&Metric>>::new();
+    metrics: impl IntoIterator<Item = &'t VendorMetric>,
+) -> BTreeMap<&'t str, Vec<&'t VendorMetric>> {
+    let mut groups = BTreeMap::<&str, Vec<&VendorMetric>>::new();
     for metric in metrics {
         for group in &metric.groups {
             groups.entry(group).or_default().push(metric);

@@ -1,12 +1,12 @@
-//! Tables of processor vendors: events and metrics that neither the kernel nor sysfs has names for.
+//! Vendor tables: events and metrics that neither the kernel nor sysfs has names for.
 //!
-//! Read as their publishers lay them out, out of a [`Folder`]:
+//! Loaded from a [`TableFolder`] in the layouts of their publishers:
 //!
-//! - perf's `tools/perf/pmu-events`: `mapfile.csv` names a folder of JSON files for each processor;
-//! - Intel's `perfmon`: `mapfile.csv` names single files;
-//! - Arm's `data`: one file in `pmu` for each processor, which says itself whose it is.
+//! - perf's `tools/perf/pmu-events`: `mapfile.csv` maps each processor to a folder of JSON files;
+//! - Intel's `perfmon`: `mapfile.csv` maps each processor to single files;
+//! - Arm's `data`: one file in `pmu` for each processor, which contains its CPUID.
 //!
-//! What cannot be used is left out and told as a [`Finding`]; no table makes reading fail.
+//! Unusable parts are skipped and reported as [`TableFinding`]s; no table makes loading fail.
 
 mod arm;
 mod built_in;
@@ -23,14 +23,14 @@ mod tables;
 mod terms;
 mod topic;
 
-pub use built_in::BuiltIn;
+pub use built_in::{BuiltIn, default_metrics};
 pub use event::VendorEvent;
-pub use finding::Finding;
-pub use folder::Folder;
-pub use load::{Loaded, load};
-pub use metric::{Grouping, Metric, metric_groups};
-pub use scale::Scale;
-pub use tables::Tables;
+pub use finding::TableFinding;
+pub use folder::TableFolder;
+pub use load::{LoadedTables, load};
+pub use metric::{MetricGrouping, VendorMetric, metric_groups};
+pub use scale::UnitScale;
+pub use tables::VendorTables;
 
 #[cfg(test)]
 mod tests;

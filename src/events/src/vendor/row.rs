@@ -1,4 +1,4 @@
-//! One object of a table.
+//! An object of a table.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,13 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use crate::number::number;
 
-/// Keys with their values as text. Tables write numbers as text and, rarely, as numbers; lists and objects are passed over.
+/// Keys with their values as text. Tables write numbers as text or, rarely, as numbers; lists and
+/// objects are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(transparent)]
 pub(super) struct Row(BTreeMap<String, Scalar>);
 
-/// A value that cannot be used.
+/// An unusable value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BadValue {
     pub(super) key: &'static str,
@@ -19,13 +20,13 @@ pub(super) struct BadValue {
 }
 
 impl Row {
-    /// A value without blanks around it; nothing where there is none, or `null`.
+    /// A value, trimmed; `None` if it is missing or `null`.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         let value = self.0.get(key)?.0.as_deref()?.trim();
         (!value.is_empty() && value != "null").then_some(value)
     }
 
-    /// A number, the first where there are several. Nothing where there is none.
+    /// A number, or the first of several; `None` if it is missing.
     pub(super) fn number(&self, key: &'static str) -> Result<Option<u64>, BadValue> {
         let Some(text) = self.text(key) else {
             return Ok(None);
@@ -38,12 +39,12 @@ impl Row {
         Ok(Some(value))
     }
 
-    /// Whether a value is given and is not 0.
+    /// Whether a value is present and not 0.
     pub(super) fn is_set(&self, key: &str) -> bool {
         self.text(key).is_some_and(|value| value != "0")
     }
 
-    /// The values of `self`, and of `base` where `self` has none.
+    /// Merges rows: the values of `self`, and those of `base` that `self` lacks.
     pub(super) fn over(&self, base: &Self) -> Self {
         let mut all = base.0.clone();
         all.extend(self.0.clone());
@@ -59,7 +60,7 @@ impl Row {
     }
 }
 
-/// A text, a number or a truth value as text; nothing for whatever else JSON has.
+/// A string, number or boolean as text; `None` for other JSON types.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Scalar(Option<String>);
 
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_texts_whatever_json_calls_them() {
+    fn values_of_any_json_type_are_text() {
         let text = r#"{"a": " 0x1A6,0x1A7 ", "b": 12, "c": null, "d": "null", "e": [1, {}], "f": {"g": 1}, "h": true, "i": "zz"}"#;
         let row: Row = serde_json::from_str(text).unwrap();
         assert_eq!(row.number("a"), Ok(Some(0x1a6)));
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn own_values_lie_over_those_of_the_base() {
+    fn own_values_override_the_base() {
         let base = Row::of(&[("EventCode", "0x1"), ("BriefDescription", "base")]);
         let own = Row::of(&[("BriefDescription", "own")]);
         let both = own.over(&base);

@@ -1,16 +1,17 @@
-//! `ScaleUnit`: what a count is multiplied with, and what it is then a number of.
+//! `ScaleUnit`: factor and unit of a count.
 
-/// A factor and a unit, as tables (`6.4e-05MiB`, `100%`) and sysfs (`NAME.scale`, `NAME.unit`) give them.
+/// A factor and a unit, in the formats of tables (`6.4e-05MiB`, `100%`) and sysfs (`NAME.scale`,
+/// `NAME.unit`).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scale {
-    /// The factor; 1 where none is given.
+pub struct UnitScale {
+    /// The factor; 1 if not given.
     pub factor: f64,
     /// The unit, often empty.
     pub unit: String,
 }
 
-impl Scale {
-    /// Reads a factor with a unit behind it; either may be left out.
+impl UnitScale {
+    /// Parses a factor followed by a unit; both are optional.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
@@ -21,7 +22,7 @@ impl Scale {
         }
     }
 
-    /// A factor and a unit that stand in two files.
+    /// Combines the contents of two files.
     #[must_use]
     pub fn of_files(scale: Option<&str>, unit: Option<&str>) -> Option<Self> {
         let factor = scale.and_then(|text| text.trim().parse::<f64>().ok());
@@ -33,11 +34,12 @@ impl Scale {
     }
 }
 
-/// The longest number that a text begins with, and the rest.
+/// The longest number at the start of a text, and the rest.
 fn leading_number(text: &str) -> Option<(f64, &str)> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E');
     let most = text.find(|c| !is_part(c)).unwrap_or(text.len());
-    // `1e` of `1elements` is 1; a number has no more than these letters behind its digits.
+    // The number in `1elements` is 1, not `1e`; a number has no more than these letters after its
+    // digits.
     (1..=most).rev().find_map(|end| {
         let (number, rest) = text.split_at_checked(end)?;
         Some((number.parse().ok()?, rest))
@@ -60,15 +62,15 @@ mod tests {
             ("MiB", 1.0, "MiB"),
             ("", 1.0, ""),
         ] {
-            let scale = Scale::parse(text);
+            let scale = UnitScale::parse(text);
             assert_eq!(
                 (scale.factor, scale.unit.as_str()),
                 (factor, unit),
                 "{text}"
             );
         }
-        let files = |scale, unit| Scale::of_files(scale, unit);
-        let joules = Scale {
+        let files = |scale, unit| UnitScale::of_files(scale, unit);
+        let joules = UnitScale {
             factor: 2.5e-10,
             unit: "Joules".to_owned(),
         };

@@ -1,24 +1,24 @@
-//! What is known of one processor.
+//! The tables of one processor.
 
-use super::{Metric, VendorEvent};
+use super::{VendorEvent, VendorMetric};
 
 /// The events and metrics of a processor.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Tables {
-    /// By name; several of one name are of different PMUs.
+pub struct VendorTables {
+    /// Sorted by name; events of the same name belong to different PMUs.
     events: Vec<VendorEvent>,
-    /// By name.
-    metrics: Vec<Metric>,
+    /// Sorted by name.
+    metrics: Vec<VendorMetric>,
 }
 
-impl Tables {
-    /// None of either.
+impl VendorTables {
+    /// Empty tables.
     pub const EMPTY: Self = Self {
         events: Vec::new(),
         metrics: Vec::new(),
     };
 
-    pub(crate) fn new(mut events: Vec<VendorEvent>, mut metrics: Vec<Metric>) -> Self {
+    pub(crate) fn new(mut events: Vec<VendorEvent>, mut metrics: Vec<VendorMetric>) -> Self {
         events.sort_by(|left, right| (&left.name, &left.pmu).cmp(&(&right.name, &right.pmu)));
         events.dedup_by(|next, first| (&first.name, &first.pmu) == (&next.name, &next.pmu));
         metrics.sort_by(|left, right| (&left.name, &left.pmu).cmp(&(&right.name, &right.pmu)));
@@ -26,15 +26,24 @@ impl Tables {
         Self { events, metrics }
     }
 
-    /// All events, by name.
+    /// Adds metrics, except those whose names the tables have.
+    #[must_use]
+    pub fn with_metrics(self, more: Vec<VendorMetric>) -> Self {
+        let Self { events, metrics } = self;
+        let is_new = |metric: &VendorMetric| !metrics.iter().any(|known| known.name == metric.name);
+        let more: Vec<VendorMetric> = more.into_iter().filter(is_new).collect();
+        Self::new(events, [metrics, more].concat())
+    }
+
+    /// All events, sorted by name.
     #[must_use]
     pub fn events(&self) -> &[VendorEvent] {
         &self.events
     }
 
-    /// The events of a name, whatever the size of its letters; several where PMUs of different kinds have one.
+    /// The events of this name, case-insensitive; several if PMUs of different kinds have one.
     #[must_use]
-    pub fn events_called(&self, name: &str) -> &[VendorEvent] {
+    pub fn events_named(&self, name: &str) -> &[VendorEvent] {
         let name = name.to_lowercase();
         let start = self.events.partition_point(|event| event.name < name);
         let rest = self.events.get(start..).unwrap_or_default();
@@ -42,22 +51,23 @@ impl Tables {
         rest.get(..count).unwrap_or_default()
     }
 
-    /// All metrics, by name.
+    /// All metrics, sorted by name.
     #[must_use]
-    pub fn metrics(&self) -> &[Metric] {
+    pub fn metrics(&self) -> &[VendorMetric] {
         &self.metrics
     }
 
-    /// The metric of a name, whatever the size of its letters.
+    /// The metric of this name, case-insensitive.
     #[must_use]
-    pub fn metric(&self, name: &str) -> Option<&Metric> {
+    pub fn metric(&self, name: &str) -> Option<&VendorMetric> {
         let mut metrics = self.metrics.iter();
         metrics.find(|metric| metric.name.eq_ignore_ascii_case(name))
     }
 
-    /// The metric that a formula refers to, whose letters count: that of the same PMU, if there are several.
+    /// The metric that a formula refers to, case-sensitive; if there are several, the one of the
+    /// same PMU.
     #[must_use]
-    pub fn metric_of(&self, name: &str, pmu: Option<&str>) -> Option<&Metric> {
+    pub fn metric_of(&self, name: &str, pmu: Option<&str>) -> Option<&VendorMetric> {
         let start = self
             .metrics
             .partition_point(|metric| metric.name.as_str() < name);
@@ -68,14 +78,15 @@ impl Tables {
         same.or_else(|| called.first())
     }
 
-    /// The metrics that a word of `-M` means: that of this name, and all of a group of this name.
+    /// The metrics selected by a word of `-M`: the one with this name, and all of a group with this
+    /// name.
     #[must_use]
-    pub fn metrics_for(&self, word: &str) -> Vec<&Metric> {
+    pub fn metrics_for(&self, word: &str) -> Vec<&VendorMetric> {
         let metrics = self.metrics.iter();
-        metrics.filter(|metric| metric.answers_to(word)).collect()
+        metrics.filter(|metric| metric.matches_word(word)).collect()
     }
 
-    /// Whether nothing is known.
+    /// Whether there are no events or metrics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.metrics.is_empty()

@@ -1,11 +1,11 @@
-//! From the fields of a table to the terms of a PMU.
+//! Conversion of table fields to terms of a PMU.
 
 use std::fmt::Write as _;
 
 use super::row::{BadValue, Row};
 use crate::number::number;
 
-/// Fields that stand for a term each, in the order in which perf lists them.
+/// Fields with a corresponding term, in perf's order.
 const FIELDS: [(&str, &str); 13] = [
     ("AnyThread", "any"),
     ("PortMask", "ch_mask"),
@@ -22,7 +22,7 @@ const FIELDS: [(&str, &str); 13] = [
     ("ThreadMask", "threadmask"),
 ];
 
-/// Events of Intel that tables give by their fixed counter, and the code that the kernel takes for each.
+/// Intel's events given by fixed counter in tables, and the code that the kernel expects.
 const FIXED: [(&str, &str); 6] = [
     ("inst_retired.any", "event=0xc0"),
     ("inst_retired.any_p", "event=0xc0"),
@@ -31,11 +31,11 @@ const FIXED: [(&str, &str); 6] = [
     ("cpu_clk_unhalted.core", "event=0x3c"),
     ("cpu_clk_unhalted.thread_any", "event=0x3c,any=0x1"),
 ];
-/// The period of these.
+/// Their period.
 const FIXED_PERIOD: &str = "period=0x1e8483";
 
-/// Terms for the registers that some events need set (`MSR_PEBS_LD_LAT_THRESHOLD`, `MSR_OFFCORE_RSP_0` and `_1`,
-/// `MSR_PEBS_FRONTEND`).
+/// Terms for the model-specific registers used by some events (`MSR_PEBS_LD_LAT_THRESHOLD`,
+/// `MSR_OFFCORE_RSP_0` and `_1`, `MSR_PEBS_FRONTEND`).
 const REGISTERS: [(u64, &str); 4] = [
     (0x3f6, "ldlat"),
     (0x1a6, "offcore_rsp"),
@@ -43,7 +43,7 @@ const REGISTERS: [(u64, &str); 4] = [
     (0x3f7, "frontend"),
 ];
 
-/// The terms of the event `name`, in small letters: `event=0xd1,period=0xc365,umask=0x4`.
+/// The terms of the event `name` in lower case: `event=0xd1,period=0xc365,umask=0x4`.
 pub(super) fn terms(name: &str, row: &Row) -> Result<String, BadValue> {
     if let Some((_, code)) = FIXED.iter().find(|(fixed, _)| *fixed == name) {
         return Ok(format!("{code},{FIXED_PERIOD}"));
@@ -78,12 +78,12 @@ pub(super) fn terms(name: &str, row: &Row) -> Result<String, BadValue> {
 
 fn put(terms: &mut String, term: &str, value: u64) {
     if value != 0 {
-        // A String takes every write.
+        // Writing to a string cannot fail.
         let _ = write!(terms, ",{term}={value:#x}");
     }
 }
 
-/// A filter that is written in terms; others are for tools that set the registers themselves.
+/// A filter in the form of terms; others are for tools that program registers directly.
 fn filtered(filter: &str) -> Result<String, BadValue> {
     if filter.eq_ignore_ascii_case("na") {
         return Ok(String::new());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_named() {
+    fn invalid_numbers_are_named() {
         let bad =
             |key: &'static str, value: &str| terms("x", &Row::of(&[(key, value)])).unwrap_err().key;
         assert_eq!(bad("EventCode", "twelve"), "EventCode");

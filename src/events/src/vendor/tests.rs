@@ -1,17 +1,17 @@
-//! Tables out of made-up folders, in the layouts of all three publishers.
+//! Synthetic tables in the layouts of all three publishers.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use proptest::prelude::*;
 
-use super::{BuiltIn, Folder, Loaded, load, metric_groups};
+use super::{BuiltIn, LoadedTables, TableFolder, load, metric_groups};
 
 /// Files by path.
 #[derive(Debug, Default)]
-struct Made(BTreeMap<String, String>);
+struct MemoryFolder(BTreeMap<String, String>);
 
-impl Made {
+impl MemoryFolder {
     fn new(files: &[(&str, &str)]) -> Self {
         let files = files.iter();
         Self(
@@ -22,7 +22,7 @@ impl Made {
     }
 }
 
-impl Folder for Made {
+impl TableFolder for MemoryFolder {
     fn read(&self, path: &str) -> io::Result<String> {
         let text = self.0.get(path).cloned();
         text.ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -45,7 +45,7 @@ impl Folder for Made {
     }
 }
 
-fn names(loaded: &Loaded) -> Vec<&str> {
+fn names(loaded: &LoadedTables) -> Vec<&str> {
     let events = loaded.tables.events().iter();
     events.map(|event| event.name.as_str()).collect()
 }
@@ -53,9 +53,9 @@ fn names(loaded: &Loaded) -> Vec<&str> {
 const HEADING: &str = "Family-model,Version,Filename,EventType\n";
 
 #[test]
-fn perfs_tree_is_read_with_what_its_files_refer_to() {
+fn perfs_tree_is_read_with_its_common_files() {
     let map = format!("{HEADING}0x00000000410fd0c0,v1,arm/neoverse-n1,core\n");
-    let folder = Made::new(&[
+    let folder = MemoryFolder::new(&[
         ("arch/arm64/mapfile.csv", &map),
         (
             "arch/arm64/common.json",
@@ -74,7 +74,7 @@ fn perfs_tree_is_read_with_what_its_files_refer_to() {
     ]);
     let loaded = load(&folder, "0x00000000410fd0c0");
     assert_eq!(names(&loaded), ["cpu_cycles", "own"]);
-    let [cycles] = loaded.tables.events_called("CPU_CYCLES") else {
+    let [cycles] = loaded.tables.events_named("CPU_CYCLES") else {
         panic!("one of this name");
     };
     assert_eq!(
@@ -85,7 +85,7 @@ fn perfs_tree_is_read_with_what_its_files_refer_to() {
         (cycles.brief.as_deref(), &cycles.pmu),
         (Some("Cycle"), &None)
     );
-    let [own] = loaded.tables.events_called("own") else {
+    let [own] = loaded.tables.events_named("own") else {
         panic!("one of this name");
     };
     assert_eq!(
@@ -114,7 +114,7 @@ fn intels_tree_is_read_file_by_file() {
          GenuineIntel-6-97,V1,/ADL/metrics/adl.json,metrics,0x40,0x1,Core\n\
          GenuineIntel-6-97,V1,/ADL/metrics/adl_retire_latency.json,retire latency,,,\n"
     );
-    let folder = Made::new(&[
+    let folder = MemoryFolder::new(&[
         ("mapfile.csv", &map),
         (
             "ADL/events/core.json",
@@ -132,7 +132,7 @@ fn intels_tree_is_read_file_by_file() {
     ]);
     let loaded = load(&folder, "GenuineIntel-6-97-2");
     assert_eq!(loaded.findings, []);
-    let both = loaded.tables.events_called("x.y");
+    let both = loaded.tables.events_named("x.y");
     let both: Vec<_> = both
         .iter()
         .map(|event| (event.pmu.as_deref(), event.terms.as_str()))
@@ -151,8 +151,8 @@ fn intels_tree_is_read_file_by_file() {
 }
 
 #[test]
-fn arms_files_say_whose_they_are() {
-    let folder = Made::new(&[
+fn arm_files_contain_their_cpuid() {
+    let folder = MemoryFolder::new(&[
         (
             "pmu/neoverse-n1.json",
             r#"{"cpuid": "0x41d0c", "events": [{"code": 8, "name": "INST_RETIRED", "description": "All"},
@@ -163,7 +163,7 @@ fn arms_files_say_whose_they_are() {
             r#"{"cpuid": "0x41d0d", "events": [{"code": 1, "name": "X"}]}"#,
         ),
     ]);
-    // A variant and a revision make no other processor.
+    // Variant and revision don't matter.
     let loaded = load(&folder, "0x00000000413fd0c1");
     assert_eq!(names(&loaded), ["inst_retired"]);
     assert_eq!(loaded.findings.len(), 1);
@@ -171,10 +171,10 @@ fn arms_files_say_whose_they_are() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named_and_the_rest_is_kept() {
+fn unusable_tables_are_named_and_the_rest_is_read() {
     let map =
         format!("{HEADING}GenuineIntel-6-1,V1,one,core\nGenuineIntel-6-1,V1,gone.json,core\n");
-    let folder = Made::new(&[
+    let folder = MemoryFolder::new(&[
         ("mapfile.csv", &map),
         ("one/broken.json", "[\n{\"EventName\": \"A\",]"),
         (
@@ -184,19 +184,19 @@ fn what_cannot_be_used_is_named_and_the_rest_is_kept() {
     ]);
     let loaded = load(&folder, "GenuineIntel-6-1-0");
     assert_eq!(names(&loaded), ["d"]);
-    let told: Vec<String> = loaded.findings.iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 4, "{told:#?}");
-    assert!(told[0].starts_with("one/broken.json: ") && told[0].contains("line 2 column"));
+    let messages: Vec<String> = loaded.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(messages.len(), 4, "{messages:#?}");
+    assert!(messages[0].starts_with("one/broken.json: ") && messages[0].contains("line 2 column"));
     assert_eq!(
-        told[1],
-        "one/odd.json: a: `EventCode' is `twelve', which is no number"
+        messages[1],
+        "one/odd.json: a: `EventCode' is `twelve', which is not a number"
     );
-    assert!(told[2].starts_with("one/odd.json: b/c: a name with"));
-    assert!(told[3].starts_with("gone.json: "));
+    assert!(messages[2].starts_with("one/odd.json: b/c: a name with"));
+    assert!(messages[3].starts_with("gone.json: "));
 }
 
 #[test]
-fn tables_of_the_program_itself_are_whole() {
+fn built_in_tables_are_complete() {
     for (cpuid, event, count) in [
         ("GenuineIntel-6-55-4", "mem_load_retired.l3_hit", 28),
         ("GenuineIntel-6-97-2", "inst_retired.any", 9),
@@ -205,7 +205,7 @@ fn tables_of_the_program_itself_are_whole() {
     ] {
         let loaded = load(&BuiltIn, cpuid);
         assert_eq!(loaded.findings, [], "{cpuid}");
-        assert_eq!(loaded.tables.events_called(event).len(), 1, "{cpuid}");
+        assert_eq!(loaded.tables.events_named(event).len(), 1, "{cpuid}");
         assert!(loaded.tables.metrics().len() >= 2, "{cpuid}");
         let found = loaded.tables.events().len();
         assert!(found >= count.min(24), "{cpuid}: {found}");
@@ -220,7 +220,7 @@ fn tables_of_the_program_itself_are_whole() {
     assert!(load(&BuiltIn, "None-0-0").tables.is_empty());
 }
 
-/// Objects as tables have them, with anything in their fields.
+/// Objects like in tables, with arbitrary fields.
 fn row() -> impl Strategy<Value = serde_json::Value> {
     let key = prop::sample::select(vec![
         "EventName",
@@ -255,18 +255,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_table_is_read_or_told_about(rows in prop::collection::vec(row(), 0..6), cut in 0_usize..400, cpuid in "0x[0-9a-f]{16}|GenuineIntel-6-[0-9A-F]-1") {
-        let whole = serde_json::Value::from(rows).to_string();
-        let cut: String = whole.chars().take(cut).collect();
-        let map = format!("{HEADING}.*,1,t,core\n.*,1,whole.json,core\n{cut}\n");
-        let arm = format!("{{\"cpuid\": \"{cpuid}\", \"events\": {whole}}}");
-        let mapped = Made::new(&[("mapfile.csv", &map), ("whole.json", &whole), ("t/cut.json", &cut), ("x.json", &whole)]);
+    fn any_table_is_read_or_reported(rows in prop::collection::vec(row(), 0..6), length in 0_usize..400, cpuid in "0x[0-9a-f]{16}|GenuineIntel-6-[0-9A-F]-1") {
+        let complete = serde_json::Value::from(rows).to_string();
+        let truncated: String = complete.chars().take(length).collect();
+        let map = format!("{HEADING}.*,1,t,core\n.*,1,complete.json,core\n{truncated}\n");
+        let arm = format!("{{\"cpuid\": \"{cpuid}\", \"events\": {complete}}}");
+        let mapped = MemoryFolder::new(&[("mapfile.csv", &map), ("complete.json", &complete), ("t/truncated.json", &truncated), ("x.json", &complete)]);
         let loaded = load(&mapped, &cpuid);
-        let is_cut = cut.len() < whole.len();
-        prop_assert!(!is_cut || loaded.findings.iter().any(|finding| finding.file == "t/cut.json"));
+        let is_truncated = truncated.len() < complete.len();
+        prop_assert!(!is_truncated || loaded.findings.iter().any(|finding| finding.file == "t/truncated.json"));
         for event in loaded.tables.events() {
-            prop_assert!(loaded.tables.events_called(&event.name).contains(event));
+            prop_assert!(loaded.tables.events_named(&event.name).contains(event));
         }
-        let _either = load(&Made::new(&[("pmu/a.json", &arm)]), &cpuid);
+        let _either = load(&MemoryFolder::new(&[("pmu/a.json", &arm)]), &cpuid);
     }
 }

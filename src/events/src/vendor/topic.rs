@@ -1,6 +1,6 @@
-//! Under which heading the events of a file are listed.
+//! Topics of event tables.
 
-/// `floating-point.json` in a folder of topics is `floating point`; a file that holds all of a kind goes by that kind.
+/// Returns the topic of a table file from its name: `floating point` for `floating-point.json`.
 pub(super) fn topic(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let name = file.strip_suffix(".json").unwrap_or(file);

@@ -1,45 +1,45 @@
-//! What is said of the whole profile, and of its objects.
+//! Metadata of the profile, and its objects.
 
 use serde::Serialize;
 
-use super::Shown;
+use super::ShownTracks;
 use crate::pprof::hex;
-use crate::profile::{Kind, Object, Unit};
+use crate::profile::{CodeKind, PeriodUnit, ProfileObject};
 
 /// The version of the format.
 const PROCESSED_VERSION: u32 = 48;
-/// The version of Gecko's own format that goes with it.
+/// The corresponding version of Gecko's format.
 const GECKO_VERSION: u32 = 30;
 
-/// What is known of a recording besides its samples.
+/// Metadata of a recording.
 #[derive(Debug, Clone, Default)]
-pub struct About<'a> {
-    /// The program that was recorded, or the file.
+pub struct MetaInputs<'a> {
+    /// The recorded program, or the file.
     pub product: &'a str,
-    /// Who writes this.
+    /// The exporting program.
     pub exporter: &'a str,
-    /// The architecture, as uname(2) says it.
+    /// The architecture from uname(2).
     pub arch: Option<&'a str>,
     /// The processor.
     pub cpu: Option<&'a str>,
     /// The command line of the recorder.
     pub command_line: Option<&'a str>,
-    /// When the first sample was taken, in nanoseconds since 1970, if that is known.
+    /// Time of the first sample in nanoseconds since 1970, if known.
     pub start: Option<i64>,
 }
 
-/// Kinds of code, with their colours.
+/// Types of code, with their colours.
 const CATEGORIES: [(&str, &str); 3] = [("User", "yellow"), ("Kernel", "orange"), ("JIT", "green")];
 
-/// The number of the category for what is in no other.
+/// Index of the category for other code.
 pub(super) const OTHER: usize = CATEGORIES.len();
 
-/// The number of a kind's category.
-pub(super) fn category(kind: Kind) -> usize {
+/// Index of a type's category.
+pub(super) fn category(kind: CodeKind) -> usize {
     match kind {
-        Kind::User => 0,
-        Kind::Kernel => 1,
-        Kind::Jit => 2,
+        CodeKind::User => 0,
+        CodeKind::Kernel => 1,
+        CodeKind::Jit => 2,
     }
 }
 
@@ -51,7 +51,7 @@ struct Category {
 }
 
 impl Category {
-    fn new((name, color): (&'static str, &'static str)) -> Self {
+    fn new(name: &'static str, color: &'static str) -> Self {
         Self {
             name,
             color,
@@ -69,7 +69,7 @@ struct SampleUnits {
     thread_cpu_delta: &'static str,
 }
 
-/// How the markers of a kind are shown.
+/// How markers are displayed.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MarkerSchema {
@@ -86,13 +86,14 @@ struct MarkerField {
     format: &'static str,
 }
 
-/// The type of the markers that stand for samples of other events.
+/// The type of markers for samples of other events.
 pub(super) const MARKER: &str = "sample";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Meta<'p> {
     interval: f64,
+    paused_ranges: [(); 0],
     start_time: f64,
     profiling_start_time: f64,
     profiling_end_time: f64,
@@ -117,13 +118,16 @@ pub(super) struct Meta<'p> {
 }
 
 impl<'p> Meta<'p> {
-    pub(super) fn new(shown: &Shown<'_>, about: &About<'p>) -> Self {
+    pub(super) fn new(shown: &ShownTracks<'_>, about: &MetaInputs<'p>) -> Self {
         let categories = CATEGORIES.into_iter().chain([("Other", "grey")]);
+        let interval = interval(shown).unwrap_or(1.0);
         Self {
-            interval: interval(shown).unwrap_or(1.0),
+            interval,
+            paused_ranges: [],
             start_time: about.start.unwrap_or_default() as f64 / 1e6,
             profiling_start_time: 0.0,
-            profiling_end_time: shown.milliseconds(shown.end),
+            // Exclusive: the profiler omits samples at this time.
+            profiling_end_time: shown.milliseconds(shown.end) + interval,
             process_type: 0,
             product: about.product,
             imported_from: about.exporter,
@@ -131,7 +135,9 @@ impl<'p> Meta<'p> {
             debug: false,
             version: GECKO_VERSION,
             preprocessed_profile_version: PROCESSED_VERSION,
-            categories: categories.map(Category::new).collect(),
+            categories: categories
+                .map(|(name, color)| Category::new(name, color))
+                .collect(),
             symbolicated: true,
             marker_schema: [MarkerSchema {
                 name: MARKER,
@@ -146,7 +152,10 @@ impl<'p> Meta<'p> {
             sample_units: SampleUnits {
                 time: "ms",
                 event_delay: "ms",
-                thread_cpu_delta: "ns",
+                thread_cpu_delta: match shown.unit() {
+                    PeriodUnit::Cycles => "variable CPU cycles",
+                    _ => "ns",
+                },
             },
             platform: "X11",
             oscpu: about.arch.map(|arch| format!("Linux {arch}")),
@@ -158,13 +167,18 @@ impl<'p> Meta<'p> {
     }
 }
 
-/// Milliseconds between samples of a clock.
-fn interval(shown: &Shown<'_>) -> Option<f64> {
+/// Milliseconds between samples: the period of a clock, otherwise the mean of the thread with most samples.
+fn interval(shown: &ShownTracks<'_>) -> Option<f64> {
     let main = shown.main?;
-    let clock = shown.event(main)?.unit == Unit::Nanoseconds;
-    let mut tracks = shown.profile.tracks.iter();
-    let first = tracks.find(|track| track.event == main)?.rows.first()?;
-    (clock && first.period > 0).then(|| first.period as f64 / 1e6)
+    let tracks = shown.profile.tracks.iter();
+    let tracks = tracks.filter(|track| track.event == main);
+    let rows = &tracks.max_by_key(|track| track.rows.len())?.rows;
+    let (first, last) = (rows.first()?, rows.last()?);
+    let nanos = match shown.unit() {
+        PeriodUnit::Nanoseconds => first.period,
+        _ => (last.time - first.time).checked_div(rows.len() as u64 - 1)?,
+    };
+    (nanos > 0).then(|| nanos as f64 / 1e6)
 }
 
 /// A file with code.
@@ -181,7 +195,7 @@ pub(super) struct Lib<'p> {
 }
 
 impl<'p> Lib<'p> {
-    pub(super) fn new(object: &'p Object, about: &About<'p>) -> Self {
+    pub(super) fn new(object: &'p ProfileObject, about: &MetaInputs<'p>) -> Self {
         Self {
             arch: about.arch.unwrap_or_default(),
             name: &object.name,
@@ -194,8 +208,8 @@ impl<'p> Lib<'p> {
     }
 }
 
-/// The id that Breakpad makes of a build-id: its first 16 bytes as a GUID, whose first three numbers are little-endian, and
-/// an age of 0.
+/// Breakpad's id for a build-id: its first 16 bytes as a GUID, whose first three numbers are
+/// little-endian, and age 0.
 fn breakpad(build_id: &[u8]) -> String {
     let mut guid = [0; 16];
     for (place, byte) in guid.iter_mut().zip(build_id) {

@@ -1,17 +1,17 @@
-//! The tables of one thread: those entries of the profile's tables that its samples need, with numbers of their own.
+//! The tables of one thread: the entries of the profile's tables used by its samples, renumbered.
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::meta::category;
 use crate::intern::Interner;
-use crate::profile::{Frame, Function, Kind, Profile};
+use crate::profile::{CodeKind, Profile, ProfileFrame, ProfileFunction};
 
-/// Tables that grow while stacks are added.
+/// Tables that are filled while stacks are added.
 pub(super) struct Tables<'p> {
     profile: &'p Profile,
     strings: Interner<&'p str>,
-    /// From numbers of the profile to those of the thread.
+    /// Maps indices in the profile to those in the thread.
     stacks: FxHashMap<u32, usize>,
     frames: FxHashMap<u32, usize>,
     functions: FxHashMap<u32, usize>,
@@ -105,22 +105,22 @@ impl<'p> Tables<'p> {
         }
     }
 
-    /// The strings, by number.
+    /// The strings by index.
     pub(super) fn strings(&self) -> &[&'p str] {
         self.strings.items()
     }
 
-    /// The number of a text.
+    /// The index of a string.
     pub(super) fn string(&mut self, text: &'p str) -> u32 {
         self.strings.number(text)
     }
 
-    /// The number of a stack.
+    /// The index of a stack.
     pub(super) fn stack(&mut self, stack: u32) -> Option<usize> {
         if let Some(known) = self.stacks.get(&stack) {
             return Some(*known);
         }
-        // Callers that are not there yet, innermost first; not by recursion, for stacks are deep.
+        // New callers, innermost first; not recursive, since stacks may be deep.
         let mut missing = Vec::new();
         let mut next = Some(stack);
         let mut prefix = None;
@@ -154,16 +154,16 @@ impl<'p> Tables<'p> {
         Some(at)
     }
 
-    /// The number of a frame whose caller is `outer`.
+    /// The index of a frame with the caller `outer`.
     fn frame(&mut self, number: u32, outer: Option<usize>) -> Option<usize> {
         if let Some(known) = self.frames.get(&number) {
             return Some(*known);
         }
         let profile = self.profile;
-        let frame: &Frame = profile.frames.get(number as usize)?;
+        let frame: &ProfileFrame = profile.frames.get(number as usize)?;
         let function = profile.functions.get(frame.function as usize)?;
         let func = self.function(frame, function);
-        // What is inlined is in the symbol around it.
+        // Inlined functions belong to the enclosing symbol.
         let symbol = match frame.inline_depth {
             0 => self.symbol(frame.function, function),
             _ => outer.and_then(|outer| *self.frame_table.native_symbol.get(outer)?),
@@ -185,7 +185,7 @@ impl<'p> Tables<'p> {
         Some(at)
     }
 
-    fn function(&mut self, frame: &Frame, function: &'p Function) -> usize {
+    fn function(&mut self, frame: &ProfileFrame, function: &'p ProfileFunction) -> usize {
         if let Some(known) = self.functions.get(&frame.function) {
             return *known;
         }
@@ -211,12 +211,12 @@ impl<'p> Tables<'p> {
         at
     }
 
-    fn symbol(&mut self, number: u32, function: &'p Function) -> Option<usize> {
+    fn symbol(&mut self, number: u32, function: &'p ProfileFunction) -> Option<usize> {
         if let Some(known) = self.symbols.get(&number) {
             return Some(*known);
         }
         let (start, size) = function.range?;
-        let lib = function.object.filter(|_| function.kind != Kind::Jit)?;
+        let lib = function.object.filter(|_| function.kind != CodeKind::Jit)?;
         let name = self.strings.number(&function.name);
         let table = &mut self.native_symbols;
         let at = table.length;

@@ -2,17 +2,17 @@
 
 use serde::Serialize;
 
-use super::Shown;
+use super::ShownTracks;
 use super::meta::{MARKER, OTHER};
 use super::tables::{FrameTable, FuncTable, NativeSymbols, ResourceTable, StackTable, Tables};
 use crate::column::Column;
-use crate::profile::{self, Row, Track};
+use crate::profile::{self, PeriodUnit, ProfileSample, Track};
 
 /// The samples of one thread.
 pub(super) struct Tracks<'p> {
-    shown: &'p Shown<'p>,
-    /// Those of the main event.
-    main: &'p [Row],
+    shown: &'p ShownTracks<'p>,
+    /// Samples of the main event.
+    main: &'p [ProfileSample],
     others: Vec<&'p Track>,
 }
 
@@ -42,12 +42,17 @@ struct Thread<'p, S> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Samples<T, W> {
+struct Samples<T, W, D> {
     length: usize,
     stack: Vec<Option<usize>>,
     time: T,
-    weight: W,
+    /// `None`: each sample counts as one.
+    weight: Option<W>,
+    /// `tracing-ms`: weights are milliseconds.
     weight_type: &'static str,
+    /// CPU time since the previous sample of the thread, in the unit of the metadata.
+    #[serde(rename = "threadCPUDelta", skip_serializing_if = "Option::is_none")]
+    thread_cpu_delta: Option<D>,
 }
 
 #[derive(Default, Serialize)]
@@ -78,10 +83,10 @@ struct Cause {
 }
 
 impl<'p> Tracks<'p> {
-    /// The samples of the thread of this number.
-    pub(super) fn of(shown: &'p Shown<'p>, thread: u32) -> Self {
+    /// The samples of the thread with this index.
+    pub(super) fn of(shown: &'p ShownTracks<'p>, thread: u32) -> Self {
         let tracks = &shown.profile.tracks;
-        // They come in the order of threads.
+        // They are sorted by thread.
         let from = tracks.partition_point(|track| track.thread < thread);
         let tracks = tracks.get(from..).unwrap_or_default().iter();
         let own = tracks.take_while(|track| track.thread == thread);
@@ -94,7 +99,7 @@ impl<'p> Tracks<'p> {
         }
     }
 
-    /// The thread as it is written.
+    /// The serialized thread.
     pub(super) fn thread(self, thread: &'p profile::Thread) -> impl Serialize {
         let Self {
             shown,
@@ -107,10 +112,13 @@ impl<'p> Tracks<'p> {
         let markers = markers(shown, &others, &mut tables);
         let rows = others.iter().flat_map(|track| &track.rows).chain(main);
         let times = rows.map(|row| row.time);
+        let unit = shown.unit();
+        let is_clock = unit == PeriodUnit::Nanoseconds;
+        let is_cpu_time = unit != PeriodUnit::Count && !shown.is_off_cpu();
         let (first, last) = (times.clone().min(), times.max());
         Thread {
             process_type: "default",
-            process_name: &thread.name,
+            process_name: shown.profile.process_name(thread.pid),
             process_startup_time: first.map_or(0.0, |time| shown.milliseconds(time)),
             process_shutdown_time: last.map(|time| shown.milliseconds(time)),
             register_time: first.map_or(0.0, |time| shown.milliseconds(time)),
@@ -124,8 +132,15 @@ impl<'p> Tracks<'p> {
                 length: main.len(),
                 stack,
                 time: Column(move || main.iter().map(move |row| shown.milliseconds(row.time))),
-                weight: Column(move || main.iter().map(|row| row.period)),
-                weight_type: "samples",
+                weight: is_clock.then_some(Column(move || {
+                    main.iter().map(|row| row.period as f64 / 1e6)
+                })),
+                weight_type: match is_clock {
+                    true => "tracing-ms",
+                    false => "samples",
+                },
+                thread_cpu_delta: is_cpu_time
+                    .then_some(Column(move || main.iter().map(|row| row.period))),
             },
             markers,
             string_array: tables.strings().to_vec(),
@@ -139,12 +154,16 @@ impl<'p> Tracks<'p> {
 }
 
 /// Samples of the other events, in order of time.
-fn markers<'p>(shown: &'p Shown<'p>, tracks: &[&'p Track], tables: &mut Tables<'p>) -> Markers {
+fn markers<'p>(
+    shown: &'p ShownTracks<'p>,
+    tracks: &[&'p Track],
+    tables: &mut Tables<'p>,
+) -> Markers {
     let named = tracks.iter().flat_map(|track| {
         let name = shown.event(track.event).map_or("", |event| &event.name);
         track.rows.iter().map(move |row| (name, row))
     });
-    let mut named: Vec<(&str, &Row)> = named.collect();
+    let mut named: Vec<(&str, &ProfileSample)> = named.collect();
     named.sort_by_key(|(_, row)| row.time);
     let mut markers = Markers::default();
     for (name, row) in named {

@@ -1,15 +1,15 @@
-//! The frames at addresses.
+//! Resolves addresses to frames.
 
 use rperf_replay::DsoId;
-use rperf_resolve::{Call, Frame, Level, Place, Resolver, SymbolId};
+use rperf_resolve::{AddressContext, CallFrame, Frame, Level, Resolver, SymbolId};
 use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
 
 use crate::intern::Interner;
 
-/// All that decides which frames an address stands for.
+/// All inputs of resolving an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Spot {
+pub(super) struct CodeAddress {
     pub(super) epoch: u64,
     pub(super) guest: Option<u32>,
     /// A [`CpuMode`].
@@ -18,30 +18,30 @@ pub(super) struct Spot {
     pub(super) ip: u64,
 }
 
-/// What a frame is, by ids.
+/// Identity of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FrameKey {
     pub(super) dso: Option<DsoId>,
     pub(super) symbol: Option<SymbolId>,
     pub(super) level: Level,
     pub(super) address: u64,
-    /// Functions around it at the same address.
+    /// Number of enclosing functions at the same address.
     pub(super) inline_depth: u32,
     /// File and line.
     pub(super) place: Option<(u32, u32)>,
 }
 
-/// Frames that were looked up, each once.
-pub(super) struct Code<'r, 'w> {
+/// Resolved distinct frames.
+pub(super) struct CodeTables<'r, 'w> {
     pub(super) resolver: &'r Resolver<'w>,
     /// The frames of a spot, outermost first.
-    known: FxHashMap<Spot, Box<[u32]>>,
+    known: FxHashMap<CodeAddress, Box<[u32]>>,
     pub(super) frames: Interner<FrameKey>,
     /// Paths of source files.
     pub(super) files: Interner<&'r str>,
 }
 
-impl<'r, 'w> Code<'r, 'w> {
+impl<'r, 'w> CodeTables<'r, 'w> {
     pub(super) fn new(resolver: &'r Resolver<'w>) -> Self {
         Self {
             resolver,
@@ -51,9 +51,14 @@ impl<'r, 'w> Code<'r, 'w> {
         }
     }
 
-    /// The frames at a spot, outermost first.
+    /// The frames at an address, outermost first.
     #[inline]
-    pub(super) fn frames(&mut self, spot: &Spot, mode: CpuMode, at: Place) -> &[u32] {
+    pub(super) fn frames(
+        &mut self,
+        spot: &CodeAddress,
+        mode: CpuMode,
+        at: AddressContext,
+    ) -> &[u32] {
         if !self.known.contains_key(spot) {
             let frames = self.look_up(spot, mode, at);
             self.known.insert(*spot, frames);
@@ -62,12 +67,12 @@ impl<'r, 'w> Code<'r, 'w> {
     }
 
     #[cold]
-    fn look_up(&mut self, spot: &Spot, mode: CpuMode, at: Place) -> Box<[u32]> {
+    fn look_up(&mut self, spot: &CodeAddress, mode: CpuMode, at: AddressContext) -> Box<[u32]> {
         let frame = self.resolver.locate(at, mode, spot.ip);
         let mut calls = Vec::new();
         match spot.inlines {
             true => self.resolver.expand(&frame, &mut calls),
-            false => calls.push(Call { frame, place: None }),
+            false => calls.push(CallFrame { frame, place: None }),
         }
         let outermost_first = (0..).zip(calls.iter().rev());
         outermost_first
@@ -75,7 +80,7 @@ impl<'r, 'w> Code<'r, 'w> {
             .collect()
     }
 
-    fn number(&mut self, call: &Call<'r>, inline_depth: u32) -> u32 {
+    fn number(&mut self, call: &CallFrame<'r>, inline_depth: u32) -> u32 {
         let Frame {
             address,
             dso,
@@ -95,7 +100,7 @@ impl<'r, 'w> Code<'r, 'w> {
         })
     }
 
-    /// Takes in what another worker looked up; the numbers that its frames have here.
+    /// Adds the frames of another worker; returns their indices here.
     pub(super) fn merge(&mut self, later: Self) -> Vec<u32> {
         let files = self.files.merge(later.files.items(), |path| path);
         self.frames.merge(later.frames.items(), |frame| FrameKey {

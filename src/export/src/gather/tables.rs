@@ -1,15 +1,18 @@
-//! Ids replaced by what they stand for.
+//! Resolves ids to names.
 
-use rperf_replay::{Dso, DsoId, DsoKind, World};
+use rperf_replay::{Dso, DsoId, DsoKind, Order, World};
 use rperf_resolve::{Level, Resolver};
 use rustc_hash::FxHashMap;
 
 use super::code::FrameKey;
-use super::{Gathered, TrackKey};
-use crate::profile::{Frame, Function, Kind, Object, Place, Profile, Row, Thread, Track};
+use super::{GatheredProfile, TrackKey};
+use crate::profile::{
+    CodeKind, Process, Profile, ProfileFrame, ProfileFunction, ProfileLocation, ProfileObject,
+    ProfileSample, Thread, Track,
+};
 
-/// The tables of what was gathered.
-pub(super) fn finish(gathered: Gathered<'_, '_>) -> Profile {
+/// Creates the tables.
+pub(super) fn finish(gathered: GatheredProfile<'_, '_>) -> Profile {
     let resolver = gathered.code.resolver;
     let mut tables = Tables {
         resolver,
@@ -35,17 +38,17 @@ struct Tables<'r, 'w> {
     resolver: &'r Resolver<'w>,
     world: &'w World,
     objects: FxHashMap<DsoId, u32>,
-    functions: FxHashMap<(Option<u32>, Kind, String), u32>,
+    functions: FxHashMap<(Option<u32>, CodeKind, String), u32>,
     profile: Profile,
 }
 
 impl Tables<'_, '_> {
-    fn frame(&mut self, key: &FrameKey) -> Frame {
-        Frame {
+    fn frame(&mut self, key: &FrameKey) -> ProfileFrame {
+        ProfileFrame {
             function: self.function(key),
             address: key.address,
             inline_depth: key.inline_depth,
-            place: key.place.map(|(file, line)| Place { file, line }),
+            place: key.place.map(|(file, line)| ProfileLocation { file, line }),
         }
     }
 
@@ -55,7 +58,7 @@ impl Tables<'_, '_> {
         let kind = kind(key.level, dso);
         let name = match (key.symbol, dso) {
             (Some(symbol), _) => self.resolver.symbol_name(symbol).to_owned(),
-            // Names of the kernel's code and of what has no file are in brackets already.
+            // Kernel code and DSOs without a file already have names in brackets.
             (None, Some(dso)) if dso.short_name.starts_with('[') => dso.short_name.clone(),
             (None, Some(dso)) => format!("[{}]", dso.short_name),
             (None, None) => "[unknown]".to_owned(),
@@ -70,7 +73,7 @@ impl Tables<'_, '_> {
                     .symbol
                     .filter(|symbol| !self.resolver.is_inlined(*symbol));
                 let symbol = symbol.and_then(|symbol| self.resolver.symbol(symbol));
-                functions.push(Function {
+                functions.push(ProfileFunction {
                     name: name.clone(),
                     object: *object,
                     kind: *kind,
@@ -85,7 +88,7 @@ impl Tables<'_, '_> {
         let dso = self.world.dso(id);
         let objects = &mut self.profile.objects;
         *self.objects.entry(id).or_insert_with(|| {
-            objects.push(Object {
+            objects.push(ProfileObject {
                 name: dso.short_name.clone(),
                 path: dso.long_name.clone(),
                 build_id: dso.build_id.clone(),
@@ -94,10 +97,10 @@ impl Tables<'_, '_> {
         })
     }
 
-    /// Sorts the samples by time, and the threads by their ids.
-    fn add_tracks(&mut self, rows: Vec<(TrackKey, Vec<Row>)>) {
+    /// Sorts the samples by time, and the threads by id.
+    fn add_tracks(&mut self, rows: Vec<(TrackKey, Vec<ProfileSample>)>) {
         let named = rows.into_iter().map(|(key, mut rows)| {
-            // Of equal times the first in the file stays first.
+            // Stable: samples with equal times stay in file order.
             rows.sort_by_key(|row| row.time);
             let thread = Thread {
                 pid: key.pid,
@@ -106,9 +109,17 @@ impl Tables<'_, '_> {
             };
             (thread, key.event.0, rows)
         });
-        let mut named: Vec<(Thread, u32, Vec<Row>)> = named.collect();
+        let mut named: Vec<(Thread, u32, Vec<ProfileSample>)> = named.collect();
         named.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
         for (thread, event, rows) in named {
+            let processes = &mut self.profile.processes;
+            if processes.last().map(|process| process.pid) != Some(thread.pid) {
+                let name = self.world.comm_last(thread.pid, Order::MAX);
+                processes.push(Process {
+                    pid: thread.pid,
+                    name: self.world.comm(name).to_owned(),
+                });
+            }
             let threads = &mut self.profile.threads;
             if threads.last() != Some(&thread) {
                 threads.push(thread);
@@ -122,11 +133,11 @@ impl Tables<'_, '_> {
     }
 }
 
-fn kind(level: Level, dso: Option<&Dso>) -> Kind {
+fn kind(level: Level, dso: Option<&Dso>) -> CodeKind {
     match (level, dso.map(|dso| dso.kind)) {
-        (_, None) => Kind::User,
-        (Level::Kernel | Level::GuestKernel, _) => Kind::Kernel,
-        (_, Some(DsoKind::PerfMap(_))) => Kind::Jit,
-        _ => Kind::User,
+        (_, None) => CodeKind::User,
+        (Level::Kernel | Level::GuestKernel, _) => CodeKind::Kernel,
+        (_, Some(DsoKind::PerfMap(_))) => CodeKind::Jit,
+        _ => CodeKind::User,
     }
 }

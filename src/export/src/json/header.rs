@@ -1,36 +1,36 @@
-//! What stands before and behind the samples.
+//! The text before and after the samples.
 
 use std::io::{self, Write};
 
-use rperf_perfdata::{Described, FileHeader};
+use rperf_perfdata::{FileHeader, Metadata};
 
 use super::{push_key, push_line, push_string};
 
-/// The recording as a file.
+/// Properties of the recording's file.
 #[derive(Debug, Clone, Copy)]
-pub struct Captured<'a> {
-    /// When it was last changed: `2026-11-21T15:50:16Z`.
+pub struct CaptureInfo<'a> {
+    /// Modification time: `2026-11-21T15:50:16Z`.
     pub time: &'a str,
-    /// Where its parts lie.
+    /// Its sections.
     pub header: &'a FileHeader,
 }
 
-/// Writes what stands before the first sample.
+/// Writes the text before the first sample.
 ///
 /// # Errors
 ///
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_start(
     out: &mut dyn Write,
-    captured: &Captured<'_>,
-    recording: Described<'_>,
+    captured: &CaptureInfo<'_>,
+    recording: Metadata<'_>,
 ) -> io::Result<()> {
     let mut text = b"{".to_vec();
     push_key(&mut text, 1, "linux-perf-json-version");
     text.extend_from_slice(b"1,");
     push_key(&mut text, 1, "headers");
     text.push(b'{');
-    let mut fields = Fields {
+    let mut fields = HeaderFields {
         out: &mut text,
         count: 0,
     };
@@ -43,21 +43,21 @@ pub fn write_start(
     out.write_all(&text)
 }
 
-/// Writes what stands behind the last sample.
+/// Writes the text after the last sample.
 ///
 /// # Errors
 ///
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_end(out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n\t]\n}\n")
 }
 
-struct Fields<'o> {
+struct HeaderFields<'o> {
     out: &'o mut Vec<u8>,
     count: usize,
 }
 
-impl Fields<'_> {
+impl HeaderFields<'_> {
     fn key(&mut self, key: &'static str) {
         if self.count > 0 {
             self.out.push(b',');
@@ -78,7 +78,7 @@ impl Fields<'_> {
         }
     }
 
-    fn captured(&mut self, captured: &Captured<'_>) {
+    fn captured(&mut self, captured: &CaptureInfo<'_>) {
         self.number("header-version", 1_u64);
         self.text("captured-on", Some(captured.time.to_owned()));
         self.number("data-offset", captured.header.data.offset);
@@ -86,7 +86,7 @@ impl Fields<'_> {
         self.number("feat-offset", captured.header.data.end());
     }
 
-    fn recording(&mut self, recording: Described<'_>) {
+    fn recording(&mut self, recording: Metadata<'_>) {
         let features = recording.features;
         self.text("hostname", features.hostname());
         self.text("os-release", features.os_release());

@@ -1,18 +1,18 @@
-//! One JSON object on one line.
+//! A JSON object in one line.
 
 use std::fmt::{Display, LowerHex};
 use std::io::Write as _;
 
 use super::push_string;
 
-/// An object that is written member by member. Writing to memory does not fail.
-pub struct Object<'o> {
+/// An object written member by member. Writing to memory does not fail.
+pub struct JsonObject<'o> {
     out: &'o mut Vec<u8>,
     is_empty: bool,
 }
 
-impl<'o> Object<'o> {
-    /// Begins an object at the end of `out`.
+impl<'o> JsonObject<'o> {
+    /// Starts an object at the end of `out`.
     pub fn new(out: &'o mut Vec<u8>) -> Self {
         out.push(b'{');
         Self {
@@ -21,7 +21,7 @@ impl<'o> Object<'o> {
         }
     }
 
-    /// Where the value of the next member is to be appended.
+    /// Appends a key; the caller appends the value.
     pub fn member(&mut self, key: &str) -> &mut Vec<u8> {
         if !self.is_empty {
             self.out.push(b',');
@@ -32,17 +32,17 @@ impl<'o> Object<'o> {
         self.out
     }
 
-    /// A text.
+    /// A string.
     pub fn text(&mut self, key: &str, text: &str) {
         push_string(self.member(key), text);
     }
 
-    /// What needs no quotes: a number, `true`, a list of numbers.
+    /// A value without quotes: a number, `true`, a list of numbers.
     pub fn plain(&mut self, key: &str, number: impl Display) {
         let _ = write!(self.member(key), "{number}");
     }
 
-    /// An address or a mask, as a text with `0x`.
+    /// An address or a mask, as a string with `0x`.
     pub fn hex(&mut self, key: &str, number: impl LowerHex) {
         let _ = write!(self.member(key), "\"{number:#x}\"");
     }
@@ -60,11 +60,11 @@ mod tests {
     #[test]
     fn members_are_parted_and_escaped() {
         let mut out = b"before ".to_vec();
-        let mut object = Object::new(&mut out);
+        let mut object = JsonObject::new(&mut out);
         object.text("comm", "a \"b\"\n");
         object.plain("tid", -1);
         object.hex("ip", 0xffff_u64);
-        Object::new(object.member("none")).finish();
+        JsonObject::new(object.member("none")).finish();
         object.plain("inlined", true);
         object.finish();
         let expected =

@@ -1,8 +1,8 @@
 //! Samples as JSON objects, in parallel.
 
-use rperf_lines::{TextKey, Texts};
-use rperf_replay::{Epoch, Recent, Render, Sample, World};
-use rperf_resolve::{Frame, Place, Resolver, StackScratch, UserStacks};
+use rperf_lines::{TextCache, TextKey};
+use rperf_replay::{Epoch, Render, Sample, ThreadCache, World};
+use rperf_resolve::{AddressContext, Frame, Resolver, StackScratch, UserStacks, chain};
 use rperf_wire::{
     CpuMode, Endian, PERF_CONTEXT_HV, PERF_CONTEXT_KERNEL, PERF_CONTEXT_MAX, PERF_CONTEXT_USER,
     SampleType, U64s,
@@ -10,42 +10,45 @@ use rperf_wire::{
 
 use super::{push_key, push_line, push_string};
 
-/// Renders the samples of one recording. Each begins with the comma that parts it from the one before.
-pub struct Text<'r, 'w> {
+/// Renders the samples of one recording. Each starts with the comma after the previous one.
+pub struct JsonText<'r, 'w> {
     resolver: &'r Resolver<'w>,
     stacks: &'r UserStacks<'r, 'w>,
     endian: Endian,
-    /// By event: whether samples tell their processor.
+    /// By event: whether samples have the CPU.
     cpus: Vec<bool>,
+    /// Nanoseconds added to times.
+    offset: i64,
 }
 
 /// The text of a block of samples.
 #[derive(Debug, Default)]
-pub struct Block {
+pub struct JsonBlock {
     /// The objects.
     pub text: Vec<u8>,
-    /// How many there are.
+    /// Number of samples.
     pub samples: u64,
 }
 
-/// What one worker has rendered.
+/// Cache of one worker.
 #[derive(Default)]
-pub struct Scratch {
-    recent: Recent,
+pub struct JsonCache {
+    recent: ThreadCache,
     unwinding: StackScratch,
-    /// Frames, and several callers at once, each with the comma that follows its callee.
-    known: [Texts; 2],
+    /// Frames, and several callers at once, each with its leading comma.
+    known: [TextCache; 2],
 }
 
-/// Whose stack it is.
+/// Inputs of resolving a frame.
 #[derive(Clone, Copy)]
-struct Who {
-    at: Place,
+struct FrameContext {
+    at: AddressContext,
     epoch: Epoch,
 }
 
-impl<'r, 'w> Text<'r, 'w> {
-    /// Names frames with `resolver`; `stacks` completes their callchains. `sample_types` are those of the events.
+impl<'r, 'w> JsonText<'r, 'w> {
+    /// Resolves frames with `resolver`; `stacks` completes callchains. `sample_types` are those of
+    /// the events.
     #[must_use]
     pub fn new(
         resolver: &'r Resolver<'w>,
@@ -60,21 +63,35 @@ impl<'r, 'w> Text<'r, 'w> {
             cpus: sample_types
                 .map(|kind| kind.contains(SampleType::CPU))
                 .collect(),
+            offset: 0,
         }
     }
 
+    /// Adds these nanoseconds to all times.
+    #[must_use]
+    pub fn shifted_by(mut self, offset: i64) -> Self {
+        self.offset = offset;
+        self
+    }
+
     /// The frames of a callchain.
-    fn chain(&self, who: Who, chain: U64s<'_>, known: &mut [Texts; 2], out: &mut Vec<u8>) {
+    fn chain(
+        &self,
+        who: FrameContext,
+        chain: U64s<'_>,
+        known: &mut [TextCache; 2],
+        out: &mut Vec<u8>,
+    ) {
         let start = out.len();
-        let Some(split) = Resolver::split_first(chain) else {
+        let Some(split) = chain::split_first(chain) else {
             return self.corrupted(who, chain, known, out);
         };
         let [frames, parts] = known;
-        self.frame(who, (split.mode, split.ip), frames, out);
-        // The comma before the first frame.
+        self.frame(who, split.mode, split.ip, frames, out);
+        // Removes the comma before the first frame.
         out.remove(start);
         let callers = U64s::new(split.callers, self.endian);
-        let whole = Resolver::parts(split.mode, callers, usize::MAX, |mode, part| {
+        let is_complete = chain::parts(split.mode, callers, usize::MAX, |mode, part| {
             let key = TextKey {
                 words: [who.epoch.user, who.epoch.kernel, mode as u64],
                 bytes: part.as_bytes(),
@@ -83,20 +100,27 @@ impl<'r, 'w> Text<'r, 'w> {
                 return out.extend_from_slice(text);
             }
             let from = out.len();
-            Resolver::walk_on(mode, part, part.len(), |mode, ip| {
-                self.frame(who, (mode, ip), frames, out);
+            chain::walk_on(mode, part, part.len(), |mode, ip| {
+                self.frame(who, mode, ip, frames, out);
             });
             parts.insert(&key, out.get(from..).unwrap_or_default());
         });
-        if !whole {
+        if !is_complete {
             out.truncate(start);
             self.corrupted(who, chain, known, out);
         }
     }
 
-    /// The frames of a callchain with markers that mean nothing. As in perf's JSON, and nowhere else, they are skipped.
+    /// The frames of a callchain with invalid markers. In perf's JSON, and nowhere else, these are
+    /// skipped.
     #[cold]
-    fn corrupted(&self, who: Who, chain: U64s<'_>, known: &mut [Texts; 2], out: &mut Vec<u8>) {
+    fn corrupted(
+        &self,
+        who: FrameContext,
+        chain: U64s<'_>,
+        known: &mut [TextCache; 2],
+        out: &mut Vec<u8>,
+    ) {
         let start = out.len();
         let mut mode = CpuMode::User;
         for ip in chain.iter() {
@@ -105,7 +129,7 @@ impl<'r, 'w> Text<'r, 'w> {
                 PERF_CONTEXT_KERNEL => mode = CpuMode::Kernel,
                 PERF_CONTEXT_USER => mode = CpuMode::User,
                 PERF_CONTEXT_MAX.. => {}
-                _ => self.frame(who, (mode, ip), &mut known[0], out),
+                _ => self.frame(who, mode, ip, &mut known[0], out),
             }
         }
         if out.len() > start {
@@ -114,7 +138,14 @@ impl<'r, 'w> Text<'r, 'w> {
     }
 
     /// A comma and the object of one frame.
-    fn frame(&self, who: Who, (mode, ip): (CpuMode, u64), known: &mut Texts, out: &mut Vec<u8>) {
+    fn frame(
+        &self,
+        who: FrameContext,
+        mode: CpuMode,
+        ip: u64,
+        known: &mut TextCache,
+        out: &mut Vec<u8>,
+    ) {
         let key = TextKey {
             words: [who.epoch.side(mode), mode as u64, ip],
             bytes: &[],
@@ -156,19 +187,25 @@ fn push_number(out: &mut Vec<u8>, key: &'static str, number: i64) {
     out.push(b',');
 }
 
-impl Render for Text<'_, '_> {
-    type Out = Block;
-    type Scratch = Scratch;
+impl Render for JsonText<'_, '_> {
+    type Out = JsonBlock;
+    type Scratch = JsonCache;
 
-    fn reuse(&self, block: &mut Block) {
+    fn reuse(&self, block: &mut JsonBlock) {
         block.text.clear();
         block.samples = 0;
     }
 
-    fn render(&self, world: &World, sample: &Sample<'_>, scratch: &mut Scratch, block: &mut Block) {
+    fn render(
+        &self,
+        world: &World,
+        sample: &Sample<'_>,
+        scratch: &mut JsonCache,
+        block: &mut JsonBlock,
+    ) {
         let moment = scratch.recent.moment(world, sample.who(), sample.order);
-        let who = Who {
-            at: Place::of(sample),
+        let who = FrameContext {
+            at: AddressContext::of(sample),
             epoch: moment.epoch,
         };
         block.samples += 1;
@@ -177,7 +214,8 @@ impl Render for Text<'_, '_> {
         push_line(out, 2);
         out.push(b'{');
         let time = sample.wire.time.unwrap_or(u64::MAX);
-        push_number(out, "timestamp", time.cast_signed());
+        let time = time.cast_signed().wrapping_add(self.offset);
+        push_number(out, "timestamp", time);
         push_number(out, "pid", sample.pid.cast_signed().into());
         push_number(out, "tid", sample.tid.cast_signed().into());
         if self.cpus.get(sample.event.0 as usize) == Some(&true) {

@@ -1,12 +1,13 @@
-//! The messages of Perfetto's trace, as far as samples need them. Interned things are numbered from 1.
+//! The messages of Perfetto's traces that are required for samples. Interned items are numbered
+//! from 1.
 
 use prost::Message;
 
 /// `Frame.Kind`: compiled code.
 pub(super) const KIND_NATIVE: i32 = 1;
-/// `Frame.Kind`: the kernel's.
+/// `Frame.Kind`: kernel code.
 pub(super) const KIND_KERNEL: i32 = 2;
-/// `Frame.Kind`: made at run time.
+/// `Frame.Kind`: JIT-compiled code.
 pub(super) const KIND_JIT: i32 = 4;
 
 /// `TracePacket`.
@@ -72,7 +73,7 @@ pub(super) struct PerfDefaults {
     pub(super) timebase: Option<Timebase>,
 }
 
-/// `PerfEvents.Timebase`: what makes samples.
+/// `PerfEvents.Timebase`: the sampling event.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Timebase {
     #[prost(uint64, tag = "1")]
@@ -92,7 +93,7 @@ pub(super) struct PerfSample {
     pub(super) tid: u32,
     #[prost(uint64, optional, tag = "4")]
     pub(super) callstack: Option<u64>,
-    /// The event's counter so far.
+    /// The current count of the event.
     #[prost(uint64, tag = "6")]
     pub(super) timebase_count: u64,
 }

@@ -1,13 +1,13 @@
-//! Locations: addresses with the functions that are inlined there.
+//! Locations: addresses with the functions inlined there.
 
 use rustc_hash::FxHashMap;
 
 use crate::profile::Profile;
 
-/// The locations of all samples, each once.
+/// The distinct locations of all samples.
 #[derive(Debug, Default)]
 pub(super) struct Locations {
-    /// By the innermost frame, which decides the others.
+    /// By the innermost frame, which determines the others.
     numbers: FxHashMap<u32, u64>,
     /// The frames of each, innermost first.
     frames: Vec<Vec<u32>>,
@@ -40,7 +40,7 @@ impl Locations {
         })
     }
 
-    /// The frames of each location, innermost first, in the order of their ids, which begin with 1.
+    /// The frames of each location, innermost first, ordered by id, from 1.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.frames.iter().map(Vec::as_slice)
     }

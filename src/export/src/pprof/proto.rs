@@ -1,8 +1,8 @@
-//! The messages of `profile.proto`. Ids begin with 1; strings are numbers in the table of strings.
+//! The messages of `profile.proto`. Ids start at 1; strings are indices in the string table.
 
 use prost::Message;
 
-/// Numbers of the fields of `Profile`.
+/// Field numbers of `Profile`.
 pub(super) mod tag {
     pub(in crate::pprof) const SAMPLE_TYPE: u32 = 1;
     pub(in crate::pprof) const SAMPLE: u32 = 2;
@@ -13,10 +13,11 @@ pub(super) mod tag {
     pub(in crate::pprof) const TIME_NANOS: u32 = 9;
     pub(in crate::pprof) const DURATION_NANOS: u32 = 10;
     pub(in crate::pprof) const PERIOD_TYPE: u32 = 11;
+    pub(in crate::pprof) const PERIOD: u32 = 12;
     pub(in crate::pprof) const DEFAULT_SAMPLE_TYPE: u32 = 14;
 }
 
-/// What a value is.
+/// Type of a value.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ValueType {
     #[prost(int64, tag = "1")]
@@ -37,7 +38,7 @@ pub(super) struct Sample {
     pub(super) label: Vec<Label>,
 }
 
-/// Something that is known of a sample.
+/// A label of a sample.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Label {
     #[prost(int64, tag = "1")]
@@ -88,7 +89,7 @@ pub(super) struct Mapping {
     pub(super) has_inline_frames: bool,
 }
 
-/// A place in the code.
+/// A code location.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Location {
     #[prost(uint64, tag = "1")]

@@ -1,88 +1,98 @@
-//! The picture: an SVG that needs nothing beside it, in which a click and another one choose a stretch of time.
+//! A self-contained SVG in which two clicks select a time range.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
-use super::{Heat, Scale};
+use rustc_hash::FxHashMap;
+
+use super::{HeatMap, HeatScale};
 use crate::text::{Escaped, Grouped};
 
 const SCRIPT: &str = include_str!("script.js");
 const STYLE: &str = include_str!("style.css");
 
-/// Left of the cells, in pixels: the scale.
+/// Width left of the cells, in pixels: the scale.
 const LEFT: u64 = 120;
-/// Above them: title and what is chosen.
-const HEAD: u64 = 64;
-/// Below them: times, and what the pointer is on.
-const FOOT: u64 = 56;
+/// Height above the cells: title and selection.
+const HEADER_HEIGHT: u64 = 64;
+/// Height below the cells: times, and details of the cell under the pointer.
+const FOOTER_HEIGHT: u64 = 56;
 const RIGHT: u64 = 20;
 /// Height of a cell.
 const CELL: u64 = 8;
-/// Cells are this wide where there is room.
-const WIDEST: u64 = 16;
-const NARROWEST: u64 = 2;
-/// Pixels for all columns.
-const ROOM: u64 = 1120;
-/// Times below the picture are at least so far apart.
+/// Maximum width of a cell.
+const MAX_CELL_WIDTH: u64 = 16;
+const MIN_CELL_WIDTH: u64 = 2;
+/// Width of all columns in pixels.
+const GRID_WIDTH: u64 = 1120;
+/// Minimum distance of times below the picture.
 const LABEL: u64 = 120;
 
-impl Heat {
+impl HeatMap {
     /// Writes the picture.
     ///
     /// # Errors
     ///
-    /// Writing fails.
+    /// Write errors.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let wide = (ROOM / self.columns).clamp(NARROWEST, WIDEST);
+        let wide = (GRID_WIDTH / self.columns).clamp(MIN_CELL_WIDTH, MAX_CELL_WIDTH);
         self.write_head(wide, out)?;
         let cells = self.cells();
         let most = cells.iter().map(|(_, count)| *count).max().unwrap_or(1);
+        let mut columns: FxHashMap<u64, u64> = FxHashMap::default();
+        for ((column, _), count) in &cells {
+            *columns.entry(*column).or_default() += count;
+        }
         for ((column, row), count) in cells {
             let x = LEFT + column * wide;
-            let y = HEAD + u64::from(self.rows - 1 - row) * CELL;
-            // The eye tells few from none rather than many from more.
+            let y = HEADER_HEIGHT + u64::from(self.rows - 1 - row) * CELL;
+            // Small counts must be distinguishable from none.
             let heat = (count as f64 / most as f64).sqrt();
             let (green, blue) = (225.0 - 205.0 * heat, 210.0 - 200.0 * heat);
             writeln!(
                 out,
                 "<rect class=\"c\" data-c=\"{column}\" data-r=\"{row}\" x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{CELL}\" \
-                 fill=\"rgb(255,{green:.0},{blue:.0})\"><title>{}, {}: {} {}</title></rect>",
+                 fill=\"rgb(255,{green:.0},{blue:.0})\"><title>{}, {}: {} {}, {:.1}% of the column</title></rect>",
                 Seconds(self.begin(column, row)),
                 Row(self, row),
                 Grouped(count),
                 Escaped(&self.unit),
+                100.0 * count as f64 / columns.get(&column).copied().unwrap_or(1) as f64,
             )?;
         }
         writeln!(out, "</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>")
     }
 
-    /// When a cell begins.
+    /// Start time of a cell.
     fn begin(&self, column: u64, row: u32) -> u64 {
         let start = self.start + column * self.column;
         match self.scale {
-            Scale::Offset => start + self.slot() * u64::from(row),
-            Scale::Duration(_) => start,
+            HeatScale::Offset => start + self.slot() * u64::from(row),
+            HeatScale::Duration => start,
         }
     }
 
     fn write_head(&self, wide: u64, out: &mut dyn Write) -> io::Result<()> {
         let (high, across) = (u64::from(self.rows) * CELL, self.columns * wide);
-        let (width, height) = ((LEFT + across + RIGHT).max(640), HEAD + high + FOOT);
-        // What a click chooses: a cell, or a whole column.
+        let (width, height) = (
+            (LEFT + across + RIGHT).max(640),
+            HEADER_HEIGHT + high + FOOTER_HEIGHT,
+        );
+        // Selectable units: a cell, or a whole column.
         let (slots, slot) = match self.scale {
-            Scale::Offset => (self.rows, self.slot()),
-            Scale::Duration(_) => (1, self.column),
+            HeatScale::Offset => (self.rows, self.slot()),
+            HeatScale::Duration => (1, self.column),
         };
         writeln!(
             out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
              <svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" data-start=\"{}\" data-slot=\"{slot}\" data-slots=\"{slots}\" \
-             data-columns=\"{}\" data-rows=\"{}\" data-left=\"{LEFT}\" data-top=\"{HEAD}\" data-wide=\"{wide}\" \
+             data-columns=\"{}\" data-rows=\"{}\" data-left=\"{LEFT}\" data-top=\"{HEADER_HEIGHT}\" data-wide=\"{wide}\" \
              data-high=\"{CELL}\">\n<style>{STYLE}</style>\n<rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n\
              <text id=\"title\" x=\"{}\" y=\"24\">{}</text>\n\
              <text id=\"chosen\" x=\"{LEFT}\" y=\"48\">click where a stretch of time begins, and again where it ends</text>\n\
-             <rect id=\"field\" x=\"{LEFT}\" y=\"{HEAD}\" width=\"{across}\" height=\"{high}\"/>",
+             <rect id=\"field\" x=\"{LEFT}\" y=\"{HEADER_HEIGHT}\" width=\"{across}\" height=\"{high}\"/>",
             self.start,
             self.columns,
             self.rows,
@@ -90,7 +100,7 @@ impl Heat {
             Escaped(&self.title),
         )?;
         self.write_scales(wide, out)?;
-        let foot = HEAD + high + FOOT - 12;
+        let foot = HEADER_HEIGHT + high + FOOTER_HEIGHT - 12;
         writeln!(
             out,
             "<text id=\"details\" x=\"{LEFT}\" y=\"{foot}\"> </text>\n<g id=\"cells\">"
@@ -100,7 +110,7 @@ impl Heat {
     fn write_scales(&self, wide: u64, out: &mut dyn Write) -> io::Result<()> {
         let step = (self.rows / 5).max(1);
         for row in (0..self.rows).step_by(step as usize) {
-            let y = HEAD + u64::from(self.rows - row) * CELL;
+            let y = HEADER_HEIGHT + u64::from(self.rows - row) * CELL;
             writeln!(
                 out,
                 "<text class=\"row\" x=\"{}\" y=\"{y}\">{}</text>",
@@ -109,13 +119,13 @@ impl Heat {
             )?;
         }
         let every = (LABEL / wide).max(1);
-        let y = HEAD + u64::from(self.rows) * CELL + 16;
+        let y = HEADER_HEIGHT + u64::from(self.rows) * CELL + 16;
         for column in (0..self.columns).step_by(every as usize) {
             writeln!(
                 out,
                 "<text class=\"column\" x=\"{}\" y=\"{y}\">{}</text>",
                 LEFT + column * wide,
-                // As many digits as there is room for.
+                // As many digits as fit.
                 Seconds(self.begin(column, 0) / MILLISECOND * MILLISECOND)
             )?;
         }
@@ -126,7 +136,7 @@ impl Heat {
 /// In nanoseconds.
 const MILLISECOND: u64 = 1_000_000;
 
-/// Nanoseconds as `--time` takes them, without zeros at the end.
+/// Nanoseconds in the format of `--time`, without trailing zeros.
 struct Seconds(u64);
 
 impl Display for Seconds {
@@ -136,15 +146,15 @@ impl Display for Seconds {
     }
 }
 
-/// Where a row begins.
-struct Row<'h>(&'h Heat, u32);
+/// Label of a row.
+struct Row<'h>(&'h HeatMap, u32);
 
 impl Display for Row<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(heat, row) = self;
         let nanoseconds = match heat.scale {
-            Scale::Offset => heat.slot() * u64::from(*row),
-            Scale::Duration(each) => each * u64::from(*row),
+            HeatScale::Offset => heat.slot() * u64::from(*row),
+            HeatScale::Duration => heat.edges.get(*row as usize).copied().unwrap_or_default(),
         };
         let (unit, name) = match nanoseconds {
             1_000_000_000.. => (1e9, "s"),
@@ -152,10 +162,11 @@ impl Display for Row<'_> {
             1_000.. => (1e3, "us"),
             _ => (1.0, "ns"),
         };
-        if matches!(heat.scale, Scale::Duration(_)) && row + 1 == heat.rows {
-            f.write_str("from ")?;
-        }
         let text = format!("{:.1}", nanoseconds as f64 / unit);
-        write!(f, "{} {name}", text.trim_end_matches(".0"))
+        write!(f, "{} {name}", text.trim_end_matches(".0"))?;
+        match heat.scale == HeatScale::Duration && row + 1 == heat.rows {
+            true => f.write_str(" and more"),
+            false => Ok(()),
+        }
     }
 }

@@ -1,6 +1,6 @@
 "use strict";
 (function () {
-  const svg = document.documentElement;
+  const svg = document.querySelector("svg");
   const margin = 10, character = 7.05;
   const whole = Number(svg.dataset.whole), total = Number(svg.dataset.total);
   const least = Number(svg.dataset.least);

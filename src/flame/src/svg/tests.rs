@@ -1,10 +1,10 @@
-//! Pictures as text; a browser looks at them in the tests of the command.
+//! Tests of SVG output as text; the tests of the command use a browser.
 
 use super::*;
 use crate::Stacks;
 
-fn options() -> Options {
-    Options {
+fn options() -> SvgOptions {
+    SvgOptions {
         title: "Flame Graph".to_owned(),
         subtitle: None,
         width: Some(1020),
@@ -17,19 +17,22 @@ fn options() -> Options {
 
 fn stacks() -> Stacks {
     let mut stacks = Stacks::default();
-    let mut add = |names: &[(&str, Kind)], weight| {
+    let mut add = |names: &[(&str, FrameKind)], weight| {
         let frames: Vec<u32> = names
             .iter()
             .map(|(name, kind)| stacks.label(name, *kind))
             .collect();
         stacks.add(&frames, weight);
     };
-    let user = Kind::User;
-    add(&[("load", user), ("std::less<int>", Kind::Inlined)], 750);
+    let user = FrameKind::User;
+    add(
+        &[("load", user), ("std::less<int>", FrameKind::Inlined)],
+        750,
+    );
     add(
         &[
             ("load", user),
-            ("do_syscall_64", Kind::Kernel),
+            ("do_syscall_64", FrameKind::Kernel),
             ("a&b \"c\"\u{1}", user),
         ],
         249_250,
@@ -37,7 +40,7 @@ fn stacks() -> Stacks {
     stacks
 }
 
-fn drawn(flame: &Flame, options: &Options) -> String {
+fn drawn(flame: &Flame, options: &SvgOptions) -> String {
     let mut out = Vec::new();
     write(flame, options, &mut out).expect("memory takes everything");
     String::from_utf8(out).expect("text")
@@ -82,17 +85,17 @@ fn the_root_is_below_or_above() {
             .and_then(|rest| rest.split('"').next()?.parse().ok())
     };
     let below: Option<usize> = y(&drawn(&flame, &options()));
-    assert_eq!(below, Some(HEAD + 3 * ROW));
-    let inverted = Options {
+    assert_eq!(below, Some(HEADER_HEIGHT + 3 * ROW));
+    let inverted = SvgOptions {
         inverted: true,
         ..options()
     };
-    assert_eq!(y(&drawn(&flame, &inverted)), Some(HEAD));
+    assert_eq!(y(&drawn(&flame, &inverted)), Some(HEADER_HEIGHT));
 }
 
 #[test]
 fn narrow_frames_are_left_out_and_take_no_row() {
-    let narrow = Options {
+    let narrow = SvgOptions {
         min_width: 5.0,
         ..options()
     };
@@ -102,12 +105,12 @@ fn narrow_frames_are_left_out_and_take_no_row() {
 }
 
 #[test]
-fn differences_tell_what_was_before() {
+fn differences_show_the_previous_weight() {
     let mut before = Stacks::default();
-    let load = before.label("load", Kind::User);
+    let load = before.label("load", FrameKind::User);
     before.add(&[load], 500_000);
     let svg = drawn(
-        &Flame::compare(&before, &stacks(), crate::Widths::After, false, false),
+        &Flame::compare(&before, &stacks(), crate::FrameWidths::After, false, false),
         &options(),
     );
     assert!(
@@ -122,7 +125,7 @@ fn differences_tell_what_was_before() {
 }
 
 #[test]
-fn names_are_cut_to_their_frames() {
+fn names_are_truncated_to_frame_width() {
     assert_eq!(fitting("main", 6.0 + 4.0 * CHARACTER), "main");
     assert_eq!(fitting("mainly", 6.0 + 4.0 * CHARACTER), "ma..");
     assert_eq!(fitting("mainly", 10.0), "");

@@ -1,4 +1,4 @@
-//! Trees beside a slow and obvious oracle: the sum over all stacks that begin like the path.
+//! Trees compared with a simple oracle: the sum over all stacks that start with the path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Kind;
+use crate::FrameKind;
 
 type Given = Vec<(Vec<u8>, u64)>;
 
@@ -15,14 +15,14 @@ fn stacks(given: &Given) -> Stacks {
     for (path, weight) in given {
         let frames: Vec<u32> = path
             .iter()
-            .map(|name| stacks.label(&name.to_string(), Kind::User))
+            .map(|name| stacks.label(&name.to_string(), FrameKind::User))
             .collect();
         stacks.add(&frames, *weight);
     }
     stacks
 }
 
-/// Every path with the weight of what goes through it and of what ends there.
+/// Every path with its total and own weight.
 fn oracle(given: &Given) -> BTreeMap<Vec<String>, (u64, u64)> {
     let mut sums: BTreeMap<Vec<String>, (u64, u64)> = BTreeMap::new();
     for (path, weight) in given {
@@ -40,7 +40,7 @@ fn oracle(given: &Given) -> BTreeMap<Vec<String>, (u64, u64)> {
 }
 
 /// The path of every frame.
-fn paths(flame: &Flame) -> Vec<(Vec<String>, &Frame)> {
+fn paths(flame: &Flame) -> Vec<(Vec<String>, &FlameFrame)> {
     let mut path: Vec<String> = Vec::new();
     let frames = flame.frames.iter().map(|frame| {
         path.truncate(frame.depth.saturating_sub(1));
@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn children_lie_side_by_side_within_their_parents(given in given()) {
+    fn children_do_not_overlap_within_their_parents(given in given()) {
         let flame = Flame::new(&stacks(&given), false);
         let mut open: Vec<(u64, u64)> = Vec::new();
         for frame in &flame.frames {
@@ -89,8 +89,8 @@ proptest! {
     }
 
     #[test]
-    fn growth_is_what_ends_here_now_and_did_before(before in given(), after in given()) {
-        let flame = Flame::compare(&stacks(&before), &stacks(&after), Widths::After, false, false);
+    fn growth_is_the_difference_of_self_weights(before in given(), after in given()) {
+        let flame = Flame::compare(&stacks(&before), &stacks(&after), FrameWidths::After, false, false);
         let (was, is) = (oracle(&before), oracle(&after));
         let all: BTreeSet<_> = was.keys().chain(is.keys()).collect();
         prop_assert_eq!(flame.frames.len(), all.len());
@@ -120,7 +120,7 @@ fn reverse_merges_from_the_innermost() {
 fn normalized_recordings_weigh_the_same() {
     let before = stacks(&vec![(vec![1], 10), (vec![2], 30)]);
     let after = stacks(&vec![(vec![1], 50), (vec![2], 30)]);
-    let flame = Flame::compare(&before, &after, Widths::Before, true, false);
+    let flame = Flame::compare(&before, &after, FrameWidths::Before, true, false);
     assert_eq!(flame.frames[0].before, 80);
     let growth: Vec<i64> = flame.frames.iter().map(|frame| frame.growth).collect();
     assert_eq!(growth, [0, 30, -30]);

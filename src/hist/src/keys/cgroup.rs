@@ -1,12 +1,12 @@
-//! `cgroup` and `cgroup_id`: the control group by its path, or the namespace that stands for it.
+//! `cgroup` and `cgroup_id`: the path of the control group, and its namespace.
 
-use super::{Fact, Key, Pads, Part, Reads};
+use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 
 pub(super) static CGROUP: Key = Key::plain(
-    ("cgroup", "Cgroup"),
-    Reads::Fact(Fact::Cgroup),
-    Pads::Never,
-    |subject, names| Part::Number(names.facts(subject).cgroup.cast_signed()),
+    label("cgroup", "Cgroup"),
+    KeyDependency::Property(Property::Cgroup),
+    CellPadding::Never,
+    |subject, names| KeyValue::Number(names.facts(subject).cgroup.cast_signed()),
     |subject, names| match names.facts(subject).cgroup {
         0 => "N/A".to_owned(),
         id => names.cgroup(id).unwrap_or("unknown").to_owned(),
@@ -14,13 +14,13 @@ pub(super) static CGROUP: Key = Key::plain(
 );
 
 pub(super) static CGROUP_ID: Key = Key::plain(
-    ("cgroup_id", "cgroup id (dev/inode)"),
-    Reads::Fact(Fact::CgroupId),
-    Pads::Never,
+    label("cgroup_id", "cgroup id (dev/inode)"),
+    KeyDependency::Property(Property::CgroupId),
+    CellPadding::Never,
     |subject, names| {
-        // The larger first, in both.
+        // Descending in both.
         let (dev, inode) = names.facts(subject).cgroup_id;
-        Part::Pair(!dev, !inode)
+        KeyValue::Pair(!dev, !inode)
     },
     |subject, names| {
         let (dev, inode) = names.facts(subject).cgroup_id;

@@ -1,25 +1,25 @@
-//! `dso`: the object that the code belongs to, by its short name: objects of one name are one row.
+//! `dso`: the object of the code by its short name: objects with the same name are one row.
 
-use super::{Key, Pads, Part, Reads, Subject};
-use crate::names::Names;
+use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue};
+use crate::names::RecordingNames;
 
 pub(super) static DSO: Key = Key {
     name: "dso",
     title: "Shared Object",
     unresolved_width: 16,
-    pads: Pads::Always,
-    reads: Reads::Site,
+    pads: CellPadding::Always,
+    reads: KeyDependency::Site,
     identity: name,
     rank: name,
     text: |subject, names| match name(subject, names) {
-        Part::Text(name) => name.to_owned(),
+        KeyValue::Text(name) => name.to_owned(),
         _ => "[unknown]".to_owned(),
     },
 };
 
-fn name<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
+fn name<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     subject
         .site
         .dso
-        .map_or(Part::Absent, |dso| Part::Text(names.dso(dso)))
+        .map_or(KeyValue::Absent, |dso| KeyValue::Text(names.dso(dso)))
 }

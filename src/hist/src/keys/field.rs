@@ -1,33 +1,33 @@
-//! The fields of tracepoints: keys that a recording brings along.
+//! Tracepoint fields: keys that depend on the recording.
 
 use std::cmp::Reverse;
 
-use super::{Key, Pads, Part, Reads, Subject};
-use crate::names::Names;
+use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, label};
+use crate::names::RecordingNames;
 
-/// A field of a tracepoint that is a key.
+/// A tracepoint field used as a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TraceField {
-    /// The tracepoint's place in the recording.
+    /// Index of the tracepoint in the recording.
     pub(crate) event: usize,
-    /// Its place among all such keys.
+    /// Index among all such keys.
     pub(crate) number: usize,
 }
 
 impl Key {
-    /// The key of the field `name` of the tracepoint at `event`, the `number`th of all such keys from 0; `full_name` tells
-    /// it from others. [`PayloadText::fields`] gives its values.
+    /// The key of the field `name` of the tracepoint with index `event`, the `number`th of all such
+    /// keys from 0; `full_name` is unique. [`PayloadText::fields`] returns its values.
     ///
-    /// Keys last as long as the program: a command line names a handful of them, once.
+    /// Keys are never freed: a command line names a handful of them, once.
     ///
     /// [`PayloadText::fields`]: crate::PayloadText::fields
     #[must_use]
     pub fn of_field(event: usize, number: usize, name: &str, full_name: &str) -> &'static Self {
         let lasting = |text: &str| -> &'static str { Box::leak(text.into()) };
         Box::leak(Box::new(Self::plain(
-            (lasting(full_name), lasting(name)),
-            Reads::Field(TraceField { event, number }),
-            Pads::Before,
+            label(lasting(full_name), lasting(name)),
+            KeyDependency::Field(TraceField { event, number }),
+            CellPadding::Before,
             rank,
             |subject, names| match names.field(subject) {
                 Some(value) => value.text.clone(),
@@ -37,7 +37,9 @@ impl Key {
     }
 }
 
-fn rank<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
+fn rank<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let value = names.field(subject);
-    value.map_or(Part::Absent, |value| Part::Bytes(Reverse(&value.bytes)))
+    value.map_or(KeyValue::Absent, |value| {
+        KeyValue::Bytes(Reverse(&value.bytes))
+    })
 }

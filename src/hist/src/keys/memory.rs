@@ -1,23 +1,32 @@
-//! The keys of `--mem-mode`: what memory accesses touched, where it was found, and what came with it.
+//! Keys of `--mem-mode`: addresses, data source and properties of memory accesses.
 
 use super::size::page_text;
-use super::{Code, Fact, Key, Pads, Part, Reads, Subject, address_text};
-use crate::facts::{Access, Spot};
-use crate::names::Names;
+use super::{
+    CellPadding, Key, KeyDependency, KeyInput, KeyLabel, KeyValue, Property, ShownCode,
+    address_text, label,
+};
+use crate::names::RecordingNames;
+use crate::properties::{MemoryAccess, PropertyAddress};
 
 const fn key(
-    name: (&'static str, &'static str),
-    pads: Pads,
-    what: for<'n> fn(&Subject<'_>, &'n dyn Names) -> Part<'n>,
-    text: fn(&Subject<'_>, &dyn Names) -> String,
+    label: KeyLabel,
+    pads: CellPadding,
+    what: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
+    text: fn(&KeyInput<'_>, &dyn RecordingNames) -> String,
 ) -> Key {
-    Key::plain(name, Reads::Fact(Fact::Access), pads, what, text)
+    Key::plain(
+        label,
+        KeyDependency::Property(Property::Access),
+        pads,
+        what,
+        text,
+    )
 }
 
 /// Each address is a row.
 pub(super) static SYMBOL_DADDR: Key = key(
-    ("symbol_daddr", "Data Symbol"),
-    Pads::Never,
+    label("symbol_daddr", "Data Symbol"),
+    CellPadding::Never,
     |subject, names| address(access(subject, names).map(|access| access.data.ip)),
     |subject, names| {
         spot_text(
@@ -30,8 +39,8 @@ pub(super) static SYMBOL_DADDR: Key = key(
 
 /// Each address is a row.
 pub(super) static SYMBOL_IADDR: Key = key(
-    ("symbol_iaddr", "Code Symbol"),
-    Pads::Never,
+    label("symbol_iaddr", "Code Symbol"),
+    CellPadding::Never,
     |subject, names| address(access(subject, names).map(|access| access.code.ip)),
     |subject, names| {
         spot_text(
@@ -43,12 +52,12 @@ pub(super) static SYMBOL_IADDR: Key = key(
 );
 
 pub(super) static DSO_DADDR: Key = key(
-    ("dso_daddr", "Data Object"),
-    Pads::Always,
+    label("dso_daddr", "Data Object"),
+    CellPadding::Always,
     |subject, names| {
         let dso = access(subject, names).and_then(|access| access.data.site.dso);
-        dso.map_or(Part::First, |dso| {
-            Part::Descending(std::cmp::Reverse(names.dso(dso)))
+        dso.map_or(KeyValue::First, |dso| {
+            KeyValue::Descending(std::cmp::Reverse(names.dso(dso)))
         })
     },
     |subject, names| {
@@ -58,45 +67,45 @@ pub(super) static DSO_DADDR: Key = key(
 );
 
 pub(super) static LOCKED: Key = key(
-    ("locked", "Locked"),
-    Pads::Never,
+    label("locked", "Locked"),
+    CellPadding::Never,
     |subject, names| bits(access(subject, names).map(|access| access.source.lock_bits())),
     |subject, names| source(subject, names, |access| access.source.lock().to_owned()),
 );
 
 pub(super) static TLB: Key = key(
-    ("tlb", "TLB access"),
-    Pads::Always,
+    label("tlb", "TLB access"),
+    CellPadding::Always,
     |subject, names| bits(access(subject, names).map(|access| access.source.tlb_bits())),
     |subject, names| source(subject, names, |access| access.source.tlb()),
 );
 
 pub(super) static MEM: Key = key(
-    ("mem", "Memory access"),
-    Pads::Always,
+    label("mem", "Memory access"),
+    CellPadding::Always,
     |subject, names| bits(access(subject, names).map(|access| access.source.level_bits())),
     |subject, names| source(subject, names, |access| access.source.level()),
 );
 
 pub(super) static SNOOP: Key = key(
-    ("snoop", "Snoop"),
-    Pads::Always,
+    label("snoop", "Snoop"),
+    CellPadding::Always,
     |subject, names| bits(access(subject, names).map(|access| access.source.snoop_bits())),
     |subject, names| source(subject, names, |access| access.source.snoop()),
 );
 
 pub(super) static BLOCKED: Key = key(
-    ("blocked", "Blocked"),
-    Pads::Never,
+    label("blocked", "Blocked"),
+    CellPadding::Never,
     |subject, names| bits(access(subject, names).map(|access| access.source.blocked_bits())),
     |subject, names| source(subject, names, |access| access.source.blocked()),
 );
 
 pub(super) static DCACHELINE: Key = key(
-    ("dcacheline", "Data Cacheline"),
-    Pads::Never,
+    label("dcacheline", "Data Cacheline"),
+    CellPadding::Never,
     |subject, names| {
-        access(subject, names).map_or(Part::Absent, |access| Part::Cacheline(access.line))
+        access(subject, names).map_or(KeyValue::Absent, |access| KeyValue::Cacheline(access.line))
     },
     |subject, names| {
         let Some(access) = access(subject, names) else {
@@ -109,7 +118,7 @@ pub(super) static DCACHELINE: Key = key(
         };
         let address = access.line.address;
         let data = access.data.site;
-        let code = Code {
+        let code = ShownCode {
             level,
             dso: data.dso,
             symbol: data.symbol.map(|data| (data, address)),
@@ -120,13 +129,13 @@ pub(super) static DCACHELINE: Key = key(
     },
 );
 
-/// What stands for the level of cache lines that nothing is known of, and of those in files that others have mapped, too.
+/// Level letter of unmapped cache lines, and of those in shared file mappings.
 const UNMAPPED: char = 'X';
 const SHARED: char = 's';
 
 pub(super) static PHYS_DADDR: Key = key(
-    ("phys_daddr", "Data Physical Address"),
-    Pads::Always,
+    label("phys_daddr", "Data Physical Address"),
+    CellPadding::Always,
     |subject, names| address(access(subject, names).map(|access| access.physical)),
     |subject, names| {
         let physical = access(subject, names).map_or(0, |access| access.physical);
@@ -135,31 +144,39 @@ pub(super) static PHYS_DADDR: Key = key(
 );
 
 pub(super) static DATA_PAGE_SIZE: Key = key(
-    ("data_page_size", "Data Page Size"),
-    Pads::Always,
+    label("data_page_size", "Data Page Size"),
+    CellPadding::Always,
     |subject, names| address(access(subject, names).map(|access| access.page)),
     |subject, names| source(subject, names, |access| page_text(access.page)),
 );
 
-fn access<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Option<&'n Access> {
+fn access<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n MemoryAccess> {
     names.facts(subject).access.as_ref()
 }
 
-fn source(subject: &Subject<'_>, names: &dyn Names, text: impl Fn(&Access) -> String) -> String {
+fn source(
+    subject: &KeyInput<'_>,
+    names: &dyn RecordingNames,
+    text: impl Fn(&MemoryAccess) -> String,
+) -> String {
     access(subject, names).map_or_else(|| "N/A".to_owned(), text)
 }
 
-fn address(address: Option<u64>) -> Part<'static> {
-    Part::Number(address.unwrap_or_default().cast_signed())
+fn address(address: Option<u64>) -> KeyValue<'static> {
+    KeyValue::Number(address.unwrap_or_default().cast_signed())
 }
 
-fn bits(bits: Option<u64>) -> Part<'static> {
-    Part::Number(bits.unwrap_or_default().cast_signed())
+fn bits(bits: Option<u64>) -> KeyValue<'static> {
+    KeyValue::Number(bits.unwrap_or_default().cast_signed())
 }
 
-fn spot_text(spot: Option<&Spot>, subject: &Subject<'_>, names: &dyn Names) -> String {
+fn spot_text(
+    spot: Option<&PropertyAddress>,
+    subject: &KeyInput<'_>,
+    names: &dyn RecordingNames,
+) -> String {
     let ip = spot.map_or(0, |spot| spot.ip);
-    let code = Code {
+    let code = ShownCode {
         level: subject.level.letter(),
         dso: spot.and_then(|spot| spot.site.dso),
         symbol: spot.and_then(|spot| Some((spot.site.symbol?, spot.address))),

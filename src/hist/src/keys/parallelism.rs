@@ -1,16 +1,16 @@
-//! `parallelism`: how many threads ran when the sample was taken.
+//! `parallelism`: the number of threads running at the sample.
 
-use super::{Fact, Key, Pads, Part, Reads, Subject};
-use crate::names::Names;
+use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, Property, label};
+use crate::names::RecordingNames;
 
 pub(super) static PARALLELISM: Key = Key::plain(
-    ("parallelism", "Parallelism"),
-    Reads::Fact(Fact::Parallelism),
-    Pads::Before,
-    |subject, names| Part::Number(threads(subject, names).into()),
+    label("parallelism", "Parallelism"),
+    KeyDependency::Property(Property::Parallelism),
+    CellPadding::Before,
+    |subject, names| KeyValue::Number(threads(subject, names).into()),
     |subject, names| threads(subject, names).to_string(),
 );
 
-fn threads(subject: &Subject<'_>, names: &dyn Names) -> u32 {
+fn threads(subject: &KeyInput<'_>, names: &dyn RecordingNames) -> u32 {
     names.facts(subject).parallelism
 }

@@ -1,16 +1,16 @@
-//! `parent`: the function of the callchain that a regular expression fits.
+//! `parent`: the function of the callchain that matches a regular expression.
 
-use super::{Key, Pads, Part, Reads, Subject};
-use crate::names::Names;
+use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, label};
+use crate::names::RecordingNames;
 
 pub(super) static PARENT: Key = Key::plain(
-    ("parent", "Parent symbol"),
-    Reads::Parent,
-    Pads::Always,
-    |subject, names| name(subject, names).map_or(Part::Absent, Part::Text),
+    label("parent", "Parent symbol"),
+    KeyDependency::Parent,
+    CellPadding::Always,
+    |subject, names| name(subject, names).map_or(KeyValue::Absent, KeyValue::Text),
     |subject, names| name(subject, names).unwrap_or("[other]").to_owned(),
 );
 
-fn name<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Option<&'n str> {
+fn name<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n str> {
     Some(names.symbol(subject.context.parent?))
 }

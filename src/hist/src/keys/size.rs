@@ -1,14 +1,14 @@
-//! `symbol_size`, `dso_size`, `code_page_size`: bytes of a function, of a mapping, of a page.
+//! `symbol_size`, `dso_size`, `code_page_size`: sizes of functions, mappings and pages in bytes.
 
-use super::{Fact, Key, Pads, Part, Reads, Subject};
-use crate::names::Names;
+use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, Property, label};
+use crate::names::RecordingNames;
 
 pub(super) static SYMBOL_SIZE: Key = Key::plain(
-    ("symbol_size", "Symbol size"),
-    Reads::Site,
-    Pads::Before,
+    label("symbol_size", "Symbol size"),
+    KeyDependency::Site,
+    CellPadding::Before,
     |subject, names| {
-        Part::Number(
+        KeyValue::Number(
             symbol_size(subject, names)
                 .unwrap_or_default()
                 .cast_signed(),
@@ -18,22 +18,22 @@ pub(super) static SYMBOL_SIZE: Key = Key::plain(
 );
 
 pub(super) static DSO_SIZE: Key = Key::plain(
-    ("dso_size", "DSO size"),
-    Reads::Site,
-    Pads::Before,
-    |subject, _| Part::Number(subject.site.map_size.unwrap_or_default().cast_signed()),
+    label("dso_size", "DSO size"),
+    KeyDependency::Site,
+    CellPadding::Before,
+    |subject, _| KeyValue::Number(subject.site.map_size.unwrap_or_default().cast_signed()),
     |subject, _| shown(subject.site.map_size),
 );
 
 pub(super) static CODE_PAGE_SIZE: Key = Key::plain(
-    ("code_page_size", "Code Page Size"),
-    Reads::Fact(Fact::CodePage),
-    Pads::Always,
-    |subject, names| Part::Number(names.facts(subject).code_page.cast_signed()),
+    label("code_page_size", "Code Page Size"),
+    KeyDependency::Property(Property::CodePage),
+    CellPadding::Always,
+    |subject, names| KeyValue::Number(names.facts(subject).code_page.cast_signed()),
     |subject, names| page_text(names.facts(subject).code_page),
 );
 
-fn symbol_size(subject: &Subject<'_>, names: &dyn Names) -> Option<u64> {
+fn symbol_size(subject: &KeyInput<'_>, names: &dyn RecordingNames) -> Option<u64> {
     let (start, end) = names.range(subject.site.symbol?);
     Some(end.wrapping_sub(start))
 }

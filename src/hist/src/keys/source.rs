@@ -1,16 +1,16 @@
-//! `srcline` and `srcfile`: where in the source the code is.
+//! `srcline` and `srcfile`: the source location of code.
 
-use super::{Key, Line, Pads, Part, Reads, Subject};
-use crate::names::Names;
+use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, LineNumber};
+use crate::names::RecordingNames;
 
 pub(super) static SRCLINE: Key = Key {
     name: "srcline",
     title: "Source:Line",
     unresolved_width: 0,
-    pads: Pads::Never,
-    reads: Reads::Site,
-    identity: |subject, names| Part::Text(line(subject, names)),
-    rank: |subject, names| Part::Text(line(subject, names)),
+    pads: CellPadding::Never,
+    reads: KeyDependency::Site,
+    identity: |subject, names| KeyValue::Text(line(subject, names)),
+    rank: |subject, names| KeyValue::Text(line(subject, names)),
     text: |subject, names| line(subject, names).to_owned(),
 };
 
@@ -18,25 +18,25 @@ pub(super) static SRCFILE: Key = Key {
     name: "srcfile",
     title: "Source File",
     unresolved_width: 0,
-    pads: Pads::Never,
-    reads: Reads::Site,
-    identity: |subject, names| Part::Text(file(subject, names)),
-    rank: |subject, names| Part::Text(file(subject, names)),
+    pads: CellPadding::Never,
+    reads: KeyDependency::Site,
+    identity: |subject, names| KeyValue::Text(file(subject, names)),
+    rank: |subject, names| KeyValue::Text(file(subject, names)),
     text: |subject, names| file(subject, names).to_owned(),
 };
 
-/// What is shown where nothing is known.
+/// Text for unknown locations.
 const UNKNOWN: &str = "??:0";
 
-fn line<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> &'n str {
+fn line<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     match subject.site.line {
-        Line::None => UNKNOWN,
-        Line::Known(line) | Line::Address(line) => names.line(line),
+        LineNumber::None => UNKNOWN,
+        LineNumber::Known(line) | LineNumber::Address(line) => names.line(line),
     }
 }
 
-/// Nothing for code of which only the function is known.
-fn file<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> &'n str {
+/// The file's name; empty if only the function of the code is known.
+fn file<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     match line(subject, names) {
         UNKNOWN => "",
         line => line.split_once(':').map_or("", |(file, _)| file),

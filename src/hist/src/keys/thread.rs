@@ -1,14 +1,14 @@
-//! `pid` and `tid`: the thread, with the name it had last. perf 6.1 calls the thread's id pid; `tid` names the same
-//! rows for what they are. `tgid`: the process, with the name of its first thread.
+//! `pid` and `tid`: the thread, with its last name. perf 6.1 calls the thread's id pid; `tid` is
+//! the same key with the proper name. `tgid`: the process, with the name of its first thread.
 
-use super::{Key, Pads, Part, Reads, Subject, Thread};
-use crate::names::Names;
+use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, Thread};
+use crate::names::RecordingNames;
 
 pub(super) static PID: Key = key("pid", "    Pid:Command");
 
 pub(super) static TID: Key = key("tid", "    Tid:Command");
 
-/// Not the keys of one thread, but of all those of its process.
+/// One row for all threads of a process.
 pub(super) static TGID: Key = Key {
     identity: process,
     rank: process,
@@ -20,8 +20,8 @@ pub(super) static TGID: Key = Key {
     ..key("tgid", "   Tgid:Command")
 };
 
-fn process<'n>(subject: &Subject<'_>, _: &'n dyn Names) -> Part<'n> {
-    Part::Number(subject.context.thread.pid.cast_signed().into())
+fn process<'n>(subject: &KeyInput<'_>, _: &'n dyn RecordingNames) -> KeyValue<'n> {
+    KeyValue::Number(subject.context.thread.pid.cast_signed().into())
 }
 
 const fn key(name: &'static str, title: &'static str) -> Key {
@@ -29,8 +29,8 @@ const fn key(name: &'static str, title: &'static str) -> Key {
         name,
         title,
         unresolved_width: 0,
-        pads: Pads::Always,
-        reads: Reads::Thread,
+        pads: CellPadding::Always,
+        reads: KeyDependency::Thread,
         identity: number,
         rank: number,
         text: |subject, names| {
@@ -40,6 +40,6 @@ const fn key(name: &'static str, title: &'static str) -> Key {
     }
 }
 
-fn number<'n>(subject: &Subject<'_>, _: &'n dyn Names) -> Part<'n> {
-    Part::Number(subject.context.thread.tid.cast_signed().into())
+fn number<'n>(subject: &KeyInput<'_>, _: &'n dyn RecordingNames) -> KeyValue<'n> {
+    KeyValue::Number(subject.context.thread.tid.cast_signed().into())
 }

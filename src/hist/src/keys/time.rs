@@ -1,12 +1,12 @@
-//! `time`: when samples were taken, in steps of the time quantum.
+//! `time`: the time of samples, rounded to the time quantum.
 
-use super::{Fact, Key, Pads, Part, Reads};
+use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 
 pub(super) static TIME: Key = Key::plain(
-    ("time", "Time"),
-    Reads::Fact(Fact::Time),
-    Pads::Never,
-    |subject, names| Part::Number(names.facts(subject).time.cast_signed()),
+    label("time", "Time"),
+    KeyDependency::Property(Property::Time),
+    CellPadding::Never,
+    |subject, names| KeyValue::Number(names.facts(subject).time.cast_signed()),
     |subject, names| {
         let time = names.facts(subject).time;
         let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);

@@ -1,14 +1,14 @@
-//! `trace`: what a tracepoint tells, as script prints it. Other events have nothing to tell.
+//! `trace`: the payload of a tracepoint in script's format. Empty for other events.
 
-use super::{Key, Pads, Part, Reads, Subject};
-use crate::names::Names;
+use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue};
+use crate::names::RecordingNames;
 
 pub(super) static TRACE: Key = Key {
     name: "trace",
     title: "Trace output",
     unresolved_width: 0,
-    pads: Pads::Never,
-    reads: Reads::Payload,
+    pads: CellPadding::Never,
+    reads: KeyDependency::Payload,
     identity: rank,
     rank,
     text: |subject, names| match subject.context.payload {
@@ -17,9 +17,9 @@ pub(super) static TRACE: Key = Key {
     },
 };
 
-fn rank<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
+fn rank<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let payload = subject.context.payload;
-    payload.map_or(Part::Absent, |payload| {
-        Part::Number(names.payload_rank(payload).into())
+    payload.map_or(KeyValue::Absent, |payload| {
+        KeyValue::Number(names.payload_rank(payload).into())
     })
 }

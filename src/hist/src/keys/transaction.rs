@@ -1,19 +1,19 @@
-//! `transaction`: what became of a hardware transaction, `PERF_TXN_*` of linux/perf_event.h.
+//! `transaction`: flags of hardware transactions, `PERF_TXN_*` of linux/perf_event.h.
 
-use super::{Fact, Key, Pads, Part, Reads};
+use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 
 pub(super) static TRANSACTION: Key = Key::plain(
-    ("transaction", "Transaction                "),
-    Reads::Fact(Fact::Transaction),
-    Pads::Always,
+    label("transaction", "Transaction                "),
+    KeyDependency::Property(Property::Transaction),
+    CellPadding::Always,
     |subject, names| {
         let transaction = names.facts(subject).transaction;
-        Part::Number(transaction.cast_signed().wrapping_neg())
+        KeyValue::Number(transaction.cast_signed().wrapping_neg())
     },
     |subject, names| text(names.facts(subject).transaction),
 );
 
-/// Names of the bits, from the lowest on.
+/// Names of the bits, from the lowest.
 const BITS: [&str; 8] = [
     "EL",
     "TX",
@@ -28,7 +28,7 @@ const BITS: [&str; 8] = [
 /// Synchronous and asynchronous aborts.
 const ABORTS: u64 = 1 << 2 | 1 << 3;
 
-/// Where the program's own code of the abort begins.
+/// The lowest bit of the program's abort code (`PERF_TXN_ABORT_SHIFT`).
 const CODE: u32 = 32;
 
 fn text(transaction: u64) -> String {

@@ -1,39 +1,39 @@
-//! `weight`, `ins_lat` and those of single samples: what the hardware says a sample cost.
+//! `weight`, `ins_lat` and their variants for single samples: sample weights of the hardware.
 
-use super::{Fact, Key, Pads, Part, Reads};
+use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 
 pub(super) static LOCAL_WEIGHT: Key = Key::plain(
-    ("local_weight", "Local Weight"),
-    Reads::Fact(Fact::Weight),
-    Pads::Always,
-    |subject, names| descending(names.facts(subject).weight.whole),
-    |subject, names| names.facts(subject).weight.whole.to_string(),
+    label("local_weight", "Local Weight"),
+    KeyDependency::Property(Property::Weight),
+    CellPadding::Always,
+    |subject, names| descending(names.facts(subject).weight.total),
+    |subject, names| names.facts(subject).weight.total.to_string(),
 );
 
-/// Of all samples of a row.
+/// Sum over the samples of a row.
 pub(super) static WEIGHT: Key = Key::plain(
-    ("weight", "Weight"),
-    Reads::Fact(Fact::Weight),
-    Pads::Always,
-    |subject, names| descending(names.facts(subject).weight.whole),
+    label("weight", "Weight"),
+    KeyDependency::Property(Property::Weight),
+    CellPadding::Always,
+    |subject, names| descending(names.facts(subject).weight.total),
     |subject, names| {
-        let weight = names.facts(subject).weight.whole;
+        let weight = names.facts(subject).weight.total;
         weight.wrapping_mul(subject.samples).to_string()
     },
 );
 
 pub(super) static LOCAL_INS_LAT: Key = Key::plain(
-    ("local_ins_lat", "Local INSTR Latency"),
-    Reads::Fact(Fact::Weight),
-    Pads::Always,
+    label("local_ins_lat", "Local INSTR Latency"),
+    KeyDependency::Property(Property::Weight),
+    CellPadding::Always,
     |subject, names| descending(names.facts(subject).weight.instruction),
     |subject, names| names.facts(subject).weight.instruction.to_string(),
 );
 
 pub(super) static INS_LAT: Key = Key::plain(
-    ("ins_lat", "INSTR Latency"),
-    Reads::Fact(Fact::Weight),
-    Pads::Always,
+    label("ins_lat", "INSTR Latency"),
+    KeyDependency::Property(Property::Weight),
+    CellPadding::Always,
     |subject, names| descending(names.facts(subject).weight.instruction),
     |subject, names| {
         let latency = names.facts(subject).weight.instruction;
@@ -41,7 +41,7 @@ pub(super) static INS_LAT: Key = Key::plain(
     },
 );
 
-/// The dearest first.
-fn descending(number: u64) -> Part<'static> {
-    Part::Number(number.cast_signed().wrapping_neg())
+/// Highest first.
+fn descending(number: u64) -> KeyValue<'static> {
+    KeyValue::Number(number.cast_signed().wrapping_neg())
 }

@@ -1,26 +1,26 @@
-//! The one filter, as reports and as lines of script ask it, against a slow and obvious oracle.
+//! The filter, as used by reports and by script, compared with a simple oracle.
 
 use proptest::prelude::*;
 use rperf_replay::{EventIndex, Order, WorldBuilder};
-use rperf_resolve::{Intervals, Place};
+use rperf_resolve::{AddressContext, TimeIntervals};
 use rperf_symbol::{MemoryFiles, SearchPaths};
 use rperf_wire::{Comm, Encoder, Endian, Misc, RawRecord, Record, RecordKind};
 
 use super::*;
 
-/// A sample, as far as filters look at it; `None` for what wasn't recorded.
+/// The fields of a sample used by filters; `None` if not recorded.
 #[derive(Debug, Clone)]
-struct Taken {
+struct FilteredFields {
     time: Option<u64>,
     cpu: Option<u32>,
     pid: u32,
     tid: u32,
 }
 
-/// What is asked for.
+/// The filter options.
 #[derive(Debug, Clone)]
-struct Asked {
-    /// From and to, in seconds, both included.
+struct FilterOptions {
+    /// From and to, in seconds, inclusive.
     time: Option<(u64, u64)>,
     cpus: Option<Vec<u32>>,
     pids: Option<Vec<u32>>,
@@ -30,69 +30,73 @@ struct Asked {
 
 const SECOND: u64 = 1_000_000_000;
 
-fn taken() -> impl Strategy<Value = Taken> {
+fn taken() -> impl Strategy<Value = FilteredFields> {
     let time = prop::option::of(0..6_u64);
-    (time, prop::option::of(0..3_u32), 1..4_u32, 1..4_u32).prop_map(|(time, cpu, pid, tid)| Taken {
-        time: time.map(|time| time * SECOND),
-        cpu,
-        pid,
-        tid,
+    (time, prop::option::of(0..3_u32), 1..4_u32, 1..4_u32).prop_map(|(time, cpu, pid, tid)| {
+        FilteredFields {
+            time: time.map(|time| time * SECOND),
+            cpu,
+            pid,
+            tid,
+        }
     })
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn options() -> impl Strategy<Value = FilterOptions> {
     let list = || prop::option::of(prop::collection::vec(0..4_u32, 1..3));
     let comms = prop::option::of(prop::collection::vec("t[0-3]", 1..3));
     let time = prop::option::of((1..6_u64).prop_flat_map(|start| (Just(start), start..7)));
-    (time, list(), list(), list(), comms).prop_map(|(time, cpus, pids, tids, comms)| Asked {
-        time,
-        cpus,
-        pids,
-        tids,
-        comms,
+    (time, list(), list(), list(), comms).prop_map(|(time, cpus, pids, tids, comms)| {
+        FilterOptions {
+            time,
+            cpus,
+            pids,
+            tids,
+            comms,
+        }
     })
 }
 
-/// Sentence by sentence what the documentation of [`Filter`] says. Thread N is called tN.
-fn expected(taken: &Taken, asked: &Asked) -> Choice {
-    if let Some((start, end)) = asked.time {
-        // Without a time: after all others.
+/// Implements the documentation of [`SampleCriteria`] sentence by sentence. Thread N is named tN.
+fn expected(taken: &FilteredFields, options: &FilterOptions) -> SampleTreatment {
+    if let Some((start, end)) = options.time {
+        // Without a time it sorts after all others.
         let Some(time) = taken.time else {
-            return Choice::Ignored;
+            return SampleTreatment::Ignored;
         };
         // As in perf, a time of 0 is no time, and passes.
         if time != 0 && (time < start * SECOND || time > end * SECOND) {
-            return Choice::Ignored;
+            return SampleTreatment::Ignored;
         }
     }
     // A sample without a CPU passes.
-    if let (Some(cpus), Some(cpu)) = (&asked.cpus, taken.cpu)
+    if let (Some(cpus), Some(cpu)) = (&options.cpus, taken.cpu)
         && !cpus.contains(&cpu)
     {
-        return Choice::Ignored;
+        return SampleTreatment::Ignored;
     }
-    if asked
+    if options
         .pids
         .as_ref()
         .is_some_and(|pids| !pids.contains(&taken.pid))
     {
-        return Choice::Filtered;
+        return SampleTreatment::Filtered;
     }
-    if asked
+    if options
         .tids
         .as_ref()
         .is_some_and(|tids| !tids.contains(&taken.tid))
     {
-        return Choice::Filtered;
+        return SampleTreatment::Filtered;
     }
     let name = format!("t{}", taken.tid);
-    match asked
+    match options
         .comms
         .as_ref()
         .is_some_and(|comms| !comms.contains(&name))
     {
-        true => Choice::Filtered,
-        false => Choice::Counted,
+        true => SampleTreatment::Filtered,
+        false => SampleTreatment::Counted,
     }
 }
 
@@ -120,26 +124,26 @@ fn world() -> World {
     builder.finish()
 }
 
-fn filter(asked: &Asked) -> Filter {
-    let time = asked.time.map(|(start, end)| {
+fn filter(options: &FilterOptions) -> SampleCriteria {
+    let time = options.time.map(|(start, end)| {
         let text = format!("{start},{end}");
-        Intervals::parse(&text, None, false).expect("an interval")
+        TimeIntervals::parse(&text, None, false).expect("an interval")
     });
-    Filter {
+    SampleCriteria {
         intervals: time,
-        cpus: asked.cpus.clone(),
-        pids: asked.pids.clone(),
-        tids: asked.tids.clone(),
-        comms: asked.comms.clone(),
-        ..Filter::default()
+        cpus: options.cpus.clone(),
+        pids: options.pids.clone(),
+        tids: options.tids.clone(),
+        comms: options.comms.clone(),
+        ..SampleCriteria::default()
     }
 }
 
-fn sample(taken: &Taken) -> Sample<'static> {
+fn sample(taken: &FilteredFields) -> Sample<'static> {
     Sample {
-        wire: rperf_wire::Sample {
+        wire: rperf_wire::SampleRecord {
             time: taken.time,
-            ..rperf_wire::Sample::default()
+            ..rperf_wire::SampleRecord::default()
         },
         event: EventIndex(0),
         order: Order::MAX,
@@ -154,18 +158,18 @@ fn sample(taken: &Taken) -> Sample<'static> {
 
 proptest! {
     #[test]
-    fn reports_and_lines_take_the_same_samples(taken in taken(), asked in asked()) {
+    fn reports_and_script_select_the_same_samples(taken in taken(), options in options()) {
         let (world, files) = (world(), MemoryFiles::default());
         let resolver = Resolver::new(&world, &files, SearchPaths::new(None));
-        let (filter, sample) = (filter(&asked), sample(&taken));
+        let (filter, sample) = (filter(&options), sample(&taken));
         let choice = filter.sample(&world, &sample);
-        prop_assert_eq!(choice, expected(&taken, &asked));
-        prop_assert_eq!(filter.accepts(&sample, &resolver), choice == Choice::Counted);
-        let frame = resolver.locate(Place::of(&sample), sample.cpu_mode(), 0);
-        // Places are not asked about.
-        prop_assert_eq!(filter.place(&resolver, &frame), Choice::Counted);
+        prop_assert_eq!(choice, expected(&taken, &options));
+        prop_assert_eq!(filter.accepts(&sample, &resolver), choice == SampleTreatment::Counted);
+        let frame = resolver.locate(AddressContext::of(&sample), sample.cpu_mode(), 0);
+        // Locations are not filtered.
+        prop_assert_eq!(filter.place(&resolver, &frame), SampleTreatment::Counted);
         prop_assert_eq!(filter.clone().non_empty().is_none(), {
-            let Asked { time, cpus, pids, tids, comms } = &asked;
+            let FilterOptions { time, cpus, pids, tids, comms } = &options;
             time.is_none() && cpus.is_none() && pids.is_none() && tids.is_none() && comms.is_none()
         });
     }

@@ -1,4 +1,4 @@
-//! Whole recordings, with names given to the stacks of each sample as it comes and to those of all samples at the end.
+//! Whole recordings, with stacks resolved per sample and in one batch at the end.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -10,12 +10,12 @@ use rperf_symbol::{MemoryFiles, SearchPaths};
 use rperf_wire::SampleType;
 
 use crate::{
-    Direction, GraphForm, GraphOptions, Histogram, Naming, NoPayloads, Options, Source,
-    parse_fields,
+    Direction, GraphForm, GraphOptions, Histogram, HistogramOptions, NamingContext, NoPayloads,
+    RecordingInfo, parse_fields,
 };
 
-/// Reports of every event of a recording; workers name their stacks when these take more than `room` bytes.
-fn histograms(data: &PerfData<'_>, options: &Options, room: usize) -> Vec<Histogram> {
+/// Histograms of every event of a recording; workers resolve their stacks when these take more than `room` bytes.
+fn histograms(data: &PerfData<'_>, options: &HistogramOptions, room: usize) -> Vec<Histogram> {
     let replay = Replay::open(data).expect("a sound recording");
     let files = MemoryFiles::default();
     let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));
@@ -26,7 +26,7 @@ fn histograms(data: &PerfData<'_>, options: &Options, room: usize) -> Vec<Histog
             .map(|event| event.attr.sample_type.contains(bit))
             .collect()
     };
-    let source = Source {
+    let source = RecordingInfo {
         endian: data.endian(),
         callchains: chains(SampleType::CALLCHAIN),
         inlines: events.iter().map(|_| false).collect(),
@@ -35,7 +35,7 @@ fn histograms(data: &PerfData<'_>, options: &Options, room: usize) -> Vec<Histog
         payloads: &NoPayloads,
     };
     let threads = NonZeroUsize::new(2).expect("not zero");
-    let mut naming = Naming::new(options, &source, &resolver, threads);
+    let mut naming = NamingContext::new(options, &source, &resolver, threads);
     naming.room = room;
     let samples = replay.fold(threads, || naming.samples(None));
     let folded = samples.finish(threads);
@@ -45,7 +45,7 @@ fn histograms(data: &PerfData<'_>, options: &Options, room: usize) -> Vec<Histog
 #[test]
 fn when_stacks_are_named_makes_no_difference() {
     let columns = parse_fields("overhead_children,overhead,comm,dso,symbol").expect("known words");
-    let options = Options {
+    let options = HistogramOptions {
         order_by: columns.clone(),
         columns,
         children: true,
@@ -58,7 +58,7 @@ fn when_stacks_are_named_makes_no_difference() {
             tells_branches: false,
         }),
         max_stack: 127,
-        ..Options::default()
+        ..HistogramOptions::default()
     };
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/x86_64");
     let mut compared = 0;

@@ -1,63 +1,63 @@
-//! A small recording without files: four objects, two of one short name, a few functions in each.
+//! A small recording without files: four objects, two with the same short name, each with a few functions.
 
 use rperf_replay::{CommId, DsoId, Order};
 use rperf_resolve::{Level, SymbolId};
 use rperf_symbol::{SymbolIndex, SymbolTable, perf_map};
 
-use crate::facts::Facts;
-use crate::keys::{Context, Site, Subject, Thread};
-use crate::names::Names;
+use crate::keys::{CodeSite, KeyInput, SampleContext, Thread};
+use crate::names::RecordingNames;
 use crate::payloads::PayloadId;
-use crate::values::Value;
+use crate::properties::Properties;
+use crate::values::FieldValue;
 
 const DSOS: [&str; 4] = ["[kernel.kallsyms]", "libc.so.6", "app", "libc.so.6"];
 
-/// Names of everything below.
+/// Symbols of the recording.
 pub(crate) struct Fake {
     table: SymbolTable,
-    facts: Facts,
+    facts: Properties,
 }
 
 impl Fake {
     pub(crate) fn new() -> Self {
-        // `twin` is there twice, as a static function of two files is.
+        // `twin` occurs twice, like static functions of two files.
         let map = b"100 10 main\n200 10 twin\n300 10 twin\n400 10 leaf\n";
         Self {
             table: perf_map::parse(map).table,
-            facts: Facts::default(),
+            facts: Properties::default(),
         }
     }
 
-    /// The site with that number: functions of each object, then bare addresses in an object and in none.
-    pub(crate) fn site(&self, number: u32) -> Site {
+    /// The site with this number: functions of each object, then addresses without symbol in an object and in none.
+    pub(crate) fn site(&self, number: u32) -> CodeSite {
         let dso = number % 4;
         let kernel = dso == 0;
         let level = Some(if kernel { Level::Kernel } else { Level::User });
         match number / 4 {
-            function @ 0..4 => Site {
+            function @ 0..4 => CodeSite {
                 dso: Some(DsoId(dso)),
                 symbol: Some(SymbolId {
                     dso: DsoId(dso),
                     index: self.index(function),
                 }),
                 level,
-                ..Site::default()
+                ..CodeSite::default()
             },
-            4 => Site {
+            4 => CodeSite {
                 dso: Some(DsoId(dso)),
                 symbol: None,
                 address: u64::from(number) << if kernel { 58 } else { 4 },
                 level,
-                ..Site::default()
+                ..CodeSite::default()
             },
-            _ => Site {
+            _ => CodeSite {
                 address: u64::from(number - 20),
-                ..Site::default()
+                ..CodeSite::default()
             },
         }
     }
 
-    /// How many sites there are.
+    /// The number of sites.
     pub(crate) const SITES: u32 = 23;
 
     fn index(&self, function: u32) -> SymbolIndex {
@@ -66,7 +66,7 @@ impl Fake {
     }
 }
 
-impl Names for Fake {
+impl RecordingNames for Fake {
     fn comm(&self, comm: CommId) -> &str {
         ["app", "perf-exec", "zsh"][comm.0 as usize % 3]
     }
@@ -99,11 +99,11 @@ impl Names for Fake {
         [1, 2, 0][payload.0 as usize % 3]
     }
 
-    fn field(&self, _subject: &Subject<'_>) -> Option<&Value> {
+    fn field(&self, _subject: &KeyInput<'_>) -> Option<&FieldValue> {
         None
     }
 
-    fn facts(&self, _subject: &Subject<'_>) -> &Facts {
+    fn facts(&self, _subject: &KeyInput<'_>) -> &Properties {
         &self.facts
     }
 
@@ -129,20 +129,20 @@ impl Names for Fake {
     }
 }
 
-/// One sample.
+/// A sample.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     pub(crate) order: Order,
-    pub(crate) context: Context,
+    pub(crate) context: SampleContext,
     pub(crate) leaf: u32,
     pub(crate) level: Level,
     pub(crate) period: u64,
     pub(crate) frames: Vec<u32>,
 }
 
-/// A context by small numbers.
-pub(crate) fn context(comm: u32, tid: u32, cpu: u32) -> Context {
-    Context {
+/// A context with these ids.
+pub(crate) fn context(comm: u32, tid: u32, cpu: u32) -> SampleContext {
+    SampleContext {
         comm: Some(CommId(comm)),
         thread: Thread { pid: 7, tid },
         cpu,

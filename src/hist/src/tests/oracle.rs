@@ -1,4 +1,4 @@
-//! What perf does, sample by sample and without a thought for speed.
+//! perf's algorithm, sample by sample and without optimisation.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -6,40 +6,44 @@ use std::sync::Arc;
 use rperf_replay::DsoId;
 use rperf_resolve::Level;
 
-use crate::keys::{Part, Site, Subject};
-use crate::names::Names;
-use crate::options::{GraphForm, Options};
-use crate::{Branch, Row, Sum, Weights};
+use crate::keys::{CodeSite, KeyInput, KeyValue};
+use crate::names::RecordingNames;
+use crate::options::{GraphForm, HistogramOptions};
+use crate::{Branch, ColumnSum, HistogramRow, Weights};
 
 use super::fake::{Fake, Sample};
 
 struct Entry<'n> {
-    identity: Vec<Part<'n>>,
-    row: Row,
+    identity: Vec<KeyValue<'n>>,
+    row: HistogramRow,
     tree: Tree,
 }
 
-/// A prefix tree with one frame to a node.
+/// A prefix tree with one frame per node.
 #[derive(Default)]
 struct Tree {
-    /// Chains that end here, and their events.
+    /// The number of callchains that end here, and their events.
     ends: u64,
     hit: u64,
-    children: Vec<(Site, Tree)>,
+    children: Vec<(CodeSite, Tree)>,
 }
 
-/// The rows of `samples` ordered by what the keys tell apart, not by weight.
-pub(crate) fn rows(fake: &Fake, options: &Options, samples: &[Sample]) -> Vec<Row> {
+/// The rows of `samples` ordered by sort keys, not by weight.
+pub(crate) fn rows(
+    fake: &Fake,
+    options: &HistogramOptions,
+    samples: &[Sample],
+) -> Vec<HistogramRow> {
     let mut ordered: Vec<&Sample> = samples.iter().collect();
     ordered.sort_by_key(|sample| sample.order);
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for sample in ordered {
         count(fake, options, &mut entries, sample);
     }
-    let whole: u64 = samples.iter().map(|sample| sample.period).sum();
+    let total: u64 = samples.iter().map(|sample| sample.period).sum();
     if let Some(graph) = &options.graph {
         let share = graph.min_percent / 100.0;
-        let least = (whole as f64 * share) as u64;
+        let least = (total as f64 * share) as u64;
         for entry in &mut entries {
             entry.row.graph = match graph.form {
                 GraphForm::Graph => entry.tree.branches(fake, &|_| least),
@@ -55,7 +59,12 @@ pub(crate) fn rows(fake: &Fake, options: &Options, samples: &[Sample]) -> Vec<Ro
     entries.into_iter().map(|entry| entry.row).collect()
 }
 
-fn count<'n>(fake: &'n Fake, options: &Options, entries: &mut Vec<Entry<'n>>, sample: &Sample) {
+fn count<'n>(
+    fake: &'n Fake,
+    options: &HistogramOptions,
+    entries: &mut Vec<Entry<'n>>,
+    sample: &Sample,
+) {
     let leaf = find(fake, options, entries, sample, (sample.leaf, sample.level));
     let weights = &mut entries[leaf].row.weights;
     weights.own += sample.period;
@@ -88,13 +97,13 @@ fn count<'n>(fake: &'n Fake, options: &Options, entries: &mut Vec<Entry<'n>>, sa
 
 fn find<'n>(
     fake: &'n Fake,
-    options: &Options,
+    options: &HistogramOptions,
     entries: &mut Vec<Entry<'n>>,
     sample: &Sample,
     (site, level): (u32, Level),
 ) -> usize {
     let site = fake.site(site);
-    let subject = Subject {
+    let subject = KeyInput {
         context: &sample.context,
         site: &site,
         level,
@@ -103,13 +112,13 @@ fn find<'n>(
     };
     let keys = options.keys();
     let keys = || keys.iter();
-    let identity: Vec<Part<'_>> = keys().map(|key| (key.identity)(&subject, fake)).collect();
+    let identity: Vec<KeyValue<'_>> = keys().map(|key| (key.identity)(&subject, fake)).collect();
     if let Some(known) = entries.iter().position(|entry| entry.identity == identity) {
         return known;
     }
     entries.push(Entry {
         identity,
-        row: Row {
+        row: HistogramRow {
             weights: Weights::default(),
             others: Vec::new(),
             cells: keys().map(|key| (key.text)(&subject, fake)).collect(),
@@ -142,15 +151,15 @@ impl Tree {
         self.sum().period
     }
 
-    fn ends(&self) -> Sum {
-        Sum {
+    fn ends(&self) -> ColumnSum {
+        ColumnSum {
             period: self.hit,
             samples: self.ends,
             latency: 0,
         }
     }
 
-    fn sum(&self) -> Sum {
+    fn sum(&self) -> ColumnSum {
         let mut sum = self.ends();
         for (_, child) in &self.children {
             sum.add(child.sum());
@@ -160,14 +169,14 @@ impl Tree {
 
     fn branches(&self, fake: &Fake, least: &impl Fn(u64) -> u64) -> Vec<Branch> {
         let least_here = least(self.period() - self.hit);
-        let heavy = |child: &&(Site, Tree)| child.1.period() >= least_here;
-        let mut children: Vec<&(Site, Tree)> = self.children.iter().filter(heavy).collect();
+        let heavy = |child: &&(CodeSite, Tree)| child.1.period() >= least_here;
+        let mut children: Vec<&(CodeSite, Tree)> = self.children.iter().filter(heavy).collect();
         children.sort_by_key(|(site, child)| (Reverse(child.period()), rank(fake, site)));
-        let branch = |(site, child): &(Site, Tree)| child.branch(fake, site, least);
+        let branch = |(site, child): &(CodeSite, Tree)| child.branch(fake, site, least);
         children.into_iter().map(branch).collect()
     }
 
-    fn branch(&self, fake: &Fake, site: &Site, least: &impl Fn(u64) -> u64) -> Branch {
+    fn branch(&self, fake: &Fake, site: &CodeSite, least: &impl Fn(u64) -> u64) -> Branch {
         let mut frames = vec![text(fake, site)];
         let mut tree = self;
         while let ([(site, only)], 0) = (&tree.children[..], tree.ends) {
@@ -182,7 +191,7 @@ impl Tree {
         }
     }
 
-    /// All chains of at least `least` events, the heaviest first.
+    /// All callchains of at least `least` events, the heaviest first.
     fn list(&self, fake: &Fake, least: u64) -> Vec<Branch> {
         let mut list = Vec::new();
         self.collect(fake, &mut Vec::new(), &mut list);
@@ -192,7 +201,7 @@ impl Tree {
     }
 
     fn collect(&self, fake: &Fake, path: &mut Vec<Arc<str>>, list: &mut Vec<Branch>) {
-        let mut children: Vec<&(Site, Tree)> = self.children.iter().collect();
+        let mut children: Vec<&(CodeSite, Tree)> = self.children.iter().collect();
         children.sort_by_key(|(site, _)| rank(fake, site));
         for (site, child) in children {
             path.push(text(fake, site));
@@ -208,12 +217,12 @@ impl Tree {
     }
 }
 
-fn rank(fake: &Fake, site: &Site) -> Reverse<(Option<DsoId>, u64)> {
+fn rank(fake: &Fake, site: &CodeSite) -> Reverse<(Option<DsoId>, u64)> {
     let start = site.symbol.map(|symbol| fake.range(symbol).0);
     Reverse((site.dso, start.unwrap_or(site.address)))
 }
 
-fn text(fake: &Fake, site: &Site) -> Arc<str> {
+fn text(fake: &Fake, site: &CodeSite) -> Arc<str> {
     match site.symbol {
         Some(symbol) => fake.symbol(symbol).into(),
         None if site.address == 0 => "0".into(),

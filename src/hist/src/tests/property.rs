@@ -1,4 +1,4 @@
-//! Random samples, counted both ways.
+//! Random samples, counted by both implementations.
 
 use std::num::NonZeroUsize;
 
@@ -8,21 +8,21 @@ use rperf_resolve::Level;
 
 use super::fake::{Fake, Sample, context};
 use super::oracle;
-use crate::fields::{Field, Number};
+use crate::fields::{NumberField, ReportField};
 use crate::keys::KEYS;
-use crate::options::{Counted, Direction, GraphForm, GraphOptions, Options};
-use crate::rows::{self, Event};
-use crate::stacks::{Layout, StackKey, Stacks, Weight};
-use crate::{Histogram, Row, Sum, Weights};
+use crate::options::{CountedItems, Direction, GraphForm, GraphOptions, HistogramOptions};
+use crate::rows::{self, EventInput};
+use crate::stacks::{MergedStacks, StackKey, StackWeight, UniqueStacks};
+use crate::{ColumnSum, Histogram, HistogramRow, Weights};
 
 fn sample() -> impl Strategy<Value = Sample> {
     let frames = prop::collection::vec(0..Fake::SITES, 0..9);
     let who = (0u32..3, 0u32..3, 0u32..2);
     (frames, who, 0..Fake::SITES, any::<bool>(), 0u64..50).prop_map(
         |(mut frames, (comm, tid, cpu), other, inside, period)| {
-            // The sample fell on the innermost frame, or its chain says something else.
+            // The sample is in the innermost frame, or its callchain disagrees.
             let leaf = if inside { frames.last().copied() } else { None };
-            // Recursion is what goes wrong most easily.
+            // Recursion is the most error-prone case.
             if frames.len() > 4 {
                 frames[2] = frames[0];
             }
@@ -49,14 +49,14 @@ fn samples() -> impl Strategy<Value = Vec<Sample>> {
     prop::collection::vec(sample(), 0..40).prop_map(|mut samples| {
         for (position, sample) in (0u64..).zip(&mut samples) {
             sample.order.position = position;
-            // Times that neither rise nor fall with the position.
+            // Times that do not correlate with the position.
             sample.order.time = position * 7 % 5;
         }
         samples
     })
 }
 
-fn options() -> impl Strategy<Value = Options> {
+fn options() -> impl Strategy<Value = HistogramOptions> {
     let keys = prop::sample::subsequence(KEYS.to_vec(), 0..=4).prop_shuffle();
     let form = prop::sample::select(vec![
         GraphForm::Graph,
@@ -66,15 +66,15 @@ fn options() -> impl Strategy<Value = Options> {
     ]);
     let graph = (form, prop::sample::select(vec![0.0, 0.5, 20.0]));
     let graph = prop::option::of(graph);
-    (keys, any::<bool>(), graph).prop_map(|(keys, children, graph)| Options {
-        columns: keys.iter().map(|key| Field::Key(key)).collect(),
-        order_by: [Number::Total, Number::Own]
-            .map(Field::Number)
+    (keys, any::<bool>(), graph).prop_map(|(keys, children, graph)| HistogramOptions {
+        columns: keys.iter().map(|key| ReportField::Key(key)).collect(),
+        order_by: [NumberField::Total, NumberField::Own]
+            .map(ReportField::Number)
             .into_iter()
-            .chain(keys.iter().map(|key| Field::Key(key)))
+            .chain(keys.iter().map(|key| ReportField::Key(key)))
             .collect(),
         children,
-        lent_graphs: false,
+        reference_call_graphs: false,
         order: if children {
             Direction::Caller
         } else {
@@ -96,7 +96,7 @@ fn options() -> impl Strategy<Value = Options> {
         ignore_callees: None,
         symbol_filter: None,
         relative: false,
-        counted: Counted::Samples,
+        counted: CountedItems::Samples,
         time_quantum: 1,
         nanoseconds: false,
         full_paths: false,
@@ -109,23 +109,23 @@ fn options() -> impl Strategy<Value = Options> {
 /// Counts `samples` in `parts` that are merged, with `threads` threads.
 fn count(
     fake: &Fake,
-    options: &Options,
+    options: &HistogramOptions,
     samples: &[Sample],
     parts: usize,
     threads: usize,
 ) -> Histogram {
     let parts = samples.chunks(samples.len().div_ceil(parts).max(1));
     let threads = NonZeroUsize::new(threads).expect("some");
-    let event = Event {
+    let event = EventInput {
         index: 0,
-        layout: &Layout::new(parts.map(|part| fold(fake, part)).collect()),
+        layout: &MergedStacks::new(parts.map(|part| fold(fake, part)).collect()),
         callchains: true,
     };
     rows::histogram(&[event], options, fake, threads)
 }
 
-fn fold(fake: &Fake, samples: &[Sample]) -> Stacks {
-    let mut stacks = Stacks::default();
+fn fold(fake: &Fake, samples: &[Sample]) -> UniqueStacks {
+    let mut stacks = UniqueStacks::default();
     for sample in samples {
         let frames = sample.frames.iter();
         let frames: Vec<u32> = frames
@@ -139,7 +139,7 @@ fn fold(fake: &Fake, samples: &[Sample]) -> Stacks {
         };
         stacks.add(
             &key,
-            &Weight {
+            &StackWeight {
                 period: sample.period,
                 samples: 1,
                 first: sample.order,
@@ -151,68 +151,68 @@ fn fold(fake: &Fake, samples: &[Sample]) -> Stacks {
     stacks
 }
 
-/// What the weights leave open isn't compared here.
-fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+/// Rows of equal weight may be in any order.
+fn sorted(mut rows: Vec<HistogramRow>) -> Vec<HistogramRow> {
     rows.sort_by_cached_key(|row| format!("{row:?}"));
     rows
 }
 
 proptest! {
     #[test]
-    fn unique_stacks_give_what_single_samples_give(samples in samples(), options in options(), parts in 1usize..4) {
+    fn merged_stacks_match_single_samples(samples in samples(), options in options(), parts in 1usize..4) {
         let fake = Fake::new();
         let fast = count(&fake, &options, &samples, parts, 1);
         let slow = oracle::rows(&fake, &options, &samples);
         prop_assert_eq!(sorted(fast.rows), sorted(slow));
-        let whole = Sum {
+        let total = ColumnSum {
             samples: samples.len() as u64,
             period: samples.iter().map(|sample| sample.period).sum(),
             latency: 0,
         };
-        prop_assert_eq!(fast.wholes, [whole]);
+        prop_assert_eq!(fast.totals, [total]);
     }
 
     #[test]
-    fn what_is_filtered_counts_for_shares_alone(samples in samples(), mut options in options(), more in 1u64..9) {
+    fn filtered_samples_count_for_percentages_only(samples in samples(), mut options in options(), more in 1u64..9) {
         let fake = Fake::new();
-        let mut stacks = Layout::new(vec![fold(&fake, &samples)]);
-        let filtered = Sum { period: more, samples: 1, latency: 0 };
+        let mut stacks = MergedStacks::new(vec![fold(&fake, &samples)]);
+        let filtered = ColumnSum { period: more, samples: 1, latency: 0 };
         stacks.filtered = filtered;
         let mut reports = [false, true].map(|relative| {
             options.relative = relative;
-            let event = Event { index: 3, layout: &stacks, callchains: false };
+            let event = EventInput { index: 3, layout: &stacks, callchains: false };
             rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN)
         });
         let [absolute, relative] = &mut reports;
-        prop_assert_eq!(absolute.wholes[0].without(filtered), relative.wholes[0]);
+        prop_assert_eq!(absolute.totals[0].without(filtered), relative.totals[0]);
         prop_assert_eq!(&absolute.rows, &relative.rows);
-        prop_assert_eq!((&relative.events[..], relative.all), (&[3][..], absolute.wholes[0]));
+        prop_assert_eq!((&relative.events[..], relative.all), (&[3][..], absolute.totals[0]));
     }
 
     #[test]
-    fn a_filter_takes_rows_away_and_changes_none(samples in samples(), mut options in options()) {
+    fn a_filter_removes_rows_and_changes_none(samples in samples(), mut options in options()) {
         let fake = Fake::new();
         let all = count(&fake, &options, &samples, 1, 1);
         options.symbol_filter = Some("ai".to_owned());
         let some = count(&fake, &options, &samples, 1, 1);
-        prop_assert_eq!(some.wholes, all.wholes);
+        prop_assert_eq!(some.totals, all.totals);
         let shows_names = options.keys().iter().any(|key| key.name == "symbol");
         let mut rest = all.rows.into_iter();
         for row in some.rows {
             prop_assert!(!shows_names || row.cells.iter().any(|cell| cell.contains("main")));
             prop_assert!(rest.any(|known| known == row));
         }
-        let left_out = |row: Row| row.cells.iter().all(|cell| !cell.contains("] main"));
+        let left_out = |row: HistogramRow| row.cells.iter().all(|cell| !cell.contains("] main"));
         prop_assert!(!shows_names || rest.all(left_out));
     }
 
     #[test]
-    fn a_group_shows_what_its_events_show(samples in samples(), mut options in options(), split in 0usize..40) {
+    fn a_group_matches_its_single_events(samples in samples(), mut options in options(), split in 0usize..40) {
         options.graph = None;
         let fake = Fake::new();
         let parts = samples.split_at(split.min(samples.len()));
-        let layouts = [parts.0, parts.1].map(|part| Layout::new(vec![fold(&fake, part)]));
-        let event = |index| Event {
+        let layouts = [parts.0, parts.1].map(|part| MergedStacks::new(vec![fold(&fake, part)]));
+        let event = |index| EventInput {
             index,
             layout: &layouts[index],
             callchains: false,
@@ -221,7 +221,7 @@ proptest! {
         let group = rows::histogram(&events, &options, &fake, NonZeroUsize::MIN);
         for (place, event) in events.into_iter().enumerate() {
             let alone = rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN);
-            prop_assert_eq!(group.wholes[place], alone.wholes[0]);
+            prop_assert_eq!(group.totals[place], alone.totals[0]);
             let mut missing = alone.rows.len();
             for row in &group.rows {
                 let weights = if place == 0 { row.weights } else { row.others[0] };
@@ -233,7 +233,7 @@ proptest! {
             let empty = alone.rows.iter().filter(|row| row.weights == Weights::default());
             prop_assert_eq!(missing - empty.filter(|row| row.weights.samples == 0).count(), 0);
         }
-        let order = |row: &Row| std::cmp::Reverse((row.weights.total, row.weights.own));
+        let order = |row: &HistogramRow| std::cmp::Reverse((row.weights.total, row.weights.own));
         prop_assert!(group.rows.is_sorted_by_key(order));
     }
 

@@ -1,16 +1,16 @@
-//! 64-bit Arm: the words of yaxpeax-arm, with numbers and conditions as objdump writes them.
+//! 64-bit Arm: the output of yaxpeax-arm, with numbers and conditions in objdump's format.
 
 use std::fmt::Write as _;
 
 use yaxpeax_arch::{Decoder as _, U8Reader};
 use yaxpeax_arm::armv8::a64::InstDecoder;
 
-use super::{Flow, Printed, lay_out};
+use super::{InsnFlow, Printed, lay_out};
 
-/// The bytes of every instruction.
+/// Instruction size in bytes.
 const LEN: usize = 4;
 
-/// Instructions whose numbers are of bits, which are counted in tens.
+/// Bit-manipulation instructions, whose numbers are decimal.
 const OF_BITS: &[&str] = &[
     "lsl", "lsr", "asr", "ror", "ubfx", "ubfiz", "sbfx", "sbfiz", "bfi", "bfxil", "bfc", "tbz",
     "tbnz", "extr", "shl", "sshr", "ushr", "ssra", "usra", "srshr", "urshr", "srsra", "ursra",
@@ -22,7 +22,7 @@ const OF_BITS: &[&str] = &[
 pub(super) fn print(address: u64, bytes: &[u8], text: &mut String) -> Printed {
     let mut printed = Printed {
         len: LEN.min(bytes.len()),
-        flow: Flow::Next,
+        flow: InsnFlow::Next,
         target: None,
         refers: None,
     };
@@ -52,26 +52,26 @@ pub(super) fn print(address: u64, bytes: &[u8], text: &mut String) -> Printed {
     line.rewrite(operands);
     line.finish(u32::from_le_bytes(*word));
     match printed.flow {
-        Flow::Next => printed.refers = line.place,
+        InsnFlow::Next => printed.refers = line.place,
         _ => printed.target = line.place,
     }
     lay_out(text, condition_of(name).unwrap_or(name), &line.text);
     printed
 }
 
-fn flow(name: &str) -> Flow {
+fn flow(name: &str) -> InsnFlow {
     match name {
-        "ret" | "retaa" | "retab" | "eret" => Flow::Return,
-        "bl" | "blr" | "blraa" | "blrab" | "blraaz" | "blrabz" => Flow::Call,
+        "ret" | "retaa" | "retab" | "eret" => InsnFlow::Return,
+        "bl" | "blr" | "blraa" | "blrab" | "blraaz" | "blrabz" => InsnFlow::Call,
         "b" | "br" | "braa" | "brab" | "braaz" | "brabz" | "cbz" | "cbnz" | "tbz" | "tbnz" => {
-            Flow::Jump
+            InsnFlow::Jump
         }
-        name if name.starts_with("b.") || name.starts_with("bc.") => Flow::Jump,
-        _ => Flow::Next,
+        name if name.starts_with("b.") || name.starts_with("bc.") => InsnFlow::Jump,
+        _ => InsnFlow::Next,
     }
 }
 
-/// Branches on conditions that have two names.
+/// The condition of conditional branches.
 fn condition_of(name: &str) -> Option<&'static str> {
     match name {
         "b.hs" => Some("b.cs"),
@@ -80,7 +80,7 @@ fn condition_of(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Shifts to twice the width by no bit have names of their own.
+/// Widening shifts by zero bits have their own names.
 fn widened<'t>(name: &'t str, operands: &'t str) -> (&'t str, &'t str) {
     let names = [
         ("ushll", "uxtl"),
@@ -95,7 +95,7 @@ fn widened<'t>(name: &'t str, operands: &'t str) -> (&'t str, &'t str) {
     }
 }
 
-/// The operands of one instruction as they are rewritten.
+/// Rewrites the operands of an instruction.
 struct Operands<'n> {
     name: &'n str,
     address: u64,
@@ -104,7 +104,7 @@ struct Operands<'n> {
 }
 
 impl Operands<'_> {
-    /// Takes the operands one after the other; brackets hold the parts of one.
+    /// Rewrites operands one by one; brackets enclose the parts of one.
     fn rewrite(&mut self, operands: &str) {
         let (mut inside, mut behind) = (false, false);
         for (index, part) in operands.split(", ").enumerate() {
@@ -119,9 +119,10 @@ impl Operands<'_> {
         }
     }
 
-    /// What only the encoding says, and lists of registers.
+    /// Handles details that are only in the encoding, and register lists.
     fn finish(&mut self, word: u32) {
-        // Additions and subtractions of extended registers (C4.1.90): 64 bits and a word without a sign.
+        // Additions and subtractions of extended registers (C4.1.90) with a 64-bit and an unsigned
+        // 32-bit operand.
         let extends = word & 0x9fe0_0000 == 0x8b20_0000;
         if extends && word >> 13 & 7 == 0b010 {
             match self.text.rsplit_once(", lsl ") {
@@ -164,7 +165,7 @@ impl Operands<'_> {
         }
     }
 
-    /// An address by its distance from the instruction, or from its page.
+    /// Appends an address, given relative to the instruction or its page.
     fn distance(&mut self, distance: &str) {
         const PAGE: u64 = 4096;
         let from = match self.name {
@@ -182,7 +183,7 @@ impl Operands<'_> {
     }
 }
 
-/// A number of digits, or of hexadecimal ones behind `0x`.
+/// Parses a decimal number, or a hexadecimal one with `0x`.
 fn signed(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),

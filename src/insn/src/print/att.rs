@@ -1,4 +1,4 @@
-//! x86 as AT&T writes it.
+//! x86 in AT&T syntax.
 
 use iced_x86::{Formatter, GasFormatter, Instruction, Mnemonic, OpKind, Register};
 
@@ -9,7 +9,7 @@ use super::x86::{
 
 impl Style for GasFormatter {
     fn fix_name(&self, insn: &Instruction, name: &mut String) {
-        // In 64-bit code these have one size, of which objdump says nothing.
+        // In 64-bit mode these have a fixed size, for which objdump prints no suffix.
         let sized = matches!(
             insn.mnemonic(),
             Mnemonic::Jmp | Mnemonic::Call | Mnemonic::Push | Mnemonic::Pop
@@ -44,7 +44,7 @@ impl Style for GasFormatter {
     }
 }
 
-/// Puts the segments that memory is in by its registers before them.
+/// Adds explicit segment registers to memory operands.
 fn name_segments(insn: &Instruction, operands: &mut String) {
     let kinds = (0..insn.op_count()).rev().map(|index| insn.op_kind(index));
     let has_segment = insn.segment_prefix() != Register::None;
@@ -60,7 +60,7 @@ fn name_segments(insn: &Instruction, operands: &mut String) {
     *operands = parts.collect::<Vec<_>>().join(",");
 }
 
-/// Puts a port that a register names into parentheses.
+/// Puts a port register into parentheses.
 fn name_port(insn: &Instruction, operands: &mut String) {
     let is_port =
         |index| insn.op_kind(index) == OpKind::Register && insn.op_register(index) == Register::DX;

@@ -1,4 +1,4 @@
-//! x86 as Intel writes it.
+//! x86 in Intel syntax.
 
 use iced_x86::{
     Code, Formatter, Instruction, IntelFormatter, MemorySize, Mnemonic, OpKind, Register,
@@ -11,7 +11,7 @@ impl Style for IntelFormatter {
         if is_long_move(insn) {
             name.replace_range(name.len() - "mov".len().., "movabs");
         } else if is_string_operation(insn) {
-            // The size stands with the memory.
+            // The size is printed with the memory operand.
             name.pop();
         }
     }
@@ -44,7 +44,7 @@ impl Style for IntelFormatter {
     }
 }
 
-/// Writes places that are numbers, or relative to the program counter, as objdump does.
+/// Prints absolute and program-counter-relative memory operands like objdump.
 fn place(insn: &Instruction, operands: &mut String) {
     let (Some(begin), Some(end)) = (operands.find('['), operands.find(']')) else {
         return;
@@ -66,7 +66,7 @@ fn place(insn: &Instruction, operands: &mut String) {
     }
 }
 
-/// Whether objdump leaves the top of the x87's stack out, as the other operand says all.
+/// Whether objdump omits the top of the x87 stack as an implied operand.
 fn hides_top(insn: &Instruction) -> bool {
     use Mnemonic as M;
     let mnemonic = insn.mnemonic();
@@ -82,11 +82,11 @@ fn hides_top(insn: &Instruction) -> bool {
         M::Fucompp,
         M::Fcompp,
     ];
-    // Only of instructions with that register in their text.
+    // Only for instructions with that register in their text.
     of_one.contains(&mnemonic) || insn.memory_size() != MemorySize::Unknown
 }
 
-/// Operands of strings: memory with its segment, and the register that is meant.
+/// Operands of string instructions: memory with its segment, and the implied register.
 fn string_operands(insn: &Instruction) -> String {
     let size = match insn.memory_size().size() {
         1 => "BYTE",
@@ -112,7 +112,7 @@ fn string_operands(insn: &Instruction) -> String {
     operands.collect::<Vec<_>>().join(",")
 }
 
-/// A move of eight bytes that are part of the instruction, or of a place that eight bytes name.
+/// Whether it is a move with an eight-byte immediate or an eight-byte absolute address.
 fn is_long_move(insn: &Instruction) -> bool {
     let of_number = insn.code() == Code::Mov_r64_imm64;
     let of_place = matches!(

@@ -1,4 +1,4 @@
-//! Instructions as text, in the words of GNU objdump.
+//! Disassembly in the format of GNU objdump.
 
 mod arm64;
 mod att;
@@ -7,7 +7,7 @@ mod x86;
 
 use crate::Isa;
 
-/// How operands are written, for architectures that know more than one way.
+/// Operand syntax, for architectures with several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Syntax {
     /// Source first, registers with a `%`.
@@ -17,33 +17,33 @@ pub enum Syntax {
     Intel,
 }
 
-/// Where control goes behind an instruction.
+/// Control flow after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Flow {
+pub enum InsnFlow {
     /// To the next one.
     Next,
-    /// To another place, always or on a condition.
+    /// To another address, always or conditionally.
     Jump,
-    /// To another function, and back.
+    /// To another function that returns.
     Call,
     /// Back to the caller.
     Return,
 }
 
-/// What is known of an instruction that was printed.
+/// Properties of a disassembled instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Printed {
-    /// Its length in bytes, at least 1 and at most what there was.
+    /// Its length in bytes, at least 1 and at most the available bytes.
     pub len: usize,
-    /// Where control goes.
-    pub flow: Flow,
-    /// The address that a jump or a call names; its number is the end of the text.
+    /// The control flow.
+    pub flow: InsnFlow,
+    /// The target of a direct jump or call; its number is at the end of the text.
     pub target: Option<u64>,
-    /// The address that an operand means without naming it: memory relative to the program counter.
+    /// The address that an operand refers to relative to the program counter.
     pub refers: Option<u64>,
 }
 
-/// Prints one instruction after the other.
+/// Disassembles instructions one by one.
 pub struct Printer(Kind);
 
 enum Kind {
@@ -52,7 +52,7 @@ enum Kind {
 }
 
 impl Printer {
-    /// A printer of `isa` in `syntax`, which only x86 has more than one of.
+    /// Creates a printer for `isa`. `syntax` only affects x86.
     #[must_use]
     pub fn new(isa: Isa, syntax: Syntax) -> Self {
         Self(match isa {
@@ -62,9 +62,9 @@ impl Printer {
         })
     }
 
-    /// Appends the instruction at the start of `bytes`, which lies at `address`, to `text`; the name comes first, padded to
-    /// six characters. What is no instruction becomes `(bad)`, or its number where all have one length. `None` of no
-    /// bytes.
+    /// Appends the instruction at the start of `bytes`, located at `address`, to `text`; the
+    /// mnemonic is padded to six characters. Invalid instructions are printed as `(bad)`, or as a
+    /// number if all instructions have the same length. `None` for no bytes.
     pub fn print(&mut self, address: u64, bytes: &[u8], text: &mut String) -> Option<Printed> {
         if bytes.is_empty() {
             return None;
@@ -76,7 +76,7 @@ impl Printer {
     }
 }
 
-/// Appends a name and its operands as objdump lays them out.
+/// Appends a mnemonic and its operands in objdump's layout.
 fn lay_out(text: &mut String, name: &str, operands: &str) {
     text.push_str(name);
     if operands.is_empty() {

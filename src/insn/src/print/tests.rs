@@ -10,7 +10,7 @@ fn text(isa: Isa, syntax: Syntax, bytes: &[u8]) -> (String, Printed) {
 
 #[test]
 fn x86_in_both_ways() {
-    // The words are those of GNU objdump 2.40.
+    // The output of GNU objdump 2.40.
     for (bytes, att, intel) in [
         (&[0x55][..], "push   %rbp", "push   rbp"),
         (&[0x48, 0x89, 0xe5], "mov    %rsp,%rbp", "mov    rbp,rsp"),
@@ -69,13 +69,16 @@ fn places_that_instructions_name() {
     let (shown, jump) = text(Isa::X86_64, Syntax::Att, &[0x7e, 0x10]);
     assert_eq!(
         (shown.as_str(), jump.flow, jump.target),
-        ("jle    1012", Flow::Jump, Some(0x1012))
+        ("jle    1012", InsnFlow::Jump, Some(0x1012))
     );
     let (_, call) = text(Isa::X86, Syntax::Att, &[0xe8, 0xfb, 0xff, 0xff, 0xff]);
-    assert_eq!((call.flow, call.target), (Flow::Call, Some(0x1000)));
+    assert_eq!((call.flow, call.target), (InsnFlow::Call, Some(0x1000)));
     let (_, memory) = text(Isa::X86_64, Syntax::Att, &[0x8b, 0x05, 0, 1, 0, 0]);
-    assert_eq!((memory.flow, memory.refers), (Flow::Next, Some(0x1106)));
-    assert_eq!(text(Isa::X86_64, Syntax::Att, &[0xc3]).1.flow, Flow::Return);
+    assert_eq!((memory.flow, memory.refers), (InsnFlow::Next, Some(0x1106)));
+    assert_eq!(
+        text(Isa::X86_64, Syntax::Att, &[0xc3]).1.flow,
+        InsnFlow::Return
+    );
     let (shown, page) = text(Isa::Arm64, Syntax::Att, &[0xc1, 0, 0, 0x90]);
     assert_eq!(
         (shown.as_str(), page.refers),

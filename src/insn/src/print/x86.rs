@@ -1,4 +1,4 @@
-//! x86: what both ways of writing it share.
+//! x86: parts common to both syntaxes.
 
 use std::fmt::Write as _;
 
@@ -7,24 +7,24 @@ use iced_x86::{
     GasFormatter, Instruction, IntelFormatter, MemorySizeOptions, Mnemonic, OpKind, Register,
 };
 
-use super::{Flow, Printed, Syntax, lay_out};
+use super::{InsnFlow, Printed, Syntax, lay_out};
 use crate::MAX_LEN;
 
-/// Instructions of one mode in one way of writing.
+/// Instructions of one mode in one syntax.
 pub(super) struct X86 {
     bits: u32,
     style: Box<dyn Style>,
-    /// Name and operands of the instruction before, for their memory.
+    /// Buffers for name and operands, reused.
     name: String,
     operands: String,
 }
 
-/// A formatter, and where objdump differs from it.
+/// A formatter, and its differences from objdump.
 pub(super) trait Style: Formatter {
-    /// Makes of a name what objdump calls it.
+    /// Replaces a mnemonic by objdump's.
     fn fix_name(&self, insn: &Instruction, name: &mut String);
 
-    /// Appends the operands of an instruction that names no address to jump to.
+    /// Appends the operands of an instruction other than a direct branch.
     fn operands(&mut self, insn: &Instruction, bytes: &[u8], operands: &mut String);
 }
 
@@ -51,7 +51,7 @@ impl X86 {
             text.push_str("(bad)");
             return Printed {
                 len: 1,
-                flow: Flow::Next,
+                flow: InsnFlow::Next,
                 target: None,
                 refers: None,
             };
@@ -70,7 +70,7 @@ impl X86 {
         }
     }
 
-    /// The name with its prefixes.
+    /// Appends the mnemonic with its prefixes.
     fn name(&mut self, insn: &Instruction, bytes: &[u8]) {
         const REPEATED: u8 = 0xf3;
         let (style, name) = (&mut self.style, &mut self.name);
@@ -98,20 +98,20 @@ impl X86 {
     }
 }
 
-fn flow(insn: &Instruction) -> Flow {
+fn flow(insn: &Instruction) -> InsnFlow {
     match insn.flow_control() {
         FlowControl::ConditionalBranch
         | FlowControl::UnconditionalBranch
-        | FlowControl::IndirectBranch => Flow::Jump,
+        | FlowControl::IndirectBranch => InsnFlow::Jump,
         FlowControl::Call | FlowControl::IndirectCall if insn.mnemonic() == Mnemonic::Call => {
-            Flow::Call
+            InsnFlow::Call
         }
-        FlowControl::Return => Flow::Return,
-        _ => Flow::Next,
+        FlowControl::Return => InsnFlow::Return,
+        _ => InsnFlow::Next,
     }
 }
 
-/// Whether the first operand is the number of an address.
+/// Whether the first operand is an immediate address.
 fn is_direct(insn: &Instruction) -> bool {
     matches!(
         insn.op0_kind(),
@@ -119,7 +119,7 @@ fn is_direct(insn: &Instruction) -> bool {
     )
 }
 
-/// What both styles write alike.
+/// Options common to both syntaxes.
 fn set_options(options: &mut FormatterOptions) {
     options.set_uppercase_hex(false);
     options.set_hex_prefix("0x");
@@ -133,13 +133,14 @@ fn set_options(options: &mut FormatterOptions) {
     options.set_memory_size_options(MemorySizeOptions::Always);
 }
 
-/// What depends on how an instruction was encoded: an index has its scale, a displacement that is there is shown.
+/// Options that depend on the encoding: an index has its scale, and an encoded displacement is
+/// printed.
 fn set_memory_options(options: &mut FormatterOptions, insn: &Instruction) {
     options.set_always_show_scale(insn.memory_index() != Register::None);
     options.set_show_zero_displacements(insn.memory_displ_size() != 0);
 }
 
-/// The prefixes of a long nop, which mean nothing and make it longer; `None` of others.
+/// The redundant prefixes of a long nop; `None` for other instructions.
 fn padding(insn: &Instruction, bytes: &[u8]) -> Option<String> {
     const OPERAND_SIZE: u8 = 0x66;
     const CS: u8 = 0x2e;
@@ -150,13 +151,13 @@ fn padding(insn: &Instruction, bytes: &[u8]) -> Option<String> {
         .iter()
         .take_while(|byte| [OPERAND_SIZE, CS].contains(byte));
     let (sizes, segments): (Vec<u8>, Vec<u8>) = prefixes.partition(|byte| **byte == OPERAND_SIZE);
-    // One is what makes it a word; of the one-byte nop it makes another register.
+    // One operand size prefix makes it a 16-bit nop; for the one-byte nop it changes the register.
     let superfluous = sizes.len().saturating_sub(1);
     let segment = if segments.is_empty() { "" } else { "cs " };
     Some("data16 ".repeat(superfluous) + segment)
 }
 
-/// The instructions that mean a one without having it as a byte: shifts and rotations.
+/// Whether the operand 1 is implied by the opcode: shifts and rotations.
 pub(super) fn has_implied_one(insn: &Instruction, bytes: &[u8]) -> bool {
     use Mnemonic as M;
     let shifts = [
@@ -186,7 +187,7 @@ fn has_prefix(bytes: &[u8], prefix: u8) -> bool {
     prefixes.any(|byte| *byte == prefix)
 }
 
-/// A product of a register and a number that goes into the same register: objdump names it twice.
+/// A multiplication of a register by an immediate into the same register: objdump prints it twice.
 pub(super) fn repeats_destination(insn: &Instruction) -> bool {
     insn.mnemonic() == Mnemonic::Imul
         && insn.op_count() == 3
@@ -216,7 +217,7 @@ pub(super) fn is_string_operation(insn: &Instruction) -> bool {
     (0..insn.op_count()).any(|index| is_string_operand(insn.op_kind(index)))
 }
 
-/// Whether it is one of the x87's that work on the two places at the top of its stack and leave one.
+/// Whether it is an x87 instruction on the top two stack entries that pops one.
 pub(super) fn pops_in_place(insn: &Instruction) -> bool {
     use Mnemonic as M;
     let all = [M::Faddp, M::Fmulp, M::Fsubp, M::Fsubrp, M::Fdivp, M::Fdivrp];

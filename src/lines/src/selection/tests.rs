@@ -22,25 +22,25 @@ fn clock() -> Attr {
     attr(EventType::SOFTWARE, &bits)
 }
 
-fn applied(lists: &[&str]) -> Result<Selection, Error> {
-    let mut selection = Selection::default();
+fn applied(lists: &[&str]) -> Result<FieldSelection, Error> {
+    let mut selection = FieldSelection::default();
     for list in lists {
         selection.apply(list)?;
     }
     Ok(selection)
 }
 
-/// The names of the fields left for `attr` after `lists` and the check.
+/// The names of the selected fields of `attr` after `lists` and the check.
 fn fields(lists: &[&str], attr: &Attr) -> Result<Vec<&'static str>, Error> {
     let mut selection = applied(lists)?;
     selection.check([(attr, "an-event")].into_iter())?;
     let left = selection.fields(attr);
-    let names = Fields::ALL.iter().filter(|field| left.has(**field));
-    Ok(names.map(Field::name).collect())
+    let names = LineFields::ALL.iter().filter(|field| left.has(**field));
+    Ok(names.map(LineField::name).collect())
 }
 
 #[test]
-fn defaults_lose_what_was_not_recorded() {
+fn default_fields_exclude_unrecorded_ones() {
     let all = [
         "comm",
         "tid",
@@ -60,7 +60,7 @@ fn defaults_lose_what_was_not_recorded() {
 }
 
 #[test]
-fn lists_replace_add_and_take_away() {
+fn lists_replace_add_and_remove() {
     assert_eq!(fields(&["comm,ip"], &clock()).unwrap(), ["comm", "ip"]);
     assert_eq!(fields(&["comm,,ip,"], &clock()).unwrap(), ["comm", "ip"]);
     assert_eq!(
@@ -85,7 +85,7 @@ fn lists_replace_add_and_take_away() {
 }
 
 #[test]
-fn what_was_asked_for_must_be_there() {
+fn requested_fields_must_be_recorded() {
     let error = fields(&["comm,cpu"], &clock()).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -150,7 +150,7 @@ fn raw_events_show_the_memory_they_sampled() {
 }
 
 #[test]
-fn source_and_code_need_what_they_follow() {
+fn source_fields_need_an_address() {
     let sampled = attr(EventType::SOFTWARE, &[SampleType::IP]);
     assert!(fields(&["ip,srccode"], &sampled).is_ok());
     for list in ["comm,srccode", "comm,srcline"] {
@@ -186,7 +186,7 @@ fn words_are_refused_by_name() {
     for mixed in ["+time,comm", "comm,+time", "comm,-time"] {
         assert_eq!(refused(mixed), "Cannot mix +-field with overridden fields");
     }
-    assert!(Selection::valid_fields().starts_with("comm,tid,pid,time,cpu"));
+    assert!(FieldSelection::valid_fields().starts_with("comm,tid,pid,time,cpu"));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn repeated_lists_are_mentioned() {
         selection
             .warnings()
             .iter()
-            .map(Warning::to_string)
+            .map(FieldWarning::to_string)
             .collect()
     };
     assert!(warnings(&["comm"]).is_empty());
@@ -211,7 +211,7 @@ fn repeated_lists_are_mentioned() {
 }
 
 #[test]
-fn tracepoints_show_their_fields_and_callchains_only_where_nothing_was_asked_for() {
+fn tracepoints_show_fields_and_callchains_by_default_only() {
     let tracepoint = attr(
         EventType::TRACEPOINT,
         &[SampleType::IP, SampleType::TIME, SampleType::CALLCHAIN],
@@ -231,18 +231,18 @@ fn tracepoints_show_their_fields_and_callchains_only_where_nothing_was_asked_for
     assert_eq!(fields(&["ip,trace"], &clock).unwrap(), ["ip"]);
 }
 
-/// The fields after these lists, for events of a stream.
+/// The selected fields after these lists, for events of a stream.
 fn streamed(lists: &[&str], events: &[&Attr]) -> Vec<&'static str> {
     let mut selection = applied(lists).unwrap();
     let named = events.iter().map(|attr| (*attr, "event"));
     selection.check_stream(named).unwrap();
     let left = selection.fields(events[0]);
-    let names = Fields::ALL.iter().filter(|field| left.has(**field));
-    names.map(Field::name).collect()
+    let names = LineFields::ALL.iter().filter(|field| left.has(**field));
+    names.map(LineField::name).collect()
 }
 
 #[test]
-fn a_stream_shows_frames_unless_they_are_taken_out_by_name() {
+fn a_stream_shows_frames_unless_removed_by_name() {
     let chain = [SampleType::IP, SampleType::TIME, SampleType::CALLCHAIN];
     let tracepoint = attr(EventType::TRACEPOINT, &chain);
     let clock = attr(EventType::SOFTWARE, &[SampleType::IP, SampleType::TIME]);
@@ -250,7 +250,7 @@ fn a_stream_shows_frames_unless_they_are_taken_out_by_name() {
     let has = |field| shown.contains(&field);
     assert!(has("trace") && has("ip") && has("sym") && !has("dso") && !has("symoff"));
     assert_eq!(streamed(&["time"], &[&clock]), ["time"]);
-    // What one event records is shown of all: perf looks at them together.
+    // The fields recorded by one event are shown for all: perf treats them together.
     assert_eq!(
         streamed(&["time"], &[&clock, &tracepoint]),
         ["time", "ip", "sym"]
@@ -262,7 +262,7 @@ fn a_stream_shows_frames_unless_they_are_taken_out_by_name() {
 }
 
 #[test]
-fn a_stream_may_still_tell_of_the_events_that_were_asked_for() {
+fn a_stream_may_describe_requested_events_later() {
     let clock = attr(EventType::SOFTWARE, &[SampleType::IP, SampleType::TIME]);
     let lists = ["hw:"];
     assert_eq!(streamed(&lists, &[&clock]), streamed(&[], &[&clock]));

@@ -1,22 +1,22 @@
-//! AUXTRACE: where the AUX area traces stand in the file.
+//! AUXTRACE: offsets of the AUX area traces in the file.
 //!
-//! perf writes a count and so many entries of 16 bytes; simpleperf writes the entries alone.
+//! perf writes a count followed by entries of 16 bytes; simpleperf writes the entries alone.
 
 use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 
 /// One AUXTRACE record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuxIndexEntry {
-    /// Offset of the record from the file's start.
+    /// Offset of the record from the start of the file.
     pub file_offset: u64,
-    /// Bytes of the record without its trace.
+    /// Size of the record without its trace, in bytes.
     pub size: u64,
 }
 
-/// Bytes of an entry.
+/// Size of an entry in bytes.
 const ENTRY: usize = 16;
 
-/// Whether a count stands before the entries: without it there is nothing but entries.
+/// Whether a count precedes the entries.
 fn is_counted(section: &[u8]) -> bool {
     !section.len().is_multiple_of(ENTRY)
 }
@@ -46,8 +46,8 @@ impl AuxIndexEntry {
         to.u64(self.size);
     }
 
-    /// The section of a file whose records stand `distance` bytes further behind, in the form that it has.
-    /// One that cannot be decoded stays as it is.
+    /// Returns the section for a file whose records start `distance` bytes later, in the same form.
+    /// A section that cannot be decoded is unchanged.
     pub(crate) fn moved(section: &[u8], distance: u64, endian: Endian) -> Vec<u8> {
         let Ok(mut entries) = Self::decode_list(&mut Cursor::new(section, endian)) else {
             return section.to_vec();

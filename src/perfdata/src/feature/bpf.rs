@@ -1,31 +1,31 @@
-//! BPF_PROG_INFO and BPF_BTF: programs that the kernel ran, and the types that they were compiled with.
+//! BPF_PROG_INFO and BPF_BTF: loaded BPF programs, and their type information.
 
 use rperf_wire::{Cursor, DecodeError, Encoder, Endian, until_nul};
 
 use super::text;
 
-/// One program of BPF_PROG_INFO: the kernel's `struct bpf_prog_info` (linux/bpf.h) with the arrays that it
-/// points to behind it. Its pointers are offsets into them.
+/// A program of BPF_PROG_INFO: the kernel's `struct bpf_prog_info` (linux/bpf.h) followed by the
+/// arrays it points to, with pointers converted to offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfProgram {
-    /// Which arrays there are, one bit for each (`enum perf_bpil_array_types`).
+    /// Which arrays are present, one bit for each (`enum perf_bpil_array_types`).
     pub arrays: u64,
-    /// The structure, as long as the recorder's kernel had it.
+    /// The structure, with the size of the recorder's kernel.
     pub info: Vec<u8>,
     /// The arrays.
     pub data: Vec<u8>,
 }
 
-/// One piece of machine code that a program was compiled to.
+/// A function of JIT-compiled machine code of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BpfFunction {
     /// Address in the kernel.
     pub address: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
-    /// Hash of the program's code, which names it.
+    /// Hash of the program's code.
     pub tag: [u8; 8],
-    /// Its type in the program's [`Btf`], 0 where it has none.
+    /// Its type id in the program's [`BpfBtf`], 0 for none.
     pub type_id: u32,
 }
 
@@ -44,11 +44,11 @@ mod at {
     pub(super) const TAGS: usize = 184;
 }
 
-/// Bytes of a program's name.
+/// Maximum size of a program's name in bytes.
 const NAME_SIZE: usize = 16;
 
 impl BpfProgram {
-    /// Number of the program.
+    /// Id of the program.
     #[must_use]
     pub fn id(&self, endian: Endian) -> u32 {
         self.number(at::ID, endian)
@@ -61,14 +61,14 @@ impl BpfProgram {
         String::from_utf8_lossy(until_nul(name.unwrap_or_default())).into_owned()
     }
 
-    /// Number of its types, 0 where it has none.
+    /// Id of its type information, 0 for none.
     #[must_use]
     pub fn btf_id(&self, endian: Endian) -> u32 {
         self.number(at::BTF_ID, endian)
     }
 
-    /// Its machine code; `None` where the kernel tells of different numbers of addresses, lengths and tags,
-    /// as it does to those who may not know the addresses.
+    /// The machine code; `None` if the numbers of addresses, sizes and tags differ, which happens
+    /// when the kernel hides addresses from the recorder.
     #[must_use]
     pub fn functions(&self, endian: Endian) -> Option<Vec<BpfFunction>> {
         let count = self.number(at::KSYM_COUNT, endian);
@@ -95,7 +95,7 @@ impl BpfProgram {
         endian.u32_at(&self.info, at).unwrap_or_default()
     }
 
-    /// Bytes of an array whose offset is in the structure.
+    /// An element of an array whose offset is in the structure.
     fn element<const N: usize>(
         &self,
         pointer: usize,
@@ -134,16 +134,16 @@ impl BpfProgram {
     }
 }
 
-/// One set of types of BPF_BTF.
+/// A type information object of BPF_BTF.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Btf {
-    /// Number that programs name it by.
+pub struct BpfBtf {
+    /// Id that programs refer to.
     pub id: u32,
-    /// Header, types and strings (linux/btf.h), in the byte order of the recorder.
+    /// Header, types and strings (linux/btf.h), in the recorder's byte order.
     pub data: Vec<u8>,
 }
 
-impl Btf {
+impl BpfBtf {
     pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
         let count = at.u32("btf count")?;
         (0..count)
@@ -165,7 +165,7 @@ impl Btf {
         }
     }
 
-    /// The name of a type; types count from 1.
+    /// The name of a type; type ids start at 1.
     #[must_use]
     pub fn type_name(&self, type_id: u32, endian: Endian) -> Option<&str> {
         let header_size = endian.u32_at(&self.data, 4)? as usize;
@@ -183,11 +183,11 @@ impl Btf {
     }
 }
 
-/// Bytes of the type at the front: `struct btf_type` and what its kind puts behind it.
+/// Size of the first type: `struct btf_type` and the data that depend on its kind.
 fn type_size(types: &[u8], endian: Endian) -> Option<usize> {
     let info = endian.u32_at(types, 4)?;
     let members = (info & 0xffff) as usize;
-    let behind = match info >> 24 & 0x1f {
+    let after = match info >> 24 & 0x1f {
         // INT, VAR, DECL_TAG.
         1 | 14 | 17 => 4,
         // ARRAY.
@@ -198,5 +198,5 @@ fn type_size(types: &[u8], endian: Endian) -> Option<usize> {
         6 | 13 => 8 * members,
         _ => 0,
     };
-    Some(12 + behind)
+    Some(12 + after)
 }

@@ -1,4 +1,4 @@
-//! BUILD_ID: a run of records, each the build-id of one file that samples hit.
+//! BUILD_ID: records with the build-ids of files that have samples.
 
 use rperf_wire::{
     Cursor, DecodeError, Encoder, Endian, Misc, RawRecord, RecordHeader, RecordKind, name_bytes,
@@ -10,23 +10,23 @@ use super::text;
 /// One file's build-id (`struct perf_record_header_build_id`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildIdEntry {
-    /// Machine: -1 is the host, else the pid of a guest.
+    /// Machine: -1 for the host, otherwise the pid of a guest.
     pub pid: i32,
-    /// Whose file it is: the cpumode of kernel, user or guest.
+    /// CPU mode of the file: kernel, user or guest.
     pub misc: Misc,
     /// The build-id, padded with zeros.
     pub build_id: [u8; 20],
-    /// Bytes of the build-id that count: 20 where the record does not say.
+    /// Number of valid bytes of the build-id: 20 if the record doesn't specify it.
     pub size: u8,
     /// Path, or `[kernel.kallsyms]`, `[vdso]` and the like.
     pub filename: String,
 }
 
-/// 20 bytes of build-id, one of its size, three of padding.
-const BUILD_ID_ROOM: usize = 24;
+/// Space for a build-id: 20 bytes, one for its size, three of padding.
+const BUILD_ID_FIELD: usize = 24;
 
 impl BuildIdEntry {
-    /// The bytes of the build-id that count.
+    /// The valid bytes of the build-id.
     #[must_use]
     pub fn id(&self) -> &[u8] {
         self.build_id
@@ -50,12 +50,12 @@ impl BuildIdEntry {
         Ok(entries)
     }
 
-    /// Appends the entries as records with their size given. A path that no record can hold is left out.
+    /// Appends the entries as records with their size. Paths too long for a record are omitted.
     pub(crate) fn encode_list(entries: &[Self], to: &mut Encoder<'_>) {
         for entry in entries {
             let name = &*name_bytes(&entry.filename);
             let room = (name.len() + 1).next_multiple_of(text::ALIGN);
-            let fixed = RecordHeader::SIZE + size_of::<i32>() + BUILD_ID_ROOM;
+            let fixed = RecordHeader::SIZE + size_of::<i32>() + BUILD_ID_FIELD;
             let Ok(size) = u16::try_from(fixed + room) else {
                 continue;
             };
@@ -72,8 +72,8 @@ impl BuildIdEntry {
         }
     }
 
-    /// Recorders of before 2.6.35 wrote no pid, so that everything stands four bytes earlier and the
-    /// kernel's name loses its head; then there is nothing but the name to go by.
+    /// Decodes an entry. Recorders before 2.6.35 wrote no pid, so all fields are four bytes earlier
+    /// and the kernel's name loses its start; only that name reveals it.
     pub(crate) fn decode(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
         let entry = Self::decode_fields(&mut Cursor::new(raw.body, endian), raw.misc)?;
         if !entry.filename.starts_with("nel.kallsyms]") {
@@ -89,14 +89,14 @@ impl BuildIdEntry {
 
     fn decode_fields(at: &mut Cursor<'_>, misc: Misc) -> Result<Self, DecodeError> {
         let pid = at.u32("build-id pid")?.cast_signed();
-        let room: [u8; BUILD_ID_ROOM] = at.array("build-id")?;
+        let room: [u8; BUILD_ID_FIELD] = at.array("build-id")?;
         let mut build_id = [0; 20];
         for (to, from) in build_id.iter_mut().zip(room) {
             *to = from;
         }
-        let [.., said, _, _, _] = room;
+        let [.., stored_size, _, _, _] = room;
         let size = if misc.contains(Misc::BUILD_ID_SIZE) {
-            said.min(20)
+            stored_size.min(20)
         } else {
             20
         };

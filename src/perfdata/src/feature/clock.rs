@@ -1,18 +1,18 @@
-//! CLOCK_DATA: what the timestamps' clock said when the time of day was known.
+//! CLOCK_DATA: relation of the timestamps' clock to the time of day.
 
 use rperf_wire::{Cursor, DecodeError, Encoder};
 
 /// The only version of the section.
 const VERSION: u32 = 1;
 
-/// One moment on two clocks.
+/// The same moment on two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockData {
     /// Clock of the timestamps (`CLOCK_*`).
     pub clockid: u32,
     /// Nanoseconds since 1970.
     pub wall_clock: u64,
-    /// The same moment in nanoseconds of the timestamps' clock.
+    /// The moment in nanoseconds of the timestamps' clock.
     pub clockid_time: u64,
 }
 

@@ -1,4 +1,4 @@
-//! CPUs: how many, where they sit, what caches they share.
+//! CPUs: their number, topology and caches.
 
 use rperf_wire::{Cursor, DecodeError, Encoder};
 
@@ -7,9 +7,9 @@ use super::text;
 /// NRCPUS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NrCpus {
-    /// CPUs that were running.
+    /// Number of online CPUs.
     pub online: u32,
-    /// CPUs that are there.
+    /// Number of available CPUs.
     pub available: u32,
 }
 
@@ -31,30 +31,30 @@ impl NrCpus {
 /// CPU_TOPOLOGY.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CpuTopology {
-    /// CPU lists of the sockets (of dies' cores, in perf's words `sibling sockets`).
+    /// CPU lists of the sockets (`sibling sockets` in perf; of the dies if there are any).
     pub core_siblings: Vec<String>,
     /// CPU lists of the cores (`sibling threads`).
     pub thread_siblings: Vec<String>,
-    /// CPU lists of the dies; empty where the file has none.
+    /// CPU lists of the dies; empty if the file has none.
     pub die_siblings: Vec<String>,
-    /// Place of each CPU; empty in old files.
-    pub cpus: Vec<CpuPlace>,
+    /// Position of each CPU; empty in old files.
+    pub cpus: Vec<CpuTopologyEntry>,
 }
 
-/// Where one CPU sits; -1 where the recorder did not know.
+/// Position of one CPU; -1 if unknown to the recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CpuPlace {
+pub struct CpuTopologyEntry {
     /// Core number.
     pub core: i32,
     /// Socket number.
     pub socket: i32,
-    /// Die number, where the file has dies.
+    /// Die number, if the file has dies.
     pub die: Option<i32>,
 }
 
 impl CpuTopology {
-    /// `cpus` is the number of CPUs available. Sections of old recorders end behind the lists, those
-    /// of older ones behind cores and sockets.
+    /// Decodes a section; `cpus` is the number of available CPUs. Sections of old recorders end
+    /// after the lists, those of slightly newer ones after cores and sockets.
     pub(crate) fn decode(at: &mut Cursor<'_>, cpus: Option<u32>) -> Result<Self, DecodeError> {
         let core_siblings = text::take_list(at)?;
         let thread_siblings = text::take_list(at)?;
@@ -67,7 +67,7 @@ impl CpuTopology {
             return Ok(topology);
         };
         for _ in 0..cpus {
-            topology.cpus.push(CpuPlace {
+            topology.cpus.push(CpuTopologyEntry {
                 core: at.u32("core id")?.cast_signed(),
                 socket: at.u32("socket id")?.cast_signed(),
                 die: None,
@@ -83,7 +83,7 @@ impl CpuTopology {
         Ok(topology)
     }
 
-    /// Dies are written where any CPU has one.
+    /// Writes dies if any CPU has one.
     pub(crate) fn encode(&self, to: &mut Encoder<'_>) {
         text::put_list(to, &self.core_siblings);
         text::put_list(to, &self.thread_siblings);
@@ -91,7 +91,7 @@ impl CpuTopology {
             to.u32(place.core.cast_unsigned());
             to.u32(place.socket.cast_unsigned());
         }
-        let no_die = |place: &CpuPlace| place.die.is_none();
+        let no_die = |place: &CpuTopologyEntry| place.die.is_none();
         if self.die_siblings.is_empty() && self.cpus.iter().all(no_die) {
             return;
         }
@@ -107,10 +107,10 @@ const CACHE_VERSION: u32 = 1;
 
 /// One cache of CACHE.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cache {
+pub struct CpuCache {
     /// 1 to 4.
     pub level: u32,
-    /// Bytes of a line.
+    /// Bytes per line.
     pub line_size: u32,
     /// Number of sets.
     pub sets: u32,
@@ -118,13 +118,13 @@ pub struct Cache {
     pub ways: u32,
     /// `Data`, `Instruction` or `Unified`.
     pub kind: String,
-    /// Size as sysfs says it, `32K`.
+    /// Size as in sysfs, `32K`.
     pub size: String,
-    /// CPU list of those that share it.
+    /// List of the CPUs that share it.
     pub map: String,
 }
 
-impl Cache {
+impl CpuCache {
     pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
         at.u32("cache version")?;
         let count = at.u32("cache count")?;
@@ -158,12 +158,12 @@ impl Cache {
     }
 }
 
-/// E_MACHINE: for which machine the recorded programs are, as ELF files say it.
+/// E_MACHINE: ELF machine of the recorded programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ElfMachine {
     /// `e_machine` of elf(5).
     pub machine: u32,
-    /// `e_flags`, where the machine has variants that it tells apart.
+    /// `e_flags`, for machines whose variants it distinguishes.
     pub flags: u32,
 }
 

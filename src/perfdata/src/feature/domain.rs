@@ -1,4 +1,4 @@
-//! CPU_DOMAIN_INFO: the scheduler's domains, as `/proc/schedstat` names them.
+//! CPU_DOMAIN_INFO: the scheduler's domains, from `/proc/schedstat`.
 
 use rperf_wire::{Cursor, DecodeError, Encoder};
 
@@ -7,7 +7,7 @@ use super::text;
 /// From this version of `/proc/schedstat` on, domains have names.
 const NAMED: u32 = 17;
 
-/// Bytes of the numbers that begin a CPU; pipe mode pads the section with fewer.
+/// Size of a CPU's header in bytes; pipe mode pads the section with fewer.
 const CPU_SIZE: usize = 8;
 
 /// The domains of all CPUs.
@@ -15,13 +15,13 @@ const CPU_SIZE: usize = 8;
 pub struct SchedDomains {
     /// Version of `/proc/schedstat`.
     pub version: u32,
-    /// The most that a CPU has.
+    /// Maximum number of domains of a CPU.
     pub most: u32,
-    /// CPUs that have domains, by number.
+    /// CPUs with domains, by number.
     pub cpus: Vec<CpuDomains>,
 }
 
-/// The domains of one CPU, from the smallest.
+/// The domains of one CPU, smallest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuDomains {
     /// Number of the CPU.
@@ -30,16 +30,16 @@ pub struct CpuDomains {
     pub domains: Vec<SchedDomain>,
 }
 
-/// A set of CPUs that tasks are moved between.
+/// A set of CPUs between which tasks are balanced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchedDomain {
-    /// Its number, from 0.
+    /// Number of the domain, from 0.
     pub number: u32,
-    /// What it spans (`SMT`, `MC`, `PKG`); from version 17 on.
+    /// Name of the domain (`SMT`, `MC`, `PKG`); from version 17 on.
     pub name: Option<String>,
-    /// CPUs as a mask in hexadecimal digits.
+    /// CPU mask in hexadecimal digits.
     pub mask: String,
-    /// CPUs as a list, `0-3`.
+    /// CPU list, `0-3`.
     pub list: String,
 }
 

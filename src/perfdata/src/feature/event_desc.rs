@@ -1,4 +1,4 @@
-//! EVENT_DESC: attrs, ids and names of the events once more.
+//! EVENT_DESC: attrs, ids and names of the events, in addition to the attr section.
 
 use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Number of a feature: its bit in the header's bitmap. Unknown numbers are kept and still print.
+/// Number of a feature: its bit in the header's bitmap. Unknown numbers are kept and can be
+/// printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FeatureId(pub u8);
 
@@ -11,7 +12,7 @@ macro_rules! features {
         impl FeatureId {
             $($(#[$doc])* pub const $name: Self = Self($number);)*
 
-            /// Every feature that has a name, by number.
+            /// All named features, in numerical order.
             pub const NAMED: &'static [(Self, &'static str)] = &[$((Self::$name, stringify!($name))),*];
 
             /// The name without `HEADER_`, if this version knows it.
@@ -29,7 +30,7 @@ macro_rules! features {
 features! {
     /// Formats of tracepoints.
     TRACING_DATA = 1;
-    /// Build-ids of the files that samples hit.
+    /// Build-ids of files that have samples.
     BUILD_ID = 2;
     /// Name of the machine.
     HOSTNAME = 3;
@@ -37,7 +38,7 @@ features! {
     OSRELEASE = 4;
     /// Version of the recorder.
     VERSION = 5;
-    /// Architecture as uname(2) says it.
+    /// Architecture from uname(2).
     ARCH = 6;
     /// Number of CPUs.
     NRCPUS = 7;
@@ -55,7 +56,7 @@ features! {
     CPU_TOPOLOGY = 13;
     /// NUMA nodes with their memory.
     NUMA_TOPOLOGY = 14;
-    /// There are branch stacks; the section is empty.
+    /// The recording has branch stacks; the section is empty.
     BRANCH_STACK = 15;
     /// Numbers and names of PMUs.
     PMU_MAPPINGS = 16;
@@ -63,7 +64,7 @@ features! {
     GROUP_DESC = 17;
     /// Index of the AUX area traces.
     AUXTRACE = 18;
-    /// The file comes from `stat record`; the section is empty.
+    /// The recording is from `stat record`; the section is empty.
     STAT = 19;
     /// Caches of the CPUs.
     CACHE = 20;
@@ -99,13 +100,13 @@ features! {
     SIMPLEPERF_FILE = 128;
     /// simpleperf: pairs of keys and values.
     SIMPLEPERF_META_INFO = 129;
-    /// simpleperf: how unwinding went.
+    /// simpleperf: results of unwinding.
     SIMPLEPERF_DEBUG_UNWIND = 130;
-    /// simpleperf: files that unwinding needed.
+    /// simpleperf: files needed for unwinding.
     SIMPLEPERF_DEBUG_UNWIND_FILE = 131;
     /// simpleperf: symbols of the files, newer form.
     SIMPLEPERF_FILE2 = 132;
-    /// simpleperf: branches that were taken, out of an ETM trace.
+    /// simpleperf: taken branches, from an ETM trace.
     SIMPLEPERF_ETM_BRANCH_LIST = 133;
     /// simpleperf: mappings at the start.
     SIMPLEPERF_INIT_MAP = 134;

@@ -1,4 +1,4 @@
-//! Memory: the nodes with their sizes, and which physical blocks belong to which.
+//! Memory: NUMA nodes with their sizes and physical memory blocks.
 
 use rperf_wire::{Cursor, DecodeError, Encoder};
 
@@ -11,7 +11,7 @@ pub struct NumaNode {
     pub node: u32,
     /// Memory in kB.
     pub total: u64,
-    /// Free memory in kB at the recording.
+    /// Free memory in kB when recording.
     pub free: u64,
     /// CPU list.
     pub cpus: String,
@@ -51,7 +51,7 @@ const VERSION: u64 = 1;
 pub struct MemoryTopology {
     /// Bytes of a block.
     pub block_size: u64,
-    /// Which blocks are on which node.
+    /// The blocks of each node.
     pub nodes: Vec<MemoryNode>,
 }
 
@@ -60,9 +60,9 @@ pub struct MemoryTopology {
 pub struct MemoryNode {
     /// Number of the node.
     pub node: u64,
-    /// Bits of `blocks` that count.
+    /// Number of valid bits in `blocks`.
     pub size: u64,
-    /// One bit for each block, in as many words as that takes.
+    /// Bitmap of the blocks.
     pub blocks: Vec<u64>,
 }
 
@@ -84,7 +84,7 @@ impl MemoryTopology {
         for node in &self.nodes {
             to.u64(node.node);
             to.u64(node.size);
-            // The bitmap says its length once more, and that counts.
+            // The bitmap has its own size, which takes precedence.
             let words = node.blocks.len() as u64;
             let fits = node.size.div_ceil(64) == words;
             to.u64(if fits { node.size } else { words * 64 });

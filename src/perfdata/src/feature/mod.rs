@@ -1,6 +1,6 @@
-//! The header's feature sections: what the recorder noted about the machine and the run.
+//! The header's feature sections: metadata about the machine and the run.
 //!
-//! One file for each family of features, the decoder beside the encoder.
+//! One file per family of features, with decoder and encoder.
 
 mod aux_index;
 mod bpf;
@@ -17,13 +17,13 @@ mod set;
 mod text;
 
 pub use aux_index::AuxIndexEntry;
-pub use bpf::{BpfFunction, BpfProgram, Btf};
+pub use bpf::{BpfBtf, BpfFunction, BpfProgram};
 pub use build_id::BuildIdEntry;
 pub use clock::ClockData;
-pub use cpu::{Cache, CpuPlace, CpuTopology, ElfMachine, NrCpus};
+pub use cpu::{CpuCache, CpuTopology, CpuTopologyEntry, ElfMachine, NrCpus};
 pub use domain::{CpuDomains, SchedDomain, SchedDomains};
 pub use id::FeatureId;
 pub use memory::{MemoryNode, MemoryTopology, NumaNode};
-pub use pmu::{Compressed, GroupDesc, HybridPmu, PmuCapabilities, PmuMapping};
+pub use pmu::{CompressionInfo, GroupDesc, HybridPmu, PmuCapabilities, PmuMapping};
 pub use sections::Features;
 pub use set::FeatureSet;

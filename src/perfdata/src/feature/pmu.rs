@@ -42,7 +42,7 @@ pub struct GroupDesc {
     pub name: String,
     /// Index of the leader among the events.
     pub leader: u32,
-    /// Number of events in the group, the leader among them.
+    /// Number of events in the group, including the leader.
     pub members: u32,
 }
 
@@ -104,7 +104,7 @@ impl HybridPmu {
 /// Capabilities of one PMU (CPU_PMU_CAPS, PMU_CAPS).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PmuCapabilities {
-    /// Name in sysfs; `cpu` for CPU_PMU_CAPS, which does not say it.
+    /// Name in sysfs; `cpu` for CPU_PMU_CAPS, which has no name.
     pub name: String,
     /// Names and values.
     pub values: Vec<(String, String)>,
@@ -153,23 +153,23 @@ fn decode_values(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, DecodeErr
         .collect()
 }
 
-/// COMPRESSED: how COMPRESSED records were made.
+/// COMPRESSED: parameters of COMPRESSED records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Compressed {
+pub struct CompressionInfo {
     /// 1 for zstd.
     pub kind: u32,
     /// Level.
     pub level: u32,
-    /// Ratio reached, rounded.
+    /// Compression ratio, rounded.
     pub ratio: u32,
-    /// Bytes of the ring that a chunk was cut from.
+    /// Ring size in bytes, the maximum size of a chunk.
     pub mmap_len: u32,
 }
 
 /// The only version of COMPRESSED.
 const VERSION: u32 = 1;
 
-impl Compressed {
+impl CompressionInfo {
     pub(crate) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         at.u32("compression version")?;
         Ok(Self {

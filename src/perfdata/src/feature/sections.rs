@@ -7,28 +7,28 @@ use rperf_tracepoint::Formats;
 use rperf_wire::{Cursor, DecodeError, Endian};
 
 use super::{
-    AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuTopology,
-    ElfMachine, FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode, PmuCapabilities,
-    PmuMapping, SchedDomains, event_desc, text,
+    AuxIndexEntry, BpfBtf, BpfProgram, BuildIdEntry, ClockData, CompressionInfo, CpuCache,
+    CpuTopology, ElfMachine, FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode,
+    PmuCapabilities, PmuMapping, SchedDomains, event_desc, text,
 };
 use crate::header::Section;
-use crate::{Error, EventDesc, FileHeader, Finding};
+use crate::{Error, EventDesc, FileFinding, FileHeader};
 
-/// The feature sections of a file. A getter gives `None` for a feature that is absent or cannot be
-/// decoded; [`Features::malformed`] tells which of the two.
+/// The feature sections of a file. Getters return `None` for a feature that is absent or cannot be
+/// decoded; [`Features::malformed`] distinguishes the two.
 #[derive(Debug, Clone)]
 pub struct Features<'a> {
     sections: Vec<(FeatureId, Section, Cow<'a, [u8]>)>,
-    /// Those that came as records of their own, in pipe mode.
+    /// Build-ids from separate records, in pipe mode.
     build_ids: Vec<BuildIdEntry>,
     endian: Endian,
     formats: OnceLock<Arc<Formats>>,
-    /// What sections described that a later one took the place of.
+    /// Formats of sections that were replaced by later ones.
     earlier_formats: Arc<Formats>,
 }
 
 impl<'a> Features<'a> {
-    /// Those of what has no header.
+    /// Features of a recording without a header.
     #[must_use]
     pub fn none(endian: Endian) -> Self {
         Self {
@@ -40,8 +40,12 @@ impl<'a> Features<'a> {
         }
     }
 
-    /// Reads the table behind the data; sections outside the file are left out and reported.
-    pub(crate) fn decode(file: &'a [u8], header: &FileHeader, findings: &mut Vec<Finding>) -> Self {
+    /// Decodes the table after the data; sections outside the file are skipped and reported.
+    pub(crate) fn decode(
+        file: &'a [u8],
+        header: &FileHeader,
+        findings: &mut Vec<FileFinding>,
+    ) -> Self {
         let mut features = Self::none(header.endian);
         let offset = header.data.end();
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -50,12 +54,12 @@ impl<'a> Features<'a> {
         while let Some(feature) = present.next() {
             let Ok(section) = Section::decode(at) else {
                 let lost = 1 + present.count();
-                findings.push(Finding::FeatureTableCut { offset, lost });
+                findings.push(FileFinding::FeatureTableTruncated { offset, lost });
                 break;
             };
             match section.of(file) {
                 Some(bytes) => features.put(feature, section, Cow::Borrowed(bytes)),
-                None => findings.push(Finding::FeatureCut {
+                None => findings.push(FileFinding::FeatureTruncated {
                     feature,
                     offset: section.offset,
                     size: section.size,
@@ -65,10 +69,10 @@ impl<'a> Features<'a> {
         features
     }
 
-    /// Adds a section; one of the same number is replaced.
+    /// Adds a section, replacing an earlier one of the same number.
     pub(crate) fn put(&mut self, feature: FeatureId, section: Section, bytes: Cow<'a, [u8]>) {
         if feature == FeatureId::TRACING_DATA {
-            // A damaged section described nothing.
+            // A damaged section has no formats.
             if let Ok(formats) = self.formats() {
                 self.earlier_formats = formats;
             }
@@ -78,12 +82,12 @@ impl<'a> Features<'a> {
         self.sections.push((feature, section, bytes));
     }
 
-    /// Adds a build-id that came by itself.
+    /// Adds a build-id from a separate record.
     pub(crate) fn add_build_id(&mut self, entry: BuildIdEntry) {
         self.build_ids.push(entry);
     }
 
-    /// Features of the file, in the order of their sections: that of their numbers in a file.
+    /// Features of the file in section order, which is numerical order in a file.
     pub fn present(&self) -> impl Iterator<Item = FeatureId> + '_ {
         self.sections.iter().map(|(feature, ..)| *feature)
     }
@@ -94,7 +98,7 @@ impl<'a> Features<'a> {
         self.present().any(|present| present == feature)
     }
 
-    /// A section as it stands in the file.
+    /// The undecoded section.
     #[must_use]
     pub fn raw(&self, feature: FeatureId) -> Option<&[u8]> {
         let mut sections = self.sections.iter();
@@ -115,11 +119,11 @@ impl<'a> Features<'a> {
         self.get(feature, text::take)
     }
 
-    /// Descriptions of the recorded tracepoints, none without the section. They are read once; in pipe mode each section
-    /// adds to those before.
+    /// Formats of the recorded tracepoints; empty without the section. Parsed once; in pipe mode
+    /// each section adds to the earlier ones.
     ///
     /// # Errors
-    /// [`Error::Tracepoints`] for a section that is damaged.
+    /// [`Error::Tracepoints`] if a section is damaged.
     pub fn formats(&self) -> Result<Arc<Formats>, Error> {
         if let Some(known) = self.formats.get() {
             return Ok(Arc::clone(known));
@@ -149,7 +153,7 @@ impl<'a> Features<'a> {
         self.string(FeatureId::VERSION)
     }
 
-    /// Architecture as uname(2) says it.
+    /// Architecture from uname(2).
     #[must_use]
     pub fn arch(&self) -> Option<String> {
         self.string(FeatureId::ARCH)
@@ -179,7 +183,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::TOTAL_MEM, |at| at.u64("total memory"))
     }
 
-    /// The recorder's command line, word by word.
+    /// The recorder's command line, split into words.
     #[must_use]
     pub fn cmdline(&self) -> Option<Vec<String>> {
         self.get(FeatureId::CMDLINE, text::take_list)
@@ -193,7 +197,7 @@ impl<'a> Features<'a> {
         })
     }
 
-    /// Bytes of each attr in EVENT_DESC.
+    /// Size of each attr in EVENT_DESC, in bytes.
     #[must_use]
     pub fn described_attr_size(&self) -> Option<u32> {
         const SIZE_OFFSET: usize = 4;
@@ -226,7 +230,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::GROUP_DESC, GroupDesc::decode_list)
     }
 
-    /// Build-ids of the files that samples hit; empty without the feature. In pipe mode those of
+    /// Build-ids of files that have samples; empty without the feature. In pipe mode, those of
     /// HEADER_BUILD_ID records.
     #[must_use]
     pub fn build_ids(&self) -> Vec<BuildIdEntry> {
@@ -238,8 +242,8 @@ impl<'a> Features<'a> {
 
     /// Caches of the CPUs.
     #[must_use]
-    pub fn cache(&self) -> Option<Vec<Cache>> {
-        self.get(FeatureId::CACHE, Cache::decode_list)
+    pub fn cache(&self) -> Option<Vec<CpuCache>> {
+        self.get(FeatureId::CACHE, CpuCache::decode_list)
     }
 
     /// Times of the first and the last sample in nanoseconds.
@@ -276,8 +280,8 @@ impl<'a> Features<'a> {
 
     /// How records are compressed.
     #[must_use]
-    pub fn compressed(&self) -> Option<Compressed> {
-        self.get(FeatureId::COMPRESSED, Compressed::decode)
+    pub fn compressed(&self) -> Option<CompressionInfo> {
+        self.get(FeatureId::COMPRESSED, CompressionInfo::decode)
     }
 
     /// Capabilities of the `cpu` PMU.
@@ -316,7 +320,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::CLN_SIZE, |at| at.u32("cache line size"))
     }
 
-    /// Where the AUX area traces stand in the file.
+    /// Offsets of the AUX area traces in the file.
     #[must_use]
     pub fn aux_index(&self) -> Option<Vec<AuxIndexEntry>> {
         self.get(FeatureId::AUXTRACE, AuxIndexEntry::decode_list)
@@ -330,8 +334,8 @@ impl<'a> Features<'a> {
 
     /// Types of BPF programs.
     #[must_use]
-    pub fn btf(&self) -> Option<Vec<Btf>> {
-        self.get(FeatureId::BPF_BTF, Btf::decode_list)
+    pub fn btf(&self) -> Option<Vec<BpfBtf>> {
+        self.get(FeatureId::BPF_BTF, BpfBtf::decode_list)
     }
 
     /// Keys and values of simpleperf.
@@ -340,16 +344,16 @@ impl<'a> Features<'a> {
         self.get(FeatureId::SIMPLEPERF_META_INFO, text::take_pairs)
     }
 
-    /// The features whose sections are there and cannot be decoded.
+    /// The features that are present but cannot be decoded.
     #[must_use]
-    pub fn malformed(&self) -> Vec<Finding> {
-        // An empty section is how a recorder says that it found nothing out.
+    pub fn malformed(&self) -> Vec<FileFinding> {
+        // Recorders write an empty section if they have no data.
         let broken = self
             .sections
             .iter()
             .filter(|(id, _, bytes)| !bytes.is_empty() && !self.decodes(*id));
         broken
-            .map(|(feature, section, _)| Finding::FeatureMalformed {
+            .map(|(feature, section, _)| FileFinding::FeatureMalformed {
                 feature: *feature,
                 offset: section.offset,
             })

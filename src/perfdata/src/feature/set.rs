@@ -1,4 +1,4 @@
-//! Feature sections to be written.
+//! Encoding of feature sections.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{Encoder, Endian};
 
 use super::{
-    AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuTopology,
-    ElfMachine, FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode, PmuCapabilities,
-    PmuMapping, SchedDomains, event_desc, text,
+    AuxIndexEntry, BpfBtf, BpfProgram, BuildIdEntry, ClockData, CompressionInfo, CpuCache,
+    CpuTopology, ElfMachine, FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode,
+    PmuCapabilities, PmuMapping, SchedDomains, event_desc, text,
 };
 use crate::EventDesc;
 
-/// Encoded feature sections by number; what is not set does not appear in the file. Setting a feature
-/// again replaces it.
+/// Encoded feature sections by number. Features that aren't set are absent; setting one again
+/// replaces it.
 #[derive(Debug, Clone)]
 pub struct FeatureSet {
     sections: BTreeMap<FeatureId, Vec<u8>>,
@@ -21,7 +21,7 @@ pub struct FeatureSet {
 }
 
 impl FeatureSet {
-    /// No features, for a file of this byte order.
+    /// Creates an empty set for a file of this byte order.
     #[must_use]
     pub fn new(endian: Endian) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl FeatureSet {
         }
     }
 
-    /// The sections in the order of the file.
+    /// The sections in file order.
     pub fn sections(&self) -> impl Iterator<Item = (FeatureId, &[u8])> {
         self.sections
             .iter()
@@ -71,7 +71,7 @@ impl FeatureSet {
         self.set(FeatureId::VERSION, |to| text::put(to, version))
     }
 
-    /// Architecture as uname(2) says it.
+    /// Architecture from uname(2).
     pub fn arch(&mut self, arch: &str) -> &mut Self {
         self.set(FeatureId::ARCH, |to| text::put(to, arch))
     }
@@ -96,7 +96,7 @@ impl FeatureSet {
         self.set(FeatureId::TOTAL_MEM, |to| to.u64(kilobytes))
     }
 
-    /// The recorder's command line, word by word, its path first.
+    /// The recorder's command line, split into words, with its path first.
     pub fn cmdline<T: AsRef<str>>(&mut self, words: &[T]) -> &mut Self {
         self.set(FeatureId::CMDLINE, |to| text::put_list(to, words))
     }
@@ -125,6 +125,11 @@ impl FeatureSet {
         })
     }
 
+    /// Samples have branches that `report` shows by default. The section is empty.
+    pub fn branch_stack(&mut self) -> &mut Self {
+        self.set(FeatureId::BRANCH_STACK, |_| {})
+    }
+
     /// Groups of events.
     pub fn group_desc(&mut self, groups: &[GroupDesc]) -> &mut Self {
         self.set(FeatureId::GROUP_DESC, |to| {
@@ -133,8 +138,8 @@ impl FeatureSet {
     }
 
     /// Caches of the CPUs.
-    pub fn cache(&mut self, caches: &[Cache]) -> &mut Self {
-        self.set(FeatureId::CACHE, |to| Cache::encode_list(caches, to))
+    pub fn cache(&mut self, caches: &[CpuCache]) -> &mut Self {
+        self.set(FeatureId::CACHE, |to| CpuCache::encode_list(caches, to))
     }
 
     /// Times of the first and the last sample in nanoseconds.
@@ -160,7 +165,7 @@ impl FeatureSet {
         self.set(FeatureId::CLOCK_DATA, |to| data.encode(to))
     }
 
-    /// Where the AUX area traces stand in the file.
+    /// Offsets of the AUX area traces in the file.
     pub fn aux_index(&mut self, entries: &[AuxIndexEntry]) -> &mut Self {
         self.set(FeatureId::AUXTRACE, |to| {
             AuxIndexEntry::encode_list(entries, to);
@@ -180,12 +185,12 @@ impl FeatureSet {
     }
 
     /// Types of BPF programs.
-    pub fn btf(&mut self, sets: &[Btf]) -> &mut Self {
-        self.set(FeatureId::BPF_BTF, |to| Btf::encode_list(sets, to))
+    pub fn btf(&mut self, sets: &[BpfBtf]) -> &mut Self {
+        self.set(FeatureId::BPF_BTF, |to| BpfBtf::encode_list(sets, to))
     }
 
     /// How records are compressed.
-    pub fn compressed(&mut self, how: Compressed) -> &mut Self {
+    pub fn compressed(&mut self, how: CompressionInfo) -> &mut Self {
         self.set(FeatureId::COMPRESSED, |to| how.encode(to))
     }
 
@@ -230,7 +235,7 @@ impl FeatureSet {
         })
     }
 
-    /// A section as another file has it, in this file's byte order, whether it is known or not.
+    /// A section copied from another file of the same byte order, known or not.
     pub fn opaque(&mut self, feature: FeatureId, bytes: &[u8]) -> &mut Self {
         self.set(feature, |to| to.bytes(bytes))
     }

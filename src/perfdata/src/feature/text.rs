@@ -1,28 +1,28 @@
-//! Strings of feature sections: a 32-bit length, then the bytes, NUL, and zeros up to that length,
-//! a multiple of 64 in what perf writes.
+//! Strings in feature sections: a 32-bit length, then the bytes, NUL, and zeros up to that length,
+//! which perf rounds to a multiple of 64.
 
 use rperf_wire::{Cursor, DecodeError, Encoder, until_nul};
 
-/// What perf rounds the room of a string up to, in bytes.
+/// Alignment of string lengths in perf, in bytes.
 pub(crate) const ALIGN: usize = 64;
 
-/// Takes one string. What is not UTF-8 is replaced.
+/// Reads a string; invalid UTF-8 is replaced.
 pub(crate) fn take(at: &mut Cursor<'_>) -> Result<String, DecodeError> {
     let size = at.u32("string length")?;
     let bytes = at.take(size as usize, "string")?;
     Ok(String::from_utf8_lossy(until_nul(bytes)).into_owned())
 }
 
-/// Takes a 32-bit count and that many strings.
+/// Reads a 32-bit count and that many strings.
 pub(crate) fn take_list(at: &mut Cursor<'_>) -> Result<Vec<String>, DecodeError> {
     let count = at.u32("string count")?;
     (0..count).map(|_| take(at)).collect()
 }
 
-/// Appends one string in its padded room.
+/// Appends a padded string.
 pub(crate) fn put(to: &mut Encoder<'_>, text: &str) {
-    let room = (text.len() + 1).next_multiple_of(ALIGN);
-    to.u32(u32::try_from(room).unwrap_or(u32::MAX));
+    let size = (text.len() + 1).next_multiple_of(ALIGN);
+    to.u32(u32::try_from(size).unwrap_or(u32::MAX));
     to.padded_str(text.as_bytes(), ALIGN);
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn put_count(to: &mut Encoder<'_>, count: usize) {
     to.u32(u32::try_from(count).unwrap_or(u32::MAX));
 }
 
-/// Takes keys and values to the end, each ended by NUL.
+/// Reads keys and values to the end, each terminated by NUL.
 pub(crate) fn take_pairs(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, DecodeError> {
     let mut next = || {
         let text = until_nul(at.rest());
@@ -54,7 +54,7 @@ pub(crate) fn take_pairs(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, D
     }
 }
 
-/// Appends keys and values, each with a NUL.
+/// Appends keys and values, each terminated by NUL.
 pub(crate) fn put_pairs(to: &mut Encoder<'_>, pairs: &[(String, String)]) {
     for text in pairs.iter().flat_map(|(key, value)| [key, value]) {
         to.bytes(text.as_bytes());

@@ -1,11 +1,11 @@
-//! Traces of branches as samples.
+//! Branch traces as samples.
 
 use std::io::Cursor;
 
-use crate::made::BOTH;
+use crate::generated::BOTH;
 use rperf_perfdata::{EventDesc, FeatureSet, PerfData, PipeWriter, Writer};
 use rperf_wire::{
-    Attr, Endian, EventType, Misc, RecordHeader, RecordKind, Sample, SampleLayout, SampleType,
+    Attr, Endian, EventType, Misc, RecordHeader, RecordKind, SampleLayout, SampleRecord, SampleType,
 };
 
 const UNIT: u32 = 12;
@@ -13,13 +13,13 @@ const FROM_KERNEL: u64 = 0xffff_ffff_8100_0000;
 
 fn record(kind: RecordKind, words: &[u64], endian: Endian) -> Vec<u8> {
     let mut bytes = Vec::new();
-    RecordHeader::encode_record(kind, Misc(0), (&mut bytes, endian), |to| {
+    RecordHeader::encode_record(kind, Misc(0), &mut bytes, endian, |to| {
         words.iter().for_each(|word| to.u64(*word));
     });
     bytes
 }
 
-/// Two words of 32 bits as one of 64.
+/// Packs two 32-bit words into one of 64.
 fn pair(first: u32, second: u32, endian: Endian) -> u64 {
     match endian {
         Endian::Little => u64::from(first) | u64::from(second) << 32,
@@ -39,8 +39,8 @@ fn records(parts: [&[[u64; 3]]; 2], is_snapshot: bool, endian: Endian) -> Vec<u8
     ));
     for part in parts {
         let size = size_of_val(part) as u64;
-        let told = [size, 0, 0, pair(0, 8, endian), pair(u32::MAX, 0, endian)];
-        bytes.extend(record(RecordKind::AUXTRACE, &told, endian));
+        let fields = [size, 0, 0, pair(0, 8, endian), pair(u32::MAX, 0, endian)];
+        bytes.extend(record(RecordKind::AUXTRACE, &fields, endian));
         for word in part.as_flattened() {
             let word = match endian {
                 Endian::Little => word.to_le_bytes(),
@@ -83,7 +83,7 @@ fn stream(records: &[u8], endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// Place and thread of each branch, and where it led to.
+/// Position and thread of each branch, and its target.
 fn branches(bytes: &[u8]) -> Vec<(u16, u64, u32, u32, u64)> {
     let data = PerfData::parse(bytes).unwrap();
     let [_, event] = data.events() else {
@@ -99,7 +99,7 @@ fn branches(bytes: &[u8]) -> Vec<(u16, u64, u32, u32, u64)> {
         let raw = record.unwrap().raw;
         assert!(raw.kind != RecordKind::AUXTRACE && raw.kind != RecordKind::AUXTRACE_INFO);
         if raw.kind == RecordKind::SAMPLE {
-            let sample: Sample<'_> = layout.decode(raw.body, data.endian()).unwrap();
+            let sample: SampleRecord<'_> = layout.decode(raw.body, data.endian()).unwrap();
             let (pid, tid) = sample.pid_tid.unwrap();
             let (from, to) = (sample.ip.unwrap(), sample.addr.unwrap());
             found.push((raw.misc.0, from, pid, tid, to));
@@ -132,7 +132,7 @@ fn each_branch_is_a_sample_of_its_thread() {
 }
 
 #[test]
-fn what_has_no_trace_or_no_identifiers_stays() {
+fn files_without_traces_or_ids_are_unchanged() {
     let endian = Endian::Little;
     let traced = records([&[A], &[]], false, endian);
     let none = record(RecordKind::FINISHED_ROUND, &[], endian);
@@ -146,14 +146,14 @@ fn what_has_no_trace_or_no_identifiers_stays() {
 }
 
 #[test]
-fn traces_may_be_cut_anywhere() {
+fn traces_truncated_anywhere_are_read() {
     let endian = Endian::Little;
     let stored = file(&records([&[A, B], &[C]], true, endian), FIELDS, endian);
     for length in 0..stored.len() {
         if let Ok(data) = PerfData::parse(&stored[..length])
             && let Some(decoded) = data.with_branches().unwrap()
         {
-            assert!(PerfData::parse(&decoded).is_ok(), "cut at {length}");
+            assert!(PerfData::parse(&decoded).is_ok(), "truncated at {length}");
         }
     }
 }

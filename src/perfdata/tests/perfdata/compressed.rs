@@ -1,24 +1,24 @@
-//! Compressed recordings: the records that were meant come out, each at its place, however they were cut.
+//! Compressed recordings: all records are returned in order, however the compressed data was split.
 
 use std::io;
 
 use proptest::prelude::*;
 use rperf_perfdata::{
-    Error, EventDesc, FeatureSet, PerfData, PipeReader, PipeWriter, Source, ZstdError,
+    Error, EventDesc, FeatureSet, PerfData, PipeReader, PipeWriter, StreamInput, ZstdError,
 };
 use rperf_wire::{Attr, Endian, Misc, RawRecord, RecordKind};
 
-use crate::made;
+use crate::generated;
 
-/// What a recorder does.
+/// The steps of a recorder.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Puts a record with so many bytes into the buffer to be compressed.
+    /// Appends a record of this size to the buffer to be compressed.
     Buffer(u8),
-    /// Compresses this part (of 256) of the buffer, in records that are cut behind this part (of 256) of
-    /// the compressed bytes.
+    /// Compresses this part (of 256) of the buffer into records that are split at this part (of 256) of the compressed
+    /// bytes.
     Flush(u8, u8),
-    /// Writes a record past the buffer.
+    /// Writes an uncompressed record.
     Write(u8),
 }
 
@@ -31,12 +31,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..60)
 }
 
-/// How compressed bytes look.
+/// The format of the compressed bytes.
 #[derive(Debug, Clone, Copy)]
 enum Form {
-    /// Blocks of one frame that never ends, with a window of 1 KiB, in records of this kind.
+    /// Blocks of one endless frame with a window of 1 KiB, in records of this kind.
     Blocks(RecordKind),
-    /// A whole frame each time.
+    /// A complete frame each time.
     Frames,
 }
 
@@ -48,7 +48,7 @@ fn forms() -> impl Strategy<Value = Form> {
     ]
 }
 
-/// The stream as recorded, and the records in the order in which a reader should see them.
+/// The stream as recorded, and the records in the order in which a reader should return them.
 struct Recorder {
     endian: Endian,
     form: Form,
@@ -56,7 +56,7 @@ struct Recorder {
     buffer: Vec<u8>,
     begun: bool,
     recorded: Vec<u8>,
-    /// Decompressed bytes that are no whole record yet.
+    /// Decompressed bytes of an incomplete record.
     seen: Vec<u8>,
     meant: Vec<u8>,
 }
@@ -165,7 +165,7 @@ fn record(steps: &[Step], form: Form, endian: Endian) -> Recorder {
     recorder
 }
 
-/// A stream of pipe mode with these records.
+/// A pipe-mode stream with these records.
 fn stream(records: &[u8], endian: Endian) -> Vec<u8> {
     let events = [EventDesc::new(Attr::default(), vec![7])];
     let features = FeatureSet::new(endian);
@@ -175,7 +175,7 @@ fn stream(records: &[u8], endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// Gives three bytes at a time.
+/// Returns three bytes per read.
 struct Trickle<'a>(&'a [u8]);
 
 impl io::Read for Trickle<'_> {
@@ -185,13 +185,13 @@ impl io::Read for Trickle<'_> {
     }
 }
 
-impl Source for Trickle<'_> {
+impl StreamInput for Trickle<'_> {
     fn is_ready(&self) -> bool {
         true
     }
 }
 
-/// The records that come out of a stream, without those that describe it, and what ended it.
+/// The records of a stream without those that describe it, and the error that ended it.
 fn streamed(bytes: &[u8], endian: Endian) -> (Vec<u8>, Option<Error>) {
     let (first, rest) = bytes.split_at(16);
     let mut reader = PipeReader::new(first.to_vec(), Trickle(rest)).unwrap();
@@ -225,7 +225,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn records_come_out_where_they_became_whole(steps in steps(), form in forms(), big in any::<bool>()) {
+    fn records_are_returned_when_complete(steps in steps(), form in forms(), big in any::<bool>()) {
         let endian = if big { Endian::Big } else { Endian::Little };
         let recorder = record(&steps, form, endian);
         prop_assert!(recorder.seen.is_empty());
@@ -234,29 +234,29 @@ proptest! {
         prop_assert_eq!(&streamed(&bytes, endian), &(recorder.meant, None));
     }
 
-    /// What was whole before the damage comes out, and only that.
+    /// The complete records before the truncation are returned, and no others.
     #[test]
-    fn a_cut_stream_gives_what_was_whole(steps in steps(), form in forms(), part in any::<u8>()) {
+    fn a_truncated_stream_returns_its_complete_records(steps in steps(), form in forms(), part in any::<u8>()) {
         let endian = Endian::Little;
         let recorder = record(&steps, form, endian);
         let bytes = stream(&recorder.recorded, endian);
         let least = bytes.len() - recorder.recorded.len();
         let end = least + recorder.recorded.len() * usize::from(part) / 255;
-        let (whole, _) = unpacked(&bytes[..end]);
+        let (at_once, _) = unpacked(&bytes[..end]);
         let (flowing, _) = streamed(&bytes[..end], endian);
-        prop_assert!(recorder.meant.starts_with(&whole));
-        prop_assert_eq!(whole, flowing);
+        prop_assert!(recorder.meant.starts_with(&at_once));
+        prop_assert_eq!(at_once, flowing);
     }
 }
 
-/// One compressed record with these bytes.
+/// A compressed record with these bytes.
 fn with_compressed(body: &[u8]) -> Vec<u8> {
-    let record = made::record(RecordKind::COMPRESSED, body, Endian::Little);
+    let record = generated::record(RecordKind::COMPRESSED, body, Endian::Little);
     stream(&record, Endian::Little)
 }
 
 #[test]
-fn what_is_no_zstd_is_said_with_its_offset() {
+fn invalid_zstd_is_reported_with_its_offset() {
     let bytes = with_compressed(b"not zstd at all");
     let offset = (bytes.len() - 15 - 8) as u64;
     let (records, end) = unpacked(&bytes);
@@ -266,8 +266,8 @@ fn what_is_no_zstd_is_said_with_its_offset() {
     assert_eq!(streamed(&bytes, Endian::Little).1, end);
 }
 
-/// A frame that asks for the largest window, of so many blocks of 128 KiB of one byte, then `stored` bytes as they
-/// are, and at last three bytes from `back` bytes before.
+/// A frame with the largest window: this many blocks of 128 KiB of one byte, then `stored` uncompressed bytes, and
+/// finally three bytes copied from `back` bytes before.
 fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3];
     for _ in 0..blocks {
@@ -278,11 +278,11 @@ fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
         frame.extend(&u32::try_from(part.len() << 3).unwrap().to_le_bytes()[..3]);
         frame.extend(part);
     }
-    // No literals, one sequence, each of its codes always the same; the offset's bits below a one.
+    // No literals, one sequence with RLE codes; the offset's bits without the leading one.
     let value = back + 3;
     let code = u8::try_from(value.ilog2()).unwrap();
     let body = [0, 1, 0x54, 0, code, 0];
-    // The first bit is the end of them: that of the value itself does.
+    // The end marker is the value's leading one.
     let bits = value;
     let bits = &bits.to_le_bytes()[..usize::from(code) / 8 + 1];
     let size = u32::try_from(body.len() + bits.len()).unwrap();
@@ -290,19 +290,19 @@ fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
     frame.extend(body);
     frame.extend(bits);
     let parts = frame.chunks(60_000);
-    let records = parts.map(|body| made::record(RecordKind::COMPRESSED, body, Endian::Little));
+    let records = parts.map(|body| generated::record(RecordKind::COMPRESSED, body, Endian::Little));
     stream(&records.collect::<Vec<_>>().concat(), Endian::Little)
 }
 
-/// Windows are as large as recorders make them, memory is granted as the file has bytes.
+/// Windows may be as large as recorders make them, but memory is limited by the size of the file.
 #[test]
 fn a_window_is_granted_where_it_is_needed_and_paid_for() {
-    // The text is no whole record: that it ends is all there is to say.
+    // The text is not a complete record, which is the only error.
     let read = |bytes: &[u8]| {
         let end = unpacked(bytes).1.expect("an end");
-        matches!(end, Error::CompressedCut { .. })
+        matches!(end, Error::CompressedTruncated { .. })
     };
-    // A small recording at level 22 refers to nothing far away.
+    // A small recording at level 22 has no distant references.
     assert!(read(&with_window(8, 100, 8 << 17)));
     let (window, most) = (128 << 20, 32 << 20);
     let refused = ZstdError::Window { window, most };
@@ -315,9 +315,9 @@ fn a_window_is_granted_where_it_is_needed_and_paid_for() {
 }
 
 #[test]
-fn a_record_that_says_more_than_it_holds_is_refused() {
+fn a_record_with_too_large_a_size_is_refused() {
     let body = [9, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
-    let records = made::record(RecordKind::COMPRESSED2, &body, Endian::Little);
+    let records = generated::record(RecordKind::COMPRESSED2, &body, Endian::Little);
     let bytes = stream(&records, Endian::Little);
     let offset = (bytes.len() - records.len()) as u64;
     let (size, have) = (9, 8);
@@ -341,9 +341,9 @@ fn a_bomb_is_defused() {
 }
 
 #[test]
-fn a_record_that_never_ends_is_said() {
+fn an_endless_record_is_reported() {
     let bytes = with_compressed(&[0x28, 0xb5, 0x2f, 0xfd, 0, 0, 3 << 3, 0, 0, 9, 0, 0]);
     let (records, end) = unpacked(&bytes);
     assert!(records.is_empty());
-    assert_eq!(end, Some(Error::CompressedCut { left: 3 }));
+    assert_eq!(end, Some(Error::CompressedTruncated { left: 3 }));
 }

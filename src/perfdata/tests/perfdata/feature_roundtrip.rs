@@ -1,19 +1,19 @@
-//! Features of any content: what is encoded is decoded again, in both byte orders, and a file that is written
-//! anew from its parts is the same file.
+//! Arbitrary features are decoded as they were encoded, in both byte orders, and rewriting a file from its parts yields
+//! the same file.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rperf_perfdata::feature::{
-    AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuDomains,
-    CpuPlace, CpuTopology, ElfMachine, GroupDesc, HybridPmu, MemoryNode, MemoryTopology, NrCpus,
-    NumaNode, PmuCapabilities, PmuMapping, SchedDomain, SchedDomains,
+    AuxIndexEntry, BpfBtf, BpfProgram, BuildIdEntry, ClockData, CompressionInfo, CpuCache,
+    CpuDomains, CpuTopology, CpuTopologyEntry, ElfMachine, GroupDesc, HybridPmu, MemoryNode,
+    MemoryTopology, NrCpus, NumaNode, PmuCapabilities, PmuMapping, SchedDomain, SchedDomains,
 };
 use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, PerfData};
 use rperf_wire::{Attr, Endian, EventType, Misc};
 
-use crate::made::{self, round};
+use crate::generated::{self, round};
 
-/// Texts of every length around the rooms that they are padded to.
+/// Strings of all lengths around the padding boundaries.
 fn text() -> impl Strategy<Value = String> {
     "[^\0]{0,70}"
 }
@@ -42,7 +42,7 @@ fn topologies() -> impl Strategy<Value = CpuTopology> {
     let cpus = vec(any::<[i32; 3]>(), 0..5);
     (texts(), texts(), texts(), cpus, any::<bool>()).prop_map(
         |(core_siblings, thread_siblings, dies, cpus, has_dies)| {
-            let place = |[core, socket, die]: [i32; 3]| CpuPlace {
+            let place = |[core, socket, die]: [i32; 3]| CpuTopologyEntry {
                 core,
                 socket,
                 die: has_dies.then_some(die),
@@ -91,17 +91,19 @@ fn memory() -> impl Strategy<Value = MemoryTopology> {
         .prop_map(|(block_size, nodes)| MemoryTopology { block_size, nodes })
 }
 
-fn caches() -> impl Strategy<Value = Vec<Cache>> {
+fn caches() -> impl Strategy<Value = Vec<CpuCache>> {
     let cache = (any::<[u32; 4]>(), text(), text(), text());
-    let cache = cache.prop_map(|([level, line_size, sets, ways], kind, size, map)| Cache {
-        level,
-        line_size,
-        sets,
-        ways,
-        kind,
-        size,
-        map,
-    });
+    let cache = cache.prop_map(
+        |([level, line_size, sets, ways], kind, size, map)| CpuCache {
+            level,
+            line_size,
+            sets,
+            ways,
+            kind,
+            size,
+            map,
+        },
+    );
     vec(cache, 0..4)
 }
 
@@ -144,10 +146,10 @@ fn endians() -> impl Strategy<Value = Endian> {
 }
 
 fn file(events: &[EventDesc], features: &FeatureSet, endian: Endian) -> Vec<u8> {
-    made::file(events, &round(endian), features, endian)
+    generated::file(events, &round(endian), features, endian)
 }
 
-/// A file of one event with these features, and its name, as recordings have it.
+/// A file of one event with these features, and the event's name, as in recordings.
 fn with(endian: Endian, put: impl FnOnce(&mut FeatureSet)) -> Vec<u8> {
     let mut features = FeatureSet::new(endian);
     features.hostname("machine");
@@ -229,12 +231,12 @@ proptest! {
         index in vec(any::<[u64; 2]>(), 0..4), how in any::<[u32; 4]>(), version in any::<u64>(),
         domains in sched_domains(),
     ) {
-        let types = types.into_iter().map(|(id, data)| Btf { id, data });
-        let types: Vec<Btf> = types.collect();
+        let types = types.into_iter().map(|(id, data)| BpfBtf { id, data });
+        let types: Vec<BpfBtf> = types.collect();
         let index = index.into_iter().map(|[file_offset, size]| AuxIndexEntry { file_offset, size });
         let index: Vec<AuxIndexEntry> = index.collect();
         let [kind, level, ratio, mmap_len] = how;
-        let how = Compressed { kind, level, ratio, mmap_len };
+        let how = CompressionInfo { kind, level, ratio, mmap_len };
         let bytes = with(endian, |set| {
             set.build_ids(&build_ids).bpf_programs(&programs).btf(&types).aux_index(&index)
                 .compressed(how).dir_format(version).sched_domains(&domains)
@@ -251,7 +253,7 @@ proptest! {
         prop_assert_eq!(found.sched_domains(), Some(domains));
         prop_assert_eq!(found.elf_machine(), Some(ElfMachine { machine: kind, flags: level }));
         prop_assert_eq!(found.cache_line(), Some(ratio));
-        // Whatever is in them, they are asked without harm.
+        // Arbitrary contents must not panic.
         for program in &programs {
             for function in program.functions(endian).into_iter().flatten() {
                 let _names: Vec<_> = types.iter().map(|set| set.type_name(function.type_id % 9, endian)).collect();
@@ -259,14 +261,14 @@ proptest! {
         }
     }
 
-    /// Sections as they stand, those without a name among them.
+    /// Raw sections, including those of unknown features.
     #[test]
     fn a_file_written_anew_is_the_same(
         endian in endians(), events in events(), unknown in vec((35_u8..128, vec(any::<u8>(), 0..40)), 0..3),
     ) {
         let mut features = FeatureSet::new(endian);
         features.hostname("machine").event_desc(&events);
-        // A big-endian bitmap is only understood with names of features that exist.
+        // A big-endian bitmap is only recognised if all its features are known.
         if endian == Endian::Little {
             for (number, bytes) in &unknown {
                 features.opaque(FeatureId(*number), bytes);

@@ -1,14 +1,14 @@
-//! Feature sections: what is encoded is decoded again, and the real perf prints the same.
+//! Feature sections are decoded as they were encoded, and the real perf prints the same.
 
 use rperf_perfdata::feature::{
-    BuildIdEntry, Cache, ClockData, CpuPlace, CpuTopology, GroupDesc, MemoryNode, MemoryTopology,
-    NrCpus, NumaNode, PmuMapping,
+    BuildIdEntry, ClockData, CpuCache, CpuTopology, CpuTopologyEntry, GroupDesc, MemoryNode,
+    MemoryTopology, NrCpus, NumaNode, PmuMapping,
 };
 use rperf_perfdata::{EventDesc, FeatureSet, PerfData};
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 use rperf_wire::{Attr, AttrFlags, Endian, EventType, Misc, ReadFormat, SampleType};
 
-use crate::made::{self, BOTH, round};
+use crate::generated::{self, BOTH, round};
 
 fn build_ids() -> Vec<BuildIdEntry> {
     let entry = |name: &str, misc| BuildIdEntry {
@@ -25,7 +25,7 @@ fn build_ids() -> Vec<BuildIdEntry> {
 }
 
 fn topology() -> CpuTopology {
-    let place = |core| CpuPlace {
+    let place = |core| CpuTopologyEntry {
         core,
         socket: 0,
         die: Some(0),
@@ -63,8 +63,8 @@ fn groups() -> Vec<GroupDesc> {
     }]
 }
 
-fn caches() -> Vec<Cache> {
-    vec![Cache {
+fn caches() -> Vec<CpuCache> {
+    vec![CpuCache {
         level: 1,
         line_size: 64,
         sets: 64,
@@ -148,11 +148,11 @@ fn features(endian: Endian) -> FeatureSet {
 }
 
 fn file(endian: Endian) -> Vec<u8> {
-    made::file(&events(), &round(endian), &features(endian), endian)
+    generated::file(&events(), &round(endian), &features(endian), endian)
 }
 
 #[test]
-fn every_feature_comes_back_in_both_byte_orders() {
+fn features_round_trip_in_both_byte_orders() {
     for endian in BOTH {
         let bytes = file(endian);
         let data = PerfData::parse(&bytes).unwrap();
@@ -185,28 +185,28 @@ fn every_feature_comes_back_in_both_byte_orders() {
     }
 }
 
-/// Cutting the file anywhere never panics, and never invents a feature.
+/// Truncating the file anywhere never panics and never yields a wrong feature.
 #[test]
-fn a_cut_file_loses_features_and_nothing_else() {
+fn a_truncated_file_loses_features_only() {
     let bytes = file(Endian::NATIVE);
-    let whole = PerfData::parse(&bytes).unwrap();
+    let complete = PerfData::parse(&bytes).unwrap();
     for end in 0..bytes.len() {
         let Ok(data) = PerfData::parse(&bytes[..end]) else {
             continue;
         };
         let named = data.features().hostname();
         assert!(
-            named.is_none() || named == whole.features().hostname(),
-            "cut at {end}"
+            named.is_none() || named == complete.features().hostname(),
+            "truncated at {end}"
         );
         assert!(data.features().build_ids().len() <= build_ids().len());
     }
 }
 
 #[test]
-fn perf_prints_what_was_written() {
+fn perf_reads_written_features() {
     let Some(perf) = real_perf() else {
-        return skip("perf_prints_what_was_written", "no perf here");
+        return skip("perf_reads_written_features", "no perf here");
     };
     let scratch = Scratch::new();
     let path = scratch.write("written.data", file(Endian::NATIVE)).unwrap();

@@ -1,10 +1,10 @@
-//! Files and streams as they are written and read, by the crate's public face alone.
+//! Files and streams written and read through the crate's public API.
 
 mod branches;
 mod compressed;
 mod feature_roundtrip;
 mod features;
-mod made;
+mod generated;
 mod old_and_foreign;
 mod pipe;
 mod rewrite;

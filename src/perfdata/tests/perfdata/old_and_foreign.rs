@@ -1,11 +1,11 @@
 //! Files of the first versions of perf, and of Android's simpleperf.
 
-use rperf_perfdata::{Error, EventDesc, FeatureId, FeatureSet, Finding, PerfData};
+use rperf_perfdata::{Error, EventDesc, FeatureId, FeatureSet, FileFinding, PerfData};
 use rperf_testkit::Bytes;
 use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{Attr, Endian, EventType, RecordKind, SampleType};
 
-use crate::made::{BOTH, file, record};
+use crate::generated::{BOTH, file, record};
 
 fn event(kind: EventType, config: u64) -> EventDesc {
     let attr = Attr {
@@ -34,8 +34,8 @@ fn version_1_is_read_in_both_byte_orders() {
     }
 }
 
-/// Header, one attr of 64 bytes with its section of ids, the ids, one record; and bytes that are no
-/// records, since the header says where they end.
+/// Header, one attr of 64 bytes with its id section, the ids, one record; and trailing bytes beyond the data size in
+/// the header.
 #[test]
 fn a_header_without_a_bitmap_of_features() {
     let bytes = Bytes::new().raw("PERFFILE").u64(72).u64(80);
@@ -52,18 +52,18 @@ fn a_header_without_a_bitmap_of_features() {
 }
 
 #[test]
-fn a_size_that_no_version_had_is_an_error() {
+fn unknown_header_sizes_are_errors() {
     let bytes = Bytes::new().raw("PERFFILE").u64(73).done();
     let size = Error::HeaderSize { size: 73 };
     assert_eq!(PerfData::parse(&bytes).unwrap_err(), size);
-    let cut = PerfData::parse(b"PERFF").unwrap_err();
-    assert_eq!(cut, Error::HeaderCut { have: 5 });
+    let truncated = PerfData::parse(b"PERFF").unwrap_err();
+    assert_eq!(truncated, Error::HeaderTruncated { have: 5 });
 }
 
-/// Files of before there was a feature but build-ids, written on a big-endian machine: their bitmap has
-/// nothing to tell the size of its words by.
+/// Files from when build-ids were the only feature, written on a big-endian machine: the word size of their bitmap
+/// cannot be detected.
 #[test]
-fn a_bitmap_that_makes_no_sense_is_taken_for_that_of_build_ids() {
+fn an_invalid_feature_bitmap_means_build_ids_only() {
     let sample = record(RecordKind::SAMPLE, &[1; 8], Endian::Big);
     let events = [event(EventType::SOFTWARE, 0)];
     let features = FeatureSet::new(Endian::Big);
@@ -74,7 +74,7 @@ fn a_bitmap_that_makes_no_sense_is_taken_for_that_of_build_ids() {
     assert_eq!(present, [FeatureId::BUILD_ID]);
 }
 
-/// An attr with 16 bytes more than are known, as a kernel to come may have it.
+/// An attr with 16 unknown bytes, as from a future kernel.
 fn larger_attr(config: u64) -> Vec<u8> {
     let mut attr = event(EventType::SOFTWARE, config)
         .attr
@@ -86,13 +86,13 @@ fn larger_attr(config: u64) -> Vec<u8> {
 }
 
 #[test]
-fn attrs_of_kernels_to_come_are_read_as_far_as_they_are_known() {
+fn newer_attrs_are_read_up_to_the_known_size() {
     let (attrs, size) = (
         [larger_attr(3), larger_attr(4)],
         Attr::SIZE_VER9 as u64 + 16,
     );
     let known = Attr::SIZE_VER9 as u64;
-    let said = [Finding::AttrLarger { size, known }];
+    let expected = [FileFinding::AttrLarger { size, known }];
     let entry = size + 16;
     let bytes = Bytes::new().raw("PERFILE2").u64(104).u64(entry);
     let bytes = bytes.u64(104).u64(2 * entry).u64(104 + 2 * entry).u64(16);
@@ -102,14 +102,14 @@ fn attrs_of_kernels_to_come_are_read_as_far_as_they_are_known() {
     let sample = record(RecordKind::SAMPLE, &[1; 8], Endian::Little);
     let bytes = bytes.raw(&sample).done();
     let file = PerfData::parse(&bytes).unwrap();
-    assert_eq!(file.findings(), said);
+    assert_eq!(file.findings(), expected);
     let mut stream = Bytes::new().raw("PERFILE2").u64(16).done();
     for attr in attrs {
         stream.extend(record(RecordKind::HEADER_ATTR, &attr, Endian::Little));
     }
     stream.extend(sample);
     let stream = PerfData::parse(&stream).unwrap();
-    assert_eq!(stream.findings(), said);
+    assert_eq!(stream.findings(), expected);
     let configs = |data: &PerfData<'_>| -> Vec<u64> {
         data.events()
             .iter()
@@ -127,7 +127,7 @@ fn tracing_data() -> Vec<u8> {
     data.encode()
 }
 
-/// What the first record of a recording of simpleperf looks like: the descriptions with their size.
+/// The first record of a simpleperf recording: the formats with their size.
 fn described(records: &[u8]) -> Option<String> {
     let endian = Endian::Little;
     let events = [event(EventType::TRACEPOINT, 47)];
@@ -153,10 +153,10 @@ fn simpleperf_puts_descriptions_of_tracepoints_into_records() {
     ] {
         assert_eq!(described(&record(kind, &sized, endian)), named);
     }
-    // One that is too long for a record.
-    let whole = record(RecordKind::SIMPLEPERF_TRACING_DATA, &sized, endian);
+    // Formats too long for a record.
+    let unsplit = record(RecordKind::SIMPLEPERF_TRACING_DATA, &sized, endian);
     let split = |size: usize| {
-        let parts = whole.chunks(size);
+        let parts = unsplit.chunks(size);
         let mut split: Vec<u8> = parts
             .flat_map(|part| record(RecordKind::SIMPLEPERF_SPLIT, part, endian))
             .collect();
@@ -169,7 +169,7 @@ fn simpleperf_puts_descriptions_of_tracepoints_into_records() {
 }
 
 #[test]
-fn simpleperf_names_its_events_elsewhere() {
+fn simpleperf_names_events_in_meta_info() {
     let endian = Endian::Little;
     let mut features = FeatureSet::new(endian);
     let lines = "cpu-cycles,0,0\nsched:sched_switch,2,47".to_owned();

@@ -1,17 +1,17 @@
-//! Pipe mode: what is written is read again, whole or as it comes, in both byte orders.
+//! Pipe mode: streams are read as written, at once or in pieces, in both byte orders.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_perfdata::{
-    Error, EventDesc, FeatureId, FeatureSet, FileHeader, PerfData, PipeReader, PipeWriter, Source,
-    Update,
+    Error, EventDesc, EventProperty, FeatureId, FeatureSet, FileHeader, PerfData, PipeReader,
+    PipeWriter, StreamInput,
 };
 use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{Attr, Encoder, Endian, EventType, Misc, RecordKind, SampleType};
 
-use crate::made::{BOTH, record};
+use crate::generated::{BOTH, record};
 
 fn event(config: u64, ids: &[u64]) -> EventDesc {
     let attr = Attr {
@@ -33,7 +33,7 @@ fn build_id() -> BuildIdEntry {
     }
 }
 
-/// Name of the event of the id 7.
+/// An EVENT_UPDATE record with the name of the event with id 7.
 fn update(endian: Endian, name: &str) -> Vec<u8> {
     let mut body = Vec::new();
     let to = &mut Encoder::new(&mut body, endian);
@@ -43,8 +43,8 @@ fn update(endian: Endian, name: &str) -> Vec<u8> {
     body
 }
 
-/// A stream with two events, features of every form, a third event behind a sample, a trace, and two
-/// more samples.
+/// A stream with two events, all kinds of features, a third event after a sample, a hardware trace, and two more
+/// samples.
 fn stream(endian: Endian) -> Vec<u8> {
     let events = [event(0, &[7, 8]), event(1, &[9])];
     let mut features = FeatureSet::new(endian);
@@ -80,7 +80,7 @@ fn stream(endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// Gives a few bytes at a time, interrupted every now and then.
+/// Returns a few bytes per read, sometimes `Interrupted`.
 struct Trickle<'a> {
     bytes: &'a [u8],
     step: usize,
@@ -98,7 +98,7 @@ impl Read for Trickle<'_> {
     }
 }
 
-impl Source for Trickle<'_> {
+impl StreamInput for Trickle<'_> {
     fn is_ready(&self) -> bool {
         !self.bytes.is_empty()
     }
@@ -112,7 +112,7 @@ fn reader(bytes: &[u8], step: usize) -> Result<PipeReader<Trickle<'_>>, Error> {
 
 type Seen = Vec<(u64, RecordKind, Vec<u8>)>;
 
-/// All records of a stream, and what ended it. What is behind is released as it goes.
+/// All records of a stream, and the error that ended it. Read data is released.
 fn drain(reader: &mut PipeReader<Trickle<'_>>) -> (Seen, Option<Error>) {
     let mut seen = Vec::new();
     loop {
@@ -141,7 +141,7 @@ fn whole(data: &PerfData<'_>) -> (Seen, Option<Error>) {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_streams_are_read_back() {
     for endian in BOTH {
         let bytes = stream(endian);
         let data = PerfData::parse(&bytes).unwrap();
@@ -189,7 +189,7 @@ fn a_stream_gives_the_same_records_as_its_bytes() {
 }
 
 #[test]
-fn events_are_known_when_their_samples_come() {
+fn events_are_known_before_their_samples() {
     let bytes = stream(Endian::Little);
     let mut reader = reader(&bytes, 100).unwrap();
     let mut known = Vec::new();
@@ -202,23 +202,23 @@ fn events_are_known_when_their_samples_come() {
 }
 
 #[test]
-fn cut_anywhere_whole_records_are_kept() {
+fn a_truncated_stream_keeps_complete_records() {
     let bytes = stream(Endian::Big);
     let (all, _) = whole(&PerfData::parse(&bytes).unwrap());
     for end in 0..bytes.len() {
-        let cut = &bytes[..end];
+        let truncated = &bytes[..end];
         if end < 16 {
             assert!(matches!(
-                reader(cut, 9),
-                Err(Error::Empty | Error::HeaderCut { .. })
+                reader(truncated, 9),
+                Err(Error::Empty | Error::HeaderTruncated { .. })
             ));
-            assert!(PerfData::parse(cut).is_err());
+            assert!(PerfData::parse(truncated).is_err());
             continue;
         }
-        let mut reader = reader(cut, 9).unwrap();
+        let mut reader = reader(truncated, 9).unwrap();
         let (seen, error) = drain(&mut reader);
         assert_eq!(seen, all[..seen.len()]);
-        match PerfData::parse(cut) {
+        match PerfData::parse(truncated) {
             Ok(data) => assert_eq!(whole(&data), (seen, error)),
             Err(error) => {
                 assert_eq!(error, Error::NoAttrRecord);
@@ -229,7 +229,7 @@ fn cut_anywhere_whole_records_are_kept() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_or_passed_over() {
+fn invalid_metadata_is_refused_or_skipped() {
     let mut bytes = stream(Endian::Little);
     bytes.extend(record(RecordKind::HEADER_FEATURE, &[1; 12], Endian::Little));
     bytes.extend(record(RecordKind::EVENT_UPDATE, &[1; 4], Endian::Little));
@@ -249,7 +249,7 @@ fn what_cannot_be_is_refused_or_passed_over() {
 }
 
 #[test]
-fn a_name_for_an_event_that_nobody_described() {
+fn a_name_for_an_undescribed_event() {
     let mut bytes = stream(Endian::Little);
     let body = [2_u64, 99].map(u64::to_le_bytes).concat();
     let body = [&body[..], b"lonely\0\0"].concat();
@@ -257,10 +257,10 @@ fn a_name_for_an_event_that_nobody_described() {
     let data = PerfData::parse(&bytes).unwrap();
     let updates = data.updates();
     assert_eq!(updates.len(), 1);
-    assert_eq!(updates[0].update, Update::Name("lonely".to_owned()));
+    assert_eq!(updates[0].update, EventProperty::Name("lonely".to_owned()));
 }
 
-/// A record that brings the description of one tracepoint.
+/// A record with the format of one tracepoint.
 fn described(id: u64, endian: Endian) -> Vec<u8> {
     let mut builder = TracingDataBuilder::new(endian, 8, 4096);
     let text = format!("name: event{id}\nID: {id}\nformat:\n");

@@ -1,4 +1,4 @@
-//! A recording that is written anew loses nothing.
+//! Rewriting a recording loses nothing.
 
 use std::fs;
 use std::io::Cursor;
@@ -8,7 +8,7 @@ use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, PerfData};
 use rperf_testkit::{Bytes, recordings};
 use rperf_wire::{Attr, Endian};
 
-use crate::made::{BOTH, file};
+use crate::generated::{BOTH, file};
 
 fn rewritten(data: &PerfData<'_>) -> Vec<u8> {
     let (finished, output) = data.rewrite(Cursor::new(Vec::new())).expect("memory");
@@ -17,12 +17,12 @@ fn rewritten(data: &PerfData<'_>) -> Vec<u8> {
     bytes
 }
 
-/// The section of names of very old files.
+/// The event names section of very old files.
 fn event_types<'a>(bytes: &'a [u8], data: &PerfData<'_>) -> &'a [u8] {
     data.header().event_types.of(bytes).unwrap_or_default()
 }
 
-/// What both files hold is the same, where it stands aside.
+/// Compares the original with the rewritten file.
 fn compare(name: &str, bytes: &[u8]) -> Option<()> {
     let before = PerfData::parse(bytes).ok()?;
     let copy = rewritten(&before);
@@ -64,9 +64,9 @@ fn every_recording_is_the_same_when_it_is_written_anew() {
     assert!(compared >= 20, "{compared} recordings");
 }
 
-/// Fields, features, records and bits that no version of today has.
+/// Fields, features, records and bits that no current version has.
 #[test]
-fn what_is_not_known_is_kept() {
+fn unknown_content_is_preserved() {
     for endian in BOTH {
         let mut attr = Attr {
             config: 7,

@@ -1,4 +1,4 @@
-//! The descriptions of tracepoints: what perf wrote is read, and written again byte for byte.
+//! Tracepoint formats written by perf are parsed and rewritten byte for byte.
 
 use rperf_perfdata::PerfData;
 use rperf_perfdata::feature::FeatureId;

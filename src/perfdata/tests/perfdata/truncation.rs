@@ -1,27 +1,32 @@
-//! Recordings of up to 64 KB, cut at every byte: the whole records are there, and what is missing is told.
+//! Recordings of up to 64 KB, truncated at every byte or every seventh: complete records are returned, and missing data
+//! is reported.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rperf_perfdata::{Error, FeatureId, Finding, PerfData};
+use rperf_perfdata::{Error, FeatureId, FileFinding, PerfData};
 use rperf_testkit::recordings;
 
-/// Longer files are not cut, in bytes.
-const MOST: u64 = 64 << 10;
+/// Larger files are skipped, in bytes.
+const MAX_FILE_BYTES: u64 = 64 << 10;
+/// Files up to this size are truncated at every byte.
+const MAX_COMPLETE_CHECK: usize = 12 << 10;
+/// Larger ones at multiples of this, which have every alignment to words and records.
+const STEP: usize = 7;
 
-/// What a recording holds, by where it stands.
-struct Whole {
+/// The parts of a complete recording.
+struct CompleteRecording {
     is_pipe: bool,
-    /// Where the records end, and why.
+    /// The end of the records.
     end: u64,
-    /// The end of each record with what belongs to it, from the file's start.
+    /// The end of each record with the data that follows it, as file offsets.
     borders: Vec<u64>,
     features: BTreeSet<FeatureId>,
 }
 
-impl Whole {
-    /// `None` for what is no recording, or a damaged one.
+impl CompleteRecording {
+    /// `None` unless it is an intact recording.
     fn new(bytes: &[u8]) -> Option<Self> {
         let data = PerfData::parse(bytes).ok()?;
         let mut records = data.records();
@@ -30,8 +35,12 @@ impl Whole {
             record.ok()?;
             borders.push(records.position());
         }
-        let sound =
-            |finding: &Finding| matches!(finding, Finding::AttrLarger { .. } | Finding::Unfinished);
+        let sound = |finding: &FileFinding| {
+            matches!(
+                finding,
+                FileFinding::AttrLarger { .. } | FileFinding::Unfinished
+            )
+        };
         data.findings().iter().all(sound).then(|| Self {
             is_pipe: data.header().is_pipe(),
             end: records.position(),
@@ -40,12 +49,12 @@ impl Whole {
         })
     }
 
-    /// Holds what is left of the file against the whole of it.
-    fn check(&self, cut: &[u8]) -> Result<(), String> {
-        let length = cut.len() as u64;
-        let data = match PerfData::parse(cut) {
+    /// Compares the truncated file with the complete one.
+    fn check(&self, truncated: &[u8]) -> Result<(), String> {
+        let length = truncated.len() as u64;
+        let data = match PerfData::parse(truncated) {
             Ok(data) => data,
-            Err(Error::Empty) if cut.is_empty() => return Ok(()),
+            Err(Error::Empty) if truncated.is_empty() => return Ok(()),
             Err(error)
                 if error
                     .to_string()
@@ -57,7 +66,7 @@ impl Whole {
             Err(error) => return Err(format!("no offset: {error}")),
         };
         let here = self.borders.partition_point(|border| *border <= length);
-        let whole = here
+        let last_border = here
             .checked_sub(1)
             .map_or(data.data_offset(), |last| self.borders[last]);
         let (mut found, mut error) = (0, None);
@@ -72,10 +81,10 @@ impl Whole {
         }
         let end = length.min(self.end);
         match error {
-            None if whole == end => {}
+            None if last_border == end => {}
             Some(Error::Truncated { offset, need, have })
-                if offset <= end && offset >= whole && have < need => {}
-            other => return Err(format!("ends with {other:?}, {whole} of {end} bytes")),
+                if offset <= end && offset >= last_border && have < need => {}
+            other => return Err(format!("ends with {other:?}, {last_border} of {end} bytes")),
         }
         if self.is_pipe {
             return Ok(());
@@ -87,8 +96,8 @@ impl Whole {
         let findings = data.findings();
         if length < self.end {
             let lost = findings.iter().find_map(|finding| match finding {
-                Finding::DataCut { need, have, .. } => Some(need - have),
-                Finding::Unfinished => Some(self.end - length),
+                FileFinding::DataTruncated { need, have, .. } => Some(need - have),
+                FileFinding::Unfinished => Some(self.end - length),
                 _ => None,
             });
             return match lost {
@@ -98,15 +107,15 @@ impl Whole {
         }
         let there: BTreeSet<FeatureId> = data.features().present().collect();
         let lost: Vec<FeatureId> = self.features.difference(&there).copied().collect();
-        let told: usize = findings
+        let reported: usize = findings
             .iter()
             .map(|finding| match finding {
-                Finding::FeatureCut { .. } => 1,
-                Finding::FeatureTableCut { lost, .. } => *lost,
+                FileFinding::FeatureTruncated { .. } => 1,
+                FileFinding::FeatureTableTruncated { lost, .. } => *lost,
                 _ => 0,
             })
             .sum();
-        if told == lost.len() {
+        if reported == lost.len() {
             Ok(())
         } else {
             Err(format!("{lost:?} are lost, {findings:?}"))
@@ -115,18 +124,23 @@ impl Whole {
 }
 
 #[test]
-fn what_a_cut_leaves_is_read_and_what_it_takes_is_counted() {
-    let paths = recordings(MOST);
+fn truncated_recordings_are_read_and_missing_bytes_counted() {
+    let paths = recordings(MAX_FILE_BYTES);
     let (next, checked) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
             let bytes = fs::read(path).expect("a file that was listed");
-            let Some(whole) = Whole::new(&bytes) else {
+            let Some(complete) = CompleteRecording::new(&bytes) else {
                 continue;
             };
-            for end in 0..bytes.len() {
-                if let Err(what) = whole.check(&bytes[..end]) {
-                    panic!("{} cut at {end}: {what}", path.display());
+            let step = if bytes.len() > MAX_COMPLETE_CHECK {
+                STEP
+            } else {
+                1
+            };
+            for end in (0..bytes.len()).step_by(step) {
+                if let Err(what) = complete.check(&bytes[..end]) {
+                    panic!("{} truncated at {end}: {what}", path.display());
                 }
             }
             checked.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,4 @@
-//! BTF: the types of the kernel and the parameters of its functions, which the kernel carries along
-//! (Documentation/bpf/btf.rst, include/uapi/linux/btf.h).
+//! BTF: the kernel's types and function signatures (Documentation/bpf/btf.rst, include/uapi/linux/btf.h).
 
 mod record;
 mod shape;
@@ -7,41 +6,41 @@ mod shape;
 pub(crate) mod tests;
 
 use crate::error::Error;
-use record::{Kind, Layout, Record};
+use record::{ByteOrder, Record, TypeKind};
 
 pub(crate) use shape::{BtfShape, Parameter};
 
 /// `BTF_MAGIC`.
 const MAGIC: u16 = 0xeb9f;
-/// Bytes of `struct btf_header` as far as it is needed.
+/// Size of the used part of `struct btf_header`, in bytes.
 const HEADER: usize = 24;
 
 /// The types of the kernel, or of the kernel and one of its modules.
 #[derive(Debug, Clone)]
 pub struct Btf<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Vec<BtfBlob<'a>>,
     is_little_endian: bool,
 }
 
-/// One blob. Those of modules count types and texts on from the kernel's.
+/// One blob. Those of modules continue the kernel's type ids and string offsets.
 #[derive(Debug, Clone)]
-struct Part<'a> {
+struct BtfBlob<'a> {
     types: &'a [u8],
     strings: &'a [u8],
-    /// Where each type begins.
+    /// The offset of each type.
     starts: Vec<u32>,
-    /// The number of the first type.
+    /// The id of the first type.
     first_type: u32,
-    /// The place of the first text.
+    /// The offset of the first string.
     first_string: u32,
 }
 
 impl<'a> Btf<'a> {
-    /// Reads the places of all types of `/sys/kernel/btf/vmlinux`.
+    /// Indexes all types of `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
     ///
-    /// It is damaged.
+    /// The data are damaged.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let is_little_endian = match bytes.first_chunk::<2>() {
             Some(magic) if u16::from_le_bytes(*magic) == MAGIC => true,
@@ -61,7 +60,7 @@ impl<'a> Btf<'a> {
     ///
     /// # Errors
     ///
-    /// They are damaged.
+    /// The data are damaged.
     pub fn with_module(mut self, bytes: &'a [u8]) -> Result<Self, Error> {
         let Some(base) = self.parts.last() else {
             return Ok(self);
@@ -97,7 +96,7 @@ impl<'a> Btf<'a> {
             starts.push(count(at));
             at = record.end;
         }
-        self.parts.push(Part {
+        self.parts.push(BtfBlob {
             types,
             strings,
             starts,
@@ -107,8 +106,8 @@ impl<'a> Btf<'a> {
         Ok(())
     }
 
-    fn layout(&self) -> Layout {
-        Layout {
+    fn layout(&self) -> ByteOrder {
+        ByteOrder {
             is_little_endian: self.is_little_endian,
         }
     }
@@ -120,7 +119,7 @@ impl<'a> Btf<'a> {
         }
     }
 
-    /// The type with this number; `None` for void.
+    /// Returns the type with this id; `None` for void.
     fn record(&self, number: u32) -> Option<Record<'a>> {
         let part = self.parts.iter().rev();
         let part = part.into_iter().find(|part| number >= part.first_type)?;
@@ -128,7 +127,7 @@ impl<'a> Btf<'a> {
         Record::read(part.types, *start as usize, self.layout())
     }
 
-    /// The text at a place; empty where there is none.
+    /// Returns the string at an offset; empty if there is none.
     fn text(&self, at: u32) -> &'a str {
         let mut parts = self.parts.iter().rev();
         let part = parts.find(|part| at >= part.first_string);
@@ -137,11 +136,11 @@ impl<'a> Btf<'a> {
         std::str::from_utf8(text.unwrap_or_default()).unwrap_or_default()
     }
 
-    /// The functions of this name, by the numbers of their prototypes: several files may have one each, unlike others.
+    /// Returns the type ids of the prototypes of all functions of this name: static functions of several files may share one.
     pub(crate) fn prototypes(&self, name: &str) -> Vec<u32> {
         let mut found = Vec::new();
         for record in self.records() {
-            if record.kind == Kind::Function && self.text(record.name) == name {
+            if record.kind == TypeKind::Function && self.text(record.name) == name {
                 found.push(record.refers_to);
             }
         }
@@ -157,7 +156,7 @@ impl<'a> Btf<'a> {
     }
 }
 
-/// Sections are shorter than 4 GiB, as their lengths have 32 bits.
+/// Converts a length. Sections are shorter than 4 GiB, as their lengths have 32 bits.
 fn count(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

@@ -1,10 +1,10 @@
-//! Types of BTF as probes need them.
+//! BTF types as needed by probes.
 
 use super::Btf;
-use super::record::{Kind, Record};
-use crate::shape::{Kind as ShapeKind, MAX_LAYERS, MAX_RECORDS, Shape, Step};
+use super::record::{Record, TypeKind};
+use crate::shape::{MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory as ShapeKind, TypeShape};
 
-/// `BTF_INT_SIGNED` and `BTF_INT_CHAR`, in the number behind an integer.
+/// `BTF_INT_SIGNED` and `BTF_INT_CHAR`, in the number that follows an integer type.
 const SIGNED: u32 = 1 << 24;
 const CHARACTER: u32 = 1 << 25;
 
@@ -12,13 +12,13 @@ const CHARACTER: u32 = 1 << 25;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BtfShape<'b> {
     btf: &'b Btf<'b>,
-    /// The name of the parameter or member; of a type none but its own.
+    /// The name of the parameter or member; `None` for a type.
     name: Option<&'b str>,
-    /// The number of the type.
+    /// The type id.
     number: u32,
-    /// Whether this is the type itself.
+    /// Whether it is the type itself.
     is_type: bool,
-    /// Bytes of a pointer.
+    /// The size of a pointer in bytes.
     pointer: u64,
 }
 
@@ -26,14 +26,14 @@ pub(crate) struct BtfShape<'b> {
 pub(crate) type Parameter<'b> = BtfShape<'b>;
 
 impl<'b> Btf<'b> {
-    /// The parameters of a prototype, in their order, and what the function returns (`None` for void).
+    /// Returns the parameters of a prototype in order, and the return type (`None` for void).
     pub(crate) fn signature(
         &'b self,
         prototype: u32,
         pointer: u64,
     ) -> Option<(Vec<Parameter<'b>>, Option<BtfShape<'b>>)> {
         let record = self.record(prototype)?;
-        if record.kind != Kind::Prototype {
+        if record.kind != TypeKind::Prototype {
             return None;
         }
         let of = |name: &'b str, number: u32| BtfShape {
@@ -45,7 +45,7 @@ impl<'b> Btf<'b> {
         };
         let parameters = (0..record.details.len() / 8).filter_map(|index| {
             let (name, number) = (record.detail(index * 2)?, record.detail(index * 2 + 1)?);
-            // The last of a function that takes any number of them has none.
+            // The last parameter of a variadic function has no type.
             (number != 0).then(|| of(self.text(name), number))
         });
         let returned = (record.refers_to != 0).then(|| of("$retval", record.refers_to));
@@ -67,8 +67,13 @@ impl<'b> BtfShape<'b> {
         }
     }
 
-    /// `records` is how many records may be looked through still.
-    fn member_within(&self, name: &str, layers: usize, records: &mut usize) -> Option<Step<Self>> {
+    /// Searches a member; `records` is the remaining number of records to search.
+    fn member_within(
+        &self,
+        name: &str,
+        layers: usize,
+        records: &mut usize,
+    ) -> Option<RecordMember<Self>> {
         let layers = layers.checked_sub(1)?;
         *records = records.checked_sub(1)?;
         let record = self.record()?;
@@ -76,23 +81,23 @@ impl<'b> BtfShape<'b> {
         if let Some(step) = members().find(|step| step.member.name == Some(name)) {
             return Some(step);
         }
-        // What is inside of unnamed members counts as if it stood here.
+        // Members of anonymous members belong to the containing record.
         let mut unnamed = members().filter(|step| step.member.name.is_some_and(str::is_empty));
         unnamed.find_map(|outer| {
             let inner = outer
                 .member
                 .real_type()?
                 .member_within(name, layers, records)?;
-            Some(Step {
+            Some(RecordMember {
                 offset: outer.offset.wrapping_add(inner.offset),
                 ..inner
             })
         })
     }
 
-    fn members(&self, record: Record<'b>) -> impl Iterator<Item = Step<Self>> {
+    fn members(&self, record: Record<'b>) -> impl Iterator<Item = RecordMember<Self>> {
         let own = *self;
-        let is_record = matches!(record.kind, Kind::Structure | Kind::Union);
+        let is_record = matches!(record.kind, TypeKind::Structure | TypeKind::Union);
         let count = if is_record {
             record.details.len() / 12
         } else {
@@ -115,10 +120,10 @@ impl<'b> BtfShape<'b> {
         })
     }
 
-    /// A member that begins at bit `bit` of its record; `width` is 0 for those that are no bit fields.
-    fn step(self, width: u64, bit: u64) -> Option<Step<Self>> {
+    /// Returns a member at bit `bit` of its record; `width` is 0 unless it is a bit field.
+    fn step(self, width: u64, bit: u64) -> Option<RecordMember<Self>> {
         if width == 0 {
-            return Some(Step {
+            return Some(RecordMember {
                 offset: i64::try_from(bit / 8).ok()?,
                 member: self,
                 bits: None,
@@ -126,7 +131,7 @@ impl<'b> BtfShape<'b> {
         }
         let size = self.real_type()?.byte_size().filter(|size| *size > 0)?;
         let container = size.checked_mul(8)?;
-        Some(Step {
+        Some(RecordMember {
             offset: i64::try_from(bit / container * size).ok()?,
             member: self,
             bits: Some((width, bit % container, size)),
@@ -134,7 +139,7 @@ impl<'b> BtfShape<'b> {
     }
 }
 
-impl Shape for BtfShape<'_> {
+impl TypeShape for BtfShape<'_> {
     fn name(&self) -> Option<String> {
         let name = match self.name {
             Some(name) => name,
@@ -149,8 +154,8 @@ impl Shape for BtfShape<'_> {
             true => {
                 let record = self.record()?;
                 match record.kind {
-                    Kind::Array => record.detail(0)?,
-                    Kind::Pointer => record.refers_to,
+                    TypeKind::Array => record.detail(0)?,
+                    TypeKind::Pointer => record.refers_to,
                     _ => return None,
                 }
             }
@@ -158,7 +163,7 @@ impl Shape for BtfShape<'_> {
         for _ in 0..MAX_LAYERS {
             let record = self.btf.record(number)?;
             match record.kind {
-                Kind::Alias | Kind::Typedef => number = record.refers_to,
+                TypeKind::Alias | TypeKind::Typedef => number = record.refers_to,
                 _ => return Some(self.with_type(number)),
             }
         }
@@ -167,9 +172,9 @@ impl Shape for BtfShape<'_> {
 
     fn kind(&self) -> ShapeKind {
         match self.record().map(|record| record.kind) {
-            Some(Kind::Pointer) => ShapeKind::Pointer,
-            Some(Kind::Array) => ShapeKind::Array,
-            Some(Kind::Structure | Kind::Union) => ShapeKind::Record,
+            Some(TypeKind::Pointer) => ShapeKind::Pointer,
+            Some(TypeKind::Array) => ShapeKind::Array,
+            Some(TypeKind::Structure | TypeKind::Union) => ShapeKind::Record,
             _ => ShapeKind::Other,
         }
     }
@@ -177,17 +182,21 @@ impl Shape for BtfShape<'_> {
     fn byte_size(&self) -> Option<u64> {
         let record = self.record()?;
         match record.kind {
-            Kind::Integer | Kind::Enumeration | Kind::Structure | Kind::Union | Kind::Float => {
-                Some(u64::from(record.size))
-            }
-            Kind::Pointer => Some(self.pointer),
+            TypeKind::Integer
+            | TypeKind::Enumeration
+            | TypeKind::Structure
+            | TypeKind::Union
+            | TypeKind::Float => Some(u64::from(record.size)),
+            TypeKind::Pointer => Some(self.pointer),
             _ => None,
         }
     }
 
-    /// Arrays of several dimensions are arrays of arrays.
+    /// Returns the dimensions: multi-dimensional arrays are arrays of arrays.
     fn lengths(&self) -> Vec<Option<u64>> {
-        let record = self.record().filter(|record| record.kind == Kind::Array);
+        let record = self
+            .record()
+            .filter(|record| record.kind == TypeKind::Array);
         let length = record.map(|record| record.detail(2).map(u64::from));
         length.into_iter().collect()
     }
@@ -195,13 +204,15 @@ impl Shape for BtfShape<'_> {
     fn is_signed(&self) -> bool {
         let record = self.record();
         record.is_some_and(|record| match record.kind {
-            Kind::Integer => record.detail(0).is_some_and(|about| about & SIGNED != 0),
+            TypeKind::Integer => record.detail(0).is_some_and(|about| about & SIGNED != 0),
             _ => false,
         })
     }
 
     fn is_character(&self) -> bool {
-        let record = self.record().filter(|record| record.kind == Kind::Integer);
+        let record = self
+            .record()
+            .filter(|record| record.kind == TypeKind::Integer);
         record.is_some_and(|record| {
             let about = record.detail(0).unwrap_or_default();
             record.size == 1
@@ -213,7 +224,7 @@ impl Shape for BtfShape<'_> {
         })
     }
 
-    fn member(&self, name: &str) -> Option<Step<Self>> {
+    fn member(&self, name: &str) -> Option<RecordMember<Self>> {
         let mut records = MAX_RECORDS;
         self.member_within(name, MAX_LAYERS, &mut records)
     }
@@ -229,7 +240,7 @@ impl Shape for BtfShape<'_> {
 }
 
 impl BtfShape<'_> {
-    /// The type in C, as variables are listed: `struct file*`, `size_t`.
+    /// Formats the type in C, as in lists of variables: `struct file*`, `size_t`.
     pub(crate) fn spelled(&self) -> String {
         let mut stars = String::new();
         let mut number = self.number;
@@ -238,21 +249,21 @@ impl BtfShape<'_> {
                 return format!("void{stars}");
             };
             number = match record.kind {
-                Kind::Alias => record.refers_to,
-                Kind::Pointer => {
+                TypeKind::Alias => record.refers_to,
+                TypeKind::Pointer => {
                     stars.push('*');
                     record.refers_to
                 }
-                Kind::Array => {
+                TypeKind::Array => {
                     stars.push('*');
                     record.detail(0).unwrap_or_default()
                 }
-                Kind::Prototype => return format!("(function_type){stars}"),
+                TypeKind::Prototype => return format!("(function_type){stars}"),
                 kind => {
                     let word = match kind {
-                        Kind::Structure => "struct ",
-                        Kind::Union => "union ",
-                        Kind::Enumeration => "enum ",
+                        TypeKind::Structure => "struct ",
+                        TypeKind::Union => "union ",
+                        TypeKind::Enumeration => "enum ",
                         _ => "",
                     };
                     let name = self.btf.text(record.name);

@@ -1,14 +1,14 @@
 use proptest::prelude::*;
 
 use super::Btf;
-use crate::shape::{Kind, Shape as _};
+use crate::shape::{TypeCategory, TypeShape as _};
 
-/// Texts of a blob, and its types behind each other.
+/// The strings of a BTF blob, and its types.
 #[derive(Default)]
 pub(crate) struct Blob {
     strings: Vec<u8>,
     types: Vec<u8>,
-    /// What the types and texts are counted on from.
+    /// The number of base types and the size of the base strings.
     base: (u32, u32),
     count: u32,
 }
@@ -21,7 +21,7 @@ impl Blob {
         }
     }
 
-    /// The place of a text.
+    /// Adds a string and returns its offset.
     pub(crate) fn text(&mut self, text: &str) -> u32 {
         let at = self.base.1 + self.strings.len() as u32;
         self.strings.extend(text.as_bytes());
@@ -29,7 +29,7 @@ impl Blob {
         at
     }
 
-    /// A type of kind `info >> 24`, and what follows it; its number.
+    /// Adds a type of kind `info >> 24` with its details; returns its id.
     pub(crate) fn add(&mut self, name: &str, info: u32, size: u32, details: &[u32]) -> u32 {
         let name = if name.is_empty() { 0 } else { self.text(name) };
         let words = [name, info, size]
@@ -61,7 +61,7 @@ const FUNCTION: u32 = 12 << 24;
 const PROTOTYPE: u32 = 13 << 24;
 const SIGNED: u32 = 1 << 24;
 
-/// `long read(const struct file *file, size_t count, struct pair by_value, int last)`.
+/// Builds `long read(const struct file *file, size_t count, struct pair by_value, int last)`.
 pub(crate) fn kernel() -> Blob {
     let mut blob = Blob::new();
     let int = blob.add("int", INT, 4, &[SIGNED | 32]);
@@ -71,7 +71,7 @@ pub(crate) fn kernel() -> Blob {
     let rows = blob.add("", ARRAY, 0, &[int, int, 4]);
     let table = blob.add("", ARRAY, 0, &[rows, int, 3]);
     let names = ["name", "table", "flag"].map(|name| blob.text(name));
-    // The last is a bit field: 3 bits behind 5.
+    // The last is a bit field: 3 bits at offset 5.
     let inner = [names[2], int, 3 << 24 | 5];
     let inner = blob.add("", STRUCT | 1 << 31 | 1, 4, &inner);
     let members = [names[0], array, 64, names[1], table, 192, 0, inner, 0];
@@ -111,11 +111,11 @@ fn functions_their_parameters_and_members() {
     );
     assert!(returned.unwrap().real_type().unwrap().is_signed());
     let file = parameters[0].real_type().unwrap().real_type().unwrap();
-    assert_eq!(file.kind(), Kind::Record);
+    assert_eq!(file.kind(), TypeCategory::Record);
     let name = file.member("name").unwrap();
     assert_eq!((name.offset, name.bits), (8, None));
     let text = name.member.real_type().unwrap();
-    assert_eq!(text.kind(), Kind::Array);
+    assert_eq!(text.kind(), TypeCategory::Array);
     assert!(text.real_type().unwrap().is_character());
     let table = file.member("table").unwrap().member.real_type().unwrap();
     assert_eq!(table.whole_size(), Some(48));
@@ -126,14 +126,14 @@ fn functions_their_parameters_and_members() {
 }
 
 #[test]
-fn types_of_a_module_count_on_from_those_of_the_kernel() {
+fn module_type_ids_continue_the_kernels() {
     let base = kernel();
     let mut module = Blob {
         base: (base.count, base.strings.len() as u32),
         ..Blob::new()
     };
     let name = module.text("how");
-    // A type of the kernel.
+    // Refers to a type of the kernel.
     let prototype = module.add("", PROTOTYPE | 1, 0, &[name, 1]);
     module.add("start", FUNCTION, prototype, &[]);
     let (base, module) = (base.bytes(), module.bytes());
@@ -147,7 +147,7 @@ fn types_of_a_module_count_on_from_those_of_the_kernel() {
     assert_eq!(btf.prototypes("vfs_read").len(), 1);
 }
 
-/// Asks everything that can be asked.
+/// Runs every query.
 fn exercise(bytes: &[u8]) {
     let Ok(btf) = Btf::parse(bytes) else {
         return;
@@ -173,19 +173,19 @@ fn exercise(bytes: &[u8]) {
 }
 
 #[test]
-fn cut_at_every_byte() {
+fn truncation_at_every_byte_is_an_error() {
     let bytes = kernel().bytes();
     for end in 0..bytes.len() {
-        assert!(Btf::parse(&bytes[..end]).is_err(), "cut at {end}");
+        assert!(Btf::parse(&bytes[..end]).is_err(), "truncated at {end}");
     }
     exercise(&bytes);
 }
 
 #[test]
-fn a_type_that_holds_itself_comes_to_an_end() {
+fn recursive_types_terminate() {
     let mut blob = Blob::new();
     let name = blob.text("self");
-    // An array of itself, which is a parameter too.
+    // An array of itself, which is also a parameter.
     let array = blob.add("", ARRAY, 0, &[1, 1, u32::MAX]);
     blob.add("", PROTOTYPE | 1, array, &[name, array]);
     exercise(&blob.bytes());
@@ -195,7 +195,7 @@ fn a_type_that_holds_itself_comes_to_an_end() {
 fn records_within_records_are_not_looked_through_without_end() {
     let mut blob = Blob::new();
     let name = blob.text("self");
-    // Ten unnamed members, each of the same type again.
+    // Ten anonymous members, each of the same type again.
     let members: Vec<u32> = [0, 1, 0].repeat(10);
     let record = blob.add("", STRUCT | 10, 8, &members);
     blob.add("", PROTOTYPE | 1, record, &[name, record]);
@@ -203,7 +203,7 @@ fn records_within_records_are_not_looked_through_without_end() {
     let btf = Btf::parse(&bytes).unwrap();
     let (parameters, _) = btf.signature(2, 8).unwrap();
     let found = parameters[0].real_type().unwrap();
-    assert_eq!(found.kind(), Kind::Record);
+    assert_eq!(found.kind(), TypeCategory::Record);
     assert!(found.member("nosuch").is_none());
 }
 

@@ -1,8 +1,8 @@
-//! What a probe records.
+//! Arguments: the values recorded by a probe.
 
 use std::fmt;
 
-use super::Fault;
+use super::SyntaxError;
 use super::is_event_name;
 use super::point::number;
 use super::words::Word;
@@ -11,37 +11,37 @@ use crate::event::field_name;
 /// One value to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argument {
-    /// As it was written.
+    /// The text as written.
     pub text: String,
-    /// The name of the field, where the user chose one.
+    /// The field's name, if the user chose one.
     pub name: Option<String>,
-    /// What is fetched.
-    pub value: Value,
-    /// The type behind the colon.
+    /// The value.
+    pub value: ArgumentValue,
+    /// The type after the colon.
     pub kind: Option<String>,
-    /// `@user`: its pointers lead into user memory.
+    /// `@user`: pointers refer to user memory.
     pub is_user: bool,
 }
 
-/// Where a value is.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
-    /// What the kernel understands by itself: `%ax`, `$retval`, `@SYMBOL`, `+8(%di)`, `\5`.
+pub enum ArgumentValue {
+    /// Syntax passed to the kernel: `%ax`, `$retval`, `@SYMBOL`, `+8(%di)`, `\5`.
     Raw(String),
-    /// A variable of the program, and the way to a part of it.
+    /// A variable of the program, with an access path.
     Variable {
         /// Its name.
         name: String,
-        /// What is taken of it, one step after the other.
+        /// The access path.
         members: Vec<Member>,
     },
     /// `$params`: all parameters of the function.
     Parameters,
-    /// `$vars`: all variables that exist at the place.
+    /// `$vars`: all variables available at the probe point.
     Variables,
 }
 
-/// A step from a value to a part of it.
+/// A step of an access path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Member {
     /// `.name`.
@@ -63,20 +63,21 @@ impl fmt::Display for Member {
 }
 
 impl Argument {
-    /// Whether only debug information tells where it is.
+    /// Whether it requires debug information.
     #[must_use]
     pub fn needs_debug_info(&self) -> bool {
-        !matches!(self.value, Value::Raw(_))
+        !matches!(self.value, ArgumentValue::Raw(_))
     }
 
-    /// What the field is called, in letters that the kernel takes: the name that was chosen, else that of the last member, else that of the variable with
-    /// the type behind it. `None` where the kernel numbers it (`arg1`).
+    /// Returns the field's name in characters accepted by the kernel: the name chosen, else that of the
+    /// last member, else that of the variable with the type after it. `None` if the kernel numbers
+    /// it (`arg1`).
     #[must_use]
     pub fn field_name(&self) -> Option<String> {
         if self.name.is_some() {
             return self.name.clone();
         }
-        let Value::Variable { name, members } = &self.value else {
+        let ArgumentValue::Variable { name, members } = &self.value else {
             return None;
         };
         let fields = members.iter().rev().filter_map(|member| match member {
@@ -94,11 +95,11 @@ impl Argument {
     }
 }
 
-/// Reads one argument.
-pub(super) fn parse(word: &Word) -> Result<Argument, Fault> {
+/// Parses one argument.
+pub(super) fn parse(word: &Word) -> Result<Argument, SyntaxError> {
     let (name, rest) = match word.find(&['=']) {
         Some(equals) => {
-            let (name, rest) = word.cut(equals);
+            let (name, rest) = word.split_at(equals);
             (Some(checked_name(&name)?), rest)
         }
         None => (None, word.clone()),
@@ -106,27 +107,27 @@ pub(super) fn parse(word: &Word) -> Result<Argument, Fault> {
     let (rest, is_user) = user(rest);
     let (value, kind) = match rest.find(&[':']) {
         Some(colon) => {
-            let (value, kind) = rest.cut(colon);
+            let (value, kind) = rest.split_at(colon);
             check_kind(&kind)?;
             (value, Some(kind.text()))
         }
         None => (rest, None),
     };
     if value.is_empty() {
-        return Err(Fault::new(value.start(), "there is nothing to record"));
+        return Err(SyntaxError::new(value.start(), "no argument to record"));
     }
     let text = value.source();
     let is_variable = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let value = match text.as_str() {
-        "$vars" => Value::Variables,
-        "$params" => Value::Parameters,
+        "$vars" => ArgumentValue::Variables,
+        "$params" => ArgumentValue::Parameters,
         _ if is_variable => variable(&value)?,
         _ => raw(text, value.start())?,
     };
-    if matches!(value, Value::Variables | Value::Parameters) && name.is_some() {
-        return Err(Fault::new(
+    if matches!(value, ArgumentValue::Variables | ArgumentValue::Parameters) && name.is_some() {
+        return Err(SyntaxError::new(
             word.start(),
-            "$vars and $params stand for several fields, which take no name",
+            "$vars and $params expand to several fields and take no name",
         ));
     }
     Ok(Argument {
@@ -138,31 +139,31 @@ pub(super) fn parse(word: &Word) -> Result<Argument, Fault> {
     })
 }
 
-fn checked_name(name: &Word) -> Result<String, Fault> {
+fn checked_name(name: &Word) -> Result<String, SyntaxError> {
     let text = name.text();
     match is_event_name(&text) {
         true => Ok(text),
-        false => Err(Fault::new(
+        false => Err(SyntaxError::new(
             name.start(),
-            format!("'{text}' is no name for a field"),
+            format!("'{text}' is not a valid field name"),
         )),
     }
 }
 
-/// Takes `@user` off the end.
+/// Strips `@user` from the end.
 fn user(word: Word) -> (Word, bool) {
     let Some(at) = word.find_from(1, &['@']) else {
         return (word, false);
     };
-    let (value, behind) = word.cut(at);
-    match behind.text().as_str() {
+    let (value, after) = word.split_at(at);
+    match after.text().as_str() {
         "user" => (value, true),
         _ => (word, false),
     }
 }
 
-/// The kinds of values that the kernel prints (Documentation/trace/uprobetracer.rst), perf's short forms, and arrays.
-fn check_kind(kind: &Word) -> Result<(), Fault> {
+/// Accepts the kinds of values that the kernel prints (Documentation/trace/uprobetracer.rst), perf's short forms, and arrays.
+fn check_kind(kind: &Word) -> Result<(), SyntaxError> {
     let text = kind.text();
     let element = text
         .split_once('[')
@@ -184,17 +185,17 @@ fn check_kind(kind: &Word) -> Result<(), Fault> {
         || is_bit_field(element);
     match is_known && is_count {
         true => Ok(()),
-        false => Err(Fault::new(
+        false => Err(SyntaxError::new(
             kind.start(),
             format!(
-                "'{text}' is no type: there are u8 to u64, s8 to s64, x8 to x64, u, s, x, char, string, ustring, symbol, \
+                "'{text}' is not a type, choose from u8 to u64, s8 to s64, x8 to x64, u, s, x, char, string, ustring, symbol, \
                  b<width>@<offset>/<size>, and arrays of them such as u8[16]"
             ),
         )),
     }
 }
 
-/// `b<width>@<offset>/<size>`, in bits.
+/// Whether the text has the form `b<width>@<offset>/<size>`, in bits.
 fn is_bit_field(text: &str) -> bool {
     let parts = text.strip_prefix('b').and_then(|rest| {
         let (width, rest) = rest.split_once('@')?;
@@ -208,51 +209,51 @@ fn is_bit_field(text: &str) -> bool {
     })
 }
 
-/// `name->field.other[2]`.
-fn variable(word: &Word) -> Result<Value, Fault> {
+/// Parses `name->field.other[2]`.
+fn variable(word: &Word) -> Result<ArgumentValue, SyntaxError> {
     const STEPS: [char; 3] = ['-', '.', '['];
     let end = word.find(&STEPS);
-    let name = end.map_or_else(|| word.text(), |end| word.cut(end).0.text());
+    let name = end.map_or_else(|| word.text(), |end| word.split_at(end).0.text());
     let mut members = Vec::new();
     let mut next = end;
     while let Some(at) = next {
-        let behind = match (word.char_at(at), word.char_at(at + 1)) {
+        let after = match (word.char_at(at), word.char_at(at + 1)) {
             (Some('['), _) => {
                 let close = word.find_from(at, &[']']);
-                let inside = |close: usize| word.cut(close).0.cut(at).1.text();
+                let inside = |close: usize| word.split_at(close).0.split_at(at).1.text();
                 let index = close.and_then(|close| Some((close + 1, index(&inside(close))?)));
-                let Some((behind, index)) = index else {
+                let Some((after, index)) = index else {
                     let message = "an element is written [NUMBER]";
-                    return Err(Fault::new(word.position(at), message));
+                    return Err(SyntaxError::new(word.position(at), message));
                 };
                 members.push(Member::Element(index));
-                next = word.char_at(behind).map(|_| behind);
-                if word.find_from(behind, &STEPS) != next {
-                    let message = "'.', '->' or '[' is expected behind an element";
-                    return Err(Fault::new(word.position(behind), message));
+                next = word.char_at(after).map(|_| after);
+                if word.find_from(after, &STEPS) != next {
+                    let message = "expected '.', '->' or '[' after an element";
+                    return Err(SyntaxError::new(word.position(after), message));
                 }
                 continue;
             }
             (Some('-'), Some('>')) => at + 2,
             (Some('.'), _) => at + 1,
             _ => {
-                let message = "'->' is expected here";
-                return Err(Fault::new(word.position(at), message));
+                let message = "expected '->'";
+                return Err(SyntaxError::new(word.position(at), message));
             }
         };
-        next = word.find_from(behind, &STEPS);
-        let before = next.map_or_else(|| word.clone(), |next| word.cut(next).0);
-        let field = before.cut(behind - 1).1.text();
+        next = word.find_from(after, &STEPS);
+        let before = next.map_or_else(|| word.clone(), |next| word.split_at(next).0);
+        let field = before.split_at(after - 1).1.text();
         if field.is_empty() {
-            let message = "there is no name of a member";
-            return Err(Fault::new(word.position(behind), message));
+            let message = "expected the name of a member";
+            return Err(SyntaxError::new(word.position(after), message));
         }
         members.push(match word.char_at(at) {
             Some('-') => Member::Pointed(field),
             _ => Member::Field(field),
         });
     }
-    Ok(Value::Variable { name, members })
+    Ok(ArgumentValue::Variable { name, members })
 }
 
 fn index(text: &str) -> Option<i64> {
@@ -262,12 +263,12 @@ fn index(text: &str) -> Option<i64> {
     }
 }
 
-/// What the kernel reads itself: the first character tells what it is.
-fn raw(text: String, at: usize) -> Result<Value, Fault> {
+/// Parses kernel syntax: the first character determines the kind.
+fn raw(text: String, at: usize) -> Result<ArgumentValue, SyntaxError> {
     if text.starts_with(['%', '$', '@', '+', '-', '\\']) {
-        return Ok(Value::Raw(text));
+        return Ok(ArgumentValue::Raw(text));
     }
-    Err(Fault::new(
+    Err(SyntaxError::new(
         at,
         format!(
             "'{text}' is neither a variable nor a register (%di), memory (+8(%di), @SYMBOL), a value (\\5), $retval, $stack or $comm"

@@ -1,24 +1,24 @@
-//! What is wrong with a definition.
+//! Syntax errors in a definition.
 
 use thiserror::Error;
 
-/// A mistake at one place of a definition.
+/// A syntax error with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
-pub struct Fault {
-    /// Bytes of the definition before the mistake.
+pub struct SyntaxError {
+    /// Offset in the definition in bytes.
     pub position: usize,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
-impl Fault {
+impl SyntaxError {
     pub(crate) fn new(position: usize, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { position, message }
     }
 
-    /// Two lines: the definition, and a mark below the mistake.
+    /// Returns two lines: the definition, and a marker below the error.
     #[must_use]
     pub fn pointed(&self, definition: &str) -> [String; 2] {
         let before = definition.get(..self.position).unwrap_or(definition);

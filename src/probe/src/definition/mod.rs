@@ -1,4 +1,5 @@
-//! What a user writes: `[GROUP:][EVENT=]POINT [[NAME=]ARGUMENT[:TYPE]…]` (perf-probe(1), "PROBE SYNTAX").
+//! Parses definitions: `[GROUP:][EVENT=]POINT [[NAME=]ARGUMENT[:TYPE]…]` (perf-probe(1), "PROBE
+//! SYNTAX").
 
 mod argument;
 mod fault;
@@ -7,33 +8,33 @@ mod point;
 mod tests;
 mod words;
 
-pub use argument::{Argument, Member, Value};
-pub use fault::Fault;
-pub use point::{Place, Point, SourcePlace};
+pub use argument::{Argument, ArgumentValue, Member};
+pub use fault::SyntaxError;
+pub use point::{FunctionPlace, Point, SourcePlace};
 
 pub(crate) use point::number;
 use words::{Word, split};
 
-/// A probe as it was asked for.
+/// A parsed probe definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// The group of the event, where the user chose one.
+    /// The group of the event, if the user chose one.
     pub group: Option<String>,
-    /// The name of the event, where the user chose one.
+    /// The name of the event, if the user chose one.
     pub event: Option<String>,
-    /// Where the probe goes.
+    /// The probe point.
     pub point: Point,
-    /// What it records there.
+    /// The recorded values.
     pub arguments: Vec<Argument>,
 }
 
 impl Definition {
-    /// Whether places or values are asked for that only debug information tells.
+    /// Whether debug information is required.
     #[must_use]
     pub fn needs_debug_info(&self) -> bool {
         let in_source = match &self.point {
             Point::Function { file, place, .. } => {
-                file.is_some() || matches!(place, Place::Source(_))
+                file.is_some() || matches!(place, FunctionPlace::Source(_))
             }
             Point::File { .. } => true,
             Point::Address { .. } | Point::Marker { .. } => false,
@@ -42,15 +43,15 @@ impl Definition {
     }
 }
 
-/// Reads a definition.
+/// Parses a definition.
 ///
 /// # Errors
 ///
-/// What is wrong with it, and where.
-pub fn parse(text: &str) -> Result<Definition, Fault> {
+/// The cause and its position.
+pub fn parse(text: &str) -> Result<Definition, SyntaxError> {
     let words = split(text)?;
     let Some((first, rest)) = words.split_first() else {
-        return Err(Fault::new(0, "there is no place to probe"));
+        return Err(SyntaxError::new(0, "no place to probe given"));
     };
     let (group, event, place) = names(first)?;
     let point = point::parse(&place)?;
@@ -63,18 +64,18 @@ pub fn parse(text: &str) -> Result<Definition, Fault> {
     })
 }
 
-/// Takes `GROUP:EVENT=` off the word that names the place.
-fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), Fault> {
+/// Strips `GROUP:EVENT=` from the probe point.
+fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), SyntaxError> {
     let Some(end) = word.find(&[';', '=', '@', '+', '%']) else {
         return Ok((None, None, word.clone()));
     };
     if word.char_at(end) != Some('=') {
         return Ok((None, None, word.clone()));
     }
-    let (names, place) = word.cut(end);
+    let (names, place) = word.split_at(end);
     let (group, event) = match names.find(&[':']) {
         Some(colon) => {
-            let (group, event) = names.cut(colon);
+            let (group, event) = names.split_at(colon);
             (Some(group), event)
         }
         None => (None, names),
@@ -82,10 +83,10 @@ fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), Fault> {
     for name in group.iter().chain([&event]) {
         if !is_event_name(&name.text()) {
             let text = name.text();
-            return Err(Fault::new(
+            return Err(SyntaxError::new(
                 name.start(),
                 format!(
-                    "'{text}' is no name for an event or a group: letters, digits and _ make one, the first is no digit"
+                    "'{text}' is not a valid name of an event or group: use letters, digits and _, not starting with a digit"
                 ),
             ));
         }
@@ -93,7 +94,7 @@ fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), Fault> {
     Ok((group.map(|group| group.text()), Some(event.text()), place))
 }
 
-/// Whether the kernel takes `name` for an event or a group.
+/// Whether the kernel accepts `name` for an event or a group.
 fn is_event_name(name: &str) -> bool {
     let mut chars = name.chars();
     let first = chars.next();

@@ -1,73 +1,73 @@
-//! Where a probe goes.
+//! Probe points.
 
 use std::fmt;
 
-use super::Fault;
+use super::SyntaxError;
 use super::words::Word;
 
-/// The place of a probe as it was asked for.
+/// A probe point as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Point {
-    /// In a function, or in all whose names match a pattern.
+    /// In one function, or all functions that match a pattern.
     Function {
         /// Its name, or a pattern (`*`, `?`, `[a-c]`).
         name: String,
-        /// The source file, or the end of its path.
+        /// The source file or a suffix of its path.
         file: Option<String>,
-        /// Where in it.
-        place: Place,
+        /// The location within the function.
+        place: FunctionPlace,
     },
     /// In a source file.
     File {
-        /// Its path, or the end of it.
+        /// Its path or a suffix of it.
         file: String,
-        /// Where in it; lines count from 1.
+        /// The location within the file; lines count from 1.
         place: SourcePlace,
     },
     /// At an address of the object.
     Address {
-        /// As its symbols count.
+        /// The address in the object.
         address: u64,
-        /// Whether the return of the function there is meant.
+        /// Whether the function's return is probed.
         is_return: bool,
     },
-    /// At the places that the program's author marked (USDT).
+    /// At USDT markers.
     Marker {
-        /// The provider of the probe, where it was given.
+        /// The provider, if given.
         provider: Option<String>,
         /// The name of the probe, or a pattern.
         name: String,
     },
 }
 
-/// A place in a function.
+/// A location in a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// So many bytes behind its entry.
+pub enum FunctionPlace {
+    /// Offset from its entry in bytes.
     Offset(u64),
-    /// Where it returns.
+    /// Its return.
     Return,
-    /// By its source.
+    /// A location in its source.
     Source(SourcePlace),
 }
 
-/// A place in source text.
+/// A location in source text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourcePlace {
-    /// A line: in a function counted from its declaration, which is 0.
+    /// A line; relative to the declaration, which is 0, in a function.
     Line(u32),
-    /// Every line that this pattern matches, blanks aside.
+    /// All lines that match this pattern, ignoring blanks.
     Pattern(String),
 }
 
 impl Point {
-    /// Whether the return of a function is meant.
+    /// Whether a function's return is probed.
     #[must_use]
     pub fn is_return(&self) -> bool {
         matches!(
             self,
             Self::Function {
-                place: Place::Return,
+                place: FunctionPlace::Return,
                 ..
             } | Self::Address {
                 is_return: true,
@@ -78,16 +78,16 @@ impl Point {
 }
 
 impl fmt::Display for Point {
-    /// As a user would write it.
+    /// Formats it in the user's syntax.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Function { name, file, place } => {
                 f.write_str(name)?;
                 match place {
-                    Place::Offset(0) => {}
-                    Place::Offset(offset) => write!(f, "+{offset}")?,
-                    Place::Return => f.write_str("%return")?,
-                    Place::Source(place) => place.fmt(f)?,
+                    FunctionPlace::Offset(0) => {}
+                    FunctionPlace::Offset(offset) => write!(f, "+{offset}")?,
+                    FunctionPlace::Return => f.write_str("%return")?,
+                    FunctionPlace::Source(place) => place.fmt(f)?,
                 }
                 match file {
                     Some(file) => write!(f, "@{file}"),
@@ -113,7 +113,7 @@ impl fmt::Display for SourcePlace {
     }
 }
 
-/// What stands behind the name of a function or file.
+/// The suffixes of a function or file name.
 #[derive(Default)]
 struct Suffixes {
     file: Option<String>,
@@ -123,21 +123,21 @@ struct Suffixes {
     is_return: bool,
 }
 
-/// Reads the word that names the place.
-pub(super) fn parse(word: &Word) -> Result<Point, Fault> {
+/// Parses the probe point.
+pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     if let Some(marker) = marker(word)? {
         return Ok(marker);
     }
     let word = &word.with_paths();
     let end = word.find(&[';', ':', '+', '@', '%']);
     let (name, suffixes) = match end {
-        Some(end) => (word.cut(end).0, suffixes(word, end)?),
+        Some(end) => (word.split_at(end).0, suffixes(word, end)?),
         None => (word.clone(), Suffixes::default()),
     };
     let at = word.start();
     suffixes.check(at)?;
     if name.is_empty() {
-        return Err(Fault::new(at, "there is no function, file or address"));
+        return Err(SyntaxError::new(at, "no function, file or address given"));
     }
     let text = name.text();
     if is_file(word, &name) {
@@ -149,7 +149,7 @@ pub(super) fn parse(word: &Word) -> Result<Point, Fault> {
     }
 }
 
-/// A name with a dot, before a line or pattern and without what belongs to functions, is that of a file.
+/// Whether a name is a file's: it has a dot, a line or pattern follows, and it has no suffixes of functions.
 fn is_file(word: &Word, name: &Word) -> bool {
     let of_function = word.find(&['+', '@', '%']);
     let of_line = word.find(&[';', ':']);
@@ -163,8 +163,8 @@ fn address(text: &str) -> Option<String> {
     digits.map(str::to_owned)
 }
 
-/// `%sdt_PROVIDER:NAME`, `%PROVIDER:NAME`, `%NAME` and `sdt_PROVIDER:NAME`.
-fn marker(word: &Word) -> Result<Option<Point>, Fault> {
+/// Parses `%sdt_PROVIDER:NAME`, `%PROVIDER:NAME`, `%NAME` and `sdt_PROVIDER:NAME`.
+fn marker(word: &Word) -> Result<Option<Point>, SyntaxError> {
     let text = word.text();
     let named = match text.strip_prefix('%') {
         Some(named) => named,
@@ -179,75 +179,78 @@ fn marker(word: &Word) -> Result<Option<Point>, Fault> {
         None => (None, named),
     };
     if name.is_empty() || provider.as_ref().is_some_and(String::is_empty) {
-        return Err(Fault::new(
+        return Err(SyntaxError::new(
             word.start(),
-            "a marker of a program is written %sdt_PROVIDER:NAME",
+            "a USDT probe is written %sdt_PROVIDER:NAME",
         ));
     }
     let name = name.to_owned();
     Ok(Some(Point::Marker { provider, name }))
 }
 
-/// Reads `@SRC`, `+OFF`, `:LINE`, `;PATTERN` and `%return`, in any order, from the letter at `start` on.
-fn suffixes(word: &Word, start: usize) -> Result<Suffixes, Fault> {
+/// Parses `@SRC`, `+OFF`, `:LINE`, `;PATTERN` and `%return`, in any order, from the character at
+/// `start`.
+fn suffixes(word: &Word, start: usize) -> Result<Suffixes, SyntaxError> {
     let mut found = Suffixes::default();
-    let mut rest = word.cut(start).1;
+    let mut rest = word.split_at(start).1;
     let mut kind = word.char_at(start);
     while let Some(current) = kind {
         if current == ';' {
             found.pattern = Some(rest.source()).filter(|pattern| !pattern.is_empty());
             if found.pattern.is_none() {
-                return Err(Fault::new(rest.start(), "there is no pattern behind the ;"));
+                return Err(SyntaxError::new(rest.start(), "expected a pattern after ;"));
             }
             break;
         }
         let end = rest.find(&[';', ':', '+', '@', '%']);
-        let (part, behind) = match end {
-            Some(end) => rest.cut(end),
-            None => (rest.clone(), rest.cut(usize::MAX - 1).1),
+        let (part, after) = match end {
+            Some(end) => rest.split_at(end),
+            None => (rest.clone(), rest.split_at(usize::MAX - 1).1),
         };
         found.take(current, &part)?;
         kind = end.and_then(|end| rest.char_at(end));
-        rest = behind;
+        rest = after;
     }
     Ok(found)
 }
 
 impl Suffixes {
-    fn take(&mut self, kind: char, part: &Word) -> Result<(), Fault> {
+    fn take(&mut self, kind: char, part: &Word) -> Result<(), SyntaxError> {
         let (at, text) = (part.start(), part.text());
         match kind {
             ':' => {
                 let line = number(&text).and_then(|line| u32::try_from(line).ok());
-                let line = line
-                    .ok_or_else(|| Fault::new(at, format!("'{text}' is not the number of a line")));
+                let line = line.ok_or_else(|| {
+                    SyntaxError::new(at, format!("'{text}' is not the number of a line"))
+                });
                 self.line = Some(line?);
             }
             '+' => {
-                let offset = number(&text)
-                    .ok_or_else(|| Fault::new(at, format!("'{text}' is not a number of bytes")));
+                let offset = number(&text).ok_or_else(|| {
+                    SyntaxError::new(at, format!("'{text}' is not a number of bytes"))
+                });
                 self.offset = Some(offset?);
             }
             '@' if self.file.is_some() => {
-                return Err(Fault::new(at, "there are two source files"));
+                return Err(SyntaxError::new(at, "two source files given"));
             }
             '@' if text.is_empty() => {
-                return Err(Fault::new(at, "there is no source file behind the @"));
+                return Err(SyntaxError::new(at, "expected a source file after @"));
             }
             '@' => self.file = Some(text),
             _ if text == "return" => self.is_return = true,
             _ => {
-                return Err(Fault::new(
+                return Err(SyntaxError::new(
                     at,
-                    format!("%{text} is not known; %return is, for the return of a function"),
+                    format!("unknown suffix %{text}; use %return for the return of a function"),
                 ));
             }
         }
         Ok(())
     }
 
-    /// What excludes each other.
-    fn check(&self, at: usize) -> Result<(), Fault> {
+    /// Checks for conflicting suffixes.
+    fn check(&self, at: usize) -> Result<(), SyntaxError> {
         let (line, offset) = (self.line.is_some(), self.offset.is_some());
         let pattern = self.pattern.is_some();
         let message = match () {
@@ -259,7 +262,7 @@ impl Suffixes {
             }
             () => return Ok(()),
         };
-        Err(Fault::new(at, message))
+        Err(SyntaxError::new(at, message))
     }
 
     fn source(&self) -> Option<SourcePlace> {
@@ -267,34 +270,42 @@ impl Suffixes {
         line.or_else(|| self.pattern.clone().map(SourcePlace::Pattern))
     }
 
-    fn in_file(&self, file: String, at: usize) -> Result<Point, Fault> {
+    fn in_file(&self, file: String, at: usize) -> Result<Point, SyntaxError> {
         match self.source() {
-            Some(SourcePlace::Line(0)) => Err(Fault::new(at, "lines of a file begin with 1")),
+            Some(SourcePlace::Line(0)) => {
+                Err(SyntaxError::new(at, "lines of a file are counted from 1"))
+            }
             Some(place) => Ok(Point::File { file, place }),
-            None => Err(Fault::new(at, "a file needs a line number or a pattern")),
+            None => Err(SyntaxError::new(
+                at,
+                "a file needs a line number or a pattern",
+            )),
         }
     }
 
     fn in_function(self, name: String) -> Point {
         let place = match self.source() {
-            // Its declaration, which stands for its entry.
-            Some(SourcePlace::Line(0)) => Place::Offset(0),
-            Some(place) => Place::Source(place),
-            None if self.is_return => Place::Return,
-            None => Place::Offset(self.offset.unwrap_or(0)),
+            // Line 0 is the declaration and represents the entry.
+            Some(SourcePlace::Line(0)) => FunctionPlace::Offset(0),
+            Some(place) => FunctionPlace::Source(place),
+            None if self.is_return => FunctionPlace::Return,
+            None => FunctionPlace::Offset(self.offset.unwrap_or(0)),
         };
         let file = self.file;
         Point::Function { name, file, place }
     }
 
-    fn at_address(&self, digits: &str, at: usize) -> Result<Point, Fault> {
+    fn at_address(&self, digits: &str, at: usize) -> Result<Point, SyntaxError> {
         let address = u64::from_str_radix(digits, 16).ok();
         let address = address.and_then(|address| address.checked_add(self.offset.unwrap_or(0)));
         let Some(address) = address else {
-            return Err(Fault::new(at, format!("0x{digits} is not an address")));
+            return Err(SyntaxError::new(
+                at,
+                format!("0x{digits} is not an address"),
+            ));
         };
         if self.file.is_some() || self.source().is_some() {
-            return Err(Fault::new(
+            return Err(SyntaxError::new(
                 at,
                 "an address takes no file, line number or pattern",
             ));
@@ -304,7 +315,7 @@ impl Suffixes {
     }
 }
 
-/// A number as in C: decimal, hexadecimal, octal.
+/// Parses a number as in C: decimal, hexadecimal, octal.
 pub(crate) fn number(text: &str) -> Option<u64> {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return u64::from_str_radix(digits, 16).ok();

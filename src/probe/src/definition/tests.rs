@@ -1,4 +1,4 @@
-//! What definitions mean, and what is said of those that mean nothing.
+//! Parsed definitions, and messages for invalid ones.
 
 use proptest::prelude::*;
 
@@ -8,33 +8,36 @@ fn point(text: &str) -> Point {
     parse(text).unwrap().point
 }
 
-fn function(name: &str, place: Place) -> Point {
+fn function(name: &str, place: FunctionPlace) -> Point {
     let name = name.to_owned();
     let file = None;
     Point::Function { name, file, place }
 }
 
-fn line(line: u32) -> Place {
-    Place::Source(SourcePlace::Line(line))
+fn line(line: u32) -> FunctionPlace {
+    FunctionPlace::Source(SourcePlace::Line(line))
 }
 
 #[test]
 fn places() {
     for (text, expected) in [
-        ("f", function("f", Place::Offset(0))),
-        ("f+0x10", function("f", Place::Offset(16))),
-        ("f%return", function("f", Place::Return)),
-        ("f:0", function("f", Place::Offset(0))),
+        ("f", function("f", FunctionPlace::Offset(0))),
+        ("f+0x10", function("f", FunctionPlace::Offset(16))),
+        ("f%return", function("f", FunctionPlace::Return)),
+        ("f:0", function("f", FunctionPlace::Offset(0))),
         ("f:1", function("f", line(1))),
         ("ns::f:2", function("ns::f", line(2))),
-        ("a::b::f", function("a::b::f", Place::Offset(0))),
+        ("a::b::f", function("a::b::f", FunctionPlace::Offset(0))),
     ] {
         assert_eq!(point(text), expected, "{text}");
     }
-    assert_eq!(point(r"ns\:\:f"), function("ns::f", Place::Offset(0)));
+    assert_eq!(
+        point(r"ns\:\:f"),
+        function("ns::f", FunctionPlace::Offset(0))
+    );
     assert_eq!(
         point("'f;a = b*'"),
-        function("f", Place::Offset(0)).with_pattern("a = b*")
+        function("f", FunctionPlace::Offset(0)).with_pattern("a = b*")
     );
     let expected = Point::File {
         file: "a.c".to_owned(),
@@ -58,13 +61,13 @@ fn places() {
 }
 
 impl Point {
-    /// The same function, its lines by a pattern.
+    /// The same function, with lines given by a pattern.
     fn with_pattern(self, pattern: &str) -> Self {
         match self {
             Self::Function { name, file, .. } => Self::Function {
                 name,
                 file,
-                place: Place::Source(SourcePlace::Pattern(pattern.to_owned())),
+                place: FunctionPlace::Source(SourcePlace::Pattern(pattern.to_owned())),
             },
             other => other,
         }
@@ -72,7 +75,7 @@ impl Point {
 }
 
 #[test]
-fn names_stand_before_the_place() {
+fn names_precede_the_place() {
     let found = parse("grp:ev=f@a.c:3 x").unwrap();
     assert_eq!(found.group.as_deref(), Some("grp"));
     assert_eq!(found.event.as_deref(), Some("ev"));
@@ -97,7 +100,7 @@ fn arguments() {
         Some("n_u8"),
     ];
     assert_eq!(names, expected);
-    let values: Vec<&Value> = found
+    let values: Vec<&ArgumentValue> = found
         .arguments
         .iter()
         .map(|argument| &argument.value)
@@ -108,16 +111,16 @@ fn arguments() {
         Member::Element(2),
         Member::Field("c".to_owned()),
     ];
-    assert_eq!(values[1], &Value::Variable { name, members });
-    assert_eq!(values[2], &Value::Raw("%di".to_owned()));
-    assert_eq!(values[4], &Value::Variables);
-    assert_eq!(values[5], &Value::Raw(r"\5".to_owned()));
+    assert_eq!(values[1], &ArgumentValue::Variable { name, members });
+    assert_eq!(values[2], &ArgumentValue::Raw("%di".to_owned()));
+    assert_eq!(values[4], &ArgumentValue::Variables);
+    assert_eq!(values[5], &ArgumentValue::Raw(r"\5".to_owned()));
     assert!(found.arguments[6].is_user && !found.arguments[0].is_user);
     assert!(found.needs_debug_info() && !parse("f %di $retval").unwrap().needs_debug_info());
 }
 
 #[test]
-fn mistakes_are_pointed_at() {
+fn syntax_errors_have_positions() {
     for (text, position, part) in [
         ("", 0, "no place"),
         ("f:x", 2, "number of a line"),
@@ -126,15 +129,15 @@ fn mistakes_are_pointed_at() {
         ("f@a.c@b.c", 6, "two source files"),
         ("f:3+4", 0, "exclude"),
         ("f;x:3", usize::MAX, ""),
-        ("a.c:0", 0, "begin with 1"),
-        ("9a=f", 0, "no name"),
-        ("f x=", 4, "nothing to record"),
+        ("a.c:0", 0, "counted from 1"),
+        ("9a=f", 0, "not a valid name"),
+        ("f x=", 4, "no argument to record"),
         ("f a-b", 3, "'->'"),
         ("f a[x]", 3, "[NUMBER]"),
-        ("f a[1]b", 6, "behind an element"),
-        ("f a->", 5, "no name of a member"),
-        ("f a:u7", 4, "no type"),
-        ("f a:b9@0/8", 4, "no type"),
+        ("f a[1]b", 6, "expected '.', '->' or"),
+        ("f a->", 5, "expected the name of"),
+        ("f a:u7", 4, "'u7' is not a"),
+        ("f a:b9@0/8", 4, "'b9@0/8' is not a"),
         ("f 5", 2, "neither"),
         ("f 'a", 2, "not closed"),
         ("f \\", 2, "backslash"),
@@ -164,12 +167,12 @@ proptest! {
     }
 
     #[test]
-    fn what_is_shown_is_read_again(
+    fn displayed_definitions_are_parsed_back(
         name in "[a-z_][a-z0-9_]{0,8}",
         file in prop::option::of("[a-z]{1,5}\\.c"),
         place in prop_oneof![
-            (0u64..9999).prop_map(Place::Offset),
-            Just(Place::Return),
+            (0u64..9999).prop_map(FunctionPlace::Offset),
+            Just(FunctionPlace::Return),
             (1u32..9999).prop_map(line),
         ],
     ) {

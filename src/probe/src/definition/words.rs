@@ -1,32 +1,32 @@
-//! The words of a definition, each character with its place: a backslash or quotes take special characters as they are.
+//! Splits a definition into words with character positions; backslashes and quotes escape special characters.
 
-use super::Fault;
+use super::SyntaxError;
 
 /// One character of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Letter {
+struct Character {
     char: char,
-    /// Bytes of the definition before it.
+    /// Offset in the definition in bytes.
     at: usize,
-    /// A backslash stood before it: it separates nothing.
+    /// Whether it is escaped, and so not a separator.
     is_escaped: bool,
 }
 
 /// A run of characters without blanks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
-    letters: Vec<Letter>,
-    /// Bytes of the definition before its end.
+    letters: Vec<Character>,
+    /// End offset in the definition in bytes.
     end: usize,
 }
 
 impl Word {
-    /// Bytes of the definition before it.
+    /// Returns the start offset in the definition in bytes.
     pub(crate) fn start(&self) -> usize {
         self.letters.first().map_or(self.end, |letter| letter.at)
     }
 
-    /// Bytes of the definition before its letter `index`.
+    /// Returns the offset of character `index` in the definition, in bytes.
     pub(crate) fn position(&self, index: usize) -> usize {
         self.letters.get(index).map_or(self.end, |letter| letter.at)
     }
@@ -35,12 +35,13 @@ impl Word {
         self.letters.is_empty()
     }
 
-    /// Its characters, without the backslashes.
+    /// Returns the text without backslashes.
     pub(crate) fn text(&self) -> String {
         self.letters.iter().map(|letter| letter.char).collect()
     }
 
-    /// Its characters, with the backslashes that stand before others: those of an immediate value (`\5`) are its own.
+    /// Returns the text with the backslashes before other characters: those of an immediate value (`\5`)
+    /// belong to it.
     pub(crate) fn source(&self) -> String {
         let mut text = String::new();
         for letter in &self.letters {
@@ -52,12 +53,12 @@ impl Word {
         text
     }
 
-    /// The first of these characters that is not escaped.
+    /// Returns the first unescaped one of these characters.
     pub(crate) fn find(&self, wanted: &[char]) -> Option<usize> {
         self.find_from(0, wanted)
     }
 
-    /// The same from letter `start` on.
+    /// Returns the first unescaped one of these characters from `start` on.
     pub(crate) fn find_from(&self, start: usize, wanted: &[char]) -> Option<usize> {
         let rest = self.letters.iter().enumerate().skip(start);
         let mut free = rest.filter(|(_, letter)| !letter.is_escaped);
@@ -69,7 +70,7 @@ impl Word {
         self.letters.get(index).map(|letter| letter.char)
     }
 
-    /// The same word, in which `::` up to a pattern is part of a name and separates nothing.
+    /// Returns the same word, with `::` before a pattern escaped as part of a name.
     pub(crate) fn with_paths(&self) -> Self {
         let mut word = self.clone();
         let end = self.find(&[';']).unwrap_or(self.letters.len());
@@ -85,24 +86,25 @@ impl Word {
         word
     }
 
-    /// What is before the letter at `index` and what is behind it.
-    pub(crate) fn cut(&self, index: usize) -> (Self, Self) {
+    /// Splits at the character at `index`, which is dropped.
+    pub(crate) fn split_at(&self, index: usize) -> (Self, Self) {
         let before = self.letters.get(..index).unwrap_or(&self.letters);
-        let behind = self.letters.get(index + 1..).unwrap_or_default();
+        let after = self.letters.get(index + 1..).unwrap_or_default();
         let before = Self {
             letters: before.to_vec(),
             end: self.position(index),
         };
-        let behind = Self {
-            letters: behind.to_vec(),
+        let after = Self {
+            letters: after.to_vec(),
             end: self.end,
         };
-        (before, behind)
+        (before, after)
     }
 }
 
-/// Cuts at blanks that are neither quoted nor escaped. A pattern (`;…`) goes on to the end of the word.
-pub(super) fn split(text: &str) -> Result<Vec<Word>, Fault> {
+/// Splits at blanks that are neither quoted nor escaped. A pattern (`;…`) extends to the end of the
+/// word.
+pub(super) fn split(text: &str) -> Result<Vec<Word>, SyntaxError> {
     let mut words = Vec::new();
     let mut letters = Vec::new();
     let mut quote: Option<(char, usize)> = None;
@@ -112,7 +114,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Word>, Fault> {
         match char {
             _ if escaped => {
                 let is_escaped = true;
-                letters.push(Letter {
+                letters.push(Character {
                     char,
                     at,
                     is_escaped,
@@ -128,7 +130,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Word>, Fault> {
                     words.push(Word { letters, end: at });
                 }
             }
-            _ => letters.push(Letter {
+            _ => letters.push(Character {
                 char,
                 at,
                 is_escaped: false,
@@ -136,10 +138,16 @@ pub(super) fn split(text: &str) -> Result<Vec<Word>, Fault> {
         }
     }
     if let Some((mark, at)) = quote {
-        return Err(Fault::new(at, format!("the quote {mark} is not closed")));
+        return Err(SyntaxError::new(
+            at,
+            format!("the quote {mark} is not closed"),
+        ));
     }
     if escaped {
-        return Err(Fault::new(text.len() - 1, "nothing follows the backslash"));
+        return Err(SyntaxError::new(
+            text.len() - 1,
+            "nothing follows the backslash",
+        ));
     }
     if !letters.is_empty() {
         let end = text.len();

@@ -5,37 +5,37 @@ use std::rc::Rc;
 use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, DwTag, UnitOffset, UnitRef};
 use rperf_symbol::dwarf::Slice;
 
+use super::compile_unit::{CompileUnit, UnitReader};
 use super::lines::file_path;
-use super::world::{Home, World};
 
-/// How many references are followed from an entry to what it says through others.
+/// The maximum number of references followed to find an attribute.
 const MAX_REFERENCES: usize = 16;
 
-/// An entry and where it stands.
+/// A debugging information entry (DIE) and its unit.
 #[derive(Debug, Clone)]
 pub(crate) struct Die<'w, 'u> {
-    world: &'w World<'u>,
-    home: Rc<Home<'u>>,
+    compile_unit: &'w CompileUnit<'u>,
+    home: Rc<UnitReader<'u>>,
     entry: Rc<DebuggingInformationEntry<Slice<'u>>>,
 }
 
 impl<'w, 'u> Die<'w, 'u> {
     pub(super) fn read(
-        world: &'w World<'u>,
-        home: &Rc<Home<'u>>,
+        compile_unit: &'w CompileUnit<'u>,
+        home: &Rc<UnitReader<'u>>,
         offset: UnitOffset,
     ) -> Option<Self> {
         let entry = home.unit.entry(offset).ok()?;
-        Some(Self::new(world, home, entry))
+        Some(Self::new(compile_unit, home, entry))
     }
 
     fn new(
-        world: &'w World<'u>,
-        home: &Rc<Home<'u>>,
+        compile_unit: &'w CompileUnit<'u>,
+        home: &Rc<UnitReader<'u>>,
         entry: DebuggingInformationEntry<Slice<'u>>,
     ) -> Self {
         Self {
-            world,
+            compile_unit,
             home: Rc::clone(home),
             entry: Rc::new(entry),
         }
@@ -45,32 +45,32 @@ impl<'w, 'u> Die<'w, 'u> {
         self.entry.tag
     }
 
-    /// Where it is in its unit.
+    /// Returns its offset in its unit.
     pub(crate) fn offset(&self) -> UnitOffset {
         self.entry.offset
     }
 
-    /// What the attributes refer to.
+    /// Returns the unit that attributes refer to.
     pub(super) fn unit(&self) -> UnitRef<'_, Slice<'u>> {
         self.home.unit.unit_ref(self.home.dwarf)
     }
 
-    /// Whether both are one entry.
+    /// Whether both are the same entry.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.home.key == other.home.key && self.entry.offset == other.entry.offset
     }
 
-    /// Where it is in the unit that is searched, if it is in that.
+    /// Returns its offset if it is in the searched unit.
     pub(super) fn offset_here(&self) -> Option<UnitOffset> {
-        (self.home.key == self.world.home.key).then_some(self.entry.offset)
+        (self.home.key == self.compile_unit.home.key).then_some(self.entry.offset)
     }
 
-    /// An attribute of this entry itself.
+    /// Returns an attribute of this entry itself.
     pub(crate) fn own(&self, name: DwAt) -> Option<AttributeValue<Slice<'u>>> {
         self.entry.attr_value(name)
     }
 
-    /// An attribute of this entry, or of what it completes or is a copy of; with the entry that has it.
+    /// Returns an attribute of this entry, or of its specification or abstract origin; with the entry that has it.
     pub(crate) fn find(&self, name: DwAt) -> Option<(Self, AttributeValue<Slice<'u>>)> {
         let mut die = self.clone();
         for _ in 0..MAX_REFERENCES {
@@ -82,59 +82,59 @@ impl<'w, 'u> Die<'w, 'u> {
         None
     }
 
-    /// What this entry completes, or is a copy of.
+    /// Returns its specification or abstract origin.
     pub(crate) fn origin(&self) -> Option<Self> {
         let copied = self.reference(gimli::DW_AT_abstract_origin);
         copied.or_else(|| self.reference(gimli::DW_AT_specification))
     }
 
-    /// The entry that an attribute of this one refers to.
+    /// Returns the entry that an attribute refers to.
     pub(crate) fn reference(&self, name: DwAt) -> Option<Self> {
         let is_shared = self.home.key.0;
         match self.own(name)? {
-            AttributeValue::UnitRef(offset) => Self::read(self.world, &self.home, offset),
-            AttributeValue::DebugInfoRef(offset) => self.world.other(offset, is_shared),
-            AttributeValue::DebugInfoRefSup(offset) => self.world.other(offset, true),
-            AttributeValue::DebugTypesRef(signature) => self.world.typed(signature),
+            AttributeValue::UnitRef(offset) => Self::read(self.compile_unit, &self.home, offset),
+            AttributeValue::DebugInfoRef(offset) => self.compile_unit.other(offset, is_shared),
+            AttributeValue::DebugInfoRefSup(offset) => self.compile_unit.other(offset, true),
+            AttributeValue::DebugTypesRef(signature) => self.compile_unit.typed(signature),
             _ => None,
         }
     }
 
-    /// A text that may stand in an entry that this one refers to.
+    /// Returns a string attribute, which may be in a referenced entry.
     fn text(&self, name: DwAt) -> Option<String> {
         let (die, value) = self.find(name)?;
         let text = die.unit().attr_string(value).ok()?;
         Some(text.to_string_lossy().into_owned())
     }
 
-    /// Its name in the source.
+    /// Returns its name in the source.
     pub(crate) fn name(&self) -> Option<String> {
         self.text(gimli::DW_AT_name)
     }
 
-    /// Its name for the linker.
+    /// Returns its linkage name.
     pub(crate) fn linkage_name(&self) -> Option<String> {
         self.text(gimli::DW_AT_linkage_name)
             .or_else(|| self.text(gimli::DW_AT_MIPS_linkage_name))
     }
 
-    /// A number that may stand in an entry that this one refers to.
+    /// Returns a numeric attribute, which may be in a referenced entry.
     pub(crate) fn number(&self, name: DwAt) -> Option<u64> {
         let (_, value) = self.find(name)?;
         value.udata_value()
     }
 
-    /// The line of its declaration.
+    /// Returns the line of its declaration.
     pub(crate) fn declared_line(&self) -> Option<u32> {
         u32::try_from(self.number(gimli::DW_AT_decl_line)?).ok()
     }
 
-    /// The source file of its declaration.
+    /// Returns the source file of its declaration.
     pub(crate) fn declared_file(&self) -> Option<String> {
         self.file(gimli::DW_AT_decl_file)
     }
 
-    /// The line that an inlined function is called from.
+    /// Returns the line of the call of an inlined function.
     pub(crate) fn call_line(&self) -> Option<u32> {
         u32::try_from(self.number(gimli::DW_AT_call_line)?).ok()
     }
@@ -145,14 +145,14 @@ impl<'w, 'u> Die<'w, 'u> {
             AttributeValue::FileIndex(index) => index,
             value => value.udata_value()?,
         };
-        if Rc::ptr_eq(&die.home, &self.world.home) {
-            return self.world.lines().file(index).map(str::to_owned);
+        if Rc::ptr_eq(&die.home, &self.compile_unit.home) {
+            return self.compile_unit.lines().file(index).map(str::to_owned);
         }
         let header = die.home.unit.line_program.as_ref()?.header();
         file_path(die.unit(), header, header.file(index)?)
     }
 
-    /// The addresses it covers.
+    /// Returns its address ranges.
     pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
         let unit = self.unit();
         let list = self.own(gimli::DW_AT_ranges);
@@ -163,7 +163,7 @@ impl<'w, 'u> Die<'w, 'u> {
                 found.push((range.begin, range.end));
             }
         } else if let Some(start) = self.address(gimli::DW_AT_low_pc) {
-            // The mark of removed code, -1, makes the sum wrap, and the range empty.
+            // The tombstone of removed code, -1, makes the sum wrap, and the range empty.
             let end = match self.own(gimli::DW_AT_high_pc) {
                 Some(AttributeValue::Udata(size)) => Some(start.wrapping_add(size)),
                 _ => self.address(gimli::DW_AT_high_pc),
@@ -174,12 +174,12 @@ impl<'w, 'u> Die<'w, 'u> {
         found
     }
 
-    /// The address that an attribute of this entry tells.
+    /// Returns the address in an attribute of this entry.
     fn address(&self, name: DwAt) -> Option<u64> {
         self.unit().attr_address(self.own(name)?).ok().flatten()
     }
 
-    /// The end of the stretch of its code that `address` is in.
+    /// Returns the end of its address range that contains `address`.
     pub(crate) fn end_around(&self, address: u64) -> Option<u64> {
         let ranges = self.ranges();
         let mut around = ranges
@@ -193,7 +193,7 @@ impl<'w, 'u> Die<'w, 'u> {
         self.end_around(address).is_some()
     }
 
-    /// Where control enters it; `None` of what has no code. Code that the linker dropped is at 0, and none either.
+    /// Returns the entry address; `None` without code. Address 0 means code dropped by the linker, and is also `None`.
     pub(crate) fn entry_address(&self) -> Option<u64> {
         let first = || self.ranges().first().map(|(start, _)| *start);
         let low = || self.address(gimli::DW_AT_low_pc);
@@ -209,7 +209,7 @@ impl<'w, 'u> Die<'w, 'u> {
         entry.or_else(low).or_else(first).filter(is_there)
     }
 
-    /// The entries directly below.
+    /// Returns its direct children.
     pub(crate) fn children(&self) -> Vec<Self> {
         let mut found = Vec::new();
         if !self.entry.has_children {
@@ -223,17 +223,21 @@ impl<'w, 'u> Die<'w, 'u> {
         };
         let mut children = root.children();
         while let Ok(Some(child)) = children.next() {
-            found.push(Self::new(self.world, &self.home, child.entry().clone()));
+            found.push(Self::new(
+                self.compile_unit,
+                &self.home,
+                child.entry().clone(),
+            ));
         }
         found
     }
 
-    /// Hands the entries below to `visit`, outer ones first, and goes below those for which it says so.
+    /// Passes its descendants to `visit` in pre-order, and descends into those for which it returns true.
     pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Self) -> bool) {
         let Ok(mut entries) = self.home.unit.entries_at_offset(self.entry.offset) else {
             return;
         };
-        // One pass, however deep it goes: the first is this entry itself.
+        // A single pass at any depth; the first entry is this one.
         let mut goes_below = true;
         let mut own_depth = None;
         loop {
@@ -253,7 +257,7 @@ impl<'w, 'u> Die<'w, 'u> {
                 return;
             }
             let below = entries.current();
-            let below = below.map(|entry| Self::new(self.world, &self.home, entry.clone()));
+            let below = below.map(|entry| Self::new(self.compile_unit, &self.home, entry.clone()));
             goes_below = below.is_none_or(|die| visit(&die));
         }
     }

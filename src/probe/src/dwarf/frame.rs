@@ -1,4 +1,4 @@
-//! The base of stack frames out of call frame information.
+//! Frame bases from call frame information.
 
 use gimli::{
     BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, Register, RunTimeEndian,
@@ -17,7 +17,7 @@ pub(crate) struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Of the file that is executed.
+    /// Reads the tables of the executed file.
     pub(crate) fn new(file: &object::File<'a>) -> Self {
         let endian = match file.is_little_endian() {
             true => RunTimeEndian::Little,
@@ -48,7 +48,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// The register that the base of the frame at `address` is counted from, and how far.
+    /// Returns the base register of the frame at `address`, and the offset.
     pub(crate) fn base(&self, address: u64) -> Option<(Register, i64)> {
         self.in_table(&self.unwind, address)
             .or_else(|| self.in_table(&self.debug, address))

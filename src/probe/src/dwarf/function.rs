@@ -1,91 +1,94 @@
-//! The functions of a unit, and the places where they were inlined.
+//! The functions of a unit, and their inlined instances.
 
 use std::cell::OnceCell;
 
 use gimli::{DwTag, UnitOffset};
-use rperf_symbol::dwarf::{FunctionEntries, Origin, WantedNames};
+use rperf_symbol::dwarf::{DieReference, FunctionEntries, WantedNames};
 use rustc_hash::FxHashMap;
 
+use super::compile_unit::CompileUnit;
 use super::die::Die;
-use super::world::World;
 
-/// The functions of a unit in the order of their entries.
+/// The functions of a unit in entry order.
 #[derive(Debug)]
 pub(crate) struct Functions<'w, 'u> {
-    world: &'w World<'u>,
+    compile_unit: &'w CompileUnit<'u>,
     found: FunctionEntries,
-    code: OnceCell<Vec<Stretch>>,
+    code: OnceCell<Vec<FunctionRange>>,
 }
 
-/// Code of a function.
+/// An address range of a function.
 #[derive(Debug)]
-struct Stretch {
+struct FunctionRange {
     start: u64,
     end: u64,
-    /// The highest end of this stretch and those before it.
+    /// The maximum end of this range and those before it.
     reach: u64,
     function: UnitOffset,
 }
 
 impl<'w, 'u> Functions<'w, 'u> {
-    /// Reads little of all functions, and the names of none. What comes before damage is kept.
-    pub(crate) fn read(world: &'w World<'u>) -> Self {
+    /// Reads the functions without names. Entries before damage are kept.
+    pub(crate) fn read(compile_unit: &'w CompileUnit<'u>) -> Self {
         Self {
-            world,
-            found: world.function_entries(None),
+            compile_unit,
+            found: compile_unit.function_entries(None),
             code: OnceCell::new(),
         }
     }
 
-    /// The same, to tell those whose name in the source or for the linker is one that `is_name` says yes to: the names that
-    /// units were sifted by, if they were.
-    pub(crate) fn with_names(world: &'w World<'u>, is_name: &dyn Fn(&str) -> bool) -> Self {
+    /// Reads the functions, and finds those whose source or linkage name passes `is_name`: the condition by which units were
+    /// filtered, if they were.
+    pub(crate) fn with_names(
+        compile_unit: &'w CompileUnit<'u>,
+        is_name: &dyn Fn(&str) -> bool,
+    ) -> Self {
         let is_elsewhere = |offset| {
-            let die = world.at(offset);
+            let die = compile_unit.at(offset);
             let names = die.map(|die| [die.name(), die.linkage_name()]);
             names.is_some_and(|names| names.iter().flatten().any(|name| is_name(name)))
         };
         let wanted = WantedNames {
             is_name,
-            known: world.known,
+            known: compile_unit.known,
             is_elsewhere: &is_elsewhere,
         };
         Self {
-            world,
-            found: world.function_entries(Some(wanted)),
+            compile_unit,
+            found: compile_unit.function_entries(Some(wanted)),
             code: OnceCell::new(),
         }
     }
 
-    /// The functions with code or inlined instances that have such a name.
+    /// Returns the functions with such a name that have code or inlined instances.
     pub(crate) fn named(&self) -> impl Iterator<Item = Die<'w, 'u>> {
         let named = self.found.named.iter();
-        named.filter_map(|offset| self.world.at(*offset))
+        named.filter_map(|offset| self.compile_unit.at(*offset))
     }
 
-    /// All functions that have code of their own.
+    /// Returns all functions with code of their own.
     pub(crate) fn with_code(&self) -> impl Iterator<Item = Die<'w, 'u>> {
         let defined = self.found.with_code.iter();
-        let dies = defined.filter_map(|offset| self.world.at(*offset));
+        let dies = defined.filter_map(|offset| self.compile_unit.at(*offset));
         dies.filter(|die| die.entry_address().is_some())
     }
 
-    /// The function whose code is at `address`; of several the first.
-    pub(crate) fn around(&self, address: u64) -> Option<Die<'w, 'u>> {
-        let code = self.code.get_or_init(|| self.stretches());
-        let behind = code.partition_point(|stretch| stretch.start <= address);
-        let before = code.get(..behind).unwrap_or_default().iter().rev();
+    /// Returns the first function whose code contains `address`.
+    pub(crate) fn containing(&self, address: u64) -> Option<Die<'w, 'u>> {
+        let code = self.code.get_or_init(|| self.ranges());
+        let after = code.partition_point(|stretch| stretch.start <= address);
+        let before = code.get(..after).unwrap_or_default().iter().rev();
         let reaching = before.take_while(|stretch| stretch.reach > address);
         let around = reaching.filter(|stretch| stretch.end > address);
         let first = around.map(|stretch| stretch.function.0).min()?;
-        self.world.at(UnitOffset(first))
+        self.compile_unit.at(UnitOffset(first))
     }
 
-    /// The code of all functions, by its start.
-    fn stretches(&self) -> Vec<Stretch> {
+    /// Returns the address ranges of all functions, sorted by start.
+    fn ranges(&self) -> Vec<FunctionRange> {
         let all = self.with_code().flat_map(|die| {
             let function = die.offset();
-            let stretch = move |(start, end)| Stretch {
+            let stretch = move |(start, end)| FunctionRange {
                 start,
                 end,
                 reach: 0,
@@ -93,7 +96,7 @@ impl<'w, 'u> Functions<'w, 'u> {
             };
             die.ranges().into_iter().map(stretch)
         });
-        let mut found: Vec<Stretch> = all.collect();
+        let mut found: Vec<FunctionRange> = all.collect();
         found.sort_unstable_by_key(|stretch| stretch.start);
         let mut reach = 0;
         for stretch in &mut found {
@@ -104,49 +107,54 @@ impl<'w, 'u> Functions<'w, 'u> {
     }
 }
 
-/// Copies of some functions in the code of a unit.
-pub(crate) struct Copies<'w, 'u> {
-    world: &'w World<'u>,
-    /// Where the function is among those that were asked for, and the copy in the unit; in the order of the latter.
+/// Instances of some functions in the code of a unit.
+pub(crate) struct FunctionInstances<'w, 'u> {
+    compile_unit: &'w CompileUnit<'u>,
+    /// The index of the requested function, and the instance's offset; in entry order.
     found: Vec<(usize, UnitOffset)>,
 }
 
-impl<'w, 'u> Copies<'w, 'u> {
-    /// Looks for the places where `functions` were inlined, and for the copies of their own that they have.
-    pub(crate) fn of(world: &'w World<'u>, functions: &[Die<'w, 'u>]) -> Self {
+impl<'w, 'u> FunctionInstances<'w, 'u> {
+    /// Finds the inlined and out-of-line instances of `functions`.
+    pub(crate) fn of(compile_unit: &'w CompileUnit<'u>, functions: &[Die<'w, 'u>]) -> Self {
         let here = functions.iter().enumerate();
         let here = here.filter_map(|(at, die)| Some((die.offset_here()?, at)));
         let here: FxHashMap<UnitOffset, usize> = here.collect();
         let elsewhere = |offset| {
-            let origin = world.at(offset)?.reference(gimli::DW_AT_abstract_origin)?;
+            let origin = compile_unit
+                .at(offset)?
+                .reference(gimli::DW_AT_abstract_origin)?;
             functions.iter().position(|die| die.is_same(&origin))
         };
         let mut found = Vec::new();
         let mut take = |offset, origin| {
             let of = match origin {
-                Origin::Here(origin) => here.get(&origin).copied(),
-                Origin::Elsewhere => elsewhere(offset),
+                DieReference::SameUnit(origin) => here.get(&origin).copied(),
+                DieReference::OtherUnit => elsewhere(offset),
             };
             found.extend(of.map(|of| (of, offset)));
         };
-        if let Some(skim) = world.skim(&is_function_or_copy) {
-            skim.for_each_copy(&mut take);
+        if let Some(scanner) = compile_unit.scanner(&is_function_or_copy) {
+            scanner.for_each_copy(&mut take);
         }
-        Self { world, found }
+        Self {
+            compile_unit,
+            found,
+        }
     }
 
-    /// Those of the function at this place among the ones that were asked for.
+    /// Returns the instances of the requested function with this index.
     pub(crate) fn at(&self, place: usize) -> impl Iterator<Item = Die<'w, 'u>> {
         let own = self.found.iter().filter(move |(of, _)| *of == place);
-        own.filter_map(|(_, offset)| self.world.at(*offset))
+        own.filter_map(|(_, offset)| self.compile_unit.at(*offset))
     }
 }
 
-/// What is within a function.
-pub(crate) struct Instances;
+/// Finds inlined instances within a function.
+pub(crate) struct InlinedInstances;
 
-impl Instances {
-    /// The functions at `address` within `function`, itself first and the innermost last.
+impl InlinedInstances {
+    /// Returns the functions at `address` within `function`, from itself to the innermost inlined one.
     pub(crate) fn at<'w, 'u>(function: &Die<'w, 'u>, address: u64) -> Vec<Die<'w, 'u>> {
         let mut found = vec![function.clone()];
         function.walk(&mut |die| {
@@ -164,7 +172,7 @@ impl Instances {
     }
 }
 
-/// Whether an entry is of a function's code, its own or inlined.
+/// Whether the tag is that of a function or an inlined instance.
 pub(crate) fn is_function_or_copy(tag: DwTag) -> bool {
     matches!(
         tag,

@@ -1,4 +1,4 @@
-//! The line table of a unit, every row of it, by address.
+//! The complete line table of a unit, sorted by address.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -8,31 +8,31 @@ use rperf_symbol::dwarf::Slice;
 
 /// One row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct LineRow {
     pub(crate) address: u64,
-    /// Position among the files.
+    /// The index of the file.
     pub(crate) file: u64,
-    /// 0 for code that belongs to none.
+    /// 0 for code without a line.
     pub(crate) line: u32,
-    /// A place where a statement begins.
+    /// Whether a statement starts here (`is_stmt`).
     pub(crate) is_statement: bool,
-    /// Behind the last instruction of a sequence.
+    /// Whether it ends a sequence (`end_sequence`).
     pub(crate) is_end: bool,
-    /// The compiler says that the prologue ends here.
+    /// Whether the prologue ends here (`prologue_end`).
     pub(crate) ends_prologue: bool,
 }
 
-/// The files of a unit, and the rows, which are read when they are asked for.
+/// The files of a unit, and the rows, which are read on demand.
 #[derive(Debug, Default)]
 pub(crate) struct LineTable<'u> {
     program: Option<IncompleteLineProgram<Slice<'u>>>,
-    /// By address; those of one address in the order of the table, ends of sequences first.
-    rows: OnceCell<Vec<Row>>,
+    /// Sorted by address; rows of the same address in table order, ends of sequences first.
+    rows: OnceCell<Vec<LineRow>>,
     files: Vec<String>,
 }
 
 impl<'u> LineTable<'u> {
-    /// Reads the head of a line program.
+    /// Reads the header of a line program.
     pub(super) fn read(unit: UnitRef<'_, Slice<'u>>) -> Self {
         let Some(program) = unit.line_program.clone() else {
             return Self::default();
@@ -47,43 +47,43 @@ impl<'u> LineTable<'u> {
         }
     }
 
-    pub(crate) fn rows(&self) -> &[Row] {
+    pub(crate) fn rows(&self) -> &[LineRow] {
         self.rows
             .get_or_init(|| self.program.clone().map(run).unwrap_or_default())
     }
 
-    /// The path of the file at this position.
+    /// Returns the path of the file with this index.
     pub(crate) fn file(&self, index: u64) -> Option<&str> {
         let path = self.files.get(usize::try_from(index).ok()?)?;
         Some(path.as_str()).filter(|path| !path.is_empty())
     }
 
-    /// The positions of the files that `is_wanted` says yes to; one file may have several.
+    /// Returns the indices of the files that pass `is_wanted`; a file may have several.
     pub(crate) fn positions(&self, is_wanted: &dyn Fn(&str) -> bool) -> BTreeSet<u64> {
         let named = (0..).zip(&self.files).filter(|(_, path)| !path.is_empty());
         let wanted = named.filter(|(_, path)| is_wanted(path));
         wanted.map(|(index, _)| index).collect()
     }
 
-    /// The files of the unit.
+    /// Returns the files of the unit.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         let files = self.files.iter().map(String::as_str);
         files.filter(|path| !path.is_empty())
     }
 
-    /// The rows of `address` and those before it: the first that begins a statement at the last address not above.
-    pub(crate) fn at(&self, address: u64) -> Option<Row> {
+    /// Returns the row for `address`: the first that starts a statement at the highest address not above it.
+    pub(crate) fn at(&self, address: u64) -> Option<LineRow> {
         let rows = self.rows();
-        let behind = rows.partition_point(|row| row.address <= address);
-        let last = rows.get(behind.checked_sub(1)?)?.address;
+        let after = rows.partition_point(|row| row.address <= address);
+        let last = rows.get(after.checked_sub(1)?)?.address;
         let first = rows.partition_point(|row| row.address < last);
         let rows = rows.get(first..)?;
         let rows = rows.iter().take_while(|row| row.address <= address);
         rows.copied().find(|row| row.is_statement && !row.is_end)
     }
 
-    /// Where the body of the function at `entry` begins: at the second row, or where the compiler says; below `end`.
-    pub(crate) fn behind_prologue(&self, entry: u64, end: u64) -> Option<u64> {
+    /// Returns the end of the prologue of the function at `entry`: at `prologue_end` or the second row; below `end`.
+    pub(crate) fn after_prologue(&self, entry: u64, end: u64) -> Option<u64> {
         let rows = self.rows();
         let first = rows
             .iter()
@@ -96,13 +96,13 @@ impl<'u> LineTable<'u> {
     }
 }
 
-/// Runs a line program. What comes before damage is kept.
-fn run(program: IncompleteLineProgram<Slice<'_>>) -> Vec<Row> {
+/// Runs a line program. Rows before damage are kept.
+fn run(program: IncompleteLineProgram<Slice<'_>>) -> Vec<LineRow> {
     let mut rows = Vec::new();
     let mut machine = program.rows();
     while let Ok(Some((_, row))) = machine.next_row() {
         let line = row.line().map_or(0, |line| line.get());
-        rows.push(Row {
+        rows.push(LineRow {
             address: row.address(),
             file: row.file_index(),
             line: u32::try_from(line).unwrap_or(0),
@@ -111,11 +111,11 @@ fn run(program: IncompleteLineProgram<Slice<'_>>) -> Vec<Row> {
             ends_prologue: row.prologue_end(),
         });
     }
-    rows.sort_by_key(|row: &Row| (row.address, !row.is_end));
+    rows.sort_by_key(|row: &LineRow| (row.address, !row.is_end));
     rows
 }
 
-/// Whether one of the unit's files is called `name` in its folder and has a path that `is_wanted` says yes to.
+/// Whether a file of the unit has the file name `name` and a path that passes `is_wanted`.
 pub(super) fn has_file<'u>(
     unit: UnitRef<'_, Slice<'u>>,
     name: &str,
@@ -125,7 +125,7 @@ pub(super) fn has_file<'u>(
         return false;
     };
     let header = program.header();
-    // A path is much more work than the end of one.
+    // Building a path is much slower than comparing the file name.
     let is_called = |file: &FileEntry<Slice<'u>>| {
         let path = unit.attr_string(file.path_name());
         path.is_ok_and(|path| {
@@ -138,7 +138,7 @@ pub(super) fn has_file<'u>(
     paths.any(|path| is_wanted(&path))
 }
 
-/// The files of a line table by their numbers. Before DWARF 5 there may be none with the number 0.
+/// Returns the files of a line table by index. Before DWARF 5 there may be no index 0.
 fn files<'h, 'u>(
     header: &'h LineProgramHeader<Slice<'u>>,
 ) -> impl Iterator<Item = Option<&'h FileEntry<Slice<'u>>>> {
@@ -147,7 +147,7 @@ fn files<'h, 'u>(
     present.map(|(_, file)| file)
 }
 
-/// A file's path: below its directory, which is below that of the compilation, unless it is absolute itself.
+/// Returns a file's path: relative to its directory, which is relative to the compilation directory, unless absolute.
 pub(super) fn file_path<'u>(
     unit: UnitRef<'_, Slice<'u>>,
     header: &LineProgramHeader<Slice<'u>>,
@@ -159,7 +159,7 @@ pub(super) fn file_path<'u>(
     };
     let name = text(file.path_name())?;
     let compilation = unit.comp_dir.map(|dir| dir.to_string_lossy().into_owned());
-    // Directory 0 is that of the compilation, whether it is listed or not.
+    // Directory 0 is the compilation directory, whether listed or not.
     let directory = match file.directory_index() {
         0 => None,
         _ => file.directory(header).and_then(text),

@@ -1,19 +1,24 @@
-//! What probes need of DWARF: functions and their inlined instances, line tables, variables, types.
+//! The parts of DWARF that probes need: functions and their inlined instances, line tables,
+//! variables, types.
 //!
-//! A [`World`] is one unit of compilation with what its entries refer to in others; a [`Die`] is one entry in it.
+//! A [`CompileUnit`] is a compilation unit with the units that its entries refer to; a [`Die`] is one of
+//! its entries.
 
-mod beginnings;
+mod compile_unit;
 mod die;
+mod entry_points;
 mod frame;
 mod function;
 mod lines;
 mod location;
 mod types;
-mod world;
 
-pub(crate) use beginnings::Beginnings;
+pub(crate) use compile_unit::CompileUnit;
 pub(crate) use die::Die;
+pub(crate) use entry_points::EntryPoints;
 pub(crate) use frame::Frames;
-pub(crate) use function::{Copies, Functions, Instances};
-pub(crate) use location::{Base, Located, Place, Trouble, behind_entry, locate, stretches};
-pub(crate) use world::World;
+pub(crate) use function::{FunctionInstances, Functions, InlinedInstances};
+pub(crate) use location::{
+    AccessPoint, UnavailableVariable, ValueBase, ValueLocation, locate, starting_at_entry,
+    valid_ranges,
+};

@@ -1,11 +1,11 @@
-//! Types: what a variable is made of, and how a value of it is shown.
+//! Types in DWARF: structure and formatting.
 
 use gimli::{AttributeValue, DwTag};
 
 use super::die::Die;
-use crate::shape::{Kind, MAX_LAYERS, MAX_RECORDS, Shape, Step};
+use crate::shape::{MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory, TypeShape};
 
-impl Shape for Die<'_, '_> {
+impl TypeShape for Die<'_, '_> {
     fn name(&self) -> Option<String> {
         self.name()
     }
@@ -26,27 +26,27 @@ impl Shape for Die<'_, '_> {
         None
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> TypeCategory {
         match self.tag() {
             gimli::DW_TAG_pointer_type
             | gimli::DW_TAG_reference_type
-            | gimli::DW_TAG_rvalue_reference_type => Kind::Pointer,
-            gimli::DW_TAG_array_type => Kind::Array,
+            | gimli::DW_TAG_rvalue_reference_type => TypeCategory::Pointer,
+            gimli::DW_TAG_array_type => TypeCategory::Array,
             gimli::DW_TAG_structure_type | gimli::DW_TAG_union_type | gimli::DW_TAG_class_type => {
-                Kind::Record
+                TypeCategory::Record
             }
-            _ => Kind::Other,
+            _ => TypeCategory::Other,
         }
     }
 
     fn is_reference(&self) -> bool {
-        self.kind() == Kind::Pointer && self.tag() != gimli::DW_TAG_pointer_type
+        self.kind() == TypeCategory::Pointer && self.tag() != gimli::DW_TAG_pointer_type
     }
 
     fn byte_size(&self) -> Option<u64> {
-        let said = self.number(gimli::DW_AT_byte_size);
+        let stated_size = self.number(gimli::DW_AT_byte_size);
         let pointer = || u64::from(self.unit().header.address_size());
-        said.or_else(|| (self.kind() == Kind::Pointer).then(pointer))
+        stated_size.or_else(|| (self.kind() == TypeCategory::Pointer).then(pointer))
     }
 
     fn lengths(&self) -> Vec<Option<u64>> {
@@ -77,7 +77,7 @@ impl Shape for Die<'_, '_> {
         )
     }
 
-    fn member(&self, name: &str) -> Option<Step<Self>> {
+    fn member(&self, name: &str) -> Option<RecordMember<Self>> {
         let mut records = MAX_RECORDS;
         self.member_within(name, MAX_LAYERS, &mut records)
     }
@@ -92,16 +92,21 @@ impl Shape for Die<'_, '_> {
 }
 
 impl Die<'_, '_> {
-    /// The type that this entry refers to.
+    /// Returns the type that this entry refers to.
     fn type_of(&self) -> Option<Self> {
         let (holder, _) = self.find(gimli::DW_AT_type)?;
         let found = holder.reference(gimli::DW_AT_type)?;
-        // What stands in a unit of its own is only declared here.
+        // A type in a type unit is only declared here.
         Some(found.reference(gimli::DW_AT_signature).unwrap_or(found))
     }
 
-    /// `records` is how many records may be looked through still.
-    fn member_within(&self, name: &str, layers: usize, records: &mut usize) -> Option<Step<Self>> {
+    /// Searches a member; `records` is the remaining number of records to search.
+    fn member_within(
+        &self,
+        name: &str,
+        layers: usize,
+        records: &mut usize,
+    ) -> Option<RecordMember<Self>> {
         let layers = layers.checked_sub(1)?;
         *records = records.checked_sub(1)?;
         let children = self.children();
@@ -114,26 +119,26 @@ impl Die<'_, '_> {
         if let Some(member) = parts().find(named) {
             return member.step();
         }
-        // What is inside of unnamed parts counts as if it stood here.
+        // Members of anonymous members belong to the containing record.
         let unnamed = parts()
             .filter(|child| child.name().is_none() || child.tag() == gimli::DW_TAG_inheritance);
         unnamed.into_iter().find_map(|part| {
             let outer = part.step()?;
             let inner = part.real_type()?.member_within(name, layers, records)?;
-            Some(Step {
+            Some(RecordMember {
                 offset: outer.offset.wrapping_add(inner.offset),
                 ..inner
             })
         })
     }
 
-    /// Where this member is in its record.
-    fn step(&self) -> Option<Step<Self>> {
+    /// Returns the offset of this member in its record.
+    fn step(&self) -> Option<RecordMember<Self>> {
         let offset = self.number(gimli::DW_AT_data_member_location);
         let offset = offset.and_then(|offset| i64::try_from(offset).ok());
         let Some(width) = self.number(gimli::DW_AT_bit_size) else {
-            return Some(Step {
-                // A union's members need not say that they begin at its start.
+            return Some(RecordMember {
+                // Members of a union may have no offset.
                 offset: offset.unwrap_or(0),
                 member: self.clone(),
                 bits: None,
@@ -144,21 +149,21 @@ impl Die<'_, '_> {
         let container = size.checked_mul(8).filter(|bits| *bits > 0)?;
         let (start, low) = match self.number(gimli::DW_AT_data_bit_offset) {
             Some(distance) => (distance / container * size, distance % container),
-            // Before DWARF 4: counted from the highest bit of the container.
+            // Before DWARF 4: relative to the highest bit of the container.
             None => {
                 let high = self.number(gimli::DW_AT_bit_offset).unwrap_or(0);
                 let start = u64::try_from(offset?).ok()?;
                 (start, container.checked_sub(high.checked_add(width)?)?)
             }
         };
-        Some(Step {
+        Some(RecordMember {
             offset: i64::try_from(start).ok()?,
             member: self.clone(),
             bits: Some((width, low, size)),
         })
     }
 
-    /// The name of this variable's type in C: `struct item*`, `long int`.
+    /// Formats the type of this variable in C: `struct item*`, `long int`.
     pub(crate) fn type_name(&self) -> String {
         match self.type_of() {
             Some(found) => found.spelled(MAX_LAYERS),

@@ -1,17 +1,17 @@
-//! What is fetched at the entry or the return of a function of the kernel.
+//! Fetch arguments at the entry or return of a kernel function.
 
 use super::Kernel;
 use crate::btf::{BtfShape, Parameter};
-use crate::definition::{Argument, Value};
+use crate::definition::{Argument, ArgumentValue};
 use crate::error::Error;
 use crate::event::field_name;
-use crate::field::{Field, Read};
+use crate::field::{Dereference, ProbeField};
 use crate::object::nearest;
 use crate::register;
-use crate::search::{Walk, raw_kernel_text};
-use crate::shape::{Kind, Shape as _};
+use crate::search::{PathStep, raw_kernel_text};
+use crate::shape::{TypeCategory, TypeShape as _};
 
-/// The arguments of a definition at one place.
+/// The arguments of a definition at one probe point.
 pub(super) struct Arguments<'k, 'a> {
     pub(super) kernel: &'k Kernel<'a>,
     pub(super) function: &'k str,
@@ -19,14 +19,14 @@ pub(super) struct Arguments<'k, 'a> {
     pub(super) is_return: bool,
 }
 
-/// The parameters of a function, and what it returns.
+/// The parameters of a function, and its return type.
 pub(super) type Signature<'b> = (Vec<Parameter<'b>>, Option<BtfShape<'b>>);
 
 impl Kernel<'_> {
-    /// The parameters of a function by the kernel's types.
+    /// Returns the signature of a function from BTF.
     pub(super) fn signature(&self, function: &str) -> Result<Signature<'_>, Error> {
         let types = self.types.ok_or(Error::NoKernelImage)?;
-        // What compilers make of a function keeps its parameters only where it keeps its name.
+        // Compiler-generated variants with another name may have other parameters.
         let mut found = types.prototypes(function);
         found.sort_unstable();
         found.dedup();
@@ -44,27 +44,29 @@ impl Kernel<'_> {
 }
 
 impl Arguments<'_, '_> {
-    /// What is fetched, in the order of the arguments.
-    pub(super) fn fields(&self, arguments: &[Argument]) -> Result<Vec<Field>, Error> {
+    /// Returns the fields to fetch, in the order of the arguments.
+    pub(super) fn fields(&self, arguments: &[Argument]) -> Result<Vec<ProbeField>, Error> {
         let mut found = Vec::new();
         for argument in arguments {
             match &argument.value {
-                Value::Raw(text) => found.push(self.raw(argument, text)?),
-                Value::Variable { name, .. } => found.push(self.variable(argument, name)?),
-                Value::Parameters | Value::Variables => found.extend(self.all(argument)?),
+                ArgumentValue::Raw(text) => found.push(self.raw(argument, text)?),
+                ArgumentValue::Variable { name, .. } => found.push(self.variable(argument, name)?),
+                ArgumentValue::Parameters | ArgumentValue::Variables => {
+                    found.extend(self.all(argument)?)
+                }
             }
         }
         Ok(found)
     }
 
-    fn raw(&self, argument: &Argument, text: &str) -> Result<Field, Error> {
+    fn raw(&self, argument: &Argument, text: &str) -> Result<ProbeField, Error> {
         let architecture = self.kernel.architecture();
         let base = raw_kernel_text(architecture, text, self.is_return)?;
         let mut kind = argument.kind.clone();
         if text == "$retval" && kind.is_none() {
             kind = self.kind_of_return();
         }
-        Ok(Field {
+        Ok(ProbeField {
             name: argument.name.clone(),
             base,
             reads: Vec::new(),
@@ -72,10 +74,10 @@ impl Arguments<'_, '_> {
         })
     }
 
-    /// The type of what the function returns, if the kernel tells it.
+    /// Returns the type of the return value, if BTF has it.
     fn kind_of_return(&self) -> Option<String> {
         let returned = self.kernel.signature(self.function).ok()?.1?;
-        let mut walk = Walk::new(returned, "$retval", Vec::new(), false);
+        let mut walk = PathStep::new(returned, "$retval", Vec::new(), false);
         walk.kind(None).ok()?.0
     }
 
@@ -83,12 +85,12 @@ impl Arguments<'_, '_> {
         if self.offset == 0 && !self.is_return {
             return Ok(self.kernel.signature(self.function)?.0);
         }
-        // Behind the entry parameters may be anywhere.
+        // After the entry, parameters may be anywhere.
         Err(Error::NoVariable {
             name: name.to_owned(),
             place: self.function.to_owned(),
             reason: Some(
-                "without the kernel's debug information parameters are known at the entry of functions only"
+                "without debug information of the kernel, parameters are known only at the entry of functions"
                     .to_owned(),
             ),
             elsewhere: vec![self.function.to_owned()],
@@ -96,7 +98,7 @@ impl Arguments<'_, '_> {
         })
     }
 
-    fn variable(&self, argument: &Argument, name: &str) -> Result<Field, Error> {
+    fn variable(&self, argument: &Argument, name: &str) -> Result<ProbeField, Error> {
         let parameters = self.entry(name)?;
         let is_named = |parameter: &Parameter<'_>| parameter.name().as_deref() == Some(name);
         let index = parameters.iter().position(is_named);
@@ -114,8 +116,8 @@ impl Arguments<'_, '_> {
         self.field(argument, &parameters, index)
     }
 
-    /// All parameters that can be recorded.
-    fn all(&self, argument: &Argument) -> Result<Vec<Field>, Error> {
+    /// Returns all parameters that can be recorded.
+    fn all(&self, argument: &Argument) -> Result<Vec<ProbeField>, Error> {
         let parameters = self.entry(&argument.text)?;
         let fields = parameters
             .iter()
@@ -125,7 +127,7 @@ impl Arguments<'_, '_> {
                 let single = Argument {
                     text: name.clone(),
                     name: Some(field_name(&name)),
-                    value: Value::Variable {
+                    value: ArgumentValue::Variable {
                         name,
                         members: Vec::new(),
                     },
@@ -141,8 +143,8 @@ impl Arguments<'_, '_> {
         argument: &Argument,
         parameters: &[Parameter<'_>],
         index: usize,
-    ) -> Result<Field, Error> {
-        let Value::Variable { name, members } = &argument.value else {
+    ) -> Result<ProbeField, Error> {
+        let ArgumentValue::Variable { name, members } = &argument.value else {
             return Err(Error::NoKernelImage);
         };
         let (base, reads) = self
@@ -150,15 +152,15 @@ impl Arguments<'_, '_> {
             .ok_or_else(|| Error::NoVariable {
                 name: name.clone(),
                 place: self.function.to_owned(),
-                reason: Some("it is a structure that is passed by value, or behind one".to_owned()),
+                reason: Some("it is a structure passed by value, or follows one".to_owned()),
                 elsewhere: Vec::new(),
                 known: Vec::new(),
             })?;
         let variable = *parameters.get(index).ok_or(Error::NoKernelImage)?;
-        let mut walk = Walk::new(variable, name, reads, argument.is_user);
+        let mut walk = PathStep::new(variable, name, reads, argument.is_user);
         walk.steps(members)?;
         let (kind, _) = walk.kind(argument.kind.as_deref())?;
-        Ok(Field {
+        Ok(ProbeField {
             name: argument.field_name(),
             base,
             reads: walk.reads,
@@ -166,14 +168,18 @@ impl Arguments<'_, '_> {
         })
     }
 
-    /// Where the calling convention puts a parameter: in a register, or on the stack behind the return address. `None` where
-    /// structures passed by value make that depend on more than is told here.
-    fn place(&self, parameters: &[Parameter<'_>], index: usize) -> Option<(String, Vec<Read>)> {
+    /// Returns the location of a parameter in the calling convention: a register, or the stack above the return address. `None` if it
+    /// depends on structures passed by value, for which BTF has too little information.
+    fn place(
+        &self,
+        parameters: &[Parameter<'_>],
+        index: usize,
+    ) -> Option<(String, Vec<Dereference>)> {
         let architecture = self.kernel.architecture();
         let pointer = self.kernel.pointer_size();
         let is_plain = |parameter: &Parameter<'_>| {
             let found = parameter.real_type()?;
-            let fits = found.byte_size()? <= pointer && found.kind() != Kind::Record;
+            let fits = found.byte_size()? <= pointer && found.kind() != TypeCategory::Record;
             fits.then_some(())
         };
         let before = parameters.get(..=index)?;
@@ -182,9 +188,9 @@ impl Arguments<'_, '_> {
             return Some((register.to_owned(), Vec::new()));
         }
         let (stack, registers) = register::stack_parameters(architecture)?;
-        let behind = i64::try_from(index.checked_sub(registers)?).ok()?;
-        let read = Read {
-            offset: stack + behind * 8,
+        let stack_index = i64::try_from(index.checked_sub(registers)?).ok()?;
+        let read = Dereference {
+            offset: stack + stack_index * 8,
             is_user: false,
         };
         Some(("%sp".to_owned(), vec![read]))

@@ -1,5 +1,5 @@
-//! Places in the running kernel without its debug information: functions by its list of symbols, parameters and what
-//! functions return by its types (BTF).
+//! Probe points in the running kernel without its debug information: functions from kallsyms,
+//! parameters and return types from BTF.
 
 mod arguments;
 mod place;
@@ -10,31 +10,31 @@ mod tests;
 use std::collections::BTreeSet;
 
 use object::Architecture;
-use rperf_events::is_pattern;
+use rperf_names::is_pattern;
 
 use crate::btf::Btf;
-use crate::definition::{Definition, Place, Point};
+use crate::definition::{Definition, FunctionPlace, Point};
 use crate::error::Error;
 use crate::filter::NameFilter;
 use crate::object::nearest;
-use crate::search::{Found, Options, Probe, is_wanted};
-use crate::shape::Shape as _;
-use crate::show::{Listed, Place as ShownPlace, Variable};
+use crate::search::{Probe, ProbePoints, SearchOptions, is_wanted};
+use crate::shape::TypeShape as _;
+use crate::show::{ListedPoint, ShownPlace, Variable};
 use arguments::Arguments;
 
 pub use place::place_in_kernel;
-pub use symbols::{KernelSymbol, KernelSymbols};
+pub use symbols::{KernelSymbol, KernelSymbolList};
 
-/// What the running kernel tells of itself.
+/// The running kernel.
 #[derive(Clone, Copy)]
 pub struct Kernel<'a> {
     /// Its symbols.
-    pub symbols: &'a KernelSymbols<'a>,
-    /// Its types, those of the module too.
+    pub symbols: &'a KernelSymbolList<'a>,
+    /// Its types, including those of the module.
     pub types: Option<&'a Btf<'a>>,
-    /// The module that is probed.
+    /// The probed module.
     pub module: Option<&'a str>,
-    /// What uname(2) calls the machine.
+    /// The machine name of uname(2).
     pub machine: &'a str,
 }
 
@@ -55,13 +55,17 @@ impl Kernel<'_> {
         }
     }
 
-    /// Finds the places that `definition` stands for. [`Probe::file_offset`] is the run-time address, 0 where the kernel hides
-    /// addresses.
+    /// Finds the probe points of `definition`. [`Probe::file_offset`] is the run-time address, or 0
+    /// if the kernel hides addresses.
     ///
     /// # Errors
     ///
-    /// There are none, or too many; or what is to be fetched there is not to be had.
-    pub fn find(&self, definition: &Definition, options: &Options) -> Result<Found, Error> {
+    /// There is no probe point or there are too many, or a value cannot be fetched.
+    pub fn find(
+        &self,
+        definition: &Definition,
+        options: &SearchOptions,
+    ) -> Result<ProbePoints, Error> {
         let probes = match &definition.point {
             Point::Function {
                 name,
@@ -81,19 +85,19 @@ impl Kernel<'_> {
             return Err(Error::TooMany { limit });
         }
         let notes = Vec::new();
-        Ok(Found { probes, notes })
+        Ok(ProbePoints { probes, notes })
     }
 
     fn functions_named(
         &self,
         definition: &Definition,
         name: &str,
-        place: &Place,
+        place: &FunctionPlace,
     ) -> Result<Vec<Probe>, Error> {
         let offset = match place {
-            Place::Offset(offset) => *offset,
-            Place::Return => 0,
-            Place::Source(_) => return Err(Error::NoKernelImage),
+            FunctionPlace::Offset(offset) => *offset,
+            FunctionPlace::Return => 0,
+            FunctionPlace::Source(_) => return Err(Error::NoKernelImage),
         };
         let mut found: Vec<Probe> = Vec::new();
         for symbol in self.symbols.functions(self.module) {
@@ -101,9 +105,9 @@ impl Kernel<'_> {
                 continue;
             }
             let address = symbol.address;
-            let room = self.symbols.room(address);
-            if let Some(size) = room.filter(|size| offset >= *size) {
-                return Err(Error::BehindEnd {
+            let limit = self.symbols.size_of_symbol(address);
+            if let Some(size) = limit.filter(|size| offset >= *size) {
+                return Err(Error::OffsetTooLarge {
                     function: symbol.name.to_owned(),
                     offset,
                     size,
@@ -177,7 +181,7 @@ impl Kernel<'_> {
             let nearest = Vec::new();
             return Error::NoPoint { point, nearest };
         };
-        // It may be elsewhere: in a module, or in the kernel where a module was asked for.
+        // It may be in a module, or in the kernel instead of the requested module.
         let mut elsewhere = self.symbols.named(name).filter(|symbol| symbol.is_function);
         if let Some(symbol) = elsewhere.next()
             && !is_pattern(name)
@@ -192,7 +196,8 @@ impl Kernel<'_> {
         Error::NoPoint { point, nearest }
     }
 
-    /// The names of all functions, each once. Without a filter those that begin with an underscore are left out.
+    /// Returns the names of all functions without duplicates. Without a filter, those with a leading
+    /// underscore are omitted.
     #[must_use]
     pub fn functions(&self, filter: Option<&NameFilter>) -> BTreeSet<String> {
         let names = self.symbols.functions(self.module);
@@ -204,17 +209,17 @@ impl Kernel<'_> {
         wanted.map(str::to_owned).collect()
     }
 
-    /// The parameters at every place that `definition` stands for.
+    /// Returns the parameters at every probe point of `definition`.
     ///
     /// # Errors
     ///
-    /// As of [`Kernel::find`]; or the place is no function's entry.
+    /// Those of [`Kernel::find`]; or the probe point is not a function's entry.
     pub fn variables(
         &self,
         definition: &Definition,
-        options: &Options,
+        options: &SearchOptions,
         filter: Option<&NameFilter>,
-    ) -> Result<Vec<Listed>, Error> {
+    ) -> Result<Vec<ListedPoint>, Error> {
         let definition = Definition {
             arguments: Vec::new(),
             ..definition.clone()
@@ -238,7 +243,7 @@ impl Kernel<'_> {
             });
             let mut variables: Vec<Variable> = named.collect();
             variables.sort();
-            Ok(Listed {
+            Ok(ListedPoint {
                 place: ShownPlace {
                     function: probe.symbol,
                     offset: 0,

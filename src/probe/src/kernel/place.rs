@@ -1,21 +1,21 @@
-//! What the kernel is told of a place of its own.
+//! Probe targets in the kernel.
 
 use super::Kernel;
 use super::symbols::BASE;
-use crate::event::Target;
-use crate::object::Object;
+use crate::event::ProbeTarget;
+use crate::object::ProbeObject;
 use crate::search::Probe;
 
-/// The target of a probe that was found in the image of the kernel or of a module. In the running kernel places are counted from
-/// its start: names may stand for several functions.
+/// Returns the target of a probe found in the image of the kernel or a module. For the running kernel it is relative to the kernel's
+/// start: names may be ambiguous.
 #[must_use]
 pub fn place_in_kernel(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     probe: &Probe,
     module: Option<&str>,
     is_running: bool,
-) -> Target {
-    let named = |symbol: &str, offset: u64| Target::Kernel {
+) -> ProbeTarget {
+    let named = |symbol: &str, offset: u64| ProbeTarget::Kernel {
         module: module.map(str::to_owned),
         symbol: symbol.to_owned(),
         offset,
@@ -28,23 +28,23 @@ pub fn place_in_kernel(
     {
         return named(BASE, distance);
     }
-    match object.apart(probe) {
+    match object.variant_symbol(probe) {
         Some((symbol, offset)) => named(&symbol, offset),
         None => named(&probe.symbol, probe.offset),
     }
 }
 
 impl Kernel<'_> {
-    /// The target of a probe that was found by what the kernel tells of itself.
+    /// Returns the target of a probe found in kallsyms.
     #[must_use]
-    pub fn target(&self, probe: &Probe) -> Target {
+    pub fn target(&self, probe: &Probe) -> ProbeTarget {
         let base = self.symbols.base().filter(|_| self.module.is_none());
         let distance = base.and_then(|base| probe.file_offset.checked_sub(base));
         let (symbol, offset) = match distance {
             Some(distance) => (BASE, distance),
             None => (probe.symbol.as_str(), probe.offset),
         };
-        Target::Kernel {
+        ProbeTarget::Kernel {
             module: self.module.map(str::to_owned),
             symbol: symbol.to_owned(),
             offset,

@@ -1,8 +1,8 @@
-//! The functions of the running kernel and its modules, out of `/proc/kallsyms`.
+//! The functions of the running kernel and its modules, from `/proc/kallsyms`.
 
 use rperf_symbol::kallsyms::lines;
 
-/// The symbol that places of the kernel are counted from, wherever it was loaded.
+/// The base symbol for kernel addresses, independent of relocation (KASLR).
 pub(crate) const BASE: &str = "_text";
 
 /// A symbol of the kernel.
@@ -10,7 +10,7 @@ pub(crate) const BASE: &str = "_text";
 pub struct KernelSymbol<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Where it was loaded; 0 where the kernel hides that.
+    /// Its run-time address; 0 if the kernel hides it.
     pub address: u64,
     /// The module it belongs to.
     pub module: Option<&'a str>,
@@ -18,14 +18,14 @@ pub struct KernelSymbol<'a> {
     pub is_function: bool,
 }
 
-/// All of them by address, those of one address in the order of the list.
+/// All symbols sorted by address; those of the same address in list order.
 #[derive(Debug, Clone, Default)]
-pub struct KernelSymbols<'a> {
+pub struct KernelSymbolList<'a> {
     list: Vec<KernelSymbol<'a>>,
 }
 
-impl<'a> KernelSymbols<'a> {
-    /// Reads a listing (proc(5), `/proc/kallsyms`); what is no line of one is passed over.
+impl<'a> KernelSymbolList<'a> {
+    /// Parses a listing (proc(5), `/proc/kallsyms`); invalid lines are skipped.
     #[must_use]
     pub fn parse(listing: &'a [u8]) -> Self {
         let symbols = lines(listing).filter_map(|line| {
@@ -42,41 +42,41 @@ impl<'a> KernelSymbols<'a> {
         Self { list }
     }
 
-    /// The functions of a module, or of the kernel itself.
+    /// Returns the functions of a module, or of the kernel itself.
     pub fn functions(&self, module: Option<&str>) -> impl Iterator<Item = &KernelSymbol<'a>> {
         let own = self.list.iter().filter(|symbol| symbol.is_function);
         own.filter(move |symbol| symbol.module == module)
     }
 
-    /// Whether there is anything of a module.
+    /// Whether there are symbols of a module.
     #[must_use]
     pub fn has_module(&self, module: &str) -> bool {
         self.list.iter().any(|symbol| symbol.module == Some(module))
     }
 
-    /// Those of this name.
+    /// Returns the symbols of this name.
     pub(crate) fn named(&self, name: &str) -> impl Iterator<Item = &KernelSymbol<'a>> {
         self.list.iter().filter(move |symbol| symbol.name == name)
     }
 
-    /// Where the kernel begins; `None` where that is hidden.
+    /// Returns the start of the kernel; `None` if hidden.
     pub(crate) fn base(&self) -> Option<u64> {
         let address = self.named(BASE).next()?.address;
         (address != 0).then_some(address)
     }
 
-    /// How far the next symbol is from `address`; `None` where addresses are hidden.
-    pub(crate) fn room(&self, address: u64) -> Option<u64> {
-        let behind = self.list.partition_point(|other| other.address <= address);
-        let next = self.list.get(behind)?;
+    /// Returns the distance from `address` to the next symbol; `None` if addresses are hidden.
+    pub(crate) fn size_of_symbol(&self, address: u64) -> Option<u64> {
+        let after = self.list.partition_point(|other| other.address <= address);
+        let next = self.list.get(after)?;
         Some(next.address - address)
     }
 
-    /// The function that `address` is in, and how far behind its start.
+    /// Returns the function that contains `address`, and the offset in it.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<(KernelSymbol<'a>, u64)> {
-        let behind = self.list.partition_point(|other| other.address <= address);
-        let before = self.list.get(..behind)?;
+        let after = self.list.partition_point(|other| other.address <= address);
+        let before = self.list.get(..after)?;
         let start = before
             .iter()
             .rev()
@@ -91,7 +91,7 @@ impl<'a> KernelSymbols<'a> {
         Some((*found, address - start))
     }
 
-    /// What a place in the kernel's words is in: `_text+1234` is somewhere in a function.
+    /// Resolves a location in the kernel's syntax, such as `_text+1234`, to a function and offset.
     #[must_use]
     pub fn resolve(&self, place: &str) -> Option<(KernelSymbol<'a>, u64)> {
         let (symbol, offset) = place.split_once('+').unwrap_or((place, "0"));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn functions_by_module_and_place() {
-        let symbols = KernelSymbols::parse(LISTING);
+        let symbols = KernelSymbolList::parse(LISTING);
         let names = |module| -> Vec<&str> {
             let functions = symbols.functions(module);
             functions.map(|symbol| symbol.name).collect()
@@ -122,13 +122,13 @@ mod tests {
         let resolved = symbols.resolve("_text+0x104");
         let named = resolved.map(|(symbol, offset)| (symbol.name, offset));
         assert_eq!(named, Some(("vfs_read", 4)));
-        assert_eq!(symbols.room(0xffff_ffff_8100_0100), Some(0x80));
+        assert_eq!(symbols.size_of_symbol(0xffff_ffff_8100_0100), Some(0x80));
         assert_eq!(symbols.base(), Some(0xffff_ffff_8100_0000));
     }
 
     #[test]
-    fn hidden_addresses_name_nothing() {
-        let symbols = KernelSymbols::parse(b"0 T _text\n0 T vfs_read\n");
+    fn hidden_addresses_resolve_to_nothing() {
+        let symbols = KernelSymbolList::parse(b"0 T _text\n0 T vfs_read\n");
         assert_eq!(symbols.base(), None);
         assert_eq!(symbols.resolve("_text+4"), None);
         assert_eq!(symbols.at(0), None);

@@ -1,16 +1,16 @@
-use super::{Kernel, KernelSymbols};
+use super::{Kernel, KernelSymbolList};
 use crate::btf::Btf;
 use crate::btf::tests::kernel as types;
 use crate::definition::parse;
 use crate::error::Error;
-use crate::search::Options;
+use crate::search::SearchOptions;
 
 const LISTING: &[u8] = b"ffffffff81000000 T _text\nffffffff81000100 T vfs_read\nffffffff81000100 T alias\n\
     ffffffff81000200 T vfs_write\nffffffffc0000000 t start\t[veth]\nffffffffc0000040 t stop\t[veth]\n";
 
-/// What the kernel is told of a definition, or why there is nothing to tell.
-fn told(definition: &str, module: Option<&str>, listing: &[u8]) -> Result<String, Error> {
-    let symbols = KernelSymbols::parse(listing);
+/// The definition for the kernel, or the error.
+fn resolved(definition: &str, module: Option<&str>, listing: &[u8]) -> Result<String, Error> {
+    let symbols = KernelSymbolList::parse(listing);
     let bytes = types().bytes();
     let types = Btf::parse(&bytes)?;
     let kernel = Kernel {
@@ -19,7 +19,7 @@ fn told(definition: &str, module: Option<&str>, listing: &[u8]) -> Result<String
         module,
         machine: "x86_64",
     };
-    let found = kernel.find(&parse(definition)?, &Options::default())?;
+    let found = kernel.find(&parse(definition)?, &SearchOptions::default())?;
     let lines = found.probes.iter().map(|probe| {
         let fields = probe.fields.iter().map(|field| format!(" {field}"));
         let fields: String = fields.collect();
@@ -46,32 +46,32 @@ fn places_and_parameters() {
         ("vfs_write $arg1 @jiffies", "_text+512 $arg1 @jiffies"),
         ("0xffffffff81000104", "_text+260"),
     ] {
-        let found = told(definition, None, LISTING);
+        let found = resolved(definition, None, LISTING);
         assert_eq!(found.as_deref(), Ok(expected), "{definition}");
     }
-    let start = told("start+4", Some("veth"), LISTING);
+    let start = resolved("start+4", Some("veth"), LISTING);
     assert_eq!(start.as_deref(), Ok("veth:start+4"));
 }
 
 #[test]
 fn hidden_addresses_leave_the_names() {
     let hidden = b"0 T _text\n0 T vfs_read\n0 T vfs_write\n";
-    let found = told("vfs_read count", None, hidden);
+    let found = resolved("vfs_read count", None, hidden);
     assert_eq!(found.as_deref(), Ok("vfs_read+0 count=%si:x64"));
 }
 
 #[test]
 fn an_offset_from_the_last_symbol_may_be_any() {
     let last = b"ffffffff81000000 T vfs_read\nffffffff81000000 T alias\n";
-    let found = told("vfs_read+0xffffffffffffffff", None, last);
+    let found = resolved("vfs_read+0xffffffffffffffff", None, last);
     assert_eq!(found.as_deref(), Ok("vfs_read+18446744073709551615"));
-    // Two names of one place.
-    let found = told("*+0xffffffffffffffff", None, last);
+    // Two names of one address.
+    let found = resolved("*+0xffffffffffffffff", None, last);
     assert_eq!(found.as_deref(), Ok("vfs_read+18446744073709551615"));
 }
 
 #[test]
-fn what_is_not_there_is_refused() {
+fn missing_functions_are_refused() {
     for (definition, part) in [
         ("vfs_reed", "Probe point 'vfs_reed' not found."),
         ("vfs_read+256", "bigger than the size of vfs_read"),
@@ -88,10 +88,10 @@ fn what_is_not_there_is_refused() {
         ("start", "Probe point 'start' not found."),
         ("0xffffffff81000104%return", "is not the entry"),
     ] {
-        let error = told(definition, None, LISTING).unwrap_err();
+        let error = resolved(definition, None, LISTING).unwrap_err();
         assert!(error.to_string().contains(part), "{definition}: {error}");
     }
-    let error = told("start", None, LISTING).unwrap_err();
+    let error = resolved("start", None, LISTING).unwrap_err();
     let hint = error.hints().concat();
-    assert!(hint.starts_with("-m veth start: "), "{hint}");
+    assert!(hint.starts_with("use -m veth start: "), "{hint}");
 }

@@ -1,27 +1,27 @@
-//! The marked places of an object as a build-id cache lists them.
+//! The list of an object's USDT markers in a build-id cache.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use super::{markers, probe};
-use crate::event::{Event, Target, group_of_provider};
-use crate::object::Object;
+use crate::event::{ProbeEvent, ProbeTarget, group_of_provider};
+use crate::object::ProbeObject;
 
-/// The text of a cache's `probes` for the program at `path`: for each marker a line `%sdt_PROVIDER:NAME=NAME`, and below it those
-/// that create the events of its places, each once. Empty where nothing is marked.
+/// Returns the text of a cache's `probes` for the program at `path`: for each marker a line `%sdt_PROVIDER:NAME=NAME`, followed by those
+/// that create the events of its places, without duplicates. Empty without markers.
 #[must_use]
-pub fn cached_list(object: &Object<'_>, path: &Path) -> String {
+pub fn cached_list(object: &ProbeObject<'_>, path: &Path) -> String {
     let mut listed: Vec<(String, BTreeSet<String>)> = Vec::new();
     for marker in markers(object) {
-        // What is asked for beside a marker can be wrong, its own values cannot.
+        // A marker's own arguments are always valid; only requested ones can be wrong.
         let Ok(Some(probe)) = probe(object, &marker, &[]) else {
             continue;
         };
-        let event = Event {
+        let event = ProbeEvent {
             group: group_of_provider(&marker.provider),
             name: marker.name,
-            target: Target::Program {
+            target: ProbeTarget::Program {
                 object: path.to_string_lossy().into_owned(),
                 file_offset: probe.file_offset,
                 semaphore: probe.semaphore,

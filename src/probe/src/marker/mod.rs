@@ -1,46 +1,47 @@
-//! Places that the authors of programs marked: USDT, by the notes in `.note.stapsdt`
-//! (<https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation>).
+//! USDT markers from the notes in `.note.stapsdt` (<https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation>).
 
 mod cached;
 mod operand;
+mod values;
 
 pub use cached::cached_list;
 
-use rperf_events::matches_pattern;
+use rperf_names::matches_pattern;
 
 use crate::definition::Argument;
 use crate::error::Error;
-use crate::field::Field;
-use crate::object::{Object, nearest};
-use crate::search::{Entry, Found, Probe, raw_fields};
+use crate::object::{ProbeObject, nearest};
+use crate::search::{FetchAddress, Probe, ProbePoints};
 
-/// The section with the notes, and the one that tells how far the object was moved after they were written.
+use self::values::Values;
+
+/// The section of the notes, and the one whose address shows how far the object was relocated after they were written.
 const NOTES: &str = ".note.stapsdt";
 const BASE: &str = ".stapsdt.base";
-/// The owner of the notes and their type.
+/// The owner and type of the notes.
 const OWNER: &[u8] = b"stapsdt\0";
 const KIND: u32 = 3;
 
-/// One marked place.
+/// One USDT marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
-    /// Who marked it: a program or library by its own name for itself.
+    /// The provider: the program's or library's name for itself.
     pub provider: String,
-    /// What happens there.
+    /// The name of the probe.
     pub name: String,
     /// Its address.
     pub address: u64,
-    /// The address of the counter that switches it on.
+    /// The address of its semaphore.
     pub semaphore: Option<u64>,
-    /// Its values as the assembler wrote them: `8@%rbx -4@112(%rsp)`.
+    /// Its arguments in assembler syntax: `8@%rbx -4@112(%rsp)`.
     pub arguments: String,
 }
 
-/// The marked places of an object, in the order of the notes; damaged ones are left out.
+/// Returns the markers of an object in note order; damaged ones are skipped.
 #[must_use]
-pub fn markers(object: &Object<'_>) -> Vec<Marker> {
+pub fn markers(object: &ProbeObject<'_>) -> Vec<Marker> {
     let notes = object.section(NOTES).unwrap_or_default();
-    let reader = Reader {
+    let reader = NoteReader {
         size: object.pointer_size(),
         is_little_endian: object.is_little_endian(),
         base: object.section_address(BASE),
@@ -49,20 +50,20 @@ pub fn markers(object: &Object<'_>) -> Vec<Marker> {
 }
 
 /// One note of an ELF file (elf(5), "Notes").
-struct Note<'n> {
+struct ElfNote<'n> {
     owner: &'n [u8],
     kind: u32,
     content: &'n [u8],
 }
 
-/// How notes are read.
-struct Reader {
+/// The format of notes.
+struct NoteReader {
     size: usize,
     is_little_endian: bool,
     base: Option<u64>,
 }
 
-impl Reader {
+impl NoteReader {
     fn markers(&self, mut notes: &[u8]) -> Vec<Marker> {
         let mut found = Vec::new();
         while let Some((note, rest)) = self.note(notes) {
@@ -74,17 +75,17 @@ impl Reader {
         found
     }
 
-    /// The first note, and what follows it.
-    fn note<'n>(&self, bytes: &'n [u8]) -> Option<(Note<'n>, &'n [u8])> {
+    /// Splits off the first note.
+    fn note<'n>(&self, bytes: &'n [u8]) -> Option<(ElfNote<'n>, &'n [u8])> {
         let word = |at: usize| u32::try_from(self.number(bytes.get(at..at + 4)?)).ok();
         let (name_len, len, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
         let rest = bytes.get(12..)?;
         let owner = rest.get(..name_len)?;
         let rest = rest.get(name_len.checked_next_multiple_of(4)?..)?;
         let content = rest.get(..len)?;
-        // The last note may lack the bytes that would align it.
+        // The last note may lack its padding.
         let end = len.checked_next_multiple_of(4)?.min(rest.len());
-        let note = Note {
+        let note = ElfNote {
             owner,
             kind,
             content,
@@ -100,7 +101,7 @@ impl Reader {
         }
     }
 
-    /// Three addresses and three texts.
+    /// Decodes three addresses and three strings.
     fn marker(&self, content: &[u8]) -> Option<Marker> {
         let address = |index: usize| {
             let bytes = content.get(index * self.size..(index + 1) * self.size)?;
@@ -120,13 +121,13 @@ impl Reader {
     }
 }
 
-/// The marked places of this name or pattern, each with its own values, or those that were asked for.
+/// Finds the markers of this name or pattern, with their own or the requested arguments.
 pub(crate) fn find(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     provider: Option<&str>,
     name: &str,
     arguments: &[Argument],
-) -> Result<Found, Error> {
+) -> Result<ProbePoints, Error> {
     let all = markers(object);
     let is_wanted = |marker: &&Marker| {
         let provided = provider.is_none_or(|wanted| matches_pattern(wanted, &marker.provider));
@@ -143,30 +144,31 @@ pub(crate) fn find(
             nearest: nearest(name, &names),
         });
     }
-    Ok(Found {
+    Ok(ProbePoints {
         probes,
         notes: Vec::new(),
     })
 }
 
-/// `None` for a place outside of the code.
+/// Returns `None` for an address outside the code.
 fn probe(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     marker: &Marker,
     arguments: &[Argument],
 ) -> Result<Option<Probe>, Error> {
     let Some(file_offset) = object.offset_of(marker.address) else {
         return Ok(None);
     };
-    let within = Entry {
+    let within = FetchAddress {
         file_offset,
         is_entry: false,
         is_return: false,
     };
-    let mut fields = raw_fields(object, arguments, within)?;
-    if fields.is_empty() {
-        fields = own_fields(object, marker);
-    }
+    let values = Values { object, marker };
+    let fields = match arguments {
+        [] => values.all(),
+        arguments => values.requested(arguments, within)?,
+    };
     Ok(Some(Probe {
         symbol: format!("%{}", marker.name),
         offset: 0,
@@ -182,34 +184,13 @@ fn probe(
     }))
 }
 
-/// `arg1`, `arg2`, …: those that the kernel can fetch.
-fn own_fields(object: &Object<'_>, marker: &Marker) -> Vec<Field> {
-    let words = marker.arguments.split_ascii_whitespace().enumerate();
-    let fields = words.filter_map(|(index, word)| {
-        let operand = operand::parse(object.architecture(), word)?;
-        let place = |name: &str| object.memory(object.symbol(name)?, marker.address);
-        Some(Field {
-            name: Some(format!("arg{}", index + 1)),
-            base: match operand.base {
-                operand::Base::Known(text) => text,
-                operand::Base::Symbol(name, offset) => {
-                    format!("@+{:#x}", place(&name)?.wrapping_add_signed(offset))
-                }
-            },
-            reads: operand.reads,
-            kind: Some(operand.kind),
-        })
-    });
-    fields.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    const READER: Reader = Reader {
+    const READER: NoteReader = NoteReader {
         size: 8,
         is_little_endian: true,
         base: Some(0x2010),
@@ -244,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cut_and_damaged_notes_do_no_harm(cut in 0usize..80, at in 0usize..80, byte: u8) {
+        fn truncated_and_damaged_notes_do_not_panic(cut in 0usize..80, at in 0usize..80, byte: u8) {
             let mut bytes = note();
             if let Some(place) = bytes.get_mut(at) {
                 *place = byte;

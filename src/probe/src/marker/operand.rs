@@ -1,40 +1,40 @@
-//! Values of markers as the assembler wrote them: `SIZE@OPERAND`.
+//! Arguments of markers in assembler syntax: `SIZE@OPERAND`.
 
 use object::Architecture;
 
 use crate::definition::number;
-use crate::field::Read;
+use crate::field::Dereference;
 use crate::register;
 
-/// What a value is fetched from.
+/// The base of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Base {
-    /// In the kernel's words.
+pub(super) enum OperandBase {
+    /// In the kernel's syntax.
     Known(String),
-    /// Memory so far behind a symbol.
+    /// Memory at an offset from a symbol.
     Symbol(String, i64),
 }
 
 /// A value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Operand {
-    pub(super) base: Base,
-    pub(super) reads: Vec<Read>,
-    /// `s32`.
+    pub(super) base: OperandBase,
+    pub(super) reads: Vec<Dereference>,
+    /// The type: `s32`.
     pub(super) kind: String,
 }
 
-/// Reads one value; `None` for forms that the kernel cannot fetch, such as an index with a scale.
+/// Parses one argument; `None` for forms that the kernel cannot fetch, such as a scaled index.
 pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
     let (size, operand) = word.split_once('@')?;
     let kind = kind(size)?;
     let known = |text: String, reads| Operand {
-        base: Base::Known(text),
+        base: OperandBase::Known(text),
         reads,
         kind: kind.clone(),
     };
     let register = |word: &str| {
-        // On arm64 registers have no mark.
+        // On arm64, registers have no prefix.
         let marked = match word.starts_with('%') {
             true => word.to_owned(),
             false => format!("%{word}"),
@@ -63,7 +63,7 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
             signed(distance)?
         };
         return Some(Operand {
-            base: Base::Symbol(symbol.to_owned(), distance),
+            base: OperandBase::Symbol(symbol.to_owned(), distance),
             reads: Vec::new(),
             kind,
         });
@@ -73,19 +73,22 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
     } else {
         signed(offset)?
     };
-    let read = Read {
+    let read = Dereference {
         offset,
         is_user: false,
     };
     Some(known(register(inside)?, vec![read]))
 }
 
-/// `[sp, 8]`, `x0`, `5`.
-fn arm64(operand: &str, register: &dyn Fn(&str) -> Option<String>) -> Option<(String, Vec<Read>)> {
+/// Parses `[sp, 8]`, `x0`, `5`.
+fn arm64(
+    operand: &str,
+    register: &dyn Fn(&str) -> Option<String>,
+) -> Option<(String, Vec<Dereference>)> {
     if let Some(inside) = operand.strip_prefix('[') {
         let inside = inside.strip_suffix(']')?;
         let (base, offset) = inside.split_once(',').unwrap_or((inside, "0"));
-        let read = Read {
+        let read = Dereference {
             offset: signed(offset.trim())?,
             is_user: false,
         };
@@ -97,9 +100,9 @@ fn arm64(operand: &str, register: &dyn Fn(&str) -> Option<String>) -> Option<(St
     }
 }
 
-/// Bytes, negative for numbers with a sign.
+/// Returns the type for a size in bytes, negative for signed numbers.
 fn kind(size: &str) -> Option<String> {
-    // Floating point numbers have an f behind the size.
+    // Floating point numbers have an f after the size.
     let size = signed(size.trim_end_matches('f'))?;
     let letter = if size < 0 { 's' } else { 'u' };
     let bytes = size.unsigned_abs();
@@ -122,10 +125,10 @@ mod tests {
     fn shown(architecture: Architecture, word: &str) -> Option<String> {
         let operand = parse(architecture, word)?;
         let base = match operand.base {
-            Base::Known(text) => text,
-            Base::Symbol(name, offset) => format!("{name}{offset:+}"),
+            OperandBase::Known(text) => text,
+            OperandBase::Symbol(name, offset) => format!("{name}{offset:+}"),
         };
-        let field = crate::field::Field {
+        let field = crate::field::ProbeField {
             name: None,
             base,
             reads: operand.reads,

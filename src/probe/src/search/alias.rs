@@ -1,33 +1,33 @@
-//! Functions by other names: aliases, of which symbol tables keep one, and those that are chosen when a program starts.
+//! Functions by other names: aliases, of which symbol tables keep one, and IFUNCs, which are resolved at program start.
 
 use object::{Object as _, ObjectSymbol as _, SymbolFlags, elf};
 
-use super::raw::{self, Entry};
+use super::raw::{self, FetchAddress};
 use super::symbols::check_offset;
-use super::{Found, Note, Options, Probe, in_debug_info};
-use crate::definition::{Definition, Place, Point};
+use super::{Probe, ProbePoints, SearchNote, SearchOptions, in_debug_info};
+use crate::definition::{Definition, FunctionPlace, Point};
 use crate::describe::describe;
 use crate::error::Error;
-use crate::object::{Object, SymbolRange};
+use crate::object::{ProbeObject, SymbolRange};
 
-/// How many of the functions that may be chosen are named.
+/// The maximum number of candidates named in a note.
 const VARIANTS: usize = 4;
-/// Where the head of an ELF file names the system whose extensions it uses (`EI_OSABI`).
+/// The offset of `EI_OSABI` in an ELF header.
 const OS_ABI: usize = 7;
-/// What their names tell: the instructions that they use.
+/// Instruction sets that appear in the names of candidates.
 const INSTRUCTIONS: [&str; 6] = ["sse", "avx", "evex", "erms", "asimd", "sve"];
 
-/// The same places by the name that debug information has for them, or by the symbol alone; none if no symbol is called so.
+/// Finds the probe points by the name in the debug information, or by the symbol alone; empty if there is no such symbol.
 pub(super) fn find(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     definition: &Definition,
-    options: &Options,
-) -> Result<Found, Error> {
+    options: &SearchOptions,
+) -> Result<ProbePoints, Error> {
     let Point::Function { name, place, file } = &definition.point else {
-        return Ok(Found::default());
+        return Ok(ProbePoints::default());
     };
     let Some(symbol) = symbol(object, name) else {
-        return Ok(Found::default());
+        return Ok(ProbePoints::default());
     };
     let described = object.sources.info.and(describe(object, symbol.offset));
     let known = described.filter(|place| place.suffix.is_empty() && place.function != *name);
@@ -39,12 +39,12 @@ pub(super) fn find(
             file: file.clone(),
         };
         let mut found = in_debug_info(object, &renamed, options)?;
-        // The symbol is one place, whatever else has the other name.
+        // The symbol's address must be among them: other functions may share the other name.
         let is_there = |probe: &Probe| {
             let distance = probe.file_offset.checked_sub(symbol.offset);
             distance.is_some_and(|distance| distance < symbol.size.max(1)) && !probe.is_inlined
         };
-        if !matches!(place, Place::Source(_)) {
+        if !matches!(place, FunctionPlace::Source(_)) {
             found.probes.retain(is_there);
         }
         if !found.probes.is_empty() {
@@ -52,27 +52,27 @@ pub(super) fn find(
         }
     }
     match definition.needs_debug_info() {
-        true => Ok(Found::default()),
+        true => Ok(ProbePoints::default()),
         false => by_symbol(object, definition, place, &symbol),
     }
 }
 
-/// The place without debug information.
+/// Returns the probe point without debug information.
 fn by_symbol(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     definition: &Definition,
-    place: &Place,
+    place: &FunctionPlace,
     symbol: &SymbolRange,
-) -> Result<Found, Error> {
+) -> Result<ProbePoints, Error> {
     let offset = match place {
-        Place::Offset(offset) => *offset,
+        FunctionPlace::Offset(offset) => *offset,
         _ => 0,
     };
     check_offset(object, symbol, offset)?;
-    let entry = Entry {
+    let entry = FetchAddress {
         file_offset: symbol.offset.wrapping_add(offset),
         is_entry: offset == 0,
-        is_return: *place == Place::Return,
+        is_return: *place == FunctionPlace::Return,
     };
     let probe = Probe {
         symbol: symbol.name.clone(),
@@ -85,14 +85,14 @@ fn by_symbol(
         is_inlined: false,
         fields: raw::fields(object, &definition.arguments, entry)?,
     };
-    Ok(Found {
+    Ok(ProbePoints {
         probes: vec![probe],
         notes: Vec::new(),
     })
 }
 
-/// The function of this name, with a version behind it or without, in the tables of the file itself.
-fn symbol(object: &Object<'_>, name: &str) -> Option<SymbolRange> {
+/// Returns the function of this name, with or without a version, in the file's own symbol table.
+fn symbol(object: &ProbeObject<'_>, name: &str) -> Option<SymbolRange> {
     let file = &object.file;
     let mut all = file.dynamic_symbols().chain(file.symbols());
     let found = all.find(|symbol| {
@@ -117,10 +117,10 @@ fn kind(flags: SymbolFlags<object::SectionIndex, object::SymbolIndex>) -> u8 {
     }
 }
 
-/// What is said of a function whose code only chooses the one that runs.
-pub(super) fn indirect(object: &Object<'_>, probes: &[Probe]) -> Option<Note> {
+/// Returns the note that a function is only an IFUNC resolver.
+pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<SearchNote> {
     let file = &object.file;
-    // Kernels have none.
+    // Kernels have no IFUNCs.
     if object.is_kernel() || probes.is_empty() {
         return None;
     }
@@ -130,7 +130,7 @@ pub(super) fn indirect(object: &Object<'_>, probes: &[Probe]) -> Option<Note> {
         .filter(entry)
         .map(|found| found.file_offset)
         .collect();
-    // Programs that are linked statically have them in the other table, and say so.
+    // Statically linked programs have IFUNCs in the full symbol table, and this OS ABI.
     let is_marked = object.sources.bytes.get(OS_ABI) == Some(&elf::ELFOSABI_GNU);
     let is_static = is_marked && file.dynamic_symbols().next().is_none();
     let rest = is_static.then(|| file.symbols()).into_iter().flatten();
@@ -152,5 +152,5 @@ pub(super) fn indirect(object: &Object<'_>, probes: &[Probe]) -> Option<Note> {
     variants.sort_unstable_by_key(|name| (name.len(), name.clone()));
     variants.dedup();
     variants.truncate(VARIANTS);
-    Some(Note::Indirect { name, variants })
+    Some(SearchNote::Indirect { name, variants })
 }

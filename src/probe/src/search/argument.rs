@@ -1,49 +1,49 @@
-//! The arguments of a definition at one place after the other.
+//! Resolves the arguments of a definition at each probe point.
 
 use super::convert;
-use super::raw::{self, Entry};
-use super::variables::{Visible, globals, visible};
-use super::{Candidate, Note};
-use crate::definition::{Argument, Value};
-use crate::dwarf::{Die, Located, World, locate};
+use super::raw::{self, FetchAddress};
+use super::variables::{VisibleVariable, globals, visible};
+use super::{Candidate, SearchNote};
+use crate::definition::{Argument, ArgumentValue};
+use crate::dwarf::{AccessPoint, CompileUnit, Die, locate};
 use crate::error::Error;
 use crate::event::field_name;
-use crate::field::Field;
-use crate::object::{Object, nearest};
+use crate::field::ProbeField;
+use crate::object::{ProbeObject, nearest};
 
-/// What is recorded where a variable is not known and it is at other places.
+/// The placeholder for a variable that is unavailable here but not at other probe points.
 const MARK: &str = "\\0xdeade12d";
 
-/// A place and what surrounds it.
+/// A probe point and its functions.
 #[derive(Clone, Copy)]
-pub(super) struct Scope<'s, 'w, 'u> {
-    pub(super) object: &'s Object<'s>,
-    pub(super) world: &'w World<'u>,
-    /// The function whose code it is.
+pub(super) struct ProbeScope<'s, 'w, 'u> {
+    pub(super) object: &'s ProbeObject<'s>,
+    pub(super) compile_unit: &'w CompileUnit<'u>,
+    /// The function that contains the code.
     pub(super) function: &'s Die<'w, 'u>,
-    /// The function that was asked for.
+    /// The requested function, which may be inlined.
     pub(super) scope: &'s Die<'w, 'u>,
     pub(super) address: u64,
     pub(super) file_offset: u64,
     pub(super) is_return: bool,
 }
 
-/// One value at one place.
-pub(crate) enum Slot {
-    /// It is fetched so.
+/// One value at one probe point.
+pub(crate) enum FetchedValue {
+    /// A field to fetch.
     Ready {
-        /// Position of the argument in the definition.
+        /// The index of the argument in the definition.
         argument: usize,
-        field: Field,
-        /// Its type had more bits than can be recorded.
-        is_cut: bool,
+        field: ProbeField,
+        /// Whether its type is too wide to be recorded completely.
+        is_truncated: bool,
     },
-    /// It is not to be had here.
+    /// Unavailable here.
     Missing { argument: usize, error: Error },
 }
 
-impl Slot {
-    pub(super) fn into_field(self) -> Option<Field> {
+impl FetchedValue {
+    pub(super) fn into_field(self) -> Option<ProbeField> {
         match self {
             Self::Ready { field, .. } => Some(field),
             Self::Missing { .. } => None,
@@ -51,16 +51,16 @@ impl Slot {
     }
 }
 
-impl<'s, 'w, 'u> Scope<'s, 'w, 'u> {
-    fn located(&self) -> Located<'s, 'w, 'u> {
-        Located {
+impl<'s, 'w, 'u> ProbeScope<'s, 'w, 'u> {
+    fn located(&self) -> AccessPoint<'s, 'w, 'u> {
+        AccessPoint {
             function: self.function,
             frames: &self.object.frames,
             address: self.address,
         }
     }
 
-    /// The place as a user would name it.
+    /// Formats the probe point as a user would write it.
     pub(super) fn shown(&self) -> String {
         let name = self.function.name().unwrap_or_default();
         let entry = self.function.entry_address().unwrap_or(self.address);
@@ -70,17 +70,17 @@ impl<'s, 'w, 'u> Scope<'s, 'w, 'u> {
         }
     }
 
-    /// The variable of this name: of the innermost block, else a global one.
+    /// Returns the variable of this name: of the innermost block, otherwise a global one.
     pub(super) fn variable(&self, name: &str) -> Option<Die<'w, 'u>> {
         let mut local = visible(self.scope, self.address).into_iter();
         let local = local.find(|variable| variable.name.as_deref() == Some(name));
         let is_named = |die: &Die<'w, 'u>| die.name().as_deref() == Some(name);
-        let global = || globals(self.world).into_iter().find(is_named);
+        let global = || globals(self.compile_unit).into_iter().find(is_named);
         local.map(|variable| variable.die).or_else(global)
     }
 
-    /// The names of variables that can be recorded here.
-    pub(super) fn known(&self, name: &str) -> Vec<String> {
+    /// Returns the names of variables that can be recorded here.
+    pub(super) fn recordable(&self, name: &str) -> Vec<String> {
         let variables = visible(self.scope, self.address);
         let present = variables
             .iter()
@@ -89,70 +89,78 @@ impl<'s, 'w, 'u> Scope<'s, 'w, 'u> {
         names.sort_unstable();
         names.dedup();
         let close = nearest(name, &names);
-        // Few are all listed.
+        // A short list is shown completely.
         if names.len() <= 8 { names } else { close }
     }
 }
 
-/// What is fetched at one place, in the order of the arguments.
-pub(super) fn slots(scope: &Scope<'_, '_, '_>, arguments: &[Argument]) -> Result<Vec<Slot>, Error> {
+/// Returns the fields at one probe point, in argument order.
+pub(super) fn slots(
+    scope: &ProbeScope<'_, '_, '_>,
+    arguments: &[Argument],
+) -> Result<Vec<FetchedValue>, Error> {
     let mut found = Vec::new();
     for (number, argument) in arguments.iter().enumerate() {
         match &argument.value {
-            Value::Raw(text) => {
-                let entry = Entry {
+            ArgumentValue::Raw(text) => {
+                let entry = FetchAddress {
                     file_offset: scope.file_offset,
                     is_entry: scope.function.entry_address() == Some(scope.address),
                     is_return: scope.is_return,
                 };
-                found.push(Slot::Ready {
+                found.push(FetchedValue::Ready {
                     argument: number,
                     field: raw::field(scope.object, argument, text, entry)?,
-                    is_cut: false,
+                    is_truncated: false,
                 });
             }
-            Value::Variable { name, .. } => found.push(slot(scope, argument, number, name)),
-            Value::Parameters | Value::Variables if scope.is_return => {
-                return Err(convert::gone(&argument.text));
+            ArgumentValue::Variable { name, .. } => found.push(slot(scope, argument, number, name)),
+            ArgumentValue::Parameters | ArgumentValue::Variables if scope.is_return => {
+                return Err(convert::not_at_return(&argument.text));
             }
-            Value::Parameters => all(scope, argument, number, true, &mut found),
-            Value::Variables => all(scope, argument, number, false, &mut found),
+            ArgumentValue::Parameters => all(scope, argument, number, true, &mut found),
+            ArgumentValue::Variables => all(scope, argument, number, false, &mut found),
         }
     }
     Ok(found)
 }
 
-fn slot(scope: &Scope<'_, '_, '_>, argument: &Argument, number: usize, name: &str) -> Slot {
+fn slot(
+    scope: &ProbeScope<'_, '_, '_>,
+    argument: &Argument,
+    number: usize,
+    name: &str,
+) -> FetchedValue {
     let found = scope.variable(name).ok_or_else(|| Error::NoVariable {
         name: name.to_owned(),
         place: scope.shown(),
         reason: None,
         elsewhere: Vec::new(),
-        known: scope.known(name),
+        known: scope.recordable(name),
     });
     let converted = found.and_then(|die| convert::field(scope, argument, &die, scope.located()));
     match converted {
-        Ok((field, is_cut)) => Slot::Ready {
+        Ok((field, is_truncated)) => FetchedValue::Ready {
             argument: number,
             field,
-            is_cut,
+            is_truncated,
         },
-        Err(error) => Slot::Missing {
+        Err(error) => FetchedValue::Missing {
             argument: number,
             error,
         },
     }
 }
 
-/// `$params` and `$vars`: all that is somewhere.
+/// Expands `$params` and `$vars`: everything with a location.
 fn all(
-    scope: &Scope<'_, '_, '_>,
+    scope: &ProbeScope<'_, '_, '_>,
     argument: &Argument,
     number: usize,
     only_parameters: bool,
-    found: &mut Vec<Slot>,
+    found: &mut Vec<FetchedValue>,
 ) {
-    for Visible {
+    for VisibleVariable {
         die, name, is_own, ..
     } in visible(scope.scope, scope.address)
     {
@@ -163,44 +171,44 @@ fn all(
         let single = Argument {
             text: name.clone(),
             name: Some(field_name(&name)),
-            value: Value::Variable {
+            value: ArgumentValue::Variable {
                 name: name.clone(),
                 members: Vec::new(),
             },
             ..argument.clone()
         };
-        if let Ok((field, is_cut)) = convert::field(scope, &single, &die, scope.located()) {
-            found.push(Slot::Ready {
+        if let Ok((field, is_truncated)) = convert::field(scope, &single, &die, scope.located()) {
+            found.push(FetchedValue::Ready {
                 argument: number,
                 field,
-                is_cut,
+                is_truncated,
             });
         }
     }
 }
 
-/// Puts a mark where a variable is missing that other places have; what no place has is an error.
+/// Inserts a placeholder for variables that only some probe points lack; a variable that all lack is an error.
 pub(super) fn complete(
     arguments: &[Argument],
     candidates: &mut [Candidate],
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<SearchNote>,
 ) -> Result<(), Error> {
     for (number, argument) in arguments.iter().enumerate() {
         let mut pattern = None;
-        let mut cut = false;
+        let mut is_truncated_somewhere = false;
         let mut places = 0;
         let mut first = None;
         for slot in candidates.iter().flat_map(|candidate| &candidate.slots) {
             match slot {
-                Slot::Ready {
+                FetchedValue::Ready {
                     argument,
                     field,
-                    is_cut,
+                    is_truncated,
                 } if *argument == number => {
                     pattern = pattern.or(Some(field.clone()));
-                    cut |= is_cut;
+                    is_truncated_somewhere |= is_truncated;
                 }
-                Slot::Missing { argument, error } if *argument == number => {
+                FetchedValue::Missing { argument, error } if *argument == number => {
                     places += 1;
                     first = first.or(Some(error.clone()));
                 }
@@ -208,9 +216,9 @@ pub(super) fn complete(
             }
         }
         let argument = argument.text.clone();
-        if cut {
+        if is_truncated_somewhere {
             let argument = argument.clone();
-            notes.push(Note::Cut { argument });
+            notes.push(SearchNote::Truncated { argument });
         }
         let Some(error) = first else {
             continue;
@@ -218,10 +226,10 @@ pub(super) fn complete(
         let Some(pattern) = pattern else {
             return Err(error);
         };
-        notes.push(Note::Incomplete { argument, places });
-        // A number is no text to the kernel.
+        notes.push(SearchNote::Incomplete { argument, places });
+        // The kernel rejects a number as a string.
         let is_text = |kind: &String| kind.contains("string");
-        let mark = Field {
+        let mark = ProbeField {
             base: MARK.to_owned(),
             reads: Vec::new(),
             kind: pattern.kind.filter(|kind| !is_text(kind)),
@@ -232,16 +240,16 @@ pub(super) fn complete(
     Ok(())
 }
 
-fn mark_missing(candidates: &mut [Candidate], number: usize, mark: &Field) {
+fn mark_missing(candidates: &mut [Candidate], number: usize, mark: &ProbeField) {
     let slots = candidates
         .iter_mut()
         .flat_map(|candidate| &mut candidate.slots);
     for slot in slots {
-        if matches!(slot, Slot::Missing { argument, .. } if *argument == number) {
-            *slot = Slot::Ready {
+        if matches!(slot, FetchedValue::Missing { argument, .. } if *argument == number) {
+            *slot = FetchedValue::Ready {
                 argument: number,
                 field: mark.clone(),
-                is_cut: false,
+                is_truncated: false,
             };
         }
     }

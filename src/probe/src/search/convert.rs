@@ -1,119 +1,120 @@
-//! From a variable and the members that are wanted of it to what the kernel fetches.
+//! Converts a variable and an access path to the kernel's fetch argument.
 
-use super::argument::Scope;
-use super::walk::{Walk, member};
-use crate::definition::{Argument, Value};
-use crate::dwarf::{Base, Die, Located, Place, Trouble, behind_entry, locate, stretches};
+use super::access_path::{PathStep, member};
+use super::argument::ProbeScope;
+use crate::definition::{Argument, ArgumentValue};
+use crate::dwarf::{
+    AccessPoint, Die, UnavailableVariable, ValueBase, ValueLocation, locate, starting_at_entry,
+    valid_ranges,
+};
 use crate::error::Error;
-use crate::field::{Field, Read};
+use crate::field::{Dereference, ProbeField};
 use crate::register;
 
-/// The field of an argument, and whether its type is too wide to be recorded as a whole.
+/// Returns the field of an argument, and whether its type is too wide to be recorded completely.
 pub(super) fn field<'w, 'u>(
-    scope: &Scope<'_, 'w, 'u>,
+    scope: &ProbeScope<'_, 'w, 'u>,
     argument: &Argument,
     variable: &Die<'w, 'u>,
-    located: Located<'_, 'w, 'u>,
-) -> Result<(Field, bool), Error> {
-    let Value::Variable { name, members } = &argument.value else {
-        return Err(member("this argument is no variable".to_owned()));
+    located: AccessPoint<'_, 'w, 'u>,
+) -> Result<(ProbeField, bool), Error> {
+    let ArgumentValue::Variable { name, members } = &argument.value else {
+        return Err(member("this argument is not a variable".to_owned()));
     };
     let place = match locate(variable, located) {
         Ok(place) => place,
-        Err(trouble) => elsewhere(scope, variable, name, trouble)?,
+        Err(trouble) => in_other_unit(scope, variable, name, trouble)?,
     };
-    if scope.is_return && !matches!(place.base, Base::Address(_)) {
-        // Values are fetched when the function has returned.
-        return Err(gone(name));
+    if scope.is_return && !matches!(place.base, ValueBase::Address(_)) {
+        // Values are fetched after the function has returned.
+        return Err(not_at_return(name));
     }
-    let reads = place.reads.iter().map(|offset| Read {
+    let reads = place.reads.iter().map(|offset| Dereference {
         offset: *offset,
         is_user: false,
     });
-    let mut walk = Walk::new(variable.clone(), name, reads.collect(), argument.is_user);
+    let mut walk = PathStep::new(variable.clone(), name, reads.collect(), argument.is_user);
     walk.steps(members)?;
-    let (kind, is_cut) = walk.kind(argument.kind.as_deref())?;
+    let (kind, is_truncated) = walk.kind(argument.kind.as_deref())?;
     let base = base(scope, place.base, &mut walk.reads, name)?;
-    let field = Field {
+    let field = ProbeField {
         name: argument.field_name(),
         base,
         reads: walk.reads,
         kind,
     };
-    Ok((field, is_cut))
+    Ok((field, is_truncated))
 }
 
-/// Frames and registers of a function are no longer its own where it returns.
-pub(super) fn gone(name: &str) -> Error {
+/// The error for a variable of a function that is probed at its return: its frame and registers no longer exist.
+pub(super) fn not_at_return(name: &str) -> Error {
     member(format!(
-        "Semantic error: {name} is local to the function, and gone where that returns; \
-         $retval, registers and global variables can be recorded there"
+        "Semantic error: {name} is local to the function and not available after its return; use $retval, registers or global variables"
     ))
 }
 
-/// A variable that stands in another unit, by its symbol.
-fn elsewhere(
-    scope: &Scope<'_, '_, '_>,
+/// Returns a variable defined in another unit, by its symbol.
+fn in_other_unit(
+    scope: &ProbeScope<'_, '_, '_>,
     variable: &Die<'_, '_>,
     name: &str,
-    trouble: Trouble,
-) -> Result<Place, Error> {
+    trouble: UnavailableVariable,
+) -> Result<ValueLocation, Error> {
     let linker = variable.linkage_name();
     let symbol = linker.as_deref().unwrap_or(name);
     let is_external = variable.find(gimli::DW_AT_external).is_some();
     let address = scope.object.symbol(symbol).filter(|_| is_external);
     address
-        .map(|address| Place {
-            base: Base::Address(address),
+        .map(|address| ValueLocation {
+            base: ValueBase::Address(address),
             reads: vec![0],
         })
-        .ok_or_else(|| unlocated(scope, variable, name, trouble))
+        .ok_or_else(|| without_location(scope, variable, name, trouble))
 }
 
-fn unlocated(
-    scope: &Scope<'_, '_, '_>,
+fn without_location(
+    scope: &ProbeScope<'_, '_, '_>,
     variable: &Die<'_, '_>,
     name: &str,
-    trouble: Trouble,
+    trouble: UnavailableVariable,
 ) -> Error {
     let function = scope.function.name().unwrap_or_default();
     let entry = scope.function.entry_address().unwrap_or(scope.address);
-    let places = stretches(variable).unwrap_or_default();
-    let places = behind_entry(places, scope.function, entry);
+    let places = valid_ranges(variable).unwrap_or_default();
+    let places = starting_at_entry(places, scope.function, entry);
     let places = places.map(|(from, to)| format!("{function}+[{from}-{to}]"));
     Error::NoVariable {
         name: name.to_owned(),
         place: scope.shown(),
         reason: Some(trouble.to_string()),
         elsewhere: places.take(4).collect(),
-        known: scope.known(name),
+        known: scope.recordable(name),
     }
 }
 
-/// What is fetched first, in the kernel's words.
+/// Returns the base in the kernel's syntax.
 fn base(
-    scope: &Scope<'_, '_, '_>,
-    base: Base,
-    reads: &mut Vec<Read>,
+    scope: &ProbeScope<'_, '_, '_>,
+    base: ValueBase,
+    reads: &mut Vec<Dereference>,
     name: &str,
 ) -> Result<String, Error> {
     let object = scope.object;
     match base {
-        Base::Register(register) => {
-            register::name(object.architecture(), register).ok_or_else(|| Error::NoVariable {
+        ValueBase::Register(register) => register::name(object.architecture(), register)
+            .ok_or_else(|| Error::NoVariable {
                 name: name.to_owned(),
                 place: scope.shown(),
                 reason: Some(register::unreadable(object.architecture(), register)),
                 elsewhere: Vec::new(),
-                known: scope.known(name),
-            })
-        }
-        Base::Constant(value) => Ok(format!("\\{value}")),
-        Base::Address(address) if object.is_kernel() => object
+                known: scope.recordable(name),
+            }),
+        ValueBase::Constant(value) => Ok(format!("\\{value}")),
+        ValueBase::Address(address) if object.is_kernel() => object
             .kernel_memory(address)
             .ok_or_else(|| member(format!("no symbol of the kernel is at {name}"))),
-        Base::Address(address) => {
-            // The first read is what the kernel does by itself at an address.
+        ValueBase::Address(address) => {
+            // The kernel performs the first read of an address implicitly.
             let first = if reads.is_empty() {
                 0
             } else {
@@ -123,7 +124,7 @@ fn base(
             let place = object.memory(address, scope.address);
             let place = place.ok_or_else(|| {
                 member(format!(
-                    "{name} is below the code, where probes cannot read"
+                    "{name} has a lower address than the code, which probes cannot read"
                 ))
             })?;
             Ok(format!("@+{place:#x}"))

@@ -1,21 +1,24 @@
-//! The search by lines of source text.
+//! Finds probe points by source lines.
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
+use super::point_in_function::PointInFunction;
 use super::source::{SourceText, is_path_end};
-use super::spot::Spot;
 use super::unit::{UnitSearch, root};
 use crate::definition::SourcePlace;
-use crate::dwarf::{Beginnings, Die, Functions, Instances, World};
+use crate::dwarf::{CompileUnit, Die, EntryPoints, Functions, InlinedInstances};
 use crate::error::Error;
 
-/// How many lines with code are proposed instead of one without.
+/// The maximum number of lines with code suggested for one without.
 const PROPOSALS: usize = 4;
 
-/// The addresses of source lines: where statements begin, where functions are declared, and where inlined ones are called.
-pub(crate) fn line_places(world: &World<'_>, is_file: &dyn Fn(&str) -> bool) -> Vec<(u32, u64)> {
-    let table = world.lines();
+/// Returns the addresses of source lines: starts of statements, declarations of functions, and calls of inlined functions.
+pub(crate) fn line_places(
+    compile_unit: &CompileUnit<'_>,
+    is_file: &dyn Fn(&str) -> bool,
+) -> Vec<(u32, u64)> {
+    let table = compile_unit.lines();
     let wanted = table.positions(is_file);
     let mut found = Vec::new();
     if wanted.is_empty() {
@@ -28,7 +31,7 @@ pub(crate) fn line_places(world: &World<'_>, is_file: &dyn Fn(&str) -> bool) -> 
             .map(|row| (row.line, row.address)),
     );
     let is_here = |file: u64| wanted.contains(&file);
-    for beginning in Beginnings::new(world, &is_here, is_file) {
+    for beginning in EntryPoints::new(compile_unit, &is_here, is_file) {
         let lines = [beginning.called, beginning.declared];
         if let Some(address) = beginning.address() {
             found.extend(lines.into_iter().flatten().map(|line| (line, address)));
@@ -37,20 +40,20 @@ pub(crate) fn line_places(world: &World<'_>, is_file: &dyn Fn(&str) -> bool) -> 
     found
 }
 
-/// What is searched by its lines.
+/// The parameters of a search by lines.
 struct LineSearch<'p, 'w, 'u> {
     file: &'p dyn Fn(&str) -> bool,
-    /// The function that the lines must be in.
+    /// The function that must contain the lines.
     function: Option<&'p Die<'w, 'u>>,
     lines: &'p [u32],
-    /// Whether the line must be the one that stands for its address.
+    /// Whether the line must be the one that represents its address.
     is_exact: bool,
 }
 
 impl UnitSearch<'_> {
     pub(super) fn by_source<'w, 'u>(
         &mut self,
-        world: &'w World<'u>,
+        compile_unit: &'w CompileUnit<'u>,
         functions: &Functions<'w, 'u>,
         root: &Die<'w, 'u>,
         place: &SourcePlace,
@@ -65,16 +68,20 @@ impl UnitSearch<'_> {
             lines: &lines,
             is_exact: matches!(place, SourcePlace::Line(_)),
         };
-        self.by_lines(world, &|address| functions.around(address), &search)
+        self.by_lines(
+            compile_unit,
+            &|address| functions.containing(address),
+            &search,
+        )
     }
 
     pub(super) fn in_file(
         &mut self,
-        world: &World<'_>,
+        compile_unit: &CompileUnit<'_>,
         file: &str,
         place: &SourcePlace,
     ) -> Result<(), Error> {
-        let mut files = world.lines().files();
+        let mut files = compile_unit.lines().files();
         let Some(path) = files.find(|path| is_path_end(path, file)) else {
             return Ok(());
         };
@@ -85,12 +92,16 @@ impl UnitSearch<'_> {
             lines: &lines,
             is_exact: matches!(place, SourcePlace::Line(_)),
         };
-        // Most units that have the file have no code of its lines.
-        let functions = LazyCell::new(|| Functions::read(world));
-        self.by_lines(world, &|address| functions.around(address), &search)
+        // Computed on demand: most units that have the file have no code of these lines.
+        let functions = LazyCell::new(|| Functions::read(compile_unit));
+        self.by_lines(
+            compile_unit,
+            &|address| functions.containing(address),
+            &search,
+        )
     }
 
-    /// The lines of the file at `path` that are meant; numbers count from `base`.
+    /// Returns the requested lines of the file at `path`; numbers are relative to `base`.
     fn wanted_lines(&self, place: &SourcePlace, path: &str, base: u32) -> Result<Vec<u32>, Error> {
         match place {
             SourcePlace::Line(line) => Ok(vec![base.saturating_add(*line)]),
@@ -100,15 +111,15 @@ impl UnitSearch<'_> {
         }
     }
 
-    /// `function_around` gives the function whose code is at an address.
+    /// Searches by lines; `function_around` returns the function whose code contains an address.
     fn by_lines<'w, 'u>(
         &mut self,
-        world: &'w World<'u>,
+        compile_unit: &'w CompileUnit<'u>,
         function_around: &dyn Fn(u64) -> Option<Die<'w, 'u>>,
         search: &LineSearch<'_, 'w, 'u>,
     ) -> Result<(), Error> {
         let mut around: BTreeMap<u64, Option<Die<'w, 'u>>> = BTreeMap::new();
-        let mut places = line_places(world, search.file);
+        let mut places = line_places(compile_unit, search.file);
         let nearest = self.nearest_lines(&places, search);
         places.retain(|(line, _)| search.lines.contains(line));
         for (line, address) in places {
@@ -122,7 +133,8 @@ impl UnitSearch<'_> {
                 continue;
             };
             if search.is_exact
-                && let Some(instead) = representative(world, &scope, &function, line, address)
+                && let Some(instead) =
+                    representative(compile_unit, &scope, &function, line, address)
             {
                 let instead = match search.function.and_then(Die::declared_line) {
                     Some(first) => {
@@ -136,8 +148,8 @@ impl UnitSearch<'_> {
                 continue;
             }
             self.add(
-                world,
-                Spot {
+                compile_unit,
+                PointInFunction {
                     function,
                     scope,
                     address,
@@ -148,7 +160,7 @@ impl UnitSearch<'_> {
         Ok(())
     }
 
-    /// The lines with code that are nearest to the first one asked for, as a user would write them.
+    /// Returns the lines with code nearest to the first requested one, as a user would write them.
     fn nearest_lines(&self, places: &[(u32, u64)], search: &LineSearch<'_, '_, '_>) -> Vec<u32> {
         let Some(wanted) = search.lines.first().filter(|_| search.is_exact) else {
             return Vec::new();
@@ -168,14 +180,14 @@ impl UnitSearch<'_> {
     }
 }
 
-/// The function that a line at `address` is in: the one that was asked for, else the one that is declared nearest above it.
+/// Returns the function of a line at `address`: the requested one, otherwise the one declared nearest above it.
 fn scope<'w, 'u>(
     function: &Die<'w, 'u>,
     search: &LineSearch<'_, 'w, 'u>,
     line: u32,
     address: u64,
 ) -> Option<Die<'w, 'u>> {
-    let at = Instances::at(function, address);
+    let at = InlinedInstances::at(function, address);
     if let Some(wanted) = search.function {
         let wanted = root(wanted);
         return at.into_iter().find(|die| root(die).is_same(&wanted));
@@ -194,10 +206,10 @@ fn scope<'w, 'u>(
         .or_else(|| at.last().cloned())
 }
 
-/// File and line that stand for `address` where these are others than `line`: those of the declaration at a function's entry, else the
-/// first of the line table.
+/// Returns the file and line that represent `address` if they are not `line`: those of the declaration at a function's entry, otherwise
+/// the first of the line table.
 fn representative(
-    world: &World<'_>,
+    compile_unit: &CompileUnit<'_>,
     scope: &Die<'_, '_>,
     function: &Die<'_, '_>,
     line: u32,
@@ -207,8 +219,8 @@ fn representative(
     let (path, found) = if function.entry_address() == Some(address) {
         (function.declared_file()?, function.declared_line()?)
     } else {
-        let row = world.lines().at(address)?;
-        (world.lines().file(row.file)?.to_owned(), row.line)
+        let row = compile_unit.lines().at(address)?;
+        (compile_unit.lines().file(row.file)?.to_owned(), row.line)
     };
     (path == own && found != line).then_some((path, found))
 }

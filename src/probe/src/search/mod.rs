@@ -1,18 +1,18 @@
-//! From a definition to the places it stands for, and what is fetched there.
+//! The search for a definition's probe points and the values fetched there.
 
+mod access_path;
 mod alias;
 mod argument;
 mod convert;
 mod lines;
 mod names;
+mod point_in_function;
 mod raw;
 mod source;
-mod spot;
 mod symbols;
 mod unit;
+mod unit_query;
 mod variables;
-mod walk;
-mod wanted;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -20,35 +20,35 @@ use std::path::PathBuf;
 
 use crate::definition::{Definition, Point};
 use crate::error::Error;
-use crate::field::Field;
-use crate::object::Object;
-use argument::Slot;
+use crate::field::ProbeField;
+use crate::object::ProbeObject;
+use argument::FetchedValue;
 use unit::UnitSearch;
 
+pub(crate) use access_path::PathStep;
 pub(crate) use lines::line_places;
 pub(crate) use names::is_wanted;
-pub(crate) use raw::{Entry, fields as raw_fields, kernel_text as raw_kernel_text};
+pub(crate) use point_in_function::PointInFunction;
+pub(crate) use raw::{FetchAddress, fields as raw_fields, kernel_text as raw_kernel_text};
 pub(crate) use source::{SourceText, is_path_end};
-pub(crate) use spot::Spot;
-pub(crate) use variables::{Visible, all as all_variables, globals};
-pub(crate) use walk::Walk;
-pub(crate) use wanted::Wanted;
+pub(crate) use unit_query::UnitQuery;
+pub(crate) use variables::{VisibleVariable, all as all_variables, globals};
 
-/// What bounds a search.
+/// Limits and settings of a search.
 #[derive(Debug, Clone)]
-pub struct Options {
-    /// The most places that one definition may stand for.
+pub struct SearchOptions {
+    /// Maximum number of probe points of a definition.
     pub max_probes: usize,
-    /// Whether copies of inlined functions are probed.
+    /// Whether inlined instances are probed.
     pub inlines: bool,
-    /// The folder that source files are below.
+    /// The root directory of source files.
     pub source_root: Option<PathBuf>,
-    /// How many threads look for the units of compilation that are searched.
+    /// Number of threads that search for compilation units.
     pub threads: NonZeroUsize,
 }
 
-impl Default for Options {
-    /// As perf has it: 128 places, inlined functions too.
+impl Default for SearchOptions {
+    /// Returns perf's defaults: 128 probe points, including inlined functions.
     fn default() -> Self {
         Self {
             max_probes: 128,
@@ -59,82 +59,82 @@ impl Default for Options {
     }
 }
 
-/// One place, and what is fetched there.
+/// A probe point with the values fetched there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// The function whose code it is in; empty where none is known.
+    /// The function that contains the code; empty if unknown.
     pub symbol: String,
-    /// Bytes behind the entry of that function.
+    /// Offset from that function's entry in bytes.
     pub offset: u64,
-    /// The function that was asked for, which may be inlined into the other one.
+    /// The function named in the definition, which may be inlined into the other one.
     pub name: String,
-    /// Who marked the place, for a marker.
+    /// The provider of a USDT marker.
     pub provider: Option<String>,
-    /// Where it is in the file.
+    /// The file offset.
     pub file_offset: u64,
-    /// The counter that switches the marker on, by its place in the file.
+    /// The USDT semaphore's file offset.
     pub semaphore: Option<u64>,
-    /// Whether the return of the function is probed.
+    /// Whether it is a return probe.
     pub is_return: bool,
-    /// Whether the function that was asked for is inlined here.
+    /// Whether the named function is inlined here.
     pub is_inlined: bool,
-    /// What is fetched.
-    pub fields: Vec<Field>,
+    /// The fetched values.
+    pub fields: Vec<ProbeField>,
 }
 
-/// What is worth knowing about a search that succeeded.
+/// A note about a successful search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
-    /// The probe is behind the instructions that make the stack frame, as variables are not in their places before.
+pub enum SearchNote {
+    /// The probe was moved after the prologue, since variables have no valid locations before it.
     SkippedPrologue {
         /// The entry of the function.
         address: u64,
     },
-    /// A variable is known at some of the places only; a mark is recorded at the others.
+    /// A variable is unavailable at some of the probe points, which record a placeholder.
     Incomplete {
-        /// As it was asked for.
+        /// The name as written.
         argument: String,
-        /// How many of the places lack it.
+        /// The number of probe points without it.
         places: usize,
     },
-    /// A value is too wide to be recorded as a whole.
-    Cut {
-        /// As it was asked for.
+    /// A value is too wide to be recorded completely.
+    Truncated {
+        /// The name as written.
         argument: String,
     },
-    /// What is probed chooses the function that runs, once, when a program starts.
+    /// The probed function is an IFUNC resolver, which runs once at program start.
     Indirect {
         /// The function.
         name: String,
-        /// Some that may be chosen.
+        /// Some of its candidates.
         variants: Vec<String>,
     },
-    /// Debug information in other files is not at hand.
+    /// Split debug information is missing.
     MissingSplit {
-        /// How many units lack theirs.
+        /// Number of affected units.
         units: usize,
     },
 }
 
-/// The places of a definition.
+/// The probe points of a definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ProbePoints {
     /// At least one.
     pub probes: Vec<Probe>,
-    /// What is worth knowing.
-    pub notes: Vec<Note>,
+    /// Notes for the user.
+    pub notes: Vec<SearchNote>,
 }
 
-/// Finds the places that `definition` stands for in `object`.
+/// Finds the probe points of `definition` in `object`.
 ///
 /// # Errors
 ///
-/// There are none, or too many; or what is to be fetched there is not to be had.
+/// There is no probe point or there are too many, or a value cannot be fetched.
 pub fn find(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     definition: &Definition,
-    options: &Options,
-) -> Result<Found, Error> {
+    options: &SearchOptions,
+) -> Result<ProbePoints, Error> {
     if let Point::Marker { provider, name } = &definition.point {
         let provider = provider.as_deref();
         return crate::marker::find(object, provider, name, &definition.arguments);
@@ -142,7 +142,7 @@ pub fn find(
     if let Point::Address { address, is_return } = definition.point {
         return symbols::at_address(object, definition, address, is_return);
     }
-    let mut found = Found::default();
+    let mut found = ProbePoints::default();
     if object.sources.info.is_some() {
         found = in_debug_info(object, definition, options)?;
     } else if definition.needs_debug_info() {
@@ -150,13 +150,13 @@ pub fn find(
         return Err(Error::NoDebugInfo { path });
     }
     if found.probes.is_empty() && !definition.needs_debug_info() {
-        found.probes = symbols::named(object, definition)?;
+        found.probes = symbols::by_symbol(object, definition)?;
     }
     if found.probes.is_empty() {
         found = alias::find(object, definition, options)?;
     }
     if found.probes.is_empty() && !definition.needs_debug_info() {
-        found.probes = symbols::called(object, definition)?;
+        found.probes = symbols::plt_entries(object, definition)?;
     }
     found.notes.extend(alias::indirect(object, &found.probes));
     match found.probes.len() {
@@ -168,8 +168,8 @@ pub fn find(
     }
 }
 
-/// What is said of a place that is not there.
-fn no_point(object: &Object<'_>, definition: &Definition) -> Error {
+/// The error for a missing probe point.
+fn no_point(object: &ProbeObject<'_>, definition: &Definition) -> Error {
     let nearest = match &definition.point {
         Point::Function { name, .. } => object.nearest(name),
         _ => Vec::new(),
@@ -180,51 +180,50 @@ fn no_point(object: &Object<'_>, definition: &Definition) -> Error {
     }
 }
 
-/// A place whose values may be missing.
+/// A probe point whose values may be unavailable.
 pub(crate) struct Candidate {
     pub(crate) probe: Probe,
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<FetchedValue>,
 }
 
 fn in_debug_info(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     definition: &Definition,
-    options: &Options,
-) -> Result<Found, Error> {
+    options: &SearchOptions,
+) -> Result<ProbePoints, Error> {
     let Some(info) = object.sources.info else {
-        return Ok(Found::default());
+        return Ok(ProbePoints::default());
     };
     let wanted = match &definition.point {
-        Point::Function { name, file, .. } => Wanted {
+        Point::Function { name, file, .. } => UnitQuery {
             function: Some(name),
             file: file.as_deref(),
         },
-        Point::File { file, .. } => Wanted {
+        Point::File { file, .. } => UnitQuery {
             function: None,
             file: Some(file),
         },
-        Point::Address { .. } | Point::Marker { .. } => return Ok(Found::default()),
+        Point::Address { .. } | Point::Marker { .. } => return Ok(ProbePoints::default()),
     };
     let mut search = UnitSearch::new(object, definition, options);
     let mut failure = None;
-    let missing = wanted.for_each(
-        info,
-        object,
-        options,
-        &mut |world| match search.visit(world) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        },
-    );
+    let missing = wanted.for_each(info, object, options, &mut |compile_unit| match search
+        .visit(compile_unit)
+    {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failure = Some(error);
+            ControlFlow::Break(())
+        }
+    });
     if let Some(error) = failure {
         return Err(error);
     }
     let mut found = search.finish()?;
     if missing > 0 {
-        found.notes.push(Note::MissingSplit { units: missing });
+        found
+            .notes
+            .push(SearchNote::MissingSplit { units: missing });
     }
     Ok(found)
 }

@@ -1,15 +1,14 @@
-//! Which functions are meant by a name.
+//! Matching of function names.
 
-use rperf_events::{is_pattern, matches_pattern};
+use rperf_names::{is_pattern, matches_pattern};
 use rperf_symbol::demangle::demangle;
 
-/// Whether a function's name is the wanted one, or matches that pattern. Names with paths are compared with the readable
-/// form of linker names.
+/// Whether a function's name equals `wanted`, or matches it as a pattern. Names with paths are compared with the demangled linkage name.
 pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
     if is_pattern(wanted) {
         return matches_pattern(wanted, name);
     }
-    // All instances of a generic function go by its name.
+    // The generic function's name matches all instances.
     let generic = name.split_once('<').map(|(generic, _)| generic);
     if name == wanted || generic == Some(wanted) {
         return true;
@@ -22,7 +21,7 @@ pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
         })
 }
 
-/// Whether the readable form of a linker's name may end in this path: names of Rust have all of its last part in them.
+/// Whether the demangled linkage name may end in this path: mangled Rust names contain its last component.
 fn may_end_in(name: &str, path: &str) -> bool {
     let is_rust = name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h");
     let last = path.rsplit("::").next().unwrap_or_default();
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_those_of_readable_names() {
+    fn paths_match_demangled_names() {
         let name = "_ZN6probed5inner5scale17h0123456789abcdefE";
         for (wanted, expected) in [
             ("inner::scale", true),

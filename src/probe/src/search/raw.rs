@@ -2,66 +2,66 @@
 
 use object::Architecture;
 
-use crate::definition::{Argument, Value};
+use crate::definition::{Argument, ArgumentValue};
 use crate::error::Error;
-use crate::field::Field;
-use crate::object::{Object, nearest};
+use crate::field::ProbeField;
+use crate::object::{ProbeObject, nearest};
 use crate::register;
 
-/// The place that a value is fetched at.
+/// The address at which values are fetched.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
+pub(crate) struct FetchAddress {
     pub(crate) file_offset: u64,
-    /// The first instruction of a function: parameters are where the calling convention puts them.
+    /// Whether it is a function's first instruction, where parameters are located by the calling convention.
     pub(crate) is_entry: bool,
     pub(crate) is_return: bool,
 }
 
-/// The fields of those arguments that need no debug information.
+/// Returns the fields of arguments that need no debug information.
 pub(crate) fn fields(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     arguments: &[Argument],
-    entry: Entry,
-) -> Result<Vec<Field>, Error> {
+    entry: FetchAddress,
+) -> Result<Vec<ProbeField>, Error> {
     let raw = arguments
         .iter()
         .filter_map(|argument| match &argument.value {
-            Value::Raw(text) => Some(field(object, argument, text, entry)),
+            ArgumentValue::Raw(text) => Some(field(object, argument, text, entry)),
             _ => None,
         });
     raw.collect()
 }
 
-/// The field that `text` stands for, put into words that the kernel takes.
+/// Returns the field for `text` in the kernel's syntax.
 pub(super) fn field(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     argument: &Argument,
     text: &str,
-    entry: Entry,
-) -> Result<Field, Error> {
-    let (before, core, behind) = parts(text);
+    entry: FetchAddress,
+) -> Result<ProbeField, Error> {
+    let (before, core, after) = parts(text);
     let core = match object.is_kernel() {
         true => checked(object.architecture(), core, entry.is_return)?.to_owned(),
         false => translate(object, core, entry)?,
     };
-    Ok(Field {
+    Ok(ProbeField {
         name: argument.name.clone(),
-        base: format!("{before}{core}{behind}"),
+        base: format!("{before}{core}{after}"),
         reads: Vec::new(),
         kind: argument.kind.clone(),
     })
 }
 
-/// What memory is read from stands innermost, between what is read: +8(-16(%bp)).
+/// Splits nested dereferences into prefix, innermost base and suffix: +8(-16(%bp)).
 fn parts(text: &str) -> (&str, &str, &str) {
     let start = text.rfind('(').map_or(0, |at| at + 1);
     let (before, rest) = text.split_at(start);
     let end = rest.find(')').unwrap_or(rest.len());
-    let (core, behind) = rest.split_at(end);
-    (before, core, behind)
+    let (core, after) = rest.split_at(end);
+    (before, core, after)
 }
 
-/// The same text, if the kernel takes it for a probe of its own: it knows its symbols and parameters by itself.
+/// Returns the text unchanged for a kernel probe: the kernel knows its own symbols and parameters.
 pub(crate) fn kernel_text(
     architecture: Architecture,
     text: &str,
@@ -71,7 +71,7 @@ pub(crate) fn kernel_text(
     Ok(text.to_owned())
 }
 
-/// Refuses registers that the kernel doesn't know, and what a function returns where it does not.
+/// Rejects registers that the kernel doesn't know, and `$retval` without a return probe.
 fn checked(architecture: Architecture, core: &str, is_return: bool) -> Result<&str, Error> {
     if core.starts_with('%') && !register::is_known(architecture, core) {
         return Err(Error::NoRegister {
@@ -88,7 +88,7 @@ fn checked(architecture: Architecture, core: &str, is_return: bool) -> Result<&s
     Ok(core)
 }
 
-fn translate(object: &Object<'_>, core: &str, entry: Entry) -> Result<String, Error> {
+fn translate(object: &ProbeObject<'_>, core: &str, entry: FetchAddress) -> Result<String, Error> {
     let core = checked(object.architecture(), core, entry.is_return)?;
     if let Some(number) = core.strip_prefix("$arg") {
         return parameter(object, core, number, entry);
@@ -101,8 +101,13 @@ fn translate(object: &Object<'_>, core: &str, entry: Entry) -> Result<String, Er
     }
 }
 
-/// `$arg1`, which the kernel knows only in itself: the register that the first parameter is in.
-fn parameter(object: &Object<'_>, core: &str, number: &str, entry: Entry) -> Result<String, Error> {
+/// Replaces `$arg1`, which the kernel supports only for kernel probes, by the register of the first parameter.
+fn parameter(
+    object: &ProbeObject<'_>,
+    core: &str,
+    number: &str,
+    entry: FetchAddress,
+) -> Result<String, Error> {
     let known = |number| register::parameter(object.architecture(), number);
     let register = number.parse().ok().and_then(known);
     match register.filter(|_| entry.is_entry && !entry.is_return) {
@@ -116,8 +121,8 @@ fn parameter(object: &Object<'_>, core: &str, number: &str, entry: Entry) -> Res
     }
 }
 
-/// `@SYMBOL[+-OFFSET]`: where the kernel finds it in a process.
-fn memory(object: &Object<'_>, text: &str, entry: Entry) -> Result<String, Error> {
+/// Converts `@SYMBOL[+-OFFSET]` to the kernel's address in a process.
+fn memory(object: &ProbeObject<'_>, text: &str, entry: FetchAddress) -> Result<String, Error> {
     let end = text.find(['+', '-']).unwrap_or(text.len());
     let (symbol, offset) = text.split_at(end);
     let unknown = || {

@@ -1,15 +1,15 @@
-//! Source files: which one is meant, and lines that match a pattern.
+//! Source files: path matching, and lines that match a pattern.
 
 use std::path::{Path, PathBuf};
 
-use rperf_events::matches_pattern;
+use rperf_names::matches_pattern;
 use rperf_symbol::FileBytes;
 
-use super::Options;
+use super::SearchOptions;
 use crate::error::Error;
-use crate::object::Object;
+use crate::object::ProbeObject;
 
-/// Whether `path` is `end`, or ends in it at a slash.
+/// Whether `path` equals `end`, or ends in it after a slash.
 pub(crate) fn is_path_end(path: &str, end: &str) -> bool {
     path.strip_suffix(end)
         .is_some_and(|before| before.is_empty() || before.ends_with('/') || end.starts_with('/'))
@@ -18,15 +18,18 @@ pub(crate) fn is_path_end(path: &str, end: &str) -> bool {
 /// The lines of a source file.
 #[derive(Debug)]
 pub(crate) struct SourceText {
-    /// Where it was found.
+    /// The path it was read from.
     pub(crate) path: String,
     bytes: FileBytes,
 }
 
 impl SourceText {
-    /// Reads the file that was at `path` when the object was compiled: there, or below the folder of sources, whole or
-    /// without its first parts.
-    pub(crate) fn read(object: &Object<'_>, options: &Options, path: &str) -> Result<Self, Error> {
+    /// Reads the file compiled at `path`: there, or below the source root, with its full path or without leading components.
+    pub(crate) fn read(
+        object: &ProbeObject<'_>,
+        options: &SearchOptions,
+        path: &str,
+    ) -> Result<Self, Error> {
         let files = object.sources.files;
         let found = candidates(options.source_root.as_deref(), path)
             .into_iter()
@@ -38,18 +41,18 @@ impl SourceText {
         found.ok_or_else(|| Error::NoSource { path: path.into() })
     }
 
-    /// The lines, without their ends.
+    /// Returns the lines without line terminators.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let bytes: &[u8] = &self.bytes;
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         bytes.split(|byte| *byte == b'\n')
     }
 
-    /// The numbers of the lines that `pattern` covers, blanks aside; where there is none, of those that have it within.
+    /// Returns the numbers of the lines that match `pattern` ignoring blanks; if there are none, of those that contain it.
     pub(crate) fn matching(&self, pattern: &str) -> Vec<u32> {
         let bare = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
-        let whole = bare(pattern);
-        let within = format!("*{whole}*");
+        let bare_pattern = bare(pattern);
+        let within = format!("*{bare_pattern}*");
         let all = |pattern: &str| -> Vec<u32> {
             let numbered = (1_u32..).zip(self.lines());
             numbered
@@ -57,7 +60,7 @@ impl SourceText {
                 .map(|(number, _)| number)
                 .collect()
         };
-        let found = all(&whole);
+        let found = all(&bare_pattern);
         match found.is_empty() {
             true => all(&within),
             false => found,
@@ -80,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_of_paths_are_whole_names() {
+    fn path_suffixes_match_full_components() {
         assert!(is_path_end("/src/calc.c", "calc.c"));
         assert!(is_path_end("/src/calc.c", "src/calc.c"));
         assert!(is_path_end("/src/calc.c", "/src/calc.c"));

@@ -1,39 +1,45 @@
-//! Places without debug information: by the symbol table, or by their address.
+//! Probe points without debug information: by symbol or by address.
 
-use super::raw::{self, Entry};
-use super::{Found, Probe};
-use crate::definition::{Definition, Place, Point};
+use super::raw::{self, FetchAddress};
+use super::{Probe, ProbePoints};
+use crate::definition::{Definition, FunctionPlace, Point};
 use crate::error::Error;
-use crate::object::{CALL, Object, SymbolRange};
+use crate::object::{PLT_SUFFIX, ProbeObject, SymbolRange};
 use crate::search::is_wanted;
 
-/// The functions of the symbol table that are meant, each once.
-pub(super) fn named(object: &Object<'_>, definition: &Definition) -> Result<Vec<Probe>, Error> {
-    of_table(object, definition, false)
-}
-
-/// Functions of other objects, where this one calls them.
-pub(super) fn called(object: &Object<'_>, definition: &Definition) -> Result<Vec<Probe>, Error> {
-    of_table(object, definition, true)
-}
-
-fn of_table(
-    object: &Object<'_>,
+/// Returns the matching functions of the symbol table, without duplicates.
+pub(super) fn by_symbol(
+    object: &ProbeObject<'_>,
     definition: &Definition,
-    elsewhere: bool,
+) -> Result<Vec<Probe>, Error> {
+    in_symbol_table(object, definition, false)
+}
+
+/// Returns the PLT entries of functions in other objects.
+pub(super) fn plt_entries(
+    object: &ProbeObject<'_>,
+    definition: &Definition,
+) -> Result<Vec<Probe>, Error> {
+    in_symbol_table(object, definition, true)
+}
+
+fn in_symbol_table(
+    object: &ProbeObject<'_>,
+    definition: &Definition,
+    is_plt: bool,
 ) -> Result<Vec<Probe>, Error> {
     let Point::Function { name, place, .. } = &definition.point else {
         return Ok(Vec::new());
     };
     let offset = match place {
-        Place::Offset(offset) => *offset,
+        FunctionPlace::Offset(offset) => *offset,
         _ => 0,
     };
     let mut found: Vec<Probe> = Vec::new();
     for function in object.functions() {
-        // Versions of a symbol (`name@@GLIBC_2.2.5`) go by its name.
+        // The version of a symbol (`name@@GLIBC_2.2.5`) is removed.
         let plain = function.name.split('@').next().unwrap_or_default();
-        if function.name.ends_with(CALL) != elsewhere || !is_wanted(name, plain) {
+        if function.name.ends_with(PLT_SUFFIX) != is_plt || !is_wanted(name, plain) {
             continue;
         }
         let file_offset = function.offset.wrapping_add(offset);
@@ -41,10 +47,10 @@ fn of_table(
             continue;
         }
         check_offset(object, &function, offset)?;
-        let entry = Entry {
+        let entry = FetchAddress {
             file_offset,
             is_entry: offset == 0,
-            is_return: *place == Place::Return,
+            is_return: *place == FunctionPlace::Return,
         };
         found.push(Probe {
             symbol: plain.to_owned(),
@@ -61,19 +67,19 @@ fn of_table(
     Ok(found)
 }
 
-/// The place at an address of the object's own.
+/// Returns the probe point at an address of the object.
 pub(super) fn at_address(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     definition: &Definition,
     address: u64,
     is_return: bool,
-) -> Result<Found, Error> {
+) -> Result<ProbePoints, Error> {
     if definition.needs_debug_info() {
         let path = object.sources.path.to_owned();
-        // The functions around addresses are not looked up.
+        // The function that contains the address is not looked up in the debug information.
         return Err(Error::Member {
             message: format!(
-                "variables at an address of {} are not found; name the function they are in",
+                "variables are not supported for a probe at an address of {}; give a function instead",
                 path.display()
             ),
             known: Vec::new(),
@@ -90,7 +96,7 @@ pub(super) fn at_address(
     if let Some(function) = &function {
         check_offset(object, function, offset)?;
     }
-    let entry = Entry {
+    let entry = FetchAddress {
         file_offset,
         is_entry: function.is_some() && offset == 0,
         is_return,
@@ -106,15 +112,15 @@ pub(super) fn at_address(
         is_inlined: false,
         fields: raw::fields(object, &definition.arguments, entry)?,
     };
-    Ok(Found {
+    Ok(ProbePoints {
         probes: vec![probe],
         notes: Vec::new(),
     })
 }
 
-/// Whether a probe may go `offset` bytes behind the entry: where an instruction begins.
+/// Checks that `offset` from the function's entry is an instruction boundary.
 pub(super) fn check_offset(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     function: &SymbolRange,
     offset: u64,
 ) -> Result<(), Error> {
@@ -123,7 +129,7 @@ pub(super) fn check_offset(
         return Ok(());
     }
     if offset >= function.size {
-        return Err(Error::BehindEnd {
+        return Err(Error::OffsetTooLarge {
             function: name(),
             offset,
             size: function.size,

@@ -1,36 +1,36 @@
-//! The search of one unit after the other, by functions; that by lines is in [`super::lines`].
+//! Searches units by functions; by lines in [`super::lines`].
 
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
-use super::argument::{self, Scope, Slot};
+use super::argument::{self, FetchedValue, ProbeScope};
+use super::point_in_function::PointInFunction;
 use super::source::is_path_end;
-use super::spot::Spot;
 use super::symbols::check_offset;
-use super::{Candidate, Found, Note, Options, Probe, is_wanted};
-use crate::definition::{Definition, Place, Point, SourcePlace};
-use crate::dwarf::{Copies, Die, Functions, World};
+use super::{Candidate, Probe, ProbePoints, SearchNote, SearchOptions, is_wanted};
+use crate::definition::{Definition, FunctionPlace, Point, SourcePlace};
+use crate::dwarf::{CompileUnit, Die, FunctionInstances, Functions};
 use crate::error::Error;
-use crate::object::{Object, SymbolRange};
+use crate::object::{ProbeObject, SymbolRange};
 
-/// What was found so far.
+/// The results so far.
 pub(super) struct UnitSearch<'s> {
-    pub(super) object: &'s Object<'s>,
+    pub(super) object: &'s ProbeObject<'s>,
     pub(super) definition: &'s Definition,
-    pub(super) options: &'s Options,
+    pub(super) options: &'s SearchOptions,
     candidates: Vec<Candidate>,
-    notes: Vec<Note>,
-    /// What kept a place from being probed, where others may do.
+    notes: Vec<SearchNote>,
+    /// Why a probe point was skipped; reported if there are no others.
     pub(super) passed_over: Option<Error>,
-    /// Lines that have code of their own, in the function or file that was asked for.
+    /// Lines with code in the requested function or file.
     pub(super) lines: BTreeSet<u32>,
 }
 
 impl<'s> UnitSearch<'s> {
     pub(super) fn new(
-        object: &'s Object<'s>,
+        object: &'s ProbeObject<'s>,
         definition: &'s Definition,
-        options: &'s Options,
+        options: &'s SearchOptions,
     ) -> Self {
         Self {
             object,
@@ -44,32 +44,32 @@ impl<'s> UnitSearch<'s> {
     }
 
     /// Searches one unit.
-    pub(super) fn visit(&mut self, world: &World<'_>) -> Result<(), Error> {
+    pub(super) fn visit(&mut self, compile_unit: &CompileUnit<'_>) -> Result<(), Error> {
         match &self.definition.point {
             Point::Function { name, file, place } => {
                 let file = file.as_deref();
                 let is_there = |file| {
-                    let mut files = world.lines().files();
+                    let mut files = compile_unit.lines().files();
                     files.any(|path| is_path_end(path, file))
                 };
                 match file.is_none_or(is_there) {
-                    true => self.functions(world, name, file, place),
+                    true => self.functions(compile_unit, name, file, place),
                     false => Ok(()),
                 }
             }
-            Point::File { file, place } => self.in_file(world, file, place),
+            Point::File { file, place } => self.in_file(compile_unit, file, place),
             Point::Address { .. } | Point::Marker { .. } => Ok(()),
         }
     }
 
     fn functions(
         &mut self,
-        world: &World<'_>,
+        compile_unit: &CompileUnit<'_>,
         name: &str,
         file: Option<&str>,
-        place: &Place,
+        place: &FunctionPlace,
     ) -> Result<(), Error> {
-        let functions = Functions::with_names(world, &|other| is_wanted(name, other));
+        let functions = Functions::with_names(compile_unit, &|other| is_wanted(name, other));
         let mut roots: Vec<Die<'_, '_>> = Vec::new();
         for die in functions.named() {
             let root = root(&die);
@@ -84,38 +84,40 @@ impl<'s> UnitSearch<'s> {
                 roots.push(root);
             }
         }
-        let copies = LazyCell::new(|| Copies::of(world, &roots));
+        let copies = LazyCell::new(|| FunctionInstances::of(compile_unit, &roots));
         for (at, root) in roots.iter().enumerate() {
             match place {
-                Place::Source(place) => self.by_source(world, &functions, root, place)?,
-                Place::Offset(_) | Place::Return => {
-                    self.by_entry(world, &functions, root, &|| copies.at(at).collect())?;
+                FunctionPlace::Source(place) => {
+                    self.by_source(compile_unit, &functions, root, place)?
+                }
+                FunctionPlace::Offset(_) | FunctionPlace::Return => {
+                    self.by_entry(compile_unit, &functions, root, &|| copies.at(at).collect())?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Counted from the entry of the function, or of each of its `copies`.
+    /// Adds probe points relative to the entry of the function, or of each of its `copies`.
     fn by_entry<'w, 'u>(
         &mut self,
-        world: &'w World<'u>,
+        compile_unit: &'w CompileUnit<'u>,
         functions: &Functions<'w, 'u>,
         root: &Die<'w, 'u>,
         copies: &dyn Fn() -> Vec<Die<'w, 'u>>,
     ) -> Result<(), Error> {
         let offset = match &self.definition.point {
             Point::Function {
-                place: Place::Offset(offset),
+                place: FunctionPlace::Offset(offset),
                 ..
             } => *offset,
             _ => 0,
         };
         if let Some(entry) = root.entry_address() {
-            let entry = self.behind_prologue(world, root, entry);
+            let entry = self.skip_prologue(compile_unit, root, entry);
             return self.add(
-                world,
-                Spot {
+                compile_unit,
+                PointInFunction {
                     function: root.clone(),
                     scope: root.clone(),
                     address: entry.wrapping_add(offset),
@@ -133,14 +135,14 @@ impl<'s> UnitSearch<'s> {
             let around = if is_own {
                 Some(copy.clone())
             } else {
-                functions.around(entry)
+                functions.containing(entry)
             };
             let Some(function) = around else {
                 continue;
             };
             self.add(
-                world,
-                Spot {
+                compile_unit,
+                PointInFunction {
                     function,
                     scope: copy,
                     address: entry.wrapping_add(offset),
@@ -150,12 +152,17 @@ impl<'s> UnitSearch<'s> {
         Ok(())
     }
 
-    /// Without optimisation variables are in their places only behind the prologue: probes for them go there.
-    fn behind_prologue(&mut self, world: &World<'_>, function: &Die<'_, '_>, entry: u64) -> u64 {
+    /// Returns the end of the prologue for unoptimised code, whose variables have valid locations only after it.
+    fn skip_prologue(
+        &mut self,
+        compile_unit: &CompileUnit<'_>,
+        function: &Die<'_, '_>,
+        entry: u64,
+    ) -> u64 {
         let is_entry = matches!(
             self.definition.point,
             Point::Function {
-                place: Place::Offset(0),
+                place: FunctionPlace::Offset(0),
                 ..
             }
         );
@@ -163,14 +170,15 @@ impl<'s> UnitSearch<'s> {
         if !is_entry || !arguments.any(|argument| argument.needs_debug_info()) {
             return entry;
         }
-        if world.is_optimised() {
+        if compile_unit.is_optimised() {
             return entry;
         }
         let end = function.end_around(entry);
-        let behind = end.and_then(|end| world.lines().behind_prologue(entry, end));
-        match behind.filter(|address| *address != entry) {
+        let after = end.and_then(|end| compile_unit.lines().after_prologue(entry, end));
+        match after.filter(|address| *address != entry) {
             Some(address) => {
-                self.notes.push(Note::SkippedPrologue { address: entry });
+                self.notes
+                    .push(SearchNote::SkippedPrologue { address: entry });
                 address
             }
             None => entry,
@@ -183,13 +191,13 @@ impl<'s> UnitSearch<'s> {
         known.any(|candidate| Some(candidate.probe.file_offset) == offset)
     }
 
-    /// Adds a place, with what is fetched there.
+    /// Adds a probe point with its values.
     pub(super) fn add<'w, 'u>(
         &mut self,
-        world: &'w World<'u>,
-        spot: Spot<'w, 'u>,
+        compile_unit: &'w CompileUnit<'u>,
+        spot: PointInFunction<'w, 'u>,
     ) -> Result<(), Error> {
-        let Spot {
+        let PointInFunction {
             function,
             scope,
             address,
@@ -209,7 +217,7 @@ impl<'s> UnitSearch<'s> {
         let Some(file_offset) = self.object.offset_of(address) else {
             return Ok(());
         };
-        // Copies of one function may begin at one address.
+        // Instances of one function may start at the same address.
         if self.has(address) {
             return Ok(());
         }
@@ -217,9 +225,9 @@ impl<'s> UnitSearch<'s> {
         if self.candidates.len() > limit {
             return Err(Error::TooMany { limit });
         }
-        let found = Scope {
+        let found = ProbeScope {
             object: self.object,
-            world,
+            compile_unit,
             function: &function,
             scope: &scope,
             address,
@@ -244,7 +252,7 @@ impl<'s> UnitSearch<'s> {
         Ok(())
     }
 
-    /// An offset that the user chose must lead to an instruction of the function.
+    /// Checks that a user's offset is an instruction boundary of the function.
     fn check(
         &self,
         function: &Die<'_, '_>,
@@ -254,7 +262,7 @@ impl<'s> UnitSearch<'s> {
     ) -> Result<(), Error> {
         let is_chosen = matches!(
             &self.definition.point,
-            Point::Function { place: Place::Offset(chosen), .. } if *chosen > 0
+            Point::Function { place: FunctionPlace::Offset(chosen), .. } if *chosen > 0
         );
         match (function.end_around(entry), self.object.offset_of(entry)) {
             (Some(end), Some(start)) if is_chosen => {
@@ -269,8 +277,8 @@ impl<'s> UnitSearch<'s> {
         }
     }
 
-    /// The places that were found, each with all that is to be fetched.
-    pub(super) fn finish(self) -> Result<Found, Error> {
+    /// Returns the probe points with all their values.
+    pub(super) fn finish(self) -> Result<ProbePoints, Error> {
         let Self {
             definition,
             mut candidates,
@@ -295,31 +303,34 @@ impl<'s> UnitSearch<'s> {
         }
         argument::complete(&definition.arguments, &mut candidates, &mut notes)?;
         let probes = candidates.into_iter().map(|candidate| {
-            let fields = candidate.slots.into_iter().filter_map(Slot::into_field);
+            let fields = candidate
+                .slots
+                .into_iter()
+                .filter_map(FetchedValue::into_field);
             Probe {
                 fields: fields.collect(),
                 ..candidate.probe
             }
         });
-        Ok(Found {
+        Ok(ProbePoints {
             probes: probes.collect(),
             notes,
         })
     }
 }
 
-/// The same place at another line.
+/// Returns the same probe point at another line.
 fn at_line(definition: &Definition, line: u32) -> String {
     let mut point = definition.point.clone();
     match &mut point {
-        Point::Function { place, .. } => *place = Place::Source(SourcePlace::Line(line)),
+        Point::Function { place, .. } => *place = FunctionPlace::Source(SourcePlace::Line(line)),
         Point::File { place, .. } => *place = SourcePlace::Line(line),
         Point::Address { .. } | Point::Marker { .. } => {}
     }
     point.to_string()
 }
 
-/// What a copy is a copy of.
+/// Returns the abstract origin of an instance.
 pub(super) fn root<'w, 'u>(die: &Die<'w, 'u>) -> Die<'w, 'u> {
     die.reference(gimli::DW_AT_abstract_origin)
         .unwrap_or_else(|| die.clone())

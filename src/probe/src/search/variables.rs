@@ -1,30 +1,30 @@
-//! The variables that exist at a place.
+//! The variables visible at an address.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::dwarf::{Die, World};
+use crate::dwarf::{CompileUnit, Die};
 
-/// A variable or parameter that exists at a place.
-pub(crate) struct Visible<'w, 'u> {
+/// A variable or parameter visible at an address.
+pub(crate) struct VisibleVariable<'w, 'u> {
     pub(crate) die: Die<'w, 'u>,
-    /// Its name in the source; what has none cannot be asked for.
+    /// Its name in the source; `None` if it cannot be named.
     pub(crate) name: Option<String>,
-    /// It is of the function that was asked for, and not of one that is inlined there.
+    /// Whether it belongs to the requested function, and not to one inlined there.
     pub(crate) is_own: bool,
-    /// Its name stands for it, and not for another variable of that name.
+    /// Whether its name refers to it, and not to another variable of that name.
     pub(crate) is_meant: bool,
 }
 
-/// The variables and parameters of `scope` that names stand for at `address`.
-pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Visible<'w, 'u>> {
+/// Returns the variables and parameters of `scope` that can be named at `address`.
+pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let all = all(scope, address).into_iter();
     all.filter(|variable| variable.is_meant).collect()
 }
 
-/// The variables and parameters of `scope` and of the blocks in it that cover `address`, outer ones first. A name stands for that
-/// of the innermost block that declares it, as in the source; at the entry of the outermost, since parameters are what is known
-/// there. Functions that are inlined there count for names that `scope` itself doesn't declare.
-pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Visible<'w, 'u>> {
+/// Returns the variables and parameters of `scope` and of its blocks that cover `address`, outermost first. A name refers to the
+/// innermost block that declares it, as in the source; at the entry to the outermost, as only parameters are valid there. Functions
+/// inlined there are used for names that `scope` itself doesn't declare.
+pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let mut declared = declared(scope, address);
     let is_entry = scope.entry_address() == Some(address);
     let mut meant: BTreeMap<&str, (bool, usize)> = BTreeMap::new();
@@ -38,7 +38,7 @@ pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Visible<'w, 
         }
     }
     let places: BTreeSet<usize> = meant.into_values().map(|(_, at)| at).collect();
-    // What was optimised out of a copy may stand only in what it is a copy of.
+    // A variable optimised out of an instance may only be in its abstract origin.
     let hidden = match declared.iter().all(|variable| variable.is_own) {
         true => BTreeSet::new(),
         false => names_of_origin(scope),
@@ -53,8 +53,8 @@ pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Visible<'w, 
     declared
 }
 
-/// All that is declared around `address`, outer blocks first.
-fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Visible<'w, 'u>> {
+/// Returns all declarations around `address`, outer blocks first.
+fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let is_own_block = |die: &Die<'_, '_>| die.tag() == gimli::DW_TAG_lexical_block;
     let mut own = BTreeSet::new();
     scope.walk(&mut |die| {
@@ -66,7 +66,7 @@ fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Visible<'w, 'u>> {
     let mut found = Vec::new();
     scope.walk(&mut |die| {
         if is_variable(die) {
-            found.push(Visible {
+            found.push(VisibleVariable {
                 name: die.name(),
                 is_own: own.contains(&die.offset().0),
                 is_meant: false,
@@ -79,7 +79,7 @@ fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Visible<'w, 'u>> {
     found
 }
 
-/// The names that the function declares of which `scope` is a copy.
+/// Returns the names declared in the abstract origin of `scope`.
 fn names_of_origin(scope: &Die<'_, '_>) -> BTreeSet<String> {
     let origin = scope.origin();
     let declared = origin.iter().flat_map(Die::children);
@@ -87,10 +87,10 @@ fn names_of_origin(scope: &Die<'_, '_>) -> BTreeSet<String> {
     variables.filter_map(|die| die.name()).collect()
 }
 
-/// The variables of the whole unit, those of namespaces too.
-pub(crate) fn globals<'w, 'u>(world: &'w World<'u>) -> Vec<Die<'w, 'u>> {
+/// Returns the global variables of the unit, including those of namespaces.
+pub(crate) fn globals<'w, 'u>(compile_unit: &'w CompileUnit<'u>) -> Vec<Die<'w, 'u>> {
     let mut found = Vec::new();
-    let Some(root) = world.root() else {
+    let Some(root) = compile_unit.root() else {
         return found;
     };
     root.walk(&mut |die| {
@@ -109,7 +109,7 @@ fn is_variable(die: &Die<'_, '_>) -> bool {
     )
 }
 
-/// Whether anything is said of where a variable is.
+/// Whether the entry may have a location.
 fn may_be_somewhere(die: &Die<'_, '_>) -> bool {
     let has = |name| die.find(name).is_some();
     has(gimli::DW_AT_location) || has(gimli::DW_AT_const_value) || has(gimli::DW_AT_external)

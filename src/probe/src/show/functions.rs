@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::filter::NameFilter;
-use crate::object::Object;
+use crate::object::ProbeObject;
 
-/// The names of the functions in the symbol table, each once, sorted. Without a filter those that begin with an underscore
-/// are left out.
+/// Returns the function names in the symbol table, sorted, without duplicates. Without a filter, those with
+/// a leading underscore are omitted.
 #[must_use]
-pub fn functions(object: &Object<'_>, filter: Option<&NameFilter>) -> BTreeSet<String> {
+pub fn functions(object: &ProbeObject<'_>, filter: Option<&NameFilter>) -> BTreeSet<String> {
     let is_wanted = |name: &str| match filter {
         Some(filter) => filter.matches(name),
         None => !name.starts_with('_'),
@@ -19,7 +19,9 @@ pub fn functions(object: &Object<'_>, filter: Option<&NameFilter>) -> BTreeSet<S
         None => !start.starts_with('_'),
     };
     let names = object.functions_called(&may_be_wanted);
+    // Damaged tables have empty names, which cannot be probed.
+    let is_name = |name: &str| !name.is_empty() && !name.ends_with("@plt");
     names
-        .filter(|name| !name.ends_with("@plt") && is_wanted(name))
+        .filter(|name| is_name(name) && is_wanted(name))
         .collect()
 }

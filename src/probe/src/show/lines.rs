@@ -1,16 +1,16 @@
-//! Source text with the lines that can be probed.
+//! Source text annotated with the lines that can be probed.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::definition::{Fault, number};
-use crate::dwarf::{Copies, Die, Functions, World};
+use crate::definition::{SyntaxError, number};
+use crate::dwarf::{CompileUnit, Die, FunctionInstances, Functions};
 use crate::error::Error;
-use crate::object::Object;
-use crate::search::{Options, SourceText, Wanted, is_path_end, is_wanted, line_places};
+use crate::object::ProbeObject;
+use crate::search::{SearchOptions, SourceText, UnitQuery, is_path_end, is_wanted, line_places};
 
-/// How many lines are shown behind the end of a function.
-const BEHIND: u32 = 3;
+/// Lines shown after the end of a function.
+const LINES_AFTER_END: u32 = 3;
 
 /// Lines to show: `FUNC[@SRC][:FIRST[-LAST|+COUNT]]`, `SRC[:FIRST[-LAST|+COUNT]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,33 +24,33 @@ pub struct LineRange {
 /// A line of source text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownLine {
-    /// Its number where it can be probed: counted from the function's first, or in the file.
+    /// Its number if it can be probed: relative to the function's first line, or in the file.
     pub number: Option<u32>,
     /// Its text.
     pub text: String,
 }
 
-/// The lines that were asked for.
+/// The lines of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// The function, unless a file was asked for.
+pub struct SourceRange {
+    /// The function, unless a file was requested.
     pub function: Option<String>,
-    /// The path of the file, as it was read.
+    /// The path of the file that was read.
     pub file: String,
-    /// The number of the first line, as [`ShownLine::number`] counts.
+    /// The number of the first line, counted like [`ShownLine::number`].
     pub first: u32,
     /// The lines.
     pub lines: Vec<ShownLine>,
 }
 
 impl LineRange {
-    /// Reads a range.
+    /// Parses a range.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and where.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
-        // Paths of C++ and Rust have colons of their own.
+    /// The cause and its position.
+    pub fn parse(text: &str) -> Result<Self, SyntaxError> {
+        // Paths of C++ and Rust contain colons.
         let colon = text.rfind(':').filter(|at| !text[..*at].ends_with(':'));
         let (name, range) = match colon {
             Some(at) => (&text[..at], text.get(at + 1..).unwrap_or_default()),
@@ -61,12 +61,14 @@ impl LineRange {
             None => (name, None),
         };
         if name.is_empty() {
-            return Err(Fault::new(0, "there is no function or file"));
+            return Err(SyntaxError::new(0, "no function or file given"));
         }
         let at = text.len() - range.len();
         let line = |text: &str| {
             let line = number(text).and_then(|line| u32::try_from(line).ok());
-            line.ok_or_else(|| Fault::new(at, format!("'{text}' is not the number of a line")))
+            line.ok_or_else(|| {
+                SyntaxError::new(at, format!("'{text}' is not the number of a line"))
+            })
         };
         let (first, last) = match range {
             "" => (None, None),
@@ -85,7 +87,7 @@ impl LineRange {
             },
         };
         if last.is_some_and(|last| Some(last) < first) {
-            return Err(Fault::new(at, "the last line is before the first"));
+            return Err(SyntaxError::new(at, "the last line is before the first"));
         }
         let is_file = file.is_none() && name.contains('.') && !name.contains("::");
         Ok(match is_file {
@@ -105,36 +107,40 @@ impl LineRange {
     }
 }
 
-/// What was found of a function or a file.
-struct Place {
+/// The matches of a function or a file.
+struct RangeMatches {
     function: Option<String>,
     file: String,
-    /// The line that numbers count from, 0 for a file.
+    /// The line that numbers are relative to, 0 for a file.
     base: u32,
     first: u32,
     last: u32,
     probed: BTreeSet<u32>,
 }
 
-/// The source text of a range, with the lines that have code of their own.
+/// Returns the source text of a range, with the lines that have code.
 ///
 /// # Errors
 ///
-/// There is no such function or file, no debug information, or no source text.
-pub fn lines(object: &Object<'_>, range: &LineRange, options: &Options) -> Result<Source, Error> {
+/// The function or file does not exist, or debug information or source text is missing.
+pub fn lines(
+    object: &ProbeObject<'_>,
+    range: &LineRange,
+    options: &SearchOptions,
+) -> Result<SourceRange, Error> {
     let info = object.sources.info.ok_or_else(|| Error::NoDebugInfo {
         path: object.sources.path.to_owned(),
     })?;
-    let mut found: Option<Place> = None;
-    let wanted = Wanted {
+    let mut found: Option<RangeMatches> = None;
+    let wanted = UnitQuery {
         function: range.function.as_deref(),
         file: range.file.as_deref(),
     };
-    wanted.for_each(info, object, options, &mut |world| {
-        let place = in_unit(world, range);
+    wanted.for_each(info, object, options, &mut |compile_unit| {
+        let place = in_unit(compile_unit, range);
         let is_function = range.function.is_some();
         match (&mut found, place) {
-            // Lines of one file may be in several units.
+            // Lines of a file may be in several units.
             (Some(found), Some(place)) if found.file == place.file => {
                 found.probed.extend(place.probed);
             }
@@ -166,7 +172,7 @@ pub fn lines(object: &Object<'_>, range: &LineRange, options: &Options) -> Resul
             .then(|| line.wrapping_sub(place.base)),
         text: String::from_utf8_lossy(text).into_owned(),
     });
-    Ok(Source {
+    Ok(SourceRange {
         lines: lines.collect(),
         function: place.function,
         file: text.path,
@@ -174,65 +180,65 @@ pub fn lines(object: &Object<'_>, range: &LineRange, options: &Options) -> Resul
     })
 }
 
-fn in_unit(world: &World<'_>, range: &LineRange) -> Option<Place> {
+fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<RangeMatches> {
     let is_there = |path: &str| match &range.file {
         Some(file) => is_path_end(path, file),
         None => true,
     };
-    let path = world.lines().files().find(|path| is_there(path))?;
+    let path = compile_unit.lines().files().find(|path| is_there(path))?;
     let Some(name) = &range.function else {
-        let functions = Functions::read(world);
-        let places = line_places(world, &|other| other == path);
-        return Some(Place {
+        let functions = Functions::read(compile_unit);
+        let places = line_places(compile_unit, &|other| other == path);
+        return Some(RangeMatches {
             function: None,
             file: path.to_owned(),
             base: 0,
             first: range.first.unwrap_or(1).max(1),
             last: range.last.unwrap_or(u32::MAX),
-            probed: representatives(world, &functions, path, &places),
+            probed: representatives(compile_unit, &functions, path, &places),
         });
     };
-    let functions = Functions::with_names(world, &|other| is_wanted(name, other));
+    let functions = Functions::with_names(compile_unit, &|other| is_wanted(name, other));
     let function = functions.named().find(|function| {
         let declared = function.declared_file();
         declared.is_some_and(|path| is_there(&path))
     })?;
     let file = function.declared_file()?;
     let base = function.declared_line()?;
-    let copies = copies(world, &function);
+    let copies = copies(compile_unit, &function);
     let is_inside = |line, address| {
         line >= base && copies.iter().any(|copy: &Die<'_, '_>| copy.covers(address))
     };
-    let mut places = line_places(world, &|other| other == file);
+    let mut places = line_places(compile_unit, &|other| other == file);
     places.retain(|(line, address)| is_inside(*line, *address));
     let end = places.iter().map(|(line, _)| *line).max().unwrap_or(base);
-    Some(Place {
+    Some(RangeMatches {
         function: Some(name.clone()),
         base,
         first: base.saturating_add(range.first.unwrap_or(0)),
         last: match range.last {
             Some(last) => base.saturating_add(last),
-            None => end.saturating_add(BEHIND),
+            None => end.saturating_add(LINES_AFTER_END),
         },
-        probed: representatives(world, &functions, &file, &places),
+        probed: representatives(compile_unit, &functions, &file, &places),
         file,
     })
 }
 
-/// A function with code of its own, or its inlined copies.
-fn copies<'w, 'u>(world: &'w World<'u>, function: &Die<'w, 'u>) -> Vec<Die<'w, 'u>> {
+/// Returns a function with code, or its inlined instances.
+fn copies<'w, 'u>(compile_unit: &'w CompileUnit<'u>, function: &Die<'w, 'u>) -> Vec<Die<'w, 'u>> {
     match function.entry_address() {
         Some(_) => vec![function.clone()],
         None => {
-            let of_one = Copies::of(world, std::slice::from_ref(function));
+            let of_one = FunctionInstances::of(compile_unit, std::slice::from_ref(function));
             of_one.at(0).collect()
         }
     }
 }
 
-/// The lines that stand for at least one of their addresses: a probe at them goes where they say.
+/// Returns the lines that represent at least one of their addresses: a probe on them is placed there.
 fn representatives(
-    world: &World<'_>,
+    compile_unit: &CompileUnit<'_>,
     functions: &Functions<'_, '_>,
     file: &str,
     places: &[(u32, u64)],
@@ -241,20 +247,19 @@ fn representatives(
         .with_code()
         .filter_map(|function| Some((function.entry_address()?, function.declared_line())))
         .collect();
-    let stands = |line: u32, address: u64| {
+    let is_shown = |line: u32, address: u64| {
         let mut at = entries.range((address, None)..=(address, Some(u32::MAX)));
         match at.next() {
             Some((_, declared)) => *declared == Some(line),
-            None => world
-                .lines()
-                .at(address)
-                .is_none_or(|row| row.line == line || world.lines().file(row.file) != Some(file)),
+            None => compile_unit.lines().at(address).is_none_or(|row| {
+                row.line == line || compile_unit.lines().file(row.file) != Some(file)
+            }),
         }
     };
-    let standing = places
+    let shown = places
         .iter()
-        .filter(|(line, address)| stands(*line, *address));
-    standing.map(|(line, _)| *line).collect()
+        .filter(|(line, address)| is_shown(*line, *address));
+    shown.map(|(line, _)| *line).collect()
 }
 
 #[cfg(test)]

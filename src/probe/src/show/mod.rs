@@ -1,9 +1,9 @@
-//! What can be probed: functions, lines, variables.
+//! Lists what can be probed: functions, lines, variables.
 
 mod functions;
 mod lines;
 mod variables;
 
 pub use functions::functions;
-pub use lines::{LineRange, ShownLine, Source, lines};
-pub use variables::{Listed, Place, Variable, VariableOptions, variables};
+pub use lines::{LineRange, ShownLine, SourceRange, lines};
+pub use variables::{ListedPoint, ShownPlace, Variable, VariableOptions, variables};

@@ -1,44 +1,47 @@
-//! The variables that exist at the places of a definition.
+//! The variables available at the probe points of a definition.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::definition::{Definition, Point};
-use crate::dwarf::{Base, Die, Located, Place as Value, World, behind_entry, locate, stretches};
+use crate::dwarf::{
+    AccessPoint, CompileUnit, Die, ValueBase, ValueLocation as Value, locate, starting_at_entry,
+    valid_ranges,
+};
 use crate::error::Error;
 use crate::filter::NameFilter;
-use crate::object::Object;
+use crate::object::ProbeObject;
 use crate::register;
-use crate::search::{Options, Spot, Visible, all_variables, globals};
+use crate::search::{PointInFunction, SearchOptions, VisibleVariable, all_variables, globals};
 
-/// Which variables are listed, and how.
+/// Selects variables.
 #[derive(Debug, Clone, Default)]
 pub struct VariableOptions {
-    /// Global variables too.
+    /// Whether to include global variables.
     pub externs: bool,
-    /// Those that are not at the place but elsewhere in the function too, and where all are.
+    /// Whether to include variables available elsewhere in the function, and show all ranges.
     pub ranges: bool,
-    /// Those with such names.
+    /// Filter of names.
     pub filter: Option<NameFilter>,
 }
 
-/// One place with its variables, sorted as they are shown.
+/// A probe point with its variables, sorted for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// The place.
-    pub place: Place,
+pub struct ListedPoint {
+    /// The probe point.
+    pub place: ShownPlace,
     /// Its variables.
     pub variables: Vec<Variable>,
-    /// Names of those that are there but cannot be recorded, each with the reason.
+    /// Names of variables that cannot be recorded, with the reason.
     pub beyond: Vec<(String, String)>,
 }
 
-/// A place in a function.
+/// A location in a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ShownPlace {
     /// The function.
     pub function: String,
-    /// Bytes behind its entry.
+    /// Offset from its entry in bytes.
     pub offset: u64,
 }
 
@@ -49,25 +52,25 @@ pub struct Variable {
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// It stands outside of functions.
+    /// Whether it is declared outside of functions.
     pub is_external: bool,
-    /// It can be recorded at the place by its name. Others are listed with ranges alone.
+    /// Whether it can be recorded by name at the probe point. Others are listed with ranges only.
     pub is_here: bool,
-    /// Where it is, in bytes behind the entry of the function, where ranges were asked for.
+    /// Its ranges as offsets from the function's entry, if requested.
     pub ranges: Vec<(u64, u64)>,
 }
 
-/// The variables at every place that `definition` stands for.
+/// Returns the variables at every probe point of `definition`.
 ///
 /// # Errors
 ///
-/// As of [`find`](crate::find).
+/// Those of [`find`](crate::find).
 pub fn variables(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     definition: &Definition,
-    options: &Options,
+    options: &SearchOptions,
     wanted: &VariableOptions,
-) -> Result<Vec<Listed>, Error> {
+) -> Result<Vec<ListedPoint>, Error> {
     let Some(info) = object.sources.info else {
         return match definition.point {
             Point::Marker { .. } => marked(object, definition, options),
@@ -76,13 +79,13 @@ pub fn variables(
             }),
         };
     };
-    // Where a function returns, its variables are those of its entry.
+    // At a function's return, its variables are those of its entry.
     let mut definition = definition.clone();
     definition.arguments.clear();
     if let Point::Function { place, .. } = &mut definition.point
-        && *place == crate::definition::Place::Return
+        && *place == crate::definition::FunctionPlace::Return
     {
-        *place = crate::definition::Place::Offset(0);
+        *place = crate::definition::FunctionPlace::Offset(0);
     }
     let found = crate::search::find(object, &definition, options)?;
     let mut listed = Vec::new();
@@ -91,10 +94,10 @@ pub fn variables(
             continue;
         };
         info.for_units_at(object.sources.files, address, &mut |unit| {
-            let world = World::new(unit);
-            match Spot::around(&world, address, &probe.name) {
+            let compile_unit = CompileUnit::new(unit);
+            match PointInFunction::point_at(&compile_unit, address, &probe.name) {
                 Some(spot) => {
-                    listed.push(at(object, &world, &spot, wanted));
+                    listed.push(at(object, &compile_unit, &spot, wanted));
                     ControlFlow::Break(())
                 }
                 None => ControlFlow::Continue(()),
@@ -105,13 +108,13 @@ pub fn variables(
 }
 
 fn at<'w, 'u>(
-    object: &Object<'_>,
-    world: &'w World<'u>,
-    spot: &Spot<'w, 'u>,
+    object: &ProbeObject<'_>,
+    compile_unit: &'w CompileUnit<'u>,
+    spot: &PointInFunction<'w, 'u>,
     wanted: &VariableOptions,
-) -> Listed {
+) -> ListedPoint {
     let entry = spot.function.entry_address().unwrap_or(spot.address);
-    let located = Located {
+    let located = AccessPoint {
         function: &spot.function,
         frames: &object.frames,
         address: spot.address,
@@ -144,16 +147,16 @@ fn at<'w, 'u>(
             beyond.push((name, reason));
         }
     };
-    for Visible { die, is_meant, .. } in all_variables(&spot.scope, spot.address) {
+    for VisibleVariable { die, is_meant, .. } in all_variables(&spot.scope, spot.address) {
         add(&die, false, is_meant);
     }
     if wanted.externs {
-        for die in globals(world) {
+        for die in globals(compile_unit) {
             add(&die, true, true);
         }
     }
-    Listed {
-        place: Place {
+    ListedPoint {
+        place: ShownPlace {
             function: spot.function.name().unwrap_or_default(),
             offset: spot.address.wrapping_sub(entry),
         },
@@ -162,21 +165,21 @@ fn at<'w, 'u>(
     }
 }
 
-/// The values that the program's author marked, where nothing else is known of the places.
+/// Returns the values of a USDT marker, if nothing else is known about the probe point.
 fn marked(
-    object: &Object<'_>,
+    object: &ProbeObject<'_>,
     definition: &Definition,
-    options: &Options,
-) -> Result<Vec<Listed>, Error> {
+    options: &SearchOptions,
+) -> Result<Vec<ListedPoint>, Error> {
     let found = crate::search::find(object, definition, options)?;
     let listed = found.probes.into_iter().map(|probe| {
         let function = object.function_at(probe.file_offset);
         let place = match function {
-            Some(function) => Place {
+            Some(function) => ShownPlace {
                 offset: probe.file_offset - function.offset,
                 function: function.name,
             },
-            None => Place {
+            None => ShownPlace {
                 function: probe.symbol,
                 offset: 0,
             },
@@ -190,7 +193,7 @@ fn marked(
                 ranges: Vec::new(),
             })
         });
-        Listed {
+        ListedPoint {
             place,
             variables: values.collect(),
             beyond: Vec::new(),
@@ -199,21 +202,21 @@ fn marked(
     Ok(listed.collect())
 }
 
-/// Why probes cannot record what is at a place.
-fn unreadable_at(object: &Object<'_>, place: &Value) -> Option<String> {
+/// Returns why probes cannot record a variable.
+fn unreadable_at(object: &ProbeObject<'_>, place: &Value) -> Option<String> {
     let architecture = object.architecture();
     match place.base {
-        Base::Register(register) if register::name(architecture, register).is_none() => {
+        ValueBase::Register(register) if register::name(architecture, register).is_none() => {
             Some(register::unreadable(architecture, register))
         }
         _ => None,
     }
 }
 
-/// Where a variable is, behind the entry of its function.
+/// Returns the ranges of a variable, relative to its function's entry.
 fn relative(
     die: &Die<'_, '_>,
-    spot: &Spot<'_, '_>,
+    spot: &PointInFunction<'_, '_>,
     entry: u64,
     is_external: bool,
 ) -> Vec<(u64, u64)> {
@@ -221,6 +224,6 @@ fn relative(
         return Vec::new();
     }
     let everywhere = || spot.function.ranges();
-    let places = stretches(die).unwrap_or_else(everywhere);
-    behind_entry(places, &spot.function, entry).collect()
+    let places = valid_ranges(die).unwrap_or_else(everywhere);
+    starting_at_entry(places, &spot.function, entry).collect()
 }

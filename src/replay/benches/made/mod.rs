@@ -4,11 +4,11 @@ use std::io::Cursor;
 
 use rperf_perfdata::{EventDesc, FeatureSet, Writer};
 use rperf_wire::{
-    Attr, AttrFlags, Encoder, Endian, EventType, Misc, RawRecord, RecordKind, Sample, SampleLayout,
-    SampleType,
+    Attr, AttrFlags, Encoder, Endian, EventType, Misc, RawRecord, RecordKind, SampleLayout,
+    SampleRecord, SampleType,
 };
 
-/// One event with its records so far.
+/// A recording of one event under construction.
 pub(crate) struct Recording {
     attr: Attr,
     layout: SampleLayout,
@@ -17,7 +17,7 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// No records, but room for so many bytes of them; samples have these fields.
+    /// Creates a recording without records; samples have these fields, and `room` bytes are reserved.
     pub(crate) fn new(fields: &[SampleType], room: usize) -> Self {
         let attr = Attr {
             kind: EventType::SOFTWARE,
@@ -33,8 +33,8 @@ impl Recording {
         }
     }
 
-    /// Appends a sample. Gives the bytes of all records.
-    pub(crate) fn sample(&mut self, sample: &Sample<'_>) -> usize {
+    /// Appends a sample; returns the size of all records in bytes.
+    pub(crate) fn sample(&mut self, sample: &SampleRecord<'_>) -> usize {
         self.body.clear();
         let to = &mut Encoder::new(&mut self.body, Endian::NATIVE);
         self.layout.encode(sample, to);
@@ -51,7 +51,7 @@ impl Recording {
         RawRecord { kind, misc, body }.encode(Endian::NATIVE, &mut self.records);
     }
 
-    /// The file.
+    /// Returns the file.
     pub(crate) fn file(self) -> Vec<u8> {
         let events = [EventDesc::new(self.attr, vec![1])];
         let written = Writer::new(Cursor::new(Vec::new()), &events).and_then(|mut writer| {

@@ -1,41 +1,45 @@
-//! Growing a [`World`] record by record.
+//! Incremental construction of a [`World`].
+
+use std::ops::Range;
 
 use rperf_wire::{
-    CpuMode, DecodeError, Endian, Misc, Mmap, Mmap2, MmapId, RawRecord, Record, RecordKind, Task,
-    name_text,
+    CpuMode, DecodeError, Endian, Misc, Mmap, Mmap2, MmapId, PROT_EXEC, PROT_READ, PROT_WRITE,
+    RawRecord, Record, RecordKind, Task, name_text,
 };
 
 use rustc_hash::FxHashMap;
 
 use super::naming::UserMapping;
-use super::space::{Parent, Space, SpaceId};
-use super::{Lifetime, PROT_EXEC, World};
+use super::space::{InheritedMappings, MappingSpace, SpaceId};
+use super::threads::ThreadIds;
+use super::{Lifetime, World};
 use crate::{DsoId, DsoKind, Machine, Mapping, MappingId, Order};
 
-/// A [`World`] in the making. [`WorldBuilder::world`] answers questions at any time, so that live
-/// commands and pipes can look samples up between records.
+/// A [`World`] under construction. [`WorldBuilder::world`] can be queried at any time, so that live
+/// commands and pipes can process samples between records.
 #[derive(Debug)]
 pub struct WorldBuilder {
     pub(super) world: World,
     endian: Endian,
     last: Order,
-    /// The kernel of each machine, and where it is mapped now.
+    /// The kernel of each machine, and its current mapping.
     pub(super) kernel_dsos: FxHashMap<Machine, DsoId>,
-    pub(super) kernel_ranges: FxHashMap<DsoId, (u64, u64)>,
-    /// Whether it is of the system that runs, whose kernel goes by another name than a recording's.
+    pub(super) kernel_ranges: FxHashMap<DsoId, Range<u64>>,
+    /// Whether this is the running system, whose kernel has a different name than in recordings.
     pub(super) is_live: bool,
 }
 
-/// A mapping of a process, out of either MMAP record.
+/// A mapping of a process, from either MMAP record.
 struct UserMmap<'a> {
     mmap: Mmap<'a>,
     prot: u32,
     flags: u32,
+    inode: u64,
     build_id: Option<&'a [u8]>,
 }
 
 impl WorldBuilder {
-    /// An empty World but for the idle task, for records in this byte order.
+    /// Creates a World with only the idle task, for records in this byte order.
     #[must_use]
     pub fn new(endian: Endian) -> Self {
         let mut world = World::default();
@@ -51,7 +55,7 @@ impl WorldBuilder {
         }
     }
 
-    /// The same for the system that runs.
+    /// Creates a builder for the running system.
     #[must_use]
     pub fn live(endian: Endian) -> Self {
         Self {
@@ -60,15 +64,15 @@ impl WorldBuilder {
         }
     }
 
-    /// The World as far as records were pushed.
+    /// The World after the records pushed so far.
     #[must_use]
     pub fn world(&self) -> &World {
         &self.world
     }
 
-    /// Whether records of this kind change the World.
+    /// Whether records of this type change the World.
     #[must_use]
-    pub fn wants(kind: RecordKind) -> bool {
+    pub fn changes_world(kind: RecordKind) -> bool {
         matches!(
             kind,
             RecordKind::MMAP
@@ -82,13 +86,13 @@ impl WorldBuilder {
         )
     }
 
-    /// Takes one record; kinds that change nothing are ignored. Records should come in rising order;
-    /// one that does not takes effect when it comes, as in perf.
+    /// Applies one record; types that change nothing are ignored. Records should be pushed in
+    /// order; late ones take effect immediately, as in perf.
     ///
     /// # Errors
-    /// [`DecodeError`] for a record whose fields are not whole; nothing changes.
+    /// [`DecodeError`] for a truncated record, which changes nothing.
     pub fn push(&mut self, order: Order, raw: &RawRecord<'_>) -> Result<(), DecodeError> {
-        if !Self::wants(raw.kind) {
+        if !Self::changes_world(raw.kind) {
             return Ok(());
         }
         let record = Record::decode(raw, self.endian)?;
@@ -110,14 +114,14 @@ impl WorldBuilder {
                 self.world.cgroups.appeared(cgroup.id, &path);
             }
             Record::TextPoke(poke) if raw.misc.cpu_mode() == CpuMode::Kernel => {
-                self.world.pokes.made(order, &poke);
+                self.world.pokes.add(order, &poke);
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// The finished World.
+    /// Returns the finished World.
     #[must_use]
     pub fn finish(self) -> World {
         let mut world = self.world;
@@ -139,17 +143,22 @@ impl WorldBuilder {
         let data = misc.contains(Misc::MMAP_DATA);
         let mapped = UserMmap {
             mmap,
-            prot: if data { 0 } else { PROT_EXEC },
+            prot: if data {
+                PROT_READ | PROT_WRITE
+            } else {
+                PROT_EXEC
+            },
             flags: 0,
+            inode: 0,
             build_id: None,
         };
         self.user_mmap(order, misc, &mapped);
     }
 
     fn mmap2(&mut self, order: Order, misc: Misc, mmap2: &Mmap2<'_>) {
-        let build_id = match &mmap2.id {
-            MmapId::BuildId { size, bytes } => bytes.get(..usize::from(*size)),
-            MmapId::Inode { .. } => None,
+        let (inode, build_id) = match &mmap2.id {
+            MmapId::BuildId { size, bytes } => (0, bytes.get(..usize::from(*size))),
+            MmapId::Inode { inode, .. } => (*inode, None),
         };
         let build_id = build_id.filter(|id| id.iter().any(|byte| *byte != 0));
         if is_kernel(misc) {
@@ -159,6 +168,7 @@ impl WorldBuilder {
             mmap: mmap2.mmap,
             prot: mmap2.prot,
             flags: mmap2.flags,
+            inode,
             build_id,
         };
         self.user_mmap(order, misc, &mapped);
@@ -198,6 +208,7 @@ impl WorldBuilder {
                 dso,
                 prot: mapped.prot,
                 flags: mapped.flags,
+                inode: mapped.inode,
                 identity: named.identity,
                 function: None,
             },
@@ -205,7 +216,14 @@ impl WorldBuilder {
     }
 
     fn fork(&mut self, order: Order, misc: Misc, task: &Task) {
-        let (parent, child) = ((task.ppid, task.ptid), (task.pid, task.tid));
+        let parent = ThreadIds {
+            pid: task.ppid,
+            tid: task.ptid,
+        };
+        let child = ThreadIds {
+            pid: task.pid,
+            tid: task.tid,
+        };
         self.world.threads.forked(order, parent, child);
         self.world.namespaces.started(order, task.tid);
         // A thread uses the mappings of its process.
@@ -217,9 +235,9 @@ impl WorldBuilder {
         let space = if copies {
             let space = self.process(order, Machine::Host, task.ppid);
             let until = order;
-            self.child_of(Parent { space, until })
+            self.child_of(InheritedMappings { space, until })
         } else {
-            Space::default()
+            MappingSpace::default()
         };
         let space = self.add_space(space);
         let lives = self.world.processes.entry((Machine::Host, task.pid));
@@ -229,25 +247,26 @@ impl WorldBuilder {
         });
     }
 
-    /// A link to the parent; but where forks of forks have made a long chain of links, a copy of what
-    /// is visible, so that lookups stay short. Only now and then, and not if it is much longer than
-    /// the chain: the work stays in proportion to the number of forks.
-    fn child_of(&self, parent: Parent) -> Space {
+    /// Returns a link to the parent; or a copy of the visible mappings if forks of forks have
+    /// created a long chain of links, so that lookups stay fast. Copies are rare, and only made if
+    /// not much larger than the chain, so that the total work is proportional to the number of
+    /// forks.
+    fn child_of(&self, parent: InheritedMappings) -> MappingSpace {
         const LONG: u32 = 32;
         let above = self.world.spaces.get(parent.space.0 as usize);
         let depth = above.map_or(0, |space| space.depth + 1);
         if depth < LONG || !depth.is_power_of_two() {
-            return Space::forked(Some(parent), depth);
+            return MappingSpace::forked(Some(parent), depth);
         }
         let borders = self.world.borders(parent);
         if borders.len() > 8 * depth as usize {
-            return Space::forked(Some(parent), depth);
+            return MappingSpace::forked(Some(parent), depth);
         }
-        let mut copy = Space::default();
+        let mut copy = MappingSpace::default();
         for (start, end) in borders.iter().zip(borders.iter().skip(1)) {
             let visible = self.world.lookup_in(parent.space, parent.until, *start);
             if visible.is_some() {
-                copy.insert(parent.until, (*start, *end), visible);
+                copy.insert(parent.until, *start..*end, visible);
             }
         }
         copy
@@ -265,23 +284,23 @@ impl WorldBuilder {
         let id = MappingId(u32::try_from(self.world.mappings.len()).unwrap_or(u32::MAX));
         self.world.mappings.push(mapping);
         if let Some(space) = self.world.spaces.get_mut(space.0 as usize) {
-            space.insert(order, (mapping.start, mapping.end), Some(id));
+            space.insert(order, mapping.start..mapping.end, Some(id));
         }
     }
 
-    pub(super) fn add_space(&mut self, space: Space) -> SpaceId {
+    pub(super) fn add_space(&mut self, space: MappingSpace) -> SpaceId {
         let id = SpaceId(u32::try_from(self.world.spaces.len()).unwrap_or(u32::MAX));
         self.world.spaces.push(space);
         id
     }
 
-    /// The address space that the process has now; a process never heard of gets an empty one.
+    /// The current address space of the process; an unknown process gets an empty one.
     fn process(&mut self, order: Order, machine: Machine, pid: u32) -> SpaceId {
         let lives = self.world.processes.get(&(machine, pid));
         if let Some(life) = lives.and_then(|lives| lives.last()) {
             return life.space;
         }
-        let space = self.add_space(Space::default());
+        let space = self.add_space(MappingSpace::default());
         let lives = self.world.processes.entry((machine, pid)).or_default();
         lives.push(Lifetime {
             since: order,
@@ -295,15 +314,18 @@ fn is_kernel(misc: Misc) -> bool {
     matches!(misc.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel)
 }
 
-/// A link past parents that had nothing mapped of their own: shells that fork and fork again would
-/// else make long chains. Parents come before their children, so one step is enough.
-fn shortened(spaces: &[Space], link: Option<Parent>) -> Option<Parent> {
+/// Skips parents without mappings of their own: shells that fork repeatedly would otherwise create
+/// long chains. Parents are shortened before their children, so one step is enough.
+fn shortened(
+    spaces: &[MappingSpace],
+    link: Option<InheritedMappings>,
+) -> Option<InheritedMappings> {
     let link = link?;
     let parent = spaces.get(link.space.0 as usize)?;
     if parent.any_before(link.until) {
         return Some(link);
     }
-    parent.parent.map(|grand| Parent {
+    parent.parent.map(|grand| InheritedMappings {
         space: grand.space,
         until: grand.until.min(link.until),
     })

@@ -1,30 +1,34 @@
-//! Code made at run time, function by function: what stands at an address of fileless memory, at any time.
+//! JIT-compiled functions in anonymous memory, by time.
 //!
-//! Runtimes put functions where others were before, and no record tells of it. What their dumps tell is kept beside the
-//! mappings of the process: a layer that is looked at where a lookup ends in memory without a file. A function is there
-//! from the beginning if it is the first at its place, so that only places that are used again make new epochs.
+//! Runtimes reuse the memory of functions without any record of it. The functions in their dumps
+//! are a separate layer over the mappings of the process, used if a lookup ends in memory without a
+//! file. The first function at an address is visible from the beginning, so that only reused
+//! addresses create new epochs.
 
-use super::space::{Space, SpaceId};
-use super::{PROT_EXEC, World};
+use rperf_wire::PROT_EXEC;
+
+use super::World;
+use super::space::{MappingSpace, SpaceId};
 use crate::{DsoId, DsoKind, Machine, Mapping, MappingId, Order};
 
-/// A function that a runtime made, or moved.
+/// A JIT-compiled function, or one that was moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Function {
-    /// Since when it stands there, by the clock of the recording, in nanoseconds.
+pub struct RuntimeFunction {
+    /// Time from which it exists, by the recording's clock, in nanoseconds.
     pub time: u64,
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// End address, exclusive.
     pub end: u64,
-    /// Its number in the list that names it.
+    /// Its number in its symbol table.
     pub number: u32,
-    /// Its first address in that list: another one if it was moved.
+    /// Its start address in that table, which differs if it was moved.
     pub listed_at: u64,
 }
 
 impl World {
-    /// The process whose `/tmp/perf-PID.map` would name `dso`, if code made at run time is in it.
+    /// The process whose `/tmp/perf-PID.map` has the symbols of `dso`, if it contains JIT-compiled
+    /// code.
     #[must_use]
     pub fn runtime_of(&self, dso: DsoId) -> Option<u32> {
         match self.dsos().get(dso.0 as usize)?.kind {
@@ -33,21 +37,22 @@ impl World {
         }
     }
 
-    /// When `dso` was first mapped by one of the address spaces of `pid`.
+    /// When `dso` was first mapped by an address space of `pid`.
     #[must_use]
     pub fn first_mapped(&self, pid: u32, dso: DsoId) -> Option<Order> {
         let lives = self.processes.get(&(Machine::Host, pid))?;
         let spaces = lives
             .iter()
             .filter_map(|life| self.spaces.get(life.space.0 as usize));
-        let inserted = spaces.flat_map(Space::inserted);
+        let inserted = spaces.flat_map(MappingSpace::inserted);
         let mut of_dso = inserted.filter(|(_, id)| self.mapping(*id).dso == dso);
         of_dso.next().map(|(order, _)| order)
     }
 
-    /// Puts `functions`, by rising time, into the fileless memory of `dso`'s process: each hides what it covers of
-    /// older ones. To be called once for a dso, before samples are looked at.
-    pub fn add_functions(&mut self, dso: DsoId, functions: &[Function]) {
+    /// Adds `functions`, in order of time, to the anonymous memory of `dso`'s process: each
+    /// overrides older ones at its addresses. Must be called once for a DSO, before samples are
+    /// processed.
+    pub fn add_functions(&mut self, dso: DsoId, functions: &[RuntimeFunction]) {
         let Some(lives) = self
             .runtime_of(dso)
             .and_then(|pid| self.processes.get(&(Machine::Host, pid)))
@@ -61,13 +66,13 @@ impl World {
             let own = functions.iter().filter(|function| {
                 function.time >= since && until.is_none_or(|until| function.time < until)
             });
-            let own: Vec<Function> = own.copied().collect();
+            let own: Vec<RuntimeFunction> = own.copied().collect();
             self.add_to_space(life.space, dso, &own);
         }
         self.version += 1;
     }
 
-    fn add_to_space(&mut self, space: SpaceId, dso: DsoId, functions: &[Function]) {
+    fn add_to_space(&mut self, space: SpaceId, dso: DsoId, functions: &[RuntimeFunction]) {
         let (first, again) = first_and_again(functions);
         let mut layer = self.code.remove(&space).unwrap_or_default();
         let orders = first.iter().map(|_| 0).chain(again.iter().map(|f| f.time));
@@ -80,11 +85,12 @@ impl World {
                 dso,
                 prot: PROT_EXEC,
                 flags: 0,
+                inode: 0,
                 identity: false,
                 function: Some(function.number),
             });
             let order = Order { time, position: 0 };
-            layer.insert(order, (function.start, function.end), Some(id));
+            layer.insert(order, function.start..function.end, Some(id));
         }
         layer.reindex();
         self.code.insert(space, layer);
@@ -93,7 +99,7 @@ impl World {
         }
     }
 
-    /// The function at `address`, where `found` is the mapping there; else the mapping itself.
+    /// The function at `address` if there is one in the mapping `found`; otherwise that mapping.
     pub(super) fn function_in(
         &self,
         space: SpaceId,
@@ -109,9 +115,10 @@ impl World {
     }
 }
 
-/// The functions that are the first at all of their addresses, and those that cover a part of another one before them.
-fn first_and_again(functions: &[Function]) -> (Vec<Function>, Vec<Function>) {
-    // Start and end of what was covered so far, without overlaps.
+/// Splits functions into those that are the first at all of their addresses, and those that overlap
+/// earlier ones.
+fn first_and_again(functions: &[RuntimeFunction]) -> (Vec<RuntimeFunction>, Vec<RuntimeFunction>) {
+    // Start and end of the addresses in use so far, without overlaps.
     let mut covered = std::collections::BTreeMap::<u64, u64>::new();
     functions.iter().partition(|function| {
         let below = covered.range(..function.end).next_back();
@@ -137,7 +144,8 @@ mod tests {
 
     const PID: u32 = 7;
 
-    /// A process with code from 0x1000 to 0x2000, mapped again now and then as mprotect(2) does, and below a file.
+    /// A process with code from 0x1000 to 0x2000, remapped repeatedly like by mprotect(2), and
+    /// below a file.
     fn world(again: &[u64]) -> (World, DsoId) {
         let mut world = World::default();
         let dso = world.dsos.user(
@@ -147,7 +155,7 @@ mod tests {
             None,
         );
         let file = world.dsos.user(Machine::Host, DsoKind::User, "/a", None);
-        let mut space = Space::default();
+        let mut space = MappingSpace::default();
         for (time, start, end, dso) in [(1, 0x1000, 0x2000, dso), (1, 0x2000, 0x3000, file)]
             .into_iter()
             .chain(again.iter().map(|&time| (time, 0x1000, 0x2000, dso)))
@@ -160,10 +168,11 @@ mod tests {
                 dso,
                 prot: PROT_EXEC,
                 flags: 0,
+                inode: 0,
                 identity: true,
                 function: None,
             });
-            space.insert(Order { time, position: 0 }, (start, end), Some(id));
+            space.insert(Order { time, position: 0 }, start..end, Some(id));
         }
         world.spaces.push(space);
         let life = super::super::Lifetime {
@@ -180,8 +189,8 @@ mod tests {
         world.mapping(found.expect("a mapping")).function
     }
 
-    fn function((number, (time, start, len)): (usize, (u64, u64, u64))) -> Function {
-        Function {
+    fn function((number, (time, start, len)): (usize, (u64, u64, u64))) -> RuntimeFunction {
+        RuntimeFunction {
             time,
             start,
             end: start + len,
@@ -226,9 +235,9 @@ mod tests {
             let (mut world, dso) = world(&again);
             world.add_functions(dso, &functions);
             for address in 0x1000..0x1060 {
-                let here = |f: &&Function| (f.start..f.end).contains(&address);
+                let here = |f: &&RuntimeFunction| (f.start..f.end).contains(&address);
                 let before = functions.iter().rev().find(|f| here(f) && f.time <= time);
-                // Nobody is sampled in code that isn't there yet: any function is as good.
+                // Code isn't sampled before it exists: any function is acceptable.
                 if let Some(expected) = before {
                     prop_assert_eq!(at(&world, time, address), Some(expected.number));
                 }

@@ -1,4 +1,4 @@
-//! Names of threads: one id for each text, and `:TID` for threads that nothing named.
+//! Thread names: one id per text, and `:TID` for threads without a name.
 
 use std::sync::OnceLock;
 
@@ -9,14 +9,14 @@ use crate::CommId;
 /// Marks an id whose other bits are a thread id.
 const UNNAMED: u32 = 1 << 31;
 
-/// All names that occur. Ids of unnamed threads need no entry; their text is made when asked for.
+/// All names. Ids of unnamed threads need no entry; their text is created on demand.
 #[derive(Debug, Default)]
 pub(crate) struct Comms {
     ids: FxHashMap<Box<str>, u32>,
     names: Vec<Box<str>>,
-    /// Places of names that were forgotten.
+    /// Free indices of removed names.
     free: Vec<u32>,
-    unnamed: Unnamed,
+    unnamed: UnnamedThreads,
 }
 
 impl Comms {
@@ -42,16 +42,16 @@ impl Comms {
         CommId(id)
     }
 
-    /// How many names are known.
+    /// Number of names.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Forgets all names but these. Others may get their ids.
-    pub(crate) fn keep(&mut self, kept: &FxHashSet<CommId>) {
+    /// Removes all names except these. Their ids may be reused.
+    pub(crate) fn keep(&mut self, used: &FxHashSet<CommId>) {
         let (names, free) = (&mut self.names, &mut self.free);
         self.ids.retain(|_, id| {
-            let is_kept = kept.contains(&CommId(*id));
+            let is_kept = used.contains(&CommId(*id));
             if !is_kept {
                 if let Some(name) = names.get_mut(*id as usize) {
                     *name = Box::default();
@@ -62,13 +62,13 @@ impl Comms {
         });
     }
 
-    /// The id of a thread that has no name. Thread ids have at most 22 bits on Linux; -1 and its like
-    /// survive the loss of the top bit because it is copied back from the next one.
+    /// The id of a thread without a name. Thread ids have at most 22 bits on Linux; -1 and similar
+    /// values survive losing the top bit because it is restored from the next one.
     pub(crate) fn unnamed(tid: u32) -> CommId {
         CommId(tid | UNNAMED)
     }
 
-    /// The text of an id; empty for an id that another World gave out.
+    /// The text of an id; empty for an id of another World.
     pub(crate) fn text(&self, id: CommId) -> &str {
         if id.0 & UNNAMED == 0 {
             return self.names.get(id.0 as usize).map_or("", |name| name);
@@ -77,24 +77,24 @@ impl Comms {
     }
 }
 
-type Level<T> = Table<OnceLock<Box<T>>>;
+type SlotLevel<T> = SlotTable<OnceLock<Box<T>>>;
 
-/// 256 places, all empty at first.
+/// 256 slots, initially empty.
 #[derive(Debug)]
-struct Table<T>([T; 256]);
+struct SlotTable<T>([T; 256]);
 
-impl<T: Default> Default for Table<T> {
+impl<T: Default> Default for SlotTable<T> {
     fn default() -> Self {
         Self(std::array::from_fn(|_| T::default()))
     }
 }
 
-/// `:TID` texts by the bytes of the thread id. Filled through `&self` and never emptied, so that
+/// `:TID` texts by the bytes of the thread id. Filled through `&self` and never cleared, so that
 /// threads can share it and keep references into it.
 #[derive(Debug, Default)]
-struct Unnamed(Level<Level<Level<Level<str>>>>);
+struct UnnamedThreads(SlotLevel<SlotLevel<SlotLevel<SlotLevel<str>>>>);
 
-impl Unnamed {
+impl UnnamedThreads {
     fn text(&self, bits: u32) -> &str {
         let [a, b, c, d] = bits.to_be_bytes().map(usize::from);
         let place = self.0.0.get(a).map(OnceLock::get_or_init_default);

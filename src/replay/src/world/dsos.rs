@@ -1,10 +1,10 @@
-//! The files of a World, found by name.
+//! The DSOs of a World, by name.
 
 use rustc_hash::FxHashMap;
 
 use crate::{Dso, DsoId, DsoKind, Machine};
 
-/// All files. The identity of a file is its name, together with its build-id where that is known.
+/// All DSOs. A DSO is identified by its name, and its build-id if known.
 #[derive(Debug, Default)]
 pub(crate) struct Dsos {
     all: Vec<Dso>,
@@ -20,7 +20,7 @@ impl Dsos {
         self.all.get_mut(id.0 as usize)
     }
 
-    /// Adds `dso`, also under the name `key`.
+    /// Adds `dso`, also with the name `key`.
     pub(crate) fn add(&mut self, key: &str, dso: Dso) -> DsoId {
         let id = DsoId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
         let key = (dso.machine, dso.is_kernel(), key.into());
@@ -29,14 +29,14 @@ impl Dsos {
         id
     }
 
-    /// The file of this name, whatever its build-id.
+    /// The DSO with this name and any build-id.
     pub(crate) fn named(&self, machine: Machine, kernel: bool, name: &str) -> Option<DsoId> {
         let key = (machine, kernel, name.into());
         self.by_name.get(&key)?.first().copied()
     }
 
-    /// The user file of this name and build-id, added if need be. A file whose build-id is not known
-    /// yet takes this one.
+    /// The user DSO with this name and build-id, created if necessary. A DSO without a known
+    /// build-id gets this one.
     pub(crate) fn user(
         &mut self,
         machine: Machine,

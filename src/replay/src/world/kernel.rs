@@ -1,22 +1,24 @@
-//! The kernel's side of a [`WorldBuilder`]: the kernel itself, its modules, code that it generates,
-//! and the build-ids that name them beforehand.
+//! The kernel part of a [`WorldBuilder`]: the kernel, its modules, generated code, and build-ids
+//! from the header.
+
+use std::ops::Range;
 
 use rperf_perfdata::feature::BuildIdEntry;
-use rperf_wire::{CpuMode, Ksymbol, Misc, Mmap, name_text};
+use rperf_wire::{CpuMode, Ksymbol, Misc, Mmap, PROT_EXEC, name_text};
 
+use super::WorldBuilder;
 use super::naming::{UserMapping, kernel_file_name, kernel_name, module_name};
-use super::space::{Space, SpaceId};
-use super::{PROT_EXEC, WorldBuilder};
+use super::space::{MappingSpace, SpaceId};
 use crate::{Dso, DsoId, DsoKind, Machine, Mapping, Order};
 
-/// What views of the running system call the kernel.
+/// Name of the kernel in live views.
 const LIVE_KERNEL: &str = "[kernel]";
 
 const KSYMBOL_UNREGISTER: u16 = 1;
 
 impl WorldBuilder {
-    /// Adds the files of the BUILD_ID feature. To be called before records are pushed: perf takes the
-    /// kernel's name from here.
+    /// Adds the entries of the BUILD_ID feature. Must be called before records are pushed: perf
+    /// takes the kernel's name from here.
     pub fn build_ids(&mut self, entries: &[BuildIdEntry]) {
         for entry in entries {
             let mode = entry.misc.cpu_mode();
@@ -47,7 +49,7 @@ impl WorldBuilder {
         }
     }
 
-    /// A file of kernel space that the BUILD_ID feature names: perf keeps the path as its name.
+    /// A kernel DSO from the BUILD_ID feature: perf keeps the path as its name.
     fn add_kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
         match module_name(name) {
             Some(module) => {
@@ -76,12 +78,12 @@ impl WorldBuilder {
         let space = self.kernel(machine);
         let (start, mut end) = (mmap.start, mmap.start.saturating_add(mmap.len));
         let dso = if let Some(kernel) = kernel_name(&filename) {
-            // Some recorders wrote an empty mapping: the kernel is everywhere.
+            // Some recorders wrote an empty mapping: treated as all addresses.
             if (start, end) == (0, 0) {
                 end = u64::MAX;
             }
             let dso = self.kernel_dso(machine, kernel.dso);
-            self.move_kernel(order, space, dso, (start, end));
+            self.move_kernel(order, space, dso, start..end);
             if let Some(dso) = self.world.dsos.get_mut(dso)
                 && mmap.pgoff != 0
             {
@@ -108,6 +110,7 @@ impl WorldBuilder {
                 dso,
                 prot: PROT_EXEC,
                 flags: 0,
+                inode: 0,
                 identity: true,
                 function: None,
             },
@@ -115,7 +118,7 @@ impl WorldBuilder {
     }
 
     /// The kernel has one mapping: a new record moves it.
-    fn move_kernel(&mut self, order: Order, space: SpaceId, kernel: DsoId, range: (u64, u64)) {
+    fn move_kernel(&mut self, order: Order, space: SpaceId, kernel: DsoId, range: Range<u64>) {
         if let Some(older) = self.kernel_ranges.insert(kernel, range)
             && let Some(space) = self.world.spaces.get_mut(space.0 as usize)
         {
@@ -123,7 +126,7 @@ impl WorldBuilder {
         }
     }
 
-    /// The kernel that the build-ids name, else one of the record's name.
+    /// The kernel from the build-ids, otherwise one with the record's name.
     fn kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
         let known = self.kernel_dsos.get(&machine).copied();
         let id = known.unwrap_or_else(|| {
@@ -160,7 +163,8 @@ impl WorldBuilder {
         let unregisters = ksymbol.flags & KSYMBOL_UNREGISTER != 0;
         if let Some(mapping) = here {
             let kind = self.world.dso(mapping.dso).kind;
-            // What was announced before is gone, though nobody said so. Kernel and modules have names for their own code.
+            // Previous code at these addresses is gone, although there is no record of that. Kernel
+            // and modules have symbols for their own code.
             let ends = match unregisters {
                 true => kind != DsoKind::Kernel,
                 false => kind == DsoKind::Bpf,
@@ -169,7 +173,7 @@ impl WorldBuilder {
                 return;
             }
             if let Some(space) = self.world.spaces.get_mut(space.0 as usize) {
-                space.insert(order, (mapping.start, mapping.end), None);
+                space.insert(order, mapping.start..mapping.end, None);
             }
         }
         if unregisters {
@@ -193,6 +197,7 @@ impl WorldBuilder {
                 dso,
                 prot: PROT_EXEC,
                 flags: 0,
+                inode: 0,
                 identity: false,
                 function: None,
             },
@@ -203,7 +208,7 @@ impl WorldBuilder {
         if let Some(space) = self.world.kernels.get(&machine) {
             return *space;
         }
-        let space = self.add_space(Space::default());
+        let space = self.add_space(MappingSpace::default());
         self.world.kernels.insert(machine, space);
         space
     }

@@ -1,69 +1,75 @@
-//! The World: who was running and what was mapped where, at any point of the recording.
+//! The World: processes, threads and mappings at any point of the recording.
 
 mod builder;
 mod code;
 mod comms;
 mod dsos;
 mod epoch;
-mod forget;
 mod kernel;
 mod namespaces;
 mod naming;
-mod pokes;
-mod recent;
+mod prune;
 mod space;
+mod text_pokes;
+mod thread_cache;
 mod threads;
+mod visible;
 
 pub use builder::WorldBuilder;
-pub use code::Function;
+pub use code::RuntimeFunction;
 pub(crate) use comms::Comms;
 use dsos::Dsos;
 pub use epoch::Epoch;
 use namespaces::{Cgroups, Namespaces};
-pub use naming::UserMapping;
-use pokes::Pokes;
-pub use recent::{Moment, Recent, Who};
 use rperf_wire::{CpuMode, Namespace};
 use rustc_hash::FxHashMap;
-use space::{Parent, Space, SpaceId};
-use threads::Threads;
+use space::{InheritedMappings, MappingSpace, SpaceId};
+use text_pokes::TextPokes;
+pub use thread_cache::{OrderRange, ThreadCache, ThreadKey, ThreadState};
+pub use threads::ThreadInfo;
+use threads::ThreadTable;
+pub use visible::VisibleMapping;
 
 use crate::{CommId, Dso, DsoId, Machine, Mapping, MappingId, Order};
 
-/// `PROT_EXEC` of mmap(2).
-const PROT_EXEC: u32 = 4;
-
-/// A process id has one address space after the other.
+/// One of the successive address spaces of a process id.
 #[derive(Debug, Clone, Copy)]
 struct Lifetime {
     since: Order,
     space: SpaceId,
 }
 
-/// Processes, threads, mappings and files of a recording, by time. Made by a [`WorldBuilder`],
-/// immutable, and shared by all threads that look at samples.
+/// Processes, threads, mappings and DSOs of a recording, by time. Built by a [`WorldBuilder`],
+/// immutable, and shared by all threads that process samples.
 #[derive(Debug, Default)]
 pub struct World {
     dsos: Dsos,
     mappings: Vec<Mapping>,
     comms: Comms,
-    threads: Threads,
-    spaces: Vec<Space>,
+    threads: ThreadTable,
+    spaces: Vec<MappingSpace>,
     /// Address spaces of a process id, oldest first.
     processes: FxHashMap<(Machine, u32), Vec<Lifetime>>,
     kernels: FxHashMap<Machine, SpaceId>,
-    /// Functions that runtimes made, by the space that they are in.
-    code: FxHashMap<SpaceId, Space>,
+    /// JIT-compiled functions by address space.
+    code: FxHashMap<SpaceId, MappingSpace>,
     namespaces: Namespaces,
     cgroups: Cgroups,
-    pokes: Pokes,
-    /// Rises with every record that changes anything.
+    pokes: TextPokes,
+    /// Incremented by every record that changes anything.
     version: u64,
 }
 
 impl World {
-    /// What is mapped at `address` just before `order`, for code that runs in `mode` in the process
-    /// `pid` of `machine`. `None` where nothing is, and for modes without mappings (hypervisor).
+    /// A number that every change of this World increments: what was computed from it is valid until then.
+    #[inline]
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The mapping at `address` just before `order`, for code that runs in `mode` in the process
+    /// `pid` of `machine`. `None` if there is none, and for modes without mappings (hypervisor).
     #[must_use]
     pub fn lookup(
         &self,
@@ -85,16 +91,28 @@ impl World {
         self.lookup_in(space, order, address)
     }
 
-    /// The space's own mappings first, then what its parent had when it forked.
-    fn lookup_in(&self, mut space: SpaceId, mut order: Order, address: u64) -> Option<MappingId> {
+    /// The mapping at `address` of a space; that of the function where JIT-compiled functions are known.
+    fn lookup_in(&self, space: SpaceId, order: Order, address: u64) -> Option<MappingId> {
+        let (found, space, order) = self.mapping_in(space, order, address)?;
+        Some(match self.code.is_empty() {
+            true => found,
+            false => self.function_in(space, order, address, found),
+        })
+    }
+
+    /// Looks in the space's own mappings first, then in those of its parent at the time of the
+    /// fork. Returns the space of the mapping as well.
+    #[inline]
+    fn mapping_in(
+        &self,
+        mut space: SpaceId,
+        mut order: Order,
+        address: u64,
+    ) -> Option<(MappingId, SpaceId, Order)> {
         loop {
             let at = self.spaces.get(space.0 as usize)?;
             if let Some(found) = at.lookup(order, address) {
-                let found = found?;
-                return Some(match self.code.is_empty() {
-                    true => found,
-                    false => self.function_in(space, order, address, found),
-                });
+                return Some((found?, space, order));
             }
             let parent = at.parent?;
             order = order.min(parent.until);
@@ -102,8 +120,8 @@ impl World {
         }
     }
 
-    /// Where mappings that a child of `parent` inherits may begin and end, rising.
-    fn borders(&self, parent: Parent) -> Vec<u64> {
+    /// Possible boundaries of the mappings that a child of `parent` inherits, ascending.
+    fn borders(&self, parent: InheritedMappings) -> Vec<u64> {
         let mut borders = Vec::new();
         let mut link = Some(parent);
         let mut until = parent.until;
@@ -118,8 +136,8 @@ impl World {
         borders
     }
 
-    /// What `code`, which was read from the host's kernel at `address` some time before or after the recording, was just
-    /// before `order`; `None` if no record tells of a change there.
+    /// The `code`, which was read from the host kernel at `address` at any time, as it was just before `order`;
+    /// `None` if it was never modified.
     #[must_use]
     pub fn code_at(&self, order: Order, address: u64, code: &[u8]) -> Option<Vec<u8>> {
         self.pokes.code_at(order, address, code)
@@ -140,7 +158,7 @@ impl World {
         &self.mappings
     }
 
-    /// A file.
+    /// A DSO.
     ///
     /// # Panics
     /// If the id comes from another World.
@@ -149,34 +167,35 @@ impl World {
         &self.dsos()[id.0 as usize]
     }
 
-    /// All files: those with a build-id in the header, then the others as they were first mapped;
+    /// All DSOs: those with a build-id in the header, then the others in order of first mapping;
     /// [`DsoId`] is the index.
     #[must_use]
     pub fn dsos(&self) -> &[Dso] {
         self.dsos.all()
     }
 
-    /// The name of the thread at `order` as script and live views show it: `:TID` before it got one.
+    /// The name of the thread at `order` as shown by script and live views: `:TID` before it has
+    /// one.
     #[must_use]
-    pub fn comm_at(&self, _pid: u32, tid: u32, order: Order) -> CommId {
+    pub fn comm_at(&self, tid: u32, order: Order) -> CommId {
         self.threads.comm_at(tid, order)
     }
 
-    /// The name of the thread at `order` as aggregated reports show it: its first name counts for
-    /// the time before, too.
+    /// The name of the thread at `order` as shown by aggregated reports: its first name is also
+    /// used for the time before.
     #[must_use]
-    pub fn comm_final(&self, _pid: u32, tid: u32, order: Order) -> CommId {
+    pub fn comm_final(&self, tid: u32, order: Order) -> CommId {
         self.threads.comm_final(tid, order)
     }
 
-    /// The last name of the thread that has this id at `order`.
+    /// The last name of the thread with this id at `order`.
     #[must_use]
-    pub fn comm_last(&self, _pid: u32, tid: u32, order: Order) -> CommId {
+    pub fn comm_last(&self, tid: u32, order: Order) -> CommId {
         self.threads.comm_last(tid, order)
     }
 
-    /// The namespaces of the thread just before `order`: net, uts, ipc, pid, user, mnt, cgroup, as many as
-    /// the recorder told; none where it told nothing.
+    /// The namespaces of the thread just before `order`: net, uts, ipc, pid, user, mnt, cgroup, as
+    /// far as recorded; empty if not recorded.
     #[must_use]
     pub fn namespaces_at(&self, tid: u32, order: Order) -> &[Namespace] {
         self.namespaces.at(tid, order)
@@ -186,6 +205,11 @@ impl World {
     #[must_use]
     pub fn cgroup(&self, id: u64) -> Option<&str> {
         self.cgroups.path(id)
+    }
+
+    /// The threads of the host as they were when the recording ended, in no particular order.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadInfo> + '_ {
+        self.threads.all()
     }
 
     /// The text of a name.

@@ -5,36 +5,36 @@ use rustc_hash::FxHashMap;
 
 use crate::Order;
 
-/// What NAMESPACES records said of thread ids, oldest first. As in perf a new thread has none until a record
-/// says so.
+/// NAMESPACES records by thread id, oldest first. As in perf, a new thread has none until its first
+/// record.
 #[derive(Debug, Default)]
 pub(crate) struct Namespaces {
-    threads: FxHashMap<u32, Vec<Change>>,
+    threads: FxHashMap<u32, Vec<NamespaceChange>>,
 }
 
-/// From when on a thread has which namespaces.
-type Change = (Order, Box<[Namespace]>);
+/// Namespaces of a thread from this position on.
+type NamespaceChange = (Order, Box<[Namespace]>);
 
 impl Namespaces {
-    /// A NAMESPACES record.
+    /// Handles a NAMESPACES record.
     pub(crate) fn entered(&mut self, order: Order, tid: u32, links: Vec<Namespace>) {
         let changes = self.threads.entry(tid).or_default();
         changes.push((order, links.into()));
     }
 
-    /// A new thread has this id from now on.
+    /// Handles the start of a thread with this id.
     pub(crate) fn started(&mut self, order: Order, tid: u32) {
         if let Some(changes) = self.threads.get_mut(&tid) {
             changes.push((order, Box::default()));
         }
     }
 
-    /// Nobody asks for those of this thread any more.
+    /// Removes the namespaces of an exited thread.
     pub(crate) fn ended(&mut self, tid: u32) {
         self.threads.remove(&tid);
     }
 
-    /// Those of the thread that had the id just before `order`; none if that was not said.
+    /// Those of the thread with this id just before `order`; empty if not recorded.
     pub(crate) fn at(&self, tid: u32, order: Order) -> &[Namespace] {
         let changes = self.threads.get(&tid).map_or(&[][..], Vec::as_slice);
         let before = changes.partition_point(|(at, _)| *at < order);
@@ -43,14 +43,14 @@ impl Namespaces {
     }
 }
 
-/// Paths of cgroups by id. An id is never given out twice.
+/// Paths of cgroups by id. Ids are not reused.
 #[derive(Debug, Default)]
 pub(crate) struct Cgroups {
     paths: FxHashMap<u64, Box<str>>,
 }
 
 impl Cgroups {
-    /// A CGROUP record; perf keeps the first path.
+    /// Handles a CGROUP record; perf keeps the first path.
     pub(crate) fn appeared(&mut self, id: u64, path: &str) {
         self.paths.entry(id).or_insert_with(|| path.into());
     }

@@ -1,49 +1,44 @@
-//! What the file name of an MMAP record stands for.
+//! Interpretation of file names in MMAP records.
 
-use super::PROT_EXEC;
+use rperf_wire::PROT_EXEC;
+
 use crate::DsoKind;
 
 const MAP_HUGETLB: u32 = 0x40000;
 const VDSO_NAMES: [&str; 2] = ["[vdso]", "[vdsox32]"];
 const VDSO32: &str = "[vdso32]";
-/// The end of what addresses of 32 bits reach.
+/// End of the 32-bit address space.
 const END_OF_32_BITS: u64 = 1 << 32;
 
-/// A file name with what it means.
+/// A file name and its interpretation.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Named {
-    /// Name of the dso.
+pub(crate) struct FileName {
+    /// Name of the DSO.
     pub(crate) name: String,
-    /// What it is.
+    /// Type of the DSO.
     pub(crate) kind: DsoKind,
-    /// Whether addresses stay as they are.
+    /// Whether symbols have addresses of the process.
     pub(crate) identity: bool,
 }
 
-/// A mapping of a process, as its record tells it.
+/// A mapping of a process from its record.
 #[derive(Debug, Clone, Copy)]
-pub struct UserMapping<'a> {
-    /// The name in the record.
-    pub filename: &'a str,
-    /// The first address behind it.
-    pub end: u64,
+pub(crate) struct UserMapping<'a> {
+    /// The file name in the record.
+    pub(crate) filename: &'a str,
+    /// End address, exclusive.
+    pub(crate) end: u64,
     /// `PROT_*` of mmap(2).
-    pub prot: u32,
+    pub(crate) prot: u32,
     /// `MAP_*` of mmap(2).
-    pub flags: u32,
+    pub(crate) flags: u32,
     /// The process.
-    pub pid: u32,
+    pub(crate) pid: u32,
 }
 
 impl UserMapping<'_> {
-    /// The file that its code is named from: that of the record, but for what run-time compilers made.
-    #[must_use]
-    pub fn dso_name(&self) -> String {
-        self.name().name
-    }
-
-    /// Names it as perf does: executable memory without a file belongs to `/tmp/perf-PID.map`.
-    pub(crate) fn name(&self) -> Named {
+    /// Interprets it like perf: executable memory without a file belongs to `/tmp/perf-PID.map`.
+    pub(crate) fn name(&self) -> FileName {
         let fileless = is_anonymous(self.filename)
             || self.flags & MAP_HUGETLB != 0
             || is_special_memory(self.filename);
@@ -59,14 +54,14 @@ impl UserMapping<'_> {
         } else {
             (self.filename.to_owned(), DsoKind::User)
         };
-        Named {
+        FileName {
             name,
             kind,
             identity: fileless,
         }
     }
 
-    /// The kernel has a vdso for each width of addresses, and calls them all the same.
+    /// The kernel has a vdso for each address size, with the same name.
     fn is_vdso32(&self) -> bool {
         let is_low = self.end <= END_OF_32_BITS;
         self.filename == VDSO32 || is_low && self.filename == "[vdso]"
@@ -84,7 +79,7 @@ fn is_special_memory(filename: &str) -> bool {
 }
 
 /// The bracketed name of a kernel module, from the path of its file or its own name; `None` if it
-/// is no module.
+/// is not a module.
 pub(crate) fn module_name(path: &str) -> Option<String> {
     const NOT_MODULES: [&str; 6] = [
         "[kernel.kallsyms]",
@@ -108,7 +103,7 @@ pub(crate) fn module_name(path: &str) -> Option<String> {
     is_module.then(|| format!("[{}]", stem.replace('-', "_")))
 }
 
-/// The name of any other file that the kernel maps code from.
+/// The name of any other file with kernel code.
 pub(crate) fn kernel_file_name(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     if file.contains('.') {
@@ -118,15 +113,15 @@ pub(crate) fn kernel_file_name(path: &str) -> String {
     }
 }
 
-/// The name in a kernel's own MMAP record, taken apart: `[kernel.kallsyms]_text`.
+/// The parsed name in the kernel's MMAP record: `[kernel.kallsyms]_text`.
 pub(crate) struct KernelName<'a> {
-    /// Name of the dso.
+    /// Name of the DSO.
     pub(crate) dso: &'a str,
     /// The symbol whose address is in `pgoff`.
     pub(crate) symbol: &'a str,
 }
 
-/// Recognises the kernel itself (and not its modules) in an MMAP record.
+/// Parses the name if it is the kernel itself (and not a module).
 pub(crate) fn kernel_name(filename: &str) -> Option<KernelName<'_>> {
     let rest = filename.strip_prefix('[')?;
     let known = rest.starts_with("kernel.kallsyms") || rest.starts_with("guest.kernel.kallsyms");

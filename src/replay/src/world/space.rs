@@ -1,53 +1,55 @@
-//! One address space through time.
+//! An address space over time.
 //!
-//! There is no record for unmapping: a mapping hides what it covers of older ones, for as long as
-//! it is not hidden itself. So "what is mapped at this address at that time" is "the latest mapping
-//! put in before that time which covers the address". A segment tree over the borders of all
-//! mappings answers that: each mapping sits in O(log n) nodes, and a lookup visits the O(log n)
-//! nodes above one elementary interval. Nothing is ever split, trimmed or copied.
+//! There is no record for unmapping: a mapping overrides older ones at its addresses, until
+//! overridden itself. So the mapping at an address at some time is the latest one inserted before
+//! that time that covers the address. A segment tree over the boundaries of all mappings finds it:
+//! each mapping is in O(log n) nodes, and a lookup visits the O(log n) nodes above one elementary
+//! interval. Nothing is ever split, trimmed or copied.
 
-use super::recent::Span;
+use std::ops::Range;
+
+use super::thread_cache::OrderRange;
 use crate::{MappingId, Order};
 
-/// Number of an address space in the World.
+/// Index of an address space in the World.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SpaceId(pub(crate) u32);
 
-/// Where a forked process got its first mappings.
+/// The parent's mappings inherited by a forked process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Parent {
+pub(crate) struct InheritedMappings {
     pub(crate) space: SpaceId,
-    /// Mappings of the parent from later on don't count.
+    /// Later mappings of the parent are not inherited.
     pub(crate) until: Order,
 }
 
-/// `mapping: None` says that nothing is there from now on.
+/// An insertion; `mapping: None` removes mappings.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct SpaceEntry {
     start: u64,
     end: u64,
     order: Order,
     mapping: Option<MappingId>,
 }
 
-impl Entry {
+impl SpaceEntry {
     fn covers(&self, address: u64) -> bool {
         self.start <= address && address < self.end
     }
 }
 
-/// The mappings of one process (or one kernel), oldest first, and the index over most of them.
+/// The mappings of one process (or one kernel), oldest first, and the index of most of them.
 #[derive(Debug, Default)]
-pub(crate) struct Space {
-    pub(crate) parent: Option<Parent>,
-    /// How many ancestors a lookup may have to ask.
+pub(crate) struct MappingSpace {
+    pub(crate) parent: Option<InheritedMappings>,
+    /// Maximum number of ancestors visited by a lookup.
     pub(crate) depth: u32,
-    entries: Vec<Entry>,
-    index: Index,
+    entries: Vec<SpaceEntry>,
+    index: MappingIndex,
 }
 
-impl Space {
-    pub(crate) fn forked(parent: Option<Parent>, depth: u32) -> Self {
+impl MappingSpace {
+    pub(crate) fn forked(parent: Option<InheritedMappings>, depth: u32) -> Self {
         Self {
             parent,
             depth,
@@ -55,52 +57,51 @@ impl Space {
         }
     }
 
-    /// Where mappings put in before `order` begin and end.
+    /// Boundaries of mappings inserted before `order`.
     pub(crate) fn borders(&self, order: Order) -> impl Iterator<Item = u64> + '_ {
         let before = self.entries.iter().take_while(move |at| at.order < order);
         before.flat_map(|at| [at.start, at.end])
     }
 
-    /// Puts `mapping` over whatever was there. Orders must not fall.
-    pub(crate) fn insert(&mut self, order: Order, range: (u64, u64), mapping: Option<MappingId>) {
+    /// Inserts `mapping`, overriding older ones. Orders must not decrease.
+    pub(crate) fn insert(&mut self, order: Order, range: Range<u64>, mapping: Option<MappingId>) {
         const NEW_ENTRIES: usize = 32;
-        let (start, end) = range;
-        if start >= end {
+        if range.is_empty() {
             return;
         }
-        self.entries.push(Entry {
-            start,
-            end,
+        self.entries.push(SpaceEntry {
+            start: range.start,
+            end: range.end,
             order,
             mapping,
         });
-        // Doubling keeps the work of rebuilding linear in the number of entries.
+        // Doubling makes the total work of rebuilding linear in the number of entries.
         if self.entries.len() >= 2 * self.index.entries + NEW_ENTRIES {
             self.reindex();
         }
     }
 
-    /// All mappings that were put in, oldest first.
+    /// All inserted mappings, oldest first.
     pub(crate) fn inserted(&self) -> impl Iterator<Item = (Order, MappingId)> + '_ {
         let entries = self.entries.iter();
         entries.filter_map(|entry| Some((entry.order, entry.mapping?)))
     }
 
-    /// Brings the index up to date.
+    /// Updates the index.
     pub(crate) fn reindex(&mut self) {
         if self.index.entries != self.entries.len() {
-            self.index = Index::new(&self.entries);
+            self.index = MappingIndex::new(&self.entries);
         }
     }
 
-    /// Whether any mapping was put in before `order`.
+    /// Whether any mapping was inserted before `order`.
     pub(crate) fn any_before(&self, order: Order) -> bool {
         self.entries
             .first()
             .is_some_and(|first| first.order < order)
     }
 
-    /// How many mappings were put in before `order`.
+    /// Number of mappings inserted before `order`.
     pub(crate) fn counted(&self, order: Order) -> usize {
         match self.entries.last() {
             Some(last) if last.order < order => self.entries.len(),
@@ -108,17 +109,17 @@ impl Space {
         }
     }
 
-    /// [`Space::counted`], and where in the order it is the same.
-    pub(crate) fn counted_span(&self, order: Order) -> (usize, Span) {
+    /// Like [`MappingSpace::counted`], with the range of the order in which it is the same.
+    pub(crate) fn counted_span(&self, order: Order) -> (usize, OrderRange) {
         let counted = self.counted(order);
         (
             counted,
-            Span::at(&self.entries, counted, |entry| entry.order),
+            OrderRange::at(&self.entries, counted, |entry| entry.order),
         )
     }
 
-    /// What was put in over `address` last before `order`: `None` if nothing, `Some(None)` if it was
-    /// taken away.
+    /// The last entry before `order` that covers `address`: `None` if there is none, `Some(None)`
+    /// if it was removed.
     pub(crate) fn lookup(&self, order: Order, address: u64) -> Option<Option<MappingId>> {
         let counted = self.counted(order);
         let fresh = self.entries.get(self.index.entries..counted);
@@ -132,18 +133,19 @@ impl Space {
 }
 
 /// A segment tree in the usual array form: node `n` has the children `2n` and `2n + 1`, leaves are
-/// the elementary intervals. The entries of node `n` are `items[starts[n]..starts[n + 1]]`, rising.
+/// the elementary intervals. The entries of node `n` are `items[starts[n]..starts[n + 1]]`,
+/// ascending.
 #[derive(Debug, Default)]
-struct Index {
-    /// How many entries are in it: the first so many.
+struct MappingIndex {
+    /// Number of entries in the index: the first ones.
     entries: usize,
     borders: Vec<u64>,
     starts: Vec<u32>,
     items: Vec<u32>,
 }
 
-impl Index {
-    fn new(entries: &[Entry]) -> Self {
+impl MappingIndex {
+    fn new(entries: &[SpaceEntry]) -> Self {
         let mut borders: Vec<u64> = entries.iter().flat_map(|at| [at.start, at.end]).collect();
         borders.sort_unstable();
         borders.dedup();
@@ -153,7 +155,7 @@ impl Index {
             borders,
             items: Vec::new(),
         };
-        // Count, sum up, then place: `starts` holds the ends meanwhile and comes down to the starts.
+        // Counting sort: `starts` contains the ends first and is decremented to the starts.
         let mut starts = std::mem::take(&mut index.starts);
         for entry in entries {
             index.nodes(entry, |node| {
@@ -183,8 +185,8 @@ impl Index {
         self.borders.len()
     }
 
-    /// Visits the nodes that together make up an entry's range.
-    fn nodes(&self, entry: &Entry, mut visit: impl FnMut(usize)) {
+    /// Visits the nodes that cover an entry's range.
+    fn nodes(&self, entry: &SpaceEntry, mut visit: impl FnMut(usize)) {
         let leaf = |address| self.borders.partition_point(|&border| border < address);
         let (mut left, mut right) = (
             leaf(entry.start) + self.leaves(),
@@ -206,11 +208,11 @@ impl Index {
 
     /// The latest among the first `counted` entries that covers `address`.
     fn latest(&self, address: u64, counted: usize) -> Option<usize> {
-        let behind = self.borders.partition_point(|&border| border <= address);
-        if behind == 0 || behind == self.borders.len() {
+        let after = self.borders.partition_point(|&border| border <= address);
+        if after == 0 || after == self.borders.len() {
             return None;
         }
-        let mut node = behind - 1 + self.leaves();
+        let mut node = after - 1 + self.leaves();
         let mut latest = None;
         while node > 0 {
             if let Some(item) = last_below(self.items_of(node), counted) {
@@ -231,7 +233,7 @@ impl Index {
     }
 }
 
-/// Adds to one of `counts` and returns the sum; `u32::MAX` counts as -1.
+/// Adds to an element of `counts` and returns the sum; `u32::MAX` means -1.
 fn add(counts: &mut [u32], at: usize, amount: u32) -> u32 {
     counts.get_mut(at).map_or(0, |count| {
         *count = count.wrapping_add(amount);

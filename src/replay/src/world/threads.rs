@@ -1,41 +1,70 @@
-//! Threads through time: who had a thread id when, and under which names.
+//! Threads over time: successive users of a thread id, and their names.
 
 use rustc_hash::FxHashMap;
 
 use super::Comms;
-use super::recent::Span;
+use super::thread_cache::OrderRange;
 use crate::{CommId, Order};
 
-/// One change in the life of a thread id.
+/// Process and thread id of a task.
 #[derive(Debug, Clone, Copy)]
-enum Change {
-    /// A new thread, under its parent's name if that has one.
+pub(crate) struct ThreadIds {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+}
+
+/// A change of a thread id.
+#[derive(Debug, Clone, Copy)]
+enum ThreadChange {
+    /// A new thread, with its parent's name if that has one.
     Start(Option<CommId>),
     /// A new name.
     Comm(CommId),
 }
 
-/// What happened to one thread id, oldest first.
+/// Changes of one thread id, oldest first.
 #[derive(Debug, Default)]
-struct Life {
-    changes: Vec<(Order, Change)>,
-    /// Process of the thread that has the id now, while pushing.
+struct ThreadHistory {
+    changes: Vec<(Order, ThreadChange)>,
+    /// Process of the current thread, while pushing.
     pid: Option<u32>,
+    /// The thread that created it.
+    parent: Option<u32>,
+    /// Whether it has a COMM or FORK record; otherwise it is only known from mappings.
+    has_records: bool,
 }
 
-impl Life {
-    /// What came before `order`, and what came of the same thread from then on.
-    fn around(&self, order: Order) -> (Option<&Change>, impl Iterator<Item = &Change>) {
+/// A thread as it was when the recording ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadInfo {
+    /// Process; `u32::MAX` if not recorded.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// The thread that created it, if recorded.
+    pub parent: Option<u32>,
+    /// Its last name.
+    pub comm: CommId,
+    /// Whether it has a COMM or FORK record, and not only mappings.
+    pub has_records: bool,
+}
+
+impl ThreadHistory {
+    /// The last change before `order`, and the later changes of the same thread.
+    fn neighbours(
+        &self,
+        order: Order,
+    ) -> (Option<&ThreadChange>, impl Iterator<Item = &ThreadChange>) {
         let before = self.changes.partition_point(|(at, _)| *at < order);
         let (past, future) = self.changes.split_at_checked(before).unwrap_or_default();
-        let same = |change: &&Change| matches!(change, Change::Comm(_));
+        let same = |change: &&ThreadChange| matches!(change, ThreadChange::Comm(_));
         let future = future.iter().map(|(_, change)| change).take_while(same);
         (past.last().map(|(_, change)| change), future)
     }
 }
 
-impl Change {
-    /// The name that it gives, if any.
+impl ThreadChange {
+    /// The name it sets, if any.
     fn comm(&self) -> Option<CommId> {
         match self {
             Self::Start(comm) => *comm,
@@ -46,12 +75,12 @@ impl Change {
 
 /// All threads of one machine.
 #[derive(Debug, Default)]
-pub(crate) struct Threads {
-    lives: FxHashMap<u32, Life>,
+pub(crate) struct ThreadTable {
+    lives: FxHashMap<u32, ThreadHistory>,
 }
 
-impl Threads {
-    /// Notes that `tid` belongs to `pid`, as far as that was not known.
+impl ThreadTable {
+    /// Records that `tid` belongs to `pid`, if unknown.
     pub(crate) fn seen(&mut self, pid: u32, tid: u32) {
         let life = self.lives.entry(tid).or_default();
         if life.pid.is_none() && pid != u32::MAX {
@@ -59,60 +88,74 @@ impl Threads {
         }
     }
 
-    /// A COMM record.
+    /// Handles a COMM record.
     pub(crate) fn named(&mut self, order: Order, pid: u32, tid: u32, comm: CommId) {
         self.seen(pid, tid);
         let life = self.lives.entry(tid).or_default();
-        life.changes.push((order, Change::Comm(comm)));
+        life.has_records = true;
+        life.changes.push((order, ThreadChange::Comm(comm)));
     }
 
-    /// A FORK record. A parent that is known under another pid is not the parent: what ended it was
-    /// lost, and a new thread begins.
-    pub(crate) fn forked(&mut self, order: Order, parent: (u32, u32), child: (u32, u32)) {
-        let (ppid, ptid) = parent;
-        let life = self.lives.entry(ptid).or_default();
-        if life.pid.is_some_and(|pid| pid != ppid) {
-            life.changes.push((order, Change::Start(None)));
+    /// Handles a FORK record. A parent known with another pid is a different thread: the EXIT
+    /// record was lost, and a new thread starts.
+    pub(crate) fn forked(&mut self, order: Order, parent: ThreadIds, child: ThreadIds) {
+        let life = self.lives.entry(parent.tid).or_default();
+        if life.pid.is_some_and(|pid| pid != parent.pid) {
+            life.changes.push((order, ThreadChange::Start(None)));
+            life.parent = None;
         }
-        life.pid = Some(ppid);
-        let name = self.latest(ptid);
-        let (pid, tid) = child;
-        let life = self.lives.entry(tid).or_default();
-        life.pid = Some(pid);
-        life.changes.push((order, Change::Start(name)));
+        life.has_records = true;
+        life.pid = Some(parent.pid);
+        let name = self.latest(parent.tid);
+        let life = self.lives.entry(child.tid).or_default();
+        life.pid = Some(child.pid);
+        life.parent = Some(parent.tid);
+        life.has_records = true;
+        life.changes.push((order, ThreadChange::Start(name)));
     }
 
-    /// The thread that had this id has ended; false where another has it by now.
+    /// Handles the exit of the thread with this id; false if the id was reused.
     pub(crate) fn end(&mut self, order: Order, tid: u32) -> bool {
-        let is_over = |life: &Life| life.changes.last().is_none_or(|(at, _)| *at <= order);
+        let is_over = |life: &ThreadHistory| life.changes.last().is_none_or(|(at, _)| *at <= order);
         let over = self.lives.get(&tid).is_some_and(is_over);
         over && self.lives.remove(&tid).is_some()
     }
 
-    /// Forgets all names but the last ones, which count from the beginning.
-    pub(crate) fn settle(&mut self) {
+    /// Removes all names except the last ones, which then apply from the beginning.
+    pub(crate) fn keep_last_names(&mut self) {
         for life in self.lives.values_mut() {
             let last = life.changes.drain(..).next_back();
             let name = last.and_then(|(_, change)| change.comm());
-            let name = name.map(|name| (Order::default(), Change::Comm(name)));
+            let name = name.map(|name| (Order::default(), ThreadChange::Comm(name)));
             life.changes.extend(name);
         }
     }
 
-    /// How many thread ids are known.
+    /// Number of thread ids.
     pub(crate) fn len(&self) -> usize {
         self.lives.len()
     }
 
-    /// The names that threads have or had.
+    /// All current and past names.
     pub(crate) fn names(&self) -> impl Iterator<Item = CommId> + '_ {
         let changes = self.lives.values().flat_map(|life| &life.changes);
         changes.filter_map(|(_, change)| change.comm())
     }
 
-    /// The processes of all threads, one as often as it has threads.
+    /// The processes of all threads, with duplicates.
     pub(crate) fn processes(&self) -> impl Iterator<Item = u32> + '_ {
         self.lives.values().filter_map(|life| life.pid)
+    }
+
+    /// All threads, as they are after the last record.
+    pub(crate) fn all(&self) -> impl Iterator<Item = ThreadInfo> + '_ {
+        self.lives.iter().map(|(tid, life)| ThreadInfo {
+            pid: life.pid.unwrap_or(u32::MAX),
+            tid: *tid,
+            parent: life.parent,
+            comm: self.latest(*tid).unwrap_or(Comms::unnamed(*tid)),
+            has_records: life.has_records,
+        })
     }
 
     fn latest(&self, tid: u32) -> Option<CommId> {
@@ -120,36 +163,36 @@ impl Threads {
         change.comm()
     }
 
-    /// Where in the order the names of a thread are what they are at `order`.
-    pub(crate) fn span(&self, tid: u32, order: Order) -> Span {
+    /// The range of the order in which the names of a thread are the same as at `order`.
+    pub(crate) fn span(&self, tid: u32, order: Order) -> OrderRange {
         let changes = self.lives.get(&tid).map_or(&[][..], |life| &life.changes);
         let before = changes.partition_point(|(at, _)| *at < order);
-        Span::at(changes, before, |(at, _)| *at)
+        OrderRange::at(changes, before, |(at, _)| *at)
     }
 
     /// The name at `order`, or `:TID`.
     pub(crate) fn comm_at(&self, tid: u32, order: Order) -> CommId {
         let name = self.lives.get(&tid).and_then(|life| {
-            let (past, _) = life.around(order);
+            let (past, _) = life.neighbours(order);
             past?.comm()
         });
         name.unwrap_or(Comms::unnamed(tid))
     }
 
-    /// The name at `order`, or the first one that the thread got later.
+    /// The name at `order`, or the first later one.
     pub(crate) fn comm_final(&self, tid: u32, order: Order) -> CommId {
         let name = self.lives.get(&tid).and_then(|life| {
-            let (past, mut future) = life.around(order);
-            past.and_then(Change::comm)
-                .or_else(|| future.find_map(Change::comm))
+            let (past, mut future) = life.neighbours(order);
+            past.and_then(ThreadChange::comm)
+                .or_else(|| future.find_map(ThreadChange::comm))
         });
         name.unwrap_or(Comms::unnamed(tid))
     }
 
-    /// The last name that the thread got.
+    /// The last name of the thread.
     pub(crate) fn comm_last(&self, tid: u32, order: Order) -> CommId {
         let name = self.lives.get(&tid).and_then(|life| {
-            let (past, future) = life.around(order);
+            let (past, future) = life.neighbours(order);
             future.last().or(past)?.comm()
         });
         name.unwrap_or(Comms::unnamed(tid))

@@ -1,4 +1,4 @@
-//! What is counted along the way, and which event a record belongs to.
+//! The counts of a replay, and the event that a record belongs to.
 
 use std::num::NonZeroUsize;
 
@@ -23,18 +23,18 @@ fn at(time: u64) -> SampleId {
     }
 }
 
-fn sample(time: u64, id: u64) -> rperf_wire::Sample<'static> {
-    rperf_wire::Sample {
+fn sample(time: u64, id: u64) -> rperf_wire::SampleRecord<'static> {
+    rperf_wire::SampleRecord {
         ip: Some(0x1000),
         pid_tid: Some((5, 5)),
         time: Some(time),
         id: Some(id),
         period: Some(3),
-        ..rperf_wire::Sample::default()
+        ..rperf_wire::SampleRecord::default()
     }
 }
 
-/// Late records, rings that were full, and a sample too short for its fields.
+/// A recording with late samples, LOST and LOST_SAMPLES records.
 fn troubled() -> Vec<u8> {
     let sample_type = types(&[SampleType::IP, SampleType::TID, SampleType::TIME]);
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
@@ -83,17 +83,21 @@ fn losses_and_late_records_are_counted_as_perf_counts_them() {
     let path = path.to_str().expect("a plain path");
     let run = Run::new(&perf).args(["report", "-f", "-i", path, "--stdio"]);
     let outcome = run.finish().expect("perf runs");
-    for said in [
+    for message in [
         format!(
             "Processed {} events and lost {} chunks",
             counted.records, counted.lost_chunks
         ),
         format!("{} out of order events", counted.out_of_order),
     ] {
-        assert!(outcome.stderr.contains(&said), "{said}: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains(&message),
+            "{message}: {}",
+            outcome.stderr
+        );
     }
-    let said = format!("# Total Lost Samples: {}", counted.lost_samples);
-    assert!(outcome.stdout.contains(&said), "{}", outcome.stdout);
+    let message = format!("# Total Lost Samples: {}", counted.lost_samples);
+    assert!(outcome.stdout.contains(&message), "{}", outcome.stdout);
 }
 
 /// Event, time, period and CPU of every sample.
@@ -113,7 +117,7 @@ impl Fold for List {
 }
 
 #[test]
-fn events_of_different_layouts_are_told_apart_by_id() {
+fn events_of_different_layouts_are_distinguished_by_id() {
     let common = [
         SampleType::IDENTIFIER,
         SampleType::IP,
@@ -144,12 +148,12 @@ fn events_of_different_layouts_are_told_apart_by_id() {
             },
         );
         file.sample(0, Misc(2), &sample(100, 12));
-        let with_cpu = rperf_wire::Sample {
+        let with_cpu = rperf_wire::SampleRecord {
             cpu: Some(1),
             ..sample(101, 21)
         };
         file.sample(1, Misc(2), &with_cpu);
-        // Unknown, and made up by perf.
+        // An unknown id, and id 0, which perf writes for synthesized samples.
         file.sample(0, Misc(2), &sample(102, 99));
         file.sample(0, Misc(2), &sample(103, 0));
         // Too short for a time.
@@ -172,15 +176,15 @@ fn events_of_different_layouts_are_told_apart_by_id() {
             time,
             position: u64::MAX,
         };
-        assert_eq!(world.comm(world.comm_at(5, 5, order(90))), "second");
-        assert_eq!(world.comm(world.comm_at(5, 5, order(89))), ":5");
-        assert_eq!(world.comm(world.comm_final(5, 5, order(89))), "second");
-        assert_eq!(world.comm(world.comm_at(0, u32::MAX, order(89))), ":-1");
+        assert_eq!(world.comm(world.comm_at(5, order(90))), "second");
+        assert_eq!(world.comm(world.comm_at(5, order(89))), ":5");
+        assert_eq!(world.comm(world.comm_final(5, order(89))), "second");
+        assert_eq!(world.comm(world.comm_at(u32::MAX, order(89))), ":-1");
     }
 }
 
 #[test]
-fn kernel_and_modules_keep_what_symbols_need() {
+fn kernel_and_module_mappings_are_stored() {
     let sample_type = types(&[SampleType::IP, SampleType::TID, SampleType::TIME]);
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
     let mmap = |start, pgoff, filename| {

@@ -1,12 +1,12 @@
-//! Files that are cut off, foreign or damaged: an error or fewer samples, never a panic.
+//! Truncated, foreign or damaged files: an error or fewer samples, never a panic.
 
 use std::io::Cursor;
 use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
 use rperf_perfdata::feature::{BuildIdEntry, NrCpus};
-use rperf_perfdata::{Error, EventDesc, FeatureSet, Finding, PerfData, Writer};
-use rperf_replay::{Flow, Replay};
+use rperf_perfdata::{Error, EventDesc, FeatureSet, FileFinding, PerfData, Writer};
+use rperf_replay::{FoldControl, Replay};
 use rperf_wire::{
     Attr, Comm, Encoder, Endian, Misc, Mmap, Record, RecordHeader, RecordKind, SampleId,
     SampleIdLayout, SampleLayout, SampleType, U64s,
@@ -15,7 +15,7 @@ use rperf_wire::{
 use crate::exercise::{Ask, Count};
 use crate::file::attr;
 
-/// Both drives over the bytes; the samples seen, or why there are none.
+/// Runs both replays on the bytes; returns the number of samples, or the error.
 fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {
     let data = PerfData::parse(bytes).map_err(|error| error.to_string())?;
     let replay = Replay::open(&data).map_err(|error| error.to_string())?;
@@ -24,7 +24,7 @@ fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {
     let mut ordered = 0;
     let mut take = |count: &mut u64| {
         ordered += *count;
-        Flow::Continue
+        FoldControl::Continue
     };
     replay
         .ordered(NonZeroUsize::MIN, &Ask, &mut take)
@@ -98,12 +98,12 @@ fn records(endian: Endian, attr: &Attr, samples: u32) -> Vec<u8> {
         [0x1100, 0x1200, 0x9000].iter().for_each(|ip| to.u64(*ip))
     });
     for number in 0..samples {
-        let sample = rperf_wire::Sample {
+        let sample = rperf_wire::SampleRecord {
             ip: Some(0x1100),
             pid_tid: Some((5, 5)),
             time: Some(100 + u64::from(number)),
             callchain: Some(U64s::new(&chain, endian)),
-            ..rperf_wire::Sample::default()
+            ..rperf_wire::SampleRecord::default()
         };
         let body = body(endian, |to| SampleLayout::new(attr).encode(&sample, to));
         push(&mut data, endian, RecordKind::SAMPLE, 2, &body);
@@ -112,7 +112,7 @@ fn records(endian: Endian, attr: &Attr, samples: u32) -> Vec<u8> {
     data
 }
 
-/// A small whole recording.
+/// A small complete recording.
 pub(crate) fn recording(endian: Endian, samples: u32) -> Vec<u8> {
     let fields = [
         SampleType::IP,
@@ -138,7 +138,7 @@ pub(crate) fn recording(endian: Endian, samples: u32) -> Vec<u8> {
 }
 
 #[test]
-fn whole_files_of_both_byte_orders_are_read() {
+fn complete_files_of_both_byte_orders_are_read() {
     for endian in [Endian::Little, Endian::Big] {
         let file = recording(endian, 20);
         assert_eq!(read(&file), Ok((20, None)));
@@ -156,30 +156,30 @@ fn whole_files_of_both_byte_orders_are_read() {
 }
 
 #[test]
-fn truncation_at_every_length_keeps_whole_records_or_errs() {
+fn truncation_at_every_length_keeps_complete_records_or_fails() {
     let file = recording(Endian::Little, 20);
     let data = PerfData::parse(&file).expect("a sound file");
     let start = usize::try_from(data.data_offset()).expect("small");
     let end = start + data.data().len();
     let borders: Vec<usize> = data
         .records()
-        .map(|at| usize::try_from(at.expect("whole").position).expect("small"))
+        .map(|at| usize::try_from(at.expect("complete").position).expect("small"))
         .collect();
     for length in 0..file.len() {
-        let cut = file.get(..length).expect("shorter");
-        let Ok((samples, stop)) = read(cut) else {
+        let truncated = file.get(..length).expect("shorter");
+        let Ok((samples, stop)) = read(truncated) else {
             assert!(length < start, "a file with data is read, length {length}");
             continue;
         };
-        let whole = borders.iter().filter(|&&at| at < length.min(end)).count();
+        let complete = borders.iter().filter(|&&at| at < length.min(end)).count();
         assert!(samples <= 20);
         if length >= end {
             assert_eq!((samples, stop), (20, None));
         } else if borders.contains(&length) {
             assert_eq!(stop, None, "length {length}");
-            assert_eq!(samples, (whole as u64).saturating_sub(2));
+            assert_eq!(samples, (complete as u64).saturating_sub(2));
         } else {
-            let offset = borders[whole - 1] as u64;
+            let offset = borders[complete - 1] as u64;
             assert!(matches!(stop, Some(Error::Truncated { offset: at, .. }) if at == offset));
         }
     }
@@ -194,9 +194,9 @@ fn a_killed_recording_is_read_to_its_end() {
     // The header's data size is at offset 48.
     file.get_mut(48..56).expect("a header").fill(0);
     let data = PerfData::parse(&file).expect("readable");
-    assert_eq!(data.findings(), [Finding::Unfinished]);
+    assert_eq!(data.findings(), [FileFinding::Unfinished]);
     assert_eq!(data.features().present().count(), 0);
-    // The given name went with the features; this is what the attr says.
+    // The name was lost with the features; it is derived from the attr.
     assert_eq!(data.events()[0].name, "cpu-clock:HG");
     assert_eq!(read(&file), Ok((20, None)));
 }
@@ -205,7 +205,7 @@ fn a_killed_recording_is_read_to_its_end() {
 fn other_files_are_named() {
     let cases: [(&[u8], Error); 5] = [
         (b"", Error::Empty),
-        (b"PERF", Error::HeaderCut { have: 4 }),
+        (b"PERF", Error::HeaderTruncated { have: 4 }),
         (
             b"PERFFILE and so on",
             Error::HeaderSize {
@@ -246,7 +246,7 @@ fn records_that_cannot_be_are_where_reading_ends() {
         .records()
         .nth(4)
         .expect("there")
-        .expect("whole")
+        .expect("complete")
         .position;
     let size = usize::try_from(third).expect("small") + 6;
     file.get_mut(size..size + 2).expect("a record").fill(0);
@@ -265,14 +265,15 @@ fn compressed_records_are_refused() {
         .records()
         .nth(3)
         .expect("there")
-        .expect("whole")
+        .expect("complete")
         .position;
     let kind = usize::try_from(third).expect("small");
     let compressed = RecordKind::COMPRESSED.0.to_le_bytes();
     file.get_mut(kind..kind + 4)
         .expect("a record")
         .copy_from_slice(&compressed);
-    let text = format!("record at offset {third} is compressed, though the header says of none");
+    let text =
+        format!("record at offset {third} is compressed, although the header has no compression");
     assert_eq!(read(&file), Err(text));
 }
 
@@ -298,7 +299,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_behind_the_magic_never_panic(tail in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_after_the_magic_never_panic(tail in prop::collection::vec(any::<u8>(), 0..400)) {
         let mut file = b"PERFILE2".to_vec();
         file.extend(104_u64.to_le_bytes());
         file.extend(tail);

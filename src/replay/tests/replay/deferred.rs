@@ -1,4 +1,4 @@
-//! User callchains that come after their samples, against a plain search through what happened.
+//! Deferred user callchains, compared with a linear search.
 
 use std::num::NonZeroUsize;
 
@@ -17,10 +17,10 @@ const FIELDS: SampleType = SampleType::TID
     .with(SampleType::CALLCHAIN, true);
 const THREADS: u32 = 3;
 
-/// What happens to a thread, and on which processor.
+/// A step of a thread on a CPU.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A sample in the kernel; the user's part of its callchain is put off, or there is none.
+    /// A sample in the kernel; its user callchain is deferred, or there is none.
     Sample {
         deferred: bool,
     },
@@ -31,9 +31,10 @@ enum Step {
     Round,
 }
 
-type Happened = (u32, usize, Step);
+/// Thread, CPU and step.
+type ThreadStep = (u32, usize, Step);
 
-fn steps() -> impl Strategy<Value = Vec<Happened>> {
+fn steps() -> impl Strategy<Value = Vec<ThreadStep>> {
     let step = prop_oneof![
         6 => any::<bool>().prop_map(|deferred| Step::Sample { deferred }),
         3 => prop::collection::vec(1_u64..1000, 0..4).prop_map(|frames| Step::Return { frames }),
@@ -42,24 +43,24 @@ fn steps() -> impl Strategy<Value = Vec<Happened>> {
     prop::collection::vec((0..THREADS, 0_usize..2, step), 0..60)
 }
 
-/// Time of a sample, its place in time, its callchain.
-type Seen = (u64, u64, Vec<u64>);
+/// A sample's time, its rank in time order, its callchain.
+type RenderedSample = (u64, u64, Vec<u64>);
 
-/// The cookie of a thread before it returns for the next time; all threads may have the same.
-fn cookie(steps: &[Happened], tid: u32) -> u64 {
+/// The cookie of a thread until its next return to user space; all threads may have the same.
+fn cookie(steps: &[ThreadStep], tid: u32) -> u64 {
     let returns = steps
         .iter()
         .filter(|(other, _, step)| *other == tid && matches!(step, Step::Return { .. }));
     5 + returns.count() as u64
 }
 
-fn recording(steps: &[Happened], endian: Endian) -> Vec<u8> {
+fn recording(steps: &[ThreadStep], endian: Endian) -> Vec<u8> {
     let mut event = attr(FIELDS);
     event.flags = event.flags.with(AttrFlags::DEFER_CALLCHAIN, true);
     let mut file = FileBuilder::new(endian, &[(event, vec![1])]);
-    let steps_at: Vec<(usize, &Happened)> = steps.iter().enumerate().collect();
+    let steps_at: Vec<(usize, &ThreadStep)> = steps.iter().enumerate().collect();
     for round in steps_at.split(|(_, (.., step))| matches!(step, Step::Round)) {
-        // One processor's ring is emptied after the other's.
+        // Each round drains the ring of CPU 0 before that of CPU 1.
         for cpu in 0..2 {
             for (index, (tid, _, step)) in round.iter().filter(|(_, (_, on, _))| *on == cpu) {
                 let pid_tid = Some((*tid, *tid));
@@ -72,11 +73,11 @@ fn recording(steps: &[Happened], endian: Endian) -> Vec<u8> {
                             words.extend([PERF_CONTEXT_USER_DEFERRED, cookie]);
                         }
                         let words = encoded(&words, endian);
-                        let sample = rperf_wire::Sample {
+                        let sample = rperf_wire::SampleRecord {
                             pid_tid,
                             time,
                             callchain: Some(U64s::new(&words, endian)),
-                            ..rperf_wire::Sample::default()
+                            ..rperf_wire::SampleRecord::default()
                         };
                         file.sample(0, Misc(1), &sample);
                     }
@@ -107,8 +108,8 @@ fn encoded(words: &[u64], endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// What should be seen, in the order of the samples, and whether each waits for callers that never come.
-fn expected(steps: &[Happened]) -> Vec<(bool, Seen)> {
+/// The expected samples in order, and whether the deferred callchain of each is missing.
+fn expected(steps: &[ThreadStep]) -> Vec<(bool, RenderedSample)> {
     let mut expected = Vec::new();
     for (index, (tid, _, step)) in steps.iter().enumerate() {
         let Step::Sample { deferred } = step else {
@@ -135,10 +136,10 @@ fn expected(steps: &[Happened]) -> Vec<(bool, Seen)> {
 struct Chains;
 
 impl Render for Chains {
-    type Out = Vec<Seen>;
+    type Out = Vec<RenderedSample>;
     type Scratch = ();
 
-    fn render(&self, _: &World, sample: &Sample<'_>, (): &mut (), out: &mut Vec<Seen>) {
+    fn render(&self, _: &World, sample: &Sample<'_>, (): &mut (), out: &mut Vec<RenderedSample>) {
         let chain = sample.wire.callchain.expect("one").iter().collect();
         out.push((sample.wire.time.expect("one"), sample.order.time, chain));
     }
@@ -148,18 +149,18 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn samples_have_the_callers_of_where_they_return_to(steps in steps(), big in any::<bool>(), threads in 1_usize..3) {
+    fn samples_get_the_next_deferred_callchain_of_their_thread(steps in steps(), big in any::<bool>(), threads in 1_usize..3) {
         let endian = if big { Endian::Big } else { Endian::Little };
-        let expected: Vec<Seen> = expected(&steps).into_iter().map(|(_, seen)| seen).collect();
+        let expected: Vec<RenderedSample> = expected(&steps).into_iter().map(|(_, seen)| seen).collect();
         let threads = NonZeroUsize::new(threads).expect("some");
         prop_assert_eq!(whole(&recording(&steps, endian), &Chains, threads).0, expected);
     }
 
     #[test]
-    fn those_of_a_pipe_wait_for_them(steps in steps(), size in 1_usize..3000) {
+    fn samples_of_a_pipe_wait_for_deferred_callchains(steps in steps(), size in 1_usize..3000) {
         let mut expected = expected(&steps);
         expected.sort_by_key(|(waits, (time, place, _))| (*waits, *place, *time));
-        let expected: Vec<Seen> = expected.into_iter().map(|(_, seen)| seen).collect();
+        let expected: Vec<RenderedSample> = expected.into_iter().map(|(_, seen)| seen).collect();
         let bytes = piped(&recording(&steps, Endian::Little)).0;
         let mut stream = stream(&bytes, size, false);
         prop_assert_eq!(streamed(&mut stream, &Chains, 1).0, expected);

@@ -1,21 +1,21 @@
-//! Everything that can be asked of bytes that may be a recording. Whatever they are, nothing panics and all ends.
+//! Runs every query on bytes that may be a recording. For any bytes nothing panics and everything terminates.
 //!
-//! Mutations of sound recordings run through here in the tests, and fuzz targets include this file.
+//! The tests run mutated recordings through this file, and fuzz targets include it.
 
 use std::num::NonZeroUsize;
 
 use rperf_perfdata::{Error, Features, PerfData, PipeReader};
-use rperf_replay::{Flow, Fold, Render, Replay, Sample, Stream, World};
+use rperf_replay::{Fold, FoldControl, Render, Replay, Sample, Stream, World};
 use rperf_wire::{Endian, Record, RecordKind, U64s, UserRecord};
 
-/// What came of bytes: the samples, and why there were not more. `None` for what is no recording.
+/// The result for some bytes: the number of samples, and the error that ended them. `None` if they are not a recording.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) samples: u64,
     pub(crate) end: Option<Error>,
 }
 
-/// Reads bytes as a file and, where they begin as one, as a stream.
+/// Reads bytes as a file and, if they begin like one, as a stream.
 pub(crate) fn exercise(bytes: &[u8]) -> Option<Outcome> {
     stream(bytes);
     let data = PerfData::parse(bytes).ok()?;
@@ -44,7 +44,7 @@ fn replay(data: &PerfData<'_>) -> Outcome {
     let mut ordered = 0;
     let taken = replay.ordered(NonZeroUsize::MIN, &Ask, &mut |count: &mut u64| {
         ordered += *count;
-        Flow::Continue
+        FoldControl::Continue
     });
     taken.expect("there is room");
     let samples = count.0;
@@ -63,12 +63,14 @@ fn stream(bytes: &[u8]) {
     let mut stream = Stream::new(reader);
     let mut scratches = [()];
     while let Ok(true) = stream.advance() {
-        stream.deliver(&Ask, &mut scratches, &mut |_: &mut u64| Flow::Continue);
+        stream.deliver(&Ask, &mut scratches, &mut |_: &mut u64| {
+            FoldControl::Continue
+        });
     }
     features(stream.head().features(), stream.endian());
 }
 
-/// Asks for every feature.
+/// Decodes every feature.
 fn features(features: &Features<'_>, endian: Endian) {
     let _malformed = features.malformed();
     let types = features.btf().unwrap_or_default();
@@ -84,7 +86,7 @@ fn features(features: &Features<'_>, endian: Endian) {
     }
 }
 
-/// Counts samples and asks the World about each.
+/// Counts samples and queries the World about each.
 #[derive(Default)]
 pub(crate) struct Count(pub(crate) u64);
 
@@ -99,7 +101,7 @@ impl Fold for Count {
     }
 }
 
-/// The same, in order.
+/// Like `Count`, in order.
 pub(crate) struct Ask;
 
 impl Render for Ask {
@@ -121,9 +123,9 @@ fn ask(world: &World, sample: &Sample<'_>) {
     }
     let _epoch = world.epoch(machine, sample.pid, order);
     let _names = [
-        world.comm(world.comm_at(sample.pid, sample.tid, order)),
-        world.comm(world.comm_final(sample.pid, sample.tid, order)),
-        world.comm(world.comm_last(sample.pid, sample.tid, order)),
+        world.comm(world.comm_at(sample.tid, order)),
+        world.comm(world.comm_final(sample.tid, order)),
+        world.comm(world.comm_last(sample.tid, order)),
     ];
     let _values = sample.wire.read.map(|read| read.values());
     if let Some(stack) = sample.wire.branch_stack {

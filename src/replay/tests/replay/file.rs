@@ -1,11 +1,14 @@
-//! A perf.data file in memory, record by record.
+//! Builds a perf.data file in memory, record by record.
 
+use std::collections::BTreeMap;
+
+use rperf_testkit::PerfFile;
 use rperf_wire::{
-    Attr, AttrFlags, Encoder, Endian, EventType, Misc, Record, RecordHeader, RecordKind, Sample,
-    SampleId, SampleIdLayout, SampleLayout, SampleType,
+    Attr, AttrFlags, Encoder, Endian, EventType, Misc, Record, RecordKind, SampleId,
+    SampleIdLayout, SampleLayout, SampleRecord, SampleType,
 };
 
-/// One event of the file.
+/// The attr of an event.
 pub(crate) fn attr(sample_type: SampleType) -> Attr {
     Attr {
         kind: EventType::SOFTWARE,
@@ -16,38 +19,44 @@ pub(crate) fn attr(sample_type: SampleType) -> Attr {
     }
 }
 
-/// Collects records and puts header and events around them.
+/// A file of records that are encoded by `wire`.
 pub(crate) struct FileBuilder {
     endian: Endian,
-    events: Vec<(Attr, Vec<u64>)>,
-    data: Vec<u8>,
+    attrs: Vec<Attr>,
+    file: PerfFile,
 }
-
-const HEADER_SIZE: usize = 104;
 
 impl FileBuilder {
     pub(crate) fn new(endian: Endian, events: &[(Attr, Vec<u64>)]) -> Self {
-        Self {
-            endian,
-            events: events.to_vec(),
-            data: Vec::new(),
-        }
+        Self::with_features(endian, events, BTreeMap::new())
     }
 
-    /// Bytes of header, ids and events.
-    fn head(&self) -> usize {
-        let ids: usize = self.events.iter().map(|(_, ids)| ids.len() * 8).sum();
-        HEADER_SIZE + ids + self.events.len() * (Attr::SIZE + 16)
+    /// Like `new`, with feature sections by number.
+    pub(crate) fn with_features(
+        endian: Endian,
+        events: &[(Attr, Vec<u64>)],
+        features: BTreeMap<u32, Vec<u8>>,
+    ) -> Self {
+        let mut file = match endian {
+            Endian::Little => PerfFile::new(),
+            Endian::Big => PerfFile::big_endian(),
+        };
+        for (attr, ids) in events {
+            file.encoded_event(attr.encode(endian), ids);
+        }
+        for (number, section) in features {
+            file.feature(number, section);
+        }
+        Self {
+            endian,
+            attrs: events.iter().map(|(attr, _)| attr.clone()).collect(),
+            file,
+        }
     }
 
     /// Appends a record and returns its position in the file.
     pub(crate) fn raw(&mut self, kind: RecordKind, misc: Misc, body: &[u8]) -> u64 {
-        let position = (self.head() + self.data.len()) as u64;
-        let size = u16::try_from(RecordHeader::SIZE + body.len()).expect("a small record");
-        let mut to = Encoder::new(&mut self.data, self.endian);
-        RecordHeader { kind, misc, size }.encode(&mut to);
-        to.bytes(body);
-        position
+        self.file.record(kind.0, misc.0, body)
     }
 
     /// Appends a record with the trailer of the event `event`.
@@ -61,14 +70,14 @@ impl FileBuilder {
         let mut body = Vec::new();
         let mut to = Encoder::new(&mut body, self.endian);
         record.encode_body(&mut to);
-        SampleIdLayout::new(self.events[event].0.sample_type).encode(id, &mut to);
+        SampleIdLayout::new(self.attrs[event].sample_type).encode(id, &mut to);
         let (kind, own) = record.kind_and_misc();
         self.raw(kind, Misc(own.0 | misc.0), &body)
     }
 
-    pub(crate) fn sample(&mut self, event: usize, misc: Misc, sample: &Sample<'_>) -> u64 {
+    pub(crate) fn sample(&mut self, event: usize, misc: Misc, sample: &SampleRecord<'_>) -> u64 {
         let mut body = Vec::new();
-        let layout = SampleLayout::new(&self.events[event].0);
+        let layout = SampleLayout::new(&self.attrs[event]);
         layout.encode(sample, &mut Encoder::new(&mut body, self.endian));
         self.raw(RecordKind::SAMPLE, misc, &body)
     }
@@ -78,33 +87,6 @@ impl FileBuilder {
     }
 
     pub(crate) fn finish(self) -> Vec<u8> {
-        let mut file = Vec::new();
-        let head = self.head();
-        let attrs = self.events.len() * (Attr::SIZE + 16);
-        let mut to = Encoder::new(&mut file, self.endian);
-        to.u64(match self.endian {
-            Endian::Little => u64::from_le_bytes(*b"PERFILE2"),
-            Endian::Big => u64::from_be_bytes(*b"2ELIFREP"),
-        });
-        to.u64(HEADER_SIZE as u64);
-        to.u64(Attr::SIZE as u64 + 16);
-        for (offset, size) in [(head - attrs, attrs), (head, self.data.len()), (0, 0)] {
-            to.u64(offset as u64);
-            to.u64(size as u64);
-        }
-        to.zeros(32);
-        for (_, ids) in &self.events {
-            ids.iter().for_each(|id| to.u64(*id));
-        }
-        let mut at = HEADER_SIZE as u64;
-        for (attr, ids) in &self.events {
-            let size = ids.len() as u64 * 8;
-            to.bytes(&attr.encode(self.endian));
-            to.u64(at);
-            to.u64(size);
-            at += size;
-        }
-        to.bytes(&self.data);
-        file
+        self.file.finish()
     }
 }

@@ -1,4 +1,4 @@
-//! The host and its guests have the same addresses and process ids, and nothing else in common.
+//! Host and guests use the same addresses and process ids without being mixed up.
 
 use rperf_replay::{Machine, Order, WorldBuilder};
 use rperf_wire::{CpuMode, Encoder, Endian, Misc, Mmap, RawRecord, Record};

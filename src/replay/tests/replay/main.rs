@@ -1,4 +1,4 @@
-//! Tests of whole recordings, made in memory.
+//! Tests of whole recordings in memory.
 
 mod counts;
 mod damage;
@@ -6,11 +6,11 @@ mod deferred;
 mod exercise;
 mod file;
 mod guests;
-mod machine;
 mod mutation;
 mod namespaces;
+mod non_samples;
 mod oracle;
 mod perf;
 mod rounds;
-mod side;
+mod sequential_machine;
 mod stream;

@@ -1,9 +1,9 @@
-//! Sound recordings, damaged in many ways and cut at every byte.
+//! Valid recordings, damaged in many ways and truncated at every byte.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use rperf_perfdata::{Finding, PerfData};
+use rperf_perfdata::{FileFinding, PerfData};
 use rperf_testkit::recordings;
 use rperf_wire::Endian;
 
@@ -11,14 +11,14 @@ use crate::damage::recording;
 use crate::exercise::exercise;
 use crate::stream::piped;
 
-/// Mutations of each seed; `RPERF_MUTATIONS` asks for more.
+/// Mutations of each seed; can be set by `RPERF_MUTATIONS`.
 const MUTATIONS: u64 = 15;
-/// Seeds from files are at most this long.
-const MOST: u64 = 32 << 10;
-/// No damaged file of that size takes longer, in a build without optimisation.
-const LONGEST: Duration = Duration::from_secs(10);
+/// The maximum size of seeds from files.
+const MAX_FILE_BYTES: u64 = 32 << 10;
+/// The time limit for a damaged file of that size, in an unoptimised build.
+const MAX_ROUND_TIME: Duration = Duration::from_secs(10);
 
-/// Recordings of every form.
+/// Recordings in every format.
 fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
     for endian in [Endian::Little, Endian::Big] {
@@ -26,14 +26,14 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
     }
     let (stream, _) = piped(&recording(Endian::Little, 6));
     seeds.push(("made, in pipe mode".to_owned(), stream));
-    for path in recordings(MOST) {
+    for path in recordings(MAX_FILE_BYTES) {
         let bytes = fs::read(&path).expect("a file that was listed");
         seeds.push((path.display().to_string(), bytes));
     }
     seeds
 }
 
-/// Numbers that follow from the first one (xorshift64).
+/// A pseudorandom number generator (xorshift64).
 struct Chance(u64);
 
 impl Chance {
@@ -49,7 +49,7 @@ impl Chance {
     }
 }
 
-/// Numbers that sizes, counts and offsets go wrong with.
+/// Numbers that are critical for sizes, counts and offsets.
 const NUMBERS: [u64; 10] = [
     0,
     1,
@@ -90,8 +90,10 @@ fn mutate(bytes: &mut Vec<u8>, chance: &mut Chance) {
 
 #[expect(clippy::disallowed_methods, reason = "a test is told how long to run")]
 fn mutations() -> u64 {
-    let told = std::env::var("RPERF_MUTATIONS").ok();
-    told.and_then(|text| text.parse().ok()).unwrap_or(MUTATIONS)
+    let given = std::env::var("RPERF_MUTATIONS").ok();
+    given
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(MUTATIONS)
 }
 
 #[test]
@@ -109,38 +111,41 @@ fn damaged_recordings_are_read_or_refused_in_time() {
             let panicked = std::panic::catch_unwind(|| exercise(&bytes)).is_err();
             assert!(!panicked, "round {round} of {name} panics");
             let took = begun.elapsed();
-            assert!(took < LONGEST, "round {round} of {name} takes {took:?}");
+            assert!(
+                took < MAX_ROUND_TIME,
+                "round {round} of {name} takes {took:?}"
+            );
         }
     }
 }
 
-/// Every prefix of a recording is refused, or gives the records that are whole and says what is missing.
+/// Every prefix of a recording is refused, or yields the complete records and an error about the missing ones.
 #[test]
-fn recordings_cut_at_every_byte() {
+fn recordings_truncated_at_every_byte() {
     let small = |(name, bytes): &(String, Vec<u8>)| {
         bytes.len() < 10_000 && !name.contains("fuzz") && !name.ends_with(".0")
     };
     let seeds = seeds().into_iter().filter(small);
     for (name, bytes) in seeds.filter(|(_, bytes)| PerfData::parse(bytes).is_ok()) {
-        let whole = exercise(&bytes).expect("a recording").samples;
-        // Cheaper for the larger ones, which have the same parts.
+        let complete = exercise(&bytes).expect("a recording").samples;
+        // Larger ones, which have the same parts, are truncated at fewer places.
         let step = bytes.len().div_ceil(1000);
         for end in (0..bytes.len()).step_by(step) {
-            let cut = &bytes[..end];
-            let Some(found) = exercise(cut) else {
-                let error = PerfData::parse(cut).expect_err("no recording");
+            let truncated = &bytes[..end];
+            let Some(found) = exercise(truncated) else {
+                let error = PerfData::parse(truncated).expect_err("no recording");
                 assert!(!error.to_string().is_empty());
                 continue;
             };
-            assert!(found.samples <= whole, "{name} cut at {end}");
-            let data = PerfData::parse(cut).expect("a recording");
-            let said = found.end.is_some() || !data.findings().is_empty();
-            let lost = found.samples < whole;
+            assert!(found.samples <= complete, "{name} truncated at {end}");
+            let data = PerfData::parse(truncated).expect("a recording");
+            let is_reported = found.end.is_some() || !data.findings().is_empty();
+            let lost = found.samples < complete;
             assert!(
-                said || !lost || data.header().is_pipe(),
-                "{name} cut at {end}"
+                is_reported || !lost || data.header().is_pipe(),
+                "{name} truncated at {end}"
             );
-            if let [Finding::DataCut { need, have, .. }, ..] = data.findings() {
+            if let [FileFinding::DataTruncated { need, have, .. }, ..] = data.findings() {
                 assert!(have < need);
             }
         }

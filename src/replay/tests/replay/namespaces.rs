@@ -1,4 +1,4 @@
-//! Namespaces and cgroups against what a list of the same records says, read from its start.
+//! Namespaces and cgroups, compared with a linear search of the same records.
 
 use proptest::prelude::*;
 use rperf_replay::{Order, WorldBuilder};
@@ -47,7 +47,7 @@ fn order(place: usize) -> Order {
 
 proptest! {
     #[test]
-    fn the_world_tells_what_was_said_last(steps in steps()) {
+    fn the_world_returns_the_last_record(steps in steps()) {
         let mut builder = WorldBuilder::new(ENDIAN);
         for (place, step) in steps.iter().enumerate() {
             let order = order(place);
@@ -68,23 +68,23 @@ proptest! {
         }
         let world = builder.finish();
         for place in 0..=steps.len() {
-            for asked in 0..4 {
+            for queried in 0..4 {
                 let past = steps.iter().take(place).rev();
                 let last = past.clone().find_map(|step| match step {
-                    Step::Enter { tid, inode } if *tid == asked => Some(links(*inode)),
-                    Step::Fork { tid } if *tid == asked => Some(Vec::new()),
+                    Step::Enter { tid, inode } if *tid == queried => Some(links(*inode)),
+                    Step::Fork { tid } if *tid == queried => Some(Vec::new()),
                     _ => None,
                 });
-                let found = world.namespaces_at(asked, order(place));
+                let found = world.namespaces_at(queried, order(place));
                 prop_assert_eq!(found, last.unwrap_or_default());
             }
         }
-        for asked in 0..4 {
+        for queried in 0..4 {
             let first = steps.iter().find_map(|step| match step {
-                Step::Cgroup { id, name } if *id == asked => Some(format!("/{name}")),
+                Step::Cgroup { id, name } if *id == queried => Some(format!("/{name}")),
                 _ => None,
             });
-            prop_assert_eq!(world.cgroup(asked), first.as_deref());
+            prop_assert_eq!(world.cgroup(queried), first.as_deref());
         }
     }
 }

@@ -1,18 +1,21 @@
-//! The time-indexed World against a plain replay of the same records, one after the other.
+//! The time-indexed World, compared with a plain sequential replay of the same records.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use crate::file::{FileBuilder, attr};
-use crate::machine::{NaiveMachine, NaiveQueue, Piece};
+use crate::sequential_machine::{NaiveMachine, NaiveQueue, Piece, joined};
 use proptest::prelude::*;
 use rperf_perfdata::{PerfData, Records};
-use rperf_replay::{Flow, Fold, Machine, Order, Render, Replay, Sample, World, WorldBuilder};
+use rperf_replay::{
+    Fold, FoldControl, Machine, Order, Render, Replay, Sample, World, WorldBuilder,
+};
 use rperf_wire::{
     Comm, CpuMode, Endian, Ksymbol, Misc, Mmap, Mmap2, MmapId, RawRecord, Record, SampleId,
     SampleType, Task,
 };
 
-/// One thing that happens.
+/// One step of a recording.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Mmap {
@@ -35,7 +38,7 @@ pub(crate) enum Step {
         name: u8,
         exec: bool,
     },
-    /// The kernel or one of its modules.
+    /// Maps the kernel or one of its modules.
     Kernel {
         place: u64,
     },
@@ -67,7 +70,7 @@ fn pid() -> impl Strategy<Value = u32> {
 }
 
 fn child() -> impl Strategy<Value = (u32, u32)> {
-    // Mostly processes; sometimes a second thread of one.
+    // Mostly main threads; sometimes a second thread of a process.
     (pid(), 0_u32..4).prop_map(|(pid, thread)| (pid, if thread == 0 { pid + 10 } else { pid }))
 }
 
@@ -91,7 +94,7 @@ fn step() -> impl Strategy<Value = Step> {
             name: name % 7,
             exec,
         });
-    // The kernel never gives out overlapping places. In the last of them are modules, and the kernel itself.
+    // The kernel never assigns overlapping places. The last one contains modules and the kernel itself.
     let announce =
         (0_u64..10, 1_u32..6, any::<u8>()).prop_map(|(place, len, name)| Step::Announce {
             start: place * 6,
@@ -118,7 +121,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Times fall back now and then, as between rings, and some are missing.
+/// Times sometimes decrease, as between rings, and some are missing.
 pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = (any::<u8>(), 0_u64..30, step());
     prop::collection::vec(event, 0..120).prop_map(|raw| {
@@ -198,8 +201,8 @@ fn write(file: &mut FileBuilder, time: u64, step: &Step) -> u64 {
             )
         }
         Step::Exit { pid } => {
-            let gone = task((pid, pid), (1, 1));
-            file.record(0, Misc(0), &Record::Exit(gone), &id(pid, pid))
+            let exited = task((pid, pid), (1, 1));
+            file.record(0, Misc(0), &Record::Exit(exited), &id(pid, pid))
         }
         Step::Comm {
             pid,
@@ -243,18 +246,18 @@ fn write(file: &mut FileBuilder, time: u64, step: &Step) -> u64 {
             kernel,
             address,
         } => {
-            let sample = rperf_wire::Sample {
+            let sample = rperf_wire::SampleRecord {
                 ip: Some(address),
                 pid_tid: Some((pid, tid)),
                 time: Some(time),
-                ..rperf_wire::Sample::default()
+                ..rperf_wire::SampleRecord::default()
             };
             file.sample(0, Misc(if kernel { 1 } else { 2 }), &sample)
         }
     }
 }
 
-/// What is mapped at a place: two modules, and behind them the kernel.
+/// The mapping at a place: one of two modules, or after them the kernel.
 fn kernel_name(place: u64) -> String {
     match place {
         9 => "[kernel.kallsyms]".to_owned(),
@@ -272,10 +275,10 @@ fn ksymbol(addr: u64, len: u32, flags: u16, name: &[u8]) -> Ksymbol<'_> {
     }
 }
 
-/// What a sample sees: its position, the thread's name, the file and the offset in it.
+/// The view of a sample: its position, the thread's name, the file and the offset in it.
 pub(crate) type Seen = (u64, String, Option<(String, u64)>);
 
-/// Applies a step to the oracle; a sample says what it sees.
+/// Applies a step to the oracle; returns the view of a sample.
 fn apply(machine: &mut NaiveMachine, position: u64, step: &Step) -> Option<Seen> {
     match step.clone() {
         Step::Mmap {
@@ -329,7 +332,32 @@ fn apply(machine: &mut NaiveMachine, position: u64, step: &Step) -> Option<Seen>
     None
 }
 
-/// The same out of a World.
+/// The final mappings of a process in the World.
+fn mapped(world: &World, pid: u32) -> Vec<Piece> {
+    let visible = world.mappings_of(pid).into_iter();
+    let pieces = visible.map(|part| {
+        let mapping = world.mapping(part.id);
+        Piece {
+            start: part.start,
+            end: part.end,
+            pgoff: mapping.pgoff + (part.start - mapping.start),
+            name: world.dso(mapping.dso).name.clone(),
+        }
+    });
+    joined(pieces.collect())
+}
+
+/// Process, parent and name of every thread in FORK, COMM and EXIT records.
+fn tasks(world: &World) -> BTreeMap<u32, (u32, Option<u32>, String)> {
+    let threads = world.threads().filter(|thread| thread.has_records);
+    threads
+        .map(|thread| {
+            let comm = world.comm(thread.comm).to_owned();
+            (thread.tid, (thread.pid, thread.parent, comm))
+        })
+        .collect()
+}
+
 fn look(world: &World, sample: &Sample<'_>) -> Seen {
     let (mode, order) = (sample.cpu_mode(), sample.order);
     let ip = sample.wire.ip.expect("recorded");
@@ -341,7 +369,7 @@ fn look(world: &World, sample: &Sample<'_>) -> Seen {
             mapping.object_address(ip),
         )
     });
-    let comm = world.comm_at(sample.pid, sample.tid, order);
+    let comm = world.comm_at(sample.tid, order);
     (order.position, world.comm(comm).to_owned(), place)
 }
 
@@ -369,8 +397,7 @@ impl Fold for Gather {
     }
 }
 
-/// Writes the events to a file and, beside it, into perf's queue. Late records are left out: there
-/// rperf differs on purpose.
+/// Writes the events to a file and to perf's queue. Late records are omitted: there rperf differs intentionally.
 pub(crate) fn record(events: &[Event]) -> (Vec<u8>, Vec<(u64, Step)>) {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
@@ -409,7 +436,7 @@ proptest! {
             let mut seen = Vec::new();
             let mut take = |block: &mut Vec<Seen>| {
                 seen.append(block);
-                Flow::Continue
+                FoldControl::Continue
             };
             replay.ordered(threads, &Look, &mut take).expect("threads");
             prop_assert_eq!(&seen, &expected);
@@ -419,9 +446,14 @@ proptest! {
             sorted.sort();
             prop_assert_eq!(folded, sorted);
         }
+        let world = replay.world();
+        for pid in 0..20 {
+            prop_assert_eq!(mapped(world, pid), machine.mapped(pid), "of {}", pid);
+        }
+        prop_assert_eq!(tasks(world), machine.tasks());
     }
 
-    /// The builder answers between records as the finished World does for that moment.
+    /// Between records the builder answers like the finished World at that time.
     #[test]
     fn growing_world_answers_between_records(events in events()) {
         let (file, delivered) = record(&events);
@@ -441,7 +473,7 @@ proptest! {
                 (world.dso(mapping.dso).name.clone(), mapping.object_address(*address))
             });
             prop_assert_eq!(found, place);
-            prop_assert_eq!(world.comm(world.comm_at(*pid, *tid, order)), comm);
+            prop_assert_eq!(world.comm(world.comm_at(*tid, order)), comm);
         }
     }
 }
@@ -449,12 +481,12 @@ proptest! {
 fn raw_at(file: &[u8], position: u64) -> RawRecord<'_> {
     let bytes = &file[usize::try_from(position).expect("small")..];
     let mut records = Records::new(bytes, position, Endian::Little);
-    records.next().expect("a record").expect("whole").raw
+    records.next().expect("a record").expect("complete").raw
 }
 
-/// Every process maps something over what it inherited and forks the next.
+/// Every process maps something over inherited mappings and forks the next.
 #[test]
-fn long_chains_of_forks_keep_what_was_inherited() {
+fn long_fork_chains_keep_inherited_state() {
     const LENGTH: u32 = 150;
     let mut events = Vec::new();
     let mut time = 1;

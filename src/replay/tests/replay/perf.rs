@@ -1,19 +1,19 @@
-//! The World against Linux perf itself, over recordings made up of random records.
+//! The World compared with Linux perf itself, on recordings of random records.
 
 use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use rperf_perfdata::PerfData;
-use rperf_replay::{Flow, Replay};
+use rperf_replay::{FoldControl, Replay};
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 use rperf_wire::{Endian, Misc, Mmap, Mmap2, MmapId, Record, SampleId, SampleType};
 
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Event, Look, Seen, Step, events, record};
 
-/// perf keeps the mappings of a thread whose process id was given out again; rperf looks up by
-/// process. Real threads don't outlive their process, so only main threads take part here.
+/// perf keeps the mappings of a thread whose process id was reused; rperf looks up by process. Real threads don't
+/// outlive their process, so only main threads are used here.
 fn main_threads_only(event: Event) -> Event {
     let Event::Step(time, step) = event else {
         return event;
@@ -52,8 +52,8 @@ fn main_threads_only(event: Event) -> Event {
     Event::Step(time, step)
 }
 
-/// A kernel at no place that kernels are at confuses perf, so there is none; and what is announced in the place of something
-/// else goes by the older name in perf, so that is taken away before.
+/// A kernel mapped at an unusual address confuses perf, so it is omitted. perf keeps the older name of code that is
+/// registered in place of other code, so the older is unregistered first.
 fn announced_apart(event: Event) -> Vec<Event> {
     match event {
         Event::Step(_, Step::Kernel { .. }) => Vec::new(),
@@ -83,16 +83,16 @@ fn line((_, comm, place): &Seen, (tid, ip): (u32, u64)) -> String {
     format!("{comm} {tid} {ip:x} ({dso})")
 }
 
-fn rperf_lines(file: &[u8], asked: &[(u64, (u32, u64))]) -> Vec<String> {
+fn rperf_lines(file: &[u8], samples: &[(u64, (u32, u64))]) -> Vec<String> {
     let data = PerfData::parse(file).expect("a sound file");
     let replay = Replay::open(&data).expect("a sound recording");
     let mut lines = Vec::new();
     let mut take = |block: &mut Vec<Seen>| {
         for seen in block {
-            let known = asked.iter().find(|(position, _)| *position == seen.0);
+            let known = samples.iter().find(|(position, _)| *position == seen.0);
             lines.push(line(seen, known.expect("a sample of the file").1));
         }
-        Flow::Continue
+        FoldControl::Continue
     };
     replay
         .ordered(NonZeroUsize::MIN, &Look, &mut take)
@@ -111,21 +111,21 @@ fn perf_sees_the_same() {
         max_shrink_iters: 200,
         ..ProptestConfig::default()
     };
-    // Always the same recordings: there are some on which perf 6.1 never ends.
+    // Fixed seeds: there are recordings on which perf 6.1 never terminates.
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let ran = TestRunner::new_with_rng(config, rng).run(&events(), |events| {
         let events = events.into_iter().map(main_threads_only);
         let events: Vec<Event> = events.flat_map(announced_apart).collect();
         let (file, delivered) = record(&events);
-        let asked: Vec<_> = delivered
+        let samples: Vec<_> = delivered
             .iter()
             .filter_map(|(position, step)| match step {
                 Step::Sample { tid, address, .. } => Some((*position, (*tid, *address))),
                 _ => None,
             })
             .collect();
-        if !asked.is_empty() {
-            prop_assert_eq!(rperf_lines(&file, &asked), perf_lines(&perf, &file));
+        if !samples.is_empty() {
+            prop_assert_eq!(rperf_lines(&file, &samples), perf_lines(&perf, &file));
         }
         Ok(())
     });
@@ -134,7 +134,7 @@ fn perf_sees_the_same() {
     }
 }
 
-/// A mapping of its own address, with one sample in it.
+/// A mapping at its own address, with one sample in it.
 struct Named {
     name: &'static str,
     prot: u32,
@@ -228,11 +228,11 @@ fn named_recording() -> (Vec<u8>, Vec<u64>) {
             flags,
         });
         file.record(0, misc, &record, &id);
-        let sample = rperf_wire::Sample {
+        let sample = rperf_wire::SampleRecord {
             ip: Some(start + 0x10),
             pid_tid: Some((PID, PID)),
             time: Some(time + 1),
-            ..rperf_wire::Sample::default()
+            ..rperf_wire::SampleRecord::default()
         };
         file.sample(0, misc, &sample);
         addresses.push(start + 0x10);

@@ -1,16 +1,16 @@
-//! Recordings of so many rounds that not all are kept.
+//! Recordings with so many rounds that not all are kept.
 
 use std::num::NonZeroUsize;
 
 use rperf_perfdata::PerfData;
-use rperf_replay::{Flow, Order, Replay, Rounds};
-use rperf_wire::{Endian, Misc, Sample, SampleType};
+use rperf_replay::{FoldControl, Order, Replay, Rounds};
+use rperf_wire::{Endian, Misc, SampleRecord, SampleType};
 
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, Seen};
 
-/// The time of a sample of `round`: one in twenty has none, every hundredth round begins with one that comes long after
-/// it, and the others are as unordered as rings are that are emptied one after the other.
+/// The time of a sample of `round`: one in twenty has none, every hundredth round begins with one far later than the
+/// round, and the others are unordered as in rings that are drained one after the other.
 fn time(round: u64, sample: u64, count: u64) -> u64 {
     match (count % 20, sample) {
         (0, _) => 0,
@@ -19,7 +19,7 @@ fn time(round: u64, sample: u64, count: u64) -> u64 {
     }
 }
 
-/// A recording of 3,000 rounds, and where its samples stand in order of time.
+/// A recording of 3,000 rounds, and its samples' positions in time order.
 fn busy() -> (Vec<u8>, Vec<Order>) {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
@@ -28,11 +28,11 @@ fn busy() -> (Vec<u8>, Vec<Order>) {
     for round in 1..3000 {
         for sample in 0..2 + round % 7 {
             let time = time(round, sample, expected.len() as u64);
-            let wire = Sample {
+            let wire = SampleRecord {
                 ip: Some(1),
                 pid_tid: Some((1, 1)),
                 time: Some(time),
-                ..Sample::default()
+                ..SampleRecord::default()
             };
             let position = file.sample(0, Misc(2), &wire);
             expected.push(rounds.order((time > 0).then_some(time), position));
@@ -46,14 +46,14 @@ fn busy() -> (Vec<u8>, Vec<Order>) {
 }
 
 #[test]
-fn the_order_is_that_of_time_where_only_some_rounds_are_kept() {
+fn records_are_in_time_order_if_only_some_rounds_are_stored() {
     let (file, expected) = busy();
     let data = PerfData::parse(&file).expect("a sound file");
     let replay = Replay::open(&data).expect("a sound recording");
     let mut seen = Vec::new();
     let mut take = |block: &mut Vec<Seen>| {
         seen.extend(block.iter().map(|(position, ..)| *position));
-        Flow::Continue
+        FoldControl::Continue
     };
     let threads = NonZeroUsize::new(2).expect("not zero");
     replay.ordered(threads, &Look, &mut take).expect("threads");

@@ -1,19 +1,19 @@
-//! The same recording out of a file and out of a pipe that gives it in pieces.
+//! The same recording read from a file and from a pipe in pieces.
 
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
 use rperf_perfdata::{
-    Error, EventDesc, FeatureSet, FileHeader, PerfData, PipeReader, PipeWriter, Source,
+    Error, EventDesc, FeatureSet, FileHeader, PerfData, PipeReader, PipeWriter, StreamInput,
 };
-use rperf_replay::{Diagnostics, Flow, Render, Replay, Stream};
+use rperf_replay::{Diagnostics, FoldControl, Render, Replay, Stream};
 use rperf_wire::{Endian, Misc, RecordKind, SampleType};
 
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, events, record};
 
-/// Pieces of one stream; between them there seems to be nothing.
+/// A stream that returns at most `size` bytes per read; if `size` is odd, it is never ready.
 pub(crate) struct Pieces<'a> {
     bytes: &'a [u8],
     size: usize,
@@ -30,13 +30,13 @@ impl Read for Pieces<'_> {
     }
 }
 
-impl Source for Pieces<'_> {
+impl StreamInput for Pieces<'_> {
     fn is_ready(&self) -> bool {
         self.size.is_multiple_of(2)
     }
 }
 
-/// The records of a file, behind the header of pipe mode; and how far they moved.
+/// A file as a pipe-mode stream, and the difference of the record offsets.
 pub(crate) fn piped(file: &[u8]) -> (Vec<u8>, u64) {
     let data = PerfData::parse(file).expect("a sound file");
     let mut bytes = Vec::new();
@@ -55,7 +55,7 @@ pub(crate) fn stream(bytes: &[u8], size: usize, fails: bool) -> Stream<Pieces<'_
     Stream::new(PipeReader::new(first.to_vec(), pieces).expect("a header"))
 }
 
-/// What `render` makes of what a stream delivers, and in how many parts.
+/// The rendered items of a stream, and the number of batches.
 pub(crate) fn streamed<V, T>(
     stream: &mut Stream<Pieces<'_>>,
     render: &V,
@@ -70,14 +70,14 @@ where
         parts += 1;
         let mut take = |block: &mut Vec<T>| {
             seen.append(block);
-            Flow::Continue
+            FoldControl::Continue
         };
         stream.deliver(render, &mut scratches, &mut take);
     }
     (seen, parts)
 }
 
-/// What `render` makes of the samples of a file.
+/// The rendered samples of a file.
 pub(crate) fn whole<V, T>(bytes: &[u8], render: &V, threads: NonZeroUsize) -> (Vec<T>, Diagnostics)
 where
     V: Render<Out = Vec<T>>,
@@ -87,7 +87,7 @@ where
     let mut seen = Vec::new();
     let mut take = |block: &mut Vec<T>| {
         seen.append(block);
-        Flow::Continue
+        FoldControl::Continue
     };
     replay.ordered(threads, render, &mut take).expect("threads");
     (seen, replay.diagnostics())
@@ -97,7 +97,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_pipe_shows_what_its_file_shows(events in events(), size in 1_usize..3000, workers in 1_usize..3) {
+    fn a_pipe_matches_its_file(events in events(), size in 1_usize..3000, workers in 1_usize..3) {
         let (file, _) = record(&events);
         let (bytes, moved) = piped(&file);
         let (mut expected, diagnostics) = whole(&file, &Look, NonZeroUsize::MIN);
@@ -106,12 +106,12 @@ proptest! {
         let (seen, _) = streamed(&mut stream, &Look, workers);
         prop_assert_eq!(&seen, &expected);
         let mut found = stream.diagnostics();
-        // Those that describe the events.
+        // Only the pipe has HEADER_ATTR records.
         let front = found.count(RecordKind::HEADER_ATTR);
         found.kinds.retain(|(kind, _)| *kind != RecordKind::HEADER_ATTR);
         found.records -= front;
         prop_assert_eq!(found, diagnostics);
-        // And the bytes of the pipe, stored, are a recording.
+        // The bytes from the pipe, written to a file, are a valid recording.
         prop_assert_eq!(whole(&bytes, &Look, NonZeroUsize::MIN).0, expected);
     }
 }
@@ -131,7 +131,7 @@ fn long() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_complete_does_not_wait_for_the_end() {
+fn complete_rounds_are_delivered_before_the_end() {
     let bytes = long();
     let mut stream = stream(&bytes, 999, false);
     let (seen, parts) = streamed(&mut stream, &Look, 1);
@@ -141,7 +141,7 @@ fn what_is_complete_does_not_wait_for_the_end() {
 }
 
 #[test]
-fn a_pipe_that_breaks_shows_what_came() {
+fn a_broken_pipe_delivers_its_complete_records() {
     let bytes = long();
     let mut broken = stream(&bytes, 4096, true);
     let (seen, _) = streamed(&mut broken, &Look, 1);
@@ -149,16 +149,16 @@ fn a_pipe_that_breaks_shows_what_came() {
     let kind = io::ErrorKind::ConnectionReset;
     let offset = bytes.len() as u64;
     assert_eq!(broken.diagnostics().end, Some(Error::Read { offset, kind }));
-    let cut = &bytes[..bytes.len() - 9];
-    let mut cut = stream(cut, 4096, false);
-    let (seen, _) = streamed(&mut cut, &Look, 2);
+    let truncated = &bytes[..bytes.len() - 9];
+    let mut truncated = stream(truncated, 4096, false);
+    let (seen, _) = streamed(&mut truncated, &Look, 2);
     assert_eq!(seen.len(), 300 * 39 - 1);
-    let end = cut.diagnostics().end;
+    let end = truncated.diagnostics().end;
     assert!(matches!(end, Some(Error::Truncated { .. })), "{end:?}");
 }
 
 #[test]
-fn a_stream_that_describes_nothing_is_an_error_at_its_end() {
+fn a_stream_without_events_is_an_error_at_its_end() {
     let mut bytes = Vec::new();
     let none: [EventDesc; 0] = [];
     let features = FeatureSet::new(Endian::NATIVE);

@@ -1,46 +1,46 @@
-//! One order.
+//! A control command.
 
-/// What is told of events that are listed.
+/// Details of listed events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Listing {
+pub enum ListedDetail {
     /// Their names.
     Names,
-    /// The frequency in Hz or the period, too.
+    /// Also the frequency in Hz or the period.
     Frequency,
-    /// Every field of the attr that is not 0, too.
+    /// Also every non-zero field of the attr.
     Attr,
-    /// The members of a group in one.
+    /// Groups with their members.
     Groups,
 }
 
-/// What can be ordered.
+/// A parsed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order<'a> {
-    /// To start or stop an event by its name, or all.
+pub(super) enum ControlCommand<'a> {
+    /// Enable or disable an event by name, or all.
     Switch { on: bool, event: Option<&'a str> },
-    /// To tell which events there are.
-    List(Listing),
-    /// To keep what the rings hold now.
+    /// List events.
+    List(ListedDetail),
+    /// Write a snapshot.
     Snapshot,
-    /// To end.
+    /// Stop.
     Stop,
-    /// To answer.
+    /// Acknowledge only.
     Ping,
 }
 
-impl<'a> Order<'a> {
-    /// An order in perf's words (perf-stat(1), `--control`); `None` for any other text.
+impl<'a> ControlCommand<'a> {
+    /// Parses a command in perf's syntax (perf-stat(1), `--control`); `None` for any other text.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let rest = Some(rest.trim()).filter(|rest| !rest.is_empty());
         Some(match (word, rest) {
             ("enable", event) => Self::Switch { on: true, event },
             ("disable", event) => Self::Switch { on: false, event },
-            ("evlist", None) => Self::List(Listing::Names),
-            ("evlist", Some("-F")) => Self::List(Listing::Frequency),
-            ("evlist", Some("-v")) => Self::List(Listing::Attr),
-            ("evlist", Some("-g")) => Self::List(Listing::Groups),
+            ("evlist", None) => Self::List(ListedDetail::Names),
+            ("evlist", Some("-F")) => Self::List(ListedDetail::Frequency),
+            ("evlist", Some("-v")) => Self::List(ListedDetail::Attr),
+            ("evlist", Some("-g")) => Self::List(ListedDetail::Groups),
             ("snapshot", None) => Self::Snapshot,
             ("stop", None) => Self::Stop,
             ("ping", None) => Self::Ping,
@@ -55,19 +55,19 @@ mod tests {
 
     #[test]
     fn orders_are_perfs_words() {
-        let switch = |on, event| Some(Order::Switch { on, event });
-        assert_eq!(Order::parse("enable"), switch(true, None));
+        let switch = |on, event| Some(ControlCommand::Switch { on, event });
+        assert_eq!(ControlCommand::parse("enable"), switch(true, None));
         assert_eq!(
-            Order::parse("disable  sched:x"),
+            ControlCommand::parse("disable  sched:x"),
             switch(false, Some("sched:x"))
         );
         assert_eq!(
-            Order::parse("evlist -g"),
-            Some(Order::List(Listing::Groups))
+            ControlCommand::parse("evlist -g"),
+            Some(ControlCommand::List(ListedDetail::Groups))
         );
-        assert_eq!(Order::parse("ping"), Some(Order::Ping));
+        assert_eq!(ControlCommand::parse("ping"), Some(ControlCommand::Ping));
         for none in ["", "evlist -x", "stop now", "enabled", "ack"] {
-            assert_eq!(Order::parse(none), None, "{none}");
+            assert_eq!(ControlCommand::parse(none), None, "{none}");
         }
     }
 }

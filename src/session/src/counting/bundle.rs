@@ -1,45 +1,48 @@
-//! Tracepoints of whole CPUs that are started, stopped and read together though nobody asked for it.
+//! Groups of tracepoints opened per CPU (not per task) that are enabled, disabled and read together for efficiency.
 //!
-//! For each request to start or stop an event the kernel looks at all events of the CPU, so that hundreds of requests cost
-//! more than all counting. A group takes one. Tracepoints always find their place on a CPU, and so they never wait for one
-//! another: their counts and times are those that each would have alone.
+//! For each ioctl the kernel iterates over all events of the CPU, so hundreds of ioctls take longer than the counting
+//! itself. A group needs only one. Tracepoints can always be scheduled, so they are never multiplexed: their counts
+//! and times are the same as if opened separately.
 
-use rperf_events::Group;
+use rperf_events::GroupPosition;
 use rperf_wire::EventType;
 
 use super::CountEvent;
 
-/// How many tracepoints make it worth.
-const WORTH: usize = 16;
-/// Events of one bundle. The kernel refuses a group of which read(2) would return more than 16 KiB, which are 1022 events;
-/// and each that is opened costs a look at those before it.
-const MOST: usize = 256;
+/// Minimum number of tracepoints.
+const MIN_TRACEPOINTS: usize = 16;
+/// Maximum number of events of a bundle. The kernel refuses a group for which read(2) would return
+/// more than 16 KiB, or 1022 events; and opening a member takes time proportional to the group
+/// size.
+const MAX_EVENTS: usize = 256;
 
-/// The bundle that grows while events are opened one after the other.
+/// The current bundle while events are opened.
 #[derive(Debug)]
-pub(super) struct Bundle {
+pub(super) struct TracepointBundle {
     is_wanted: bool,
     leader: Option<usize>,
     members: usize,
 }
 
-impl Bundle {
-    /// For so many events as there are; nothing is bundled unless `may`.
+impl TracepointBundle {
+    /// Creates it for these events; bundling is disabled unless `may`.
     pub(super) fn new(events: &[CountEvent], may: bool) -> Self {
         Self {
-            is_wanted: may && events.iter().filter(|event| is_fit(event)).count() >= WORTH,
+            is_wanted: may
+                && events.iter().filter(|event| is_fit(event)).count() >= MIN_TRACEPOINTS,
             leader: None,
             members: 0,
         }
     }
 
-    /// Whether the event belongs to a bundle, and behind which one it then is, by index: none behind itself.
+    /// The index of the leader of the bundle that the event belongs to, `Some(None)` if it is the leader; `None` if
+    /// it is opened separately.
     pub(super) fn place(&self, event: &CountEvent) -> Option<Option<usize>> {
-        let is_room = self.members < MOST;
+        let is_room = self.members < MAX_EVENTS;
         (self.is_wanted && is_fit(event)).then(|| self.leader.filter(|_| is_room))
     }
 
-    /// An event was opened behind `leader`, or is it; `None` for one outside.
+    /// Records that an event was opened with `leader`, or as that leader; `None` if it was opened separately.
     pub(super) fn grow(&mut self, leader: Option<usize>) {
         match leader {
             None => {}
@@ -48,17 +51,17 @@ impl Bundle {
         }
     }
 
-    /// The rest is opened one by one: the kernel has something against it.
+    /// Disables bundling: the kernel refused it.
     pub(super) fn give_up(&mut self) {
         self.is_wanted = false;
     }
 }
 
-/// Whether an event behaves in a bundle as it does alone.
+/// Whether an event behaves the same in a bundle as alone.
 fn is_fit(event: &CountEvent) -> bool {
     let spec = &event.spec;
     spec.attr.kind == EventType::TRACEPOINT
-        && spec.group == Group::None
+        && spec.group == GroupPosition::None
         && event.cgroup.is_none()
         && event.cpus.is_none()
 }

@@ -1,28 +1,30 @@
-//! The calls that counting makes, as a trait: tests put made-up counters in the kernel's place.
+//! System calls for counting as a trait: tests use a fake kernel.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
-use rperf_sys::{Cgroup, Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Reading};
+use rperf_sys::{
+    Counter, CounterValue, ObservedTask, OpenCgroup, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP,
+};
 use rperf_wire::{Attr, ReadFormat};
 
-/// Where one counter counts.
+/// Place of a counter.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Where<'a> {
+pub(super) struct CounterTarget<'a> {
     /// Task and CPU.
-    pub(super) observed: Observed,
-    /// The cgroup whose tasks alone are seen.
-    pub(super) cgroup: Option<&'a Cgroup>,
+    pub(super) observed: ObservedTask,
+    /// The cgroup it is restricted to.
+    pub(super) cgroup: Option<&'a OpenCgroup>,
 }
 
-impl Where<'_> {
-    /// As the call has it, for messages.
-    pub(super) fn arguments(&self) -> (Observed, u64) {
+impl CounterTarget<'_> {
+    /// Returns the arguments of the call, for messages.
+    pub(super) fn arguments(&self) -> (ObservedTask, u64) {
         match self.cgroup {
             None => (self.observed, PERF_FLAG_FD_CLOEXEC),
             Some(cgroup) => {
                 let pid = cgroup.as_fd().as_raw_fd();
-                let observed = Observed {
+                let observed = ObservedTask {
                     pid,
                     ..self.observed
                 };
@@ -32,43 +34,48 @@ impl Where<'_> {
     }
 }
 
-/// What counts.
-pub(super) trait Kernel {
+/// Interface to counters.
+pub(super) trait CounterKernel {
     /// An open event.
     type Counter;
 
-    /// Opens an event, as a member of `group` where one is given.
+    /// Opens an event, as a member of `group` if given.
     fn open(
         &self,
         attr: &Attr,
-        place: Where<'_>,
+        place: CounterTarget<'_>,
         group: Option<&Self::Counter>,
     ) -> io::Result<Self::Counter>;
 
-    /// Reads an event, or with `GROUP` all of the group that it leads.
-    fn read(&self, counter: &Self::Counter, format: ReadFormat) -> io::Result<Vec<Reading>>;
+    /// Reads an event, or with `GROUP` the group that it leads.
+    fn read(&self, counter: &Self::Counter, format: ReadFormat) -> io::Result<Vec<CounterValue>>;
 
-    /// The number of the counter's descriptor, for messages.
+    /// Returns the number of the counter's descriptor, for messages.
     fn number(&self, counter: &Self::Counter) -> i32;
 }
 
-/// The kernel that runs.
+/// The running kernel.
 #[derive(Debug)]
-pub(super) struct Running;
+pub(super) struct RunningKernel;
 
-impl Kernel for Running {
+impl CounterKernel for RunningKernel {
     type Counter = Counter;
 
-    fn open(&self, attr: &Attr, place: Where<'_>, group: Option<&Counter>) -> io::Result<Counter> {
+    fn open(
+        &self,
+        attr: &Attr,
+        place: CounterTarget<'_>,
+        group: Option<&Counter>,
+    ) -> io::Result<Counter> {
         match place.cgroup {
             Some(cgroup) => {
-                Counter::open_in_cgroup(attr, (cgroup.as_fd(), place.observed.cpu), group)
+                Counter::open_in_cgroup(attr, cgroup.as_fd(), place.observed.cpu, group)
             }
             None => Counter::open(attr, place.observed, group),
         }
     }
 
-    fn read(&self, counter: &Counter, format: ReadFormat) -> io::Result<Vec<Reading>> {
+    fn read(&self, counter: &Counter, format: ReadFormat) -> io::Result<Vec<CounterValue>> {
         counter.read_all(format)
     }
 

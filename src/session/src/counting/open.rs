@@ -1,112 +1,114 @@
-//! Opening counters, and reading them.
+//! Opening and reading counters.
 
 use std::collections::BTreeMap;
 use std::io;
 
-use rperf_count::{Cell, Counts};
-use rperf_events::{CountOptions, EventSpec, Group, count_attr, user_only};
-use rperf_sys::{Cgroup, Counter, Observed, Reading, Sysctl};
+use rperf_count::{CounterCounts, CounterReading};
+use rperf_events::{
+    CountOptions, EventSpec, GroupPosition, count_attr, fires_only_in_kernel, user_only,
+};
+use rperf_sys::{Counter, CounterValue, ObservedTask, OpenCgroup, Sysctl};
 use rperf_wire::{Attr, AttrFlags};
 
-use super::bundle::Bundle;
-use super::kernel::{Kernel, Running, Where};
-use super::near::Near;
-use super::{CountEvent, Readings};
-use crate::blame::{a_place, refused_part};
-use crate::control::Steered;
+use super::bundle::TracepointBundle;
+use super::counter_affinity::CounterAffinity;
+use super::kernel::{CounterKernel, CounterTarget, RunningKernel};
+use super::{CountEvent, EventReadings};
+use crate::control::ControlledCounters;
 use crate::open::{break_group, is_denied};
-use crate::tasks::Places;
-use crate::{Error, Happened, NotOpened, Watch};
+use crate::refused_part::{a_place, refused_part};
+use crate::tasks::CpuTasks;
+use crate::{Error, NotOpened, SessionNotice, SessionObserver};
 
 /// An event at all its places.
 #[derive(Debug)]
 pub(super) struct OpenEvent<C> {
     pub(super) spec: EventSpec,
     pub(super) attr: Attr,
-    /// The event that it is read with, by index.
+    /// Index of its group leader, with which it is read.
     pub(super) leader: Option<usize>,
     pub(super) supported: bool,
-    pub(super) counters: Vec<Placed<C>>,
+    pub(super) counters: Vec<PlacedCounter<C>>,
 }
 
-/// A counter and where it counts. There is none where the event isn't supported, or the thread has ended.
+/// A counter and its place; none if the event isn't supported, or the thread has exited.
 #[derive(Debug)]
-pub(super) struct Placed<C> {
+pub(super) struct PlacedCounter<C> {
     pub(super) cpu: Option<u32>,
     thread: Option<u32>,
     pub(super) counter: Option<C>,
 }
 
-/// Events that are open.
+/// The open events.
 #[derive(Debug)]
-pub(super) struct Opened<K: Kernel> {
+pub(super) struct OpenCounters<K: CounterKernel> {
     kernel: K,
     pub(super) events: Vec<OpenEvent<K::Counter>>,
 }
 
-/// What decides how events are opened.
-pub(super) struct Opening<'a> {
-    pub(super) places: &'a Places,
+/// Options for opening events.
+pub(super) struct OpenParameters<'a> {
+    pub(super) places: &'a CpuTasks,
     /// Open cgroups by name.
-    pub(super) cgroups: &'a BTreeMap<String, Cgroup>,
+    pub(super) cgroups: &'a BTreeMap<String, OpenCgroup>,
     pub(super) sysctl: &'a Sysctl,
     pub(super) inherit: bool,
-    /// Whether counters start with the workload's program.
+    /// Whether counters are enabled by the workload's exec.
     pub(super) on_exec: bool,
-    /// Whether whole CPUs are observed.
+    /// Whether CPUs are observed instead of tasks.
     pub(super) on_cpus: bool,
-    /// Whether events may be started, stopped and read together: nobody orders one of them, or keeps how they were opened.
+    /// Whether events may be bundled: not with control commands for single events, or if counts are
+    /// recorded.
     pub(super) bundles: bool,
 }
 
-impl<K: Kernel> Opened<K> {
-    /// Opens every event at every place. What the kernel doesn't have is marked so; what this user may not see ends
-    /// it, unless user space alone is allowed.
+impl<K: CounterKernel> OpenCounters<K> {
+    /// Opens all events at all places. Unsupported events are marked; missing permission is an error, unless the user
+    /// may count user space only.
     pub(super) fn open(
         kernel: K,
         wanted: &[CountEvent],
-        opening: &Opening<'_>,
-        watch: &mut dyn Watch,
+        opening: &OpenParameters<'_>,
+        observer: &mut dyn SessionObserver,
     ) -> Result<Self, Error> {
         let mut specs: Vec<EventSpec> = wanted.iter().map(|event| event.spec.clone()).collect();
         let mut opened = Self {
             kernel,
             events: Vec::with_capacity(specs.len()),
         };
-        let mut bundle = Bundle::new(wanted, opening.on_cpus && opening.bundles);
+        let mut bundle = TracepointBundle::new(wanted, opening.on_cpus && opening.bundles);
         while let Some(place) = wanted.get(opened.events.len()) {
             let index = opened.events.len();
             let Some(spec) = specs.get(index).cloned() else {
                 break;
             };
             let bundled = bundle.place(place);
-            let group = match bundled {
+            let (leader, in_group) = match bundled {
                 Some(leader) => (leader, true),
                 None => opened.group_of(&specs, index),
             };
-            let mut event = opening.closed(place, spec, group);
+            let mut event = opening.closed(place, spec, leader, in_group);
             if event.spec.tool.is_some() {
                 opened.events.push(event);
                 continue;
             }
-            let in_group = group.1;
-            match opened.open_event(&mut event, place, opening, watch) {
+            match opened.open_event(&mut event, place, opening, observer) {
                 Ok(()) => {
                     opened.events.push(event);
                     bundle.grow(bundled.map(|leader| leader.unwrap_or(index)));
                 }
-                // It is tried again by itself.
+                // It is retried separately.
                 Err(_) if bundled.is_some() => bundle.give_up(),
                 Err(cause) if event.spec.weak && in_group && breaks_group(&cause) => {
                     let first = start_of_group(&specs, index);
                     opened.events.truncate(first);
-                    break_group(specs.get_mut(first..).unwrap_or_default(), watch);
+                    break_group(specs.get_mut(first..).unwrap_or_default(), observer);
                 }
-                Err(cause) => match opening.less(&event.spec, &cause, watch) {
+                Err(cause) => match opening.user_only_event(&event.spec, &cause, observer) {
                     Some(instead) => specs.splice(index..=index, [instead]).for_each(drop),
                     None => {
                         let kernel = &opened.kernel;
-                        let missing = event.unsupported(cause, (kernel, opening), watch)?;
+                        let missing = event.unsupported(cause, kernel, opening, observer)?;
                         opened.events.push(missing);
                     }
                 },
@@ -115,13 +117,13 @@ impl<K: Kernel> Opened<K> {
         Ok(opened)
     }
 
-    /// The event that `index` is opened behind, and whether it is in a group at all. Where a group's own leader isn't
-    /// supported the first that is takes its part.
+    /// Returns the leader of event `index`, and whether it is in a group at all. If a group's leader isn't
+    /// supported, the first supported event replaces it.
     fn group_of(&self, specs: &[EventSpec], index: usize) -> (Option<usize>, bool) {
         let is_member = |index: usize| {
             specs
                 .get(index)
-                .is_some_and(|spec| spec.group == Group::Member)
+                .is_some_and(|spec| spec.group == GroupPosition::Member)
         };
         if !is_member(index) {
             return (None, is_member(index + 1));
@@ -134,34 +136,34 @@ impl<K: Kernel> Opened<K> {
         (supported.next(), true)
     }
 
-    /// Opens one event, with less precision or fewer fields where the kernel wants that.
+    /// Opens one event, with less precision or fewer flags if the kernel requires that.
     fn open_event(
         &self,
         event: &mut OpenEvent<K::Counter>,
         wanted: &CountEvent,
-        opening: &Opening<'_>,
-        watch: &mut dyn Watch,
+        opening: &OpenParameters<'_>,
+        observer: &mut dyn SessionObserver,
     ) -> io::Result<()> {
         let cgroup = wanted.cgroup.as_ref();
         let cgroup = cgroup.and_then(|name| opening.cgroups.get(name));
         loop {
             let attr = &event.attr;
-            watch.tell(Happened::Opening { attr });
-            let Err(cause) = self.open_everywhere(event, cgroup, watch) else {
+            observer.on_event(SessionNotice::Opening { attr });
+            let Err(cause) = self.open_everywhere(event, cgroup, observer) else {
                 return Ok(());
             };
             let attr = &mut event.attr;
             let level = attr.precise_ip();
             if event.spec.precise_max && level > 0 && !is_denied(&cause) {
                 attr.set_precise_ip(level - 1);
-                watch.tell(Happened::LessPrecise { level: level - 1 });
+                observer.on_event(SessionNotice::LessPrecise { level: level - 1 });
             } else if cause.raw_os_error() == Some(libc::EINVAL)
                 && attr.flags.contains(AttrFlags::EXCLUDE_GUEST)
                 && event.leader.is_none()
             {
-                // Before Linux 3.2, and PMUs that can't tell guests from hosts.
+                // Before Linux 3.2, and PMUs that can't distinguish guests.
                 attr.flags = attr.flags.with(AttrFlags::EXCLUDE_GUEST, false);
-                watch.tell(Happened::LeftOut {
+                observer.on_event(SessionNotice::LeftOut {
                     field: "exclude_guest",
                 });
             } else {
@@ -174,17 +176,17 @@ impl<K: Kernel> Opened<K> {
     fn open_everywhere(
         &self,
         event: &mut OpenEvent<K::Counter>,
-        cgroup: Option<&Cgroup>,
-        watch: &mut dyn Watch,
+        cgroup: Option<&OpenCgroup>,
+        observer: &mut dyn SessionObserver,
     ) -> io::Result<()> {
         let leader = event.leader.and_then(|leader| self.events.get(leader));
         let single = event.counters.len() == 1;
         let mut any = event.counters.is_empty();
         for (index, placed) in event.counters.iter_mut().enumerate() {
             let observed = placed.observed();
-            let place = Where { observed, cgroup };
+            let place = CounterTarget { observed, cgroup };
             let group = leader.map(|leader| leader.counters.get(index)?.counter.as_ref());
-            // The thread had ended when the leader was opened.
+            // The thread had exited when the leader was opened.
             if let Some(None) = group {
                 continue;
             }
@@ -192,7 +194,7 @@ impl<K: Kernel> Opened<K> {
             let opened = self.kernel.open(&event.attr, place, group);
             let (observed, flags) = place.arguments();
             let number = |counter: &K::Counter| self.kernel.number(counter);
-            watch.tell(Happened::Opened {
+            observer.on_event(SessionNotice::Opened {
                 observed,
                 flags,
                 group: group.map(number),
@@ -203,31 +205,32 @@ impl<K: Kernel> Opened<K> {
                     any = true;
                     placed.counter = Some(counter);
                 }
-                // One of several threads ended since it was listed.
+                // One of several threads exited since it was listed.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) && !single => {}
                 Err(error) => return Err(error),
             }
         }
-        let gone = || io::Error::from_raw_os_error(libc::ESRCH);
-        any.then_some(()).ok_or_else(gone)
+        let no_task = || io::Error::from_raw_os_error(libc::ESRCH);
+        any.then_some(()).ok_or_else(no_task)
     }
 
-    /// Reads everything. What can't be read, such as a pinned event that found no counter, has never run.
-    pub(super) fn read(&self) -> Readings {
-        let mut readings = Readings {
+    /// Reads all events. Those that can't be read, such as a pinned event without a counter, have
+    /// never run.
+    pub(super) fn read(&self) -> EventReadings {
+        let mut readings = EventReadings {
             events: self.events.iter().map(|event| event.spec.clone()).collect(),
             supported: self.events.iter().map(|event| event.supported).collect(),
             cells: Vec::with_capacity(self.events.len()),
         };
         for event in &self.events {
-            let cells = event.counters.iter().map(Placed::empty);
+            let cells = event.counters.iter().map(PlacedCounter::empty);
             readings.cells.push(cells.collect());
         }
-        // CPU by CPU: what is divided by one another is read as nearly as possible at the same moment.
+        // By CPU: counts used in the same metric are read as closely together as possible.
         let leaders: Vec<Vec<usize>> = self.leading().map(|leader| self.members(leader)).collect();
-        let mut near = Near::new(leaders.len());
-        for place in 0..self.widest() {
-            near.go(self.cpu_at(place));
+        let mut affinity = CounterAffinity::new(leaders.len());
+        for place in 0..self.max_places() {
+            affinity.go(self.cpu_at(place));
             for members in &leaders {
                 self.read_group(members, place, &mut readings.cells);
             }
@@ -235,8 +238,8 @@ impl<K: Kernel> Opened<K> {
         readings
     }
 
-    /// Reads what is counted together at a place; the first of it leads.
-    fn read_group(&self, members: &[usize], place: usize, cells: &mut [Vec<Cell>]) {
+    /// Reads a group at a place, its leader first.
+    fn read_group(&self, members: &[usize], place: usize, cells: &mut [Vec<CounterReading>]) {
         let at = |index: &usize| {
             self.events
                 .get(*index)?
@@ -260,20 +263,20 @@ impl<K: Kernel> Opened<K> {
         }
     }
 
-    /// The events that lead others, or are alone.
+    /// Returns the group leaders and single events.
     fn leading(&self) -> impl Iterator<Item = usize> {
         let events = self.events.iter().enumerate();
         let leading = events.filter(|(_, event)| event.leader.is_none() && event.supported);
         leading.map(|(index, _)| index)
     }
 
-    /// The most places that an event has.
-    fn widest(&self) -> usize {
+    /// Returns the maximum number of places of an event.
+    fn max_places(&self) -> usize {
         let places = self.events.iter().map(|event| event.counters.len());
         places.max().unwrap_or_default()
     }
 
-    /// The events that are read with a leader, itself first.
+    /// Returns the events that are read with a leader, including itself.
     fn members(&self, leader: usize) -> Vec<usize> {
         let rest = self.events.iter().enumerate().skip(leader + 1);
         let members = rest.filter(|(_, event)| event.leader == Some(leader));
@@ -281,21 +284,21 @@ impl<K: Kernel> Opened<K> {
         std::iter::once(leader).chain(members).collect()
     }
 
-    /// The CPU of a place, that of the first event that is there.
+    /// Returns the CPU of a place, from the first open event.
     fn cpu_at(&self, place: usize) -> Option<u32> {
         let mut events = self.events.iter();
         events.find_map(|event| event.counters.get(place)?.cpu)
     }
 
-    /// One request to everything that starts and stops by itself, CPU by CPU: leaders, and what is in no group.
-    pub(super) fn each(
+    /// Applies an ioctl to leaders and single events, by CPU.
+    pub(super) fn for_each_leader(
         &self,
         what: &'static str,
         act: impl Fn(&K::Counter) -> io::Result<()>,
     ) -> Result<(), Error> {
-        let mut near = Near::new(self.leading().count());
-        for place in 0..self.widest() {
-            near.go(self.cpu_at(place));
+        let mut affinity = CounterAffinity::new(self.leading().count());
+        for place in 0..self.max_places() {
+            affinity.go(self.cpu_at(place));
             for event in self.events.iter().filter(|event| event.leader.is_none()) {
                 let placed = event.counters.get(place);
                 let counter = placed.and_then(|placed| placed.counter.as_ref());
@@ -311,11 +314,11 @@ impl<K: Kernel> Opened<K> {
         Ok(())
     }
 
-    /// Closes everything, CPU by CPU.
+    /// Closes all counters, by CPU.
     pub(super) fn close(mut self) {
-        let mut near = Near::new(self.events.len());
-        for place in 0..self.widest() {
-            near.go(self.cpu_at(place));
+        let mut affinity = CounterAffinity::new(self.events.len());
+        for place in 0..self.max_places() {
+            affinity.go(self.cpu_at(place));
             for event in &mut self.events {
                 if let Some(placed) = event.counters.get_mut(place) {
                     placed.counter = None;
@@ -325,12 +328,12 @@ impl<K: Kernel> Opened<K> {
     }
 }
 
-impl Opened<Running> {
-    /// The events as orders see them.
-    pub(super) fn steered(&self) -> Vec<Steered<'_>> {
-        fn steered(event: &OpenEvent<Counter>) -> Steered<'_> {
+impl OpenCounters<RunningKernel> {
+    /// Returns the events for control commands.
+    pub(super) fn controlled_counters(&self) -> Vec<ControlledCounters<'_>> {
+        fn controlled_counters(event: &OpenEvent<Counter>) -> ControlledCounters<'_> {
             let counters = event.counters.iter();
-            Steered {
+            ControlledCounters {
                 spec: &event.spec,
                 attr: &event.attr,
                 leads: event.leader.is_none(),
@@ -339,17 +342,18 @@ impl Opened<Running> {
                     .collect(),
             }
         }
-        self.events.iter().map(steered).collect()
+        self.events.iter().map(controlled_counters).collect()
     }
 }
 
-impl Opening<'_> {
-    /// An event that is not open yet: with the event that it is opened behind, and whether it is in a group at all.
+impl OpenParameters<'_> {
+    /// Returns an event that is not open yet, with its leader, and whether it is in a group.
     fn closed<C>(
         &self,
         wanted: &CountEvent,
         spec: EventSpec,
-        (leader, in_group): (Option<usize>, bool),
+        leader: Option<usize>,
+        in_group: bool,
     ) -> OpenEvent<C> {
         let options = CountOptions {
             inherit: self.inherit,
@@ -357,7 +361,7 @@ impl Opening<'_> {
             in_group,
             member: leader.is_some(),
         };
-        let mut counters = self.nowhere(wanted);
+        let mut counters = self.places_of(wanted);
         if spec.tool.is_some() {
             counters.truncate(1);
         }
@@ -370,8 +374,8 @@ impl Opening<'_> {
         }
     }
 
-    /// The places of an event, without counters.
-    fn nowhere<C>(&self, event: &CountEvent) -> Vec<Placed<C>> {
+    /// Returns the places of an event, without counters.
+    fn places_of<C>(&self, event: &CountEvent) -> Vec<PlacedCounter<C>> {
         let mut placed = Vec::new();
         for cpu in &self.places.cpus {
             let cpu = u32::try_from(*cpu).ok();
@@ -379,7 +383,7 @@ impl Opening<'_> {
             if cpu.is_some_and(elsewhere) {
                 continue;
             }
-            placed.extend(self.places.tasks.iter().map(|task| Placed {
+            placed.extend(self.places.tasks.iter().map(|task| PlacedCounter {
                 cpu,
                 thread: u32::try_from(*task).ok(),
                 counter: None,
@@ -388,12 +392,12 @@ impl Opening<'_> {
         placed
     }
 
-    /// The event to count instead where this user may not see the kernel.
-    fn less(
+    /// Returns the event to count instead if this user may not count in the kernel.
+    fn user_only_event(
         &self,
         spec: &EventSpec,
         cause: &io::Error,
-        watch: &mut dyn Watch,
+        observer: &mut dyn SessionObserver,
     ) -> Option<EventSpec> {
         if !is_denied(cause) || self.on_cpus {
             return None;
@@ -403,23 +407,25 @@ impl Opening<'_> {
             return None;
         }
         let instead = user_only(spec)?;
-        watch.tell(Happened::UserOnly {
+        observer.on_event(SessionNotice::UserOnly {
             event: &instead.name,
             paranoid,
+            is_silent: fires_only_in_kernel(&instead.attr),
         });
         Some(instead)
     }
 }
 
 impl<C> OpenEvent<C> {
-    /// The same without counters, where neither kernel nor machine can count it; any other cause ends everything.
+    /// Returns the event without counters if it isn't supported; other errors are fatal.
     fn unsupported(
         mut self,
         cause: io::Error,
-        (kernel, opening): (&impl Kernel<Counter = C>, &Opening<'_>),
-        watch: &mut dyn Watch,
+        kernel: &impl CounterKernel<Counter = C>,
+        opening: &OpenParameters<'_>,
+        observer: &mut dyn SessionObserver,
     ) -> Result<Self, Error> {
-        let place = Where {
+        let place = CounterTarget {
             observed: a_place(opening.on_cpus),
             cgroup: None,
         };
@@ -437,7 +443,7 @@ impl<C> OpenEvent<C> {
                 paranoid: opening.sysctl.perf_event_paranoid(),
             })));
         }
-        watch.tell(Happened::NotSupported {
+        observer.on_event(SessionNotice::NotSupported {
             event: &self.spec.name,
             grouped: self.leader.is_some(),
             refused: refused.as_deref(),
@@ -451,26 +457,26 @@ impl<C> OpenEvent<C> {
     }
 }
 
-impl<C> Placed<C> {
-    fn observed(&self) -> Observed {
+impl<C> PlacedCounter<C> {
+    fn observed(&self) -> ObservedTask {
         let number = |number: Option<u32>| number.map_or(-1, u32::cast_signed);
-        Observed {
+        ObservedTask {
             pid: number(self.thread),
             cpu: number(self.cpu),
         }
     }
 
-    fn empty(&self) -> Cell {
-        Cell {
+    fn empty(&self) -> CounterReading {
+        CounterReading {
             cpu: self.cpu,
             thread: self.thread,
-            counts: Counts::default(),
+            counts: CounterCounts::default(),
         }
     }
 }
 
-fn counts(reading: &Reading) -> Counts {
-    Counts {
+fn counts(reading: &CounterValue) -> CounterCounts {
+    CounterCounts {
         value: reading.value,
         enabled: reading.enabled.unwrap_or_default(),
         running: reading.running.unwrap_or_default(),
@@ -479,16 +485,18 @@ fn counts(reading: &Reading) -> Counts {
 
 fn start_of_group(specs: &[EventSpec], index: usize) -> usize {
     let before = specs.get(..=index).unwrap_or_default();
-    let start = before.iter().rposition(|spec| spec.group != Group::Member);
+    let start = before
+        .iter()
+        .rposition(|spec| spec.group != GroupPosition::Member);
     start.unwrap_or_default()
 }
 
-/// Whether a weak group does not fit on the counters.
+/// Whether a weak group can't be scheduled.
 fn breaks_group(cause: &io::Error) -> bool {
     matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::EBADF))
 }
 
-/// Whether the machine or this kernel has no such counter, so that the others are worth counting.
+/// Whether the event isn't supported, so that the others can still be counted.
 fn is_unsupported(cause: &io::Error) -> bool {
     matches!(
         cause.raw_os_error(),

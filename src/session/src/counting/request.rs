@@ -1,84 +1,86 @@
-//! What to count, and what came out.
+//! Options and results of counting.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rperf_count::{Cell, Counts};
+use rperf_count::{CounterCounts, CounterReading};
 use rperf_events::{EventSpec, Tool};
-use rperf_sys::{CpuList, Ended, Program, Usage};
+use rperf_sys::{CpuList, Program, Usage, WaitStatus};
 
-use super::Keep;
-use crate::{Target, Watch};
+use super::CountOutput;
+use crate::{SessionObserver, Target};
 
-/// An event to be counted.
+/// An event to count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountEvent {
     /// The event.
     pub spec: EventSpec,
-    /// The cgroup whose tasks alone it sees.
+    /// The cgroup it is restricted to.
     pub cgroup: Option<String>,
-    /// The CPUs that count for all, where its PMU is not in each of them (`cpumask` in sysfs).
+    /// The CPUs of its PMU, if not all (`cpumask` in sysfs).
     pub cpus: Option<CpuList>,
 }
 
-/// When events start.
+/// When events are enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// With the workload, or at once where others are observed.
+pub enum CountStart {
+    /// With the workload, or immediately for other targets.
     AtOnce,
-    /// So long after that.
+    /// After a delay.
     After(Duration),
-    /// Not by itself.
+    /// Never, except by a command.
     Never,
 }
 
-/// Reading in between (`-I`).
+/// Interval mode (`-I`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interval {
-    /// How often.
+pub struct IntervalOptions {
+    /// Length of an interval.
     pub every: Duration,
-    /// How many times; `None` to the end.
+    /// Number of intervals; `None` for no limit.
     pub times: Option<u64>,
 }
 
-/// A count to be made.
+/// Options of a count.
 #[derive(Debug, Clone)]
 pub struct CountRequest {
-    /// Whom to observe.
+    /// The target.
     pub target: Target,
-    /// The command to run; with another target than [`Target::Workload`] it only sets how long.
+    /// The command to run; with targets other than [`Target::Workload`] it only determines the
+    /// duration.
     pub workload: Option<Program>,
-    /// What to count, in order.
+    /// The events, in order.
     pub events: Vec<CountEvent>,
-    /// Whether children of the observed tasks are counted too.
+    /// Whether children of the observed tasks are counted.
     pub inherit: bool,
-    /// When events start.
-    pub start: Start,
-    /// Whether there are readings in between.
-    pub interval: Option<Interval>,
-    /// When everything ends, the workload too.
+    /// When events are enabled.
+    pub start: CountStart,
+    /// Interval mode, if requested.
+    pub interval: Option<IntervalOptions>,
+    /// Maximum duration; also ends the workload.
     pub timeout: Option<Duration>,
-    /// Where counts are kept, too.
-    pub keep: Option<Keep>,
+    /// Where counts are recorded, if requested.
+    pub keep: Option<CountOutput>,
     /// Where proc is mounted: `/proc`.
     pub proc: PathBuf,
     /// Where sysfs is mounted: `/sys`.
     pub sysfs: PathBuf,
 }
 
-/// What the counters of each event said.
+/// The readings of each event.
 #[derive(Debug, Clone, Default)]
-pub struct Readings {
-    /// The events as they were opened, in the order of the request: who may not count in the kernel gets `cs:u` for `cs`.
+pub struct EventReadings {
+    /// The events as opened, in the order of the request: an unprivileged user gets `cs:u` for
+    /// `cs`.
     pub events: Vec<EventSpec>,
-    /// Whether the kernel has each of them.
+    /// Whether the kernel supports each of them.
     pub supported: Vec<bool>,
-    /// The readings of each, one for each place.
-    pub cells: Vec<Vec<Cell>>,
+    /// The readings of each, one per place.
+    pub cells: Vec<Vec<CounterReading>>,
 }
 
-impl Readings {
-    /// Puts in the times that are no events of the kernel.
+impl EventReadings {
+    /// Sets the values of tool events.
     pub(super) fn set_times(&mut self, elapsed: Duration, usage: Option<Usage>) {
         for (spec, cells) in self.events.iter().zip(&mut self.cells) {
             let time = match spec.tool {
@@ -89,9 +91,9 @@ impl Readings {
             };
             let nanos = time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
             if let (Some(value), Some(cell)) = (nanos, cells.first_mut()) {
-                // A time of nought was taken all the same.
+                // A time of 0 was measured nevertheless.
                 let taken = value.max(1);
-                cell.counts = Counts {
+                cell.counts = CounterCounts {
                     value,
                     enabled: taken,
                     running: taken,
@@ -101,23 +103,23 @@ impl Readings {
     }
 }
 
-/// How it went.
+/// Result of a count.
 #[derive(Debug, Clone)]
-pub struct Counted {
-    /// From the start of the workload, or of the counters, to the end.
+pub struct CountSummary {
+    /// Duration since the start of the workload, or of counting.
     pub elapsed: Duration,
-    /// All that was counted.
-    pub readings: Readings,
-    /// How the workload ended, if it did by itself or at the time that was set.
-    pub ended: Option<Ended>,
-    /// What the workload used.
+    /// The final readings.
+    pub readings: EventReadings,
+    /// Exit status of the workload, if it exited by itself or after the timeout.
+    pub ended: Option<WaitStatus>,
+    /// Resource usage of the workload.
     pub usage: Option<Usage>,
-    /// SIGINT, SIGTERM or SIGHUP, if one of them ended it.
+    /// SIGINT, SIGTERM or SIGHUP, if received.
     pub signal: Option<i32>,
 }
 
-/// Told while it is set up and runs.
-pub trait CountWatch: Watch {
-    /// An interval is over: how long after the start, how long it was, and what was counted in it.
-    fn interval(&mut self, at: Duration, took: Duration, readings: &Readings);
+/// Receives events and interval readings.
+pub trait CountObserver: SessionObserver {
+    /// Handles the end of an interval: time since the start, duration, and the counts of the interval.
+    fn interval(&mut self, at: Duration, took: Duration, readings: &EventReadings);
 }

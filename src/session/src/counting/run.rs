@@ -1,80 +1,80 @@
-//! A count from its first system call to the last reading.
+//! A count from the first system call to the last reading.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rperf_sys::{Counter, Proc, Signals, Sysctl, Sysfs, TaskEnd, Workload, raise_open_files};
+use rperf_sys::{Counter, Pidfd, Proc, Signals, Sysctl, Sysfs, Workload, raise_open_files_limit};
 
-use super::keep::{Kept, Round};
-use super::kernel::Running;
-use super::open::{Opened, Opening};
-use super::wait::{Waiting, Woken};
-use super::{CountRequest, CountWatch, Counted, Readings, Start};
+use super::count_output::{CountWriter, StatRoundKind};
+use super::kernel::RunningKernel;
+use super::open::{OpenCounters, OpenParameters};
+use super::wait_conditions::{WaitConditions, WaitEnd};
+use super::{CountObserver, CountRequest, CountStart, CountSummary, EventReadings};
 use crate::opened::open_cgroup;
 use crate::recording::fork_workload;
-use crate::tasks::Places;
-use crate::{Control, Error, Happened, Target};
+use crate::tasks::CpuTasks;
+use crate::{Control, Error, SessionNotice, Target};
 
-/// Counts as `request` says, until the workload or the observed tasks end, the time is over, a signal or the order to stop
-/// comes.
+/// Counts as requested, until the workload or the observed tasks exit, or on a timeout, a signal or
+/// a stop command.
 ///
-/// SIGINT, SIGTERM, SIGHUP and SIGCHLD are taken meanwhile. A workload gets the latter two passed on; SIGINT comes from
-/// the terminal, which sends it to the workload too.
+/// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled meanwhile. The workload gets SIGTERM and SIGHUP
+/// forwarded; SIGINT is sent by the terminal to the workload, too.
 ///
 /// # Errors
 /// [`Error`].
 pub fn count(
     request: &CountRequest,
     control: Option<&mut Control>,
-    watch: &mut dyn CountWatch,
-) -> Result<Counted, Error> {
+    observer: &mut dyn CountObserver,
+) -> Result<CountSummary, Error> {
     let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
-    let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
+    let signals = Signals::block(&held).map_err(Error::system("hold signals back"))?;
     let mut workload = fork_workload(request.workload.as_ref(), &signals)?;
-    let steered = control.is_some();
-    let (opened, places) = open(request, (workload.as_ref(), steered), watch)?;
+    let controlled = control.is_some();
+    let (opened, places) = open(request, workload.as_ref(), controlled, observer)?;
     set_filters(&opened)?;
-    let kept = request.keep.as_ref();
-    let kept = kept.map(|keep| Kept::begin(request, keep, (&opened, &places)));
-    if request.start == Start::AtOnce && request.target != Target::Workload {
-        opened.each("enable", Counter::enable)?;
+    let writer = request.keep.as_ref();
+    let writer = writer.map(|keep| CountWriter::begin(request, keep, &opened, &places));
+    if request.start == CountStart::AtOnce && request.target != Target::Workload {
+        opened.for_each_leader("enable", Counter::enable)?;
     }
-    let mut run = Run {
+    let mut run = CountRun {
         request,
         opened: &opened,
-        kept: kept.transpose()?,
+        writer: writer.transpose()?,
         reader_gone: false,
         began: Instant::now(),
-        last: Readings::default(),
+        last: EventReadings::default(),
         last_at: Duration::ZERO,
     };
     if let Some(workload) = &mut workload {
         start(workload, request)?;
     }
-    run.kept.as_mut().map_or(Ok(()), Kept::commit)?;
-    let mut waiting = Waiting {
+    run.writer.as_mut().map_or(Ok(()), CountWriter::commit)?;
+    let mut waiting = WaitConditions {
         signals: &signals,
         workload: workload.as_mut(),
         tasks: ends_of(&request.target),
         control,
     };
-    let woken = match run.start(&mut waiting, watch)? {
+    let woken = match run.start(&mut waiting, observer)? {
         Some(woken) => woken,
-        None => run.observe(&mut waiting, watch)?,
+        None => run.observe(&mut waiting, observer)?,
     };
     let signal = waiting.finish(woken)?;
     let elapsed = run.began.elapsed();
-    opened.each("disable", Counter::disable)?;
+    opened.for_each_leader("disable", Counter::disable)?;
     let mut readings = opened.read();
-    // Ended here because what it was the timer of had ended.
-    let was_timer = woken == Woken::TasksEnded;
+    // Ends the workload that served as a timer: the observed tasks have exited.
+    let was_timer = woken == WaitEnd::TasksEnded;
     let ended = workload.as_mut().map(Workload::wait).transpose();
     let ended = ended.map_err(Error::system("wait for the workload"))?;
     let usage = workload.as_ref().and_then(Workload::usage);
     readings.set_times(elapsed, usage);
-    run.end(elapsed, &readings, watch)?;
+    run.end(elapsed, &readings, observer)?;
     opened.close();
-    Ok(Counted {
+    Ok(CountSummary {
         elapsed,
         readings,
         ended: ended.filter(|_| !was_timer),
@@ -83,7 +83,7 @@ pub fn count(
     })
 }
 
-/// Lets the program go on to its first instruction.
+/// Lets the program run to its first instruction.
 fn start(workload: &mut Workload, request: &CountRequest) -> Result<(), Error> {
     let program = request.workload.as_ref();
     let path = program.map(|program| program.path().to_owned());
@@ -95,12 +95,19 @@ fn start(workload: &mut Workload, request: &CountRequest) -> Result<(), Error> {
 
 fn open(
     request: &CountRequest,
-    (workload, steered): (Option<&Workload>, bool),
-    watch: &mut dyn CountWatch,
-) -> Result<(Opened<Running>, Places), Error> {
-    raise_open_files().map_err(Error::system("raise the limit of open files"))?;
-    let roots = (&Proc::new(&request.proc), &Sysfs::new(&request.sysfs));
-    let places = Places::find(&request.target, workload.map(Workload::pid), roots, true)?;
+    workload: Option<&Workload>,
+    controlled: bool,
+    observer: &mut dyn CountObserver,
+) -> Result<(OpenCounters<RunningKernel>, CpuTasks), Error> {
+    raise_open_files_limit().map_err(Error::system("raise the limit of open files"))?;
+    let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
+    let places = CpuTasks::find(
+        &request.target,
+        workload.map(Workload::pid),
+        &proc,
+        &sysfs,
+        true,
+    )?;
     let mut cgroups = BTreeMap::new();
     for name in request
         .events
@@ -111,20 +118,20 @@ fn open(
             cgroups.insert(name.clone(), open_cgroup(name, &request.proc)?);
         }
     }
-    let opening = Opening {
+    let opening = OpenParameters {
         places: &places,
         cgroups: &cgroups,
         sysctl: &Sysctl::new(&request.proc),
         inherit: request.inherit,
-        on_exec: request.target == Target::Workload && request.start == Start::AtOnce,
+        on_exec: request.target == Target::Workload && request.start == CountStart::AtOnce,
         on_cpus: matches!(request.target, Target::Cpus(_)),
-        bundles: request.keep.is_none() && !steered,
+        bundles: request.keep.is_none() && !controlled,
     };
-    let opened = Opened::open(Running, &request.events, &opening, watch)?;
+    let opened = OpenCounters::open(RunningKernel, &request.events, &opening, observer)?;
     Ok((opened, places))
 }
 
-fn set_filters(opened: &Opened<Running>) -> Result<(), Error> {
+fn set_filters(opened: &OpenCounters<RunningKernel>) -> Result<(), Error> {
     for event in &opened.events {
         let Some(filter) = &event.spec.filter else {
             continue;
@@ -144,61 +151,62 @@ fn set_filters(opened: &Opened<Running>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The ends of the tasks whose end is that of the count; `None` where there are none, or the kernel does not tell.
-fn ends_of(target: &Target) -> Option<Vec<TaskEnd>> {
-    let ends: Vec<TaskEnd> = match target {
+/// Descriptors for the exit of observed tasks; `None` if there are none, or the kernel doesn't
+/// support it.
+fn ends_of(target: &Target) -> Option<Vec<Pidfd>> {
+    let ends: Vec<Pidfd> = match target {
         Target::Processes(pids) => {
-            let ends = pids.iter().map(|pid| TaskEnd::of_process(*pid));
+            let ends = pids.iter().map(|pid| Pidfd::of_process(*pid));
             ends.flatten().collect()
         }
-        Target::Threads(tids) => tids.iter().flat_map(|tid| TaskEnd::of(*tid)).collect(),
+        Target::Threads(tids) => tids.iter().flat_map(|tid| Pidfd::of(*tid)).collect(),
         _ => Vec::new(),
     };
     (!ends.is_empty()).then_some(ends)
 }
 
-/// A count that runs.
-struct Run<'a> {
+/// A running count.
+struct CountRun<'a> {
     request: &'a CountRequest,
-    opened: &'a Opened<Running>,
-    kept: Option<Kept<'a>>,
+    opened: &'a OpenCounters<RunningKernel>,
+    writer: Option<CountWriter<'a>>,
     reader_gone: bool,
     began: Instant,
-    /// The last interval's end.
-    last: Readings,
+    /// Readings at the end of the last interval.
+    last: EventReadings,
     last_at: Duration,
 }
 
-impl<'a> Run<'a> {
-    /// Waits for the moment at which events start; what happened before it, if anything did.
+impl<'a> CountRun<'a> {
+    /// Waits until events are enabled; returns the reason if the count ended before.
     fn start(
         &mut self,
-        waiting: &mut Waiting<'_>,
-        watch: &mut dyn CountWatch,
-    ) -> Result<Option<Woken>, Error> {
-        if self.request.start == Start::AtOnce {
+        waiting: &mut WaitConditions<'_>,
+        observer: &mut dyn CountObserver,
+    ) -> Result<Option<WaitEnd>, Error> {
+        if self.request.start == CountStart::AtOnce {
             return Ok(None);
         }
-        watch.tell(Happened::Switched { on: false });
-        let Start::After(delay) = self.request.start else {
+        observer.on_event(SessionNotice::Switched { on: false });
+        let CountStart::After(delay) = self.request.start else {
             return Ok(None);
         };
-        match self.wait(waiting, self.began.checked_add(delay), watch)? {
-            Woken::Time => {}
+        match self.wait(waiting, self.began.checked_add(delay), observer)? {
+            WaitEnd::Time => {}
             woken => return Ok(Some(woken)),
         }
-        self.opened.each("enable", Counter::enable)?;
-        watch.tell(Happened::Switched { on: true });
+        self.opened.for_each_leader("enable", Counter::enable)?;
+        observer.on_event(SessionNotice::Switched { on: true });
         self.began = Instant::now();
         Ok(None)
     }
 
-    /// Waits for the end, and reads in between where that is asked for.
+    /// Waits for the end, and reads at intervals.
     fn observe(
         &mut self,
-        waiting: &mut Waiting<'_>,
-        watch: &mut dyn CountWatch,
-    ) -> Result<Woken, Error> {
+        waiting: &mut WaitConditions<'_>,
+        observer: &mut dyn CountObserver,
+    ) -> Result<WaitEnd, Error> {
         let end = self
             .request
             .timeout
@@ -207,43 +215,44 @@ impl<'a> Run<'a> {
         loop {
             let next = self.next_interval(done);
             let deadline = [end, next].into_iter().flatten().min();
-            let woken = self.wait(waiting, deadline, watch)?;
-            if woken != Woken::Time || end.is_some_and(|end| end <= Instant::now()) {
+            let woken = self.wait(waiting, deadline, observer)?;
+            if woken != WaitEnd::Time || end.is_some_and(|end| end <= Instant::now()) {
                 return Ok(woken);
             }
             let mut readings = self.opened.read();
             let elapsed = self.began.elapsed();
             readings.set_times(elapsed, None);
-            self.interval(elapsed, &readings, watch)?;
+            self.interval(elapsed, &readings, observer)?;
             if self.reader_gone {
-                return Ok(Woken::ReaderGone);
+                return Ok(WaitEnd::ReaderGone);
             }
             done += 1;
             let enough = self.request.interval.and_then(|interval| interval.times);
             if enough == Some(done) && waiting.workload.is_none() {
-                return Ok(Woken::Time);
+                return Ok(WaitEnd::Time);
             }
         }
     }
 
-    /// Waits, and carries out the orders that come meanwhile.
+    /// Waits, and executes commands.
     fn wait(
         &mut self,
-        waiting: &mut Waiting<'_>,
+        waiting: &mut WaitConditions<'_>,
         deadline: Option<Instant>,
-        watch: &mut dyn CountWatch,
-    ) -> Result<Woken, Error> {
+        observer: &mut dyn CountObserver,
+    ) -> Result<WaitEnd, Error> {
         loop {
             let ready = match waiting.until(deadline)? {
-                Woken::Orders(ready) => ready,
+                WaitEnd::Control(ready) => ready,
                 woken => return Ok(woken),
             };
             let Some(control) = &mut waiting.control else {
                 continue;
             };
-            let asked = control.obey(ready, || self.opened.steered(), watch)?;
-            if asked.stop {
-                return Ok(Woken::Stopped);
+            let requests =
+                control.handle_commands(ready, || self.opened.controlled_counters(), observer)?;
+            if requests.stop {
+                return Ok(WaitEnd::Stopped);
             }
         }
     }
@@ -257,46 +266,52 @@ impl<'a> Run<'a> {
         let due = self
             .began
             .checked_add(interval.every.checked_mul(number)?)?;
-        // After a pause of the machine one interval is long, and not many of them short.
+        // After suspend there is one long interval, instead of many short ones.
         Some(due.max(self.began + self.last_at + interval.every / 2))
     }
 
     fn interval(
         &mut self,
         at: Duration,
-        readings: &Readings,
-        watch: &mut dyn CountWatch,
+        readings: &EventReadings,
+        observer: &mut dyn CountObserver,
     ) -> Result<(), Error> {
         let since = readings.since(&self.last);
-        watch.interval(at, at.saturating_sub(self.last_at), &since);
+        observer.interval(at, at.saturating_sub(self.last_at), &since);
         self.last = readings.clone();
         self.last_at = at;
-        self.keep(Round::Interval, readings, at)
+        self.keep(StatRoundKind::Interval, readings, at)
     }
 
-    /// What came after the last whole interval, unless only a number of them was asked for; without intervals all.
+    /// Returns the counts since the last complete interval, unless the number of intervals was limited;
+    /// without intervals all.
     fn end(
         &mut self,
         at: Duration,
-        readings: &Readings,
-        watch: &mut dyn CountWatch,
+        readings: &EventReadings,
+        observer: &mut dyn CountObserver,
     ) -> Result<(), Error> {
         match self.request.interval {
-            None => self.keep(Round::Final, readings, at)?,
-            Some(interval) if interval.times.is_none() => self.interval(at, readings, watch)?,
+            None => self.keep(StatRoundKind::Final, readings, at)?,
+            Some(interval) if interval.times.is_none() => self.interval(at, readings, observer)?,
             Some(_) => {}
         }
-        self.kept.take().map_or(Ok(()), Kept::finish)
+        self.writer.take().map_or(Ok(()), CountWriter::finish)
     }
 
-    fn keep(&mut self, round: Round, readings: &Readings, at: Duration) -> Result<(), Error> {
-        let Some(kept) = &mut self.kept else {
+    fn keep(
+        &mut self,
+        round: StatRoundKind,
+        readings: &EventReadings,
+        at: Duration,
+    ) -> Result<(), Error> {
+        let Some(writer) = &mut self.writer else {
             return Ok(());
         };
-        match kept.round(round, readings, at) {
-            Err(error) if kept.is_reader_gone(&error) => {
+        match writer.round(round, readings, at) {
+            Err(error) if writer.is_reader_gone(&error) => {
                 self.reader_gone = true;
-                self.kept = None;
+                self.writer = None;
                 Ok(())
             }
             outcome => outcome,
@@ -304,34 +319,34 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Waiting<'_> {
-    /// Brings the workload to its end, by the signal that came or because its time is over; the signal that came.
-    fn finish(&mut self, woken: Woken) -> Result<Option<i32>, Error> {
+impl WaitConditions<'_> {
+    /// Ends the workload by the received signal or after the timeout; returns the signal.
+    fn finish(&mut self, woken: WaitEnd) -> Result<Option<i32>, Error> {
         let signal = match woken {
-            Woken::Signal(signal) => Some(signal),
-            Woken::ReaderGone => Some(libc::SIGPIPE),
+            WaitEnd::Signal(signal) => Some(signal),
+            WaitEnd::ReaderGone => Some(libc::SIGPIPE),
             _ => None,
         };
         let Some(workload) = &self.workload else {
             return Ok(signal);
         };
         match woken {
-            Woken::WorkloadEnded => return Ok(None),
+            WaitEnd::WorkloadEnded => return Ok(None),
             // The terminal has sent it to the workload, too.
-            Woken::Signal(libc::SIGINT) => {}
-            Woken::Signal(signal) => workload.kill(signal),
-            Woken::Time
-            | Woken::TasksEnded
-            | Woken::Stopped
-            | Woken::ReaderGone
-            | Woken::Orders(_) => {
+            WaitEnd::Signal(libc::SIGINT) => {}
+            WaitEnd::Signal(signal) => workload.kill(signal),
+            WaitEnd::Time
+            | WaitEnd::TasksEnded
+            | WaitEnd::Stopped
+            | WaitEnd::ReaderGone
+            | WaitEnd::Control(_) => {
                 workload.kill(libc::SIGTERM);
             }
         }
         self.tasks = None;
         self.control = None;
-        while self.until(None)? != Woken::WorkloadEnded {
-            // Whoever sends a second signal wants an end.
+        while self.until(None)? != WaitEnd::WorkloadEnded {
+            // A second signal ends waiting.
             if let Some(workload) = &self.workload {
                 workload.kill(libc::SIGTERM);
             }
@@ -340,8 +355,8 @@ impl Waiting<'_> {
     }
 }
 
-impl Readings {
-    /// What came since `earlier`, which may be empty.
+impl EventReadings {
+    /// Returns the counts since `earlier`, which may be empty.
     fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
         for (cells, earlier) in since.cells.iter_mut().zip(&earlier.cells) {

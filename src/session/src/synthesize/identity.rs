@@ -1,18 +1,18 @@
-//! Which ids, threads and CPUs the recording has, and units of its events. Layouts as in perf 6.1
+//! Ids, threads and CPUs of the recording, and units of its events. Layouts as in perf 6.1
 //! (tools/lib/perf/include/perf/event.h).
 
 use rperf_events::EventSpec;
 use rperf_wire::{CpuMap, EventType, RecordKind};
 
-use super::Records;
+use super::RecordBuffer;
 use crate::open::OpenEvent;
-use crate::tasks::Places;
+use crate::tasks::CpuTasks;
 
 /// Ids per ID_INDEX record: 32 bytes each, in a record of less than 64 KiB.
 const IDS_PER_RECORD: usize = 2000;
 
-/// ID_INDEX: where each sample id counts.
-pub(crate) fn id_index(to: &mut Records, events: &[OpenEvent]) {
+/// Appends ID_INDEX: event, CPU and thread of each sample id.
+pub(crate) fn id_index(to: &mut RecordBuffer, events: &[OpenEvent]) {
     let placed: Vec<_> = events.iter().flat_map(|event| &event.counters).collect();
     for part in placed.chunks(IDS_PER_RECORD) {
         to.user(RecordKind::ID_INDEX, |to| {
@@ -27,8 +27,8 @@ pub(crate) fn id_index(to: &mut Records, events: &[OpenEvent]) {
     }
 }
 
-/// THREAD_MAP: the threads observed, -1 for all. Names are left empty, as perf's are.
-pub(crate) fn thread_map(to: &mut Records, places: &Places) {
+/// Appends THREAD_MAP: the observed threads, -1 for all. Names are empty, as in perf.
+pub(crate) fn thread_map(to: &mut RecordBuffer, places: &CpuTasks) {
     to.user(RecordKind::THREAD_MAP, |to| {
         to.u64(places.tasks.len() as u64);
         for tid in &places.tasks {
@@ -43,8 +43,8 @@ const LIST: u16 = 0;
 /// `PERF_CPU_MAP__RANGE_CPUS`: first and last.
 const RANGE: u16 = 2;
 
-/// CPU_MAP: the CPUs observed.
-pub(crate) fn cpu_map(to: &mut Records, places: &Places) {
+/// Appends CPU_MAP: the observed CPUs.
+pub(crate) fn cpu_map(to: &mut RecordBuffer, places: &CpuTasks) {
     let number = |cpu: i32| u16::try_from(cpu).unwrap_or(u16::MAX);
     let cpus = &places.cpus;
     to.user(RecordKind::CPU_MAP, |to| {
@@ -64,7 +64,7 @@ pub(crate) fn cpu_map(to: &mut Records, places: &Places) {
         for cpu in cpus {
             to.u16(number(*cpu));
         }
-        // The record's size is a multiple of eight; the header is one already.
+        // The record's size must be a multiple of eight; that of the header is.
         let written = 4 + 2 * cpus.len();
         to.zeros(written.next_multiple_of(8) - written);
     });
@@ -76,12 +76,12 @@ const SCALE: u64 = 1;
 const NAME: u64 = 2;
 /// `PERF_EVENT_UPDATE__CPUS`.
 const CPUS: u64 = 3;
-/// Bytes that perf leaves for a unit.
-const UNIT_ROOM: usize = 24;
+/// Size of the unit field in perf, in bytes.
+const UNIT_SIZE: usize = 24;
 
-/// EVENT_UPDATE: unit and scale of the events that were asked for by name. With `names` also the name of each event: in a
-/// pipe the feature that tells them may be too large for a record.
-pub(crate) fn event_updates(to: &mut Records, events: &[OpenEvent], names: bool) {
+/// Appends EVENT_UPDATE: unit and scale of named events. With `names` also the name of each event: in a
+/// pipe the EVENT_DESC feature may be too large for a record.
+pub(crate) fn event_updates(to: &mut RecordBuffer, events: &[OpenEvent], names: bool) {
     for event in events {
         let Some(placed) = event.counters.first() else {
             continue;
@@ -94,8 +94,8 @@ pub(crate) fn event_updates(to: &mut Records, events: &[OpenEvent], names: bool)
     }
 }
 
-/// What an event of this id is called.
-pub(crate) fn name(to: &mut Records, id: u64, name: &str) {
+/// Appends the name of the event with this id.
+pub(crate) fn name(to: &mut RecordBuffer, id: u64, name: &str) {
     to.user(RecordKind::EVENT_UPDATE, |to| {
         to.u64(NAME);
         to.u64(id);
@@ -103,8 +103,9 @@ pub(crate) fn name(to: &mut Records, id: u64, name: &str) {
     });
 }
 
-/// What counts of an event are measured in. The clocks count nanoseconds and are shown in milliseconds.
-pub(crate) fn unit_and_scale(to: &mut Records, id: u64, spec: &EventSpec) {
+/// Appends unit and scale of counts of an event. The clocks count nanoseconds and are shown in
+/// milliseconds.
+pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
     let is_clock = spec.attr.kind == EventType::SOFTWARE && spec.attr.config <= 1;
     let typed = !spec.position.is_empty();
     let (unit, scale) = match &spec.scale {
@@ -117,7 +118,7 @@ pub(crate) fn unit_and_scale(to: &mut Records, id: u64, spec: &EventSpec) {
             to.u64(UNIT);
             to.u64(id);
             to.bytes(unit.as_bytes());
-            to.zeros((unit.len() + 1).max(UNIT_ROOM).next_multiple_of(8) - unit.len());
+            to.zeros((unit.len() + 1).max(UNIT_SIZE).next_multiple_of(8) - unit.len());
         });
     }
     if scale != 1.0 {
@@ -130,8 +131,8 @@ pub(crate) fn unit_and_scale(to: &mut Records, id: u64, spec: &EventSpec) {
     }
 }
 
-/// The CPUs that count for all, where an event is not in each of them.
-pub(crate) fn event_cpus(to: &mut Records, id: u64, cpus: &[u32]) {
+/// Appends the CPUs of an event that isn't counted on all.
+pub(crate) fn event_cpus(to: &mut RecordBuffer, id: u64, cpus: &[u32]) {
     let cpus = cpus
         .iter()
         .map(|cpu| u16::try_from(*cpu).unwrap_or(u16::MAX));
@@ -151,12 +152,13 @@ mod tests {
     use super::*;
 
     fn cpu_map_of(cpus: &[i32]) -> Vec<u8> {
-        let mut records = Records::new(0);
+        let mut records = RecordBuffer::new(0);
         cpu_map(
             &mut records,
-            &Places {
+            &CpuTasks {
                 cpus: cpus.to_vec(),
                 tasks: vec![-1],
+                side_band_cpus: Vec::new(),
             },
         );
         let bytes = records.take();
@@ -177,12 +179,13 @@ mod tests {
 
     #[test]
     fn all_threads_are_minus_one() {
-        let mut records = Records::new(0);
+        let mut records = RecordBuffer::new(0);
         thread_map(
             &mut records,
-            &Places {
+            &CpuTasks {
                 cpus: vec![0],
                 tasks: vec![-1],
+                side_band_cpus: Vec::new(),
             },
         );
         let bytes = records.take();

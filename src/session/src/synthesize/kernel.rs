@@ -1,16 +1,16 @@
-//! Where the kernel and its modules lie.
+//! Mappings of the kernel and its modules.
 
 use rperf_sys::{KernelText, Module, page_size};
 use rperf_wire::{Misc, Mmap, Record};
 
-use super::Records;
+use super::RecordBuffer;
 
 /// `PERF_RECORD_MISC_KERNEL`.
 const KERNEL: Misc = Misc(1);
 
-/// MMAP of the kernel's text. Its name ends with the symbol whose address readers compare with that of
-/// their own kallsyms, and whose address is in the page offset: the kernel moves at each boot.
-pub(crate) fn kernel_map(to: &mut Records, text: &KernelText) {
+/// Appends MMAP of the kernel's text. Its name ends with a symbol that readers compare with their own
+/// kallsyms, and whose address is in the page offset: the kernel is relocated at each boot.
+pub(crate) fn kernel_map(to: &mut RecordBuffer, text: &KernelText) {
     let filename = format!("[kernel.kallsyms]{}", text.symbol);
     let mmap = Mmap {
         pid: -1,
@@ -23,8 +23,8 @@ pub(crate) fn kernel_map(to: &mut Records, text: &KernelText) {
     to.kernel(&Record::Mmap(mmap), KERNEL);
 }
 
-/// MMAP of each loaded module.
-pub(crate) fn modules(to: &mut Records, modules: &[Module]) {
+/// Appends MMAP of each loaded module.
+pub(crate) fn modules(to: &mut RecordBuffer, modules: &[Module]) {
     for module in modules {
         let bracketed = format!("[{}]", module.name);
         let path = module

@@ -1,8 +1,8 @@
-//! Records that perf makes itself, for what was there before the recording: who runs, what is mapped,
-//! which CPUs and threads are observed.
+//! Synthesized records of the state before the recording: running tasks, their mappings, observed
+//! CPUs and threads.
 //!
-//! They stand at the start of the file. Those of kernel kinds carry a sample id trailer of zeros, so
-//! that readers can take every record alike; they have no time.
+//! They are at the start of the file. Kernel record types have a sample id trailer of zeros, so
+//! that readers can treat all records alike; they have no time.
 
 mod identity;
 mod kernel;
@@ -14,20 +14,22 @@ pub(crate) use identity::{
     cpu_map, event_cpus, event_updates, id_index, name, thread_map, unit_and_scale,
 };
 pub(crate) use kernel::{kernel_map, modules};
-pub(crate) use tasks::{Mapped, Told, all_tasks, some_tasks, workload_comm};
+pub(crate) use tasks::{
+    SynthesizedMappings, TaskRecordOptions, all_tasks, some_tasks, workload_comm,
+};
 
-/// Where synthesized records gather.
+/// A buffer of synthesized records.
 #[derive(Debug, Default)]
-pub(crate) struct Records {
+pub(crate) struct RecordBuffer {
     bytes: Vec<u8>,
-    /// Size of the zero trailer behind records of kernel kinds, in bytes.
+    /// Size of the zero trailer of kernel record types in bytes.
     trailer: usize,
-    /// Processes whose mappings took too long to be read.
-    pub(crate) cut_maps: u64,
+    /// Number of processes whose mappings took too long to read.
+    pub(crate) truncated_maps: u64,
 }
 
-impl Records {
-    /// Records with a trailer of this many zero bytes.
+impl RecordBuffer {
+    /// Creates a buffer for records with a trailer of this size.
     pub(crate) fn new(trailer: usize) -> Self {
         Self {
             trailer,
@@ -35,25 +37,24 @@ impl Records {
         }
     }
 
-    /// The records so far; more may follow.
+    /// Takes the records so far; more may follow.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Appends what others gathered.
+    /// Appends another buffer.
     pub(crate) fn append_all(&mut self, other: Self) {
         self.bytes.extend_from_slice(&other.bytes);
-        self.cut_maps += other.cut_maps;
+        self.truncated_maps += other.truncated_maps;
     }
 
-    /// Appends a record of a kernel kind. One that does not fit the 16-bit size field (a name of
-    /// 64 KiB) is dropped.
+    /// Appends a kernel record. One that exceeds the 16-bit size (a name of 64 KiB) is dropped.
     pub(crate) fn kernel(&mut self, record: &Record<'_>, misc: Misc) {
         let trailer = self.trailer;
         self.with_trailer(record, misc, |to| to.zeros(trailer));
     }
 
-    /// The same with a trailer that the caller writes.
+    /// Appends a kernel record with a trailer written by the caller.
     pub(crate) fn with_trailer(
         &mut self,
         record: &Record<'_>,
@@ -67,14 +68,13 @@ impl Records {
         });
     }
 
-    /// Appends a record of one of perf's own kinds, which have no trailer.
+    /// Appends a record of one of perf's own types, without a trailer.
     pub(crate) fn user(&mut self, kind: RecordKind, body: impl FnOnce(&mut Encoder<'_>)) {
         self.append(kind, Misc(0), body);
     }
 
     fn append(&mut self, kind: RecordKind, misc: Misc, body: impl FnOnce(&mut Encoder<'_>)) {
-        let to = (&mut self.bytes, Endian::NATIVE);
-        RecordHeader::encode_record(kind, misc, to, body);
+        RecordHeader::encode_record(kind, misc, &mut self.bytes, Endian::NATIVE, body);
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) mod tests {
     use super::*;
     use rperf_wire::{Comm, RawRecord};
 
-    /// Cuts bytes into records; panics when anything is left over.
+    /// Splits bytes into records; panics if anything is left over.
     pub(crate) fn split(mut bytes: &[u8]) -> Vec<RawRecord<'_>> {
         let mut records = Vec::new();
         while !bytes.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) mod tests {
 
     #[test]
     fn kernel_kinds_have_a_trailer_and_own_kinds_none() {
-        let mut records = Records::new(16);
+        let mut records = RecordBuffer::new(16);
         let comm = Comm {
             pid: 1,
             tid: 2,
@@ -117,8 +117,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_dropped_whole() {
-        let mut records = Records::new(0);
+    fn oversized_records_are_dropped_completely() {
+        let mut records = RecordBuffer::new(0);
         records.user(RecordKind::THREAD_MAP, |to| to.zeros(1 << 16));
         assert!(records.take().is_empty());
     }

@@ -1,4 +1,4 @@
-//! What runs already: FORK, COMM and MMAP2 for processes and threads found in `/proc`.
+//! Running tasks: FORK, COMM and MMAP2 for processes and threads in `/proc`.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,64 +9,65 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use rperf_sys::{MapEntry, Proc, map_entries};
-use rperf_wire::{Comm, Misc, Mmap, Mmap2, MmapId, Namespace, Namespaces, Record, Task};
+use rperf_wire::{
+    Comm, MAP_PRIVATE, MAP_SHARED, Misc, Mmap, Mmap2, MmapId, Namespace, Namespaces, PROT_EXEC,
+    PROT_READ, PROT_WRITE, Record, Task,
+};
 
-use super::Records;
+use super::RecordBuffer;
 
 /// `PERF_RECORD_MISC_USER`.
 const USER: Misc = Misc(2);
-/// What perf calls memory without a name.
+/// perf's name of anonymous memory.
 const ANONYMOUS: &[u8] = b"//anon";
-/// Processes that a thread reads in one go, some tenths of a millisecond each: for fewer none is started.
-const TOLD_AT_ONCE: usize = 16;
-/// Bits of mmap(2).
-const PROT_READ: u32 = 1;
-const PROT_WRITE: u32 = 2;
-const PROT_EXEC: u32 = 4;
-const MAP_SHARED: u32 = 1;
-const MAP_PRIVATE: u32 = 2;
+/// Number of processes per batch. Each takes some tenths of a millisecond, so no thread is started for fewer.
+const BATCH_SIZE: usize = 16;
 
-/// Which mappings are told.
+/// Which mappings are synthesized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mapped {
+pub(crate) enum SynthesizedMappings {
     /// None.
     Nothing,
     /// Executable ones.
     Code,
-    /// Readable data too, as the kernel does where an attr says `mmap_data`.
+    /// Also readable data, like the kernel with `mmap_data`.
     Data,
 }
 
-/// What is told of each task beside its name.
+/// Options for synthesizing tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) mapped: Mapped,
-    /// How long those of one process may take to be read.
+pub(crate) struct TaskRecordOptions {
+    pub(crate) mapped: SynthesizedMappings,
+    /// Time limit for reading the mappings of one process.
     pub(crate) within: Duration,
-    /// How many threads read, where there are many processes.
+    /// Maximum number of threads.
     pub(crate) threads: usize,
-    /// Which namespaces it is in.
+    /// Whether to include namespaces.
     pub(crate) namespaces: bool,
 }
 
-/// Every process and thread: FORK and COMM each, MMAP2 after the leaders'.
+/// Synthesizes all processes and threads: FORK and COMM each, MMAP2 after the leader's.
 ///
-/// The forks are marked as synthesized: their children share nothing with the parents they name.
-/// What ends while this reads is skipped.
-pub(crate) fn all_tasks(to: &mut Records, proc: &Proc, told: Told) -> std::io::Result<()> {
+/// The forks are marked as synthesized: children share nothing with their parents. Tasks that exit
+/// meanwhile are skipped.
+pub(crate) fn all_tasks(
+    to: &mut RecordBuffer,
+    proc: &Proc,
+    options: TaskRecordOptions,
+) -> std::io::Result<()> {
     let processes = proc.processes()?;
-    shared_out(to, &processes, told.threads, &|to, pid| {
-        a_process(to, proc, *pid, told);
+    in_threads(to, &processes, options.threads, &|to, pid| {
+        a_process(to, proc, *pid, options);
     });
     Ok(())
 }
 
-fn a_process(to: &mut Records, proc: &Proc, pid: u32, told: Told) {
+fn a_process(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOptions) {
     for tid in proc.threads(pid).unwrap_or_default() {
         let Ok(status) = proc.status(pid, tid) else {
             continue;
         };
-        // As perf assumes: the leader has started all other threads.
+        // As in perf: the leader is the parent of all other threads.
         let parent = if tid == status.tgid {
             status.ppid
         } else {
@@ -80,47 +81,52 @@ fn a_process(to: &mut Records, proc: &Proc, pid: u32, told: Told) {
             time: 0,
         };
         to.kernel(&Record::Fork(task), Misc::FORK_EXEC);
-        if told.namespaces {
+        if options.namespaces {
             namespaces(to, proc, status.tgid, tid);
         }
         comm(to, status.tgid, tid, &status.name);
         if tid == pid && !status.is_kernel {
-            mappings(to, proc, pid, told);
+            mappings(to, proc, pid, options);
         }
     }
 }
 
-/// COMM of these threads, and MMAP2 of the processes they belong to.
-pub(crate) fn some_tasks(to: &mut Records, proc: &Proc, tids: &[i32], told: Told) {
+/// Appends COMM of these threads, and MMAP2 of their processes.
+pub(crate) fn some_tasks(
+    to: &mut RecordBuffer,
+    proc: &Proc,
+    tids: &[i32],
+    options: TaskRecordOptions,
+) {
     let leaders: HashSet<i32> = tids.iter().copied().collect();
-    shared_out(to, tids, told.threads, &|to, tid| {
+    in_threads(to, tids, options.threads, &|to, tid| {
         let tid = tid.unsigned_abs();
         let Ok(pid) = proc.process_of(tid) else {
             return;
         };
-        one_task(to, proc, (pid, tid), told);
-        // Maps hang on the leader, so it comes along where it was not asked for.
+        one_task(to, proc, pid, tid, options);
+        // Mappings belong to the leader, so it is included even if not requested.
         if pid != tid && !leaders.contains(&pid.cast_signed()) {
-            one_task(to, proc, (pid, pid), told);
+            one_task(to, proc, pid, pid, options);
         }
     });
 }
 
-/// Makes the records of each item, in their order, in several threads where there are many.
-fn shared_out<T: Sync>(
-    to: &mut Records,
+/// Creates the records of each item, in order, in several threads if there are many.
+fn in_threads<T: Sync>(
+    to: &mut RecordBuffer,
     items: &[T],
     threads: usize,
-    make: &(dyn Fn(&mut Records, &T) + Sync),
+    make: &(dyn Fn(&mut RecordBuffer, &T) + Sync),
 ) {
-    let parts: Vec<&[T]> = items.chunks(TOLD_AT_ONCE).collect();
+    let parts: Vec<&[T]> = items.chunks(BATCH_SIZE).collect();
     let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let trailer = to.trailer;
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = parts.get(index) else { return };
-            let mut records = Records::new(trailer);
+            let mut records = RecordBuffer::new(trailer);
             for item in *part {
                 make(&mut records, item);
             }
@@ -131,7 +137,7 @@ fn shared_out<T: Sync>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.min(parts.len()) {
-            // One that cannot be started leaves its share to the others.
+            // If a thread cannot be started, the others process its share.
             let _ = Builder::new().spawn_scoped(scope, work);
         }
         work();
@@ -143,28 +149,28 @@ fn shared_out<T: Sync>(
     }
 }
 
-/// COMM of a workload that waits for its start.
-pub(crate) fn workload_comm(to: &mut Records, proc: &Proc, pid: u32) {
+/// Appends COMM of a workload that waits for its start.
+pub(crate) fn workload_comm(to: &mut RecordBuffer, proc: &Proc, pid: u32) {
     if let Ok(status) = proc.status(pid, pid) {
         comm(to, pid, pid, &status.name);
     }
 }
 
-fn one_task(to: &mut Records, proc: &Proc, (pid, tid): (u32, u32), told: Told) {
+fn one_task(to: &mut RecordBuffer, proc: &Proc, pid: u32, tid: u32, options: TaskRecordOptions) {
     let Ok(status) = proc.status(pid, tid) else {
         return;
     };
-    if told.namespaces {
+    if options.namespaces {
         namespaces(to, proc, pid, tid);
     }
     comm(to, pid, tid, &status.name);
     if pid == tid {
-        mappings(to, proc, pid, told);
+        mappings(to, proc, pid, options);
     }
 }
 
-/// NAMESPACES of a thread, in the kernel's order; none where they can't be seen.
-fn namespaces(to: &mut Records, proc: &Proc, pid: u32, tid: u32) {
+/// Appends NAMESPACES of a thread, in the kernel's order; nothing if they can't be read.
+fn namespaces(to: &mut RecordBuffer, proc: &Proc, pid: u32, tid: u32) {
     let kinds = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
     let link = |kind| {
         let metadata = fs::metadata(proc.path(format!("{pid}/task/{tid}/ns/{kind}")));
@@ -179,7 +185,7 @@ fn namespaces(to: &mut Records, proc: &Proc, pid: u32, tid: u32) {
     }
 }
 
-fn comm(to: &mut Records, pid: u32, tid: u32, name: &[u8]) {
+fn comm(to: &mut RecordBuffer, pid: u32, tid: u32, name: &[u8]) {
     to.kernel(
         &Record::Comm(Comm {
             pid,
@@ -190,30 +196,30 @@ fn comm(to: &mut Records, pid: u32, tid: u32, name: &[u8]) {
     );
 }
 
-/// MMAP2 of a process's mappings; none when its maps can't be read. Where that takes too long, the last says that more
-/// are missing.
-fn mappings(to: &mut Records, proc: &Proc, pid: u32, told: Told) {
-    if told.mapped == Mapped::Nothing {
+/// Appends MMAP2 of a process's mappings; nothing if its maps can't be read. If that takes too long, the
+/// last one is flagged as truncated.
+fn mappings(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOptions) {
+    if options.mapped == SynthesizedMappings::Nothing {
         return;
     }
-    let (text, whole) = proc.maps(pid, told.within).unwrap_or((Vec::new(), true));
-    let wanted = |entry: &MapEntry<'_>| match (entry.permissions, told.mapped) {
+    let (text, is_complete) = proc.maps(pid, options.within).unwrap_or((Vec::new(), true));
+    let wanted = |entry: &MapEntry<'_>| match (entry.permissions, options.mapped) {
         ([_, _, b'x', _], _) => Some(USER),
-        ([b'r', ..], Mapped::Data) => Some(Misc(USER.0 | Misc::MMAP_DATA.0)),
+        ([b'r', ..], SynthesizedMappings::Data) => Some(Misc(USER.0 | Misc::MMAP_DATA.0)),
         _ => None,
     };
     let entries = map_entries(&text).filter_map(|entry| Some((wanted(&entry)?, entry)));
     let mut entries = entries.peekable();
     while let Some((misc, entry)) = entries.next() {
-        let cut = !whole && entries.peek().is_none();
-        let misc = if cut {
-            Misc(misc.0 | Misc::MAPS_CUT.0)
+        let is_truncated = !is_complete && entries.peek().is_none();
+        let misc = if is_truncated {
+            Misc(misc.0 | Misc::PROC_MAP_PARSE_TIMEOUT.0)
         } else {
             misc
         };
         to.kernel(&Record::Mmap2(mmap2(pid, &entry)), misc);
     }
-    to.cut_maps += u64::from(!whole);
+    to.truncated_maps += u64::from(!is_complete);
 }
 
 fn mmap2<'a>(pid: u32, entry: &MapEntry<'a>) -> Mmap2<'a> {
@@ -256,7 +262,7 @@ mod tests {
     use super::*;
     use rperf_wire::Endian;
 
-    /// A process with two threads, one mapping of code and one of data.
+    /// Returns a process with two threads, one mapping of code and one of data.
     fn fake_proc() -> (Proc, std::path::PathBuf) {
         let root = std::env::temp_dir().join(format!(
             "rperf-tasks-{}-{:?}",
@@ -276,8 +282,8 @@ mod tests {
         (Proc::new(&root), root)
     }
 
-    fn told(mapped: Mapped) -> Told {
-        Told {
+    fn options(mapped: SynthesizedMappings) -> TaskRecordOptions {
+        TaskRecordOptions {
             mapped,
             within: Duration::from_secs(60),
             threads: 1,
@@ -296,8 +302,8 @@ mod tests {
     fn a_process_is_fork_comm_maps_and_its_threads_hang_on_it() {
         let (proc, root) = fake_proc();
         fs::remove_dir_all(root.join("9")).unwrap();
-        let mut records = Records::new(8);
-        all_tasks(&mut records, &proc, told(Mapped::Code)).unwrap();
+        let mut records = RecordBuffer::new(8);
+        all_tasks(&mut records, &proc, options(SynthesizedMappings::Code)).unwrap();
         let bytes = records.take();
         let records = decoded(&bytes);
         assert_eq!(records.len(), 6);
@@ -351,9 +357,9 @@ mod tests {
     }
 
     #[test]
-    fn many_threads_tell_the_same_in_the_same_order() {
+    fn many_threads_synthesize_the_same_order() {
         let root = std::env::temp_dir().join(format!("rperf-told-{}", std::process::id()));
-        // One that has ended, others with and without mappings: more than one share for each thread.
+        // An exited process, and others with and without mappings: more than one batch per thread.
         for pid in 1..=100_u32 {
             let directory = root.join(format!("{pid}/task/{pid}"));
             fs::create_dir_all(&directory).unwrap();
@@ -367,15 +373,20 @@ mod tests {
         }
         let proc = Proc::new(&root);
         let by = |threads, within| {
-            let told = Told {
+            let options = TaskRecordOptions {
                 threads,
                 within,
-                ..told(Mapped::Code)
+                ..options(SynthesizedMappings::Code)
             };
-            let (mut all, mut some) = (Records::new(8), Records::new(8));
-            all_tasks(&mut all, &proc, told).unwrap();
-            some_tasks(&mut some, &proc, &Vec::from_iter(1..=100), told);
-            (all.take(), all.cut_maps, some.take(), some.cut_maps)
+            let (mut all, mut some) = (RecordBuffer::new(8), RecordBuffer::new(8));
+            all_tasks(&mut all, &proc, options).unwrap();
+            some_tasks(&mut some, &proc, &Vec::from_iter(1..=100), options);
+            (
+                all.take(),
+                all.truncated_maps,
+                some.take(),
+                some.truncated_maps,
+            )
         };
         let minute = Duration::from_secs(60);
         let alone = by(1, minute);
@@ -393,13 +404,18 @@ mod tests {
     }
 
     #[test]
-    fn data_that_can_be_read_is_told_where_it_is_wanted() {
+    fn data_mappings_are_synthesized_on_request() {
         let (proc, root) = fake_proc();
         let hidden = "6000-7000 ---p 00000000 00:00 0 \n";
         let maps = fs::read_to_string(root.join("7/task/7/maps")).unwrap();
         fs::write(root.join("7/task/7/maps"), maps + hidden).unwrap();
-        let mut records = Records::new(0);
-        some_tasks(&mut records, &proc, &[7], told(Mapped::Data));
+        let mut records = RecordBuffer::new(0);
+        some_tasks(
+            &mut records,
+            &proc,
+            &[7],
+            options(SynthesizedMappings::Data),
+        );
         let bytes = records.take();
         let mapped: Vec<_> = decoded(&bytes)
             .iter()
@@ -414,23 +430,31 @@ mod tests {
     }
 
     #[test]
-    fn mappings_that_take_too_long_are_counted() {
+    fn slowly_read_mappings_are_counted() {
         let (proc, root) = fake_proc();
-        let mut records = Records::new(0);
-        let told = Told {
+        let mut records = RecordBuffer::new(0);
+        let options = TaskRecordOptions {
             within: Duration::ZERO,
-            ..told(Mapped::Code)
+            ..options(SynthesizedMappings::Code)
         };
-        some_tasks(&mut records, &proc, &[7], told);
-        assert_eq!((decoded(&records.take()).len(), records.cut_maps), (1, 1));
+        some_tasks(&mut records, &proc, &[7], options);
+        assert_eq!(
+            (decoded(&records.take()).len(), records.truncated_maps),
+            (1, 1)
+        );
         fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn a_thread_brings_its_leader_and_the_maps() {
         let (proc, root) = fake_proc();
-        let mut records = Records::new(0);
-        some_tasks(&mut records, &proc, &[9], told(Mapped::Code));
+        let mut records = RecordBuffer::new(0);
+        some_tasks(
+            &mut records,
+            &proc,
+            &[9],
+            options(SynthesizedMappings::Code),
+        );
         let bytes = records.take();
         let records = decoded(&bytes);
         assert_eq!(records.len(), 4);

@@ -1,14 +1,14 @@
-//! Names in source form, as perf 6.1 prints them: functions without parameter lists.
+//! Demangling like perf 6.1: functions without parameter lists.
 
 mod itanium;
 
-/// The source form of `name`, or `None` where it isn't mangled in a way we know.
+/// The demangled `name`, or `None` if it isn't mangled in a known scheme.
 pub fn demangle(name: &str) -> Option<String> {
     rust(name).or_else(|| cpp(name)).or_else(|| ocaml(name))
 }
 
-/// How the source form of `name` begins if there is one, as far as that is told without reading all of it; `name` where
-/// there is none for sure.
+/// The start of the demangled `name`, as far as it can be determined without parsing all of it;
+/// `name` if it certainly isn't mangled.
 pub(crate) fn beginning(name: &str) -> &str {
     let is_mangled = ["_Z", "_R", "ZN", "__ZN", "caml"]
         .iter()
@@ -19,7 +19,8 @@ pub(crate) fn beginning(name: &str) -> &str {
     }
 }
 
-/// The first identifier of `_ZN3foo…` or `_Z3foo…`, up to what stands for something else in names of Rust; `std::` of `_ZNSt3foo…`.
+/// The first identifier of `_ZN3foo…` or `_Z3foo…`, up to an escape sequence of Rust names; `std::`
+/// of `_ZNSt3foo…`.
 fn first_identifier(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("_Z")?;
     let nested = rest.strip_prefix('N');
@@ -41,8 +42,8 @@ fn first_identifier(name: &str) -> Option<&str> {
     (!plain.starts_with('_')).then_some(plain)
 }
 
-/// Legacy (`_ZN…17h<hash>E`) and v0 (`_R…`) names, without the hash. A copy made by the compiler (`.cold`, `.llvm.123`) goes
-/// under the name of the original.
+/// Legacy (`_ZN…17h<hash>E`) and v0 (`_R…`) names, without the hash. Copies made by the compiler
+/// (`.cold`, `.llvm.123`) have the name of the original.
 fn rust(name: &str) -> Option<String> {
     let original = if name.starts_with("_R") {
         name.split_once('.').map_or(name, |(original, _)| original)
@@ -53,8 +54,8 @@ fn rust(name: &str) -> Option<String> {
     Some(format!("{demangled:#}"))
 }
 
-/// `name` up to the hash that ends legacy Rust names (whose inside may have dots as well). Without that hash, any C++ variable in a
-/// namespace would pass for one.
+/// `name` up to the hash at the end of legacy Rust names (which may contain dots). Without checking
+/// the hash, any C++ variable in a namespace would be taken for one.
 fn through_rust_hash(name: &str) -> Option<&str> {
     let is_nested = ["_ZN", "ZN", "__ZN"]
         .iter()
@@ -71,7 +72,7 @@ fn through_rust_hash(name: &str) -> Option<&str> {
         .count();
     let suffix = rest.strip_prefix('E')?;
     let ends = suffix.is_empty() || suffix.starts_with('.');
-    // GNU's measure against chance.
+    // GNU's heuristic against random matches.
     (hash.chars().all(is_hexadecimal) && distinct > 4 && ends).then(|| name.get(..=digits + 16))?
 }
 
@@ -118,7 +119,7 @@ mod tests {
 
     use super::{beginning, demangle};
 
-    /// Names with what GNU's demangler (c++filt -p -i of binutils 2.40) makes of them.
+    /// Names with the output of GNU's demangler (c++filt -p -i of binutils 2.40).
     const KNOWN: &[(&str, &str)] = &[
         ("_ZN3foo3barEv", "foo::bar"),
         ("_ZNK3foo3barEi.isra.0", "foo::bar"),
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_are_those_of_what_is_shown() {
+    fn prefixes_match_the_demangled_name() {
         for (mangled, shown) in KNOWN {
             let start = beginning(mangled);
             assert!(shown.starts_with(start), "{start} {shown}");
@@ -229,12 +230,12 @@ mod tests {
     fn depth_and_length_are_bounded() {
         let deep = format!("_Z1fI{}iE", "P".repeat(100_000));
         assert_eq!(demangle(&deep), None);
-        // Each type is a function of two of the one before: the text doubles with each.
+        // Each type is a function type of two of the previous: the text doubles each time.
         let types: String = (0..40)
             .map(|n| format!("FvS{0}_S{0}_E", base_36(n)))
             .collect();
         assert_eq!(demangle(&format!("_Z1fI1A{types}E")), None);
-        // They are dropped as an attribute's arguments, and only searched for a pack to expand.
+        // They are dropped as arguments of an attribute, and only searched for a pack to expand.
         let last = base_36(40);
         let searched = format!("_Z1fIU1xI1A{types}EDpS{last}_E");
         assert_eq!(demangle(&searched), None);

@@ -1,28 +1,28 @@
-//! The memory that units may take, shared by the objects of one analysis.
+//! Memory limit for parsed units, shared by all objects of an analysis.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use super::unit::ReadUnit;
 
-/// A limit for what all objects together keep: sections that had to be unpacked, which stay, and units. Of these, what was
-/// not used for longest is forgotten first, and read again when it is wanted again; but a quarter of the limit is theirs,
-/// whatever the sections take.
+/// A limit for the memory of all objects: decompressed sections, which are never freed, and units.
+/// The least recently used units are freed, and parsed again when needed; a quarter of the limit is
+/// reserved for units.
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
     used: AtomicUsize,
-    /// The part of it that can't be given back: unpacked sections.
+    /// Memory that can't be freed: decompressed sections.
     fixed: AtomicUsize,
     clock: AtomicU64,
-    holders: Mutex<Vec<Weak<Slots>>>,
+    holders: Mutex<Vec<Weak<UnitSlots>>>,
 }
 
 impl Budget {
-    /// As much as a report of programs with some hundred megabytes of debug information needs at once.
+    /// Enough for a report of programs with some hundred megabytes of debug information.
     pub const DEFAULT_BYTES: usize = 512 << 20;
 
-    /// At most `limit` bytes, and what is being looked at right now.
+    /// A limit of `limit` bytes, not counting units in use.
     #[must_use]
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -34,7 +34,7 @@ impl Budget {
         })
     }
 
-    /// How many bytes are taken.
+    /// Number of bytes in use.
     #[must_use]
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
@@ -52,7 +52,7 @@ impl Budget {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Beyond the limit, forgets units until a quarter of what they may take is free again.
+    /// Above the limit, frees units until a quarter of their share is available.
     fn enforce(&self) {
         let fixed = self.fixed.load(Ordering::Relaxed);
         let room = self.limit.saturating_sub(fixed).max(self.limit / 4);
@@ -75,32 +75,32 @@ impl Budget {
     }
 }
 
-/// Places for the units of one object.
+/// The units of one object.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct UnitSlots {
     budget: Arc<Budget>,
-    /// What the object takes besides.
+    /// Memory of the object itself.
     fixed: usize,
-    slots: Box<[Slot]>,
+    slots: Box<[UnitSlot]>,
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct UnitSlot {
     unit: RwLock<Option<Arc<ReadUnit>>>,
     last_use: AtomicU64,
-    /// What the unit takes; 0 where there is none.
+    /// Memory of the unit; 0 if it isn't loaded.
     bytes: AtomicUsize,
 }
 
-impl Slots {
-    /// Places for `count` units of an object that takes `fixed` bytes besides.
+impl UnitSlots {
+    /// Creates slots for `count` units of an object that uses `fixed` bytes itself.
     pub(super) fn new(budget: &Arc<Budget>, count: usize, fixed: usize) -> Arc<Self> {
         budget.charge(fixed);
         budget.fixed.fetch_add(fixed, Ordering::Relaxed);
         let slots = Arc::new(Self {
             budget: budget.clone(),
             fixed,
-            slots: (0..count).map(|_| Slot::default()).collect(),
+            slots: (0..count).map(|_| UnitSlot::default()).collect(),
         });
         let mut holders = budget
             .holders
@@ -110,7 +110,8 @@ impl Slots {
         slots
     }
 
-    /// The unit in slot `number`, read by `read` where it isn't there. Other units can be read at the same time.
+    /// The unit in slot `number`, loaded by `read` if necessary. Other units can be loaded
+    /// concurrently.
     pub(super) fn get(
         &self,
         number: u32,
@@ -118,13 +119,13 @@ impl Slots {
     ) -> Option<Arc<ReadUnit>> {
         let slot = self.slots.get(number as usize)?;
         slot.last_use.store(self.budget.now(), Ordering::Relaxed);
-        let kept = slot
+        let cached = slot
             .unit
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        if kept.is_some() {
-            return kept;
+        if cached.is_some() {
+            return cached;
         }
         let mut place = slot.unit.write().unwrap_or_else(PoisonError::into_inner);
         if place.is_some() {
@@ -141,8 +142,8 @@ impl Slots {
     }
 }
 
-impl Slot {
-    /// Forgets the unit and tells what it took.
+impl UnitSlot {
+    /// Frees the unit and returns its size.
     fn forget(&self) -> usize {
         let mut place = self.unit.write().unwrap_or_else(PoisonError::into_inner);
         *place = None;
@@ -150,7 +151,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slots {
+impl Drop for UnitSlots {
     fn drop(&mut self) {
         let bytes = self
             .slots

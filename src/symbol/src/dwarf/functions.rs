@@ -1,51 +1,51 @@
-//! The functions of one unit and what is inlined into them, as a flat table: each address has one innermost function,
-//! each inlined function has the place it is called from.
+//! The functions and inlined functions of one unit as a flat table: each address has one innermost
+//! function, each inlined function its call site.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use gimli::{Abbreviation, AttributeValue, EntriesRaw, UnitOffset, UnitRef};
 
-use super::ranges::{Attributes, for_each_range};
+use super::ranges::{RangeAttributes, for_each_range};
 use super::sections::Slice;
 
-/// Marks the addresses that no function covers, and functions without a caller in the same code.
+/// Marks addresses without a function, and functions without a caller.
 const NONE: u32 = u32::MAX;
 
-/// A function's code, or one copy of an inlined function's.
+/// A function's code, or one inlined copy.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Function {
-    /// Where its entry is in the unit.
+pub(super) struct UnitFunction {
+    /// Its entry in the unit.
     pub(super) entry: UnitOffset,
-    /// The function that this one is inlined into; [`NONE`] for one with code of its own.
+    /// The function this one is inlined into; [`NONE`] for a function with its own code.
     caller: u32,
-    /// Position in the unit's table of files, and the line, of the call.
+    /// Index in the unit's file table, and line, of the call.
     pub(super) call_file: u32,
     pub(super) call_line: u32,
 }
 
 /// The functions of one unit.
 #[derive(Debug, Default)]
-pub(super) struct Functions {
-    functions: Vec<Function>,
-    /// The first address of each stretch of code, rising, and its innermost function or [`NONE`].
+pub(super) struct UnitFunctions {
+    functions: Vec<UnitFunction>,
+    /// Start addresses of code ranges, ascending, each with its innermost function or [`NONE`].
     stretches: Vec<(u64, u32)>,
 }
 
-/// One range of addresses of one function.
+/// An address range of a function.
 #[derive(Debug, Clone, Copy)]
-struct Cover {
+struct FunctionRange {
     start: u64,
     end: u64,
-    /// How many functions are around it.
+    /// Number of enclosing functions.
     depth: u32,
     function: u32,
 }
 
-impl Functions {
-    /// Walks the entries of `unit`. What comes before damage is kept.
+impl UnitFunctions {
+    /// Reads the entries of `unit`. Stops at damaged entries.
     pub(super) fn read(unit: UnitRef<'_, Slice<'_>>) -> Self {
-        let mut walk = Walk {
+        let mut walk = EntryReader {
             unit,
             functions: Vec::new(),
             covers: Vec::new(),
@@ -62,8 +62,8 @@ impl Functions {
         }
     }
 
-    /// The functions whose code is at `address`, innermost first; the last of them is not inlined.
-    pub(super) fn find(&self, address: u64) -> impl Iterator<Item = &Function> {
+    /// The functions at `address`, innermost first; the last one is not inlined.
+    pub(super) fn find(&self, address: u64) -> impl Iterator<Item = &UnitFunction> {
         let after = self
             .stretches
             .partition_point(|&(start, _)| start <= address);
@@ -74,28 +74,28 @@ impl Functions {
         std::iter::successors(innermost, |function| self.function(function.caller))
     }
 
-    /// `None` for [`NONE`]. Callers stand before what is inlined into them, so following them ends.
-    fn function(&self, number: u32) -> Option<&Function> {
+    /// `None` for [`NONE`]. Callers precede their inlined functions, so following them terminates.
+    fn function(&self, number: u32) -> Option<&UnitFunction> {
         self.functions.get(number as usize)
     }
 
-    /// Bytes of memory.
+    /// Size in memory, in bytes.
     pub(super) fn size(&self) -> usize {
-        self.functions.capacity() * size_of::<Function>()
+        self.functions.capacity() * size_of::<UnitFunction>()
             + self.stretches.capacity() * size_of::<(u64, u32)>()
     }
 }
 
-/// Progress through a unit's entries.
-struct Walk<'u, 'a> {
+/// State of reading a unit's entries.
+struct EntryReader<'u, 'a> {
     unit: UnitRef<'u, Slice<'a>>,
-    functions: Vec<Function>,
-    covers: Vec<Cover>,
-    /// The functions around the next entry, with the depths of their own entries.
+    functions: Vec<UnitFunction>,
+    covers: Vec<FunctionRange>,
+    /// The functions that enclose the next entry, with the depths of their entries.
     open: Vec<(isize, u32)>,
 }
 
-impl<'a> Walk<'_, 'a> {
+impl<'a> EntryReader<'_, 'a> {
     /// Reads one entry.
     fn step(&mut self, entries: &mut EntriesRaw<'_, Slice<'a>>) -> gimli::Result<()> {
         let offset = entries.next_offset();
@@ -111,7 +111,7 @@ impl<'a> Walk<'_, 'a> {
         };
         let number = u32::try_from(self.functions.len()).unwrap_or(NONE);
         let around = self.open.last().map(|&(_, function)| function);
-        let function = Function {
+        let function = UnitFunction {
             entry: offset,
             caller: around.filter(|_| inlined).unwrap_or(NONE),
             call_file: 0,
@@ -128,10 +128,10 @@ impl<'a> Walk<'_, 'a> {
         &mut self,
         entries: &mut EntriesRaw<'_, Slice<'a>>,
         abbreviation: &Abbreviation,
-        mut function: Function,
+        mut function: UnitFunction,
         number: u32,
     ) -> gimli::Result<()> {
-        let mut attributes = Attributes::default();
+        let mut attributes = RangeAttributes::default();
         for &spec in abbreviation.attributes() {
             let attribute = entries.read_attribute(spec)?;
             match attribute.name() {
@@ -150,7 +150,7 @@ impl<'a> Walk<'_, 'a> {
         self.functions.push(function);
         let depth = u32::try_from(self.open.len()).unwrap_or(NONE);
         for_each_range(self.unit, &attributes, |start, end| {
-            self.covers.push(Cover {
+            self.covers.push(FunctionRange {
                 start,
                 end,
                 depth,
@@ -160,11 +160,11 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
-/// The innermost of the functions that cover an address, by stretches. Where damage or folded code makes functions of
-/// one depth overlap, the shorter range counts, then the later one.
-fn flatten(mut covers: Vec<Cover>) -> Vec<(u64, u32)> {
+/// Computes the innermost function of each address range. If functions of equal depth overlap
+/// because of damage or folded code, the shorter range takes precedence, then the later one.
+fn flatten(mut covers: Vec<FunctionRange>) -> Vec<(u64, u32)> {
     covers.sort_unstable_by_key(|cover| (cover.start, cover.depth, cover.function));
-    let mut stretches = Stretches::default();
+    let mut stretches = AddressSweep::default();
     for cover in covers {
         stretches.advance(cover.start);
         let rank = (
@@ -180,19 +180,19 @@ fn flatten(mut covers: Vec<Cover>) -> Vec<(u64, u32)> {
     stretches.done
 }
 
-/// What decides between functions that cover the same address: depth, length, number.
-type Rank = (u32, Reverse<u64>, u32);
+/// Precedence of functions at the same address: depth, length, number.
+type RangePrecedence = (u32, Reverse<u64>, u32);
 
 /// A sweep over addresses.
 #[derive(Default)]
-struct Stretches {
+struct AddressSweep {
     done: Vec<(u64, u32)>,
-    /// What covers the current address, and perhaps some that ended; with their ends.
-    active: BinaryHeap<(Rank, u64)>,
+    /// Functions at the current address, and possibly some that ended before; with their ends.
+    active: BinaryHeap<(RangePrecedence, u64)>,
 }
 
-impl Stretches {
-    /// Ends what ends before or at `address`.
+impl AddressSweep {
+    /// Removes functions that end at or before `address`.
     fn advance(&mut self, address: u64) {
         while let Some(&(_, end)) = self.active.peek()
             && end <= address
@@ -204,7 +204,7 @@ impl Stretches {
         }
     }
 
-    /// From `address` on, the innermost of the active ones counts.
+    /// Starts a range at `address` with the innermost active function.
     fn mark(&mut self, address: u64) {
         let function = self
             .active
@@ -224,8 +224,8 @@ mod tests {
 
     use super::*;
 
-    /// The innermost function at `address`, looked for one after the other.
-    fn naive(covers: &[Cover], address: u64) -> u32 {
+    /// The innermost function at `address` by linear search.
+    fn naive(covers: &[FunctionRange], address: u64) -> u32 {
         let inside = covers
             .iter()
             .filter(|c| (c.start..c.end).contains(&address));
@@ -235,11 +235,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stretches_say_what_a_search_says(raw in prop::collection::vec((0u64..60, 1u64..40, 0u32..4), 0..24)) {
-            let covers: Vec<Cover> = raw
+        fn the_sweep_equals_a_search(raw in prop::collection::vec((0u64..60, 1u64..40, 0u32..4), 0..24)) {
+            let covers: Vec<FunctionRange> = raw
                 .iter()
                 .enumerate()
-                .map(|(number, &(start, len, depth))| Cover {
+                .map(|(number, &(start, len, depth))| FunctionRange {
                     start,
                     end: start + len,
                     depth,

@@ -1,38 +1,38 @@
-//! Which compilation units an object has, and which of them cover an address: all that is read of a unit before the
-//! first address falls into it.
+//! The compilation units of an object and their address ranges, which is all that is read before
+//! the first address in a unit is looked up.
 
 use std::sync::OnceLock;
 
 use gimli::{DebugInfoOffset, Dwarf, UnitHeader, UnitType};
 use rustc_hash::FxHashMap;
 
-use super::ranges::{Attributes, for_each_range};
+use super::ranges::{RangeAttributes, for_each_range};
 use super::sections::Slice;
 
-/// Position of a unit in its [`Index`].
+/// Index of a unit in its [`UnitIndex`].
 pub(super) type UnitNumber = u32;
 
-/// A range of addresses and the unit that claims it.
+/// An address range of a unit.
 #[derive(Debug, Clone, Copy)]
-struct Claim {
+struct UnitRange {
     start: u64,
     end: u64,
-    /// The highest end of this claim and those before it.
+    /// The maximum end of this range and all before it.
     reach: u64,
     unit: UnitNumber,
 }
 
-/// The units of one object. Empty where there are none.
+/// The units of one object; empty if there are none.
 #[derive(Debug, Default)]
-pub(super) struct Index {
-    /// Their offsets in `.debug_info`, rising.
+pub(super) struct UnitIndex {
+    /// Their offsets in `.debug_info`, ascending.
     offsets: Vec<usize>,
-    /// Read when the first address is looked up.
-    claims: OnceLock<Claims>,
+    /// Computed when the first address is looked up.
+    claims: OnceLock<UnitRanges>,
 }
 
-impl Index {
-    /// Reads the headers of all units. With it comes what stopped the reading short, if anything did.
+impl UnitIndex {
+    /// Reads the headers of all units. Also returns the error that ended it, if any.
     pub(super) fn build(dwarf: &Dwarf<Slice<'_>>) -> (Self, Option<gimli::Error>) {
         let mut index = Self::default();
         let mut units = dwarf.units();
@@ -49,7 +49,7 @@ impl Index {
         (index, damage)
     }
 
-    /// The units that cover `address`, the one that starts nearest to it first. `dwarf` gives the file that the index is of.
+    /// The units that cover `address`, the one with the closest start first. `dwarf` opens the file of the index.
     pub(super) fn covering<'d>(
         &self,
         address: u64,
@@ -57,24 +57,24 @@ impl Index {
     ) -> impl Iterator<Item = UnitNumber> {
         let claims = self
             .claims
-            .get_or_init(|| Claims::read(&dwarf(), &self.offsets, &|_| true));
+            .get_or_init(|| UnitRanges::read(&dwarf(), &self.offsets, &|_| true));
         claims.covering(address)
     }
 
-    /// The same for those who look up few addresses: nothing is kept.
+    /// Like `covering`, without computing the index: for few lookups.
     pub(super) fn covering_once(&self, address: u64, dwarf: &Dwarf<Slice<'_>>) -> Vec<UnitNumber> {
         let is_around = |(start, end): (u64, u64)| (start..end).contains(&address);
-        let claims = Claims::read(dwarf, &self.offsets, &is_around);
+        let claims = UnitRanges::read(dwarf, &self.offsets, &is_around);
         claims.covering(address).collect()
     }
 
-    /// The unit that the entry at `offset` of `.debug_info` belongs to.
+    /// The unit that contains the entry at `offset` of `.debug_info`.
     pub(super) fn containing(&self, offset: usize) -> Option<UnitNumber> {
         let after = self.offsets.partition_point(|&start| start <= offset);
         UnitNumber::try_from(after.checked_sub(1)?).ok()
     }
 
-    /// Where a unit begins in `.debug_info`.
+    /// Offset of a unit in `.debug_info`.
     pub(super) fn offset(&self, unit: UnitNumber) -> Option<usize> {
         self.offsets.get(unit as usize).copied()
     }
@@ -85,16 +85,16 @@ impl Index {
     }
 }
 
-/// Which units claim which addresses.
+/// Address ranges of units.
 #[derive(Debug, Default)]
-struct Claims {
-    /// By start.
-    sorted: Vec<Claim>,
+struct UnitRanges {
+    /// Sorted by start.
+    sorted: Vec<UnitRange>,
 }
 
-impl Claims {
-    /// What `.debug_aranges` says of the units that begin at `offsets`, as far as `is_wanted` says yes to a range. Units that
-    /// are not in there are asked themselves.
+impl UnitRanges {
+    /// Reads the ranges accepted by `is_wanted` from `.debug_aranges` for the units at `offsets`.
+    /// Units that are not in it are read themselves.
     fn read(
         dwarf: &Dwarf<Slice<'_>>,
         offsets: &[usize],
@@ -104,9 +104,11 @@ impl Claims {
         let mut claims = Self::default();
         for (unit, &offset) in (0..).zip(offsets) {
             match listed.get(&offset) {
-                Some(ranges) => ranges.iter().for_each(|&range| claims.add(unit, range)),
-                // A damaged unit has no addresses; the others still have theirs.
-                None => _ = claims.ask(dwarf, offset, unit, is_wanted),
+                Some(ranges) => ranges
+                    .iter()
+                    .for_each(|&(start, end)| claims.add(unit, start, end)),
+                // A damaged unit has no addresses; others do.
+                None => _ = claims.add_unit(dwarf, offset, unit, is_wanted),
             }
         }
         claims
@@ -120,8 +122,8 @@ impl Claims {
         claims
     }
 
-    /// Adds what the root entry of a unit says, or failing that its lines.
-    fn ask(
+    /// Adds the ranges of the root entry of a unit, or otherwise of its line program.
+    fn add_unit(
         &mut self,
         dwarf: &Dwarf<Slice<'_>>,
         offset: usize,
@@ -131,7 +133,7 @@ impl Claims {
         let header = dwarf
             .debug_info
             .header_from_offset(DebugInfoOffset(offset))?;
-        // Units of types and parts of other units have no code.
+        // Type units and partial units have no code.
         if !is_of_code(&header) {
             return Ok(());
         }
@@ -141,29 +143,30 @@ impl Claims {
         let Some(abbreviation) = entries.read_abbreviation()? else {
             return Ok(());
         };
-        let mut attributes = Attributes::default();
+        let mut attributes = RangeAttributes::default();
         for &spec in abbreviation.attributes() {
             let attribute = entries.read_attribute(spec)?;
             attributes.take(unit, attribute.name(), attribute.value())?;
         }
         let mut any = false;
-        let mut add = |range| {
-            if is_wanted(range) {
-                self.add(number, range);
+        let mut add = |start, end| {
+            if is_wanted((start, end)) {
+                self.add(number, start, end);
             }
         };
         for_each_range(unit, &attributes, |start, end| {
-            add((start, end));
+            add(start, end);
             any = true;
         })?;
         if !any && let Some(program) = unit.line_program.clone() {
-            super::rows::sequences(program).into_iter().for_each(add);
+            let ranges = super::rows::sequences(program).into_iter();
+            ranges.for_each(|(start, end)| add(start, end));
         }
         Ok(())
     }
 
-    fn add(&mut self, unit: UnitNumber, (start, end): (u64, u64)) {
-        self.sorted.push(Claim {
+    fn add(&mut self, unit: UnitNumber, start: u64, end: u64) {
+        self.sorted.push(UnitRange {
             start,
             end,
             reach: 0,
@@ -171,7 +174,7 @@ impl Claims {
         });
     }
 
-    /// The units that cover `address`, the one that starts nearest to it first.
+    /// The units that cover `address`, the one with the closest start first.
     fn covering(&self, address: u64) -> impl Iterator<Item = UnitNumber> {
         let after = self.sorted.partition_point(|claim| claim.start <= address);
         let before = self.sorted.get(..after).unwrap_or_default();
@@ -192,7 +195,8 @@ fn is_of_code(header: &UnitHeader<Slice<'_>>) -> bool {
     )
 }
 
-/// What `.debug_aranges` says, by offset of the unit, of ranges that are wanted. Damage in it means that the units are asked.
+/// The ranges of `.debug_aranges` by offset of the unit. If it is damaged, the units are read
+/// instead.
 fn address_ranges(
     dwarf: &Dwarf<Slice<'_>>,
     is_wanted: &dyn Fn((u64, u64)) -> bool,

@@ -1,4 +1,5 @@
-//! The debug information of one object as it stands there, for those who ask for more than functions and lines.
+//! Access to the raw debug information of an object, for users that need more than functions and
+//! lines.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,48 +8,49 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gimli::{DebugInfoOffset, Dwarf, Unit};
 
-use super::Findings;
-use super::defined::KnownNames;
+use super::LookupFindings;
+use super::function_entries::CachedNames;
 use super::index::UnitNumber;
 use super::open::find_object;
-use super::sections::{Flavour, Slice};
-use super::sift::Sift;
+use super::sections::{SectionSet, Slice};
 use super::source::DebugSource;
-use super::split::Split;
-use super::units::{Object, Units};
+use super::split::SplitEntries;
+use super::unit_prefilter::UnitPrefilter;
+use super::units::{DebugObject, Units};
 use crate::files::Files;
 use crate::request::SearchPaths;
 
-/// An object's debug information: found, unpacked and completed the way [`Lines`](super::Lines) does it.
+/// An object's debug information, located, decompressed and relocated like in
+/// [`LineIndex`](super::LineIndex).
 #[derive(Debug)]
 pub struct DebugInfo {
-    pub(super) object: Object,
-    /// Whether an address was looked up.
+    pub(super) object: DebugObject,
+    /// Whether an address was looked up before.
     is_asked: AtomicBool,
 }
 
-/// One unit of compilation, its entries in the object's file or in a `.dwo` of its own.
+/// A compilation unit, with entries in the object's file or in a `.dwo` file.
 #[derive(Debug, Clone)]
 pub struct DebugUnit<'u> {
     /// The object.
     pub info: &'u DebugInfo,
-    /// What the entries refer to.
+    /// The sections that entries refer to.
     pub dwarf: &'u Dwarf<Slice<'u>>,
     /// The entries.
     pub unit: Rc<Unit<Slice<'u>>>,
-    /// What the line table refers to.
+    /// The sections that the line table refers to.
     pub lines: &'u Dwarf<Slice<'u>>,
-    /// The unit with the line table: the same, or the skeleton of split DWARF.
+    /// The unit with the line table: the same, or the skeleton unit of split DWARF.
     pub skeleton: Rc<Unit<Slice<'u>>>,
-    /// What the search of a [`Sift`] for a function knows of names, if it knows of those of this unit.
-    pub known: Option<&'u KnownNames>,
+    /// Cached results of the function name search of a [`UnitPrefilter`], for the strings of this unit.
+    pub known: Option<&'u CachedNames>,
 }
 
 impl DebugInfo {
-    /// That of a loaded object. `None` where none of its files has any.
+    /// Opens the debug information of a loaded object. `None` if none of its files has any.
     pub fn open(files: &dyn Files, paths: &SearchPaths, source: &DebugSource) -> Option<Self> {
-        let mut findings = Findings::default();
-        let flavour = Flavour::MainWithValues;
+        let mut findings = LookupFindings::default();
+        let flavour = SectionSet::MainWithValues;
         let object = find_object(files, paths, source, flavour, &mut findings)?;
         Some(Self {
             object,
@@ -56,26 +58,27 @@ impl DebugInfo {
         })
     }
 
-    /// The file that it is in.
+    /// Its file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.object.main.path
     }
 
-    /// Hands the units of compilation that `sift` keeps to `visit`, in file order, until that breaks off. Units whose head is
-    /// damaged, and those whose `.dwo` file is missing, are passed over; how many the latter are is returned.
+    /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until it breaks.
+    /// Units with damaged headers or missing `.dwo` files are skipped; returns the number of the
+    /// latter.
     pub fn for_each_unit(
         &self,
         files: &dyn Files,
-        sift: &Sift<'_>,
+        prefilter: &UnitPrefilter<'_>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> usize {
-        let sifted = sift.look(self, files);
-        self.for_numbered(files, sifted.kept, sifted.known.as_ref(), visit);
+        let sifted = prefilter.select_units(self, files);
+        self.for_numbered(files, sifted.selected, sifted.known.as_ref(), visit);
         sifted.missing
     }
 
-    /// Hands the units whose code may be at `address` to `visit`, until that breaks off.
+    /// Calls `visit` for the units that may cover `address`, until it breaks.
     pub fn for_units_at(
         &self,
         files: &dyn Files,
@@ -84,7 +87,7 @@ impl DebugInfo {
     ) {
         let dwarf = || Units::new(&self.object).main;
         let index = &self.object.index;
-        // Most ask once: that is not worth an index of all addresses.
+        // Most users look up once, for which an index of all addresses isn't worthwhile.
         let around = match self.is_asked.swap(true, Ordering::Relaxed) {
             true => index.covering(address, dwarf).collect(),
             false => index.covering_once(address, &dwarf()),
@@ -96,7 +99,7 @@ impl DebugInfo {
         &self,
         files: &dyn Files,
         numbers: Vec<UnitNumber>,
-        known: Option<&KnownNames>,
+        known: Option<&CachedNames>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) {
         let units = Units::new(&self.object);
@@ -111,13 +114,13 @@ impl DebugInfo {
         }
     }
 
-    /// Hands over one unit; `None` where its entries are in a file that is missing.
+    /// Calls `visit` for one unit; `None` if its entries are in a missing file.
     pub(super) fn visit<'u>(
         &'u self,
         files: &dyn Files,
         units: &'u Units<'u, 'u>,
         skeleton: &Rc<Unit<Slice<'u>>>,
-        known: Option<&'u KnownNames>,
+        known: Option<&'u CachedNames>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> Option<ControlFlow<()>> {
         let Some(id) = skeleton.dwo_id else {
@@ -130,13 +133,13 @@ impl DebugInfo {
                 known,
             }));
         };
-        let split = Split::find(files, &self.object, units, skeleton, id).ok()?;
+        let split = SplitEntries::find(files, &self.object, units, skeleton, id).ok()?;
         Some(self.visit_split(&split, &units.main, skeleton, visit))
     }
 
     fn visit_split<'u>(
         &'u self,
-        split: &'u Split,
+        split: &'u SplitEntries,
         main: &'u Dwarf<Slice<'u>>,
         skeleton: &Rc<Unit<Slice<'u>>>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
@@ -151,12 +154,12 @@ impl DebugInfo {
             unit: Rc::new(unit),
             lines: main,
             skeleton: Rc::clone(skeleton),
-            // Its texts are others.
+            // It has different strings.
             known: None,
         })
     }
 
-    /// Where the unit begins that the entry at `offset` of `.debug_info` belongs to.
+    /// Offset of the unit that contains the entry at `offset` of `.debug_info`.
     #[must_use]
     pub fn unit_containing(&self, offset: DebugInfoOffset) -> Option<DebugInfoOffset> {
         let index = &self.object.index;

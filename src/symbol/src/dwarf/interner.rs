@@ -1,30 +1,31 @@
-//! Texts that are kept once and named by a number. Reading takes no lock.
+//! Interned strings with numeric ids. Reading is lock-free.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-/// Numbers of texts below this are in the first block; each further block is twice as long as the one before.
+/// Number of strings in the first block; each further block doubles the total.
 const FIRST_BLOCK: u32 = 64;
 /// Enough blocks for all 32-bit numbers.
 const BLOCKS: usize = 27;
 
-/// A growing list of distinct texts. They stay where they are until the list is dropped.
+/// A growing list of distinct strings at stable addresses.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
-    blocks: [OnceLock<Box<[OnceLock<Text>]>>; BLOCKS],
+    blocks: [OnceLock<Box<[OnceLock<InternedText>]>>; BLOCKS],
     numbers: Mutex<FxHashMap<Box<str>, u32>>,
 }
 
-/// A text with the form in which it is shown, if that is another one.
+/// A string and its displayed form, if different.
 #[derive(Debug)]
-struct Text {
+struct InternedText {
     raw: Box<str>,
     shown: Option<Box<str>>,
 }
 
 impl Interner {
-    /// The number of `text`. `show` makes its other form when the text is new. `None` when all numbers are taken.
+    /// The id of `text`. `show` computes the displayed form of a new string. `None` if ids are
+    /// exhausted.
     pub(super) fn intern(
         &self,
         text: &str,
@@ -38,7 +39,7 @@ impl Interner {
         let (block, len, index) = place(number);
         let block = self.blocks.get(block)?;
         let block = block.get_or_init(|| (0..len).map(|_| OnceLock::new()).collect());
-        let text = Text {
+        let text = InternedText {
             raw: text.into(),
             shown: show(text).map(String::into_boxed_str),
         };
@@ -47,24 +48,24 @@ impl Interner {
         Some(number)
     }
 
-    /// The text as it was given.
+    /// The original string.
     pub(super) fn raw(&self, number: u32) -> Option<&str> {
         self.get(number).map(|text| &*text.raw)
     }
 
-    /// The text as it is shown.
+    /// The displayed form.
     pub(super) fn shown(&self, number: u32) -> Option<&str> {
         let text = self.get(number)?;
         Some(text.shown.as_ref().unwrap_or(&text.raw))
     }
 
-    fn get(&self, number: u32) -> Option<&Text> {
+    fn get(&self, number: u32) -> Option<&InternedText> {
         let (block, _, index) = place(number);
         self.blocks.get(block)?.get()?.get(index)?.get()
     }
 }
 
-/// The block of a number, the block's length, and the place in it.
+/// The block of an id, the block's length, and the index in it.
 fn place(number: u32) -> (usize, u32, usize) {
     let from_first = u64::from(number) + u64::from(FIRST_BLOCK);
     let len = 1 << from_first.ilog2();
@@ -81,17 +82,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_kept_once_and_stay() {
+    fn strings_are_interned_once() {
         let interner = Interner::default();
         let number =
             |text: &str| interner.intern(text, |text| text.strip_prefix("_").map(str::to_owned));
         let first = number("_first").unwrap();
-        let kept = interner.raw(first).unwrap();
+        let raw = interner.raw(first).unwrap();
         for n in 0..1000 {
             assert_eq!(number(&n.to_string()), Some(n + 1));
         }
         assert_eq!(number("_first"), Some(first));
-        assert_eq!((kept, interner.shown(first)), ("_first", Some("first")));
+        assert_eq!((raw, interner.shown(first)), ("_first", Some("first")));
         assert_eq!(interner.shown(1000), Some("999"));
         assert_eq!(interner.shown(1001), None);
     }

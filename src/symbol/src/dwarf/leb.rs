@@ -1,6 +1,6 @@
-//! Numbers of variable length, of which nearly all are a byte long here.
+//! LEB128 numbers, most of which have one byte here.
 
-/// The unsigned number at `at`, and what is behind it. `None` where it doesn't end or is too large.
+/// Reads an unsigned number at `at` and advances. `None` if it is incomplete or too large.
 #[inline]
 pub(super) fn unsigned(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
@@ -18,7 +18,7 @@ fn longer(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
         let byte = *bytes.get(*at)?;
         *at += 1;
         let part = u64::from(byte & 0x7f);
-        // What is behind the 64th bit.
+        // Bits beyond the 64th.
         if shift > 56 && part >> 64_u32.saturating_sub(shift) != 0 {
             return None;
         }
@@ -30,7 +30,7 @@ fn longer(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
     }
 }
 
-/// The signed number at `at`, of which 64 bits are kept.
+/// Reads a signed number at `at`, truncated to 64 bits.
 pub(super) fn signed(bytes: &[u8], at: &mut usize) -> Option<i64> {
     let mut found = 0_i64;
     let mut shift = 0;
@@ -50,7 +50,7 @@ pub(super) fn signed(bytes: &[u8], at: &mut usize) -> Option<i64> {
     }
 }
 
-/// Goes behind the number at `at`, signed or not.
+/// Skips a number at `at`, signed or unsigned.
 #[inline]
 pub(super) fn skip(bytes: &[u8], at: &mut usize) -> Option<()> {
     while *bytes.get(*at)? >= 0x80 {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_may_follow_without_end_but_nothing_else() {
+    fn only_zero_padding_may_exceed_64_bits() {
         for len in [9, 10, 11, 12, 40] {
             let mut bytes = vec![0x80; len];
             bytes.push(0);
@@ -84,13 +84,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_are_those_of_gimli(bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(0x80), Just(0xff)], 0..14)) {
+        fn numbers_match_gimli(bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(0x80), Just(0xff)], 0..14)) {
             let slice = || EndianSlice::new(&bytes, LittleEndian);
             let mut theirs = slice();
             let expected = theirs.read_uleb128().ok();
             let mut at = 0;
             let found = unsigned(&bytes, &mut at);
-            // Zeros at the end of a long number are no harm.
+            // Trailing zero groups are allowed.
             prop_assert!(found == expected || expected.is_none());
             if expected.is_some() {
                 prop_assert_eq!(at, bytes.len() - theirs.len());

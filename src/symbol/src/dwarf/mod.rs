@@ -1,124 +1,126 @@
-//! Source lines and inlined functions out of DWARF 2 to 5.
+//! Source lines and inlined functions from DWARF 2 to 5.
 //!
-//! [`Lines`] is the debug information of one object, shared by all threads: an index of its compilation units, made once;
-//! the units themselves, each read when the first address falls into it, and forgotten again when [`Budget`] says so; and
-//! the answers that were given already.
+//! [`LineIndex`] is the debug information of one object, shared by all threads: an index of its
+//! compilation units, built once; the units, parsed when the first address in them is looked up and
+//! freed within [`Budget`]; and a cache of results.
 //!
-//! **Invariants.** Nothing is walked recursively, so no nesting of entries exhausts a stack. Damage costs what is behind it
-//! in its own unit, and no more.
+//! **Invariants.** Nothing is recursive, so nested entries can't exhaust the stack. Damage only
+//! affects the rest of its own unit.
 
-mod answers;
+mod abbreviations;
 mod budget;
-mod defined;
+mod die_scanner;
+mod frame_cache;
+mod function_entries;
 mod functions;
 mod index;
 mod info;
 mod interner;
-mod known;
 mod leb;
-mod mentions;
 mod name;
+mod name_cache;
+mod name_search;
 mod open;
-mod plan;
 mod ranges;
 mod relocate;
 mod rows;
 mod sections;
-mod sift;
-mod skim;
 mod source;
 mod split;
 mod unit;
+mod unit_prefilter;
 mod units;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use budget::Budget;
-pub use defined::{FunctionEntries, KnownNames, MAX_ORIGINS, WantedNames};
+pub use die_scanner::{DieReference, DieScanner, InlinedCall, ScannedDie, StringLocation};
+pub use function_entries::{CachedNames, FunctionEntries, MAX_ORIGINS, WantedNames};
 pub use info::{DebugInfo, DebugUnit};
 pub use sections::Slice;
-pub use sift::{Sift, Sought};
-pub use skim::{InlinedCall, Origin, Skim, Skimmed, Text};
 pub use source::DebugSource;
+pub use unit_prefilter::{FunctionQuery, UnitPrefilter};
 
-use answers::Answers;
-use budget::Slots;
+use budget::UnitSlots;
+use frame_cache::FrameCache;
 use interner::Interner;
-use unit::{ReadUnit, Texts};
-use units::{Object, Units};
+use unit::{ReadUnit, StringInterners};
+use units::{DebugObject, Units};
 
 use crate::files::Files;
-use crate::finding::Finding;
+use crate::finding::SymbolFinding;
 pub(crate) use source::AddressMap;
 
-/// The name of a function in its [`Lines`].
+/// The name of a function in its [`LineIndex`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FunctionId(u32);
 
 impl FunctionId {
-    /// The names of one object are numbered from 0.
+    /// The number; names of one object are numbered from 0.
     #[must_use]
     pub fn number(self) -> u32 {
         self.0
     }
 }
 
-/// The path of a source file in its [`Lines`].
+/// The path of a source file in its [`LineIndex`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId(u32);
 
-/// One of the functions at an address, and the place in its source.
+/// A function at an address, with its source location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceFrame {
     /// The function, if it has a name.
     pub function: Option<FunctionId>,
     /// The source file.
     pub file: Option<FileId>,
-    /// The line, from 1; 0 for code that belongs to none.
+    /// The line, from 1; 0 for code without a line.
     pub line: u32,
 }
 
 /// The lines and inlined functions of one object.
 #[derive(Debug)]
-pub struct Lines {
-    object: Object,
+pub struct LineIndex {
+    object: DebugObject,
     addresses: AddressMap,
-    units: Arc<Slots>,
+    units: Arc<UnitSlots>,
     functions: Interner,
     files: Interner,
     demangle: bool,
-    answers: Answers,
-    findings: Mutex<Findings>,
+    answers: FrameCache,
+    findings: Mutex<LookupFindings>,
 }
 
-/// What there is to say, gathered while looking.
+/// Problems found during lookups.
 #[derive(Debug, Default)]
-struct Findings {
-    damage: Option<Finding>,
+struct LookupFindings {
+    damage: Option<SymbolFinding>,
     missing: Option<PathBuf>,
     missing_count: usize,
 }
 
-impl Lines {
-    /// Appends the functions whose code is at `address`, innermost first, each with the place where it is; that of a caller
-    /// is the line of the call. The last one is the function that the others are inlined into. Appends nothing where the
-    /// debug information knows nothing.
+impl LineIndex {
+    /// Appends the functions at `address`, innermost first, each with its source location; that of
+    /// a caller is the call site. The last one is the function that the others are inlined into.
+    /// Appends nothing if there is no debug information for the address.
     ///
-    /// `address` is one of the object's symbol table; `files` gives the `.dwo` files of split DWARF.
+    /// `address` is in the address space of the object's symbol table; `files` provides the `.dwo`
+    /// files of split DWARF.
     pub fn frames(&self, files: &dyn Files, address: u64, frames: &mut Vec<SourceFrame>) {
         let address = self.addresses.in_file(address);
-        self.answers
-            .append(address, frames, |frames| self.look(files, address, frames));
+        self.answers.append(address, frames, |frames| {
+            self.add_frames(files, address, frames)
+        });
     }
 
-    /// A function's name as it is shown, demangled unless that is switched off.
+    /// A function's displayed name, demangled unless disabled.
     #[must_use]
     pub fn function_name(&self, function: FunctionId) -> &str {
         self.functions.shown(function.0).unwrap_or_default()
     }
 
-    /// A function's name as it stands in the debug information.
+    /// A function's name in the debug information.
     #[must_use]
     pub fn raw_function_name(&self, function: FunctionId) -> &str {
         self.functions.raw(function.0).unwrap_or_default()
@@ -136,19 +138,22 @@ impl Lines {
         &self.object.main.path
     }
 
-    /// What went less than well so far.
+    /// Problems found so far.
     #[must_use]
-    pub fn findings(&self) -> Vec<Finding> {
+    pub fn findings(&self) -> Vec<SymbolFinding> {
         let found = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        let missing = found.missing.clone().map(|path| Finding::MissingSplit {
-            path,
-            count: found.missing_count,
-        });
+        let missing = found
+            .missing
+            .clone()
+            .map(|path| SymbolFinding::MissingSplit {
+                path,
+                count: found.missing_count,
+            });
         found.damage.iter().cloned().chain(missing).collect()
     }
 
-    fn look(&self, files: &dyn Files, address: u64, frames: &mut Vec<SourceFrame>) {
-        let texts = Texts {
+    fn add_frames(&self, files: &dyn Files, address: u64, frames: &mut Vec<SourceFrame>) {
+        let texts = StringInterners {
             functions: &self.functions,
             files: &self.files,
             demangle: self.demangle,
@@ -165,7 +170,7 @@ impl Lines {
         }
     }
 
-    fn read(&self, files: &dyn Files, number: u32, texts: &Texts<'_>) -> ReadUnit {
+    fn read(&self, files: &dyn Files, number: u32, texts: &StringInterners<'_>) -> ReadUnit {
         let (unit, missing) = ReadUnit::read(files, &self.object, number, texts);
         if let Some(path) = missing {
             let mut found = self.findings.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,76 +1,76 @@
-//! The name of a function's entry, which may stand in another entry, another unit or another file.
+//! The name of a function's entry, which may be in another entry, unit or file.
 
 use gimli::{AttributeValue, UnitOffset};
 
 use super::sections::Slice;
-use super::units::{Entries, Units};
+use super::units::{UnitEntries, Units};
 
-/// How many references are followed from an entry to its name.
+/// Maximum number of references from an entry to its name.
 const MAX_REFERENCES: usize = 16;
 
-/// Which file an entry is in.
+/// The file of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Home {
+pub(super) enum DwarfFile {
     /// The object itself, or its debug file.
     Main,
-    /// The file that `.gnu_debugaltlink` names.
+    /// The file named by `.gnu_debugaltlink`.
     Alternate,
     /// A `.dwo` file or a package of them: self-contained.
     Split,
 }
 
-/// What one entry says of its name.
-enum Said<'a> {
+/// The name attributes of one entry.
+enum NameAttributes<'a> {
     Name(Slice<'a>),
     Elsewhere(AttributeValue<Slice<'a>>),
     Nothing,
 }
 
-/// The name of the function whose entry is at `entry` of `unit`: the linkage name where there is one, as that says the
-/// most, else the name in the source.
+/// The name of the function at `entry` of `unit`: the linkage name if present, as it has the most
+/// information, otherwise the source name.
 pub(super) fn of<'a>(
     units: &Units<'_, 'a>,
-    unit: &Entries<'a>,
-    home: Home,
+    unit: &UnitEntries<'a>,
+    home: DwarfFile,
     entry: UnitOffset,
 ) -> Option<Slice<'a>> {
-    let mut reference = match said(units, unit, home, entry).ok()? {
-        Said::Name(name) => return Some(name),
-        Said::Nothing => return None,
-        Said::Elsewhere(reference) => reference,
+    let mut reference = match attribute_name(units, unit, home, entry).ok()? {
+        NameAttributes::Name(name) => return Some(name),
+        NameAttributes::Nothing => return None,
+        NameAttributes::Elsewhere(reference) => reference,
     };
     let mut home = home;
-    let mut other: Option<Entries<'a>> = None;
+    let mut other: Option<UnitEntries<'a>> = None;
     for _ in 0..MAX_REFERENCES {
         let here = other.as_ref().unwrap_or(unit);
         let (next, entry) = follow(units, here, &mut home, reference)?;
         other = next.or(other);
-        match said(units, other.as_ref().unwrap_or(unit), home, entry).ok()? {
-            Said::Name(name) => return Some(name),
-            Said::Nothing => return None,
-            Said::Elsewhere(next) => reference = next,
+        match attribute_name(units, other.as_ref().unwrap_or(unit), home, entry).ok()? {
+            NameAttributes::Name(name) => return Some(name),
+            NameAttributes::Nothing => return None,
+            NameAttributes::Elsewhere(next) => reference = next,
         }
     }
     None
 }
 
-/// The entry that `reference` of `unit` leads to, with its unit where that is another one.
+/// Resolves `reference` of `unit` to an entry, with its unit if that is another one.
 fn follow<'a>(
     units: &Units<'_, 'a>,
-    unit: &Entries<'a>,
-    home: &mut Home,
+    unit: &UnitEntries<'a>,
+    home: &mut DwarfFile,
     reference: AttributeValue<Slice<'a>>,
-) -> Option<(Option<Entries<'a>>, UnitOffset)> {
+) -> Option<(Option<UnitEntries<'a>>, UnitOffset)> {
     let offset = match reference {
         AttributeValue::UnitRef(entry) => return Some((None, entry)),
         AttributeValue::DebugInfoRef(offset) => offset,
         AttributeValue::DebugInfoRefSup(offset) => {
-            *home = Home::Alternate;
+            *home = DwarfFile::Alternate;
             offset
         }
         _ => return None,
     };
-    if *home == Home::Split {
+    if *home == DwarfFile::Split {
         return Some((None, offset.to_unit_offset(&unit.header)?));
     }
     let other = units.containing(*home, offset.0)?;
@@ -78,38 +78,38 @@ fn follow<'a>(
     Some((Some(other), entry))
 }
 
-fn said<'a>(
+fn attribute_name<'a>(
     units: &Units<'_, 'a>,
-    unit: &Entries<'a>,
-    home: Home,
+    unit: &UnitEntries<'a>,
+    home: DwarfFile,
     entry: UnitOffset,
-) -> gimli::Result<Said<'a>> {
+) -> gimli::Result<NameAttributes<'a>> {
     let mut entries = unit.from(entry)?;
     let (Some(abbreviation), Some(dwarf)) = (entries.read_abbreviation()?, units.dwarf(home))
     else {
-        return Ok(Said::Nothing);
+        return Ok(NameAttributes::Nothing);
     };
-    let mut said = Said::Nothing;
+    let mut found = NameAttributes::Nothing;
     for &spec in abbreviation.attributes() {
         let attribute = entries.read_attribute(spec)?;
         match attribute.name() {
             gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name => {
                 if let Some(name) = unit.text(dwarf, attribute.value()) {
-                    return Ok(Said::Name(name));
+                    return Ok(NameAttributes::Name(name));
                 }
             }
             gimli::DW_AT_name => {
                 if let Some(name) = unit.text(dwarf, attribute.value()) {
-                    said = Said::Name(name);
+                    found = NameAttributes::Name(name);
                 }
             }
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification
-                if matches!(said, Said::Nothing) =>
+                if matches!(found, NameAttributes::Nothing) =>
             {
-                said = Said::Elsewhere(attribute.value());
+                found = NameAttributes::Elsewhere(attribute.value());
             }
             _ => {}
         }
     }
-    Ok(said)
+    Ok(found)
 }

@@ -1,33 +1,33 @@
-//! From a loaded object to its debug information: which of its files have some.
+//! Locating the debug information of a loaded object among its files.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::answers::Answers;
+use super::frame_cache::FrameCache;
 use super::interner::Interner;
-use super::sections::{DebugFile, Flavour};
+use super::sections::{DebugFile, SectionSet};
 use super::source::DebugSource;
-use super::units::Object;
-use super::{Budget, Findings, Lines, Slots};
+use super::units::DebugObject;
+use super::{Budget, LineIndex, LookupFindings, UnitSlots};
 use crate::build_id::{BuildId, build_id_of_elf};
 use crate::candidates;
-use crate::files::{Files, Part, Wanted};
-use crate::finding::Finding;
+use crate::files::{FilePart, FileRequest, Files};
+use crate::finding::SymbolFinding;
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 
-impl Lines {
-    /// The debug information of an object: that of the file its symbols came from, else of the first of its files with
-    /// the right build-id that has any. `None` where no file has.
+impl LineIndex {
+    /// Opens the debug information of an object: of the file its symbols came from, otherwise of
+    /// the first of its files with the right build-id that has any. `None` if no file has.
     pub fn open(
         files: &dyn Files,
         paths: &SearchPaths,
         source: &DebugSource,
         budget: &Arc<Budget>,
     ) -> Option<Self> {
-        let mut findings = Findings::default();
-        let object = find_object(files, paths, source, Flavour::Main, &mut findings)?;
+        let mut findings = LookupFindings::default();
+        let object = find_object(files, paths, source, SectionSet::Main, &mut findings)?;
         Some(Self {
-            units: Slots::new(budget, object.index.len(), object.size()),
+            units: UnitSlots::new(budget, object.index.len(), object.size()),
             object,
             addresses: source.addresses.clone(),
             functions: Interner::default(),
@@ -36,28 +36,28 @@ impl Lines {
                 ObjectKind::Kernel | ObjectKind::KernelModule => paths.demangle_kernel,
                 _ => paths.demangle,
             },
-            answers: Answers::default(),
+            answers: FrameCache::default(),
             findings: Mutex::new(findings),
         })
     }
 }
 
-/// The debug information of a loaded object in all its files, and what of it is damaged.
+/// The debug information of a loaded object in all its files, and problems with it.
 pub(super) fn find_object(
     files: &dyn Files,
     paths: &SearchPaths,
     source: &DebugSource,
-    flavour: Flavour,
-    findings: &mut Findings,
-) -> Option<Object> {
+    flavour: SectionSet,
+    findings: &mut LookupFindings,
+) -> Option<DebugObject> {
     let main = find_main(files, paths, source, flavour, findings)?;
     let alternate = find_alternate(files, paths, &main);
     let package = find_package(files, &main.path);
-    let (object, damage) = Object::new(main, alternate, package);
+    let (object, damage) = DebugObject::new(main, alternate, package);
     if let Some(error) = damage {
         let path = object.main.path.clone();
         let reason = format!("damaged debug information: {error}");
-        findings.damage = Some(Finding::Damaged { path, reason });
+        findings.damage = Some(SymbolFinding::Damaged { path, reason });
     }
     Some(object)
 }
@@ -66,8 +66,8 @@ fn find_main(
     files: &dyn Files,
     paths: &SearchPaths,
     source: &DebugSource,
-    flavour: Flavour,
-    findings: &mut Findings,
+    flavour: SectionSet,
+    findings: &mut LookupFindings,
 ) -> Option<DebugFile> {
     let mut take = |path: &Path, bytes| match DebugFile::parse(path, bytes, flavour) {
         Ok(file) => Some(file).filter(DebugFile::has_units),
@@ -75,7 +75,7 @@ fn find_main(
             let path = path.to_owned();
             findings
                 .damage
-                .get_or_insert(Finding::Damaged { path, reason });
+                .get_or_insert(SymbolFinding::Damaged { path, reason });
             None
         }
     };
@@ -85,7 +85,7 @@ fn find_main(
     if !matches!(source.kind, ObjectKind::User | ObjectKind::KernelModule) {
         return None;
     }
-    // Without a build-id, nothing says that another file belongs to this one.
+    // Without a build-id, it is unknown whether another file belongs to this object.
     let id = source.build_id.as_ref()?;
     let request = ObjectRequest::new(&source.object, source.kind);
     let others = candidates::of_user_object(files, paths, &request, Some(id));
@@ -103,7 +103,8 @@ fn find_main(
     })
 }
 
-/// The file that `.gnu_debugaltlink` names, by build-id or by path, which may be relative to the file that says so.
+/// The file named by `.gnu_debugaltlink`, by build-id or by path, which may be relative to the
+/// referring file.
 fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> Option<DebugFile> {
     let (link, id) = main.alternate.as_ref()?;
     let wanted = BuildId::from_bytes(id);
@@ -116,19 +117,19 @@ fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> O
         let bytes = files.read(&path).ok()?;
         let found = build_id_of_elf(&bytes);
         let same = wanted.is_none_or(|wanted| found.is_some_and(|found| found.matches(&wanted)));
-        let file = DebugFile::parse(&path, bytes, Flavour::Main).ok()?;
+        let file = DebugFile::parse(&path, bytes, SectionSet::Main).ok()?;
         Some(file).filter(|_| same)
     });
     at_hand.or_else(|| {
         let (path, bytes) = paths.fetch(files, &debuginfo(wanted.as_ref()?, link))?;
-        DebugFile::parse(&path, bytes, Flavour::Main).ok()
+        DebugFile::parse(&path, bytes, SectionSet::Main).ok()
     })
 }
 
-fn debuginfo<'a>(build_id: &'a BuildId, object: &'a Path) -> Wanted<'a> {
-    Wanted {
+fn debuginfo<'a>(build_id: &'a BuildId, object: &'a Path) -> FileRequest<'a> {
+    FileRequest {
         build_id,
-        part: Part::Debuginfo,
+        part: FilePart::Debuginfo,
         object,
     }
 }
@@ -138,5 +139,5 @@ fn find_package(files: &dyn Files, object: &Path) -> Option<DebugFile> {
     path.push(".dwp");
     let path = PathBuf::from(path);
     let bytes = files.read(&path).ok()?;
-    DebugFile::parse(&path, bytes, Flavour::Split).ok()
+    DebugFile::parse(&path, bytes, SectionSet::Split).ok()
 }

@@ -6,15 +6,15 @@ use super::sections::Slice;
 
 /// `DW_AT_low_pc`, `DW_AT_high_pc` and `DW_AT_ranges` of an entry.
 #[derive(Debug, Default)]
-pub(super) struct Attributes {
+pub(super) struct RangeAttributes {
     low: Option<u64>,
     high: Option<u64>,
     size: Option<u64>,
     list: Option<RangeListsOffset>,
 }
 
-impl Attributes {
-    /// Keeps the attribute if it is one of the three.
+impl RangeAttributes {
+    /// Stores the attribute if it is one of the three.
     pub(super) fn take<'a>(
         &mut self,
         unit: UnitRef<'_, Slice<'a>>,
@@ -34,10 +34,10 @@ impl Attributes {
     }
 }
 
-/// Calls `range(start, end)` for each range that isn't empty.
+/// Calls `range(start, end)` for each non-empty range.
 pub(super) fn for_each_range(
     unit: UnitRef<'_, Slice<'_>>,
-    attributes: &Attributes,
+    attributes: &RangeAttributes,
     mut range: impl FnMut(u64, u64),
 ) -> gimli::Result<()> {
     let mut take = |start, end| {
@@ -51,7 +51,7 @@ pub(super) fn for_each_range(
             take(found.begin, found.end);
         }
     } else if let Some(start) = attributes.low {
-        // The mark of removed code, -1, makes the sum wrap, and the range empty.
+        // The tombstone of removed code, -1, overflows the sum, so that the range is empty.
         let end = attributes.size.map(|size| start.wrapping_add(size));
         take(start, end.or(attributes.high).unwrap_or(start));
     }

@@ -1,10 +1,10 @@
-//! Debug sections of relocatable files, kernel modules above all: what a linker would have put into them.
+//! Relocation of debug sections in relocatable files such as kernel modules.
 
 use object::read::{File, Relocation, RelocationTarget};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationKind, SectionKind};
 
-/// A relocatable file. `.text` is given the address 0, as that of a module is counted from where it was loaded; other code
-/// lies far behind it.
+/// A relocatable file. `.text` gets the address 0, as addresses of a module are relative to its
+/// load address; other code sections get distant addresses.
 pub(super) struct Relocatable<'a>(File<'a>);
 
 impl<'a> Relocatable<'a> {
@@ -13,8 +13,8 @@ impl<'a> Relocatable<'a> {
         File::parse(bytes).ok().map(Self)
     }
 
-    /// Puts the values that are missing into `bytes`, the unpacked content of the section called `name`. What can't be
-    /// told is left as it is.
+    /// Applies relocations to `bytes`, the decompressed content of the section `name`. Unsupported
+    /// ones are skipped.
     pub(super) fn complete(&self, name: &str, bytes: &mut [u8]) {
         let Some(section) = self.0.section_by_name(name) else {
             return;
@@ -52,7 +52,7 @@ impl<'a> Relocatable<'a> {
         put(place, value, little)
     }
 
-    /// The address that a section is given. Offsets in debug sections count from 0.
+    /// The address assigned to a section. Offsets in debug sections count from 0.
     fn base(&self, index: object::SectionIndex) -> u64 {
         let section = self.0.section_by_index(index).ok();
         let is_far = section.is_some_and(|section| {
@@ -78,7 +78,7 @@ fn number(bytes: &[u8], little: bool) -> Option<u64> {
     })
 }
 
-/// Writes the low bytes of `value`, as many as there is room for.
+/// Writes the low bytes of `value` that fit.
 fn put(bytes: &mut [u8], value: u64, little: bool) -> Option<()> {
     let len = bytes.len();
     let part = match little {

@@ -1,39 +1,39 @@
-//! The line table of one unit: which line of which file an instruction comes from.
+//! The line table of one unit: source lines of instructions.
 
 use gimli::{IncompleteLineProgram, LineProgramHeader, UnitRef};
 
 use super::sections::Slice;
 
-/// The first address of a run of instructions that come from one line.
+/// The start of a run of instructions of the same line.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct LineRow {
     address: u64,
-    /// Position in the unit's table of files.
+    /// Index in the unit's file table.
     file: u32,
-    /// 0 for code that belongs to no line.
+    /// 0 for code without a line.
     line: u32,
 }
 
-/// Rows that follow each other without a gap, up to `end`.
+/// Consecutive rows without gaps, up to `end`.
 #[derive(Debug)]
 struct Sequence {
     start: u64,
     end: u64,
     first: usize,
-    /// Behind the last row.
+    /// Index after the last row.
     last: usize,
 }
 
 /// All rows of one unit.
 #[derive(Debug, Default)]
-pub(super) struct Rows {
-    rows: Vec<Row>,
-    /// By start.
+pub(super) struct LineRows {
+    rows: Vec<LineRow>,
+    /// Sorted by start.
     sequences: Vec<Sequence>,
 }
 
-impl Rows {
-    /// Runs a line program. What comes before damage is kept.
+impl LineRows {
+    /// Runs a line program. Stops at damaged parts.
     pub(super) fn read(program: IncompleteLineProgram<Slice<'_>>) -> Self {
         let mut table = Self::default();
         let mut first = 0;
@@ -44,14 +44,14 @@ impl Rows {
                 first = table.rows.len();
                 continue;
             }
-            let new = Row {
+            let new = LineRow {
                 address: row.address(),
                 file: u32::try_from(row.file_index()).unwrap_or(u32::MAX),
                 line: row
                     .line()
                     .map_or(0, |line| u32::try_from(line.get()).unwrap_or(0)),
             };
-            // Of several rows at one address the last counts.
+            // Of several rows at the same address, the last one applies.
             match table.rows.get_mut(first..).and_then(|rows| rows.last_mut()) {
                 Some(last) if last.address == new.address => *last = new,
                 _ => table.rows.push(new),
@@ -99,15 +99,16 @@ impl Rows {
         Some((row.file, row.line))
     }
 
-    /// Bytes of memory.
+    /// Size in memory, in bytes.
     pub(super) fn size(&self) -> usize {
-        self.rows.capacity() * size_of::<Row>() + self.sequences.capacity() * size_of::<Sequence>()
+        self.rows.capacity() * size_of::<LineRow>()
+            + self.sequences.capacity() * size_of::<Sequence>()
     }
 }
 
-/// The addresses that a line program covers.
+/// The address ranges of a line program.
 pub(super) fn sequences(program: IncompleteLineProgram<Slice<'_>>) -> Vec<(u64, u64)> {
-    let rows = Rows::read(program);
+    let rows = LineRows::read(program);
     let ranges = rows
         .sequences
         .iter()
@@ -115,7 +116,7 @@ pub(super) fn sequences(program: IncompleteLineProgram<Slice<'_>>) -> Vec<(u64, 
     ranges.collect()
 }
 
-/// The paths of the files that a unit's rows and calls refer to, by position.
+/// The paths of the files in a unit's table, by index.
 pub(super) fn files(unit: UnitRef<'_, Slice<'_>>) -> Vec<String> {
     let Some(program) = &unit.line_program else {
         return Vec::new();
@@ -123,7 +124,7 @@ pub(super) fn files(unit: UnitRef<'_, Slice<'_>>) -> Vec<String> {
     let header = program.header();
     let mut files: Vec<_> = (0..)
         .map(|index| header.file(index))
-        // Before DWARF 5 there may be no file 0.
+        // Before DWARF 5, index 0 may be unused.
         .enumerate()
         .take_while(|(index, file)| *index == 0 || file.is_some())
         .map(|(_, file)| file.map_or_else(String::new, |file| path(unit, header, file)))
@@ -132,7 +133,8 @@ pub(super) fn files(unit: UnitRef<'_, Slice<'_>>) -> Vec<String> {
     files
 }
 
-/// A file's path: below its directory, which is below the directory of the compilation, unless it is absolute itself.
+/// A file's path: relative to its directory, which is relative to the compilation directory, unless
+/// absolute.
 fn path<'a>(
     unit: UnitRef<'_, Slice<'a>>,
     header: &LineProgramHeader<Slice<'a>>,
@@ -150,7 +152,7 @@ fn path<'a>(
         return name;
     }
     let compilation = unit.comp_dir.map(|dir| dir.to_string_lossy().into_owned());
-    // Directory 0 is that of the compilation, whether it is listed or not.
+    // Directory 0 is the compilation directory, whether listed or not.
     let directory = match file.directory_index() {
         0 => None,
         _ => file.directory(header).map(text),

@@ -1,4 +1,4 @@
-//! The debug sections of one file, found and unpacked once, lent to gimli as slices.
+//! The debug sections of a file, located and decompressed once, and passed to gimli as slices.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use object::read::elf::CompressionHeader;
 use object::{CompressedData, CompressionFormat, Endianness};
 
 use super::relocate::Relocatable;
-use crate::elf::{Image, Section};
+use crate::elf::{ElfImage, Section};
 use crate::files::FileBytes;
-use crate::unpack::{fits, unpack_section};
+use crate::unpack::{check_memory, unpack_section};
 
-/// What gimli reads from: bytes of a section, in the file's byte order.
+/// gimli's reader: bytes of a section in the file's byte order.
 pub type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// The sections that names, lines and inlined functions are in.
-const WANTED: [SectionId; 12] = [
+/// The sections with names, lines and inlined functions.
+const SECTIONS: [SectionId; 12] = [
     SectionId::DebugAbbrev,
     SectionId::DebugAddr,
     SectionId::DebugAranges,
@@ -36,7 +36,7 @@ const WANTED: [SectionId; 12] = [
     SectionId::DebugTuIndex,
 ];
 
-/// Nothing is read of these, but the index of a package gives each unit its part of them, too.
+/// Not read, but the index of a package contains them.
 const PACKAGED: [SectionId; 5] = [
     SectionId::DebugLoc,
     SectionId::DebugLocLists,
@@ -45,31 +45,31 @@ const PACKAGED: [SectionId; 5] = [
     SectionId::DebugTypes,
 ];
 
-/// Where variables are, and types that have a unit of their own: asked for by those who read values, not by those who name places.
+/// Locations of variables, and type units: only for users that read values.
 const VALUES: [SectionId; 3] = [
     SectionId::DebugLoc,
     SectionId::DebugLocLists,
     SectionId::DebugTypes,
 ];
 
-/// Whether a file has ordinary sections, or those of split DWARF with `.dwo` behind their names; and how much of it is wanted.
+/// Whether a file has ordinary sections or `.dwo` sections, and which of them to load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flavour {
+pub(super) enum SectionSet {
     Main,
-    /// With the places and types of variables.
+    /// Including locations and types of variables.
     MainWithValues,
     Split,
 }
 
-/// Where a section's bytes are.
+/// Location of a section's bytes.
 #[derive(Debug)]
-enum Part {
+enum SectionBytes {
     InFile(Range<usize>),
     Unpacked(Vec<u8>),
 }
 
-impl Part {
-    /// The same with what `file` lacks because it was not linked.
+impl SectionBytes {
+    /// The part after applying the relocations of an unlinked `file`.
     fn completed(self, file: &Relocatable<'_>, name: &str, bytes: &[u8]) -> Self {
         let mut content = match self {
             Self::Unpacked(content) => content,
@@ -86,27 +86,31 @@ pub(super) struct DebugFile {
     pub(super) path: PathBuf,
     bytes: FileBytes,
     endian: RunTimeEndian,
-    parts: Vec<(SectionId, Part)>,
-    /// `.gnu_debugaltlink`: the path and the build-id of the file that shares what several others have in common.
+    parts: Vec<(SectionId, SectionBytes)>,
+    /// `.gnu_debugaltlink`: path and build-id of the file with shared debug information.
     pub(super) alternate: Option<(PathBuf, Vec<u8>)>,
 }
 
 impl DebugFile {
-    /// Finds the debug sections of the ELF file `bytes`. `Err` says what is wrong with it.
-    pub(super) fn parse(path: &Path, bytes: FileBytes, flavour: Flavour) -> Result<Self, String> {
-        let image = Image::parse(&bytes)?;
+    /// Locates the debug sections of the ELF file `bytes`. An error describes the damage.
+    pub(super) fn parse(
+        path: &Path,
+        bytes: FileBytes,
+        flavour: SectionSet,
+    ) -> Result<Self, String> {
+        let image = ElfImage::parse(&bytes)?;
         let mut parts = Vec::new();
         let relocatable = (image.kind == ET_REL).then(|| Relocatable::parse(&bytes));
         let relocatable = relocatable.flatten();
         let further: &[SectionId] = match flavour {
-            Flavour::Main => &[],
-            Flavour::MainWithValues => &VALUES,
-            Flavour::Split => &PACKAGED,
+            SectionSet::Main => &[],
+            SectionSet::MainWithValues => &VALUES,
+            SectionSet::Split => &PACKAGED,
         };
-        for &id in WANTED.iter().chain(further) {
+        for &id in SECTIONS.iter().chain(further) {
             let name = match flavour {
-                Flavour::Main | Flavour::MainWithValues => Some(id.name()),
-                Flavour::Split => id.dwo_name(),
+                SectionSet::Main | SectionSet::MainWithValues => Some(id.name()),
+                SectionSet::Split => id.dwo_name(),
             };
             let Some(name) = name else { continue };
             if let Some(part) = find(&image, name)? {
@@ -131,16 +135,16 @@ impl DebugFile {
         })
     }
 
-    /// Whether there is anything to look up.
+    /// Whether there are any units.
     pub(super) fn has_units(&self) -> bool {
         !self.section(SectionId::DebugInfo).is_empty()
     }
 
-    /// Bytes of memory that unpacked sections take.
+    /// Memory used by decompressed sections, in bytes.
     pub(super) fn unpacked_len(&self) -> usize {
         let unpacked = self.parts.iter().map(|(_, part)| match part {
-            Part::InFile(_) => 0,
-            Part::Unpacked(bytes) => bytes.len(),
+            SectionBytes::InFile(_) => 0,
+            SectionBytes::Unpacked(bytes) => bytes.len(),
         });
         unpacked.sum()
     }
@@ -148,14 +152,16 @@ impl DebugFile {
     fn section(&self, wanted: SectionId) -> Slice<'_> {
         let part = self.parts.iter().find(|(id, _)| *id == wanted);
         let bytes = match part {
-            Some((_, Part::InFile(range))) => self.bytes.get(range.clone()).unwrap_or_default(),
-            Some((_, Part::Unpacked(bytes))) => bytes,
+            Some((_, SectionBytes::InFile(range))) => {
+                self.bytes.get(range.clone()).unwrap_or_default()
+            }
+            Some((_, SectionBytes::Unpacked(bytes))) => bytes,
             None => &[],
         };
         EndianSlice::new(bytes, self.endian)
     }
 
-    /// The sections as gimli wants them. Reads nothing, so it costs next to nothing.
+    /// The sections for gimli. Reads nothing, so it is cheap.
     pub(super) fn dwarf<'a>(&'a self, alternate: Option<&'a Self>) -> Dwarf<Slice<'a>> {
         let load = |file: &'a Self| {
             let sections = gimli::DwarfSections::load(|id| Ok::<_, ()>(file.section(id)));
@@ -166,22 +172,24 @@ impl DebugFile {
         dwarf
     }
 
-    /// The same of a `.dwp` file.
+    /// The sections of a `.dwp` file.
     pub(super) fn package(&self) -> gimli::Result<DwarfPackage<Slice<'_>>> {
         let empty = EndianSlice::new(&[], self.endian);
         DwarfPackage::load(|id| Ok(self.section(id)), empty)
     }
 }
 
-/// The section called `name`, or its old compressed form `.zdebug_…`.
-fn find(image: &Image<'_>, name: &str) -> Result<Option<Part>, String> {
+/// The section `name`, or its old compressed form `.zdebug_…`.
+fn find(image: &ElfImage<'_>, name: &str) -> Result<Option<SectionBytes>, String> {
     if let Some((_, section)) = image.section_by_name(name.as_bytes()) {
         let Some(data) = image.section_data(section) else {
             return Ok(None);
         };
         if section.flags & u64::from(SHF_COMPRESSED) == 0 {
             let start = usize::try_from(section.offset).unwrap_or(usize::MAX);
-            return Ok(Some(Part::InFile(start..start.saturating_add(data.len()))));
+            return Ok(Some(SectionBytes::InFile(
+                start..start.saturating_add(data.len()),
+            )));
         }
         return unpack(compressed(image, data), section).map(Some);
     }
@@ -193,19 +201,22 @@ fn find(image: &Image<'_>, name: &str) -> Result<Option<Part>, String> {
     unpack(packed, section).map(Some)
 }
 
-/// The content of a compressed section. `Err` names it and says why there is none.
-fn unpack(packed: Option<CompressedData<'_>>, section: &Section<'_>) -> Result<Part, String> {
+/// Decompresses a section. An error has its name and the cause.
+fn unpack(
+    packed: Option<CompressedData<'_>>,
+    section: &Section<'_>,
+) -> Result<SectionBytes, String> {
     let name = String::from_utf8_lossy(section.name);
     let damaged = || format!("the compressed section {name} is damaged");
     let packed = packed.ok_or_else(damaged)?;
-    fits(packed).map_err(|error| format!("the compressed section {name}: {error}"))?;
+    check_memory(packed).map_err(|error| format!("the compressed section {name}: {error}"))?;
     unpack_section(packed)
-        .map(Part::Unpacked)
+        .map(SectionBytes::Unpacked)
         .ok_or_else(damaged)
 }
 
-/// The content of an `SHF_COMPRESSED` section: a header, and the packed bytes.
-fn compressed<'a>(image: &Image<'_>, data: &'a [u8]) -> Option<CompressedData<'a>> {
+/// The content of an `SHF_COMPRESSED` section: a header, and the compressed bytes.
+fn compressed<'a>(image: &ElfImage<'_>, data: &'a [u8]) -> Option<CompressedData<'a>> {
     fn parts<'a, C>(data: &'a [u8], endian: Endianness) -> Option<CompressedData<'a>>
     where
         C: CompressionHeader<Endian = Endianness>,
@@ -228,7 +239,7 @@ fn compressed<'a>(image: &Image<'_>, data: &'a [u8]) -> Option<CompressedData<'a
     }
 }
 
-/// The content of a `.zdebug_…` section: `ZLIB`, the size in big-endian order, and the packed bytes.
+/// The content of a `.zdebug_…` section: `ZLIB`, the big-endian size, and the compressed bytes.
 fn old_compressed(data: &[u8]) -> Option<CompressedData<'_>> {
     let (size, packed) = data.strip_prefix(b"ZLIB")?.split_first_chunk::<8>()?;
     Some(CompressedData {
@@ -238,8 +249,8 @@ fn old_compressed(data: &[u8]) -> Option<CompressedData<'_>> {
     })
 }
 
-/// What `.gnu_debugaltlink` says: a path, zero-terminated, and a build-id.
-fn alternate_link(image: &Image<'_>) -> Option<(PathBuf, Vec<u8>)> {
+/// The content of `.gnu_debugaltlink`: a NUL-terminated path, and a build-id.
+fn alternate_link(image: &ElfImage<'_>) -> Option<(PathBuf, Vec<u8>)> {
     use std::os::unix::ffi::OsStrExt as _;
 
     let (_, section) = image.section_by_name(b".gnu_debugaltlink")?;

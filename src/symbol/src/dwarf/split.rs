@@ -1,4 +1,4 @@
-//! Split DWARF: the entries of a unit in a `.dwo` file of their own, or in a package of such files.
+//! Split DWARF: entries of a unit in a `.dwo` file or a package of such files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,23 +7,24 @@ use std::sync::Arc;
 
 use gimli::{Dwarf, DwoId, Unit};
 
-use super::sections::{DebugFile, Flavour, Slice};
-use super::units::{Object, Units};
+use super::sections::{DebugFile, SectionSet, Slice};
+use super::units::{DebugObject, Units};
 use crate::files::Files;
 
-/// Where the entries of a skeleton unit are.
+/// Location of the entries of a skeleton unit.
 #[derive(Debug, Clone)]
-pub(super) enum Split {
+pub(super) enum SplitEntries {
     Package(DwoId),
     File(DwoId, Arc<DebugFile>),
 }
 
-impl Split {
-    /// Finds the entries of `skeleton`: in the package beside the object, else in the `.dwo` file, at the place where the
-    /// compiler wrote it or beside the object. `Err` names the file that is missing.
+impl SplitEntries {
+    /// Locates the entries of `skeleton`: in the package next to the object, otherwise in the
+    /// `.dwo` file at its recorded path or next to the object. An error has the name of the missing
+    /// file.
     pub(super) fn find(
         files: &dyn Files,
-        object: &Object,
+        object: &DebugObject,
         units: &Units<'_, '_>,
         skeleton: &Unit<Slice<'_>>,
         id: DwoId,
@@ -38,7 +39,7 @@ impl Split {
             let Ok(bytes) = files.read(&candidate) else {
                 continue;
             };
-            let Ok(file) = DebugFile::parse(&candidate, bytes, Flavour::Split) else {
+            let Ok(file) = DebugFile::parse(&candidate, bytes, SectionSet::Split) else {
                 continue;
             };
             let found = Self::File(id, Arc::new(file));
@@ -49,10 +50,10 @@ impl Split {
         Err(name)
     }
 
-    /// The sections that the entries are in.
+    /// The sections of the entries.
     pub(super) fn dwarf<'a>(
         &'a self,
-        object: &'a Object,
+        object: &'a DebugObject,
         main: &Dwarf<Slice<'a>>,
     ) -> Option<Dwarf<Slice<'a>>> {
         match self {
@@ -71,7 +72,7 @@ impl Split {
     /// Sections and unit of the entries.
     pub(super) fn open<'a>(
         &'a self,
-        object: &'a Object,
+        object: &'a DebugObject,
         main: &Dwarf<Slice<'a>>,
     ) -> Option<(Dwarf<Slice<'a>>, Unit<Slice<'a>>)> {
         let dwarf = self.dwarf(object, main)?;
@@ -87,7 +88,7 @@ impl Split {
         None
     }
 
-    /// Bytes of memory that the file's unpacked sections take.
+    /// Memory used by the file's decompressed sections, in bytes.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Package(_) => 0,

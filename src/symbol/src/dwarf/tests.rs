@@ -1,23 +1,24 @@
-//! What needs no compiler: objects without debug information, and addresses before, in and behind segments.
+//! Tests without a compiler: objects without debug information, and addresses before, in and after
+//! segments.
 
 use std::path::Path;
 
 use super::*;
 use crate::elf::Segment;
-use crate::elf::tiny::Tiny;
+use crate::elf::tiny::TinyElf;
 use crate::{FileBytes, MemoryFiles, ObjectKind, ObjectRequest, SearchPaths, load};
 
 #[test]
 fn an_object_without_debug_information_has_no_lines() {
     let path = Path::new("/tiny");
     let mut files = MemoryFiles::new();
-    files.insert(path, FileBytes::from(Tiny::default().build()));
+    files.insert(path, FileBytes::from(TinyElf::default().build()));
     let paths = SearchPaths::new(None);
     let loaded = load(&files, &paths, &ObjectRequest::new(path, ObjectKind::User));
     let debug = loaded.debug.expect("it has a file");
     assert_eq!(debug.path(), path);
     let budget = Budget::new(1 << 20);
-    assert!(Lines::open(&files, &paths, &debug, &budget).is_none());
+    assert!(LineIndex::open(&files, &paths, &debug, &budget).is_none());
 }
 
 #[test]
@@ -27,7 +28,7 @@ fn offsets_become_addresses_by_segment() {
         offset,
         memory_size,
     };
-    // Data whose zeroed end reaches, in terms of the file, over the text that follows.
+    // Data whose zero-filled end overlaps the following text in terms of file offsets.
     let map = AddressMap::Segments(vec![
         segment(0, 0x1000, 0x300),
         segment(0x200, 0x5200, 0x100),

@@ -1,26 +1,26 @@
-//! All that is known of one unit, read when the first address falls into it.
+//! The parsed data of one unit, loaded when the first address in it is looked up.
 
 use std::path::PathBuf;
 
 use gimli::{DebugInfoOffset, Unit, UnitRef};
 
-use super::functions::{Function, Functions};
+use super::functions::{UnitFunction, UnitFunctions};
 use super::index::UnitNumber;
 use super::interner::Interner;
-use super::name::{self, Home};
-use super::rows::{self, Rows};
+use super::name::{self, DwarfFile};
+use super::rows::{self, LineRows};
 use super::sections::Slice;
-use super::split::Split;
-use super::units::{Basics, Entries, Object, Units};
+use super::split::SplitEntries;
+use super::units::{DebugObject, UnitBasics, UnitEntries, Units};
 use super::{FileId, FunctionId, SourceFrame};
 use crate::demangle::demangle;
 use crate::files::Files;
 
-/// One unit in plain numbers.
+/// A parsed unit.
 #[derive(Debug, Default)]
 pub(super) struct ReadUnit {
-    functions: Functions,
-    rows: Rows,
+    functions: UnitFunctions,
+    rows: LineRows,
     files: Vec<Option<FileId>>,
     split: Option<SplitUnit>,
 }
@@ -28,26 +28,26 @@ pub(super) struct ReadUnit {
 /// The entries of a skeleton unit in another file.
 #[derive(Debug)]
 struct SplitUnit {
-    file: Split,
-    /// Where the unit is in that file's `.debug_info`.
+    file: SplitEntries,
+    /// Offset of the unit in that file's `.debug_info`.
     offset: DebugInfoOffset,
-    basics: Basics,
+    basics: UnitBasics,
 }
 
-/// What a unit's texts are kept in.
-pub(super) struct Texts<'a> {
+/// The string tables for a unit's names and files.
+pub(super) struct StringInterners<'a> {
     pub(super) functions: &'a Interner,
     pub(super) files: &'a Interner,
     pub(super) demangle: bool,
 }
 
 impl ReadUnit {
-    /// Reads a unit. With it comes the `.dwo` file that should be there and isn't.
+    /// Reads a unit. Also returns the path of a missing `.dwo` file.
     pub(super) fn read(
         files: &dyn Files,
-        object: &Object,
+        object: &DebugObject,
         number: UnitNumber,
-        texts: &Texts<'_>,
+        texts: &StringInterners<'_>,
     ) -> (Self, Option<PathBuf>) {
         let units = Units::new(object);
         let Some(unit) = units.numbered(number) else {
@@ -57,15 +57,15 @@ impl ReadUnit {
         let program = unit.line_program.clone();
         let paths = rows::files(here);
         let mut read = Self {
-            functions: Functions::default(),
-            rows: program.map(Rows::read).unwrap_or_default(),
+            functions: UnitFunctions::default(),
+            rows: program.map(LineRows::read).unwrap_or_default(),
             files: paths.iter().map(|path| texts.file(path)).collect(),
             split: None,
         };
         let mut missing = None;
         match unit.dwo_id {
-            None => read.functions = Functions::read(here),
-            Some(id) => match Split::find(files, object, &units, &unit, id) {
+            None => read.functions = UnitFunctions::read(here),
+            Some(id) => match SplitEntries::find(files, object, &units, &unit, id) {
                 Ok(split) => read.read_split(split, object, &units, &unit),
                 Err(path) => missing = Some(path),
             },
@@ -73,55 +73,55 @@ impl ReadUnit {
         (read, missing)
     }
 
-    /// Appends the frames at `address`, innermost first. Whether there are any.
+    /// Appends the frames at `address`, innermost first. Returns whether there are any.
     pub(super) fn frames(
         &self,
-        object: &Object,
+        object: &DebugObject,
         number: UnitNumber,
-        texts: &Texts<'_>,
+        texts: &StringInterners<'_>,
         address: u64,
         frames: &mut Vec<SourceFrame>,
     ) -> bool {
         let row = self.rows.find(address);
         let mut functions = self.functions.find(address).peekable();
         if functions.peek().is_none() {
-            frames.extend(row.map(|row| self.frame(None, row)));
+            frames.extend(row.map(|(file, line)| self.frame(None, file, line)));
             return row.is_some();
         }
         let mut units = Units::new(object);
-        let (entries, home) = self.open(object, &mut units, number).unzip();
-        let name = |function: &Function| {
-            let name = name::of(&units, entries.as_ref()?, home?, function.entry)?;
+        let (entries, file_of_entries) = self.open(object, &mut units, number).unzip();
+        let name = |function: &UnitFunction| {
+            let name = name::of(&units, entries.as_ref()?, file_of_entries?, function.entry)?;
             texts.function(&name.to_string_lossy())
         };
-        let mut line = row.unwrap_or((u32::MAX, 0));
+        let (mut file, mut line) = row.unwrap_or((u32::MAX, 0));
         for function in functions {
-            frames.push(self.frame(name(function), line));
-            line = (function.call_file, function.call_line);
+            frames.push(self.frame(name(function), file, line));
+            (file, line) = (function.call_file, function.call_line);
         }
         true
     }
 
-    /// The unit that the entries are in.
+    /// Returns the unit that has the entries: itself, or its split unit.
     fn open<'a>(
         &'a self,
-        object: &'a Object,
+        object: &'a DebugObject,
         units: &mut Units<'a, 'a>,
         number: UnitNumber,
-    ) -> Option<(Entries<'a>, Home)> {
+    ) -> Option<(UnitEntries<'a>, DwarfFile)> {
         let Some(split) = &self.split else {
-            return Some((units.entries(number)?, Home::Main));
+            return Some((units.entries(number)?, DwarfFile::Main));
         };
         let dwarf = split.file.dwarf(object, &units.main)?;
-        let entries = Entries::at(&dwarf, split.offset.0, split.basics.clone());
+        let entries = UnitEntries::at(&dwarf, split.offset.0, split.basics.clone());
         units.split = Some(dwarf);
-        Some((entries?, Home::Split))
+        Some((entries?, DwarfFile::Split))
     }
 
     fn read_split(
         &mut self,
-        file: Split,
-        object: &Object,
+        file: SplitEntries,
+        object: &DebugObject,
         units: &Units<'_, '_>,
         skeleton: &Unit<Slice<'_>>,
     ) {
@@ -129,8 +129,8 @@ impl ReadUnit {
             return;
         };
         unit.copy_relocated_attributes(skeleton);
-        self.functions = Functions::read(UnitRef::new(&dwarf, &unit));
-        let (offset, basics) = (unit.header.debug_info_offset(), Basics::of(&unit));
+        self.functions = UnitFunctions::read(UnitRef::new(&dwarf, &unit));
+        let (offset, basics) = (unit.header.debug_info_offset(), UnitBasics::of(&unit));
         drop((unit, dwarf));
         self.split = offset.map(|offset| SplitUnit {
             file,
@@ -139,7 +139,7 @@ impl ReadUnit {
         });
     }
 
-    fn frame(&self, function: Option<FunctionId>, (file, line): (u32, u32)) -> SourceFrame {
+    fn frame(&self, function: Option<FunctionId>, file: u32, line: u32) -> SourceFrame {
         SourceFrame {
             function,
             file: self.files.get(file as usize).copied().flatten(),
@@ -147,7 +147,7 @@ impl ReadUnit {
         }
     }
 
-    /// Bytes of memory.
+    /// Size in memory, in bytes.
     pub(super) fn size(&self) -> usize {
         size_of::<Self>()
             + self.functions.size()
@@ -157,7 +157,7 @@ impl ReadUnit {
     }
 }
 
-impl Texts<'_> {
+impl StringInterners<'_> {
     fn function(&self, name: &str) -> Option<FunctionId> {
         let show = |name: &str| self.demangle.then(|| demangle(name)).flatten();
         self.functions.intern(name, show).map(FunctionId)

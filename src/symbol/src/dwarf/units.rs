@@ -1,4 +1,4 @@
-//! The units of one object at hand: gimli's view of its files, and what is kept between looks at the same unit.
+//! The units of one object: gimli's view of its files, and cached data about units.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,21 +8,21 @@ use gimli::{
 };
 use rustc_hash::FxHashMap;
 
-use super::index::{Index, UnitNumber};
-use super::name::Home;
+use super::index::{UnitIndex, UnitNumber};
+use super::name::DwarfFile;
 use super::sections::{DebugFile, Slice};
 
-/// How many units' [`Basics`] are kept.
-const KEPT_BASICS: usize = 1024;
+/// Maximum number of cached [`UnitBasics`].
+const MAX_CACHED_BASICS: usize = 1024;
 
-/// What it takes to read entries of a unit, besides its header.
+/// Data required to read entries of a unit, besides its header.
 #[derive(Debug, Clone)]
-pub(super) struct Basics {
+pub(super) struct UnitBasics {
     abbreviations: Arc<Abbreviations>,
     str_offsets_base: DebugStrOffsetsBase,
 }
 
-impl Basics {
+impl UnitBasics {
     pub(super) fn of(unit: &Unit<Slice<'_>>) -> Self {
         Self {
             abbreviations: unit.abbreviations.clone(),
@@ -31,15 +31,16 @@ impl Basics {
     }
 }
 
-/// A unit of which single entries are read. Made in no time, where a [`Unit`] parses the head of its line table.
-pub(super) struct Entries<'a> {
+/// A unit for reading single entries. Cheap to create, whereas a [`Unit`] parses the header of its
+/// line table.
+pub(super) struct UnitEntries<'a> {
     pub(super) header: UnitHeader<Slice<'a>>,
-    basics: Basics,
+    basics: UnitBasics,
 }
 
-impl<'a> Entries<'a> {
+impl<'a> UnitEntries<'a> {
     /// The unit at `offset` of `.debug_info`.
-    pub(super) fn at(dwarf: &Dwarf<Slice<'a>>, offset: usize, basics: Basics) -> Option<Self> {
+    pub(super) fn at(dwarf: &Dwarf<Slice<'a>>, offset: usize, basics: UnitBasics) -> Option<Self> {
         let header = dwarf.debug_info.header_from_offset(DebugInfoOffset(offset));
         Some(Self {
             header: header.ok()?,
@@ -53,7 +54,7 @@ impl<'a> Entries<'a> {
             .entries_raw(&self.basics.abbreviations, Some(entry))
     }
 
-    /// The text that an attribute refers to.
+    /// The string referenced by an attribute.
     pub(super) fn text(
         &self,
         dwarf: &Dwarf<Slice<'a>>,
@@ -76,28 +77,28 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// An object with debug information, and the files that belong to it.
+/// An object with debug information, and its related files.
 #[derive(Debug)]
-pub(super) struct Object {
+pub(super) struct DebugObject {
     pub(super) main: DebugFile,
-    pub(super) index: Index,
-    alternate: Option<(DebugFile, Index)>,
-    /// `OBJECT.dwp`: the `.dwo` files in one.
+    pub(super) index: UnitIndex,
+    alternate: Option<(DebugFile, UnitIndex)>,
+    /// `OBJECT.dwp`: a package of `.dwo` files.
     pub(super) package: Option<DebugFile>,
-    /// By home and offset in `.debug_info`.
-    basics: RwLock<FxHashMap<(Home, usize), Basics>>,
+    /// By file and offset in `.debug_info`.
+    basics: RwLock<FxHashMap<(DwarfFile, usize), UnitBasics>>,
 }
 
-impl Object {
-    /// Indexes `main`. With it comes what is wrong with its units, if anything is.
+impl DebugObject {
+    /// Indexes `main`. Also returns a problem with its units, if any.
     pub(super) fn new(
         main: DebugFile,
         alternate: Option<DebugFile>,
         package: Option<DebugFile>,
     ) -> (Self, Option<gimli::Error>) {
-        let (index, damage) = Index::build(&main.dwarf(alternate.as_ref()));
+        let (index, damage) = UnitIndex::build(&main.dwarf(alternate.as_ref()));
         let alternate = alternate.map(|file| {
-            let (index, _) = Index::build(&file.dwarf(None));
+            let (index, _) = UnitIndex::build(&file.dwarf(None));
             (file, index)
         });
         let object = Self {
@@ -114,7 +115,7 @@ impl Object {
         self.alternate.as_ref().map(|(file, _)| file)
     }
 
-    /// Bytes of memory that stay taken as long as the object does.
+    /// Memory in use for the lifetime of the object, in bytes.
     pub(super) fn size(&self) -> usize {
         let package = self.package.as_ref();
         let files = [Some(&self.main), self.alternate(), package];
@@ -126,17 +127,17 @@ impl Object {
     }
 }
 
-/// An object's units with what gimli needs to read them.
+/// An object's units with gimli's view of the sections.
 pub(super) struct Units<'o, 'a> {
-    object: &'o Object,
+    object: &'o DebugObject,
     pub(super) main: Dwarf<Slice<'a>>,
-    /// That of the split unit at hand.
+    /// The sections of the current split unit.
     pub(super) split: Option<Dwarf<Slice<'a>>>,
 }
 
 impl<'a> Units<'a, 'a> {
     /// The units of `object`.
-    pub(super) fn new(object: &'a Object) -> Self {
+    pub(super) fn new(object: &'a DebugObject) -> Self {
         Self {
             object,
             main: object.main.dwarf(object.alternate()),
@@ -147,11 +148,11 @@ impl<'a> Units<'a, 'a> {
 
 impl<'a> Units<'_, 'a> {
     /// The sections of `home`.
-    pub(super) fn dwarf(&self, home: Home) -> Option<&Dwarf<Slice<'a>>> {
+    pub(super) fn dwarf(&self, home: DwarfFile) -> Option<&Dwarf<Slice<'a>>> {
         match home {
-            Home::Main => Some(&self.main),
-            Home::Alternate => self.main.sup(),
-            Home::Split => self.split.as_ref(),
+            DwarfFile::Main => Some(&self.main),
+            DwarfFile::Alternate => self.main.sup(),
+            DwarfFile::Split => self.split.as_ref(),
         }
     }
 
@@ -161,57 +162,57 @@ impl<'a> Units<'_, 'a> {
         self.main.debug_info.header_from_offset(offset).ok()
     }
 
-    /// That unit.
+    /// The unit with this number.
     pub(super) fn numbered(&self, number: UnitNumber) -> Option<Unit<Slice<'a>>> {
         self.main.unit(self.header(number)?).ok()
     }
 
-    /// The same, for its entries alone.
-    pub(super) fn entries(&self, number: UnitNumber) -> Option<Entries<'a>> {
+    /// Like `numbered`, for reading entries only.
+    pub(super) fn entries(&self, number: UnitNumber) -> Option<UnitEntries<'a>> {
         let offset = self.object.index.offset(number)?;
-        self.entries_at(Home::Main, offset)
+        self.entries_at(DwarfFile::Main, offset)
     }
 
-    /// The unit that the entry at `offset` belongs to.
-    pub(super) fn containing(&self, home: Home, offset: usize) -> Option<Entries<'a>> {
+    /// The unit that contains the entry at `offset`.
+    pub(super) fn containing(&self, home: DwarfFile, offset: usize) -> Option<UnitEntries<'a>> {
         let index = match home {
-            Home::Main => &self.object.index,
-            Home::Alternate => &self.object.alternate.as_ref()?.1,
-            Home::Split => return None,
+            DwarfFile::Main => &self.object.index,
+            DwarfFile::Alternate => &self.object.alternate.as_ref()?.1,
+            DwarfFile::Split => return None,
         };
         self.entries_at(home, index.offset(index.containing(offset)?)?)
     }
 
-    fn entries_at(&self, home: Home, offset: usize) -> Option<Entries<'a>> {
-        let kept = self
+    fn entries_at(&self, home: DwarfFile, offset: usize) -> Option<UnitEntries<'a>> {
+        let cache = self
             .object
             .basics
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        let known = kept.get(&(home, offset)).cloned();
-        drop(kept);
+        let known = cache.get(&(home, offset)).cloned();
+        drop(cache);
         let basics = match known {
             Some(basics) => basics,
             None => self.basics(home, offset)?,
         };
-        Entries::at(self.dwarf(home)?, offset, basics)
+        UnitEntries::at(self.dwarf(home)?, offset, basics)
     }
 
-    fn basics(&self, home: Home, offset: usize) -> Option<Basics> {
-        let basics = Basics::of(&self.at(home, offset)?);
-        let mut kept = self
+    fn basics(&self, home: DwarfFile, offset: usize) -> Option<UnitBasics> {
+        let basics = UnitBasics::of(&self.at(home, offset)?);
+        let mut cache = self
             .object
             .basics
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KEPT_BASICS {
-            kept.clear();
+        if cache.len() >= MAX_CACHED_BASICS {
+            cache.clear();
         }
-        kept.insert((home, offset), basics.clone());
+        cache.insert((home, offset), basics.clone());
         Some(basics)
     }
 
-    fn at(&self, home: Home, offset: usize) -> Option<Unit<Slice<'a>>> {
+    fn at(&self, home: DwarfFile, offset: usize) -> Option<Unit<Slice<'a>>> {
         let dwarf = self.dwarf(home)?;
         let header = dwarf.debug_info.header_from_offset(DebugInfoOffset(offset));
         dwarf.unit(header.ok()?).ok()

@@ -1,4 +1,4 @@
-//! What symbol tables need of an ELF file, of either class and byte order, in plain numbers.
+//! The parts of an ELF file needed for symbol tables, for either class and byte order.
 
 mod plt;
 mod symbols;
@@ -15,7 +15,7 @@ use object::elf::{
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, FileKind};
 
-pub(crate) use symbols::{Adjust, SymbolSource, load_symbols};
+pub(crate) use symbols::{AddressRelocation, SymbolSource, load_symbols};
 
 /// One section header.
 #[derive(Debug, Clone, Copy)]
@@ -38,9 +38,9 @@ pub(crate) struct Segment {
     pub(crate) memory_size: u64,
 }
 
-/// A parsed ELF file; it borrows the file's bytes.
+/// A parsed ELF file that borrows its bytes.
 #[derive(Debug)]
-pub(crate) struct Image<'a> {
+pub(crate) struct ElfImage<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) endian: Endianness,
     pub(crate) is_64: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Image<'a> {
     pub(crate) notes: Vec<&'a [u8]>,
 }
 
-/// Where the code of an ELF file lies, in the file and by its own addresses.
+/// Locations of code in an ELF file, as file offsets and addresses.
 #[derive(Debug, Default)]
 pub struct CodeLayout {
     segments: Vec<Segment>,
@@ -60,10 +60,10 @@ pub struct CodeLayout {
 }
 
 impl CodeLayout {
-    /// Of `file`; of what is no ELF file, nothing.
+    /// The layout of `file`; empty if it isn't an ELF file.
     #[must_use]
     pub fn of(file: &[u8]) -> Self {
-        let Ok(image) = Image::parse(file) else {
+        let Ok(image) = ElfImage::parse(file) else {
             return Self::default();
         };
         let is_code = |section: &&Section<'_>| {
@@ -80,19 +80,19 @@ impl CodeLayout {
         }
     }
 
-    /// The address that the program headers give to what lies at `offset` in the file; `None` where no segment holds it.
+    /// The address of the data at file offset `offset`; `None` if no segment contains it.
     #[must_use]
     pub fn address(&self, offset: u64) -> Option<u64> {
         self.moved(offset, |segment| (segment.offset, segment.address))
     }
 
-    /// The offset of what the program headers put at `address`; behind the end of the file for what begins as zeros.
+    /// The file offset of `address`; beyond the end of the file for zero-filled data.
     #[must_use]
     pub fn offset(&self, address: u64) -> Option<u64> {
         self.moved(address, |segment| (segment.address, segment.offset))
     }
 
-    /// `place` in the terms of the other start of the segment that holds it.
+    /// Converts `place` between the two address spaces of the segment that contains it.
     fn moved(&self, place: u64, starts: impl Fn(&Segment) -> (u64, u64)) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let (from, to) = starts(segment);
@@ -101,15 +101,15 @@ impl CodeLayout {
         })
     }
 
-    /// The sections of code as ranges of the file, by rising offset.
+    /// The code sections as file ranges, by ascending offset.
     #[must_use]
     pub fn sections(&self) -> &[Range<u64>] {
         &self.sections
     }
 }
 
-impl<'a> Image<'a> {
-    /// Reads the headers. The reason is given as text, for a [`Finding`](crate::Finding).
+impl<'a> ElfImage<'a> {
+    /// Parses the headers. The error is a text for a [`Finding`](crate::Finding).
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         match FileKind::parse(bytes) {
             Ok(FileKind::Elf32) => Self::parse_class::<FileHeader32<Endianness>>(bytes, false),
@@ -146,7 +146,7 @@ impl<'a> Image<'a> {
             segments: Vec::new(),
             notes: Vec::new(),
         };
-        // A debug file's program headers may point beyond its end; they aren't needed to read it.
+        // A debug file's program headers may lie beyond its end; they aren't needed.
         for segment in header.program_headers(endian, bytes).unwrap_or_default() {
             match segment.p_type(endian) {
                 PT_LOAD => image.segments.push(Segment {
@@ -161,8 +161,7 @@ impl<'a> Image<'a> {
         Ok(image)
     }
 
-    /// The first section called `name`, with its number.
-    /// Files of debug information keep the headers of the sections of code, without their bytes.
+    /// Whether the code sections have contents. Debug files only have their headers.
     pub(crate) fn has_code(&self) -> bool {
         let is_code = |flags: u64| flags & u64::from(SHF_EXECINSTR) != 0;
         let mut sections = self.sections.iter();
@@ -187,13 +186,13 @@ impl<'a> Image<'a> {
         self.bytes.get(start..end)
     }
 
-    /// `.symtab`, if it is one.
+    /// `.symtab`, if present.
     pub(crate) fn symtab(&self) -> Option<&Section<'a>> {
         let (_, section) = self.section_by_name(b".symtab")?;
         (section.kind == SHT_SYMTAB).then_some(section)
     }
 
-    /// `.dynsym`, if it is one, with its number.
+    /// `.dynsym`, if present, with its index.
     pub(crate) fn dynsym(&self) -> Option<(usize, &Section<'a>)> {
         self.section_by_name(b".dynsym")
             .filter(|(_, section)| section.kind == SHT_DYNSYM)
@@ -220,13 +219,13 @@ impl<'a> Image<'a> {
             .filter(|name| !name.is_empty())
     }
 
-    /// `.gnu_debugdata`: a small ELF file with the symbols that stripping took away, compressed.
+    /// `.gnu_debugdata`: a small compressed ELF file with the symbols removed by stripping.
     pub(crate) fn debug_data(&self) -> Option<&'a [u8]> {
         let (_, section) = self.section_by_name(b".gnu_debugdata")?;
         self.section_data(section)
     }
 
-    /// The zero-terminated text at `offset` of the string table `strings`.
+    /// The NUL-terminated string at `offset` of the string table `strings`.
     pub(crate) fn text(strings: &'a [u8], offset: u32) -> Option<&'a [u8]> {
         let rest = strings.get(usize::try_from(offset).ok()?..)?;
         Some(CStr::from_bytes_until_nul(rest).ok()?.to_bytes())

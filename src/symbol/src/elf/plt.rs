@@ -1,14 +1,15 @@
-//! Names for the entries of the procedure linkage table, which no symbol table lists.
+//! Names for the entries of the procedure linkage table, which have no symbols.
 
 use object::elf::{EM_AARCH64, EM_ARM, EM_SPARC, EM_SPARCV9, SHT_REL, SHT_RELA};
 
-use super::Image;
+use super::ElfImage;
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm, SymbolKind};
 
-/// Adds a symbol per relocation of `.rela.plt` (or `.rel.plt`): entry after entry of `.plt`, behind its header.
-/// That is all perf 6.1 knows: `.plt.sec` and `.plt.got` get no names. Damage means no symbols.
-pub(super) fn add_entries(image: &Image<'_>, builder: &mut TableBuilder) {
+/// Adds a symbol per relocation of `.rela.plt` (or `.rel.plt`), for consecutive entries of `.plt`
+/// after its header. Like in perf 6.1, `.plt.sec` and `.plt.got` get no names. If damaged, no
+/// symbols are added.
+pub(super) fn add_entries(image: &ElfImage<'_>, builder: &mut TableBuilder) {
     let Some(targets) = targets(image) else {
         return;
     };
@@ -37,7 +38,7 @@ pub(super) fn add_entries(image: &Image<'_>, builder: &mut TableBuilder) {
 }
 
 /// The names of the functions that the PLT's relocations refer to, in order.
-fn targets<'a>(image: &Image<'a>) -> Option<Vec<&'a [u8]>> {
+fn targets<'a>(image: &ElfImage<'a>) -> Option<Vec<&'a [u8]>> {
     let (dynsym_number, dynsym) = image.dynsym()?;
     let relocations = [b".rela.plt".as_slice(), b".rel.plt"]
         .iter()
@@ -63,13 +64,13 @@ fn targets<'a>(image: &Image<'a>) -> Option<Vec<&'a [u8]>> {
             let symbol_size = if image.is_64 { 24 } else { 16 };
             let symbol = symbols.get(number.checked_mul(symbol_size)?..)?;
             let name = read_u32(image, symbol)?;
-            Image::text(strings, name)
+            ElfImage::text(strings, name)
         });
     Some(names.map(Option::unwrap_or_default).collect())
 }
 
-/// The symbol's number in `r_info`: the upper half of 64 bits, or all but the lowest byte of 32.
-fn symbol_of(image: &Image<'_>, relocation: &[u8]) -> Option<usize> {
+/// The symbol index in `r_info`: the upper half of 64 bits, or all but the lowest byte of 32.
+fn symbol_of(image: &ElfImage<'_>, relocation: &[u8]) -> Option<usize> {
     let big = image.endian == object::Endianness::Big;
     let number = if image.is_64 {
         read_u32(image, relocation.get(if big { 8 } else { 12 }..)?)?
@@ -79,7 +80,7 @@ fn symbol_of(image: &Image<'_>, relocation: &[u8]) -> Option<usize> {
     usize::try_from(number).ok()
 }
 
-fn read_u32(image: &Image<'_>, bytes: &[u8]) -> Option<u32> {
+fn read_u32(image: &ElfImage<'_>, bytes: &[u8]) -> Option<u32> {
     let bytes: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
     Some(match image.endian {
         object::Endianness::Little => u32::from_le_bytes(bytes),

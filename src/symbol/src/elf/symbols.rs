@@ -1,4 +1,4 @@
-//! Which entries of an ELF symbol table become symbols, and at what address.
+//! Selection of ELF symbols, and their addresses.
 
 use object::Endianness;
 use object::elf::{
@@ -8,34 +8,37 @@ use object::elf::{
 use object::pod::slice_from_all_bytes;
 use object::read::elf::Sym;
 
-use super::{Image, Section};
+use super::{ElfImage, Section};
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::names::PlainNames;
 use crate::symbol::{Binding, NameForm, SymbolKind};
 
-/// How a symbol's value becomes an address of the table.
+/// Conversion of a symbol's value to an address of the table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Adjust {
-    /// To the offset in the file, as user objects are mapped.
+pub(crate) enum AddressRelocation {
+    /// To the file offset, as user objects are mapped.
     FileOffset,
-    /// By a number: the distance a kernel was moved.
+    /// Adds the relocation offset of a kernel.
     Shift(u64),
-    /// Within `.text`, counted from the address at which the module's text was loaded.
+    /// Relative to `.text`, plus the load address of the module's text.
     ModuleText(u64),
 }
 
-/// The two files that symbols are read from: `symbols` has the tables, `runtime` what is mapped (often the same).
+/// The two files of an object's symbols: `symbols` has the tables, `runtime` is mapped (often the
+/// same file).
 #[derive(Clone, Copy)]
 pub(crate) struct SymbolSource<'i, 'a> {
-    pub(crate) symbols: &'i Image<'a>,
-    pub(crate) runtime: &'i Image<'a>,
-    pub(crate) adjust: Adjust,
-    /// Whether exported names are those of `runtime`: true of symbols that are only what a stripped object lacks.
+    pub(crate) symbols: &'i ElfImage<'a>,
+    pub(crate) runtime: &'i ElfImage<'a>,
+    pub(crate) adjust: AddressRelocation,
+    /// Whether exported names are read from `runtime`, because `symbols` only has those removed by
+    /// stripping.
     pub(crate) exports_of_runtime: bool,
 }
 
-/// Adds `.symtab`, then `.dynsym`, then the entries of the procedure linkage table, mending ends and duplicates as perf
-/// does: after each of the first two. `Err` says what cut it short; symbols before that are kept.
+/// Adds `.symtab`, then `.dynsym`, then the entries of the procedure linkage table, and like perf
+/// fixes ends and duplicates after each of the first two. An error describes damage; symbols before
+/// that are kept.
 pub(crate) fn load_symbols(
     source: &SymbolSource<'_, '_>,
     builder: &mut TableBuilder,
@@ -57,28 +60,28 @@ pub(crate) fn load_symbols(
         builder.fix_ends(|_, _| false);
         builder.drop_duplicates();
     }
-    if !builder.is_empty() && matches!(source.adjust, Adjust::FileOffset) {
+    if !builder.is_empty() && matches!(source.adjust, AddressRelocation::FileOffset) {
         super::plt::add_entries(source.runtime, builder);
     }
     Ok(())
 }
 
-/// A name that is not looked at before it must be: most of the work on a large table would be that.
+/// A name that is decoded lazily, because decoding takes most of the time for a large table.
 #[derive(Clone, Copy)]
-struct Name<'a> {
+struct LazyName<'a> {
     strings: &'a [u8],
     offset: u32,
 }
 
-impl<'a> Name<'a> {
+impl<'a> LazyName<'a> {
     fn bytes(self) -> &'a [u8] {
-        Image::text(self.strings, self.offset).unwrap_or_default()
+        ElfImage::text(self.strings, self.offset).unwrap_or_default()
     }
 }
 
-/// A symbol table entry in plain numbers.
-struct Entry<'a> {
-    name: Name<'a>,
+/// A decoded symbol table entry.
+struct SymbolEntry<'a> {
+    name: LazyName<'a>,
     kind: u8,
     binding: u8,
     visibility: u8,
@@ -87,7 +90,7 @@ struct Entry<'a> {
     size: u64,
 }
 
-impl Entry<'_> {
+impl SymbolEntry<'_> {
     fn symbol_kind(&self) -> SymbolKind {
         match self.kind {
             STT_FUNC | STT_GNU_IFUNC => SymbolKind::Function,
@@ -100,13 +103,14 @@ impl Entry<'_> {
         self.kind == STT_NOTYPE && !matches!(self.visibility, STV_HIDDEN | STV_INTERNAL)
     }
 
-    /// Functions, objects and visible labels with a name and a section. (Absolute ones are skipped by perf as well.)
+    /// Whether it is a function, object or visible label with a name and a section. (perf skips
+    /// absolute symbols too.)
     fn is_wanted(&self) -> bool {
         !matches!(self.section, SHN_UNDEF | SHN_ABS)
             && (self.symbol_kind() != SymbolKind::Label || self.is_label())
     }
 
-    /// `$a`, `$d`, `$t`, `$x` of the ARM ABIs say what encoding follows; they name nothing.
+    /// `$a`, `$d`, `$t`, `$x` of the ARM ABIs mark instruction encodings; they are no names.
     fn is_mapping_symbol(&self) -> bool {
         matches!(
             self.name.bytes(),
@@ -161,8 +165,8 @@ impl<'a> SymbolSource<'_, 'a> {
             if entry.st_name(endian) == 0 {
                 continue;
             }
-            let entry = Entry {
-                name: Name {
+            let entry = SymbolEntry {
+                name: LazyName {
                     strings,
                     offset: entry.st_name(endian),
                 },
@@ -180,7 +184,7 @@ impl<'a> SymbolSource<'_, 'a> {
 
     fn load_entry(
         &self,
-        entry: &Entry<'_>,
+        entry: &SymbolEntry<'_>,
         plain: Option<PlainNames>,
         builder: &mut TableBuilder,
     ) -> Result<(), String> {
@@ -195,11 +199,11 @@ impl<'a> SymbolSource<'_, 'a> {
                 String::from_utf8_lossy(entry.name.bytes())
             ));
         };
-        // Sections such as .gnu.warning.* never reach memory.
+        // Sections such as .gnu.warning.* are not loaded.
         if section.flags & u64::from(SHF_ALLOC) == 0 {
             return Ok(());
         }
-        // A debug file keeps the header of a section it left out, with an offset that means nothing.
+        // A debug file keeps the header of omitted sections, with a meaningless offset.
         let section = match section.kind {
             SHT_NOBITS => self.runtime.sections.get(usize::from(entry.section)),
             _ => Some(section),
@@ -230,12 +234,12 @@ impl<'a> SymbolSource<'_, 'a> {
 
     fn adjusted(&self, value: u64, section: &Section<'_>) -> Option<u64> {
         match self.adjust {
-            Adjust::Shift(distance) => Some(value.wrapping_add(distance)),
-            Adjust::ModuleText(start) => {
+            AddressRelocation::Shift(distance) => Some(value.wrapping_add(distance)),
+            AddressRelocation::ModuleText(start) => {
                 let inside = value.wrapping_sub(section.address);
                 (section.name == b".text").then(|| start.wrapping_add(inside))
             }
-            Adjust::FileOffset => {
+            AddressRelocation::FileOffset => {
                 let holder = self.runtime.segments.iter().find(|segment| {
                     value >= segment.address && value - segment.address < segment.memory_size
                 });
@@ -249,7 +253,7 @@ impl<'a> SymbolSource<'_, 'a> {
     }
 }
 
-/// Labels count only in sections whose names contain "text" or "data".
+/// Labels are only used in sections whose names contain "text" or "data".
 fn holds_code_or_data(section: &Section<'_>) -> bool {
     let contains = |word: &[u8; 4]| section.name.windows(word.len()).any(|part| part == word);
     contains(b"text") || contains(b"data")
@@ -269,7 +273,7 @@ fn binding(value: u8) -> Binding {
     }
 }
 
-impl Image<'_> {
+impl ElfImage<'_> {
     /// The value of the first symbol of `.symtab` called `name`.
     pub(crate) fn symbol_value(&self, name: &str) -> Option<u64> {
         let section = self.symtab()?;
@@ -290,6 +294,6 @@ where
     let entries: &[S] = slice_from_all_bytes(whole_entries(data, size_of::<S>())).ok()?;
     let found = entries
         .iter()
-        .find(|entry| Image::text(strings, entry.st_name(endian)) == Some(name.as_bytes()))?;
+        .find(|entry| ElfImage::text(strings, entry.st_name(endian)) == Some(name.as_bytes()))?;
     Some(found.st_value(endian).into())
 }

@@ -1,23 +1,23 @@
-//! A small ELF file made by hand, in either class and byte order, for tests.
+//! A small synthetic ELF file for tests, of either class and byte order.
 
 use object::Endianness;
 use object::elf::{
     EM_X86_64, SHF_ALLOC, SHT_DYNSYM, SHT_NOTE, SHT_PROGBITS, SHT_RELA, SHT_STRTAB, SHT_SYMTAB,
 };
 
-/// Where `.text` is in memory.
+/// Address of `.text`.
 pub(crate) const TEXT_ADDRESS: u64 = 0x40_1000;
-/// Where `.text` is in the file; `.plt` is in the middle of it.
+/// File offset of `.text`, which contains `.plt`.
 pub(crate) const TEXT_OFFSET: u64 = 0x100;
-/// The size of an entry of `.plt`.
+/// Size of an entry of `.plt`.
 pub(crate) const PLT_ENTRY: u64 = 16;
 /// `STB_GLOBAL`, `STT_FUNC`.
 const GLOBAL_FUNCTION: u8 = 0x12;
 /// `.text` is section 1.
 const TEXT_SECTION: u16 = 1;
 
-/// What the file holds.
-pub(crate) struct Tiny {
+/// Content of the file.
+pub(crate) struct TinyElf {
     pub(crate) endian: Endianness,
     pub(crate) is_64: bool,
     /// `.symtab`: name, value, size.
@@ -27,7 +27,7 @@ pub(crate) struct Tiny {
     pub(crate) build_id: [u8; 20],
 }
 
-impl Default for Tiny {
+impl Default for TinyElf {
     fn default() -> Self {
         Self {
             endian: Endianness::Little,
@@ -42,7 +42,7 @@ impl Default for Tiny {
     }
 }
 
-struct Part {
+struct TinySection {
     name: &'static str,
     kind: u32,
     address: u64,
@@ -51,7 +51,7 @@ struct Part {
     entry_size: u64,
 }
 
-impl Part {
+impl TinySection {
     fn new(name: &'static str, kind: u32, content: Vec<u8>) -> Self {
         Self {
             name,
@@ -64,7 +64,7 @@ impl Part {
     }
 }
 
-impl Tiny {
+impl TinyElf {
     /// The file's bytes.
     pub(crate) fn build(&self) -> Vec<u8> {
         let mut parts = self.parts();
@@ -77,7 +77,7 @@ impl Tiny {
         }
         name_offsets.push(names.len() as u64);
         names.extend(b".shstrtab\0");
-        parts.push(Part::new(".shstrtab", SHT_STRTAB, names));
+        parts.push(TinySection::new(".shstrtab", SHT_STRTAB, names));
 
         let mut body = Vec::new();
         let mut headers = self.section_header([0; 10]);
@@ -110,7 +110,7 @@ impl Tiny {
         file
     }
 
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<TinySection> {
         let (symbols, strings) = self.symbols(&self.symbols);
         let imports: Vec<_> = self.imports.iter().map(|&name| (name, 0, 0)).collect();
         let (dynamic, dynamic_strings) = self.symbols(&imports);
@@ -134,32 +134,32 @@ impl Tiny {
         note.extend(self.build_id);
         let plt = (self.imports.len() + 1) * PLT_ENTRY as usize;
         vec![
-            Part {
+            TinySection {
                 address: TEXT_ADDRESS,
-                ..Part::new(".text", SHT_PROGBITS, vec![0x90; 32])
+                ..TinySection::new(".text", SHT_PROGBITS, vec![0x90; 32])
             },
-            Part {
+            TinySection {
                 address: TEXT_ADDRESS + 32,
                 entry_size: PLT_ENTRY,
-                ..Part::new(".plt", SHT_PROGBITS, vec![0; plt])
+                ..TinySection::new(".plt", SHT_PROGBITS, vec![0; plt])
             },
-            Part {
+            TinySection {
                 link: 4,
                 entry_size: entry,
-                ..Part::new(".symtab", SHT_SYMTAB, symbols)
+                ..TinySection::new(".symtab", SHT_SYMTAB, symbols)
             },
-            Part::new(".strtab", SHT_STRTAB, strings),
-            Part {
+            TinySection::new(".strtab", SHT_STRTAB, strings),
+            TinySection {
                 link: 6,
                 entry_size: entry,
-                ..Part::new(".dynsym", SHT_DYNSYM, dynamic)
+                ..TinySection::new(".dynsym", SHT_DYNSYM, dynamic)
             },
-            Part::new(".dynstr", SHT_STRTAB, dynamic_strings),
-            Part {
+            TinySection::new(".dynstr", SHT_STRTAB, dynamic_strings),
+            TinySection {
                 link: 5,
-                ..Part::new(".rela.plt", SHT_RELA, relocations)
+                ..TinySection::new(".rela.plt", SHT_RELA, relocations)
             },
-            Part::new(".note.gnu.build-id", SHT_NOTE, note),
+            TinySection::new(".note.gnu.build-id", SHT_NOTE, note),
         ]
     }
 

@@ -1,50 +1,56 @@
-//! What a dump has of its functions besides their names: code, lines, frames.
+//! The contents of a dump's functions besides their names: code, lines, frames.
 
-use super::image::{JitImage, Parts};
-use super::lines::{Entries, entry_at};
-use super::reader::Reader;
+use super::image::{ImageInputs, JitImage};
+use super::lines::{LineEntries, entry_at};
+use super::reader::DumpReader;
 use crate::files::FileBytes;
 use crate::table::SymbolIndex;
 
 /// A range of a dump's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Part {
+pub(super) struct ByteRange {
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// Where the parts of a function are.
+/// Locations of the parts of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Body {
-    /// The address that the function was loaded to, which its lines refer to.
+pub(super) struct FunctionParts {
+    /// The load address of the function, to which its lines refer.
     pub(super) start: u64,
-    pub(super) code: Part,
+    pub(super) code: ByteRange,
     /// Entries of `JIT_CODE_DEBUG_INFO`.
-    pub(super) lines: Part,
+    pub(super) lines: ByteRange,
     /// `.eh_frame`.
-    pub(super) frames: Part,
+    pub(super) frames: ByteRange,
 }
 
-/// The functions of a dump, by their positions in the [`SymbolTable`](crate::SymbolTable) that was made with it.
+/// The functions of a dump, by their positions in the corresponding
+/// [`SymbolTable`](crate::SymbolTable).
 #[derive(Debug, Clone)]
 pub struct JitCode {
     file: FileBytes,
-    reader: Reader,
+    reader: DumpReader,
     machine: u16,
-    bodies: Vec<Body>,
+    bodies: Vec<FunctionParts>,
 }
 
-/// A place in a source file.
+/// A source location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JitLine<'a> {
-    /// The file, as the runtime calls it.
+    /// The file as named by the runtime.
     pub file: &'a str,
-    /// From 1.
+    /// Line number, from 1.
     pub line: u32,
 }
 
 impl JitCode {
-    pub(super) fn new(file: FileBytes, reader: Reader, machine: u16, bodies: Vec<Body>) -> Self {
+    pub(super) fn new(
+        file: FileBytes,
+        reader: DumpReader,
+        machine: u16,
+        bodies: Vec<FunctionParts>,
+    ) -> Self {
         Self {
             file,
             reader,
@@ -53,12 +59,12 @@ impl JitCode {
         }
     }
 
-    /// The line that the instruction `offset` bytes into a function comes from; `None` where the runtime told nothing, and
-    /// for files whose names aren't UTF-8.
+    /// The source line of the instruction at `offset` in a function; `None` if the runtime didn't
+    /// write one, or the file name isn't UTF-8.
     #[must_use]
     pub fn line(&self, function: SymbolIndex, offset: u64) -> Option<JitLine<'_>> {
         let body = self.bodies.get(function.as_usize())?;
-        let entries = Entries::new(self.reader, self.part(body.lines));
+        let entries = LineEntries::new(self.reader, self.part(body.lines));
         let entry = entry_at(entries, body.start.checked_add(offset)?)?;
         Some(JitLine {
             file: std::str::from_utf8(entry.file).ok()?,
@@ -66,11 +72,11 @@ impl JitCode {
         })
     }
 
-    /// The ELF file of a function.
+    /// An ELF file with the function.
     #[must_use]
     pub fn image(&self, function: SymbolIndex) -> Option<JitImage> {
         let body = self.bodies.get(function.as_usize())?;
-        let parts = Parts {
+        let parts = ImageInputs {
             big: self.reader.big,
             machine: self.machine,
             code: self.part(body.code),
@@ -79,19 +85,19 @@ impl JitCode {
         Some(parts.build())
     }
 
-    /// The number of functions.
+    /// Number of functions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bodies.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no functions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
     }
 
-    fn part(&self, part: Part) -> &[u8] {
+    fn part(&self, part: ByteRange) -> &[u8] {
         self.file.get(part.start..part.end).unwrap_or_default()
     }
 }

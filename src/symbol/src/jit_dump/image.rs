@@ -1,7 +1,7 @@
-//! One dumped function as an ELF file in memory, for those who read code and frames out of ELF files.
+//! A dumped function as an ELF file in memory, for users that read code and frames from ELF files.
 //!
-//! It is laid out like the files that `perf inject --jit` writes: runtimes compute the addresses in their frame tables for
-//! these distances.
+//! It has the layout of the files written by `perf inject --jit`: runtimes compute the addresses in
+//! their frame tables for these distances.
 
 use std::ops::Range;
 
@@ -12,12 +12,12 @@ use object::elf::{
 
 use crate::files::FileBytes;
 
-/// Where the code begins, in the file and in memory.
+/// Start of the code, in the file and in memory.
 const TEXT: usize = 0x80;
 const FILE_HEADER: u16 = 64;
 const PROGRAM_HEADER: u16 = 56;
 const SECTION_HEADER: u16 = 64;
-/// The names of the sections, and where each begins.
+/// The section names, and their offsets.
 const NAMES: &[u8] = b"\0.text\0.eh_frame\0.shstrtab\0";
 const TEXT_NAME: u32 = 1;
 const FRAMES_NAME: u32 = 7;
@@ -26,19 +26,19 @@ const NAMES_NAME: u32 = 17;
 /// The ELF file of a function.
 #[derive(Debug, Clone)]
 pub struct JitImage {
-    /// All of it.
+    /// Its content.
     pub file: FileBytes,
-    /// Where the code is in it, which is also its address there.
+    /// The file range of the code, which is also its address range.
     pub text: Range<usize>,
 }
 
-/// What goes into it.
-pub(super) struct Parts<'a> {
+/// Inputs of an image.
+pub(super) struct ImageInputs<'a> {
     pub(super) big: bool,
     /// `EM_*`.
     pub(super) machine: u16,
     pub(super) code: &'a [u8],
-    /// `.eh_frame`; nothing where the runtime told nothing.
+    /// `.eh_frame`; empty if the runtime didn't write any.
     pub(super) frames: &'a [u8],
 }
 
@@ -49,7 +49,7 @@ struct Section {
     at: Range<usize>,
 }
 
-impl Parts<'_> {
+impl ImageInputs<'_> {
     pub(super) fn build(&self) -> JitImage {
         let text = TEXT..TEXT + self.code.len();
         let frames_start = text.end.next_multiple_of(8);
@@ -98,7 +98,7 @@ impl Section {
     }
 }
 
-/// Writes numbers in either byte order.
+/// Encodes numbers in either byte order.
 struct Writer {
     big: bool,
     bytes: Vec<u8>,
@@ -127,7 +127,7 @@ impl Writer {
         });
     }
 
-    /// Bytes at an offset at or behind the end.
+    /// Appends bytes at an offset at or after the current end.
     fn part(&mut self, offset: usize, bytes: &[u8]) {
         self.bytes.resize(offset.max(self.bytes.len()), 0);
         self.bytes.extend_from_slice(bytes);
@@ -149,7 +149,7 @@ impl Writer {
         for number in [FILE_HEADER, PROGRAM_HEADER, 1, SECTION_HEADER] {
             self.half(number);
         }
-        // The names are the last section.
+        // The section names are in the last section.
         self.half(sections as u16);
         self.half(sections as u16 - 1);
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn an_elf_reader_finds_code_and_frames() {
         for big in [false, true] {
-            let parts = Parts {
+            let parts = ImageInputs {
                 big,
                 machine: object::elf::EM_AARCH64,
                 code: &[1, 2, 3],

@@ -1,29 +1,29 @@
-//! `JIT_CODE_DEBUG_INFO`: which line of which file the instructions of a function come from.
+//! `JIT_CODE_DEBUG_INFO`: source lines of a function's instructions.
 
-use super::reader::Reader;
+use super::reader::DumpReader;
 
-/// Before the name of an entry: the address, the line, a discriminator.
+/// Size of an entry before its name: address, line, discriminator.
 const ENTRY_HEADER: usize = 16;
-/// Stands for the name of the entry before.
+/// Repeats the name of the previous entry.
 const SAME_NAME: &[u8] = b"\xff";
 
-/// From `address` on, instructions come from this line.
+/// Instructions from `address` on have this line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
+pub(super) struct LineEntry<'a> {
     pub(super) address: u64,
     pub(super) line: u32,
     pub(super) file: &'a [u8],
 }
 
-/// The entries of one record, as they stand there.
-pub(super) struct Entries<'a> {
-    reader: Reader,
+/// The undecoded entries of one record.
+pub(super) struct LineEntries<'a> {
+    reader: DumpReader,
     rest: &'a [u8],
     file: &'a [u8],
 }
 
-impl<'a> Entries<'a> {
-    pub(super) fn new(reader: Reader, bytes: &'a [u8]) -> Self {
+impl<'a> LineEntries<'a> {
+    pub(super) fn new(reader: DumpReader, bytes: &'a [u8]) -> Self {
         Self {
             reader,
             rest: bytes,
@@ -32,20 +32,20 @@ impl<'a> Entries<'a> {
     }
 }
 
-impl<'a> Iterator for Entries<'a> {
-    type Item = Entry<'a>;
+impl<'a> Iterator for LineEntries<'a> {
+    type Item = LineEntry<'a>;
 
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<LineEntry<'a>> {
         let address = self.reader.long(self.rest, 0)?;
         let line = self.reader.word(self.rest, 8)?;
         let named = self.rest.get(ENTRY_HEADER..)?;
         let end = named.iter().position(|byte| *byte == 0)?;
-        let (name, behind) = named.split_at_checked(end)?;
-        self.rest = behind.get(1..)?;
+        let (name, after) = named.split_at_checked(end)?;
+        self.rest = after.get(1..)?;
         if name != SAME_NAME {
             self.file = name;
         }
-        Some(Entry {
+        Some(LineEntry {
             address,
             line,
             file: self.file,
@@ -53,8 +53,9 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// The entry for the instruction at `address`: of those at or before it the nearest, of several at one place the last.
-pub(super) fn entry_at(entries: Entries<'_>, address: u64) -> Option<Entry<'_>> {
+/// The entry for the instruction at `address`: the nearest one at or before it, the last of several
+/// at the same address.
+pub(super) fn entry_at(entries: LineEntries<'_>, address: u64) -> Option<LineEntry<'_>> {
     let before = entries.filter(|entry| entry.address <= address);
     before.max_by_key(|entry| entry.address)
 }

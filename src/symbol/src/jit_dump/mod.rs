@@ -1,7 +1,7 @@
-//! `jit-PID.dump`: code made at run time, with names, as runtimes write it for `perf inject --jit`.
+//! `jit-PID.dump`: JIT-compiled code with names, written by runtimes for `perf inject --jit`.
 //!
-//! The layout is that of the kernel's tools/perf/Documentation/jitdump-specification.txt: a header of 40 bytes or more,
-//! then records, each with a header of 16 bytes (kind, size, time).
+//! Layout: the kernel's tools/perf/Documentation/jitdump-specification.txt. A header of at least 40
+//! bytes, then records, each with a header of 16 bytes (type, size, time).
 
 mod code;
 mod image;
@@ -12,62 +12,64 @@ use std::collections::BTreeMap;
 
 pub use code::{JitCode, JitLine};
 pub use image::JitImage;
+use object::elf::{EM_AARCH64, EM_NONE, EM_X86_64};
 use rustc_hash::FxHashMap;
 
-use self::code::{Body, Part};
-use self::reader::Reader;
+use self::code::{ByteRange, FunctionParts};
+use self::reader::DumpReader;
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::files::FileBytes;
-use crate::names::{NameAt, Names};
-use crate::symbol::{Binding, NameForm, Symbol, SymbolKind, Symbols};
-use crate::table::{AddressSpace, SymbolTable};
+use crate::names::{NameAt, NameTable};
+use crate::symbol::{Binding, NameForm, PackedSymbols, Symbol, SymbolKind};
+use crate::table::{AddressKind, SymbolTable};
 
-/// `JiTD`, in the byte order of who wrote it.
+/// `JiTD`, in the byte order of the writer.
 const MAGIC: u32 = 0x4a69_5444;
-/// Bytes of a record's header: kind, size of the whole record, time.
+/// Size of a record's header: type, size of the record, time.
 const RECORD_HEADER: usize = 16;
-/// `JITDUMP_FLAGS_ARCH_TIMESTAMP`: times are of a processor's counter.
+/// `JITDUMP_FLAGS_ARCH_TIMESTAMP`: times are from a CPU counter.
 const ARCH_TIMESTAMP: u64 = 1;
-/// `JIT_CODE_LOAD`: a function was made.
+/// `JIT_CODE_LOAD`: a function was compiled.
 const CODE_LOAD: u32 = 0;
-/// `JIT_CODE_MOVE`: a function was put elsewhere.
+/// `JIT_CODE_MOVE`: a function was moved.
 const CODE_MOVE: u32 = 1;
-/// `JIT_CODE_DEBUG_INFO`: the lines of the function that is loaded next.
+/// `JIT_CODE_DEBUG_INFO`: the lines of the next loaded function.
 const CODE_DEBUG_INFO: u32 = 2;
-/// `JIT_CODE_UNWINDING_INFO`: its frames.
+/// `JIT_CODE_UNWINDING_INFO`: frame information of the next loaded function.
 const CODE_UNWINDING_INFO: u32 = 4;
 
 /// A parsed dump.
 #[derive(Debug)]
 pub struct JitDump {
-    /// When it was begun, in nanoseconds of `CLOCK_MONOTONIC`; `None` where its times are of another clock.
-    pub begun: Option<u64>,
-    /// Whether it ends in the middle of a record, as that of a killed process does.
-    pub cut: bool,
+    /// Start of the dump, in nanoseconds of `CLOCK_MONOTONIC`; `None` if its times are of another
+    /// clock.
+    pub started: Option<u64>,
+    /// Whether it ends in an incomplete record, as after a killed process.
+    pub truncated: bool,
     functions: Vec<JitFunction>,
-    names: Names,
+    names: NameTable,
     file: FileBytes,
-    reader: Reader,
+    reader: DumpReader,
     /// `EM_*` of linux/elf-em.h.
     machine: u16,
 }
 
-/// A function that was made, or moved.
+/// A function that was loaded or moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JitFunction {
-    /// Since when it is there, by the clock of [`JitDump::begun`].
+    /// Time from which it exists, by the clock of [`JitDump::started`].
     pub time: u64,
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// End address, exclusive.
     pub end: u64,
-    /// Its number in [`JitDump::into_numbered`]: its own, or that of the function that was moved, or of an earlier one
-    /// with its name and range.
+    /// Index of its symbol in the table of [`JitDump::into_numbered`]: its own, that of the moved function,
+    /// or of an earlier one with the same name and range.
     pub number: u32,
-    /// Where it was moved from.
+    /// The address it was moved from.
     moved_from: Option<u64>,
     name: NameAt,
-    body: Body,
+    body: FunctionParts,
 }
 
 impl JitFunction {
@@ -84,22 +86,23 @@ impl JitFunction {
 }
 
 impl JitDump {
-    /// All functions, in the order of the file. A longer state of the same dump has the same ones first.
+    /// All functions in file order. A later version of the same dump starts with the same
+    /// functions.
     #[must_use]
     pub fn functions(&self) -> &[JitFunction] {
         &self.functions
     }
 
-    /// Those at the end of the dump, by run-time address, and their code. Where an address was used again, the later
-    /// function counts.
+    /// The functions at the end of the dump by run-time address, and their code. If an address was
+    /// reused, the later function takes precedence.
     #[must_use]
     pub fn last_functions(self) -> (SymbolTable, JitCode) {
-        let mut code = Code::default();
+        let mut code = CodeRanges::default();
         for function in &self.functions {
             if let Some(old) = function.moved_from {
                 code.functions.remove(&old);
             }
-            code.put(function);
+            code.insert(function);
         }
         let mut builder = TableBuilder::new(false);
         let mut bodies = Vec::with_capacity(code.functions.len());
@@ -115,13 +118,14 @@ impl JitDump {
             builder.push(new, self.names.get(function.name).as_bytes());
         }
         let code = JitCode::new(self.file, self.reader, self.machine, bodies);
-        (builder.finish(AddressSpace::Runtime), code)
+        (builder.finish(AddressKind::Runtime), code)
     }
 
-    /// A table in which a function is at the position of its number, and the functions' code. No address is found in it.
+    /// The symbols of all functions, indexed by [`JitFunction::number`], and their code. Addresses
+    /// can't be looked up in it.
     #[must_use]
     pub fn into_numbered(self) -> (SymbolTable, JitCode) {
-        let mut symbols = Symbols::default();
+        let mut symbols = PackedSymbols::default();
         let mut bodies = Vec::with_capacity(self.functions.len());
         for function in &self.functions {
             symbols.push(&function.symbol());
@@ -132,12 +136,12 @@ impl JitDump {
     }
 }
 
-/// Reads the functions of a dump; `None` for what is none.
+/// Reads the functions of a dump; `None` if it is not a dump.
 #[must_use]
 pub fn parse(file: &FileBytes) -> Option<JitDump> {
     let bytes: &[u8] = file;
     let magic: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
-    let reader = Reader {
+    let reader = DumpReader {
         big: match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
             (MAGIC, _) => false,
             (_, MAGIC) => true,
@@ -147,44 +151,61 @@ pub fn parse(file: &FileBytes) -> Option<JitDump> {
     let header = usize::try_from(reader.word(bytes, 8)?).ok()?;
     let flags = reader.long(bytes, 32)?;
     let mut dump = JitDump {
-        begun: reader
+        started: reader
             .long(bytes, 24)
-            .filter(|&begun| begun != 0 && flags & ARCH_TIMESTAMP == 0),
-        cut: false,
+            .filter(|&started| started != 0 && flags & ARCH_TIMESTAMP == 0),
+        truncated: false,
         functions: Vec::new(),
-        names: Names::default(),
+        names: NameTable::default(),
         file: file.clone(),
         reader,
-        machine: u16::try_from(reader.word(bytes, 12)?).unwrap_or_default(),
+        machine: machine(reader.word(bytes, 12)?),
     };
     bytes.get(header..)?;
-    let behind = dump.read_records(bytes, header);
-    dump.cut = behind < bytes.len();
+    let end = dump.read_records(bytes, header);
+    dump.truncated = end < bytes.len();
     Some(dump)
 }
 
+/// The machine of a header. CPython 3.13.0 writes 0 (`EM_NONE`): its code is assumed to be for the host, as by `perf inject --jit`.
+fn machine(number: u32) -> u16 {
+    match u16::try_from(number).unwrap_or_default() {
+        EM_NONE => HOST_MACHINE,
+        known => known,
+    }
+}
+
+/// `EM_*` of this machine.
+const HOST_MACHINE: u16 = if cfg!(target_arch = "x86_64") {
+    EM_X86_64
+} else if cfg!(target_arch = "aarch64") {
+    EM_AARCH64
+} else {
+    EM_NONE
+};
+
 impl JitDump {
-    /// Reads the records from `at` on; returns where the last whole one ends.
+    /// Reads the records from `at` on; returns the end of the last complete one.
     fn read_records(&mut self, bytes: &[u8], mut at: usize) -> usize {
-        let mut code = Code::default();
+        let mut code = CodeRanges::default();
         let mut numbers = FxHashMap::default();
-        let mut announced = Body::default();
-        while let Some(record) = record_at(self.reader, bytes, at) {
-            let here = Record {
+        let mut pending = FunctionParts::default();
+        while let Some(content) = record_at(self.reader, bytes, at) {
+            let record = DumpRecord {
                 reader: self.reader,
-                bytes: record,
+                bytes: content,
                 at,
             };
-            // A damaged record is passed over: the next one begins where this one says.
-            let function = match self.reader.word(record, 0) {
-                Some(CODE_LOAD) => here.load(std::mem::take(&mut announced), &mut self.names),
-                Some(CODE_MOVE) => code.moved(self.reader, record),
+            // A damaged record is skipped by its size.
+            let function = match self.reader.word(record.bytes, 0) {
+                Some(CODE_LOAD) => record.load(std::mem::take(&mut pending), &mut self.names),
+                Some(CODE_MOVE) => code.move_function(self.reader, record.bytes),
                 Some(CODE_DEBUG_INFO) => {
-                    announced.lines = here.lines().unwrap_or_default();
+                    pending.lines = record.lines().unwrap_or_default();
                     None
                 }
                 Some(CODE_UNWINDING_INFO) => {
-                    announced.frames = here.frames().unwrap_or_default();
+                    pending.frames = record.frames().unwrap_or_default();
                     None
                 }
                 _ => None,
@@ -198,33 +219,33 @@ impl JitDump {
                     let range = (function.start, function.end);
                     function.number = *numbers.entry((range, name)).or_insert(next);
                 }
-                code.put(&function);
+                code.insert(&function);
                 self.functions.push(function);
             }
-            at += record.len();
+            at += record.bytes.len();
         }
         at
     }
 }
 
-/// The whole record at an offset.
-fn record_at(reader: Reader, bytes: &[u8], at: usize) -> Option<&[u8]> {
+/// The complete record at an offset.
+fn record_at(reader: DumpReader, bytes: &[u8], at: usize) -> Option<&[u8]> {
     let rest = bytes.get(at..)?;
     let size = usize::try_from(reader.word(rest, 4)?).ok()?;
     rest.get(..size).filter(|_| size >= RECORD_HEADER)
 }
 
 /// One record of a dump.
-struct Record<'a> {
-    reader: Reader,
+struct DumpRecord<'a> {
+    reader: DumpReader,
     bytes: &'a [u8],
-    /// Where it is in the dump.
+    /// Its offset in the dump.
     at: usize,
 }
 
-impl Record<'_> {
-    /// Behind the header: pid, tid, vma, address, size, number; the name, zero-terminated; the code.
-    fn load(&self, announced: Body, names: &mut Names) -> Option<JitFunction> {
+impl DumpRecord<'_> {
+    /// Parses `JIT_CODE_LOAD`. After the header: pid, tid, vma, address, size, number; the NUL-terminated name; the code.
+    fn load(&self, pending: FunctionParts, names: &mut NameTable) -> Option<JitFunction> {
         const NAME: usize = RECORD_HEADER + 40;
         let (reader, bytes) = (self.reader, self.bytes);
         let (start, size) = (reader.long(bytes, 32)?, reader.long(bytes, 40)?);
@@ -237,48 +258,48 @@ impl Record<'_> {
             number: 0,
             moved_from: None,
             name: names.push(name)?,
-            body: Body {
+            body: FunctionParts {
                 start,
                 code: self.part(NAME + name.len() + 1, reader.length(bytes, 40)?),
-                ..announced
+                ..pending
             },
         })
     }
 
-    /// Behind the header: the function's address, the number of entries, the entries.
-    fn lines(&self) -> Option<Part> {
+    /// Parses `JIT_CODE_DEBUG_INFO`. After the header: the function's address, the number of entries, the entries.
+    fn lines(&self) -> Option<ByteRange> {
         const ENTRIES: usize = RECORD_HEADER + 16;
         (self.reader.long(self.bytes, 24)? > 0).then(|| self.part(ENTRIES, usize::MAX))
     }
 
-    /// Behind the header: the size of both tables, that of `.eh_frame_hdr`, how much of them is mapped behind the code;
-    /// `.eh_frame`, `.eh_frame_hdr`.
-    fn frames(&self) -> Option<Part> {
+    /// Parses `JIT_CODE_UNWINDING_INFO`. After the header: total size of both tables, size of `.eh_frame_hdr`, size mapped after the
+    /// code; `.eh_frame`, `.eh_frame_hdr`.
+    fn frames(&self) -> Option<ByteRange> {
         const TABLES: usize = RECORD_HEADER + 24;
         let both = self.reader.length(self.bytes, 16)?;
         let header = self.reader.length(self.bytes, 24)?;
         Some(self.part(TABLES, both.checked_sub(header)?))
     }
 
-    /// `len` bytes from `start` on, or what the record has of them.
-    fn part(&self, start: usize, len: usize) -> Part {
+    /// The range of `len` bytes from `start`, limited to the record.
+    fn part(&self, start: usize, len: usize) -> ByteRange {
         let end = self.bytes.len().min(start.saturating_add(len));
-        Part {
+        ByteRange {
             start: self.at + start,
             end: self.at + end.max(start),
         }
     }
 }
 
-/// The functions that are there, by start. They don't overlap.
+/// The current functions by start, without overlaps.
 #[derive(Default)]
-struct Code {
+struct CodeRanges {
     functions: BTreeMap<u64, JitFunction>,
 }
 
-impl Code {
-    /// Behind the header: pid, tid, vma, the old and the new address, size, number.
-    fn moved(&mut self, reader: Reader, record: &[u8]) -> Option<JitFunction> {
+impl CodeRanges {
+    /// Parses `JIT_CODE_MOVE`, and removes the function at the old address. After the header: pid, tid, vma, old and new address, size, number.
+    fn move_function(&mut self, reader: DumpReader, record: &[u8]) -> Option<JitFunction> {
         let time = reader.long(record, 8)?;
         let body = record.get(RECORD_HEADER..)?;
         let (old, start) = (reader.long(body, 16)?, reader.long(body, 24)?);
@@ -295,8 +316,8 @@ impl Code {
         })
     }
 
-    /// Puts a function in the place of those that it covers a part of.
-    fn put(&mut self, function: &JitFunction) {
+    /// Adds a function and removes those it overlaps.
+    fn insert(&mut self, function: &JitFunction) {
         let before = self.functions.range(..function.end).rev();
         let covered = before.take_while(|(_, old)| old.end > function.start);
         let covered: Vec<u64> = covered.map(|(&start, _)| start).collect();
@@ -314,7 +335,7 @@ mod tests {
     use super::*;
     use crate::table::SymbolIndex;
 
-    /// A dump in either byte order.
+    /// Writer of a dump in either byte order.
     struct Writer {
         big: bool,
         bytes: Vec<u8>,
@@ -394,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_are_loaded_moved_and_replaced() {
+    fn functions_are_loaded_moved_and_replaced() {
         for big in [false, true] {
             let mut writer = Writer::new(big);
             writer.load(0x1000, 0x20, "first");
@@ -409,22 +430,22 @@ mod tests {
                 (0x3000, 0x3010, "second".to_owned()),
             ];
             assert_eq!(names(&writer.bytes), expected);
-            assert!(!dump.cut && dump.begun == Some(1));
+            assert!(!dump.truncated && dump.started == Some(1));
             let all: Vec<_> = dump.functions().iter().map(|f| (f.time, f.start)).collect();
             assert_eq!(all, [(5, 0x1000), (5, 0x1020), (6, 0x3000), (5, 0x1010)]);
             let (numbered, _) = dump.into_numbered();
             let third = SymbolIndex::new(2).expect("an index");
             assert_eq!(numbered.name(third), "second");
             assert!(numbered.find(0x1010).is_none());
-            let whole = writer.bytes.len();
-            let cut = read(&writer.bytes[..whole - 1]).expect("a dump");
-            assert!(cut.cut && cut.last_functions().0.len() == 2);
+            let size = writer.bytes.len();
+            let truncated = read(&writer.bytes[..size - 1]).expect("a dump");
+            assert!(truncated.truncated && truncated.last_functions().0.len() == 2);
         }
         assert!(read(b"DTiJ").is_none() && read(b"ELF?").is_none());
     }
 
     #[test]
-    fn lines_and_frames_are_those_of_the_next_function() {
+    fn lines_and_unwind_info_belong_to_the_next_function() {
         for big in [false, true] {
             let mut writer = Writer::new(big);
             writer.lines(&[
@@ -436,16 +457,16 @@ mod tests {
             writer.words(&[CODE_UNWINDING_INFO, 16 + 24 + 8]);
             writer.longs(&[5, 8, 2, 0]);
             writer.bytes.extend(b"framesix");
-            writer.load(0x1000, 8, "told");
-            writer.load(0x2000, 8, "silent");
+            writer.load(0x1000, 8, "described");
+            writer.load(0x2000, 8, "plain");
             writer.moved(0x1000, 0x3000, 8);
             let dump = read(&writer.bytes).expect("a dump");
-            let (silent, told) = (SymbolIndex::new(0), SymbolIndex::new(1));
-            let (silent, told) = (silent.expect("an index"), told.expect("an index"));
+            let (plain, described) = (SymbolIndex::new(0), SymbolIndex::new(1));
+            let (plain, described) = (plain.expect("an index"), described.expect("an index"));
             let (table, code) = dump.last_functions();
-            assert_eq!(table.name(told), "told");
+            assert_eq!(table.name(described), "described");
             let line = |offset| {
-                code.line(told, offset)
+                code.line(described, offset)
                     .map(|found| (found.file, found.line))
             };
             assert_eq!(line(0), Some(("a.js", 7)));
@@ -453,24 +474,42 @@ mod tests {
             assert_eq!(
                 line(6),
                 Some(("b.js", 8)),
-                "where it was loaded, not where it is"
+                "lines are relative to the address of JIT_CODE_LOAD"
             );
-            assert_eq!(code.line(silent, 0), None);
+            assert_eq!(code.line(plain, 0), None);
             let frames =
                 |function| code.image(function).expect("a file").file[0x88..][..6].to_vec();
-            assert_eq!(frames(told), b"frames");
-            assert_ne!(frames(silent), b"frames");
+            assert_eq!(frames(described), b"frames");
+            assert_ne!(frames(plain), b"frames");
         }
     }
 
     #[test]
-    fn a_name_may_be_that_of_the_entry_before() {
-        let reader = Reader { big: false };
+    fn em_none_means_the_host_machine() {
+        for (written, expected) in [(0, HOST_MACHINE), (183, 183), (62, 62)] {
+            let mut writer = Writer::new(false);
+            writer.load(0x1000, 8, "f");
+            writer.bytes[12..16].copy_from_slice(&u32::to_le_bytes(written));
+            let (_, code) = read(&writer.bytes).expect("a dump").last_functions();
+            let first = SymbolIndex::new(0).expect("an index");
+            let image = code.image(first).expect("a file").file;
+            assert_eq!(image[18..20], u16::to_le_bytes(expected), "{written}");
+        }
+    }
+
+    #[test]
+    fn line_entries_may_repeat_the_previous_file_name() {
+        let reader = DumpReader { big: false };
         let entry = |address: u64, name: &[u8]| {
             [&address.to_le_bytes()[..], &[3, 0, 0, 0, 0, 0, 0, 0], name].concat()
         };
-        let bytes = [entry(1, b"a.js\0"), entry(2, b"\xff\0"), entry(3, b"cut")].concat();
-        let entries: Vec<_> = lines::Entries::new(reader, &bytes).collect();
+        let bytes = [
+            entry(1, b"a.js\0"),
+            entry(2, b"\xff\0"),
+            entry(3, b"truncated"),
+        ]
+        .concat();
+        let entries: Vec<_> = lines::LineEntries::new(reader, &bytes).collect();
         assert_eq!(entries.len(), 2);
         assert!(
             entries
@@ -481,7 +520,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_damage_panics(at in 0usize..300, byte: u8, len in 0usize..300) {
+        fn damaged_dumps_do_not_panic(at in 0usize..300, byte: u8, len in 0usize..300) {
             let mut writer = Writer::new(false);
             writer.lines(&[(0x1000, 7, "a.js")]);
             writer.load(0x1000, 0x20, "first");

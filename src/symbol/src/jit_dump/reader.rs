@@ -1,12 +1,14 @@
-//! Numbers in the byte order of who wrote a dump.
+//! Reads numbers in the byte order of a jitdump's writer.
 
-/// Reads numbers of one dump.
+/// Reads numbers of one jitdump.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader {
+pub(super) struct DumpReader {
+    /// Whether numbers are big-endian.
     pub(super) big: bool,
 }
 
-impl Reader {
+impl DumpReader {
+    /// Reads 32 bits.
     pub(super) fn word(self, bytes: &[u8], at: usize) -> Option<u32> {
         let bytes: [u8; 4] = bytes.get(at..)?.get(..4)?.try_into().ok()?;
         Some(if self.big {
@@ -16,6 +18,7 @@ impl Reader {
         })
     }
 
+    /// Reads 64 bits.
     pub(super) fn long(self, bytes: &[u8], at: usize) -> Option<u64> {
         let bytes: [u8; 8] = bytes.get(at..)?.get(..8)?.try_into().ok()?;
         Some(if self.big {
@@ -25,7 +28,7 @@ impl Reader {
         })
     }
 
-    /// A number that counts bytes or records in memory.
+    /// Reads a length or count.
     pub(super) fn length(self, bytes: &[u8], at: usize) -> Option<usize> {
         usize::try_from(self.long(bytes, at)?).ok()
     }

@@ -1,42 +1,42 @@
-//! From a request to a table: which file is read, and what is said about it.
+//! Loading of symbols: selection of the file, and reported findings.
 
-mod run_time;
+mod jit;
 mod user;
 
-pub use run_time::jit_dump;
-pub use user::Located;
+pub use jit::jit_dump;
+pub use user::ObjectFiles;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::dwarf::DebugSource;
 use crate::files::Files;
-use crate::finding::Finding;
+use crate::finding::SymbolFinding;
 use crate::jit_dump::JitCode;
 use crate::kallsyms::ModuleSymbols;
 use crate::kernel;
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
-use crate::table::{AddressSpace, SymbolTable};
+use crate::table::{AddressKind, SymbolTable};
 
-/// What [`load`] came back with.
+/// The result of [`load`].
 #[derive(Debug, Clone)]
-pub struct Loaded {
-    /// The symbols; empty where there are none.
+pub struct LoadedSymbols {
+    /// The symbols; may be empty.
     pub table: SymbolTable,
-    /// The file they were read from; empty where there are none.
+    /// The file they were read from; empty if there are none.
     pub source: PathBuf,
-    /// What is worth telling the user.
-    pub findings: Vec<Finding>,
-    /// Where lines and inlined functions may be; `None` for what has no file of its own.
+    /// Problems to report to the user.
+    pub findings: Vec<SymbolFinding>,
+    /// Where to look for lines and inlined functions; `None` for objects without a file.
     pub debug: Option<DebugSource>,
-    /// With [`ObjectKind::Kernel`] out of kallsyms: the symbols of modules, which the same listing has.
+    /// For [`ObjectKind::Kernel`] from kallsyms: the symbols of modules in the same listing.
     pub modules: Vec<ModuleSymbols>,
-    /// With [`ObjectKind::PerfMap`] out of a dump: what it has of its functions besides their names.
+    /// For [`ObjectKind::PerfMap`] from a dump: code, lines and frames of its functions.
     pub code: Option<JitCode>,
 }
 
-impl Loaded {
-    pub(crate) fn nothing(space: AddressSpace, findings: Vec<Finding>) -> Self {
+impl LoadedSymbols {
+    pub(crate) fn empty(space: AddressKind, findings: Vec<SymbolFinding>) -> Self {
         Self {
             table: SymbolTable::empty(space),
             source: PathBuf::new(),
@@ -48,26 +48,25 @@ impl Loaded {
     }
 }
 
-/// Finds and reads the symbols of one object as perf 6.1 does. It never fails: what is wrong is told in
-/// [`Loaded::findings`].
-pub fn load(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> Loaded {
+/// Loads the symbols of an object like perf 6.1. Never fails: problems are in [`LoadedSymbols::findings`].
+pub fn load(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> LoadedSymbols {
     match request.kind {
         ObjectKind::Kernel => kernel::load_kernel(files, paths, request),
         ObjectKind::KernelModule => kernel::load_module(files, paths, request),
         ObjectKind::User | ObjectKind::Vdso => user::load(files, paths, request),
-        ObjectKind::PerfMap => run_time::load(files, request),
-        ObjectKind::Other => Loaded::nothing(AddressSpace::FileOffset, Vec::new()),
+        ObjectKind::PerfMap => jit::load(files, request),
+        ObjectKind::Other => LoadedSymbols::empty(AddressKind::FileOffset, Vec::new()),
     }
 }
 
-pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Finding {
-    Finding::Unreadable {
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> SymbolFinding {
+    SymbolFinding::Unreadable {
         path: path.to_owned(),
         reason: error.to_string(),
     }
 }
 
 #[cfg(test)]
-mod served;
+mod server_tests;
 #[cfg(test)]
 mod tests;

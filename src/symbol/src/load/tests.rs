@@ -5,7 +5,7 @@ use object::Endianness;
 use super::*;
 use crate::build_id::BuildId;
 use crate::candidates::cache_entry;
-use crate::elf::tiny::{PLT_ENTRY, TEXT_ADDRESS, TEXT_OFFSET, Tiny};
+use crate::elf::tiny::{PLT_ENTRY, TEXT_ADDRESS, TEXT_OFFSET, TinyElf};
 use crate::files::FileBytes;
 use crate::files::MemoryFiles;
 
@@ -33,10 +33,10 @@ fn every_class_and_byte_order() {
             let mut files = MemoryFiles::new();
             files.insert(
                 "/bin/app",
-                Tiny {
+                TinyElf {
                     endian,
                     is_64,
-                    ..Tiny::default()
+                    ..TinyElf::default()
                 }
                 .build(),
             );
@@ -46,7 +46,7 @@ fn every_class_and_byte_order() {
             let plt = TEXT_OFFSET + 32;
             let expected = [
                 (TEXT_OFFSET, TEXT_OFFSET + 8, "first".to_owned()),
-                // Without a size, and the last: to the end of its page and one more.
+                // The last one without a size: extends to the end of its page and one more.
                 (TEXT_OFFSET + 16, 0x2000, "second".to_owned()),
                 (plt + PLT_ENTRY, plt + 2 * PLT_ENTRY, "puts@plt".to_owned()),
                 (plt + 2 * PLT_ENTRY, plt + 3 * PLT_ENTRY, "f@plt".to_owned()),
@@ -61,12 +61,12 @@ fn every_class_and_byte_order() {
 }
 
 #[test]
-fn much_is_known_before_symbols_are_read() {
+fn files_are_found_without_reading_symbols() {
     let mut files = MemoryFiles::new();
-    files.insert("/bin/app", Tiny::default().build());
+    files.insert("/bin/app", TinyElf::default().build());
     let locate = |path| {
         let request = ObjectRequest::new(Path::new(path), ObjectKind::User);
-        Located::find(&files, &paths(), &request)
+        ObjectFiles::find(&files, &paths(), &request)
     };
     let located = locate("/bin/app");
     assert_eq!(located.debug().unwrap().path(), Path::new("/bin/app"));
@@ -81,7 +81,7 @@ fn much_is_known_before_symbols_are_read() {
 #[test]
 fn names_stay_mangled_on_request() {
     let mut files = MemoryFiles::new();
-    files.insert("/bin/app", Tiny::default().build());
+    files.insert("/bin/app", TinyElf::default().build());
     let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
     let loaded = load(
         &files,
@@ -99,7 +99,7 @@ fn names_stay_mangled_on_request() {
 }
 
 #[test]
-fn debug_files_come_in_perfs_order() {
+fn debug_files_are_searched_in_perfs_order() {
     let places = [
         format!("{}/elf", cache_entry(Path::new(CACHE), &id(0xab)).display()),
         format!(
@@ -119,7 +119,7 @@ fn debug_files_come_in_perfs_order() {
     for first in 0..places.len() {
         let mut files = MemoryFiles::new();
         for place in places.iter().skip(first) {
-            files.insert(place, Tiny::default().build());
+            files.insert(place, TinyElf::default().build());
         }
         let loaded = load(&files, &paths(), &request);
         assert_eq!(
@@ -130,31 +130,31 @@ fn debug_files_come_in_perfs_order() {
 }
 
 #[test]
-fn other_builds_are_passed_over() {
+fn files_with_another_build_id_are_skipped() {
     let mut files = MemoryFiles::new();
     files.insert(
         "/usr/lib/debug/bin/app",
-        Tiny {
+        TinyElf {
             build_id: [1; 20],
-            ..Tiny::default()
+            ..TinyElf::default()
         }
         .build(),
     );
-    files.insert("/bin/app", Tiny::default().build());
+    files.insert("/bin/app", TinyElf::default().build());
     let wanted = id(0xab);
     let request =
         ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User).with_build_id(Some(&wanted));
     let loaded = load(&files, &paths(), &request);
     assert_eq!(loaded.source, Path::new("/bin/app"));
     assert!(
-        matches!(loaded.findings.as_slice(), [Finding::BuildIdMismatch { found: Some(found), .. }] if *found == id(1))
+        matches!(loaded.findings.as_slice(), [SymbolFinding::BuildIdMismatch { found: Some(found), .. }] if *found == id(1))
     );
 }
 
 #[test]
-fn symfs_goes_before_the_object() {
+fn the_path_is_prefixed_with_symfs() {
     let mut files = MemoryFiles::new();
-    files.insert("/target/bin/app", Tiny::default().build());
+    files.insert("/target/bin/app", TinyElf::default().build());
     let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
     let at_target = SearchPaths {
         symfs: Some(PathBuf::from("/target")),
@@ -164,7 +164,7 @@ fn symfs_goes_before_the_object() {
     let without = load(&files, &paths(), &request);
     assert_eq!(
         without.findings,
-        [Finding::NotFound {
+        [SymbolFinding::NotFound {
             path: "/bin/app".into()
         }]
     );
@@ -172,7 +172,7 @@ fn symfs_goes_before_the_object() {
 
 #[test]
 fn the_vdso_is_read_from_the_image_given() {
-    let image = FileBytes::from(Tiny::default().build());
+    let image = FileBytes::from(TinyElf::default().build());
     let request = ObjectRequest {
         image: Some(&image),
         ..ObjectRequest::new(Path::new("[vdso]"), ObjectKind::Vdso)
@@ -183,9 +183,9 @@ fn the_vdso_is_read_from_the_image_given() {
     let mut files = MemoryFiles::new();
     files.insert(
         cache_entry(Path::new(CACHE), &other).join("vdso"),
-        Tiny {
+        TinyElf {
             build_id: [3; 20],
-            ..Tiny::default()
+            ..TinyElf::default()
         }
         .build(),
     );
@@ -194,26 +194,26 @@ fn the_vdso_is_read_from_the_image_given() {
 }
 
 #[test]
-fn no_damage_panics() {
+fn damaged_files_do_not_panic() {
     for tiny in [
-        Tiny::default(),
-        Tiny {
+        TinyElf::default(),
+        TinyElf {
             is_64: false,
             endian: Endianness::Big,
-            ..Tiny::default()
+            ..TinyElf::default()
         },
     ] {
-        let whole = tiny.build();
+        let complete = tiny.build();
         let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
         let mut files = MemoryFiles::new();
-        for len in 0..whole.len() {
-            files.insert("/bin/app", whole[..len].to_vec());
+        for len in 0..complete.len() {
+            files.insert("/bin/app", complete[..len].to_vec());
             let loaded = load(&files, &paths(), &request);
-            assert!(!loaded.findings.is_empty(), "cut to {len} bytes");
+            assert!(!loaded.findings.is_empty(), "truncated to {len} bytes");
         }
-        for at in 0..whole.len() {
+        for at in 0..complete.len() {
             for value in [0, 0x7f, 0xff] {
-                let mut damaged = whole.clone();
+                let mut damaged = complete.clone();
                 damaged[at] = value;
                 files.insert("/bin/app", damaged);
                 let loaded = load(&files, &paths(), &request);
@@ -250,7 +250,7 @@ fn kernel_name(
     files: &MemoryFiles,
     paths: &SearchPaths,
     wanted: Option<&BuildId>,
-) -> Result<String, Vec<Finding>> {
+) -> Result<String, Vec<SymbolFinding>> {
     let request = ObjectRequest {
         relocation: Some(("_text", 0xffff_ffff_8200_0000)),
         ..ObjectRequest::new(Path::new("[kernel.kallsyms]_text"), ObjectKind::Kernel)
@@ -277,7 +277,7 @@ fn kallsyms_is_of_the_recorded_kernel() {
     );
     assert_eq!(
         kernel_name(&files, &paths(), Some(&id(3))),
-        Err(vec![Finding::NoKernelSymbols { build_id: id(3) }])
+        Err(vec![SymbolFinding::NoKernelSymbols { build_id: id(3) }])
     );
     let given = SearchPaths {
         kallsyms_override: Some("/proc/kallsyms".into()),
@@ -290,18 +290,20 @@ fn kallsyms_is_of_the_recorded_kernel() {
 }
 
 #[test]
-fn hidden_addresses_are_told() {
+fn hidden_addresses_are_reported() {
     let mut files = kernel_files(1);
     files.insert("/proc/kallsyms", b"0000000000000000 T _text\n".to_vec());
     let path = PathBuf::from("/proc/kallsyms");
     assert_eq!(
         kernel_name(&files, &paths(), None),
-        Err(vec![Finding::KernelAddressesHidden { path: path.clone() }])
+        Err(vec![SymbolFinding::KernelAddressesHidden {
+            path: path.clone()
+        }])
     );
     files.insert("/proc/kallsyms", b"ffffffff81000000 T _stext\n".to_vec());
     assert_eq!(
         kernel_name(&files, &paths(), None),
-        Err(vec![Finding::NoRelocationSymbol {
+        Err(vec![SymbolFinding::NoRelocationSymbol {
             path,
             symbol: "_text".into()
         }])
@@ -309,7 +311,7 @@ fn hidden_addresses_are_told() {
 }
 
 #[test]
-fn a_vmlinux_of_the_same_build_comes_before_kallsyms() {
+fn a_vmlinux_with_the_build_id_is_preferred_to_kallsyms() {
     let mut files = kernel_files(0xab);
     let symbols = vec![
         ("_text", TEXT_ADDRESS, 0x100),
@@ -317,9 +319,9 @@ fn a_vmlinux_of_the_same_build_comes_before_kallsyms() {
     ];
     files.insert(
         "/boot/vmlinux-6.1",
-        Tiny {
+        TinyElf {
             symbols,
-            ..Tiny::default()
+            ..TinyElf::default()
         }
         .build(),
     );
@@ -359,26 +361,26 @@ fn modules_of_another_kernel_are_not_named_by_this_one() {
     let loaded = load(&files, &paths(), &request);
     assert_eq!(
         loaded.findings,
-        [Finding::NoKernelSymbols { build_id: other }]
+        [SymbolFinding::NoKernelSymbols { build_id: other }]
     );
 }
 
 #[test]
-fn perf_maps_that_are_not_there_are_no_news() {
+fn missing_perf_maps_are_not_reported() {
     let request = ObjectRequest::new(Path::new("/tmp/perf-1.map"), ObjectKind::PerfMap);
     let loaded = load(&MemoryFiles::new(), &paths(), &request);
     assert!(loaded.table.is_empty() && loaded.findings.is_empty());
 }
 
 #[test]
-fn what_a_process_in_another_namespace_sees() {
+fn files_of_another_mount_namespace_are_found() {
     let mut files = MemoryFiles::new();
-    let other = Tiny {
+    let other = TinyElf {
         build_id: [1; 20],
-        ..Tiny::default()
+        ..TinyElf::default()
     };
     files.insert("/bin/app", other.build());
-    files.insert("/proc/77/root/bin/app", Tiny::default().build());
+    files.insert("/proc/77/root/bin/app", TinyElf::default().build());
     let wanted = id(0xab);
     let request = |path| ObjectRequest {
         pid: Some(77),
@@ -389,41 +391,41 @@ fn what_a_process_in_another_namespace_sees() {
     assert!(!loaded.table.is_empty());
     let loaded = load(&files, &paths(), &request(Path::new("/bin/app (deleted)")));
     assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
-    // The first process is gone, or sees another file; one of the others does not.
-    let gone = ObjectRequest {
+    // The first process has exited, or has another file; another process has the right one.
+    let exited = ObjectRequest {
         pid: Some(76),
         other_pids: &[75, 77],
         ..request(Path::new("/bin/app"))
     };
     files.insert("/proc/75/root/bin/app", other.build());
-    let loaded = load(&files, &paths(), &gone);
+    let loaded = load(&files, &paths(), &exited);
     assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
-    // Without a build-id that is recorded, it can't be told whether it is the same file.
+    // Without a recorded build-id, it is unknown whether it is the same file.
     let unknown = ObjectRequest {
         pid: Some(77),
         ..ObjectRequest::new(Path::new("/gone"), ObjectKind::User)
     };
-    files.insert("/proc/77/root/gone", Tiny::default().build());
+    files.insert("/proc/77/root/gone", TinyElf::default().build());
     assert!(load(&files, &paths(), &unknown).table.is_empty());
 }
 
 #[test]
-fn a_deleted_file_may_still_lie_there() {
+fn a_deleted_file_may_still_exist() {
     let mut files = MemoryFiles::new();
-    files.insert("/bin/app", Tiny::default().build());
+    files.insert("/bin/app", TinyElf::default().build());
     let path = Path::new("/bin/app (deleted)");
     for (byte, found) in [(0xab, true), (1, false)] {
         let wanted = id(byte);
         let request = ObjectRequest::new(path, ObjectKind::User).with_build_id(Some(&wanted));
         let loaded = load(&files, &paths(), &request);
         assert_eq!(!loaded.table.is_empty(), found);
-        let replaced = matches!(loaded.findings[..], [Finding::BuildIdMismatch { .. }]);
+        let replaced = matches!(loaded.findings[..], [SymbolFinding::BuildIdMismatch { .. }]);
         assert_eq!(replaced, !found);
     }
 }
 
 #[test]
-fn lists_of_code_made_at_run_time() {
+fn perf_maps_and_jitdumps_are_found_in_order() {
     let map = Path::new("/tmp/perf-77.map");
     let dump = Path::new("/home/ada/.debug/jit/jit-3.dump");
     let request = ObjectRequest {
@@ -434,7 +436,7 @@ fn lists_of_code_made_at_run_time() {
     let mut files = MemoryFiles::new();
     let source = |files: &MemoryFiles| load(files, &paths(), &request).source;
     assert_eq!(source(&files), Path::new(""));
-    // The header of a dump in which nothing was loaded yet.
+    // The header of a dump without functions.
     let mut header = b"DTiJ\x01\0\0\0\x28\0\0\0".to_vec();
     header.resize(40, 0);
     files.insert(

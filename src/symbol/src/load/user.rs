@@ -1,46 +1,51 @@
-//! Executables and libraries: which of an object's files its symbols are read from.
+//! Executables and libraries: selection of the files with an object's symbols.
 
 use std::io;
 use std::path::PathBuf;
 
 use memchr::memmem::Finder;
 
-use super::{Loaded, unreadable};
+use super::{LoadedSymbols, unreadable};
 use crate::build_id::{BuildId, build_id_of_image, image_with_build_id};
 use crate::builder::TableBuilder;
 use crate::candidates;
 use crate::dwarf::{AddressMap, DebugSource};
-use crate::elf::{Adjust, Image, SymbolSource, load_symbols};
-use crate::files::{FileBytes, Files, Part, Wanted};
-use crate::finding::Finding;
+use crate::elf::{AddressRelocation, ElfImage, SymbolSource, load_symbols};
+use crate::files::{FileBytes, FilePart, FileRequest, Files};
+use crate::finding::SymbolFinding;
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
-use crate::table::AddressSpace;
-use crate::unpack::unpacked;
+use crate::table::AddressKind;
+use crate::unpack::decompressed;
 
-/// Finds and reads the symbols of an executable, a library or the vdso.
-pub(super) fn load(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> Loaded {
-    Located::find(files, paths, request).read()
+/// Loads the symbols of an executable, a library or the vdso.
+pub(super) fn load(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    request: &ObjectRequest<'_>,
+) -> LoadedSymbols {
+    ObjectFiles::find(files, paths, request).read()
 }
 
-/// The files of an executable, a library or the vdso, for those who may not need the symbols in them.
-pub struct Located {
+/// The files of an executable, a library or the vdso, for users that may not need the symbols in
+/// them.
+pub struct ObjectFiles {
     object: PathBuf,
     kind: ObjectKind,
     demangle: bool,
     id: Option<BuildId>,
-    chosen: Option<Chosen>,
-    findings: Vec<Finding>,
+    chosen: Option<SelectedFiles>,
+    findings: Vec<SymbolFinding>,
 }
 
-impl Located {
-    /// Finds the files that [`load`](crate::load()) reads the symbols of such an object from.
+impl ObjectFiles {
+    /// Finds the files from which [`load`](crate::load()) reads the symbols.
     pub fn find(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> Self {
-        let mut search = Search {
+        let mut search = FileSearch {
             id: wanted_build_id(files, paths, request),
-            ..Search::default()
+            ..FileSearch::default()
         };
         search.run(files, paths, request);
-        search.ask(files, paths, request);
+        search.query_servers(files, paths, request);
         let chosen = search.choose();
         Self {
             object: request.path.to_owned(),
@@ -49,13 +54,13 @@ impl Located {
             id: search.id,
             findings: match chosen.is_some() {
                 true => search.findings,
-                false => search.complain(request),
+                false => search.into_findings(request),
             },
             chosen,
         }
     }
 
-    /// Where lines, inlined functions and variables may be.
+    /// Where to look for lines, inlined functions and variables.
     #[must_use]
     pub fn debug(&self) -> Option<DebugSource> {
         let chosen = self.chosen.as_ref()?;
@@ -63,7 +68,7 @@ impl Located {
         Some(self.source(chosen, runtime.as_ref().unwrap_or(&symbols)))
     }
 
-    /// Whether names of symbols may have `part` in them, told by the bytes of all names.
+    /// Whether symbol names may contain `part`, by searching the bytes of all names.
     #[must_use]
     pub fn may_have(&self, part: &str) -> bool {
         let Some(chosen) = &self.chosen else {
@@ -72,12 +77,12 @@ impl Located {
         let wanted = Finder::new(part);
         let files = [Some(&chosen.names), chosen.runtime.as_ref()];
         files.into_iter().flatten().any(|file| {
-            let names = Image::parse(&file.bytes).ok().map(|image| image.names());
+            let names = ElfImage::parse(&file.bytes).ok().map(|image| image.names());
             names.is_none_or(|names| names.iter().any(|names| wanted.find(names).is_some()))
         })
     }
 
-    fn source(&self, chosen: &Chosen, runtime: &Image<'_>) -> DebugSource {
+    fn source(&self, chosen: &SelectedFiles, runtime: &ElfImage<'_>) -> DebugSource {
         DebugSource {
             object: self.object.clone(),
             kind: self.kind,
@@ -90,13 +95,13 @@ impl Located {
 
     /// Reads the symbols.
     #[must_use]
-    pub fn read(&self) -> Loaded {
+    pub fn read(&self) -> LoadedSymbols {
         let mut findings = self.findings.clone();
         let Some(chosen) = &self.chosen else {
-            return Loaded::nothing(AddressSpace::FileOffset, findings);
+            return LoadedSymbols::empty(AddressKind::FileOffset, findings);
         };
         let names = &chosen.names;
-        let damaged = |reason| Finding::Damaged {
+        let damaged = |reason| SymbolFinding::Damaged {
             path: names.path.clone(),
             reason,
         };
@@ -104,13 +109,13 @@ impl Located {
             Ok(images) => images,
             Err(reason) => {
                 findings.push(damaged(reason));
-                return Loaded::nothing(AddressSpace::FileOffset, findings);
+                return LoadedSymbols::empty(AddressKind::FileOffset, findings);
             }
         };
         let source = SymbolSource {
             symbols: &symbols,
             runtime: runtime.as_ref().unwrap_or(&symbols),
-            adjust: Adjust::FileOffset,
+            adjust: AddressRelocation::FileOffset,
             exports_of_runtime: chosen.is_extracted,
         };
         let mut builder = TableBuilder::of_file(self.demangle, names.bytes.clone());
@@ -118,12 +123,12 @@ impl Located {
             findings.push(damaged(reason));
         }
         if !names.has_symtab {
-            findings.push(Finding::OnlyDynamic {
+            findings.push(SymbolFinding::OnlyDynamic {
                 path: names.path.clone(),
             });
         }
-        Loaded {
-            table: builder.finish(AddressSpace::FileOffset),
+        LoadedSymbols {
+            table: builder.finish(AddressKind::FileOffset),
             source: names.path.clone(),
             findings,
             debug: Some(self.source(chosen, source.runtime)),
@@ -135,7 +140,7 @@ impl Located {
 
 /// A file that passed the checks.
 #[derive(Clone)]
-struct Candidate {
+struct CheckedFile {
     path: PathBuf,
     bytes: FileBytes,
     has_symtab: bool,
@@ -143,42 +148,44 @@ struct Candidate {
     has_debug_data: bool,
 }
 
-/// The first file with `.symtab` gives the names, the first with `.dynsym` tells how the object is
-/// mapped and what its PLT calls; each stands in for the other where there is no other.
+/// The first file with `.symtab` has the names, the first with `.dynsym` determines mapping and
+/// PLT; each replaces the other if that is missing.
 #[derive(Default)]
-struct Search {
+struct FileSearch {
     id: Option<BuildId>,
-    names: Option<Candidate>,
-    runtime: Option<Candidate>,
-    /// The first file with `.gnu_debugdata`, which is asked if no other has names.
-    embedded: Option<Candidate>,
-    /// Whether any file was there at all.
+    names: Option<CheckedFile>,
+    runtime: Option<CheckedFile>,
+    /// The first file with `.gnu_debugdata`, used if no other has names.
+    embedded: Option<CheckedFile>,
+    /// Whether any file existed.
     seen: bool,
-    /// Whether one of them was the right one.
+    /// Whether one of them matched.
     matched: bool,
-    findings: Vec<Finding>,
+    findings: Vec<SymbolFinding>,
 }
 
-/// The files that the symbols of one object are read from.
-struct Chosen {
-    names: Candidate,
-    /// Where it isn't the same one.
-    runtime: Option<Candidate>,
-    /// Whether `names` was in `.gnu_debugdata` of `runtime`.
+/// The selected files of one object.
+struct SelectedFiles {
+    names: CheckedFile,
+    /// If it isn't the same file.
+    runtime: Option<CheckedFile>,
+    /// Whether `names` was extracted from `.gnu_debugdata` of `runtime`.
     is_extracted: bool,
 }
 
-impl Chosen {
-    /// The file with the names, and what is mapped where that is another one.
-    fn images(&self) -> Result<(Image<'_>, Option<Image<'_>>), String> {
-        let names = Image::parse(&self.names.bytes)?;
+impl SelectedFiles {
+    /// The file with the names, and the mapped one if different.
+    fn images(&self) -> Result<(ElfImage<'_>, Option<ElfImage<'_>>), String> {
+        let names = ElfImage::parse(&self.names.bytes)?;
         let runtime = self.runtime.as_ref();
-        let runtime = runtime.map(|file| Image::parse(&file.bytes)).transpose()?;
+        let runtime = runtime
+            .map(|file| ElfImage::parse(&file.bytes))
+            .transpose()?;
         Ok((names, runtime))
     }
 }
 
-impl Search {
+impl FileSearch {
     fn run(&mut self, files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) {
         let id = self.id;
         let own = paths.under_symfs(request.path);
@@ -192,7 +199,7 @@ impl Search {
                 _ => files.read(&path),
             };
             match read {
-                Ok(bytes) => self.offer(path, bytes),
+                Ok(bytes) => self.add_file(path, bytes),
                 Err(error) if error.kind() != io::ErrorKind::NotFound && path == own => {
                     self.findings.push(unreadable(&path, &error));
                 }
@@ -201,8 +208,14 @@ impl Search {
         }
     }
 
-    /// Goes on with what servers have: the object where no file at hand is it, its debug file where none has names.
-    fn ask(&mut self, files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) {
+    /// Continues with files from servers: the object if no local file matches, its debug file if
+    /// none has names.
+    fn query_servers(
+        &mut self,
+        files: &dyn Files,
+        paths: &SearchPaths,
+        request: &ObjectRequest<'_>,
+    ) {
         let Some(id) = self.id.filter(|_| request.kind == ObjectKind::User) else {
             return;
         };
@@ -211,7 +224,7 @@ impl Search {
             let build_id = &id;
             paths.fetch(
                 files,
-                &Wanted {
+                &FileRequest {
                     build_id,
                     part,
                     object,
@@ -219,23 +232,23 @@ impl Search {
             )
         };
         if !self.matched
-            && let Some((path, bytes)) = fetch(Part::Executable)
+            && let Some((path, bytes)) = fetch(FilePart::Executable)
         {
-            self.offer(path, bytes);
+            self.add_file(path, bytes);
         }
         if self.names.is_none()
             && self.embedded.is_none()
-            && let Some((path, bytes)) = fetch(Part::Debuginfo)
+            && let Some((path, bytes)) = fetch(FilePart::Debuginfo)
         {
-            self.offer(path, bytes);
+            self.add_file(path, bytes);
         }
     }
 
-    fn offer(&mut self, path: PathBuf, bytes: FileBytes) {
+    fn add_file(&mut self, path: PathBuf, bytes: FileBytes) {
         self.seen = true;
         match candidate(path, bytes, self.id.as_ref()) {
-            // One place where another file lies is enough.
-            Err(Finding::BuildIdMismatch { .. }) if self.knows_mismatch() => {}
+            // Reporting one mismatch is enough.
+            Err(SymbolFinding::BuildIdMismatch { .. }) if self.knows_mismatch() => {}
             Err(finding) => self.findings.push(finding),
             Ok(candidate) => self.place(candidate),
         }
@@ -243,11 +256,11 @@ impl Search {
 
     fn knows_mismatch(&self) -> bool {
         let mut findings = self.findings.iter();
-        findings.any(|finding| matches!(finding, Finding::BuildIdMismatch { .. }))
+        findings.any(|finding| matches!(finding, SymbolFinding::BuildIdMismatch { .. }))
     }
 
-    /// Keeps `candidate` for what is still missing. One file may serve as all.
-    fn place(&mut self, candidate: Candidate) {
+    /// Uses `candidate` for the missing roles; one file may have all of them.
+    fn place(&mut self, candidate: CheckedFile) {
         self.matched = true;
         if candidate.has_debug_data && self.embedded.is_none() {
             self.embedded = Some(candidate.clone());
@@ -260,12 +273,12 @@ impl Search {
         }
     }
 
-    fn choose(&mut self) -> Option<Chosen> {
+    fn choose(&mut self) -> Option<SelectedFiles> {
         if self.names.is_none()
             && let Some(holder) = self.embedded.take()
             && let Some(names) = self.extract(&holder)
         {
-            return Some(Chosen {
+            return Some(SelectedFiles {
                 names,
                 runtime: Some(holder),
                 is_extracted: true,
@@ -275,24 +288,24 @@ impl Search {
             Some(names) => (names, self.runtime.take()),
             None => (self.runtime.take()?, None),
         };
-        Some(Chosen {
+        Some(SelectedFiles {
             names,
             runtime,
             is_extracted: false,
         })
     }
 
-    /// The small file in `.gnu_debugdata` of `holder`.
-    fn extract(&mut self, holder: &Candidate) -> Option<Candidate> {
-        let image = Image::parse(&holder.bytes).ok()?;
-        let extracted = unpacked(image.debug_data()?).and_then(|bytes| {
+    /// Extracts the small file in `.gnu_debugdata` of `holder`.
+    fn extract(&mut self, holder: &CheckedFile) -> Option<CheckedFile> {
+        let image = ElfImage::parse(&holder.bytes).ok()?;
+        let extracted = decompressed(image.debug_data()?).and_then(|bytes| {
             let bytes = FileBytes::from(bytes.into_owned());
             candidate(holder.path.clone(), bytes, None).map_err(|finding| finding.to_string())
         });
         match extracted {
             Ok(names) => names.has_symtab.then_some(names),
             Err(reason) => {
-                self.findings.push(Finding::Damaged {
+                self.findings.push(SymbolFinding::Damaged {
                     path: holder.path.clone(),
                     reason: format!(".gnu_debugdata: {reason}"),
                 });
@@ -301,20 +314,20 @@ impl Search {
         }
     }
 
-    /// What there is to say where nothing was found.
-    fn complain(mut self, request: &ObjectRequest<'_>) -> Vec<Finding> {
+    /// The findings if no file was found.
+    fn into_findings(mut self, request: &ObjectRequest<'_>) -> Vec<SymbolFinding> {
         if self.findings.is_empty() {
             let path = request.path.to_owned();
             self.findings.push(match self.seen {
-                true => Finding::Stripped { path },
-                false => Finding::NotFound { path },
+                true => SymbolFinding::Stripped { path },
+                false => SymbolFinding::NotFound { path },
             });
         }
         self.findings
     }
 }
 
-/// The recorded build-id; without one, that of the object as it is now, so that its debug file is found.
+/// The recorded build-id; without one, that of the current object, so that its debug file is found.
 fn wanted_build_id(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -327,21 +340,21 @@ fn wanted_build_id(
         Some(image) => image.clone(),
         None => files.read(&paths.under_symfs(request.path)).ok()?,
     };
-    build_id_of_image(&Image::parse(&bytes).ok()?)
+    build_id_of_image(&ElfImage::parse(&bytes).ok()?)
 }
 
-/// What the file at `path` has, if it is an ELF file with the build-id `wanted`.
+/// Checks the file at `path`: an ELF file with the build-id `wanted`.
 fn candidate(
     path: PathBuf,
     bytes: FileBytes,
     wanted: Option<&BuildId>,
-) -> Result<Candidate, Finding> {
+) -> Result<CheckedFile, SymbolFinding> {
     let image = image_with_build_id(&path, &bytes, wanted)?;
     let has_symtab = image.symtab().is_some();
     let has_dynsym = image.dynsym().is_some();
     let has_debug_data = image.debug_data().is_some();
     drop(image);
-    Ok(Candidate {
+    Ok(CheckedFile {
         path,
         bytes,
         has_symtab,

@@ -1,14 +1,16 @@
-//! Objects of this machine, and ones built for the purpose.
+//! Objects of this machine, and objects built for the test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rperf_symbol::{BuildId, Finding, ObjectKind, ObjectRequest, SearchPaths, SymbolKind, load};
+use rperf_symbol::{
+    BuildId, ObjectKind, ObjectRequest, SearchPaths, SymbolFinding, SymbolKind, load,
+};
 
 use crate::perf_data::{Mapping, perf_is_here};
-use crate::{Disk, assert_none, differences, scratch};
+use crate::{Disk, assert_no_differences, differences, scratch};
 
-/// Where objects are mapped; any page will do.
+/// The mapping address of objects; any page will do.
 const START: u64 = 0x5555_0000_0000;
 
 fn compare(dir: &Path, object: &Path, options: &[&str]) {
@@ -26,7 +28,7 @@ fn compare(dir: &Path, object: &Path, options: &[&str]) {
         pgoff: 0,
         name: object.to_str().expect("a printable path"),
     };
-    assert_none(mapping.name, &differences(&loaded, dir, &mapping, options));
+    assert_no_differences(mapping.name, &differences(&loaded, dir, &mapping, options));
 }
 
 #[test]
@@ -47,7 +49,7 @@ fn objects_of_the_system() {
     }
 }
 
-/// Runs `program` and says whether it could do what it was asked.
+/// Runs `program` and returns whether it succeeded.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
     match Command::new(program).args(arguments).output() {
         Ok(output) if output.status.success() => true,
@@ -65,7 +67,7 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
     }
 }
 
-/// Lambdas, templates, thunks, local classes: what C++ names are made of; and symbols that overlap.
+/// Lambdas, templates, thunks, local classes: all forms of C++ names; and overlapping symbols.
 const PROGRAM: &str = include_str!("program.cpp");
 
 #[test]
@@ -121,7 +123,7 @@ fn programs_linked_in_every_way() {
 }
 
 #[test]
-fn the_cache_comes_before_the_object() {
+fn the_cache_is_preferred_to_the_object() {
     if !perf_is_here() {
         return;
     }
@@ -164,12 +166,12 @@ fn a_file_of_another_build_is_refused() {
     assert!(loaded.table.is_empty());
     assert!(matches!(
         loaded.findings.as_slice(),
-        [Finding::BuildIdMismatch { .. }]
+        [SymbolFinding::BuildIdMismatch { .. }]
     ));
 }
 
-/// Fedora's way: a stripped program with its other names in a small file inside of it. perf 6.1 can't read that, so the
-/// program itself, before it was stripped, says what is right.
+/// Fedora's MiniDebugInfo: a stripped program with further symbols in an embedded compressed file. perf 6.1 cannot read
+/// it, so the expected symbols are those of the program before it was stripped.
 #[test]
 fn names_in_gnu_debugdata() {
     let dir = scratch("debugdata");
@@ -183,7 +185,7 @@ fn names_in_gnu_debugdata() {
         return;
     }
     let request = ObjectRequest::new(&object, ObjectKind::User);
-    let whole = load(&Disk, &SearchPaths::new(None), &request);
+    let unstripped = load(&Disk, &SearchPaths::new(None), &request);
     let small = format!("{name}.small");
     let section = format!(".gnu_debugdata={small}.xz");
     if !run("objcopy", &["--only-keep-debug", name, &small])
@@ -197,7 +199,7 @@ fn names_in_gnu_debugdata() {
     assert_eq!(loaded.findings, []);
     assert_eq!(loaded.source, object);
     let mut functions = 0;
-    for (index, symbol) in whole
+    for (index, symbol) in unstripped
         .table
         .iter()
         .filter(|(_, symbol)| symbol.kind == SymbolKind::Function)
@@ -206,7 +208,12 @@ fn names_in_gnu_debugdata() {
             .table
             .find(symbol.start)
             .map(|index| loaded.table.name(index));
-        assert_eq!(found, Some(whole.table.name(index)), "{:#x}", symbol.start);
+        assert_eq!(
+            found,
+            Some(unstripped.table.name(index)),
+            "{:#x}",
+            symbol.start
+        );
         functions += 1;
     }
     assert!(functions > 50);

@@ -1,4 +1,4 @@
-//! The kernel's listing, real and made up.
+//! kallsyms, real and generated.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use rperf_symbol::{ObjectKind, ObjectRequest, SearchPaths, load};
 
 use crate::perf_data::{Mapping, perf_is_here};
-use crate::{Disk, assert_none, differences, scratch};
+use crate::{Disk, assert_no_differences, differences, scratch};
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 
-/// Compares all of `listing` but its modules, for a kernel whose `_text` was at `text` while recording.
+/// Compares all symbols of `listing` except modules, for a kernel with `_text` at `text` while recording.
 fn compare(dir: &Path, listing: &Path, text: u64, what: &str) {
     let mut paths = SearchPaths::new(None);
     paths.kallsyms_override = Some(listing.to_owned());
@@ -28,7 +28,7 @@ fn compare(dir: &Path, listing: &Path, text: u64, what: &str) {
         name: "[kernel.kallsyms]_text",
     };
     let options = ["--kallsyms", listing.to_str().expect("a printable path")];
-    assert_none(what, &differences(&loaded, dir, &mapping, &options));
+    assert_no_differences(what, &differences(&loaded, dir, &mapping, &options));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_running_kernel() {
 }
 
 #[test]
-fn made_up_listings() {
+fn synthetic_listings() {
     if !perf_is_here() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Lines and inlined functions against binutils' addr2line, for programs built on the spot.
+//! Lines and inlined functions compared with binutils' addr2line, for programs compiled by the tests.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,33 +7,33 @@ use std::sync::Arc;
 
 use object::read::{Object as _, ObjectSegment as _};
 use rperf_symbol::{
-    Budget, FileBytes, Lines, Loaded, MemoryFiles, ObjectKind, ObjectRequest, SearchPaths,
-    SymbolKind, load,
+    Budget, FileBytes, LineIndex, LoadedSymbols, MemoryFiles, ObjectKind, ObjectRequest,
+    SearchPaths, SymbolKind, load,
 };
 
 use crate::elf::run;
 use crate::{Disk, scratch};
 
-const CPP: &str = include_str!("../workloads/inlines.cpp");
-const RUST: &str = include_str!("../workloads/inlines.rs");
+pub(crate) const CPP: &str = include_str!("../workloads/inlines.cpp");
+pub(crate) const RUST: &str = include_str!("../workloads/inlines.rs");
 const GO: &str = include_str!("../workloads/inlines.go");
 
-/// Name, file without its folders, line.
-type Frame = (String, String, u32);
+/// Function, file name without folders, line.
+pub(crate) type Frame = (String, String, u32);
 
-fn loaded(object: &Path) -> Loaded {
+pub(crate) fn loaded(object: &Path) -> LoadedSymbols {
     let mut paths = SearchPaths::new(None);
     paths.demangle = false;
     load(&Disk, &paths, &ObjectRequest::new(object, ObjectKind::User))
 }
 
-fn open(loaded: &Loaded, budget: &Arc<Budget>) -> Option<Lines> {
+pub(crate) fn open(loaded: &LoadedSymbols, budget: &Arc<Budget>) -> Option<LineIndex> {
     let mut paths = SearchPaths::new(None);
     paths.demangle = false;
-    Lines::open(&Disk, &paths, loaded.debug.as_ref()?, budget)
+    LineIndex::open(&Disk, &paths, loaded.debug.as_ref()?, budget)
 }
 
-fn ours(lines: &Lines, address: u64) -> Vec<Frame> {
+pub(crate) fn ours(lines: &LineIndex, address: u64) -> Vec<Frame> {
     let mut frames = Vec::new();
     lines.frames(&Disk, address, &mut frames);
     let text = |file: Option<&str>| {
@@ -50,8 +50,8 @@ fn ours(lines: &Lines, address: u64) -> Vec<Frame> {
     frames.collect()
 }
 
-/// Addresses in all functions of the object: those of its table, and those in its file.
-fn addresses(object: &Path, loaded: &Loaded) -> Vec<(u64, u64)> {
+/// Addresses in all functions of the object: in its symbol table, and as file offsets.
+fn addresses(object: &Path, loaded: &LoadedSymbols) -> Vec<(u64, u64)> {
     let bytes = std::fs::read(object).expect("the object");
     let elf = object::File::parse(&*bytes).expect("an ELF file");
     let in_file = |offset: u64| {
@@ -71,8 +71,8 @@ fn addresses(object: &Path, loaded: &Loaded) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// What addr2line says. It is asked everything twice: asked for the first time about a function without a linkage name,
-/// binutils 2.40 gives it the name of the symbol around it.
+/// The output of addr2line. Everything is looked up twice: on the first lookup of a function without a linkage name,
+/// binutils 2.40 gives it the name of the surrounding symbol.
 fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec<Vec<Frame>>> {
     let mut command = Command::new("addr2line");
     command.args(flags).args(["-a", "-i", "-f", "-e"]);
@@ -83,12 +83,12 @@ fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec
         .spawn()
         .ok()?;
     let mut input = child.stdin.take()?;
-    let asked: String = addresses
+    let questions: String = addresses
         .iter()
         .map(|(_, address)| format!("{address:x}\n"))
         .collect();
     let writer = std::thread::spawn(move || {
-        drop(input.write_all(asked.repeat(2).as_bytes()));
+        drop(input.write_all(questions.repeat(2).as_bytes()));
     });
     let output = child.wait_with_output().ok()?;
     writer.join().ok()?;
@@ -110,8 +110,8 @@ fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec
     Some(answers.split_off(addresses.len()))
 }
 
-/// Whether only the outermost name differs: addr2line takes that of the symbol where the debug information has none, or one
-/// without the convention of calls that Go's assembler adds, as our callers do.
+/// Whether only the outermost name differs: addr2line uses the symbol's name if the debug information has none, or one
+/// without the ABI suffix that Go's assembler adds, as our callers do.
 fn is_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
     let Some(((symbol, _, line), their_inner)) = theirs.split_last() else {
         return false;
@@ -126,7 +126,7 @@ fn is_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
 }
 
 /// Whether only the file of the first frame differs: binutils 2.40 counts files from 1 in DWARF 5, too, for rows before
-/// the first that sets a file, and so takes them for rows of the unit's own.
+/// the first that sets a file.
 fn is_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
     let ([first, callers @ ..], [their_first, their_callers @ ..]) = (ours, theirs) else {
         return false;
@@ -136,15 +136,15 @@ fn is_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
         && (their_first.1.starts_with("inlines.") || their_first.1 == "<artificial>")
 }
 
-/// Compares all frames of an object, of which `dwarf` has the debug information.
+/// Compares all frames of an object, whose debug information is in `dwarf`.
 fn compare(object: &Path, dwarf: &Path) {
     let loaded = loaded(object);
     let addresses = addresses(object, &loaded);
     compare_at(&loaded, &addresses, dwarf, &[]);
 }
 
-/// Compares the frames at `addresses`, which are given as in the table and as in the file.
-fn compare_at(loaded: &Loaded, addresses: &[(u64, u64)], dwarf: &Path, flags: &[&str]) {
+/// Compares the frames at `addresses`, given as in the symbol table and as file offsets.
+fn compare_at(loaded: &LoadedSymbols, addresses: &[(u64, u64)], dwarf: &Path, flags: &[&str]) {
     let budget = Budget::new(Budget::DEFAULT_BYTES);
     let lines = open(loaded, &budget).expect("debug information");
     let Some(theirs) = theirs(dwarf, flags, addresses) else {
@@ -180,7 +180,7 @@ fn compare_at(loaded: &Loaded, addresses: &[(u64, u64)], dwarf: &Path, flags: &[
     );
 }
 
-/// Builds the C++ program in `dir`.
+/// Compiles the C++ program in `dir`.
 fn build(dir: &Path, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let (source, object) = (dir.join("inlines.cpp"), dir.join(name));
     std::fs::write(&source, CPP).expect("the source is written");
@@ -240,15 +240,15 @@ fn debug_files_of_their_own() {
         return;
     };
     let name = object.to_str().expect("a path");
-    let whole = dir.join("whole");
-    std::fs::copy(&object, &whole).expect("a copy");
+    let copy = dir.join("whole");
+    std::fs::copy(&object, &copy).expect("a copy");
     let debug = format!("{name}.debug");
     let link = format!("--add-gnu-debuglink={debug}");
     if run("objcopy", &["--only-keep-debug", name, &debug])
         && run("strip", &[name])
         && run("objcopy", &[&link, name])
     {
-        compare(&object, &whole);
+        compare(&object, &copy);
     }
 }
 
@@ -260,9 +260,9 @@ fn split_dwarf() {
             return;
         };
         let name = object.to_str().expect("a path");
-        let whole = dir.join("whole");
-        std::fs::copy(&object, &whole).expect("a copy");
-        // addr2line of binutils finds no .dwo files in a package, so it is asked about the same code without any.
+        let copy = dir.join("whole");
+        std::fs::copy(&object, &copy).expect("a copy");
+        // addr2line of binutils does not find .dwo files in a package, so it reads the same code without split DWARF.
         let Some(plain) = build(&dir, "plain", &["-g", version]) else {
             return;
         };
@@ -328,7 +328,7 @@ fn programs_in_go() {
     }
 }
 
-/// What several programs have in common is in a file of its own, to which `.gnu_debugaltlink` leads.
+/// DWARF shared by several programs is in a separate file named by `.gnu_debugaltlink`.
 #[test]
 fn debug_information_that_is_shared() {
     let dir = scratch("lines-shared");
@@ -337,15 +337,15 @@ fn debug_information_that_is_shared() {
         let [Some(one), Some(two)] = programs else {
             return;
         };
-        let whole = dir.join("whole");
-        std::fs::copy(&one, &whole).expect("a copy");
+        let copy = dir.join("whole");
+        std::fs::copy(&one, &copy).expect("a copy");
         let common = dir.join("common");
         let paths = [&common, &one, &two].map(|path| path.to_str().expect("a path"));
         if !run("dwz", &["-m", paths[0], paths[1], paths[2]]) {
             return;
         }
         assert!(common.exists(), "{version}: something is shared");
-        compare(&one, &whole);
+        compare(&one, &copy);
         std::fs::remove_file(&common).expect("the common part is removed");
         let loaded = loaded(&one);
         let lines = open(&loaded, &Budget::new(Budget::DEFAULT_BYTES)).expect("lines");
@@ -369,7 +369,7 @@ fn modules_that_no_linker_has_seen() {
         };
         let mut paths = SearchPaths::new(None);
         paths.demangle = false;
-        // As distributions install them, too.
+        // Some distributions install compressed objects.
         let packed = ["gzip", "xz", "zstd"].map(|packer| packed(packer, &object));
         for file in packed.iter().flatten().chain([&object]) {
             let loaded = load(
@@ -394,7 +394,7 @@ fn modules_that_no_linker_has_seen() {
     }
 }
 
-/// `object` compressed, if there is such a program.
+/// Compresses `object`, if the program exists.
 fn packed(packer: &str, object: &Path) -> Option<PathBuf> {
     let packed = Command::new(packer).arg("-c").arg(object).output();
     let Ok(packed) = packed.inspect_err(|error| eprintln!("skipped: {packer}: {error}")) else {
@@ -442,7 +442,7 @@ fn memory_is_bounded_and_shared_between_threads() {
     assert_eq!((tight.used(), roomy.used()), (0, 0));
 }
 
-/// A xorshift generator: the same damage in every run.
+/// A xorshift generator with a fixed seed: the same damage in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -455,7 +455,7 @@ impl Dice {
 }
 
 #[test]
-fn damage_stops_nothing() {
+fn damaged_lines_do_not_stop_the_reader() {
     use object::read::ObjectSection as _;
 
     let dir = scratch("lines-damage");
@@ -494,7 +494,7 @@ fn damage_stops_nothing() {
     }
 }
 
-/// Asks for every few bytes of a small program; the answers don't matter.
+/// Looks up addresses at intervals of a few bytes of a small program; the results are ignored.
 fn look_everywhere(bytes: Vec<u8>) {
     let path = Path::new("/damaged");
     let mut files = MemoryFiles::new();
@@ -504,7 +504,7 @@ fn look_everywhere(bytes: Vec<u8>) {
     let budget = Budget::new(Budget::DEFAULT_BYTES);
     let lines = loaded
         .debug
-        .and_then(|debug| Lines::open(&files, &paths, &debug, &budget));
+        .and_then(|debug| LineIndex::open(&files, &paths, &debug, &budget));
     let Some(lines) = lines else { return };
     let mut frames = Vec::new();
     for address in (0x1000..0x1300).step_by(7) {

@@ -1,21 +1,22 @@
-//! Whole tables against Linux perf 6.1: the same file, the same addresses, the same names and offsets.
+//! Whole symbol tables compared with Linux perf 6.1: the same file, the same addresses, the same names and offsets.
 
 #![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
+mod die_scanner;
 mod elf;
 mod kernel;
 mod lines;
 mod perf_data;
 mod perf_map;
-mod skimmed;
+mod second_oracle;
 mod vdso;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rperf_symbol::{FileBytes, Files, Loaded};
+use rperf_symbol::{FileBytes, Files, LoadedSymbols};
 
-use perf_data::{Answer, Mapping, ask_perf};
+use perf_data::{FoundSymbol, Mapping, perf_symbols_at};
 
 /// Files on disk.
 struct Disk;
@@ -29,7 +30,7 @@ impl Files for Disk {
     }
 }
 
-/// A directory of its own for the test called `name`, empty.
+/// An empty directory for the test called `name`.
 fn scratch(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     drop(std::fs::remove_dir_all(&dir));
@@ -37,8 +38,8 @@ fn scratch(name: &str) -> PathBuf {
     dir
 }
 
-/// Addresses worth asking for: around the borders of all symbols, and in their middle.
-fn borders(loaded: &Loaded) -> Vec<u64> {
+/// Addresses to look up: around the boundaries of all symbols, and in their middle.
+fn boundary_addresses(loaded: &LoadedSymbols) -> Vec<u64> {
     let mut addresses = Vec::new();
     for (_, symbol) in loaded.table.iter() {
         let middle = symbol.start + (symbol.end - symbol.start) / 2;
@@ -55,23 +56,27 @@ fn borders(loaded: &Loaded) -> Vec<u64> {
     addresses
 }
 
-fn our_answer(loaded: &Loaded, mapping: &Mapping<'_>, address: u64) -> Option<Answer> {
+fn rperf_symbol_at(
+    loaded: &LoadedSymbols,
+    mapping: &Mapping<'_>,
+    address: u64,
+) -> Option<FoundSymbol> {
     let index = loaded.table.find(address)?;
     let symbol = loaded.table.get(index)?;
     let mut offset = address - symbol.start;
     if address >= symbol.end {
-        // Only symbols without size come here, and perf's listing takes the mapping's start off as well.
+        // Only symbols without size get here, and perf also subtracts the mapping's start.
         offset = offset.wrapping_sub(mapping.start);
     }
-    Some(Answer {
+    Some(FoundSymbol {
         name: loaded.table.name(index).into_owned(),
         offset,
     })
 }
 
-/// Compares every address that falls into `mapping`, and returns the differences as text.
+/// Compares the symbols of boundary addresses in `mapping`, and returns the differences as text.
 fn differences(
-    loaded: &Loaded,
+    loaded: &LoadedSymbols,
     dir: &Path,
     mapping: &Mapping<'_>,
     options: &[&str],
@@ -83,20 +88,23 @@ fn differences(
     };
     let inside =
         |address: &u64| *address >= mapping.pgoff && *address - mapping.pgoff < mapping.len;
-    let addresses: Vec<u64> = borders(loaded).into_iter().filter(inside).collect();
+    let addresses: Vec<u64> = boundary_addresses(loaded)
+        .into_iter()
+        .filter(inside)
+        .collect();
     let ips: Vec<u64> = addresses.iter().map(|&address| to_ip(address)).collect();
-    let theirs = ask_perf(dir, mapping, &ips, options);
+    let theirs = perf_symbols_at(dir, mapping, &ips, options);
     let compared = addresses.iter().zip(theirs);
     compared
         .filter_map(|(&address, theirs)| {
-            let ours = our_answer(loaded, mapping, address);
+            let ours = rperf_symbol_at(loaded, mapping, address);
             (ours != theirs).then(|| format!("{address:#x}: ours {ours:?}, perf's {theirs:?}"))
         })
         .collect()
 }
 
 /// Fails with the first few differences.
-fn assert_none(what: &str, differences: &[String]) {
+fn assert_no_differences(what: &str, differences: &[String]) {
     let shown: Vec<_> = differences.iter().take(20).cloned().collect();
     assert!(
         differences.is_empty(),

@@ -1,4 +1,4 @@
-//! Maps of code made at run time, whose entries may lie anyhow.
+//! Perf maps with entries in any order, gaps and overlaps.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use rperf_symbol::{ObjectKind, ObjectRequest, SearchPaths, load};
 
 use crate::perf_data::{Mapping, PID, perf_is_here};
-use crate::{Disk, assert_none, differences, scratch};
+use crate::{Disk, assert_no_differences, differences, scratch};
 
 const CODE: u64 = 0x7f00_0000_0000;
 
-/// Removes the map when the test ends, however it ends.
+/// Removes the map on drop.
 struct MapFile(PathBuf);
 
 impl Drop for MapFile {
@@ -19,7 +19,7 @@ impl Drop for MapFile {
     }
 }
 
-/// A sequence that looks random and is the same each time.
+/// A fixed pseudorandom sequence.
 fn scrambled(step: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(step), |last| {
         Some(
@@ -57,6 +57,6 @@ fn overlapping_and_damaged_lines() {
             pgoff: CODE,
             name: "//anon",
         };
-        assert_none("perf map", &differences(&loaded, &dir, &mapping, &[]));
+        assert_no_differences("perf map", &differences(&loaded, &dir, &mapping, &[]));
     }
 }

@@ -1,4 +1,4 @@
-//! The kernel's page of code in every process, which both tools read from their own memory.
+//! The vdso, which both tools read from their own memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 use rperf_symbol::{FileBytes, ObjectKind, ObjectRequest, SearchPaths, load};
 
 use crate::perf_data::{Mapping, perf_is_here};
-use crate::{Disk, assert_none, differences, scratch};
+use crate::{Disk, assert_no_differences, differences, scratch};
 
 /// This process's vdso.
 fn own_vdso() -> Option<Vec<u8>> {
@@ -46,5 +46,5 @@ fn the_vdso() {
         pgoff: 0,
         name: "[vdso]",
     };
-    assert_none("[vdso]", &differences(&loaded, &dir, &mapping, &[]));
+    assert_no_differences("[vdso]", &differences(&loaded, &dir, &mapping, &[]));
 }

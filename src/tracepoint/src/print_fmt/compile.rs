@@ -1,4 +1,4 @@
-//! From the expression trees of a `print fmt` to a flat program.
+//! Compilation of the expression trees of a `print fmt` to a flat program.
 
 mod number;
 
@@ -6,16 +6,16 @@ use super::eval::STACK;
 use super::parse;
 use super::pointer::{Style, style_of};
 use super::program::{
-    Dynamic, Literal, Load, Names, Number, Output, Piece, Place, PrintFmt, SHORT, Source, Span,
-    TableEntry,
+    ByteLocation, ConversionOutput, DynamicField, INLINE_BYTES, Literal, Load, NumberSource,
+    PrintFmt, TableEntry, TextPiece, TextRange, TextSource, ValueTable,
 };
-use super::spec::{Base, Conversion, ConversionKind, IntegerSpec, Part, parts};
+use super::spec::{Base, Conversion, ConversionKind, FormatPart, IntegerSpec, parts};
 use super::tree::{Entry, Node, Operation};
-use crate::{Abi, Field, Format, Warning};
+use crate::{Abi, Field, Format, FormatWarning};
 
 impl PrintFmt {
-    /// Compiles the `print fmt` of `format` for samples of `machine`. Never fails: a text that is
-    /// not understood gives a [`PrintFmt::warning`] and the generic form.
+    /// Compiles the `print fmt` of `format` for samples of a kernel with this ABI. Never fails:
+    /// unsupported text gives a [`PrintFmt::warning`] and the generic form.
     #[must_use]
     pub fn compile(format: &Format, abi: Abi) -> Self {
         let mut compiler = Compiler {
@@ -51,7 +51,7 @@ impl PrintFmt {
 struct Compiler<'a> {
     format: &'a Format,
     program: PrintFmt,
-    /// Values on the stack at this point of the steps, and the most there ever are.
+    /// Values on the stack at this step, and the maximum.
     depth: usize,
     max_depth: usize,
 }
@@ -65,58 +65,58 @@ fn uncast(mut node: &Node) -> &Node {
 }
 
 impl Compiler<'_> {
-    fn print_fmt(&mut self) -> Result<(), Warning> {
+    fn print_fmt(&mut self) -> Result<(), FormatWarning> {
         let (format, arguments) = parse::parse(&self.format.print_fmt)?;
         let mut arguments = arguments.iter();
         let mut before = Vec::new();
         for part in parts(&format)? {
             match part {
-                Part::Literal(bytes) => before.extend_from_slice(&bytes),
-                Part::Conversion(conversion) => {
+                FormatPart::Literal(bytes) => before.extend_from_slice(&bytes),
+                FormatPart::Conversion(conversion) => {
                     let output = self.conversion(&conversion, &mut arguments)?;
                     self.piece(&mut before, output);
                 }
             }
         }
         if !before.is_empty() {
-            self.piece(&mut before, Output::Nothing);
+            self.piece(&mut before, ConversionOutput::Nothing);
         }
         if self.max_depth > STACK {
-            return Err(Warning::TooDeep);
+            return Err(FormatWarning::TooDeep);
         }
         Ok(())
     }
 
-    /// Appends `output` with the text before it, which is taken.
-    fn piece(&mut self, before: &mut Vec<u8>, output: Output) {
+    /// Appends `output` with the preceding literal text, which is taken.
+    fn piece(&mut self, before: &mut Vec<u8>, output: ConversionOutput) {
         let span = self.text(before);
-        before.resize(before.len().max(SHORT), 0);
+        before.resize(before.len().max(INLINE_BYTES), 0);
         let start = before.first_chunk().copied().unwrap_or_default();
         before.clear();
         let before = Literal { start, span };
-        self.program.pieces.push(Piece { before, output });
+        self.program.pieces.push(TextPiece { before, output });
     }
 
     fn conversion<'n>(
         &mut self,
         conversion: &Conversion,
         arguments: &mut impl Iterator<Item = &'n Node>,
-    ) -> Result<Output, Warning> {
+    ) -> Result<ConversionOutput, FormatWarning> {
         let star = match conversion.takes_star {
             true => {
-                let argument = arguments.next().ok_or(Warning::TooFewArguments)?;
+                let argument = arguments.next().ok_or(FormatWarning::TooFewArguments)?;
                 Some(self.number(argument))
             }
             false => None,
         };
-        let argument = arguments.next().ok_or(Warning::TooFewArguments)?;
+        let argument = arguments.next().ok_or(FormatWarning::TooFewArguments)?;
         Ok(match &conversion.kind {
-            ConversionKind::Integer(spec) => Output::Integer {
+            ConversionKind::Integer(spec) => ConversionOutput::Integer {
                 number: self.number(argument),
                 spec: self.narrowed(*spec, argument),
                 star,
             },
-            ConversionKind::Text(spec) => Output::Text {
+            ConversionKind::Text(spec) => ConversionOutput::Text {
                 source: self.source(argument)?,
                 spec: *spec,
                 star,
@@ -125,14 +125,14 @@ impl Compiler<'_> {
         })
     }
 
-    fn text(&mut self, bytes: &[u8]) -> Span {
+    fn text(&mut self, bytes: &[u8]) -> TextRange {
         let start = self.program.text.len() as u32;
         self.program.text.extend_from_slice(bytes);
         let end = self.program.text.len() as u32;
-        Span { start, end }
+        TextRange { start, end }
     }
 
-    fn table(&mut self, entries: &[Entry]) -> Span {
+    fn table(&mut self, entries: &[Entry]) -> TextRange {
         let start = self.program.entries.len() as u32;
         for entry in entries {
             let name = self.text(entry.name.as_bytes());
@@ -140,56 +140,56 @@ impl Compiler<'_> {
             self.program.entries.push(TableEntry { value, name });
         }
         let end = self.program.entries.len() as u32;
-        Span { start, end }
+        TextRange { start, end }
     }
 
-    fn dynamic(&self, name: &str) -> Result<Dynamic, Warning> {
+    fn dynamic(&self, name: &str) -> Result<DynamicField, FormatWarning> {
         let field = self.format.field(name);
-        let field = field.ok_or_else(|| Warning::UnknownField(name.to_owned()))?;
+        let field = field.ok_or_else(|| FormatWarning::UnknownField(name.to_owned()))?;
         Ok(dynamic_of(field))
     }
 
-    /// Where the bytes of `REC->field` or `__get_dynamic_array(field)` are.
-    fn place(&self, node: &Node) -> Result<Place, Warning> {
+    /// The location of the bytes of `REC->field` or `__get_dynamic_array(field)`.
+    fn place(&self, node: &Node) -> Result<ByteLocation, FormatWarning> {
         match uncast(node) {
-            Node::DynamicArray(name) => Ok(Place::Dynamic(self.dynamic(name)?)),
+            Node::DynamicArray(name) => Ok(ByteLocation::Dynamic(self.dynamic(name)?)),
             Node::Field(name) => {
                 let field = self.format.field(name);
-                let field = field.ok_or_else(|| Warning::UnknownField(name.to_owned()))?;
+                let field = field.ok_or_else(|| FormatWarning::UnknownField(name.to_owned()))?;
                 Ok(fixed(field))
             }
-            _ => Err(Warning::Unexpected {
+            _ => Err(FormatWarning::Unexpected {
                 expected: "a field",
                 found: String::new(),
             }),
         }
     }
 
-    /// Compiles an argument of `%s`; the result is an index of [`PrintFmt::sources`].
-    fn source(&mut self, node: &Node) -> Result<usize, Warning> {
+    /// Compiles an argument of `%s`; returns an index of [`PrintFmt::sources`].
+    fn source(&mut self, node: &Node) -> Result<usize, FormatWarning> {
         let source = match node {
-            Node::Atom(text) => Source::Literal(self.text(text.as_bytes())),
+            Node::Atom(text) => TextSource::Literal(self.text(text.as_bytes())),
             Node::Field(name) => self.field(name),
             Node::Flags {
                 value,
                 delimiter,
                 table,
-            } => Source::Names {
+            } => TextSource::Names {
                 value: self.number(value),
-                names: Names::OfBits {
+                names: ValueTable::OfBits {
                     delimiter: self.text(delimiter.as_bytes()),
                     table: self.table(table),
                 },
             },
-            Node::Symbolic { value, table } => Source::Names {
+            Node::Symbolic { value, table } => TextSource::Names {
                 value: self.number(value),
-                names: Names::OfValues(self.table(table)),
+                names: ValueTable::OfValues(self.table(table)),
             },
             Node::Hex {
                 bytes,
                 count,
                 separator,
-            } => Source::Hex {
+            } => TextSource::Hex {
                 place: self.place(bytes)?,
                 count: self.number(count),
                 is_spaced: !separator.is_empty(),
@@ -198,50 +198,50 @@ impl Compiler<'_> {
                 array,
                 count,
                 element_size,
-            } => Source::Array {
+            } => TextSource::Array {
                 place: self.place(array)?,
                 count: self.number(count),
                 element_size: self.number(element_size),
             },
             Node::Str(name) => match self.dynamic(name) {
-                Ok(dynamic) => Source::Dynamic(dynamic),
-                Err(_) => Source::Nothing,
+                Ok(dynamic) => TextSource::Dynamic(dynamic),
+                Err(_) => TextSource::Nothing,
             },
-            Node::Bitmask(name) => Source::Bitmask(self.dynamic(name)?),
+            Node::Bitmask(name) => TextSource::Bitmask(self.dynamic(name)?),
             Node::Operation(operation) => self.choice(operation)?,
             Node::Null | Node::Cast { .. } | Node::DynamicArray(_) | Node::DynamicLength(_) => {
-                Source::Nothing
+                TextSource::Nothing
             }
         };
         self.program.sources.push(source);
         Ok(self.program.sources.len() - 1)
     }
 
-    /// A string in the record, or one of the kernel to which a pointer leads.
-    fn field(&self, name: &str) -> Source {
+    /// A string in the record, or a kernel string referenced by a pointer.
+    fn field(&self, name: &str) -> TextSource {
         let long_size = usize::from(self.program.abi.long_size);
         match self.format.field(name) {
             Some(field) if !field.is_array && field.size == long_size => {
-                Source::Address(load_of(field))
+                TextSource::Address(load_of(field))
             }
-            Some(field) => Source::Field(fixed(field)),
-            None => Source::Nothing,
+            Some(field) => TextSource::Field(fixed(field)),
+            None => TextSource::Nothing,
         }
     }
 
-    fn choice(&mut self, operation: &Operation) -> Result<Source, Warning> {
+    fn choice(&mut self, operation: &Operation) -> Result<TextSource, FormatWarning> {
         match (operation.operator.as_str(), &operation.right) {
-            ("?", Node::Operation(branches)) => Ok(Source::Choice {
+            ("?", Node::Operation(branches)) => Ok(TextSource::Choice {
                 condition: self.number(&operation.left),
                 yes: self.source(&branches.left)?,
                 no: self.source(&branches.right)?,
             }),
-            _ => Ok(Source::Nothing),
+            _ => Ok(TextSource::Nothing),
         }
     }
 
-    /// `%d` of a field that has fewer bits and a sign, which those of probes do (`s8`, `s16`), as the kernel prints it: Linux
-    /// perf takes such numbers for positive ones.
+    /// Makes `%d` print fields of fewer bits with their sign, as the kernel does; probes have such
+    /// fields (`s8`, `s16`). Linux perf prints them as unsigned.
     fn narrowed(&self, spec: IntegerSpec, argument: &Node) -> IntegerSpec {
         let (name, is_element) = match argument {
             Node::Field(name) => (name, false),
@@ -268,36 +268,46 @@ impl Compiler<'_> {
         }
     }
 
-    fn pointer(&mut self, suffix: &str, node: &Node, star: Option<Number>) -> Output {
+    fn pointer(
+        &mut self,
+        suffix: &str,
+        node: &Node,
+        star: Option<NumberSource>,
+    ) -> ConversionOutput {
         let letters = suffix.as_bytes();
         match letters.first() {
-            Some(b'F' | b'S') => Output::Function {
+            Some(b'F' | b'S') => ConversionOutput::Function {
                 number: self.number(node),
                 with_offset: true,
             },
-            Some(b'f' | b's') => Output::Function {
+            Some(b'f' | b's') => ConversionOutput::Function {
                 number: self.number(node),
                 with_offset: false,
             },
             Some(_) => self.address(letters, uncast(node), star),
-            None => Output::Pointer(self.number(node)),
+            None => ConversionOutput::Pointer(self.number(node)),
         }
     }
 
-    fn address(&mut self, letters: &[u8], node: &Node, star: Option<Number>) -> Output {
+    fn address(
+        &mut self,
+        letters: &[u8],
+        node: &Node,
+        star: Option<NumberSource>,
+    ) -> ConversionOutput {
         let Some((style, size, name)) = style_of(letters, self.program.abi) else {
-            return Output::Nothing;
+            return ConversionOutput::Nothing;
         };
         let takes_dynamic = matches!(style, Style::Socket { .. } | Style::Bytes { .. });
         let place = match node {
             Node::Field(name) if !matches!(style, Style::Bytes { .. }) => {
                 match self.format.field(name) {
                     Some(field) => Some(fixed(field)),
-                    None => return Output::Nothing,
+                    None => return ConversionOutput::Nothing,
                 }
             }
             Node::DynamicArray(name) if takes_dynamic => {
-                self.dynamic(name).ok().map(Place::Dynamic)
+                self.dynamic(name).ok().map(ByteLocation::Dynamic)
             }
             _ => None,
         };
@@ -307,18 +317,18 @@ impl Compiler<'_> {
                 format!("ARG NOT FIELD NOR DYNAMIC ARRAY BUT TYPE {kind}")
             }
             None => format!("ARG TYPE NOT FIELD BUT {}", node.type_number()),
-            Some(Place::Fixed { size: found, .. }) if size != 0 && found != size => {
+            Some(ByteLocation::Fixed { size: found, .. }) if size != 0 && found != size => {
                 format!("INVALID{name}")
             }
             Some(place) => {
-                return Output::Address {
+                return ConversionOutput::Address {
                     place,
                     style,
                     limit: star,
                 };
             }
         };
-        Output::Complaint(self.text(complaint.as_bytes()))
+        ConversionOutput::Complaint(self.text(complaint.as_bytes()))
     }
 }
 
@@ -329,16 +339,16 @@ fn load_of(field: &Field) -> Load {
     }
 }
 
-fn dynamic_of(field: &Field) -> Dynamic {
-    Dynamic {
+fn dynamic_of(field: &Field) -> DynamicField {
+    DynamicField {
         offset: field.offset as u32,
         size: field.size as u8,
         is_relative: field.is_relative,
     }
 }
 
-fn fixed(field: &Field) -> Place {
-    Place::Fixed {
+fn fixed(field: &Field) -> ByteLocation {
+    ByteLocation::Fixed {
         offset: field.offset as u32,
         size: field.size as u32,
     }

@@ -1,6 +1,6 @@
-//! Integers and padded text as printf shows them, without allocating.
+//! Formatting of integers and padded text like printf, without allocating.
 
-use super::spec::{Base, IntegerSpec, Star, TextSpec};
+use super::spec::{Base, IntegerSpec, StarArgument, TextSpec};
 
 const PAIRS: &[u8; 200] =
     b"00010203040506070809101112131415161718192021222324252627282930313233343536373839\
@@ -10,8 +10,8 @@ const PAIRS: &[u8; 200] =
 /// Room for 64 bits in octal.
 const MAX_DIGITS: usize = 24;
 
-/// Appends the first `length` of `bytes`. Copying a fixed number of bytes and cutting what is too much
-/// is several times faster than a copy of variable length.
+/// Appends the first `length` of `bytes`. Copying a fixed number of bytes and truncating is several
+/// times faster than a copy of variable length.
 #[inline]
 pub(super) fn put_start<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], length: usize) {
     let end = out.len() + length.min(N);
@@ -76,7 +76,7 @@ impl Digits {
     }
 }
 
-/// The eight hexadecimal digits of `value` as the bytes of a number, the first in the high byte.
+/// The eight hexadecimal digits of `value` packed into a word, the first in the high byte.
 #[inline]
 fn hex_word(value: u32) -> u64 {
     const LOW_NIBBLES: u64 = 0x0f0f_0f0f_0f0f_0f0f;
@@ -85,7 +85,7 @@ fn hex_word(value: u32) -> u64 {
     let value = (value << 16 | value) & 0x0000_ffff_0000_ffff;
     let value = (value << 8 | value) & 0x00ff_00ff_00ff_00ff;
     let nibbles = (value << 4 | value) & LOW_NIBBLES;
-    // Nibbles above 9 are letters, 39 places behind `:`.
+    // Nibbles above 9 become letters, which are 39 positions after `:`.
     let letters = (nibbles + 6 * ONES) >> 4 & ONES;
     nibbles + u64::from(b'0') * ONES + letters * u64::from(b'a' - b'0' - 10)
 }
@@ -127,7 +127,7 @@ pub(super) fn put_hex_byte(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&digits);
 }
 
-/// Appends `text`, which is mostly short.
+/// Appends `text`, which is usually short.
 #[inline]
 pub(super) fn put_bytes(out: &mut Vec<u8>, text: &[u8], after: &[u8]) {
     match after.first_chunk::<16>() {
@@ -136,7 +136,7 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, text: &[u8], after: &[u8]) {
     }
 }
 
-/// Appends `value` in the form of `spec`; `star` is the argument that a `*` took.
+/// Appends `value` formatted by `spec`; `star` is the argument of a `*`.
 #[inline]
 pub(super) fn put_integer(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u64>) {
     let unused = 64 - u32::from(spec.bits);
@@ -154,13 +154,13 @@ fn resolve_star(spec: &IntegerSpec, star: u64) -> (usize, Option<usize>, bool) {
     let precision = spec.precision.map(usize::from);
     let size = star.unsigned_abs() as usize;
     match spec.star {
-        Some(Star::Width) => (size, precision, spec.is_left || star < 0),
+        Some(StarArgument::Width) => (size, precision, spec.is_left || star < 0),
         _ if star < 0 => (spec.width.into(), precision, spec.is_left),
         _ => (spec.width.into(), Some(size), spec.is_left),
     }
 }
 
-/// A width that no line of output needs; a record may ask for any.
+/// Maximum width: a record may request any.
 const MAX_WIDTH: usize = 4096;
 
 fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u64>) {
@@ -222,7 +222,7 @@ fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u6
     }
 }
 
-/// Appends `text`, which has no NUL, in the form of `spec`; `star` is the argument that a `*` took.
+/// Appends `text`, which has no NUL, formatted by `spec`; `star` is the argument of a `*`.
 #[inline]
 pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8], spec: TextSpec, star: Option<u64>) {
     if spec == TextSpec::default() {
@@ -233,11 +233,11 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8], spec: TextSpec, star: Opt
     let (mut width, mut is_left) = (usize::from(spec.width), spec.is_left);
     let mut precision = spec.precision.map(usize::from);
     match (spec.star, star) {
-        (Some(Star::Width), Some(star)) => {
+        (Some(StarArgument::Width), Some(star)) => {
             width = star.unsigned_abs() as usize;
             is_left |= star < 0;
         }
-        (Some(Star::Precision), Some(star)) => precision = usize::try_from(star).ok(),
+        (Some(StarArgument::Precision), Some(star)) => precision = usize::try_from(star).ok(),
         _ => {}
     }
     let shown = precision.map_or(text.len(), |precision| precision.min(text.len()));

@@ -1,11 +1,11 @@
-//! Where dynamic data lie, for text.
+//! Location of dynamic data, for text.
 
 use rperf_wire::Endian;
 
 use crate::value::read_number;
 
-/// Offset and length that a dynamic field at `offset` of `size` bytes points to. The offset is
-/// within `raw` or 0; a length that reaches past the end of `raw` is 0.
+/// Offset and length of the data of a dynamic field at `offset` with `size` bytes. The offset is
+/// within `raw` or 0; a length beyond the end of `raw` is 0.
 pub(super) fn dynamic_place(
     raw: &[u8],
     offset: usize,

@@ -1,19 +1,22 @@
-//! Runs a compiled `print fmt` over a raw record.
+//! Evaluation of a compiled `print fmt` on a raw record.
 
 use rperf_wire::Endian;
 
 use super::digits::{put_integer, put_prefixed, put_start};
 use super::generic;
-use super::program::{Binary, Context, Load, Number, Output, Piece, PrintFmt, SHORT, Step};
+use super::program::{
+    Binary, ConversionOutput, INLINE_BYTES, Instruction, Load, NumberSource, PrintContext,
+    PrintFmt, TextPiece,
+};
 use crate::value::read_number;
 
-/// Deepest stack of the number machine; `compile` refuses programs that need more.
+/// Maximum stack depth; `compile` refuses programs that need more.
 pub(super) const STACK: usize = 24;
 
 impl PrintFmt {
-    /// Appends to `out` what Linux perf shows for the record `raw` (the bytes of `PERF_SAMPLE_RAW`,
-    /// padding included). Values that lie past the end of `raw` count as 0 or empty.
-    pub fn write(&self, raw: &[u8], context: &Context<'_>, out: &mut Vec<u8>) {
+    /// Appends the text that Linux perf prints for the record `raw` (the bytes of
+    /// `PERF_SAMPLE_RAW`, including padding). Values beyond the end of `raw` are 0 or empty.
+    pub fn write(&self, raw: &[u8], context: &PrintContext<'_>, out: &mut Vec<u8>) {
         if self.warning.is_some() {
             out.extend_from_slice(b"[FAILED TO PARSE]");
             generic::write_fields(&self.fields, raw, self.abi, out);
@@ -25,32 +28,38 @@ impl PrintFmt {
     }
 
     #[inline]
-    fn write_piece(&self, piece: &Piece, raw: &[u8], context: &Context<'_>, out: &mut Vec<u8>) {
+    fn write_piece(
+        &self,
+        piece: &TextPiece,
+        raw: &[u8],
+        context: &PrintContext<'_>,
+        out: &mut Vec<u8>,
+    ) {
         let length = (piece.before.span.end - piece.before.span.start) as usize;
-        if length <= SHORT {
+        if length <= INLINE_BYTES {
             put_start(out, &piece.before.start, length);
         } else {
             out.extend_from_slice(self.literal(piece.before.span));
         }
         match &piece.output {
-            Output::Nothing => {}
-            Output::Integer { number, spec, star } => {
+            ConversionOutput::Nothing => {}
+            ConversionOutput::Integer { number, spec, star } => {
                 let star = star.map(|star| self.number(star, raw));
                 put_integer(out, self.number(*number, raw), spec, star);
             }
-            Output::Text { source, spec, star } => {
+            ConversionOutput::Text { source, spec, star } => {
                 let star = star.map(|star| self.number(star, raw));
                 self.write_source(*source, raw, context, (*spec, star), out);
             }
-            Output::Function {
+            ConversionOutput::Function {
                 number,
                 with_offset,
             } => write_function(self.number(*number, raw), *with_offset, context, out),
-            Output::Pointer(number) => match self.number(*number, raw) {
+            ConversionOutput::Pointer(number) => match self.number(*number, raw) {
                 0 => out.extend_from_slice(b"(nil)"),
                 address => put_prefixed(out, address),
             },
-            Output::Address {
+            ConversionOutput::Address {
                 place,
                 style,
                 limit,
@@ -58,17 +67,17 @@ impl PrintFmt {
                 let limit = limit.map(|limit| self.number(limit, raw));
                 self.write_address(*place, *style, limit, raw, out);
             }
-            Output::Complaint(text) => out.extend_from_slice(self.literal(*text)),
+            ConversionOutput::Complaint(text) => out.extend_from_slice(self.literal(*text)),
         }
     }
 
     /// The value of `number` in `raw`.
     #[inline]
-    pub(super) fn number(&self, number: Number, raw: &[u8]) -> u64 {
+    pub(super) fn number(&self, number: NumberSource, raw: &[u8]) -> u64 {
         match number {
-            Number::Constant(value) => value,
-            Number::Load(load) => self.load(load, raw),
-            Number::Steps { start, end } => {
+            NumberSource::Constant(value) => value,
+            NumberSource::Load(load) => self.load(load, raw),
+            NumberSource::Steps { start, end } => {
                 let steps = self.steps.get(start as usize..end as usize);
                 run(steps.unwrap_or_default(), raw, self.abi.endian)
             }
@@ -86,7 +95,7 @@ fn load_at(load: Load, raw: &[u8], endian: Endian) -> u64 {
     read_number(raw, load.offset as usize, load.size.into(), endian).unwrap_or(0)
 }
 
-fn write_function(address: u64, with_offset: bool, context: &Context<'_>, out: &mut Vec<u8>) {
+fn write_function(address: u64, with_offset: bool, context: &PrintContext<'_>, out: &mut Vec<u8>) {
     let Some((name, start)) = context.symbols.symbol_at(address) else {
         return put_prefixed(out, address);
     };
@@ -97,36 +106,36 @@ fn write_function(address: u64, with_offset: bool, context: &Context<'_>, out: &
     }
 }
 
-/// Runs `steps`, which leave one number.
-fn run(steps: &[Step], raw: &[u8], endian: Endian) -> u64 {
+/// Runs `steps`, which leave one number on the stack.
+fn run(steps: &[Instruction], raw: &[u8], endian: Endian) -> u64 {
     let mut stack = Stack {
         values: [0; STACK],
         len: 0,
     };
     for step in steps {
         let value = match *step {
-            Step::Push(value) => value,
-            Step::Load(load) => load_at(load, raw, endian),
-            Step::Element { offset, size } => {
+            Instruction::Push(value) => value,
+            Instruction::Load(load) => load_at(load, raw, endian),
+            Instruction::Element { offset, size } => {
                 let index = stack.pop() as u32;
                 let start = offset.wrapping_add(index.wrapping_mul(size.into()));
                 read_number(raw, start as usize, size.into(), endian).unwrap_or(0)
             }
-            Step::DynamicElement { array, size } => {
+            Instruction::DynamicElement { array, size } => {
                 let (start, _) = array.place(raw, endian);
                 let start = start.saturating_add(stack.pop() as u32 as usize);
                 read_number(raw, start, size.into(), endian).unwrap_or(0)
             }
-            Step::DynamicLength(dynamic) => dynamic.place(raw, endian).1 as u64,
-            Step::DynamicOffset(dynamic) => dynamic.place(raw, endian).0 as u64,
-            Step::Mask(mask) => stack.pop() & mask,
-            Step::Not => u64::from(stack.pop() == 0),
-            Step::Complement => !stack.pop(),
-            Step::Binary(operator) => {
+            Instruction::DynamicLength(dynamic) => dynamic.place(raw, endian).1 as u64,
+            Instruction::DynamicOffset(dynamic) => dynamic.place(raw, endian).0 as u64,
+            Instruction::Mask(mask) => stack.pop() & mask,
+            Instruction::Not => u64::from(stack.pop() == 0),
+            Instruction::Complement => !stack.pop(),
+            Instruction::Binary(operator) => {
                 let right = stack.pop();
                 operator.apply(stack.pop(), right)
             }
-            Step::Select => {
+            Instruction::Select => {
                 let (no, yes) = (stack.pop(), stack.pop());
                 if stack.pop() != 0 { yes } else { no }
             }
@@ -158,7 +167,7 @@ impl Stack {
 }
 
 impl Binary {
-    /// The result on unsigned numbers. Division by zero is 0.
+    /// The result for unsigned numbers. Division by zero returns 0.
     #[inline]
     pub(super) fn apply(self, left: u64, right: u64) -> u64 {
         match self {

@@ -1,4 +1,4 @@
-//! The generic form of an event whose `print fmt` is not understood: ` name=value …`.
+//! The generic form of an event whose `print fmt` is not supported: ` name=value …`.
 
 use super::digits::{put_decimal, put_hex_byte, put_prefixed, put_signed};
 use super::dynamic::dynamic_place;
@@ -16,15 +16,16 @@ pub(super) fn write_fields(fields: &[Field], raw: &[u8], abi: Abi, out: &mut Vec
 }
 
 impl Format {
-    /// Appends all fields of the event in the record `raw` as ` name=value …`, without the help of the `print fmt`.
+    /// Appends all fields of the event in the record `raw` as ` name=value …`, without using the
+    /// `print fmt`.
     pub fn write_fields(&self, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
         write_fields(&self.fields, raw, abi, out);
     }
 }
 
 impl Field {
-    /// Appends its value in the record `raw` as Linux perf shows it without the help of a `print fmt`. What lies past
-    /// the end of `raw` counts as 0 or empty.
+    /// Appends the field's value in the record `raw` like Linux perf without a `print fmt`. Data
+    /// beyond the end of `raw` are 0 or empty.
     pub fn write(&self, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
         if self.is_array {
             write_bytes(self, raw, abi, out);
@@ -43,7 +44,7 @@ fn write_bytes(field: &Field, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
     let rest = raw.get(start..).unwrap_or_default();
     let bytes = rest.get(..size).unwrap_or(rest);
     if field.is_string && is_printable(bytes) {
-        // Text that fills its field runs on to the next NUL, as in perf.
+        // Text that fills its field continues to the next NUL, as in perf.
         out.extend_from_slice(rperf_wire::until_nul(rest));
         return;
     }

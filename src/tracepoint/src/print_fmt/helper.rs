@@ -1,13 +1,13 @@
-//! The helper functions that a `print fmt` may call.
+//! Helper functions in a `print fmt`.
 
-use super::lex::{Kind, Token};
+use super::lex::{Token, TokenKind};
 use super::parse::{Parser, unexpected};
 use super::tree::{Entry, Node, constant_text, entry_value};
-use crate::Warning;
+use crate::FormatWarning;
 
 impl Parser<'_> {
-    /// Reads the arguments of `function`, whose opening parenthesis was read.
-    pub(super) fn call(&mut self, function: &str) -> Result<(Node, Token), Warning> {
+    /// Parses the arguments of `function` after its opening parenthesis.
+    pub(super) fn call(&mut self, function: &str) -> Result<(Node, Token), FormatWarning> {
         match function {
             "__print_flags" => self.flags(),
             "__print_symbolic" => self.symbolic(),
@@ -21,17 +21,17 @@ impl Parser<'_> {
                 self.of_field(Node::DynamicLength)
             }
             "__builtin_expect" => self.expectation(),
-            _ => Err(Warning::UnknownHelper(function.to_owned())),
+            _ => Err(FormatWarning::UnknownHelper(function.to_owned())),
         }
     }
 
-    fn of_field(&mut self, make: fn(String) -> Node) -> Result<(Node, Token), Warning> {
+    fn of_field(&mut self, make: fn(String) -> Node) -> Result<(Node, Token), FormatWarning> {
         let name = self.name()?;
         self.delimiter(")")?;
         Ok((make(name), self.lexer.read()))
     }
 
-    fn flags(&mut self) -> Result<(Node, Token), Warning> {
+    fn flags(&mut self) -> Result<(Node, Token), FormatWarning> {
         let value = self.expression_up_to(",")?;
         let mut next = self.lexer.read_item();
         let mut delimiter = String::new();
@@ -51,14 +51,14 @@ impl Parser<'_> {
         Ok((node, self.lexer.read_item()))
     }
 
-    fn symbolic(&mut self) -> Result<(Node, Token), Warning> {
+    fn symbolic(&mut self) -> Result<(Node, Token), FormatWarning> {
         let value = self.expression_up_to(",")?;
         let table = self.table()?;
         Ok((Node::Symbolic { value, table }, self.lexer.read_item()))
     }
 
-    /// Operators in the arguments of this and the next helper are not understood.
-    fn hex(&mut self, separator: &'static str) -> Result<(Node, Token), Warning> {
+    /// Operators in the arguments of this and the next helper are not supported.
+    fn hex(&mut self, separator: &'static str) -> Result<(Node, Token), FormatWarning> {
         let bytes = self.operand_up_to(",")?;
         let count = self.operand_up_to(")")?;
         let node = Node::Hex {
@@ -69,7 +69,7 @@ impl Parser<'_> {
         Ok((node, self.lexer.read_item()))
     }
 
-    fn array(&mut self) -> Result<(Node, Token), Warning> {
+    fn array(&mut self) -> Result<(Node, Token), FormatWarning> {
         let array = self.operand_up_to(",")?;
         let count = self.operand_up_to(",")?;
         let element_size = self.operand_up_to(")")?;
@@ -81,8 +81,8 @@ impl Parser<'_> {
         Ok((node, self.lexer.read_item()))
     }
 
-    /// `__builtin_expect(value, 0)` is its value; operators inside are not understood.
-    fn expectation(&mut self) -> Result<(Node, Token), Warning> {
+    /// `__builtin_expect(value, 0)` evaluates to its value; operators inside are not supported.
+    fn expectation(&mut self) -> Result<(Node, Token), FormatWarning> {
         let (node, next) = self.operand()?;
         if !next.is_delimiter(",") {
             return Err(unexpected("a comma", next));
@@ -92,20 +92,20 @@ impl Parser<'_> {
         Ok((node, self.lexer.read_item()))
     }
 
-    /// Reads an expression and the delimiter behind it.
-    fn expression_up_to(&mut self, delimiter: &'static str) -> Result<Box<Node>, Warning> {
+    /// Parses an expression and the delimiter after it.
+    fn expression_up_to(&mut self, delimiter: &'static str) -> Result<Box<Node>, FormatWarning> {
         let (node, next) = self.expression()?;
         boxed(node, next, delimiter)
     }
 
-    /// Reads an operand and the delimiter behind it.
-    fn operand_up_to(&mut self, delimiter: &'static str) -> Result<Box<Node>, Warning> {
+    /// Parses an operand and the delimiter after it.
+    fn operand_up_to(&mut self, delimiter: &'static str) -> Result<Box<Node>, FormatWarning> {
         let (node, next) = self.operand()?;
         boxed(node, next, delimiter)
     }
 
-    /// Reads `{ value, "name" }, …)`.
-    fn table(&mut self) -> Result<Vec<Entry>, Warning> {
+    /// Parses `{ value, "name" }, …)`.
+    fn table(&mut self) -> Result<Vec<Entry>, FormatWarning> {
         let mut table = Vec::new();
         loop {
             let open = self.lexer.read_item();
@@ -116,7 +116,7 @@ impl Parser<'_> {
                 return Err(unexpected("{", open));
             }
             let (mut value, mut next) = self.operand()?;
-            if next.kind == Kind::Operator {
+            if next.kind == TokenKind::Operator {
                 next = self.operation(&mut value, next)?;
             }
             if !next.is_delimiter(",") {
@@ -127,8 +127,8 @@ impl Parser<'_> {
                 return Err(unexpected("}", close));
             }
             table.push(Entry {
-                value: entry_value(&constant_text(&value).ok_or(Warning::NotConstant)?),
-                name: constant_text(&name).ok_or(Warning::NotConstant)?,
+                value: entry_value(&constant_text(&value).ok_or(FormatWarning::NotConstant)?),
+                name: constant_text(&name).ok_or(FormatWarning::NotConstant)?,
             });
             let next = self.lexer.read_item();
             if next.is_delimiter(")") {
@@ -141,7 +141,7 @@ impl Parser<'_> {
     }
 }
 
-fn boxed(node: Node, next: Token, delimiter: &'static str) -> Result<Box<Node>, Warning> {
+fn boxed(node: Node, next: Token, delimiter: &'static str) -> Result<Box<Node>, FormatWarning> {
     if next.is_delimiter(delimiter) {
         Ok(Box::new(node))
     } else {

@@ -1,65 +1,68 @@
 //! Tokens of a `print fmt`.
 
-/// What a token is.
+/// Type of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// Letters, digits and underscores.
     Item,
-    /// An operator; everything printable that is nothing else.
+    /// An operator; any other printable character.
     Operator,
     /// A parenthesis or a comma.
     Delimiter,
-    /// Text in double quotes, without them; adjacent ones are joined.
+    /// Text in double quotes, without the quotes; adjacent texts are joined.
     Text,
-    /// A character in single quotes, without them.
+    /// A character in single quotes, without the quotes.
     Character,
-    /// An end of line.
+    /// A newline.
     Newline,
-    /// The end of the text, or a character that cannot be printed.
+    /// The end of the text, or an unprintable character.
     End,
 }
 
 /// A token with its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) text: String,
 }
 
 impl Token {
     pub(super) fn is_operator(&self, text: &str) -> bool {
-        self.kind == Kind::Operator && self.text == text
+        self.kind == TokenKind::Operator && self.text == text
     }
 
     pub(super) fn is_delimiter(&self, text: &str) -> bool {
-        self.kind == Kind::Delimiter && self.text == text
+        self.kind == TokenKind::Delimiter && self.text == text
     }
 
-    /// Whether a value can start here: after `(type)` that makes the parentheses a cast.
+    /// Whether a value can start here: then a preceding `(type)` is a cast.
     pub(super) fn is_value(&self) -> bool {
-        matches!(self.kind, Kind::Item | Kind::Text | Kind::Character)
+        matches!(
+            self.kind,
+            TokenKind::Item | TokenKind::Text | TokenKind::Character
+        )
     }
 }
 
-/// Cuts a text into tokens.
+/// Splits text into tokens.
 #[derive(Debug)]
 pub(super) struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-/// What a byte alone would be; `None` for a blank.
-fn kind_of(byte: u8) -> Option<Kind> {
+/// Token type of a single byte; `None` for a blank.
+fn kind_of(byte: u8) -> Option<TokenKind> {
     match byte {
-        b'\n' => Some(Kind::Newline),
+        b'\n' => Some(TokenKind::Newline),
         b' ' | b'\t' | b'\r' | 0x0b | 0x0c => None,
-        b'_' => Some(Kind::Item),
-        b'\'' => Some(Kind::Character),
-        b'"' => Some(Kind::Text),
-        b'(' | b')' | b',' => Some(Kind::Delimiter),
-        _ if byte.is_ascii_alphanumeric() => Some(Kind::Item),
-        _ if byte.is_ascii_graphic() => Some(Kind::Operator),
-        _ => Some(Kind::End),
+        b'_' => Some(TokenKind::Item),
+        b'\'' => Some(TokenKind::Character),
+        b'"' => Some(TokenKind::Text),
+        b'(' | b')' | b',' => Some(TokenKind::Delimiter),
+        _ if byte.is_ascii_alphanumeric() => Some(TokenKind::Item),
+        _ if byte.is_ascii_graphic() => Some(TokenKind::Operator),
+        _ => Some(TokenKind::End),
     }
 }
 
@@ -87,23 +90,23 @@ impl<'a> Lexer<'a> {
         found
     }
 
-    /// The next token, ends of lines included.
+    /// The next token, including newlines.
     pub(super) fn read(&mut self) -> Token {
         while self.peek().is_some_and(|byte| kind_of(byte).is_none()) {
             self.at += 1;
         }
         let start = self.at;
-        let kind = self.take().and_then(kind_of).unwrap_or(Kind::End);
+        let kind = self.take().and_then(kind_of).unwrap_or(TokenKind::End);
         match kind {
-            Kind::Item => {
-                while self.peek().and_then(kind_of) == Some(Kind::Item) {
+            TokenKind::Item => {
+                while self.peek().and_then(kind_of) == Some(TokenKind::Item) {
                     self.at += 1;
                 }
             }
-            Kind::Operator => self.operator(start),
-            Kind::Text | Kind::Character => return self.quoted(start, kind),
-            Kind::Delimiter | Kind::Newline => {}
-            Kind::End => self.at = start,
+            TokenKind::Operator => self.operator(start),
+            TokenKind::Text | TokenKind::Character => return self.quoted(start, kind),
+            TokenKind::Delimiter | TokenKind::Newline => {}
+            TokenKind::End => self.at = start,
         }
         let bytes = self.bytes.get(start..self.at).unwrap_or_default();
         Token {
@@ -112,17 +115,17 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token that is no end of line.
+    /// The next token other than a newline.
     pub(super) fn read_item(&mut self) -> Token {
         loop {
             let token = self.read();
-            if token.kind != Kind::Newline {
+            if token.kind != TokenKind::Newline {
                 return token;
             }
         }
     }
 
-    /// Takes what belongs to the operator whose first byte, at `start`, was taken.
+    /// Reads the rest of an operator after its first byte at `start`.
     fn operator(&mut self, start: usize) {
         let first = self.bytes.get(start).copied().unwrap_or_default();
         match first {
@@ -139,9 +142,9 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads up to the closing quote; the opening one, at `start`, was taken. Escapes stay as they
-    /// are: the format string resolves them, tables and characters don't.
-    fn quoted(&mut self, start: usize, kind: Kind) -> Token {
+    /// Reads to the closing quote after the opening one at `start`. Escapes are kept: they are
+    /// resolved in the format string but not in tables and characters.
+    fn quoted(&mut self, start: usize, kind: TokenKind) -> Token {
         let quote = self.bytes.get(start).copied().unwrap_or_default();
         let mut text = Vec::new();
         loop {
@@ -157,7 +160,7 @@ impl<'a> Lexer<'a> {
             while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
                 self.at += 1;
             }
-            if kind != Kind::Text || !self.take_if(b'"') {
+            if kind != TokenKind::Text || !self.take_if(b'"') {
                 self.at = after;
                 break;
             }

@@ -1,12 +1,12 @@
-//! Text of samples: the `print fmt` of a format file, compiled once and run over raw records.
+//! Samples as text: the `print fmt` of a format file, compiled once and evaluated for raw records.
 //!
 //! [`PrintFmt::compile`] turns the C-like `print fmt` into a flat program, and [`PrintFmt::write`] runs it per sample
 //! without allocating.
 //!
-//! The aim is the text of Linux perf 6.1, whose library reads `print fmt` with an expression parser
-//! of its own: operators of one precedence associate to the right, parentheses do not shield from
-//! re-balancing, most casts do nothing, and all arithmetic is on unsigned 64-bit numbers. The
-//! parser here builds the same trees, so that a trace reads the same in both tools.
+//! The output matches Linux perf 6.1, whose library parses `print fmt` with its own expression
+//! parser: operators of equal precedence associate to the right, parentheses do not prevent
+//! rebalancing, most casts do nothing, and all arithmetic is on unsigned 64-bit numbers. This
+//! parser builds the same trees, so that traces read the same in both tools.
 
 mod compile;
 mod digits;
@@ -26,4 +26,4 @@ mod tree;
 
 pub use names::ValueNames;
 pub use printk::PrintkFormats;
-pub use program::{Context, KernelSymbols, NoSymbols, PrintFmt};
+pub use program::{KernelSymbols, NoSymbols, PrintContext, PrintFmt};

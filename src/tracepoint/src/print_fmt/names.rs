@@ -1,4 +1,4 @@
-//! What a `print fmt` calls the values of a field.
+//! Names of field values in a `print fmt`.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use super::parse::arguments_one_by_one;
 use super::tree::{Entry, Node, Operation, constant};
 use crate::Format;
 
-/// The names that a kernel gives the values of one field: the table of a `__print_flags` or `__print_symbolic` in its
-/// `print fmt`, with what is shown around it.
+/// The kernel's names for the values of a field: the table of a `__print_flags` or
+/// `__print_symbolic` in its `print fmt`, with the surrounding text.
 ///
 /// ```text
 /// REC->prev_state & 0xff ? __print_flags(REC->prev_state & 0xff, "|", { 1, "S" }, …) : "R",  REC->prev_state & 0x100 ? "+" : ""
@@ -15,17 +15,17 @@ use crate::Format;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueNames {
-    /// Text between names of bits; `None` if names are those of whole values.
+    /// Delimiter between names of bits; `None` if the names are for whole values.
     delimiter: Option<String>,
     mask: u64,
     entries: Vec<Entry>,
-    /// Text for values without any of the bits.
+    /// Text for values without any of these bits.
     zero: Option<BitsText>,
-    /// Text behind the names of values with one of the bits.
+    /// Text after the names for values with one of these bits.
     suffix: Option<BitsText>,
 }
 
-/// Text that depends on some bits.
+/// Text that depends on certain bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BitsText {
     bits: u64,
@@ -33,9 +33,9 @@ struct BitsText {
 }
 
 impl ValueNames {
-    /// Those of the field of that name. `None` if the `print fmt` has no table for it.
+    /// The names of the field of this name. `None` if the `print fmt` has no table for it.
     ///
-    /// Arguments are looked at one by one: one that Linux perf would not understand does no harm to the others.
+    /// Arguments are parsed separately, so that an unsupported one doesn't affect the others.
     #[must_use]
     pub fn of(format: &Format, field: &str) -> Option<Self> {
         let arguments = arguments_one_by_one(&format.print_fmt);
@@ -44,23 +44,23 @@ impl ValueNames {
         Some(names)
     }
 
-    /// The bits that have names.
+    /// Mask of the named bits.
     #[must_use]
     pub fn mask(&self) -> u64 {
         self.mask
     }
 
-    /// Whether the value has a bit that is shown behind the names.
+    /// Whether the value has a bit that adds the suffix.
     #[must_use]
     pub fn has_suffix(&self, value: u64) -> bool {
         let suffix = self.suffix.as_ref();
         suffix.is_some_and(|suffix| value & suffix.bits != 0)
     }
 
-    /// Writes the names of `value` as the kernel would: bits without a name as a number.
+    /// Writes the names of `value` like the kernel: unnamed bits as a number.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write(&self, value: u64, out: &mut dyn fmt::Write) -> fmt::Result {
         let masked = value & self.mask;
         match (&self.zero, &self.delimiter) {
@@ -105,7 +105,7 @@ impl ValueNames {
     }
 }
 
-/// The table for `field` that `node` shows.
+/// The table for `field` in `node`.
 fn table(node: &Node, field: &str) -> Option<ValueNames> {
     let (value, delimiter, entries) = match node {
         Node::Flags {
@@ -127,7 +127,7 @@ fn table(node: &Node, field: &str) -> Option<ValueNames> {
     })
 }
 
-/// `field ? table : "zero"`.
+/// Matches `field ? table : "zero"`.
 fn conditional(operation: &Operation, field: &str) -> Option<ValueNames> {
     let (condition, yes, no) = branches(operation)?;
     let mut names = table(yes, field)?;
@@ -138,7 +138,7 @@ fn conditional(operation: &Operation, field: &str) -> Option<ValueNames> {
     Some(names)
 }
 
-/// `field & bits ? "text" : ""`.
+/// Matches `field & bits ? "text" : ""`.
 fn suffix(node: &Node, field: &str) -> Option<BitsText> {
     let Node::Operation(operation) = node else {
         return None;
@@ -154,7 +154,7 @@ fn suffix(node: &Node, field: &str) -> Option<BitsText> {
     }
 }
 
-/// Condition, value if true and value if false.
+/// Condition, true branch and false branch of a conditional.
 fn branches(operation: &Operation) -> Option<(&Node, &Node, &Node)> {
     match &operation.right {
         Node::Operation(branches) if operation.operator == "?" => {
@@ -164,7 +164,7 @@ fn branches(operation: &Operation) -> Option<(&Node, &Node, &Node)> {
     }
 }
 
-/// The bits of `field` that `node` is: `field` itself, or `field & constant`.
+/// The mask of `field` in `node`: all bits for `field` itself, or that of `field & constant`.
 fn mask(node: &Node, field: &str) -> Option<u64> {
     match node {
         Node::Field(name) => (name == field).then_some(u64::MAX),

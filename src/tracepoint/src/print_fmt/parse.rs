@@ -1,33 +1,34 @@
 //! The expression parser of `print fmt`.
 //!
-//! It builds the trees that perf's library builds, which are not always those of C: a new operator
-//! is attached to the root when it binds more loosely than the root's, else to its right operand;
-//! an operand that is itself an operation, parenthesised or not, is rotated to the root when it
-//! binds more loosely than the operator before it; what follows `a ? b : c` applies to the whole.
+//! It builds the same trees as perf's library, which are not always those of C: a new operator is
+//! attached to the root if it binds more loosely than the root's, otherwise to its right operand;
+//! an operand that is itself an operation, parenthesised or not, is rotated to the root if it binds
+//! more loosely than the preceding operator; an operator after `a ? b : c` applies to the whole
+//! conditional.
 
-use super::lex::{Kind, Lexer, Token};
+use super::lex::{Lexer, Token, TokenKind};
 use super::tree::{Node, Operation};
-use crate::Warning;
+use crate::FormatWarning;
 
-/// Nesting beyond this is refused; the deepest expressions of a kernel nest about 50 deep.
+/// Maximum nesting; the deepest expressions of a kernel have about 50 levels.
 const MAX_DEPTH: usize = 400;
 
-/// Reads the arguments of one `print fmt`.
+/// Parses the arguments of a `print fmt`.
 #[derive(Debug)]
 pub(super) struct Parser<'a> {
     pub(super) lexer: Lexer<'a>,
     depth: usize,
 }
 
-pub(super) fn unexpected(expected: &'static str, token: Token) -> Warning {
-    Warning::Unexpected {
+pub(super) fn unexpected(expected: &'static str, token: Token) -> FormatWarning {
+    FormatWarning::Unexpected {
         expected,
         found: token.text,
     }
 }
 
-/// How loosely a binary operator binds.
-fn looseness(operator: &str) -> Result<u8, Warning> {
+/// Precedence of a binary operator; higher numbers bind more loosely.
+fn looseness(operator: &str) -> Result<u8, FormatWarning> {
     Ok(match operator {
         "++" | "--" => 3,
         "~" | "!" => 4,
@@ -42,30 +43,30 @@ fn looseness(operator: &str) -> Result<u8, Warning> {
         "&&" => 14,
         "||" => 15,
         "?" => 16,
-        _ => return Err(Warning::Operator(operator.to_owned())),
+        _ => return Err(FormatWarning::Operator(operator.to_owned())),
     })
 }
 
 /// Splits `print fmt` into its format string and its arguments.
-pub(super) fn parse(text: &str) -> Result<(String, Vec<Node>), Warning> {
+pub(super) fn parse(text: &str) -> Result<(String, Vec<Node>), FormatWarning> {
     let mut parser = Parser {
         lexer: Lexer::new(text),
         depth: 0,
     };
     let format = parser.lexer.read_item();
-    if format.kind != Kind::Text {
+    if format.kind != TokenKind::Text {
         return Err(unexpected("a format string", format));
     }
     let next = parser.lexer.read_item();
     let arguments = match next.kind {
-        Kind::End => Vec::new(),
+        TokenKind::End => Vec::new(),
         _ if next.is_delimiter(",") => parser.arguments()?,
         _ => return Err(unexpected("a comma", next)),
     };
     Ok((format.text, arguments))
 }
 
-/// The arguments of a `print fmt`, each parsed by itself; those that cannot be are left out.
+/// The arguments of a `print fmt`, parsed separately; invalid ones are omitted.
 pub(super) fn arguments_one_by_one(text: &str) -> Vec<Node> {
     let arguments = split_at_commas(text).skip(1);
     let parsed = arguments.filter_map(|argument| {
@@ -74,12 +75,12 @@ pub(super) fn arguments_one_by_one(text: &str) -> Vec<Node> {
             depth: 0,
         };
         let (node, next) = parser.expression().ok()?;
-        (next.kind == Kind::End).then_some(node)
+        (next.kind == TokenKind::End).then_some(node)
     });
     parsed.collect()
 }
 
-/// Cuts a text at its commas, except those in quotes and in brackets of any kind.
+/// Splits a text at its commas, except those in quotes and brackets.
 fn split_at_commas(text: &str) -> impl Iterator<Item = &str> {
     let (mut depth, mut is_quoted, mut is_escaped) = (0_i32, false, false);
     text.split(move |c: char| {
@@ -97,59 +98,61 @@ fn split_at_commas(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Parser<'_> {
-    fn arguments(&mut self) -> Result<Vec<Node>, Warning> {
+    fn arguments(&mut self) -> Result<Vec<Node>, FormatWarning> {
         let mut arguments = Vec::new();
         loop {
             let (mut node, mut next) = self.operand()?;
-            let had_operator = next.kind == Kind::Operator;
+            let had_operator = next.kind == TokenKind::Operator;
             if had_operator {
                 next = self.operation(&mut node, next)?;
             }
             arguments.push(node);
-            if next.kind == Kind::Newline {
+            if next.kind == TokenKind::Newline {
                 next = self.lexer.read_item();
             }
-            // Behind an operation anything separates arguments; elsewhere only a comma does.
-            if next.kind == Kind::End || !(had_operator || next.is_delimiter(",")) {
+            // After an operation any delimiter separates arguments; otherwise only a comma does.
+            if next.kind == TokenKind::End || !(had_operator || next.is_delimiter(",")) {
                 return Ok(arguments);
             }
         }
     }
 
-    /// Reads one operand. Also returns the token behind it.
-    pub(super) fn operand(&mut self) -> Result<(Node, Token), Warning> {
+    /// Parses one operand. Also returns the next token.
+    pub(super) fn operand(&mut self) -> Result<(Node, Token), FormatWarning> {
         let token = self.lexer.read();
         self.operand_at(token)
     }
 
-    /// Reads one operand and all operators behind it.
-    pub(super) fn expression(&mut self) -> Result<(Node, Token), Warning> {
+    /// Parses one operand and all following operators.
+    pub(super) fn expression(&mut self) -> Result<(Node, Token), FormatWarning> {
         let (mut node, mut next) = self.operand()?;
-        while next.kind == Kind::Operator {
+        while next.kind == TokenKind::Operator {
             next = self.operation(&mut node, next)?;
         }
         Ok((node, next))
     }
 
-    fn operand_at(&mut self, token: Token) -> Result<(Node, Token), Warning> {
+    fn operand_at(&mut self, token: Token) -> Result<(Node, Token), FormatWarning> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Warning::TooDeep);
+            return Err(FormatWarning::TooDeep);
         }
         let result = match token.kind {
-            Kind::Item if token.text == "REC" => self.record_field(),
-            Kind::Item => self.atom_or_call(token),
-            // A character counts as text, whose value is that of the digits it starts with.
-            Kind::Text | Kind::Character => Ok((Node::Atom(token.text), self.lexer.read_item())),
-            Kind::Delimiter if token.text == "(" => self.parenthesis(),
-            Kind::Operator | Kind::Delimiter => self.unary(token),
-            Kind::Newline | Kind::End => Err(unexpected("an argument", token)),
+            TokenKind::Item if token.text == "REC" => self.record_field(),
+            TokenKind::Item => self.atom_or_call(token),
+            // A character is treated as text, whose value is that of its leading digits.
+            TokenKind::Text | TokenKind::Character => {
+                Ok((Node::Atom(token.text), self.lexer.read_item()))
+            }
+            TokenKind::Delimiter if token.text == "(" => self.parenthesis(),
+            TokenKind::Operator | TokenKind::Delimiter => self.unary(token),
+            TokenKind::Newline | TokenKind::End => Err(unexpected("an argument", token)),
         };
         self.depth -= 1;
         result
     }
 
-    fn record_field(&mut self) -> Result<(Node, Token), Warning> {
+    fn record_field(&mut self) -> Result<(Node, Token), FormatWarning> {
         let arrow = self.lexer.read_item();
         if !arrow.is_operator("->") {
             return Err(unexpected("->", arrow));
@@ -158,17 +161,17 @@ impl Parser<'_> {
         Ok((Node::Field(name), self.lexer.read()))
     }
 
-    /// Reads the name of a field.
-    pub(super) fn name(&mut self) -> Result<String, Warning> {
+    /// Parses the name of a field.
+    pub(super) fn name(&mut self) -> Result<String, FormatWarning> {
         let token = self.lexer.read();
         match token.kind {
-            Kind::Item => Ok(token.text),
+            TokenKind::Item => Ok(token.text),
             _ => Err(unexpected("a field", token)),
         }
     }
 
-    /// Reads `text`, the delimiter that must follow.
-    pub(super) fn delimiter(&mut self, text: &'static str) -> Result<(), Warning> {
+    /// Reads the delimiter `text`.
+    pub(super) fn delimiter(&mut self, text: &'static str) -> Result<(), FormatWarning> {
         let token = self.lexer.read();
         if token.is_delimiter(text) {
             Ok(())
@@ -177,14 +180,14 @@ impl Parser<'_> {
         }
     }
 
-    fn atom_or_call(&mut self, first: Token) -> Result<(Node, Token), Warning> {
+    fn atom_or_call(&mut self, first: Token) -> Result<(Node, Token), FormatWarning> {
         let mut next = self.lexer.read_item();
         if next.is_delimiter("(") {
             return self.call(&first.text);
         }
-        // Names of types have more than one word.
+        // Type names may have several words.
         let mut atom = first.text;
-        while next.kind == Kind::Item {
+        while next.kind == TokenKind::Item {
             atom.push(' ');
             atom.push_str(&next.text);
             next = self.lexer.read_item();
@@ -192,10 +195,10 @@ impl Parser<'_> {
         Ok((Node::Atom(atom), next))
     }
 
-    /// Reads what follows `(`: an expression, or a type that casts what follows.
-    fn parenthesis(&mut self) -> Result<(Node, Token), Warning> {
+    /// Parses the rest after `(`: an expression, or a cast.
+    fn parenthesis(&mut self) -> Result<(Node, Token), FormatWarning> {
         let (mut node, mut next) = self.operand()?;
-        if next.kind == Kind::Operator {
+        if next.kind == TokenKind::Operator {
             next = self.operation(&mut node, next)?;
         }
         if !next.is_delimiter(")") {
@@ -213,9 +216,9 @@ impl Parser<'_> {
         Ok((Node::Cast { type_name, item }, next))
     }
 
-    fn unary(&mut self, token: Token) -> Result<(Node, Token), Warning> {
+    fn unary(&mut self, token: Token) -> Result<(Node, Token), FormatWarning> {
         if !matches!(token.text.as_str(), "~" | "!" | "+" | "-") {
-            return Err(Warning::Operator(token.text));
+            return Err(FormatWarning::Operator(token.text));
         }
         let (right, next) = self.operand()?;
         let mut node = Node::Operation(Box::new(Operation {
@@ -228,27 +231,36 @@ impl Parser<'_> {
         Ok((node, next))
     }
 
-    /// Applies `operator`, which follows `node`, and all that follow it. Returns the token
-    /// behind, a `:` if one ends the operations.
-    pub(super) fn operation(&mut self, node: &mut Node, operator: Token) -> Result<Token, Warning> {
+    /// Applies `operator`, which follows `node`, and all following operators. Returns the next
+    /// token, a `:` if that ends the operations.
+    pub(super) fn operation(
+        &mut self,
+        node: &mut Node,
+        operator: Token,
+    ) -> Result<Token, FormatWarning> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Warning::TooDeep);
+            return Err(FormatWarning::TooDeep);
         }
         let next = match operator.text.as_str() {
             "?" => self.condition(node, operator),
             "[" => self.index(node, operator),
             ">>" | "<<" | "&" | "|" | "&&" | "||" | "-" | "+" | "*" | "^" | "/" | "%" | "<"
             | ">" | "<=" | ">=" | "==" | "!=" => self.binary(node, operator),
-            _ => Err(Warning::Operator(operator.text)),
+            _ => Err(FormatWarning::Operator(operator.text)),
         };
         self.depth -= 1;
         next
     }
 
-    /// Continues behind an operation that is complete.
-    fn rest(&mut self, node: &mut Node, next: Token, is_rotated: bool) -> Result<Token, Warning> {
-        if next.kind != Kind::Operator || next.text == ":" {
+    /// Continues after a complete operation.
+    fn rest(
+        &mut self,
+        node: &mut Node,
+        next: Token,
+        is_rotated: bool,
+    ) -> Result<Token, FormatWarning> {
+        if next.kind != TokenKind::Operator || next.text == ":" {
             return Ok(next);
         }
         let looseness = looseness(&next.text)?;
@@ -267,13 +279,13 @@ impl Parser<'_> {
         }
     }
 
-    fn binary(&mut self, node: &mut Node, operator: Token) -> Result<Token, Warning> {
+    fn binary(&mut self, node: &mut Node, operator: Token) -> Result<Token, FormatWarning> {
         let looseness_here = looseness(&operator.text)?;
         let next = self.lexer.read_item();
         if operator.text == "*" && next.is_delimiter(")") {
             // A pointer type inside a cast.
             let Node::Atom(type_name) = node else {
-                return Err(Warning::Operator(operator.text));
+                return Err(FormatWarning::Operator(operator.text));
             };
             type_name.push_str(" *");
             return Ok(next);
@@ -303,9 +315,9 @@ impl Parser<'_> {
         self.rest(node, next, is_rotated)
     }
 
-    fn condition(&mut self, node: &mut Node, operator: Token) -> Result<Token, Warning> {
+    fn condition(&mut self, node: &mut Node, operator: Token) -> Result<Token, FormatWarning> {
         let (mut left, mut next) = self.operand()?;
-        while next.kind == Kind::Operator && next.text != ":" {
+        while next.kind == TokenKind::Operator && next.text != ":" {
             next = self.operation(&mut left, next)?;
         }
         if !next.is_operator(":") {
@@ -327,7 +339,7 @@ impl Parser<'_> {
         self.rest(node, after, false)
     }
 
-    fn index(&mut self, node: &mut Node, operator: Token) -> Result<Token, Warning> {
+    fn index(&mut self, node: &mut Node, operator: Token) -> Result<Token, FormatWarning> {
         let (right, next) = self.operand()?;
         if !next.is_operator("]") {
             return Err(unexpected("]", next));

@@ -1,11 +1,11 @@
-//! Network addresses, UUIDs and buffers: the `%p` conversions that show what is pointed to.
+//! Network addresses, UUIDs and buffers: the `%p` conversions that print the referenced data.
 
 use std::net::Ipv6Addr;
 
 use rperf_wire::Endian;
 
 use super::digits::{put_decimal, put_hex, put_hex_byte};
-use super::program::{Place, PrintFmt};
+use super::program::{ByteLocation, PrintFmt};
 use crate::Abi;
 
 const AF_INET: u16 = 2;
@@ -13,7 +13,7 @@ const AF_INET6: u16 = 10;
 const SOCKADDR_IN_SIZE: usize = 16;
 const SOCKADDR_IN6_SIZE: usize = 28;
 
-/// How the bytes of a network address, a UUID or a buffer are shown.
+/// Format of a network address, a UUID or a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Mac {
@@ -43,8 +43,8 @@ pub(super) enum Style {
     },
 }
 
-/// The style that the letters behind `%p` ask for, the size that the field must have (0 for any),
-/// and the name that perf gives a field of another size.
+/// The style selected by the letters after `%p`, the required size of the field (0 for any), and
+/// perf's name for the type in complaints about another size.
 pub(super) fn style_of(letters: &[u8], abi: Abi) -> Option<(Style, u32, &'static str)> {
     let at = |index: usize| letters.get(index).copied().unwrap_or_default();
     let is_padded = at(0) == b'i';
@@ -100,7 +100,7 @@ pub(super) fn style_of(letters: &[u8], abi: Abi) -> Option<(Style, u32, &'static
     })
 }
 
-/// Whether this letter asks for the first byte last.
+/// Whether this letter selects reversed byte order.
 fn is_reversed(letter: u8, abi: Abi) -> bool {
     match letter {
         b'l' => true,
@@ -109,7 +109,7 @@ fn is_reversed(letter: u8, abi: Abi) -> bool {
     }
 }
 
-/// The letters behind `%pIS` or `%piS`.
+/// Parses the letters after `%pIS` or `%piS`.
 fn socket(is_padded: bool, mut letters: &[u8], abi: Abi) -> Style {
     let mut take = |letter: u8| {
         let found = !is_padded && letters.first() == Some(&letter);
@@ -127,10 +127,10 @@ fn socket(is_padded: bool, mut letters: &[u8], abi: Abi) -> Style {
 }
 
 impl PrintFmt {
-    /// Appends the bytes at `place`; `limit` is how many bytes a buffer shows at most.
+    /// Appends the bytes at `place`; `limit` is the maximum number of bytes printed for a buffer.
     pub(super) fn write_address(
         &self,
-        place: Place,
+        place: ByteLocation,
         style: Style,
         limit: Option<u64>,
         raw: &[u8],
@@ -223,8 +223,8 @@ fn put_ip6(out: &mut Vec<u8>, bytes: &[u8], has_colons: bool, is_compressed: boo
     }
 }
 
-/// The longest run of zero words, two or more, becomes `::`; mapped and ISATAP addresses end in
-/// dotted decimal.
+/// Appends a compressed IPv6 address: the longest run of two or more zero words becomes `::`;
+/// mapped and ISATAP addresses end in dotted decimal.
 fn put_ip6_compressed(out: &mut Vec<u8>, words: [u16; 8], bytes: &[u8; 16]) {
     let is_mapped = words[..5] == [0; 5] && words[5] == 0xffff;
     let is_isatap = words[4] | 0x0200 == 0x0200 && words[5] == 0x5efe;

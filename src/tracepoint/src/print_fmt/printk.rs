@@ -1,13 +1,13 @@
-//! Strings of the kernel by address (`/sys/kernel/tracing/printk_formats`).
+//! Kernel strings by address (`/sys/kernel/tracing/printk_formats`).
 
-/// Maps addresses of constant strings in the kernel to their text, for `%s` of a pointer field.
+/// Maps addresses of constant kernel strings to their text, for `%s` of a pointer field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrintkFormats {
     strings: Vec<(u64, String)>,
 }
 
 impl PrintkFormats {
-    /// Reads lines of the form `0xADDRESS : "text\n"`. Lines of any other form are skipped.
+    /// Parses lines of the form `0xADDRESS : "text\n"`. Other lines are skipped.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut strings: Vec<(u64, String)> = text.lines().filter_map(line).collect();

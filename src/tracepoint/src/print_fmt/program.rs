@@ -6,14 +6,14 @@ use super::PrintkFormats;
 use super::dynamic::dynamic_place;
 use super::pointer::Style;
 use super::spec::{IntegerSpec, TextSpec};
-use crate::{Abi, Field, Warning};
+use crate::{Abi, Field, FormatWarning};
 
-/// What the text of a sample depends on besides its bytes and its format.
+/// Inputs of a sample's text besides its bytes and format.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
-    /// Names the functions that `%pS`, `%ps`, `%pF` and `%pf` point to.
+pub struct PrintContext<'a> {
+    /// Resolves the function addresses of `%pS`, `%ps`, `%pF` and `%pf`.
     pub symbols: &'a dyn KernelSymbols,
-    /// Strings of the kernel that `%s` of a pointer shows.
+    /// Kernel strings for `%s` of a pointer.
     pub printk: &'a PrintkFormats,
 }
 
@@ -23,7 +23,7 @@ pub trait KernelSymbols {
     fn symbol_at(&self, address: u64) -> Option<(&str, u64)>;
 }
 
-/// Knows no symbol: addresses are printed as numbers.
+/// Resolves no symbols: addresses are printed as numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSymbols;
 
@@ -33,77 +33,77 @@ impl KernelSymbols for NoSymbols {
     }
 }
 
-/// A `print fmt`, ready to run over raw records.
+/// A compiled `print fmt`, to be evaluated for raw records.
 #[derive(Debug, Clone)]
 pub struct PrintFmt {
     pub(super) abi: Abi,
-    pub(super) pieces: Vec<Piece>,
-    pub(super) steps: Vec<Step>,
-    pub(super) sources: Vec<Source>,
+    pub(super) pieces: Vec<TextPiece>,
+    pub(super) steps: Vec<Instruction>,
+    pub(super) sources: Vec<TextSource>,
     pub(super) entries: Vec<TableEntry>,
-    /// All constant text, cut by [`Span`]s.
+    /// All constant text, addressed by [`TextRange`]s.
     pub(super) text: Vec<u8>,
     /// Fields for the generic form; empty unless there is a warning.
     pub(super) fields: Vec<Field>,
-    pub(super) warning: Option<Warning>,
+    pub(super) warning: Option<FormatWarning>,
 }
 
-/// A conversion with the text before it.
+/// A conversion with the preceding literal text.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub(super) struct TextPiece {
     pub(super) before: Literal,
-    pub(super) output: Output,
+    pub(super) output: ConversionOutput,
 }
 
-/// Constant text; the start of it is at hand, since most of it is short.
+/// Constant text, with its start stored inline, since most texts are short.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Literal {
-    pub(super) start: [u8; SHORT],
-    pub(super) span: Span,
+    pub(super) start: [u8; INLINE_BYTES],
+    pub(super) span: TextRange,
 }
 
-/// Bytes of constant text that are copied with one instruction.
-pub(super) const SHORT: usize = 16;
+/// Number of bytes of constant text stored inline.
+pub(super) const INLINE_BYTES: usize = 16;
 
-/// What a conversion shows.
+/// Output of a conversion.
 #[derive(Debug, Clone)]
-pub(super) enum Output {
-    /// Nothing more: the text before it ends the format.
+pub(super) enum ConversionOutput {
+    /// Nothing: the preceding text ends the format.
     Nothing,
     Integer {
-        number: Number,
+        number: NumberSource,
         spec: IntegerSpec,
-        star: Option<Number>,
+        star: Option<NumberSource>,
     },
     Text {
         source: usize,
         spec: TextSpec,
-        star: Option<Number>,
+        star: Option<NumberSource>,
     },
     Function {
-        number: Number,
+        number: NumberSource,
         with_offset: bool,
     },
-    Pointer(Number),
+    Pointer(NumberSource),
     Address {
-        place: Place,
+        place: ByteLocation,
         style: Style,
-        limit: Option<Number>,
+        limit: Option<NumberSource>,
     },
-    /// Perf's error text for an argument that does not fit.
-    Complaint(Span),
+    /// Perf's error text for an unsuitable argument.
+    Complaint(TextRange),
 }
 
-/// A piece of [`PrintFmt::text`].
+/// A range of [`PrintFmt::text`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct TextRange {
     pub(super) start: u32,
     pub(super) end: u32,
 }
 
-/// A number: known, in the record, or the result of [`Step`]s.
+/// A number: constant, in the record, or the result of [`Instruction`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Number {
+pub(super) enum NumberSource {
     Constant(u64),
     Load(Load),
     Steps { start: u32, end: u32 },
@@ -116,34 +116,34 @@ pub(super) struct Load {
     pub(super) size: u8,
 }
 
-/// The word of a dynamic field.
+/// The location word of a dynamic field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Dynamic {
+pub(super) struct DynamicField {
     pub(super) offset: u32,
     pub(super) size: u8,
     pub(super) is_relative: bool,
 }
 
-impl Dynamic {
-    /// Offset and length of what the field points to.
+impl DynamicField {
+    /// Offset and length of the data.
     pub(super) fn place(self, raw: &[u8], endian: Endian) -> (usize, usize) {
         let (offset, size) = (self.offset as usize, usize::from(self.size));
         dynamic_place(raw, offset, size, self.is_relative, endian)
     }
 }
 
-/// Where bytes lie in the record.
+/// Location of bytes in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// At `offset`; a size of 0 means the rest of the record.
+pub(super) enum ByteLocation {
+    /// At `offset`; size 0 means the rest of the record.
     Fixed {
         offset: u32,
         size: u32,
     },
-    Dynamic(Dynamic),
+    Dynamic(DynamicField),
 }
 
-impl Place {
+impl ByteLocation {
     /// Offset and length.
     pub(super) fn resolve(self, raw: &[u8], endian: Endian) -> (usize, usize) {
         match self {
@@ -159,7 +159,7 @@ impl Place {
 
 /// One instruction of the stack machine that evaluates numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Instruction {
     Push(u64),
     Load(Load),
     /// Pops an index, pushes that element of an array.
@@ -167,18 +167,18 @@ pub(super) enum Step {
         offset: u32,
         size: u8,
     },
-    /// Pops a count of bytes, pushes the number that far into a dynamic array.
+    /// Pops a byte offset, pushes the number there in a dynamic array.
     DynamicElement {
-        array: Dynamic,
+        array: DynamicField,
         size: u8,
     },
-    DynamicLength(Dynamic),
-    DynamicOffset(Dynamic),
+    DynamicLength(DynamicField),
+    DynamicOffset(DynamicField),
     Mask(u64),
     Not,
     Complement,
     Binary(Binary),
-    /// Pops the value if false, the value if true and the condition; pushes one of the values.
+    /// Pops the false value, the true value and the condition; pushes one of the values.
     Select,
 }
 
@@ -204,72 +204,75 @@ pub(super) enum Binary {
     Remainder,
 }
 
-/// Where the text of a `%s` comes from.
+/// Source of the text of a `%s`.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
+pub(super) enum TextSource {
     Nothing,
-    Literal(Span),
-    /// Bytes of a field up to the first NUL.
-    Field(Place),
-    /// A string of the dynamic part of the record.
-    Dynamic(Dynamic),
-    /// The address of a string of the kernel.
+    Literal(TextRange),
+    /// A field up to the first NUL.
+    Field(ByteLocation),
+    /// A string in the dynamic data of the record.
+    Dynamic(DynamicField),
+    /// The address of a kernel string.
     Address(Load),
-    /// What a number is called.
+    /// The name of a number.
     Names {
-        value: Number,
-        names: Names,
+        value: NumberSource,
+        names: ValueTable,
     },
     Hex {
-        place: Place,
-        count: Number,
+        place: ByteLocation,
+        count: NumberSource,
         is_spaced: bool,
     },
     Array {
-        place: Place,
-        count: Number,
-        element_size: Number,
+        place: ByteLocation,
+        count: NumberSource,
+        element_size: NumberSource,
     },
-    Bitmask(Dynamic),
+    Bitmask(DynamicField),
     Choice {
-        condition: Number,
+        condition: NumberSource,
         yes: usize,
         no: usize,
     },
 }
 
-/// How a number gets names out of a table.
+/// How a number is converted to names by a table.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Names {
-    /// One for each of its bits, with a delimiter between them (`__print_flags`).
-    OfBits { table: Span, delimiter: Span },
-    /// One for all of it (`__print_symbolic`).
-    OfValues(Span),
+pub(super) enum ValueTable {
+    /// A name for each of its bits, separated by a delimiter (`__print_flags`).
+    OfBits {
+        table: TextRange,
+        delimiter: TextRange,
+    },
+    /// One name for the whole value (`__print_symbolic`).
+    OfValues(TextRange),
 }
 
-/// A value and its name; tables are [`Span`]s over [`PrintFmt::entries`].
+/// A value and its name; tables are [`TextRange`]s of [`PrintFmt::entries`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TableEntry {
     pub(super) value: i64,
-    pub(super) name: Span,
+    pub(super) name: TextRange,
 }
 
 impl PrintFmt {
-    /// Why the `print fmt` could not be compiled, if so: the output then starts with
-    /// `[FAILED TO PARSE]` and lists the fields.
+    /// Why the `print fmt` could not be compiled, if so: then the output starts with `[FAILED TO
+    /// PARSE]` and lists the fields.
     #[must_use]
-    pub fn warning(&self) -> Option<&Warning> {
+    pub fn warning(&self) -> Option<&FormatWarning> {
         self.warning.as_ref()
     }
 
     /// The constant text of `span`.
-    pub(super) fn literal(&self, span: Span) -> &[u8] {
+    pub(super) fn literal(&self, span: TextRange) -> &[u8] {
         let range = span.start as usize..span.end as usize;
         self.text.get(range).unwrap_or_default()
     }
 
     /// The entries of `table`.
-    pub(super) fn table(&self, table: Span) -> &[TableEntry] {
+    pub(super) fn table(&self, table: TextRange) -> &[TableEntry] {
         let range = table.start as usize..table.end as usize;
         self.entries.get(range).unwrap_or_default()
     }

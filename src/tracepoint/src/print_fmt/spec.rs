@@ -1,13 +1,13 @@
-//! The format string of a `print fmt`, cut at its conversions.
+//! The format string of a `print fmt`, split into conversions.
 
-use crate::Warning;
+use crate::FormatWarning;
 
 /// A part of a format string.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
-    /// Text to print as it is, escapes resolved.
+pub(super) enum FormatPart {
+    /// Literal text with resolved escapes.
     Literal(Vec<u8>),
-    /// A conversion, to be given an argument.
+    /// A conversion that takes an argument.
     Conversion(Conversion),
 }
 
@@ -15,40 +15,40 @@ pub(super) enum Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conversion {
     pub(super) kind: ConversionKind,
-    /// Whether an argument before this one holds the width or the precision.
+    /// Whether the preceding argument is the width or the precision.
     pub(super) takes_star: bool,
 }
 
-/// What a conversion makes of its argument.
+/// Type of a conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ConversionKind {
     Integer(IntegerSpec),
     Text(TextSpec),
-    /// `%p` with the letters behind it.
+    /// `%p` with the letters after it.
     Pointer(String),
 }
 
-/// What `*` takes an argument for.
+/// The purpose of a `*` argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Star {
+pub(super) enum StarArgument {
     Width,
     Precision,
 }
 
-/// How an integer is shown.
+/// Format of an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "the flags of printf")]
 pub(super) struct IntegerSpec {
     pub(super) base: Base,
-    /// Bits of the argument that count: 8, 16, 32 or 64.
+    /// Width of the argument in bits: 8, 16, 32 or 64.
     pub(super) bits: u8,
     pub(super) width: u16,
     pub(super) precision: Option<u16>,
-    pub(super) star: Option<Star>,
+    pub(super) star: Option<StarArgument>,
     pub(super) is_left: bool,
     pub(super) is_zero_padded: bool,
     pub(super) has_prefix: bool,
-    /// Whether nothing but base and bits is asked for.
+    /// Whether only base and width are given.
     pub(super) is_plain: bool,
 }
 
@@ -62,20 +62,20 @@ pub(super) enum Base {
     UpperHex,
 }
 
-/// How text is padded and cut.
+/// Padding and truncation of text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TextSpec {
     pub(super) width: u16,
     pub(super) precision: Option<u16>,
-    pub(super) star: Option<Star>,
+    pub(super) star: Option<StarArgument>,
     pub(super) is_left: bool,
 }
 
-/// perf copies a conversion into a buffer of this size and gives up on longer ones.
+/// Size of perf's conversion buffer in bytes; longer conversions fail.
 const MAX_CONVERSION: usize = 31;
 
-/// Cuts `format` into literal text and conversions.
-pub(super) fn parts(format: &str) -> Result<Vec<Part>, Warning> {
+/// Splits `format` into literal text and conversions.
+pub(super) fn parts(format: &str) -> Result<Vec<FormatPart>, FormatWarning> {
     let mut parts = Vec::new();
     let mut rest = format;
     while !rest.is_empty() {
@@ -88,7 +88,7 @@ pub(super) fn parts(format: &str) -> Result<Vec<Part>, Warning> {
     Ok(parts)
 }
 
-fn literal<'a>(text: &'a str, parts: &mut Vec<Part>) -> &'a str {
+fn literal<'a>(text: &'a str, parts: &mut Vec<FormatPart>) -> &'a str {
     let mut bytes = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -101,7 +101,7 @@ fn literal<'a>(text: &'a str, parts: &mut Vec<Part>) -> &'a str {
                     b'r' => b'\r',
                     other => *other,
                 };
-                // A multi-byte character loses only its backslash.
+                // Only the backslash is removed before a multi-byte character.
                 if plain.is_ascii() {
                     bytes.push(plain);
                     used += 1;
@@ -117,15 +117,15 @@ fn literal<'a>(text: &'a str, parts: &mut Vec<Part>) -> &'a str {
         }
         rest = rest.get(used..).unwrap_or_default();
     }
-    parts.push(Part::Literal(bytes));
+    parts.push(FormatPart::Literal(bytes));
     rest
 }
 
-/// Reads the conversion that `text` starts with and returns what is behind it.
-fn conversion<'a>(text: &'a str, parts: &mut Vec<Part>) -> Result<&'a str, Warning> {
+/// Parses the conversion at the start of `text` and returns the rest.
+fn conversion<'a>(text: &'a str, parts: &mut Vec<FormatPart>) -> Result<&'a str, FormatWarning> {
     let malformed = |end: usize| {
         let shown = text.get(..end).unwrap_or(text);
-        Warning::Conversion(shown.to_owned())
+        FormatWarning::Conversion(shown.to_owned())
     };
     let mut longs = 0_i8;
     let mut is_size = false;
@@ -155,19 +155,19 @@ fn conversion<'a>(text: &'a str, parts: &mut Vec<Part>) -> Result<&'a str, Warni
                     'p' => ConversionKind::Pointer(suffix.get(..extra).unwrap_or_default().into()),
                     's' => ConversionKind::Text(text_spec(numbers)),
                     _ => ConversionKind::Integer(
-                        integer_spec(letter, numbers, (longs, is_size))
+                        integer_spec(letter, numbers, longs, is_size)
                             .ok_or_else(|| malformed(end))?,
                     ),
                 };
-                parts.push(Part::Conversion(Conversion {
+                parts.push(FormatPart::Conversion(Conversion {
                     kind,
                     takes_star: has_star,
                 }));
                 return Ok(suffix.get(extra..).unwrap_or_default());
             }
-            // perf 6.1 shows conversions that it does not know, `%c` among them, like this.
+            // perf 6.1 prints unknown conversions, including `%c`, like this.
             other => {
-                parts.push(Part::Literal(format!(">{other}<").into_bytes()));
+                parts.push(FormatPart::Literal(format!(">{other}<").into_bytes()));
                 return Ok(text.get(end..).unwrap_or_default());
             }
         }
@@ -175,7 +175,7 @@ fn conversion<'a>(text: &'a str, parts: &mut Vec<Part>) -> Result<&'a str, Warni
     Ok("")
 }
 
-/// How many letters behind `%p` belong to the conversion.
+/// Number of letters after `%p` that belong to the conversion.
 fn pointer_suffix(suffix: &[u8]) -> usize {
     let at = |index: usize| suffix.get(index).copied().unwrap_or_default();
     match at(0) {
@@ -200,7 +200,7 @@ fn pointer_suffix(suffix: &[u8]) -> usize {
     }
 }
 
-/// Width, precision and flags in the text between `%` and the letter.
+/// Parses width, precision and flags between `%` and the letter.
 fn text_spec(numbers: &str) -> TextSpec {
     let digits = numbers.trim_matches(|c: char| c.is_ascii_alphabetic());
     let flags_end = digits.find(|c| !"#-0".contains(c)).unwrap_or(digits.len());
@@ -216,15 +216,15 @@ fn text_spec(numbers: &str) -> TextSpec {
             .filter(|_| !precision_star)
             .map(|precision| precision.parse().unwrap_or(0)),
         star: match (width.contains('*'), precision_star) {
-            (true, _) => Some(Star::Width),
-            (_, true) => Some(Star::Precision),
+            (true, _) => Some(StarArgument::Width),
+            (_, true) => Some(StarArgument::Precision),
             _ => None,
         },
         is_left: flags.contains('-'),
     }
 }
 
-fn integer_spec(letter: char, numbers: &str, (longs, is_size): (i8, bool)) -> Option<IntegerSpec> {
+fn integer_spec(letter: char, numbers: &str, longs: i8, is_size: bool) -> Option<IntegerSpec> {
     let text = text_spec(numbers);
     let flags_end = numbers
         .find(|c| !"#-0".contains(c))
@@ -232,7 +232,7 @@ fn integer_spec(letter: char, numbers: &str, (longs, is_size): (i8, bool)) -> Op
     let flags = numbers.get(..flags_end).unwrap_or_default();
     Some(IntegerSpec {
         base: match letter {
-            // Perf passes 32 bits for `z`, which has 64, so that -1 shows as 4294967295.
+            // Perf passes 32 bits for `z`, which has 64, so that -1 prints as 4294967295.
             'd' | 'i' if is_size && longs == 0 => Base::Unsigned,
             'd' | 'i' => Base::Signed,
             'u' => Base::Unsigned,

@@ -3,21 +3,23 @@
 use super::digits::{
     put_bytes, put_decimal, put_hex, put_hex_byte, put_prefixed, put_signed, put_text,
 };
-use super::program::{Context, Names, Number, Place, PrintFmt, Source, Span};
+use super::program::{
+    ByteLocation, NumberSource, PrintContext, PrintFmt, TextRange, TextSource, ValueTable,
+};
 use super::spec::TextSpec;
 use crate::value::read_number;
 
-/// How each part of the text is padded and cut, with the value of a `*`.
-type Shape = (TextSpec, Option<u64>);
+/// Padding and truncation of each part of the text, with the value of a `*`.
+type TextShape = (TextSpec, Option<u64>);
 
 impl PrintFmt {
-    /// Appends the text of the source with that number.
+    /// Appends the text of a source by its index.
     pub(super) fn write_source(
         &self,
         source: usize,
         raw: &[u8],
-        context: &Context<'_>,
-        shape: Shape,
+        context: &PrintContext<'_>,
+        shape: TextShape,
         out: &mut Vec<u8>,
     ) {
         let Some(source) = self.sources.get(source) else {
@@ -25,43 +27,43 @@ impl PrintFmt {
         };
         let endian = self.abi.endian;
         match source {
-            Source::Nothing => {}
-            Source::Literal(span) => put_text(out, self.literal(*span), shape.0, shape.1),
-            Source::Field(place) => {
+            TextSource::Nothing => {}
+            TextSource::Literal(span) => put_text(out, self.literal(*span), shape.0, shape.1),
+            TextSource::Field(place) => {
                 let (start, size) = place.resolve(raw, endian);
                 put_c_string(out, raw.get(start..).unwrap_or_default(), size, shape);
             }
-            Source::Dynamic(dynamic) => {
+            TextSource::Dynamic(dynamic) => {
                 let (start, _) = dynamic.place(raw, endian);
                 put_c_string(out, raw.get(start..).unwrap_or_default(), usize::MAX, shape);
             }
-            Source::Address(load) => {
+            TextSource::Address(load) => {
                 let address = self.load(*load, raw);
                 match context.printk.get(address) {
                     Some(text) => out.extend_from_slice(text.as_bytes()),
                     None => put_hex(out, address),
                 }
             }
-            Source::Names { value, names } => {
+            TextSource::Names { value, names } => {
                 let value = self.number(*value, raw).cast_signed();
                 self.write_names(value, *names, shape, out);
             }
-            Source::Hex {
+            TextSource::Hex {
                 place,
                 count,
                 is_spaced,
             } => self.write_hex(*place, *count, *is_spaced, raw, out),
-            Source::Array {
+            TextSource::Array {
                 place,
                 count,
                 element_size,
-            } => self.write_array(*place, (*count, *element_size), raw, out),
-            Source::Bitmask(dynamic) => {
+            } => self.write_array(*place, *count, *element_size, raw, out),
+            TextSource::Bitmask(dynamic) => {
                 let (start, size) = dynamic.place(raw, endian);
                 let bytes = raw.get(start..).and_then(|bytes| bytes.get(..size));
                 self.write_bitmask(bytes.unwrap_or_default(), shape, out);
             }
-            Source::Choice { condition, yes, no } => {
+            TextSource::Choice { condition, yes, no } => {
                 let chosen = match self.number(*condition, raw) {
                     0 => no,
                     _ => yes,
@@ -71,12 +73,12 @@ impl PrintFmt {
         }
     }
 
-    fn write_names(&self, value: i64, names: Names, shape: Shape, out: &mut Vec<u8>) {
+    fn write_names(&self, value: i64, names: ValueTable, shape: TextShape, out: &mut Vec<u8>) {
         match names {
-            Names::OfBits { table, delimiter } => {
+            ValueTable::OfBits { table, delimiter } => {
                 self.write_flags(value, self.literal(delimiter), table, shape, out);
             }
-            Names::OfValues(table) => self.write_symbolic(value, table, shape, out),
+            ValueTable::OfValues(table) => self.write_symbolic(value, table, shape, out),
         }
     }
 
@@ -84,8 +86,8 @@ impl PrintFmt {
         &self,
         mut value: i64,
         delimiter: &[u8],
-        table: Span,
-        shape: Shape,
+        table: TextRange,
+        shape: TextShape,
         out: &mut Vec<u8>,
     ) {
         let mut is_first = true;
@@ -111,7 +113,7 @@ impl PrintFmt {
         }
     }
 
-    fn write_symbolic(&self, value: i64, table: Span, shape: Shape, out: &mut Vec<u8>) {
+    fn write_symbolic(&self, value: i64, table: TextRange, shape: TextShape, out: &mut Vec<u8>) {
         let mut entries = self.table(table).iter();
         match entries.find(|entry| entry.value == value) {
             Some(entry) => put_text(out, self.literal(entry.name), shape.0, shape.1),
@@ -121,8 +123,8 @@ impl PrintFmt {
 
     fn write_hex(
         &self,
-        place: Place,
-        count: Number,
+        place: ByteLocation,
+        count: NumberSource,
         is_spaced: bool,
         raw: &[u8],
         out: &mut Vec<u8>,
@@ -140,8 +142,9 @@ impl PrintFmt {
 
     fn write_array(
         &self,
-        place: Place,
-        (count, element_size): (Number, Number),
+        place: ByteLocation,
+        count: NumberSource,
+        element_size: NumberSource,
         raw: &[u8],
         out: &mut Vec<u8>,
     ) {
@@ -149,7 +152,7 @@ impl PrintFmt {
         let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
         let mut size = self.number(element_size, raw) as i32;
         for index in 0..count {
-            // Perf reads on behind the record; nothing sensible can be shown there.
+            // Perf reads beyond the end of the record here, which has no meaningful result.
             let Some(&first) = raw.get(at) else { return };
             if index > 0 {
                 out.push(b' ');
@@ -168,8 +171,8 @@ impl PrintFmt {
         }
     }
 
-    /// Appends the bits in hexadecimal, most significant first, with a comma after 32 of them.
-    fn write_bitmask(&self, bytes: &[u8], shape: Shape, out: &mut Vec<u8>) {
+    /// Appends the bits in hexadecimal, most significant first, with a comma after every 32.
+    fn write_bitmask(&self, bytes: &[u8], shape: TextShape, out: &mut Vec<u8>) {
         let start = out.len();
         let is_little = self.abi.endian == rperf_wire::Endian::Little;
         for index in 0..bytes.len() {
@@ -188,7 +191,7 @@ impl PrintFmt {
 }
 
 /// Appends the bytes up to the first NUL, at most `size`.
-fn put_c_string(out: &mut Vec<u8>, bytes: &[u8], size: usize, shape: Shape) {
+fn put_c_string(out: &mut Vec<u8>, bytes: &[u8], size: usize, shape: TextShape) {
     let field = bytes.get(..size).unwrap_or(bytes);
     let text = field.get(..nul_position(field)).unwrap_or(field);
     if shape.0 == TextSpec::default() {
@@ -198,14 +201,14 @@ fn put_c_string(out: &mut Vec<u8>, bytes: &[u8], size: usize, shape: Shape) {
     }
 }
 
-/// Where the first NUL is, or the length; eight bytes at a time.
+/// Position of the first NUL, or the length; eight bytes at a time.
 #[inline]
 fn nul_position(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The lowest bit that remains belongs to the first zero byte.
+        // The lowest remaining bit belongs to the first zero byte.
         let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
         if zeros != 0 {
             return index * 8 + zeros.trailing_zeros() as usize / 8;

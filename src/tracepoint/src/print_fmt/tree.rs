@@ -1,4 +1,4 @@
-//! The expression tree of a `print fmt` argument, and constants in it.
+//! The expression tree of a `print fmt` argument, and constant evaluation.
 
 /// An argument of `print fmt`, or a part of one.
 #[derive(Debug, Clone, Default)]
@@ -48,13 +48,13 @@ pub(super) enum Node {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Operation {
     pub(super) operator: String,
-    /// How loosely it binds; 0 where it was not asked for.
+    /// Precedence; higher binds more loosely, 0 if not computed.
     pub(super) looseness: u8,
     pub(super) left: Node,
     pub(super) right: Node,
 }
 
-/// A value with its name, of flags or symbols.
+/// An entry of a table of flags or symbols: a value and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) value: i64,
@@ -62,7 +62,7 @@ pub(super) struct Entry {
 }
 
 impl Node {
-    /// The number that perf gives this kind of argument in its complaints.
+    /// The number of this argument type in perf's warnings.
     pub(super) fn type_number(&self) -> u8 {
         match self {
             Self::Null => 0,
@@ -83,7 +83,7 @@ impl Node {
     }
 }
 
-/// Reads a number as C's `strtoull` with base 0 does: as far as it goes, 0 where it doesn't start.
+/// Parses a number like C's `strtoull` with base 0: the longest valid prefix, 0 if there is none.
 pub(super) fn number_prefix(text: &str) -> u64 {
     let text = text.trim_start();
     let (is_negative, text) = match text.as_bytes().first() {
@@ -112,8 +112,8 @@ pub(super) fn number_prefix(text: &str) -> u64 {
     }
 }
 
-/// What a cast to `type_name` leaves of a number: perf knows the kernel's short names and C's plain
-/// ones, zero-extends them all, and lets every other type pass.
+/// The bits of a number that a cast to `type_name` keeps: as in perf, handles the kernel's short
+/// names and C's plain types, zero-extends all of them, and ignores every other type.
 pub(super) fn cast_mask(type_name: &str) -> u64 {
     let plain = type_name.strip_prefix("unsigned ").unwrap_or(type_name);
     match (type_name, plain) {
@@ -124,7 +124,7 @@ pub(super) fn cast_mask(type_name: &str) -> u64 {
     }
 }
 
-/// Enumerators that some kernels leave in their tables by name.
+/// Enumerators that some kernels print in their tables by name.
 const ENUMERATORS: [(&str, i64); 12] = [
     ("HI_SOFTIRQ", 0),
     ("TIMER_SOFTIRQ", 1),
@@ -140,8 +140,8 @@ const ENUMERATORS: [(&str, i64); 12] = [
     ("HRTIMER_RESTART", 1),
 ];
 
-/// The value of a table entry from the text of its constant. Whatever does not start with a digit
-/// and is no known enumerator counts as -1, negative numbers among it.
+/// The value of a table entry from the text of its constant. Like in perf, text that doesn't start
+/// with a digit and isn't a known enumerator is -1, including negative numbers.
 pub(super) fn entry_value(text: &str) -> i64 {
     if text.starts_with(|c: char| c.is_ascii_digit()) {
         return number_prefix(text).cast_signed();
@@ -150,7 +150,7 @@ pub(super) fn entry_value(text: &str) -> i64 {
     known.map_or(-1, |(_, value)| *value)
 }
 
-/// The text of a constant expression in a table. `None` where it is none.
+/// The text of a constant expression in a table. `None` if it is not constant.
 pub(super) fn constant_text(node: &Node) -> Option<String> {
     match node {
         Node::Atom(text) => Some(text.clone()),
@@ -163,7 +163,7 @@ pub(super) fn constant_text(node: &Node) -> Option<String> {
 /// The signed value of a constant expression.
 pub(super) fn constant(node: &Node) -> Option<i64> {
     match node {
-        // `strtoll`: stops at the largest signed number.
+        // `strtoll`: saturates at the largest signed number.
         Node::Atom(text) if text.starts_with('-') => Some(number_prefix(text).cast_signed()),
         Node::Atom(text) => Some(i64::try_from(number_prefix(text)).unwrap_or(i64::MAX)),
         Node::Cast { type_name, item } => {
@@ -183,7 +183,7 @@ fn constant_operation(operation: &Operation) -> Option<i64> {
         (Node::Null, "-" | "+") => 0,
         (left, _) => constant(left)?,
     };
-    let by = right as u32;
+    let shift = right as u32;
     Some(match operator {
         "|" => left | right,
         "||" => i64::from(left != 0 || right != 0),
@@ -191,10 +191,10 @@ fn constant_operation(operation: &Operation) -> Option<i64> {
         "&&" => i64::from(left != 0 && right != 0),
         "<" => i64::from(left < right),
         "<=" => i64::from(left <= right),
-        "<<" => left.wrapping_shl(by),
+        "<<" => left.wrapping_shl(shift),
         ">" => i64::from(left > right),
         ">=" => i64::from(left >= right),
-        ">>" => left.wrapping_shr(by),
+        ">>" => left.wrapping_shr(shift),
         "==" => i64::from(left == right),
         "!=" => i64::from(left != right),
         "-" => left.wrapping_sub(right),

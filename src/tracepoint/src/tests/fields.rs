@@ -39,7 +39,7 @@ fn raw() -> Vec<u8> {
 }
 
 #[test]
-fn fields_are_told_apart() {
+fn fields_are_distinguished() {
     let format = Format::parse(SWITCH, 8).expect("format");
     assert_eq!((format.name.as_str(), format.id), ("sched_switch", 372));
     assert_eq!((format.common_fields.len(), format.fields.len()), (2, 8));
@@ -85,12 +85,12 @@ fn an_event_without_fields_or_print_fmt_is_normal() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn malformed_formats_are_reported() {
     let error = |text: &str| Format::parse(text, 8).expect_err("bad format");
     assert_eq!(error(""), Error::Missing("name"));
     assert_eq!(error("name: x\n"), Error::Missing("ID"));
     let id = error("name: x\nID: many\n");
-    assert_eq!(id.to_string(), "format of x: `many` is no event id");
+    assert_eq!(id.to_string(), "format of x: `many` is not an event id");
     let field = error("name: x\nID: 1\nformat:\n\tfield:int;\toffset:0;\tsize:4;\n");
     let expected =
         "line 4 of the format of x: cannot read the field `field:int;\toffset:0;\tsize:4;`";

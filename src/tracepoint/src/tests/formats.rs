@@ -1,4 +1,4 @@
-//! From an event to its description.
+//! Lookup of the format of an event.
 
 use std::sync::Arc;
 use std::thread;
@@ -65,18 +65,22 @@ fn a_name_is_known_without_a_field() {
 }
 
 #[test]
-fn all_threads_share_what_was_parsed_once() {
+fn formats_are_parsed_once_for_all_threads() {
     let formats = formats(&[("sched", SWITCH)]);
     let ask = || Arc::clone(formats.of_event(&tracepoint(372)).expect("described"));
-    let asked = thread::scope(|scope| {
+    let descriptions = thread::scope(|scope| {
         let threads = [(); 8].map(|()| scope.spawn(ask));
         threads.map(|thread| thread.join().expect("no panic"))
     });
-    assert!(asked.iter().all(|one| Arc::ptr_eq(one, &asked[0])));
+    assert!(
+        descriptions
+            .iter()
+            .all(|one| Arc::ptr_eq(one, &descriptions[0]))
+    );
 }
 
 #[test]
-fn a_further_section_adds_to_those_before() {
+fn sections_are_merged() {
     let mut formats = formats(&[("sched", SWITCH), ("sched", WAKEUP)]);
     let known = |formats: &Formats, id| {
         let tracepoint = formats.of_event(&tracepoint(id));
@@ -93,16 +97,16 @@ fn a_further_section_adds_to_those_before() {
     formats.add(&other, Endian::Big).expect("own section");
     assert!(Arc::ptr_eq(&wakeup, &known(&formats, 374)));
     assert_eq!(formats.name(9).as_deref(), Some("x:broken"));
-    let cut = other.get(..20).expect("a start");
+    let truncated = other.get(..20).expect("a start");
     assert!(matches!(
-        formats.add(cut, Endian::Big),
+        formats.add(truncated, Endian::Big),
         Err(Error::Section { .. })
     ));
     assert_eq!(formats.name(374).as_deref(), Some("sched:sched_wakeup"));
 }
 
 #[test]
-fn descriptions_of_a_running_kernel_come_one_by_one() {
+fn formats_are_added_one_by_one() {
     let mut formats = Formats::default();
     let event = EventFormat {
         system: "sched",

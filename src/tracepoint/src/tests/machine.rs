@@ -1,4 +1,4 @@
-//! Every tracepoint of this machine, printed by the perf that is installed and by us.
+//! Every tracepoint of this machine, compared with the installed perf.
 
 use std::fs;
 use std::io::Read;
@@ -9,12 +9,12 @@ use std::process::Command;
 use rperf_testkit::{Scratch, real_perf, skip};
 
 use super::perf_file::{Sample, build, pad};
-use crate::{Abi, Context, Format, NoSymbols, PrintFmt, PrintkFormats};
+use crate::{Abi, Format, NoSymbols, PrintContext, PrintFmt, PrintkFormats};
 
 /// Events in one file: perf slows down with many.
 const BATCH: usize = 100;
 
-/// A tracepoint as tracefs lists it.
+/// A tracepoint listed by tracefs.
 struct Tracepoint {
     system: String,
     text: String,
@@ -27,18 +27,18 @@ impl Tracepoint {
     }
 }
 
-/// What the fields of a record are filled with.
+/// Content of the fields of a record.
 #[derive(Debug, Clone, Copy)]
 enum Fill {
     Zeros,
     Ones,
     Random(u64),
     Small(u64),
-    /// Pointers to strings that the kernel exports.
+    /// Pointers to strings exported by the kernel.
     Addresses,
 }
 
-/// A small generator of numbers that are the same in every run (`xorshift64`).
+/// A deterministic generator of pseudorandom numbers (`xorshift64`).
 struct Random(u64);
 
 impl Random {
@@ -50,8 +50,8 @@ impl Random {
     }
 }
 
-/// Reads a file of tracefs. `header_page` gives everything to the first read and nothing to a
-/// second one, so a small first read, as `fs::read` does, would cut it.
+/// Reads a file of tracefs. `header_page` returns everything to the first read and nothing to later
+/// ones, so the small first read of `fs::read` would truncate it.
 fn read(path: impl AsRef<Path>) -> Option<String> {
     let mut file = fs::File::open(path).ok()?;
     let mut bytes = vec![0; 1 << 16];
@@ -101,7 +101,8 @@ fn tracepoints(tracefs: &Path) -> Vec<Tracepoint> {
     found
 }
 
-/// Zeros behind each record: perf shows as many bytes as a length field says, even from behind.
+/// Zeros after each record: perf prints as many bytes as a length field specifies, even beyond the
+/// end.
 const TAIL: usize = 64;
 
 fn raw_record(format: &Format, fill: Fill, addresses: &[u64]) -> Vec<u8> {
@@ -162,7 +163,7 @@ fn raw_record(format: &Format, fill: Fill, addresses: &[u64]) -> Vec<u8> {
     raw
 }
 
-/// The machine's tracepoints, and a perf to print records of them.
+/// The machine's tracepoints, and perf to print records of them.
 struct Bench {
     perf: PathBuf,
     scratch: Scratch,
@@ -186,7 +187,7 @@ impl Bench {
         }
     }
 
-    /// Addresses of strings that the kernel exports.
+    /// Addresses of strings exported by the kernel.
     fn addresses(&self) -> Vec<u64> {
         let lines = self.texts[2].lines();
         lines
@@ -205,14 +206,14 @@ impl Bench {
         samples.collect()
     }
 
-    /// What perf prints for each of the samples; `None` for one that it dies over.
+    /// The text perf prints for each sample; `None` if perf crashes.
     fn perf_texts(&self, samples: &[Sample]) -> Vec<Option<Vec<u8>>> {
         let mut texts = Vec::new();
         for start in (0..samples.len()).step_by(BATCH) {
             let end = samples.len().min(start + BATCH);
             match self.perf_batch(samples, start..end) {
                 Some(batch) => texts.extend(batch.into_iter().map(Some)),
-                // One record that kills perf hides the others.
+                // A record that crashes perf hides the others.
                 None => {
                     texts.extend((start..end).map(|at| self.perf_batch(samples, at..at + 1)?.pop()))
                 }
@@ -221,7 +222,7 @@ impl Bench {
         texts
     }
 
-    /// What perf prints for one file of samples; `None` if it dies over it.
+    /// The text perf prints for one file of samples; `None` if it crashes.
     fn perf_batch(&self, samples: &[Sample], range: Range<usize>) -> Option<Vec<Vec<u8>>> {
         let [page, event, printk] = &self.texts;
         let file = build(&samples[range.clone()], [page, event, printk]);
@@ -236,10 +237,10 @@ impl Bench {
         is_whole.then(|| split(&output.stdout, names)).flatten()
     }
 
-    /// The records whose text is not perf's, with both texts.
+    /// The records whose text differs from perf's, with both texts.
     fn differences(&self, fill: Fill) -> Vec<String> {
         let printk = PrintkFormats::parse(&self.texts[2]);
-        let context = Context {
+        let context = PrintContext {
             symbols: &NoSymbols,
             printk: &printk,
         };
@@ -271,7 +272,8 @@ impl Bench {
     }
 }
 
-/// Whether all that differs are negative numbers of 8 or 16 bits, which perf takes for positive ones.
+/// Whether the only differences are negative numbers of 8 or 16 bits, which perf prints as
+/// unsigned.
 fn is_sign_alone(perf: &str, ours: &str) -> bool {
     let (perf, ours) = (perf.split(' '), ours.split(' '));
     let number = |word: &str| word.trim_end_matches(',').parse::<i32>().ok();
@@ -285,7 +287,8 @@ fn is_sign_alone(perf: &str, ours: &str) -> bool {
             .all(|(theirs, own)| theirs == own || is_same_but_sign(theirs, own))
 }
 
-/// Cuts perf's output at the events' names. A text may hold newlines, so the next name is what ends it.
+/// Splits perf's output at the events' names. Texts may contain newlines, so a record ends at the
+/// next name.
 fn split(output: &[u8], names: impl Iterator<Item = String>) -> Option<Vec<Vec<u8>>> {
     let mut texts: Vec<Vec<u8>> = Vec::new();
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Tests of tracepoint formats: small ones here, against the whole machine in [`machine`].
+//! Tests of tracepoint formats: small ones here, and all tracepoints of the machine in [`machine`].
 
 mod fields;
 mod formats;

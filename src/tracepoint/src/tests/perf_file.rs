@@ -1,8 +1,10 @@
-//! Builds a small perf.data by hand: one attr and one sample per tracepoint.
+//! Builder of a small perf.data: one attr and one sample per tracepoint.
 
 use std::collections::BTreeMap;
 
-/// A tracepoint of this machine and the raw record to put in the file.
+use rperf_testkit::{FileAttr, PerfFile};
+
+/// A tracepoint of this machine and its raw record.
 pub(super) struct Sample {
     pub(super) system: String,
     pub(super) format_text: String,
@@ -10,11 +12,14 @@ pub(super) struct Sample {
     pub(super) raw: Vec<u8>,
 }
 
-const HEADER_SIZE: u64 = 104;
-const ATTR_SIZE: u64 = 128;
-const FEATURE_TRACING_DATA: u64 = 1 << 1;
+/// `PERF_TYPE_TRACEPOINT`.
+const TRACEPOINT: u32 = 2;
+/// `PERF_SAMPLE_TID | TIME | CPU | PERIOD | RAW | IDENTIFIER`.
 const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 16;
-const DISABLED_AND_SAMPLE_ID_ALL: u64 = 1 | 1 << 18;
+/// `PERF_FORMAT_ID`.
+const READ_ID: u64 = 4;
+/// `disabled`.
+const DISABLED: u64 = 1;
 const FIRST_ID: u64 = 1000;
 
 fn u32s(out: &mut Vec<u8>, values: &[u32]) {
@@ -29,56 +34,37 @@ fn u64s(out: &mut Vec<u8>, values: &[u64]) {
     }
 }
 
-/// Pads `raw` as the kernel does: with its length before it, it fills whole 64-bit words.
+/// Pads `raw` like the kernel: including its length field, it fills whole 64-bit words.
 pub(super) fn pad(raw: &mut Vec<u8>) {
     raw.resize((raw.len() + 4).next_multiple_of(8) - 4, 0);
 }
 
-/// The bytes of the file. `texts` are `header_page`, `header_event` and `printk_formats`.
+/// Builds the file. `texts` are `header_page`, `header_event` and `printk_formats`.
 pub(super) fn build(samples: &[Sample], texts: [&str; 3]) -> Vec<u8> {
-    let count = samples.len() as u64;
-    let ids_size = count * 8;
-    let attrs_offset = HEADER_SIZE + ids_size;
-    let attrs_size = count * (ATTR_SIZE + 16);
-    let mut data = Vec::new();
-    for (index, sample) in samples.iter().enumerate() {
-        let index = index as u64;
-        let size = 8 + 8 + 8 + 8 + 8 + 8 + 4 + sample.raw.len() as u32;
-        u32s(&mut data, &[9, size << 16 | 1]);
-        u64s(&mut data, &[FIRST_ID + index]);
-        u32s(&mut data, &[1, 1]);
-        u64s(&mut data, &[1_000_000_000 + index * 1000]);
-        u32s(&mut data, &[0, 0]);
-        u64s(&mut data, &[1]);
-        u32s(&mut data, &[sample.raw.len() as u32]);
-        data.extend_from_slice(&sample.raw);
+    let mut file = match cfg!(target_endian = "big") {
+        true => PerfFile::big_endian(),
+        false => PerfFile::new(),
+    };
+    for (id, sample) in (FIRST_ID..).zip(samples) {
+        let attr = FileAttr {
+            kind: TRACEPOINT,
+            config: sample.id,
+            period: 1,
+            sample_type: SAMPLE_TYPE,
+            read_format: READ_ID,
+            flags: DISABLED | FileAttr::SAMPLE_ID_ALL,
+            ..FileAttr::default()
+        };
+        file.event(&attr, &[id]);
     }
-    let tracing = tracing_data(samples, texts);
-    let data_offset = attrs_offset + attrs_size;
-    let features_offset = data_offset + data.len() as u64;
-    let mut file = Vec::new();
-    file.extend_from_slice(b"PERFILE2");
-    u64s(
-        &mut file,
-        &[HEADER_SIZE, ATTR_SIZE + 16, attrs_offset, attrs_size],
-    );
-    u64s(&mut file, &[data_offset, data.len() as u64, 0, 0]);
-    u64s(&mut file, &[FEATURE_TRACING_DATA, 0, 0, 0]);
-    u64s(&mut file, &(FIRST_ID..FIRST_ID + count).collect::<Vec<_>>());
-    for (index, sample) in samples.iter().enumerate() {
-        let start = file.len();
-        u32s(&mut file, &[2, ATTR_SIZE as u32]);
-        u64s(
-            &mut file,
-            &[sample.id, 1, SAMPLE_TYPE, 4, DISABLED_AND_SAMPLE_ID_ALL],
-        );
-        file.resize(start + ATTR_SIZE as usize, 0);
-        u64s(&mut file, &[HEADER_SIZE + index as u64 * 8, 8]);
+    for (index, sample) in (0..).zip(samples) {
+        let body = file.bytes().u64(FIRST_ID + index).u32(1).u32(1);
+        let body = body.u64(1_000_000_000 + index * 1000).u32(0).u32(0).u64(1);
+        let body = body.u32(sample.raw.len() as u32).raw(&sample.raw);
+        file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body.done());
     }
-    file.extend_from_slice(&data);
-    u64s(&mut file, &[features_offset + 16, tracing.len() as u64]);
-    file.extend_from_slice(&tracing);
-    file
+    file.feature(PerfFile::TRACING_DATA, tracing_data(samples, texts));
+    file.finish()
 }
 
 fn tracing_data(samples: &[Sample], [page, event, printk]: [&str; 3]) -> Vec<u8> {

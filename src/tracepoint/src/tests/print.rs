@@ -1,8 +1,10 @@
-//! Small formats and the text they give.
+//! Small formats and their output.
 
 use rperf_wire::Endian;
 
-use crate::{Abi, Context, Format, KernelSymbols, NoSymbols, PrintFmt, PrintkFormats, Warning};
+use crate::{
+    Abi, Format, FormatWarning, KernelSymbols, NoSymbols, PrintContext, PrintFmt, PrintkFormats,
+};
 
 const LITTLE: Abi = Abi {
     endian: Endian::Little,
@@ -25,10 +27,10 @@ pub(super) fn format(fields: &[(&str, usize)], print_fmt: &str) -> Format {
     Format::parse(&text, 8).expect("format")
 }
 
-/// What `print_fmt` gives of the bytes `body` behind the common fields.
+/// Evaluates `print_fmt` for the bytes `body` after the common fields.
 fn print(fields: &[(&str, usize)], print_fmt: &str, body: &[u8]) -> String {
     let printk = PrintkFormats::parse("0x1234 : \"a string\\n\"\n");
-    let context = Context {
+    let context = PrintContext {
         symbols: &NoSymbols,
         printk: &printk,
     };
@@ -46,7 +48,7 @@ fn numbers(print_fmt: &str, a: i32, b: i64) -> String {
     print(&[("int a", 4), ("long b", 8)], print_fmt, &body)
 }
 
-/// Linux perf shows 250 and 65527.
+/// Linux perf prints 250 and 65527.
 #[test]
 fn small_fields_have_a_sign() {
     let fields = [("int a", 1), ("int b", 2), ("u8 c", 1)];
@@ -88,9 +90,9 @@ fn expressions_follow_the_reader_not_c() {
     let cases = [
         ("\"%d\", REC->a + 2 * 3", "16"),
         ("\"%d\", REC->a * 2 + 3", "23"),
-        // Operators of one precedence group to the right.
+        // Operators of equal precedence associate to the right.
         ("\"%d\", REC->a - 2 - 3", "11"),
-        // Parentheses don't shield a looser operator behind a tighter one.
+        // Parentheses don't protect a looser operator after a tighter one.
         ("\"%d\", 6 & (REC->a | 1)", "3"),
         ("\"%d\", REC->a == 10 ? 1 : 2", "1"),
         ("\"%d\", !REC->a", "0"),
@@ -101,7 +103,7 @@ fn expressions_follow_the_reader_not_c() {
         ("\"%d\", __builtin_expect(REC->a, 0)", "10"),
         ("\"%llx\", (unsigned long)(void *)REC->b", "ff"),
         ("\"%d\", 1 << REC->a", "1024"),
-        // A character counts as the digits it starts with.
+        // A character is the number of its leading digits.
         ("\"%d %d\", 'R', '7'", "0 7"),
     ];
     for (print_fmt, expected) in cases {
@@ -148,7 +150,7 @@ fn tables_name_flags_and_symbols() {
 }
 
 #[test]
-fn strings_come_from_fields_addresses_and_dynamic_parts() {
+fn strings_are_fields_addresses_or_dynamic_data() {
     let comm = [("char comm[8]", 8)];
     assert_eq!(
         print(
@@ -194,7 +196,7 @@ fn arrays_and_masks_are_listed() {
 }
 
 #[test]
-fn pointers_show_what_they_point_to() {
+fn pointer_formats_print_the_pointed_data() {
     let fields = [("u8 mac[6]", 6), ("u8 v4[4]", 4), ("u8 v6[16]", 16)];
     let mut body = vec![0xde, 0xad, 0xbe, 0xef, 0, 1, 10, 0, 0, 255];
     body.extend_from_slice(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
@@ -224,8 +226,8 @@ fn pointers_show_what_they_point_to() {
 
 #[test]
 fn functions_are_named() {
-    struct One;
-    impl KernelSymbols for One {
+    struct FakeSymbol;
+    impl KernelSymbols for FakeSymbol {
         fn symbol_at(&self, address: u64) -> Option<(&str, u64)> {
             (0x1000..0x2000)
                 .contains(&address)
@@ -239,8 +241,8 @@ fn functions_are_named() {
     let mut raw = vec![0; 8];
     raw.extend_from_slice(&0x1010_u64.to_le_bytes());
     let mut out = Vec::new();
-    let context = Context {
-        symbols: &One,
+    let context = PrintContext {
+        symbols: &FakeSymbol,
         printk: &PrintkFormats::default(),
     };
     PrintFmt::compile(&format, LITTLE).write(&raw, &context, &mut out);
@@ -257,15 +259,18 @@ fn escapes_and_unknown_conversions() {
 }
 
 #[test]
-fn what_is_not_understood_lists_the_fields() {
+fn unsupported_print_formats_list_the_fields() {
     let cases = [
         (
             "\"%s\", new_helper(REC->a)",
-            Warning::UnknownHelper("new_helper".into()),
+            FormatWarning::UnknownHelper("new_helper".into()),
         ),
-        ("\"%d %d\", REC->a", Warning::TooFewArguments),
-        ("\"%lllx\", REC->a", Warning::Conversion("%lllx".into())),
-        ("\"%d\", REC->a @ 1", Warning::Operator("@".into())),
+        ("\"%d %d\", REC->a", FormatWarning::TooFewArguments),
+        (
+            "\"%lllx\", REC->a",
+            FormatWarning::Conversion("%lllx".into()),
+        ),
+        ("\"%d\", REC->a @ 1", FormatWarning::Operator("@".into())),
     ];
     for (print_fmt, expected) in cases {
         let format = format(&[("int a", 4), ("long b", 8)], print_fmt);
@@ -273,16 +278,19 @@ fn what_is_not_understood_lists_the_fields() {
         assert_eq!(program.warning(), Some(&expected), "{print_fmt}");
         assert_eq!(numbers(print_fmt, -1, -1), "[FAILED TO PARSE] a=-1 b=-1");
     }
-    // As many letters as a text holds, on both sides of every integer that could count them.
+    // More length modifiers than a small integer can count.
     for letter in ["h", "l", "hl", "L"] {
         let print_fmt = format!("\"%{}d\", REC->a", letter.repeat(40_000));
         let program = PrintFmt::compile(&format(&[("int a", 4)], &print_fmt), LITTLE);
         let warning = program.warning();
-        assert!(matches!(warning, Some(Warning::Conversion(_))), "{letter}");
+        assert!(
+            matches!(warning, Some(FormatWarning::Conversion(_))),
+            "{letter}"
+        );
     }
     let deep = format!("\"%d\", {}1{}", "(".repeat(5000), ")".repeat(5000));
     let program = PrintFmt::compile(&format(&[], &deep), LITTLE);
-    assert_eq!(program.warning(), Some(&Warning::TooDeep));
+    assert_eq!(program.warning(), Some(&FormatWarning::TooDeep));
 }
 
 #[test]
@@ -305,7 +313,7 @@ fn the_other_byte_order_reads_the_same() {
     let mut raw = vec![0; 8];
     raw.extend_from_slice(&(-3_i32).to_be_bytes());
     raw.extend_from_slice(&0x1234_u64.to_be_bytes());
-    let context = Context {
+    let context = PrintContext {
         symbols: &NoSymbols,
         printk: &PrintkFormats::default(),
     };

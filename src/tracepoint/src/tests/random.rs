@@ -1,11 +1,11 @@
-//! Texts and bytes that make no sense must not do harm.
+//! Robustness against random texts and bytes.
 
 use proptest::prelude::*;
 use rperf_wire::Endian;
 
-use crate::{Abi, Context, Format, NoSymbols, PrintFmt, PrintkFormats, ValueNames};
+use crate::{Abi, Format, NoSymbols, PrintContext, PrintFmt, PrintkFormats, ValueNames};
 
-/// Pieces of real formats, to be strung together.
+/// Fragments of real formats, to be combined.
 const PIECES: [&str; 34] = [
     "\"",
     "\"%s %d %p\"",
@@ -52,7 +52,7 @@ fn print(text: &str, raw: &[u8]) {
     let Ok(format) = Format::parse(text, 8) else {
         return;
     };
-    let context = Context {
+    let context = PrintContext {
         symbols: &NoSymbols,
         printk: &PrintkFormats::default(),
     };

@@ -1,4 +1,4 @@
-//! Fields read by their places: any description over any bytes.
+//! Field readers with any format and any bytes.
 
 use proptest::prelude::*;
 use rperf_wire::Endian;
@@ -16,7 +16,7 @@ fn field(declaration: &str, offset: usize, size: usize, signed: bool) -> Field {
     format.common_fields.into_iter().next().expect("a field")
 }
 
-/// The number by the book: its bytes put into a row, most significant first, and counted up.
+/// Reference implementation: bytes most significant first, accumulated.
 fn oracle(bytes: &[u8], signed: bool, endian: Endian) -> i64 {
     let mut row = bytes.to_vec();
     if endian == Endian::Little {
@@ -26,8 +26,12 @@ fn oracle(bytes: &[u8], signed: bool, endian: Endian) -> i64 {
         .iter()
         .fold(0_i128, |sum, byte| sum << 8 | i128::from(*byte));
     let is_negative = signed && row[0] >= 0x80;
-    let whole = 1_i128 << (8 * row.len());
-    (if is_negative { number - whole } else { number }) as i64
+    let modulus = 1_i128 << (8 * row.len());
+    (if is_negative {
+        number - modulus
+    } else {
+        number
+    }) as i64
 }
 
 #[test]
@@ -60,7 +64,7 @@ fn old_strings_run_on_to_their_end() {
 }
 
 #[test]
-fn a_field_is_read_as_what_it_is() {
+fn fields_are_read_by_their_type() {
     let raw = [0xff; 16];
     let number = field("int a", 4, 4, true).reader(Endian::Little);
     assert_eq!(
@@ -81,7 +85,7 @@ fn a_field_is_read_as_what_it_is() {
     assert_eq!((rest.end(), number.end(), array.end()), (10, 8, 16));
 }
 
-/// Declarations of every form, with the sizes they may have.
+/// Declarations of every form, with their possible sizes.
 const FORMS: [(&str, &[usize]); 9] = [
     ("int a", &[1, 2, 4, 8]),
     ("unsigned long a", &[4, 8]),
@@ -96,7 +100,7 @@ const FORMS: [(&str, &[usize]); 9] = [
 
 proptest! {
     #[test]
-    fn numbers_are_those_of_their_bytes(
+    fn numbers_match_their_bytes(
         raw in prop::collection::vec(any::<u8>(), 0..40),
         offset in 0_usize..40,
         size in prop::sample::select(vec![1_usize, 2, 4, 8]),
@@ -112,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn data_cut_short_have_no_other_value(
+    fn truncated_data_have_the_same_value_or_none(
         raw in prop::collection::vec(0_u8..40, 0..60),
         offset in 0_usize..60,
         form in prop::sample::select(FORMS.to_vec()),
@@ -123,13 +127,13 @@ proptest! {
         let size = sizes[which % sizes.len()];
         for endian in ENDIANS {
             let reader = field(declaration, offset, size, signed).reader(endian);
-            let whole = reader.value(&raw);
-            prop_assert!(whole.is_none() || raw.len() >= reader.end());
+            let complete = reader.value(&raw);
+            prop_assert!(complete.is_none() || raw.len() >= reader.end());
             for length in 0..raw.len() {
-                let cut = reader.value(&raw[..length]);
-                // The old form of a string has no length of its own.
-                let is_text = size == 2 && matches!(cut, Some(Value::Str(_)));
-                prop_assert!(cut.is_none() || cut == whole || is_text);
+                let truncated = reader.value(&raw[..length]);
+                // The old form of a string has no length.
+                let is_text = size == 2 && matches!(truncated, Some(Value::Str(_)));
+                prop_assert!(truncated.is_none() || truncated == complete || is_text);
             }
         }
     }

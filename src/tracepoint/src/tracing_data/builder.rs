@@ -1,10 +1,10 @@
-//! TRACING_DATA, written.
+//! Encoding of TRACING_DATA.
 
 use rperf_wire::{Encoder, Endian};
 
 use super::{MAGIC, VERSION};
 
-/// A TRACING_DATA section to be written. It reads nothing itself: the recorder gives it the texts.
+/// Builds a TRACING_DATA section from texts that the recorder reads.
 #[derive(Debug, Clone)]
 pub struct TracingDataBuilder {
     endian: Endian,
@@ -18,8 +18,8 @@ pub struct TracingDataBuilder {
 }
 
 impl TracingDataBuilder {
-    /// A section without events, of a kernel of this byte order with longs of `long_size` and pages of
-    /// `page_size` bytes.
+    /// Creates a section without events, for a kernel with this byte order, longs of `long_size`
+    /// and pages of `page_size` bytes.
     #[must_use]
     pub fn new(endian: Endian, long_size: u8, page_size: u32) -> Self {
         Self {
@@ -35,16 +35,16 @@ impl TracingDataBuilder {
     }
 
     /// Sets the texts of `events/header_page` and `events/header_event`. perf takes the size of a
-    /// `long` from the first, so a cut one changes how it prints; that file gives all it has to the
-    /// first read(2) and nothing to a second.
+    /// `long` from the first, so truncation changes what it prints; that file returns everything to
+    /// the first read(2) and nothing to later ones.
     pub fn headers(&mut self, page: &[u8], event: &[u8]) -> &mut Self {
         self.header_page = page.to_vec();
         self.header_event = event.to_vec();
         self
     }
 
-    /// Adds the text of the `format` file of an event of `system`. Systems are written in the order of
-    /// their first event, events in the order of their adding.
+    /// Adds the `format` text of an event of `system`. Systems are written in the order of their
+    /// first event, events in insertion order.
     pub fn event(&mut self, system: &str, format: &[u8]) -> &mut Self {
         let known = self.systems.iter_mut().find(|(name, _)| name == system);
         match known {
@@ -68,7 +68,7 @@ impl TracingDataBuilder {
         self
     }
 
-    /// The bytes of the section.
+    /// Encodes the section.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,10 +1,10 @@
 //! Block devices. Source: the kernel's `include/trace/events/block.h`.
 
-use super::Text;
+use super::TextField;
 use super::event::typed_event;
 
 typed_event! {
-    /// A request is sent to the driver of its device.
+    /// A request is issued to the device driver.
     BlockRqIssue(BlockRqIssueLayout) = "block:block_rq_issue" {
         /// Device number: the major number above 20 bits of minor number.
         dev: u32,
@@ -15,16 +15,16 @@ typed_event! {
         /// Number of bytes.
         bytes: Option<u32>,
         /// Kind of request in letters: `R`, `W`, `D`, `F`, `S`, `M`, ….
-        rwbs: Text,
-        /// Name of the task that sends it.
-        comm: Option<Text>,
+        rwbs: TextField,
+        /// Name of the task that issues it.
+        comm: Option<TextField>,
         /// Command bytes of a request from user space in hexadecimal; empty for others.
-        cmd: Option<Text>,
+        cmd: Option<TextField>,
     }
 }
 
 typed_event! {
-    /// A request is completed, wholly or in part.
+    /// A request is completed, fully or partially.
     BlockRqComplete(BlockRqCompleteLayout) = "block:block_rq_complete" {
         /// Device number: the major number above 20 bits of minor number.
         dev: u32,
@@ -35,8 +35,8 @@ typed_event! {
         /// 0, or a negated errno.
         error: Option<i32> as "error" | "errors",
         /// Kind of request in letters.
-        rwbs: Text,
+        rwbs: TextField,
         /// Command bytes of a request from user space in hexadecimal; empty for others.
-        cmd: Option<Text>,
+        cmd: Option<TextField>,
     }
 }

@@ -1,73 +1,74 @@
-//! The table of typed events: how an entry becomes a type.
+//! The macros that declare typed events.
 
 use super::field_type::FieldType;
 use crate::{Error, Tracepoint};
 
-/// Declares a typed event: documentation, names of the type and of its layout, the tracepoints that have this shape, and
-/// the fields with their types. A field that kernels call otherwise, or called otherwise once, has its names behind `as`,
-/// in the order in which they are tried.
+/// Declares a typed event: documentation, names of the type and its layout, the tracepoints with
+/// these fields, and the fields with their types. Alternative names of a field in other kernels
+/// follow `as`, in the order in which they are tried.
 ///
-/// The type gets a method for each field. What the fields' types may be is at [`FieldType`]: a field that some kernels lack
-/// is an `Option`; without one of the others nothing can be made of the event.
+/// The type gets a method for each field. The possible types are listed at [`FieldType`]: a field
+/// that some kernels lack is an `Option`; all others are required.
 macro_rules! typed_event {
     (
-        $(#[$about:meta])*
+        $(#[$doc:meta])*
         $event:ident($layout:ident) = $($tracepoint:literal)|+ {
             $(
-                $(#[$about_field:meta])*
+                $(#[$field_doc:meta])*
                 $field:ident: $kind:ty $(as $($name:literal)|+)?,
             )*
         }
     ) => {
-        $(#[$about])*
+        $(#[$doc])*
         #[derive(Clone, Copy)]
         pub struct $event<'r> {
             layout: &'r $layout,
             raw: &'r [u8],
         }
 
-        #[doc = concat!("Where the fields of [`", stringify!($event), "`] lie in raw data.")]
+        #[doc = concat!("The layout of the fields of [`", stringify!($event), "`] in raw data.")]
         #[derive(Debug, Clone)]
         pub struct $layout {
             tracepoint: &'static str,
-            needs: usize,
+            min_size: usize,
             $($field: <$kind as $crate::typed::FieldType>::Reader,)*
         }
 
         impl $layout {
-            /// The tracepoints of this shape, `system:name`.
+            /// The tracepoints with these fields, `system:name`.
             pub const TRACEPOINTS: &'static [&'static str] = &[$($tracepoint),+];
 
-            /// Looks the fields up in the description of a tracepoint; `None` if it is another one.
+            /// Resolves the fields by the format of a tracepoint; `None` if it is a different
+            /// tracepoint.
             ///
             /// # Errors
-            /// [`Error::NoField`] and [`Error::FieldType`] for fields that every kernel is known to have.
+            /// [`Error::NoField`] and [`Error::FieldType`] for required fields.
             ///
             /// [`Error::NoField`]: crate::Error::NoField
             /// [`Error::FieldType`]: crate::Error::FieldType
             pub fn resolve(
-                described: &$crate::Tracepoint,
+                format: &$crate::Tracepoint,
             ) -> Result<Option<Self>, $crate::Error> {
-                let own = described.name();
+                let own = format.name();
                 let Some(tracepoint) = Self::TRACEPOINTS.iter().find(|name| **name == own) else {
                     return Ok(None);
                 };
-                let mut needs = 0;
+                let mut min_size = 0;
                 $(
-                    let $field = $crate::typed::event::look_up::<$kind>(
-                        described,
+                    let $field = $crate::typed::event::field_reader::<$kind>(
+                        format,
                         $crate::typed::event::typed_event!(@names $field $($($name)|+)?),
-                        &mut needs,
+                        &mut min_size,
                     )?;
                 )*
-                Ok(Some(Self { tracepoint, needs, $($field,)* }))
+                Ok(Some(Self { tracepoint, min_size, $($field,)* }))
             }
 
-            /// The event that `raw`, the raw data of a sample, holds; `None` if they are cut short.
+            /// Reads the event from `raw`, the raw data of a sample; `None` if it is truncated.
             #[inline]
             #[must_use]
             pub fn read<'r>(&'r self, raw: &'r [u8]) -> Option<$event<'r>> {
-                (raw.len() >= self.needs).then_some($event { layout: self, raw })
+                (raw.len() >= self.min_size).then_some($event { layout: self, raw })
             }
         }
 
@@ -79,7 +80,7 @@ macro_rules! typed_event {
             }
 
             $(
-                $(#[$about_field])*
+                $(#[$field_doc])*
                 #[inline]
                 #[must_use]
                 pub fn $field(&self) -> <$kind as $crate::typed::FieldType>::Value<'r> {
@@ -90,9 +91,9 @@ macro_rules! typed_event {
 
         impl std::fmt::Debug for $event<'_> {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                let mut shown = f.debug_struct(self.layout.tracepoint);
-                $(shown.field(stringify!($field), &self.$field());)*
-                shown.finish()
+                let mut debug = f.debug_struct(self.layout.tracepoint);
+                $(debug.field(stringify!($field), &self.$field());)*
+                debug.finish()
             }
         }
     };
@@ -102,22 +103,22 @@ macro_rules! typed_event {
 
 pub(super) use typed_event;
 
-/// What reads the field that has the first of these `names` that there is. `needs` becomes the length of raw data that the
-/// fields read so far take.
-pub(super) fn look_up<T: FieldType>(
-    described: &Tracepoint,
+/// Creates a reader of the first existing field among `names`. Increases `min_size` to the length of raw data
+/// that this field requires, if that is more.
+pub(super) fn field_reader<T: FieldType>(
+    format: &Tracepoint,
     names: &'static [&'static str],
-    needs: &mut usize,
+    min_size: &mut usize,
 ) -> Result<T::Reader, Error> {
-    let reader = T::reader(described, names)?;
-    *needs = T::needs(&reader).max(*needs);
+    let reader = T::reader(format, names)?;
+    *min_size = T::min_size(&reader).max(*min_size);
     Ok(reader)
 }
 
-/// Joins typed events in one type, and their layouts in another.
+/// Declares an enum of all typed events, and one of their layouts.
 macro_rules! typed_events {
     ($($event:ident($layout:ident),)+) => {
-        /// A typed event, whichever it is.
+        /// Any typed event.
         #[derive(Debug, Clone, Copy)]
         #[non_exhaustive]
         pub enum TypedEvent<'r> {
@@ -127,7 +128,7 @@ macro_rules! typed_events {
             )+
         }
 
-        /// Where the fields of a typed event lie in raw data.
+        /// The layout of a typed event's fields in raw data.
         #[derive(Debug, Clone)]
         #[non_exhaustive]
         pub enum EventLayout {
@@ -138,25 +139,26 @@ macro_rules! typed_events {
         }
 
         impl EventLayout {
-            /// Looks the fields of a tracepoint up in its description; `None` if no typed event is declared for it.
+            /// Resolves the fields of a tracepoint by its format; `None` if there is no typed event
+            /// for it.
             ///
             /// # Errors
-            /// [`Error::NoField`] and [`Error::FieldType`] for fields that every kernel is known to have.
+            /// [`Error::NoField`] and [`Error::FieldType`] for required fields.
             ///
             /// [`Error::NoField`]: crate::Error::NoField
             /// [`Error::FieldType`]: crate::Error::FieldType
             pub fn resolve(
-                described: &$crate::Tracepoint,
+                format: &$crate::Tracepoint,
             ) -> Result<Option<Self>, $crate::Error> {
                 $(
-                    if let Some(layout) = $layout::resolve(described)? {
+                    if let Some(layout) = $layout::resolve(format)? {
                         return Ok(Some(Self::$event(layout)));
                     }
                 )+
                 Ok(None)
             }
 
-            /// The event that `raw`, the raw data of a sample, holds; `None` if they are cut short.
+            /// Reads the event from `raw`, the raw data of a sample; `None` if it is truncated.
             #[inline]
             #[must_use]
             pub fn read<'r>(&'r self, raw: &'r [u8]) -> Option<TypedEvent<'r>> {
@@ -165,7 +167,7 @@ macro_rules! typed_events {
                 }
             }
 
-            /// All tracepoints for which typed events are declared, `system:name`.
+            /// All tracepoints with typed events, `system:name`.
             pub fn tracepoints() -> impl Iterator<Item = &'static str> {
                 let all: &[&[&'static str]] = &[$($layout::TRACEPOINTS),+];
                 all.iter().copied().flatten().copied()

@@ -1,4 +1,4 @@
-//! What the fields of typed events can be.
+//! Types of the fields of typed events.
 
 use std::fmt::Debug;
 
@@ -10,50 +10,50 @@ use crate::{Elements, Error, Field, FieldReader, Tracepoint};
 /// | --- | --- | --- |
 /// | `i32`, `u32`, `i64`, `u64` | a number or pointer of any size | the number |
 /// | `bool` | a number | whether it is not 0 |
-/// | [`Text`] | `char[n]`, `__data_loc char[]`, … | the bytes up to NUL |
-/// | [`Words`] | an array of numbers | the numbers |
+/// | [`TextField`] | `char[n]`, `__data_loc char[]`, … | the bytes up to NUL |
+/// | [`NumberArray`] | an array of numbers | the numbers |
 /// | [`NamedNumber`](super::NamedNumber) | a number with a table in the `print fmt` | the number and its [names](super::Named) |
 /// | [`State`](super::State) | the same | the [state of a task](super::TaskState) |
-/// | `Option` of any of these | anything, or nothing | `None` where the kernel lacks the field |
+/// | `Option` of any of these | any of these, or not at all | `None` if the kernel lacks the field |
 pub trait FieldType {
-    /// What reads the field.
+    /// The reader of the field.
     type Reader: Debug + Clone;
-    /// What is read.
+    /// The value of the field.
     type Value<'r>: Debug;
 
-    /// What reads the field that has the first of these names that there is.
+    /// Creates a reader of the first existing field among `names`.
     ///
     /// # Errors
-    /// [`Error::NoField`] if there is none of them, [`Error::FieldType`] if it is something else.
+    /// [`Error::NoField`] if there is none, [`Error::FieldType`] if it has another type.
     fn reader(described: &Tracepoint, names: &[&'static str]) -> Result<Self::Reader, Error>;
 
-    /// Bytes that raw data must have for the field.
-    fn needs(reader: &Self::Reader) -> usize;
+    /// Number of bytes raw data must have for the field.
+    fn min_size(reader: &Self::Reader) -> usize;
 
-    /// The value in raw data that have as many bytes.
+    /// Reads the value from raw data of sufficient length.
     fn read<'r>(reader: &'r Self::Reader, raw: &'r [u8]) -> Self::Value<'r>;
 }
 
-/// A type of fields that are there.
-pub trait Present {
-    /// What it is, for errors.
+/// A type of required fields.
+pub trait RequiredField {
+    /// Description of the type, for errors.
     const EXPECTED: &'static str;
-    /// What reads the field.
+    /// The reader of the field.
     type Reader: Debug + Clone;
-    /// What is read; the default is for dynamic data that lead outside of the sample.
+    /// The value of the field; the default is for dynamic data outside the sample.
     type Value<'r>: Debug + Default;
 
-    /// What reads `field`; `None` if it is something else.
+    /// Creates a reader of `field`; `None` if it has another type.
     fn reader(described: &Tracepoint, field: &Field) -> Option<Self::Reader>;
 
-    /// Where the field is.
+    /// The reader of the field's bytes.
     fn place(reader: &Self::Reader) -> &FieldReader;
 
-    /// The value in raw data; `None` if they are cut short.
+    /// Reads the value from raw data; `None` if they are truncated.
     fn read<'r>(reader: &'r Self::Reader, raw: &'r [u8]) -> Option<Self::Value<'r>>;
 }
 
-impl<T: Present> FieldType for T {
+impl<T: RequiredField> FieldType for T {
     type Reader = T::Reader;
     type Value<'r> = T::Value<'r>;
 
@@ -74,7 +74,7 @@ impl<T: Present> FieldType for T {
         })
     }
 
-    fn needs(reader: &Self::Reader) -> usize {
+    fn min_size(reader: &Self::Reader) -> usize {
         T::place(reader).end()
     }
 
@@ -84,7 +84,7 @@ impl<T: Present> FieldType for T {
     }
 }
 
-impl<T: Present> FieldType for Option<T> {
+impl<T: RequiredField> FieldType for Option<T> {
     type Reader = Option<T::Reader>;
     type Value<'r> = Option<T::Value<'r>>;
 
@@ -94,7 +94,7 @@ impl<T: Present> FieldType for Option<T> {
         Ok(field.and_then(|field| T::reader(described, field)))
     }
 
-    fn needs(_reader: &Self::Reader) -> usize {
+    fn min_size(_reader: &Self::Reader) -> usize {
         0
     }
 
@@ -104,15 +104,15 @@ impl<T: Present> FieldType for Option<T> {
     }
 }
 
-/// A field of text: up to its NUL, not necessarily UTF-8.
+/// A text field: up to its NUL, not necessarily UTF-8.
 #[derive(Debug, Clone, Copy)]
-pub struct Text;
+pub struct TextField;
 
 /// A field that is an array of numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Words;
+pub struct NumberArray;
 
-/// What reads `field`, if it is one that `is_fit`.
+/// Creates a reader of `field` if `is_fit` accepts it.
 fn fitting(
     described: &Tracepoint,
     field: &Field,
@@ -124,7 +124,7 @@ fn fitting(
 macro_rules! numbers {
     ($($number:ty: $read:ident, $convert:expr;)+) => {
         $(
-            impl Present for $number {
+            impl RequiredField for $number {
                 const EXPECTED: &'static str = "a number";
                 type Reader = FieldReader;
                 type Value<'r> = $number;
@@ -146,7 +146,7 @@ macro_rules! numbers {
     };
 }
 
-// The kernel's own types are no wider: what is cut off of a number is the extension of its sign.
+// The kernel's types are not wider: truncation only drops sign extension.
 numbers! {
     i32: i64, |number| number as i32;
     u32: u64, |number| number as u32;
@@ -155,7 +155,7 @@ numbers! {
     bool: u64, |number| number != 0;
 }
 
-impl Present for Text {
+impl RequiredField for TextField {
     const EXPECTED: &'static str = "text";
     type Reader = FieldReader;
     type Value<'r> = &'r [u8];
@@ -174,7 +174,7 @@ impl Present for Text {
     }
 }
 
-impl Present for Words {
+impl RequiredField for NumberArray {
     const EXPECTED: &'static str = "an array of numbers";
     type Reader = FieldReader;
     type Value<'r> = Elements<'r>;

@@ -1,7 +1,7 @@
 //! Interrupts. Source: the kernel's `include/trace/events/irq.h`.
 
 use super::event::typed_event;
-use super::{NamedNumber, Text};
+use super::{NamedNumber, TextField};
 
 typed_event! {
     /// A hardware interrupt handler is called.
@@ -9,7 +9,7 @@ typed_event! {
         /// Number of the interrupt.
         irq: i32,
         /// Name of the handler.
-        name: Text,
+        name: TextField,
     }
 }
 

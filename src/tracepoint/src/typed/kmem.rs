@@ -1,7 +1,7 @@
 //! Kernel memory. Source: the kernel's `include/trace/events/kmem.h`.
 
 use super::event::typed_event;
-use super::{NamedNumber, Text};
+use super::{NamedNumber, TextField};
 
 typed_event! {
     /// An allocation by size. `kmalloc_node` is a tracepoint of its own up to Linux 6.0.
@@ -41,7 +41,7 @@ typed_event! {
         /// Address of the object; 0 if the allocation failed.
         ptr: u64,
         /// Name of the cache. Some kernels only.
-        name: Option<Text>,
+        name: Option<TextField>,
         /// Bytes requested.
         bytes_req: u64,
         /// Bytes allocated.
@@ -61,7 +61,7 @@ typed_event! {
         /// Address of the object.
         ptr: u64,
         /// Name of the cache. Some kernels only.
-        name: Option<Text>,
+        name: Option<TextField>,
     }
 }
 

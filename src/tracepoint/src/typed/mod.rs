@@ -1,13 +1,15 @@
-//! Tracepoints as types: a table of events with their fields, resolved once for each description into places in raw data.
+//! Typed tracepoint events: a table of events with their fields, resolved once per format into
+//! offsets.
 //!
 //! ```text
 //! Arc<Tracepoint> --EventLayout::resolve--> EventLayout --read(raw)--> TypedEvent::SchedSwitch(event) --> event.prev_pid()
-//!       once for an event                                   for each sample: one comparison of lengths, then loads
+//!       once per event                                      per sample: one length comparison, then loads
 //! ```
 //!
-//! An entry of the table is a `typed_event!` in one of the files here, and its name in the list below. Fields of an event
-//! without which nothing can be made of it are checked when it is resolved; those that only some kernels have are an
-//! `Option`. Byte order and sizes of numbers are those of the description, also the names of values ([`Named`]).
+//! An entry of the table is a `typed_event!` in one of the files here, and its name in the list
+//! below. Required fields are checked when the event is resolved; fields that only some kernels
+//! have are an `Option`. Byte order, sizes of numbers and names of values ([`NamedValue`]) are those of
+//! the format.
 
 mod block;
 mod event;
@@ -21,7 +23,7 @@ mod syscalls;
 mod workqueue;
 
 pub use block::{BlockRqComplete, BlockRqCompleteLayout, BlockRqIssue, BlockRqIssueLayout};
-pub use field_type::{FieldType, Present, Text, Words};
+pub use field_type::{FieldType, NumberArray, RequiredField, TextField};
 pub use irq::{
     IrqHandlerEntry, IrqHandlerEntryLayout, IrqHandlerExit, IrqHandlerExitLayout, SoftirqEntry,
     SoftirqEntryLayout, SoftirqExit, SoftirqExitLayout, SoftirqRaise, SoftirqRaiseLayout,
@@ -32,7 +34,7 @@ pub use kmem::{
     MmPageFreeLayout,
 };
 pub use lock::{ContentionBegin, ContentionBeginLayout, ContentionEnd, ContentionEndLayout};
-pub use named::{Named, NamedNumber, NamedReader, State, TaskState};
+pub use named::{NamedNumber, NamedReader, NamedValue, TaskState, TaskStateField};
 pub use sched::{
     SchedMigrateTask, SchedMigrateTaskLayout, SchedProcessExec, SchedProcessExecLayout,
     SchedProcessExit, SchedProcessExitLayout, SchedProcessFork, SchedProcessForkLayout,

@@ -1,34 +1,35 @@
-//! Numbers that the kernel has names for.
+//! Numbers with names.
 
 use std::fmt;
 
-use super::field_type::Present;
+use super::field_type::RequiredField;
 use crate::{Field, FieldReader, Tracepoint, ValueNames};
 
-/// A number with the names that the kernel which recorded it has for its values. Displayed as these names, or in
+/// A number with the recording kernel's names for its values. Displayed as these names, or in
 /// hexadecimal if there are none.
 #[derive(Clone, Copy, Default)]
-pub struct Named<'r> {
+pub struct NamedValue<'r> {
     /// The number, zero-extended.
     pub value: u64,
     names: Option<&'r ValueNames>,
 }
 
-/// The state in which a task leaves its CPU, displayed as the kernel's letters for it: `R`, `S`, `D`, `R+`, ….
+/// The state of a task that is switched out, displayed as the kernel's letters: `R`, `S`, `D`,
+/// `R+`, ….
 ///
-/// Which bit has which letter differs between kernels, so that letters and masks are those of the tracepoint's `print fmt`.
+/// The bits and letters differ between kernels; they are taken from the tracepoint's `print fmt`.
 #[derive(Clone, Copy, Default)]
-pub struct TaskState<'r>(Named<'r>);
+pub struct TaskState<'r>(NamedValue<'r>);
 
-/// A field that is a number with names: [`Named`].
+/// A field type: a number with names, see [`NamedValue`].
 #[derive(Debug, Clone, Copy)]
 pub struct NamedNumber;
 
-/// A field that is the state of a task: [`TaskState`].
+/// A field type: the state of a task, see [`TaskState`].
 #[derive(Debug, Clone, Copy)]
-pub struct State;
+pub struct TaskStateField;
 
-/// What reads a number and knows its names.
+/// Reads a number and resolves its names.
 #[derive(Debug, Clone)]
 pub struct NamedReader {
     number: FieldReader,
@@ -45,8 +46,8 @@ impl NamedReader {
     }
 
     #[inline]
-    fn read(&self, raw: &[u8]) -> Option<Named<'_>> {
-        Some(Named {
+    fn read(&self, raw: &[u8]) -> Option<NamedValue<'_>> {
+        Some(NamedValue {
             value: self.number.u64(raw)?,
             names: self.names.as_ref(),
         })
@@ -54,7 +55,7 @@ impl NamedReader {
 }
 
 impl TaskState<'_> {
-    /// The kernel's bits.
+    /// The kernel's state bits.
     #[must_use]
     pub fn bits(&self) -> u64 {
         self.0.value
@@ -76,7 +77,7 @@ impl TaskState<'_> {
     }
 }
 
-impl fmt::Display for Named<'_> {
+impl fmt::Display for NamedValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.names {
             Some(names) => names.write(self.value, f),
@@ -85,7 +86,7 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-impl fmt::Debug for Named<'_> {
+impl fmt::Debug for NamedValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x} ({self})", self.value)
     }
@@ -103,10 +104,10 @@ impl fmt::Debug for TaskState<'_> {
     }
 }
 
-impl Present for NamedNumber {
+impl RequiredField for NamedNumber {
     const EXPECTED: &'static str = "a number";
     type Reader = NamedReader;
-    type Value<'r> = Named<'r>;
+    type Value<'r> = NamedValue<'r>;
 
     fn reader(described: &Tracepoint, field: &Field) -> Option<NamedReader> {
         NamedReader::new(described, field)
@@ -117,12 +118,12 @@ impl Present for NamedNumber {
     }
 
     #[inline]
-    fn read<'r>(reader: &'r NamedReader, raw: &'r [u8]) -> Option<Named<'r>> {
+    fn read<'r>(reader: &'r NamedReader, raw: &'r [u8]) -> Option<NamedValue<'r>> {
         reader.read(raw)
     }
 }
 
-impl Present for State {
+impl RequiredField for TaskStateField {
     const EXPECTED: &'static str = "a number";
     type Reader = NamedReader;
     type Value<'r> = TaskState<'r>;

@@ -1,21 +1,21 @@
 //! The scheduler. Source: the kernel's `include/trace/events/sched.h`.
 
 use super::event::typed_event;
-use super::{State, Text};
+use super::{TaskStateField, TextField};
 
 typed_event! {
     /// A context switch on one CPU.
     SchedSwitch(SchedSwitchLayout) = "sched:sched_switch" {
         /// Name of the task that is switched out.
-        prev_comm: Text,
+        prev_comm: TextField,
         /// Its thread id; 0 for the idle task.
         prev_pid: i32,
         /// Its priority: 0 to 99 for real-time tasks, 120 for nice 0.
         prev_prio: i32,
         /// The state in which it is switched out.
-        prev_state: State,
+        prev_state: TaskStateField,
         /// Name of the task that is switched in.
-        next_comm: Text,
+        next_comm: TextField,
         /// Its thread id; 0 for the idle task.
         next_pid: i32,
         /// Its priority.
@@ -30,14 +30,15 @@ typed_event! {
         "sched:sched_waking" | "sched:sched_wakeup" | "sched:sched_wakeup_new"
     {
         /// Name of the task.
-        comm: Text,
+        comm: TextField,
         /// Its thread id.
         pid: i32,
         /// Its priority.
         prio: i32,
-        /// Whether it was not runnable before. Current kernels trace nothing else and lack the field.
+        /// Whether it was not runnable before. Current kernels only trace that case and lack the
+        /// field.
         success: Option<bool>,
-        /// The CPU that it is to run on.
+        /// The target CPU.
         target_cpu: Option<i32> as "target_cpu" | "cpu",
     }
 }
@@ -46,14 +47,14 @@ typed_event! {
     /// A task is moved to another CPU.
     SchedMigrateTask(SchedMigrateTaskLayout) = "sched:sched_migrate_task" {
         /// Name of the task.
-        comm: Text,
+        comm: TextField,
         /// Its thread id.
         pid: i32,
         /// Its priority.
         prio: i32,
-        /// The CPU that it leaves.
+        /// The CPU it leaves.
         orig_cpu: i32,
-        /// The CPU that it goes to.
+        /// The CPU it moves to.
         dest_cpu: i32,
     }
 }
@@ -62,11 +63,11 @@ typed_event! {
     /// A task is created.
     SchedProcessFork(SchedProcessForkLayout) = "sched:sched_process_fork" {
         /// Name of the parent.
-        parent_comm: Text,
+        parent_comm: TextField,
         /// Thread id of the parent.
         parent_pid: i32,
         /// Name of the new task.
-        child_comm: Text,
+        child_comm: TextField,
         /// Thread id of the new task.
         child_pid: i32,
     }
@@ -76,7 +77,7 @@ typed_event! {
     /// A task exits.
     SchedProcessExit(SchedProcessExitLayout) = "sched:sched_process_exit" {
         /// Its name.
-        comm: Text,
+        comm: TextField,
         /// Its thread id.
         pid: i32,
         /// Its priority.
@@ -90,7 +91,7 @@ typed_event! {
     /// A process executes another program.
     SchedProcessExec(SchedProcessExecLayout) = "sched:sched_process_exec" {
         /// Path of the program.
-        filename: Text,
+        filename: TextField,
         /// Its thread id after the call: the process id.
         pid: i32,
         /// Thread id of the thread that made the call.
@@ -102,7 +103,7 @@ typed_event! {
     /// CPU time of a task, at each tick and context switch.
     SchedStatRuntime(SchedStatRuntimeLayout) = "sched:sched_stat_runtime" {
         /// Name of the task.
-        comm: Text,
+        comm: TextField,
         /// Its thread id.
         pid: i32,
         /// Nanoseconds since the last such event of the task.

@@ -1,6 +1,6 @@
 //! System calls. Source: the kernel's `include/trace/events/syscalls.h`.
 
-use super::Words;
+use super::NumberArray;
 use super::event::typed_event;
 
 typed_event! {
@@ -9,7 +9,7 @@ typed_event! {
         /// Number of the call.
         id: i64,
         /// The six argument registers, whether or not the call uses them.
-        args: Words,
+        args: NumberArray,
     }
 }
 

@@ -1,18 +1,18 @@
 //! Workqueues. Source: the kernel's `include/trace/events/workqueue.h`.
 
-use super::Text;
+use super::TextField;
 use super::event::typed_event;
 
 typed_event! {
     /// A work item is queued.
     WorkqueueQueueWork(WorkqueueQueueWorkLayout) = "workqueue:workqueue_queue_work" {
-        /// Address of the work item: its key until it ends.
+        /// Address of the work item, which identifies it until it ends.
         work: u64,
         /// Address of its function.
         function: u64,
         /// Name of the workqueue. Old kernels have its address instead.
-        workqueue: Option<Text>,
-        /// The CPU that was asked for.
+        workqueue: Option<TextField>,
+        /// The requested CPU.
         req_cpu: Option<i32>,
         /// The CPU of the worker pool.
         cpu: Option<i32>,

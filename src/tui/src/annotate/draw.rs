@@ -1,30 +1,30 @@
-//! The text of a function's lines.
+//! Renders the lines of a function.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use rperf_disasm::{Arrow, CodeSite, Goes, Hit, Instruction};
+use rperf_disasm::{Arrow, BranchTarget, CodeSite, HitCount, Instruction};
 use rperf_view::annotate::{file_name, function_heading, hex, spaced};
 use rperf_view::padding::LeftAligned;
 
-use super::rows::{Kind, row_of};
-use super::screen::{AnnotateScreen, Offsets};
+use super::rows::{RowContent, row_of};
+use super::screen::{AnnotateScreen, ShownOffsets};
 use super::values::largest;
-use crate::page::{bar, put, rows};
-use crate::theme::{Heat, Theme};
+use crate::page::{ScrolledList, bar, put, rows};
+use crate::theme::{PercentHeat, Theme};
 
-/// The border between numbers and code.
+/// The separator between numbers and code.
 const BORDER: &str = "│";
 
-/// The arrow of the jump at the cursor, in numbers of lines.
+/// The arrow of the jump at the cursor, in line numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Reach {
+struct JumpArrow {
     from: usize,
     to: usize,
 }
 
-impl Reach {
-    /// What it is in a line: the blank behind the label, and the two places of the sign.
+impl JumpArrow {
+    /// Returns its part in a line: the space after the label, and the two columns of the arrow.
     fn at(self, row: usize) -> Option<&'static str> {
         let (first, last) = (self.from.min(self.to), self.from.max(self.to));
         let is_target = row == self.to;
@@ -38,7 +38,7 @@ impl Reach {
 }
 
 impl AnnotateScreen {
-    /// Draws everything.
+    /// Draws the screen.
     pub(super) fn paint(
         &mut self,
         frame: &mut Frame<'_>,
@@ -90,7 +90,7 @@ impl AnnotateScreen {
         }
     }
 
-    /// Draws the titles of the numbers and the lines that are seen.
+    /// Draws the headings of the numbers and the visible lines.
     fn draw_code(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let mut places = area.rows();
         if let Some(place) = places.next() {
@@ -111,29 +111,36 @@ impl AnnotateScreen {
         let mut list = self.list.clone();
         let reach = self.reach();
         let row = |row, _| self.line(row, reach, theme);
-        rows(frame, rest, theme, (&mut list, self.left), row);
+        let scrolled = ScrolledList {
+            list: &mut list,
+            left: self.left,
+        };
+        rows(frame, rest, theme, scrolled, row);
         self.list = list;
     }
 
-    /// Characters before the border.
+    /// Returns the width before the separator.
     fn width(&self) -> usize {
         self.values.column.narrow() * self.shown.code.sums.len().max(1)
     }
 
-    /// Where the jump at the cursor leads.
-    fn reach(&self) -> Option<Reach> {
+    /// Returns the arrow of the jump at the cursor.
+    fn reach(&self) -> Option<JumpArrow> {
         let from = self.list.cursor().filter(|_| self.looks.arrows)?;
-        let row = self.rows.get(from).filter(|row| row.kind == Kind::Code)?;
+        let row = self
+            .rows
+            .get(from)
+            .filter(|row| row.kind == RowContent::Code)?;
         let found = self.shown.code.instructions.get(row.instruction)?;
-        let Some(Goes::Within(target)) = found.goes else {
+        let Some(BranchTarget::Within(target)) = found.goes else {
             return None;
         };
         let to = row_of(&self.rows, target);
-        Some(Reach { from, to })
+        Some(JumpArrow { from, to })
     }
 
-    /// A line as it is shown.
-    fn line(&self, number: usize, reach: Option<Reach>, theme: &Theme) -> Line<'static> {
+    /// Renders a line.
+    fn line(&self, number: usize, reach: Option<JumpArrow>, theme: &Theme) -> Line<'static> {
         let Some(row) = self.rows.get(number) else {
             return Line::default();
         };
@@ -142,7 +149,7 @@ impl AnnotateScreen {
             return Line::default();
         };
         let hits = match row.kind {
-            Kind::Code => found.hits.as_slice(),
+            RowContent::Code => found.hits.as_slice(),
             _ => &[],
         };
         let mut spans = self.numbers(hits, theme);
@@ -154,11 +161,11 @@ impl AnnotateScreen {
         spans.push(Span::styled(BORDER, border));
         let arrow = reach.and_then(|reach| reach.at(number));
         match row.kind {
-            Kind::Code => self.instruction_spans(found, arrow, theme, &mut spans),
+            RowContent::Code => self.instruction_spans(found, arrow, theme, &mut spans),
             _ => {
                 let gutter = self.sources_width() + self.label_width() + 1;
                 spans.push(Span::raw(" ".repeat(gutter)));
-                // What the arrow passes by is never its end.
+                // The arrow starts and ends at instructions only.
                 let bar = if arrow.is_some() { BORDER } else { " " };
                 spans.push(Span::styled(bar, theme.jump));
                 spans.push(Span::raw(self.words(number)));
@@ -198,18 +205,18 @@ impl AnnotateScreen {
         spans.push(Span::styled(self.code_words(found), theme.heat(heat)));
     }
 
-    /// How hot a place is.
-    fn heat(&self, hits: &[Hit]) -> Heat {
+    /// Returns the heat of an instruction or source line.
+    fn heat(&self, hits: &[HitCount]) -> PercentHeat {
         let shown = &self.shown;
-        Heat::of(largest(&self.values.shares(
+        PercentHeat::of(largest(&self.values.shares(
             hits,
             &shown.code,
             &shown.totals,
         )))
     }
 
-    /// What fell on a place; blanks where nothing did.
-    pub(super) fn numbers(&self, hits: &[Hit], theme: &Theme) -> Vec<Span<'static>> {
+    /// Formats the counts of an instruction or source line; blank without samples.
+    pub(super) fn numbers(&self, hits: &[HitCount], theme: &Theme) -> Vec<Span<'static>> {
         let shown = &self.shown;
         let shares = self.values.shares(hits, &shown.code, &shown.totals);
         if largest(&shares) == 0.0 {
@@ -217,14 +224,17 @@ impl AnnotateScreen {
         }
         let width = self.values.column.narrow() - 1;
         let pairs = hits.iter().zip(shares);
-        let span = |(hit, share): (&Hit, f64)| {
+        let span = |(hit, share): (&HitCount, f64)| {
             let number = self.values.column.number(*hit, share);
-            Span::styled(format!("{number:>width$} "), theme.heat(Heat::of(share)))
+            Span::styled(
+                format!("{number:>width$} "),
+                theme.heat(PercentHeat::of(share)),
+            )
         };
         pairs.map(span).collect()
     }
 
-    /// Characters of the number of jumps to a place, and the blank behind it.
+    /// Returns the width of the number of jumps to an instruction, with the space after it.
     fn sources_width(&self) -> usize {
         if !self.looks.sources {
             return 0;
@@ -234,21 +244,21 @@ impl AnnotateScreen {
         most.to_string().len() + 1
     }
 
-    /// Characters of the longest label.
+    /// Returns the width of the longest label.
     fn label_width(&self) -> usize {
         let code = &self.shown.code;
         let last = code.instructions.last();
         last.map_or(0, |last| format!("{:x}", self.address(last)).len())
     }
 
-    /// What stands before an instruction, if anything does.
+    /// Returns the label of an instruction, if any.
     fn label(&self, found: &Instruction) -> Option<u64> {
         let is_shown = self.looks.addresses
             || found.sources > 0
             || match self.looks.offsets {
-                Offsets::Targets => false,
-                Offsets::Calls => found.is_call,
-                Offsets::All => true,
+                ShownOffsets::Targets => false,
+                ShownOffsets::Calls => found.is_call,
+                ShownOffsets::All => true,
             };
         is_shown.then(|| self.address(found))
     }
@@ -273,7 +283,7 @@ impl AnnotateScreen {
         }
     }
 
-    /// The words of a line, without numbers and labels.
+    /// Returns the text of a line without numbers and labels.
     pub(super) fn words(&self, number: usize) -> String {
         let code = &self.shown.code;
         let Some(row) = self.rows.get(number) else {
@@ -281,12 +291,14 @@ impl AnnotateScreen {
         };
         let site = |number: usize| code.sites.get(number);
         match row.kind {
-            Kind::Start => format!("{:016x} <{}>:", code.start, code.name),
-            Kind::Function(at) => site(at).map_or(String::new(), |site| {
+            RowContent::Start => format!("{:016x} <{}>:", code.start, code.name),
+            RowContent::Function(at) => site(at).map_or(String::new(), |site| {
                 function_heading(&site.function, site.is_inlined)
             }),
-            Kind::Source(at) => site(at).map_or(String::new(), |site| self.source_words(site)),
-            Kind::Code => {
+            RowContent::Source(at) => {
+                site(at).map_or(String::new(), |site| self.source_words(site))
+            }
+            RowContent::Code => {
                 let found = code.instructions.get(row.instruction);
                 found.map_or(String::new(), |found| self.code_words(found))
             }
@@ -310,7 +322,7 @@ impl AnnotateScreen {
         }
     }
 
-    /// All lines as text.
+    /// Returns all lines as text.
     pub(super) fn text(&self) -> String {
         let (shown, shares) = (&self.shown, self.values.text());
         let (name, object) = (&shown.code.name, &shown.code.object);

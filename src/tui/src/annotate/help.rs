@@ -1,6 +1,6 @@
 //! The keys of annotated code.
 
-/// Keys and what they do.
+/// Keys and their descriptions.
 pub(super) const KEYS: &[(&str, &str)] = &[
     ("h F1", "Show this window"),
     (

@@ -1,57 +1,59 @@
-//! What keys do in annotated code.
+//! Key handling in annotated code.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use rperf_disasm::{Arrow, Goes};
+use rperf_disasm::{Arrow, BranchTarget};
 
 use super::help::KEYS;
-use super::rows::Kind;
-use super::screen::{AnnotateScreen, Offsets};
+use super::rows::RowContent;
+use super::screen::{AnnotateScreen, ShownOffsets};
 use crate::popup::{Help, Prompt};
-use crate::report::{News, Request};
-use crate::screen::{Answer, Reply};
+use crate::report::{BrowserRequest, ReaderMessage};
+use crate::screen::{InputResult, Reply};
 
-/// Characters that a step sideways goes.
+/// Columns per horizontal scroll step.
 const SHIFT: usize = 8;
 
 impl AnnotateScreen {
-    /// A key.
-    pub(super) fn key(&mut self, key: KeyEvent) -> Answer<News> {
-        self.said = None;
+    /// Handles a key.
+    pub(super) fn key(&mut self, key: KeyEvent) -> InputResult<ReaderMessage> {
+        self.notice = None;
         if self.list.key(key) {
-            return Answer::Changed;
+            return InputResult::Changed;
         }
         match key.code {
-            KeyCode::Esc | KeyCode::Char('q') => Answer::Leave(Reply::Cancelled),
-            KeyCode::Left if self.left == 0 => Answer::Leave(Reply::Cancelled),
+            KeyCode::Esc | KeyCode::Char('q') => InputResult::Close(Reply::Cancelled),
+            KeyCode::Left if self.left == 0 => InputResult::Close(Reply::Cancelled),
             KeyCode::Left => self.scroll(self.left.saturating_sub(SHIFT)),
             KeyCode::Right => self.scroll(self.left + SHIFT),
             KeyCode::Enter => self.enter(),
             KeyCode::Tab => self.turn(false),
             KeyCode::BackTab => self.turn(true),
-            KeyCode::Char('h') | KeyCode::F(1) => Answer::Push(Box::new(Help::new("Keys", KEYS))),
-            KeyCode::Char('/') => self.ask(false),
-            KeyCode::Char('?') => self.ask(true),
+            KeyCode::Char('h') | KeyCode::F(1) => {
+                InputResult::Push(Box::new(Help::new("Keys", KEYS)))
+            }
+            KeyCode::Char('/') => self.prompt_search(false),
+            KeyCode::Char('?') => self.prompt_search(true),
             KeyCode::Char('n') => self.find(self.search.backwards),
             KeyCode::Char('N') => self.find(!self.search.backwards),
-            KeyCode::Char('<') => self.request(Request::Hotter(self.shown.seen())),
-            KeyCode::Char('>') => self.request(Request::Colder(self.shown.seen())),
-            KeyCode::Char('r') => self.request(Request::Samples(Some(self.place()))),
+            KeyCode::Char('<') => self.request(BrowserRequest::Hotter(self.shown.seen())),
+            KeyCode::Char('>') => self.request(BrowserRequest::Colder(self.shown.seen())),
+            KeyCode::Char('r') => self.request(BrowserRequest::Samples(Some(self.place()))),
             KeyCode::Char('P') => {
                 let name = self.shown.code.name.clone();
-                self.request(Request::SaveFunction(name, self.text()))
+                self.request(BrowserRequest::SaveFunction(name, self.text()))
             }
             KeyCode::Char(letter) => self.letter(letter),
-            _ => Answer::Same,
+            _ => InputResult::Unchanged,
         }
     }
 
-    /// The letters that change what is seen.
-    fn letter(&mut self, letter: char) -> Answer<News> {
+    /// Handles the letters that change the view.
+    fn letter(&mut self, letter: char) -> InputResult<ReaderMessage> {
         let looks = &mut self.looks;
         match letter {
             'H' => match self.hottest.first() {
                 Some(hottest) => self.go_to(*hottest),
-                None => self.said = Some("No samples fell on this function".to_owned()),
+                None => self.notice = Some("No samples fell on this function".to_owned()),
             },
             'j' => looks.arrows = !looks.arrows,
             'J' => looks.sources = !looks.sources,
@@ -60,9 +62,9 @@ impl AnnotateScreen {
             'k' => looks.numbers = !looks.numbers,
             'O' => {
                 looks.offsets = match looks.offsets {
-                    Offsets::Targets => Offsets::Calls,
-                    Offsets::Calls => Offsets::All,
-                    Offsets::All => Offsets::Targets,
+                    ShownOffsets::Targets => ShownOffsets::Calls,
+                    ShownOffsets::Calls => ShownOffsets::All,
+                    ShownOffsets::All => ShownOffsets::Targets,
                 }
             }
             's' => {
@@ -76,29 +78,29 @@ impl AnnotateScreen {
             }
             'l' => {
                 let unknown = || "No line of the source is known here".to_owned();
-                self.said = Some(self.location().unwrap_or_else(unknown));
+                self.notice = Some(self.location().unwrap_or_else(unknown));
             }
             't' => self.values.turn(),
             'p' => self.values.global = !self.values.global,
             'b' => self.values.by_samples = !self.values.by_samples,
-            _ => return Answer::Same,
+            _ => return InputResult::Unchanged,
         }
         if matches!(letter, 'p' | 'b') {
             self.measure();
         }
-        Answer::Changed
+        InputResult::Changed
     }
 
-    fn scroll(&mut self, left: usize) -> Answer<News> {
+    fn scroll(&mut self, left: usize) -> InputResult<ReaderMessage> {
         self.left = left;
-        Answer::Changed
+        InputResult::Changed
     }
 
-    /// The instruction that is next in heat.
-    fn turn(&mut self, hotter: bool) -> Answer<News> {
+    /// Moves to the next hotter or colder instruction.
+    fn turn(&mut self, hotter: bool) -> InputResult<ReaderMessage> {
         let count = self.hottest.len();
         if count == 0 {
-            return Answer::Same;
+            return InputResult::Unchanged;
         }
         let here = self.instruction();
         let place = self.hottest.iter().position(|hot| Some(*hot) == here);
@@ -110,58 +112,58 @@ impl AnnotateScreen {
         if let Some(instruction) = self.hottest.get(next).copied() {
             self.go_to(instruction);
         }
-        Answer::Changed
+        InputResult::Changed
     }
 
-    /// Goes where the instruction at the cursor goes.
-    pub(super) fn enter(&mut self) -> Answer<News> {
+    /// Follows the jump or call at the cursor.
+    pub(super) fn enter(&mut self) -> InputResult<ReaderMessage> {
         let row = self.list.cursor().and_then(|row| self.rows.get(row));
-        let row = row.filter(|row| row.kind == Kind::Code);
+        let row = row.filter(|row| row.kind == RowContent::Code);
         let found = row.and_then(|row| self.shown.code.instructions.get(row.instruction));
         let Some(found) = found else {
-            return self.say("Actions are only available for assembly lines.");
+            return self.show_message("Actions are only available for assembly lines.");
         };
         match (found.goes, found.arrow) {
-            (Some(Goes::Within(target)), _) => {
+            (Some(BranchTarget::Within(target)), _) => {
                 self.go_to(target);
-                Answer::Changed
+                InputResult::Changed
             }
-            (Some(Goes::To(address)), _) => {
-                self.request(Request::Follow(self.shown.seen(), address))
+            (Some(BranchTarget::To(address)), _) => {
+                self.request(BrowserRequest::Follow(self.shown.seen(), address))
             }
-            (None, Some(Arrow::Back)) => Answer::Leave(Reply::Cancelled),
-            (None, Some(_)) => self.say("Where this goes is known at run time only."),
-            (None, None) => self.say(
+            (None, Some(Arrow::Back)) => InputResult::Close(Reply::Cancelled),
+            (None, Some(_)) => self.show_message("Where this goes is known at run time only."),
+            (None, None) => self.show_message(
                 "Actions are only available for function call/return & jump/branch instructions.",
             ),
         }
     }
 
-    fn say(&mut self, text: &str) -> Answer<News> {
-        self.said = Some(text.to_owned());
-        Answer::Changed
+    fn show_message(&mut self, text: &str) -> InputResult<ReaderMessage> {
+        self.notice = Some(text.to_owned());
+        InputResult::Changed
     }
 
-    fn ask(&mut self, backwards: bool) -> Answer<News> {
+    fn prompt_search(&mut self, backwards: bool) -> InputResult<ReaderMessage> {
         self.search.backwards = backwards;
         let title = if backwards {
             "Search upwards"
         } else {
             "Search"
         };
-        Answer::Push(Box::new(Prompt::new(title, "Text to look for", "")))
+        InputResult::Push(Box::new(Prompt::new(title, "Text to look for", "")))
     }
 
-    /// Goes to the next line with the text that was looked for.
-    pub(super) fn find(&mut self, backwards: bool) -> Answer<News> {
+    /// Moves to the next line that contains the search text.
+    pub(super) fn find(&mut self, backwards: bool) -> InputResult<ReaderMessage> {
         if self.search.text.is_empty() {
-            return Answer::Changed;
+            return InputResult::Changed;
         }
         let fits = |row: usize| self.words(row).contains(&self.search.text);
         match self.list.find(backwards, fits) {
             Some(row) => self.list.center(row),
-            None => return self.say(&format!("'{}' not found", self.search.text)),
+            None => return self.show_message(&format!("'{}' not found", self.search.text)),
         }
-        Answer::Changed
+        InputResult::Changed
     }
 }

@@ -1,51 +1,56 @@
-//! What stands in each line: instructions, and between them where they are in the source.
+//! The lines of the view: instructions, and source positions between them.
 
-use rperf_disasm::Code;
+use rperf_disasm::FunctionCode;
 
 /// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) kind: Kind,
-    /// The number of the instruction that it shows or stands before.
+pub(super) struct CodeRow {
+    pub(super) kind: RowContent,
+    /// The instruction that it shows or precedes.
     pub(super) instruction: usize,
 }
 
-/// What a line shows.
+/// The content of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RowContent {
     /// The function's address and name.
     Start,
-    /// The name of the function that a place in the source is in.
+    /// The name of the function of a source position.
     Function(usize),
-    /// The line of a place in the source.
+    /// The line of a source position.
     Source(usize),
     /// An instruction.
     Code,
 }
 
-/// All lines of a function, with those of its source or without.
-pub(super) fn rows(code: &Code, with_source: bool) -> Vec<Row> {
+/// Returns all lines of a function, with or without source.
+pub(super) fn rows(code: &FunctionCode, with_source: bool) -> Vec<CodeRow> {
     let mut rows = Vec::with_capacity(code.instructions.len());
     if with_source {
-        let (kind, instruction) = (Kind::Start, 0);
-        rows.push(Row { kind, instruction });
+        let (kind, instruction) = (RowContent::Start, 0);
+        rows.push(CodeRow { kind, instruction });
     }
     let mut before = None;
     for (number, instruction) in code.instructions.iter().enumerate() {
         let mut push = |kind| {
             let instruction = number;
-            rows.push(Row { kind, instruction });
+            rows.push(CodeRow { kind, instruction });
         };
         if let Some(site) = instruction.site.filter(|_| with_source) {
             site_rows(code, before.replace(site), site, &mut push);
         }
-        push(Kind::Code);
+        push(RowContent::Code);
     }
     rows
 }
 
-/// What changed since the instruction `before`: the function, the line.
-fn site_rows(code: &Code, before: Option<usize>, number: usize, push: &mut impl FnMut(Kind)) {
+/// Emits what differs from the source position of the instruction `before`: function, line.
+fn site_rows(
+    code: &FunctionCode,
+    before: Option<usize>,
+    number: usize,
+    push: &mut impl FnMut(RowContent),
+) {
     let Some(site) = code.sites.get(number) else {
         return;
     };
@@ -54,15 +59,15 @@ fn site_rows(code: &Code, before: Option<usize>, number: usize, push: &mut impl 
         before.is_inlined == site.is_inlined && before.function == site.function
     });
     if !is_same {
-        push(Kind::Function(number));
+        push(RowContent::Function(number));
     }
     if site.line.is_some() && before.and_then(|before| before.line) != site.line {
-        push(Kind::Source(number));
+        push(RowContent::Source(number));
     }
 }
 
-/// The line of an instruction.
-pub(super) fn row_of(rows: &[Row], instruction: usize) -> usize {
-    let behind = rows.partition_point(|row| row.instruction <= instruction);
-    behind.saturating_sub(1)
+/// Returns the line of an instruction.
+pub(super) fn row_of(rows: &[CodeRow], instruction: usize) -> usize {
+    let after = rows.partition_point(|row| row.instruction <= instruction);
+    after.saturating_sub(1)
 }

@@ -6,116 +6,117 @@ use std::sync::mpsc::Sender;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use rperf_disasm::{Code, Hit};
+use rperf_disasm::{FunctionCode, HitCount};
 use rperf_view::annotate::{AnnotateOptions, file_name};
 
-use super::rows::{Row, row_of, rows};
+use super::rows::{CodeRow, row_of, rows};
 use super::source::{LineHits, line_hits};
-use super::values::Values;
-use crate::list::{List, Pointed};
+use super::values::ColumnValues;
+use crate::list::{List, MouseEffect};
 use crate::popup::Notice;
-use crate::report::{News, Place, Request, Seen};
-use crate::screen::{Answer, Input, Reply, Screen};
+use crate::report::{BrowserRequest, FunctionKey, ReaderMessage, ShownFunction};
+use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// A function with what fell on it, and what is shown around that.
+/// A function with its samples, and the text shown around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotated {
     /// Its instructions.
-    pub code: Code,
+    pub code: FunctionCode,
     /// The first line: what was counted.
     pub counted: String,
-    /// The first of its events: the place among those of the recording.
+    /// Its first event: an index into the recording's events.
     pub event: usize,
-    /// What fell on all functions, by event.
-    pub totals: Vec<Hit>,
-    /// The lines of the files that [`Code::files`] names, as far as they are at hand.
+    /// The totals of all functions, by event.
+    pub totals: Vec<HitCount>,
+    /// The lines of [`FunctionCode::files`], if available.
     pub sources: Vec<Option<Arc<[String]>>>,
-    /// The last line, where something is to be said in place of advice.
+    /// The last line, if not a tip.
     pub bottom: String,
 }
 
 impl Annotated {
-    /// What tells it from others.
+    /// Returns the function's identity.
     #[must_use]
-    pub fn seen(&self) -> Seen {
-        Seen {
+    pub fn seen(&self) -> FunctionKey {
+        FunctionKey {
             begin: self.code.begin,
             event: self.event,
         }
     }
 }
 
-/// A function: its instructions with labels and arrows, the lines of its source between them or beside them.
+/// A function: its instructions with labels and arrows, with source lines between or next to them.
 pub struct AnnotateScreen {
     pub(super) shown: Arc<Annotated>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<CodeRow>,
     pub(super) list: List,
-    /// Characters that are scrolled away.
+    /// Columns scrolled to the left.
     pub(super) left: usize,
     pub(super) options: AnnotateOptions,
-    pub(super) values: Values,
-    pub(super) looks: Looks,
-    /// The instructions that anything fell on, the hottest first.
+    pub(super) values: ColumnValues,
+    pub(super) looks: InstructionStyle,
+    /// The instructions with samples, hottest first.
     pub(super) hottest: Vec<usize>,
     pub(super) line_hits: LineHits,
-    pub(super) search: Search,
-    /// What is said in the last line until the next key.
-    pub(super) said: Option<String>,
-    /// Whether it was not drawn yet.
+    pub(super) search: SearchState,
+    /// A message in the last line until the next key.
+    pub(super) notice: Option<String>,
+    /// Whether it has not been drawn yet.
     pub(super) is_fresh: bool,
-    requests: Sender<Request>,
-    /// Whether an answer is to come.
+    requests: Sender<BrowserRequest>,
+    /// Whether an answer is pending.
     is_waiting: bool,
     pub(super) theme: Theme,
 }
 
 /// How instructions are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Looks {
+pub(super) struct InstructionStyle {
     /// Whether the jump at the cursor has an arrow to its target.
     pub(super) arrows: bool,
-    /// Whether it is told how many jumps lead to a place.
+    /// Whether the number of jumps to an instruction is shown.
     pub(super) sources: bool,
-    /// Whether all addresses are shown, those of the object.
+    /// Whether all addresses are shown, as in the object.
     pub(super) addresses: bool,
     /// Whether addresses are those in memory.
     pub(super) in_memory: bool,
-    /// Which instructions have their offset before them.
-    pub(super) offsets: Offsets,
+    /// Which instructions show their offset.
+    pub(super) offsets: ShownOffsets,
     /// Whether source lines have their numbers.
     pub(super) numbers: bool,
-    /// Whether the source stands beside the instructions.
+    /// Whether the source is shown next to the instructions.
     pub(super) split: bool,
 }
 
-/// Which instructions have their offset before them.
+/// Which instructions show their offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Offsets {
-    /// Those that jumps lead to.
+pub(super) enum ShownOffsets {
+    /// Jump targets.
     #[default]
     Targets,
-    /// Those and calls.
+    /// Jump targets and calls.
     Calls,
     /// All.
     All,
 }
 
-/// What is looked for.
+/// The search state.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Search {
+pub(super) struct SearchState {
     pub(super) text: String,
     pub(super) backwards: bool,
 }
 
 impl AnnotateScreen {
-    /// A screen that begins as `options` say, the cursor on the hottest instruction. `global` is whether shares are of all
-    /// functions. Other functions are asked for through `requests` and come as [`News::Code`].
+    /// Creates a screen with the initial `options`, the cursor on the hottest instruction. `global` means that percentages are relative
+    /// to all functions. Other functions are requested through `requests` and arrive as [`ReaderMessage::Code`].
     #[must_use]
     pub fn new(
         shown: Arc<Annotated>,
-        (options, global): (AnnotateOptions, bool),
-        requests: Sender<Request>,
+        options: AnnotateOptions,
+        global: bool,
+        requests: Sender<BrowserRequest>,
         theme: Theme,
     ) -> Self {
         let mut screen = Self {
@@ -124,24 +125,24 @@ impl AnnotateScreen {
             list: List::new(0),
             left: 0,
             options,
-            values: Values {
+            values: ColumnValues {
                 column: options.column,
                 global,
                 by_samples: options.by_samples,
             },
-            looks: Looks {
+            looks: InstructionStyle {
                 arrows: true,
                 sources: false,
                 addresses: false,
                 in_memory: false,
-                offsets: Offsets::Targets,
+                offsets: ShownOffsets::Targets,
                 numbers: options.lines,
                 split: false,
             },
             hottest: Vec::new(),
             line_hits: LineHits::default(),
-            search: Search::default(),
-            said: None,
+            search: SearchState::default(),
+            notice: None,
             is_fresh: true,
             requests,
             is_waiting: false,
@@ -155,7 +156,7 @@ impl AnnotateScreen {
         screen
     }
 
-    /// Finds the lines anew, and keeps the cursor on its instruction.
+    /// Rebuilds the lines, and keeps the cursor on its instruction.
     pub(super) fn lay_out(&mut self) {
         let at = self.instruction();
         let with_source = self.options.source && !self.looks.split;
@@ -166,40 +167,40 @@ impl AnnotateScreen {
         }
     }
 
-    /// Adds up anew what fell where.
+    /// Recomputes the counts.
     pub(super) fn measure(&mut self) {
         let shown = &self.shown;
         self.hottest = self.values.hottest(&shown.code, &shown.totals);
         self.line_hits = line_hits(shown);
     }
 
-    /// The number of the instruction at the cursor, or behind it.
+    /// Returns the instruction at or after the cursor.
     pub(super) fn instruction(&self) -> Option<usize> {
         let row = self.rows.get(self.list.cursor()?)?;
         Some(row.instruction)
     }
 
-    /// Puts the cursor on an instruction.
+    /// Moves the cursor to an instruction.
     pub(super) fn go_to(&mut self, instruction: usize) {
         self.list.center(row_of(&self.rows, instruction));
     }
 
-    /// Asks for something that comes as news.
-    pub(super) fn request(&mut self, request: Request) -> Answer<News> {
+    /// Sends a request whose answer arrives as a message.
+    pub(super) fn request(&mut self, request: BrowserRequest) -> InputResult<ReaderMessage> {
         self.is_waiting = self.requests.send(request).is_ok();
-        Answer::Changed
+        InputResult::Changed
     }
 
-    /// The function as others know it.
-    pub(super) fn place(&self) -> Place {
-        Place {
+    /// Returns the function as rows show it.
+    pub(super) fn place(&self) -> ShownFunction {
+        ShownFunction {
             symbol: self.shown.code.name.clone(),
             dso: None,
             event: self.shown.event,
         }
     }
 
-    /// Where the cursor is in the source.
+    /// Returns the source position of the cursor.
     pub(super) fn location(&self) -> Option<String> {
         let (file, line) = self.source_line()?;
         let path = self.shown.code.files.get(file)?;
@@ -207,35 +208,39 @@ impl AnnotateScreen {
     }
 
     fn bottom(&self) -> &str {
-        match &self.said {
+        match &self.notice {
             _ if self.is_waiting => "Working...",
-            Some(said) => said,
+            Some(notice) => notice,
             None if self.shown.bottom.is_empty() => "Press 'h' for help on key bindings",
             None => &self.shown.bottom,
         }
     }
 
-    /// Takes what fell on this function meanwhile.
-    fn update(&mut self, shown: &Arc<Annotated>) -> Answer<News> {
+    /// Applies new counts of this function.
+    fn update(&mut self, shown: &Arc<Annotated>) -> InputResult<ReaderMessage> {
         if shown.seen() != self.shown.seen() {
-            return Answer::Same;
+            return InputResult::Unchanged;
         }
         self.shown = Arc::clone(shown);
         self.lay_out();
         self.measure();
-        Answer::Changed
+        InputResult::Changed
     }
 
-    /// Another function, shown as this one is.
-    fn beside(&self, shown: &Arc<Annotated>) -> Self {
+    /// Creates a screen for another function with the same view options.
+    fn for_function(&self, shown: &Arc<Annotated>) -> Self {
         let options = AnnotateOptions {
             column: self.values.column,
             by_samples: self.values.by_samples,
             ..self.options
         };
-        let requests = self.requests.clone();
-        let options = (options, self.values.global);
-        let mut screen = Self::new(Arc::clone(shown), options, requests, self.theme);
+        let mut screen = Self::new(
+            Arc::clone(shown),
+            options,
+            self.values.global,
+            self.requests.clone(),
+            self.theme,
+        );
         screen.looks = self.looks;
         screen.lay_out();
         screen
@@ -244,54 +249,54 @@ impl AnnotateScreen {
 
 impl Drop for AnnotateScreen {
     fn drop(&mut self) {
-        // Nobody may be left to hear it.
-        let _ = self.requests.send(Request::Left(self.shown.seen()));
+        // The receiver may be gone.
+        let _ = self.requests.send(BrowserRequest::Left(self.shown.seen()));
     }
 }
 
-impl Screen<News> for AnnotateScreen {
+impl Screen<ReaderMessage> for AnnotateScreen {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let bottom = Line::from(Span::raw(self.bottom().to_owned()));
         self.paint(frame, area, theme, bottom);
     }
 
-    fn input(&mut self, input: Input) -> Answer<News> {
+    fn input(&mut self, input: Input) -> InputResult<ReaderMessage> {
         match input {
             Input::Key(key) => self.key(key),
             Input::Mouse(mouse) => match self.list.mouse(mouse) {
-                Pointed::Nowhere => Answer::Same,
-                Pointed::Moved => Answer::Changed,
-                Pointed::Again => self.enter(),
+                MouseEffect::Nowhere => InputResult::Unchanged,
+                MouseEffect::Moved => InputResult::Changed,
+                MouseEffect::Again => self.enter(),
             },
             Input::Reply(Reply::Typed(text)) => {
                 self.search.text = text;
                 self.find(self.search.backwards)
             }
-            Input::Reply(_) => Answer::Changed,
-            Input::Tick => Answer::Same,
+            Input::Reply(_) => InputResult::Changed,
+            Input::Tick => InputResult::Unchanged,
         }
     }
 
-    fn message(&mut self, news: &News) -> Answer<News> {
-        match news {
-            News::Update(shown) => return self.update(shown),
-            _ if !self.is_waiting => return Answer::Same,
-            News::Code(shown) => {
+    fn message(&mut self, message: &ReaderMessage) -> InputResult<ReaderMessage> {
+        match message {
+            ReaderMessage::Update(shown) => return self.update(shown),
+            _ if !self.is_waiting => return InputResult::Unchanged,
+            ReaderMessage::Code(shown) => {
                 self.is_waiting = false;
-                return Answer::Push(Box::new(self.beside(shown)));
+                return InputResult::Push(Box::new(self.for_function(shown)));
             }
-            News::Shown(shown) => {
+            ReaderMessage::Shown(shown) => {
                 self.is_waiting = false;
                 if let Some(screen) = shown.take() {
-                    return Answer::Push(screen);
+                    return InputResult::Push(screen);
                 }
             }
-            News::Said(text) => {
+            ReaderMessage::Notice(text) => {
                 self.is_waiting = false;
-                return Answer::Push(Box::new(Notice::new("", text.as_str())));
+                return InputResult::Push(Box::new(Notice::new("", text.as_str())));
             }
-            _ => return Answer::Same,
+            _ => return InputResult::Unchanged,
         }
-        Answer::Changed
+        InputResult::Changed
     }
 }

@@ -1,21 +1,21 @@
-//! The source on its own, with what fell on its lines: one side of the split view.
+//! The source view with the counts of its lines: one half of the split view.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use rperf_disasm::{Hit, Instruction};
+use rperf_disasm::{HitCount, Instruction};
 use rperf_view::annotate::spaced;
 use rustc_hash::FxHashMap;
 
 use super::screen::{AnnotateScreen, Annotated};
 use crate::list::List;
-use crate::page::{put, rows};
+use crate::page::{ScrolledList, put, rows};
 use crate::theme::Theme;
 
-/// What fell on each line of each file, by event.
-pub(super) type LineHits = FxHashMap<(usize, u32), Vec<Hit>>;
+/// The counts of each line of each file, by event.
+pub(super) type LineHits = FxHashMap<(usize, u32), Vec<HitCount>>;
 
-/// Adds up the instructions of each line.
+/// Adds up the counts of each line.
 pub(super) fn line_hits(shown: &Annotated) -> LineHits {
     let code = &shown.code;
     let mut sums = LineHits::default();
@@ -24,7 +24,7 @@ pub(super) fn line_hits(shown: &Annotated) -> LineHits {
         let Some(place) = site.and_then(|site| site.line) else {
             continue;
         };
-        let none = || vec![Hit::default(); instruction.hits.len()];
+        let none = || vec![HitCount::default(); instruction.hits.len()];
         let sum = sums.entry(place).or_insert_with(none);
         let pairs = sum.iter_mut().zip(&instruction.hits);
         pairs.for_each(|(sum, hit)| sum.add(*hit));
@@ -33,7 +33,7 @@ pub(super) fn line_hits(shown: &Annotated) -> LineHits {
 }
 
 impl AnnotateScreen {
-    /// Draws the file that the cursor's instruction is of, its line in the middle.
+    /// Draws the file of the cursor's instruction, with its line in the middle.
     pub(super) fn draw_source(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let shown = &self.shown;
         let Some((file, line)) = self.source_line() else {
@@ -53,8 +53,12 @@ impl AnnotateScreen {
             ..area
         };
         let Some(Some(text)) = shown.sources.get(file) else {
-            let said = format!("{path} is not at hand (line {line})");
-            put(frame, Line::from(Span::raw(said)).style(theme.muted), rest);
+            let message = format!("{path}: source file not found (line {line})");
+            put(
+                frame,
+                Line::from(Span::raw(message)).style(theme.muted),
+                rest,
+            );
             return;
         };
         let mut list = List::new(text.len());
@@ -75,17 +79,21 @@ impl AnnotateScreen {
             ));
             Line::from(spans)
         };
-        rows(frame, rest, theme, (&mut list, 0), row);
+        let scrolled = ScrolledList {
+            list: &mut list,
+            left: 0,
+        };
+        rows(frame, rest, theme, scrolled, row);
     }
 
-    /// The file and the line of the instruction at the cursor.
+    /// Returns file and line of the instruction at the cursor.
     pub(super) fn source_line(&self) -> Option<(usize, u32)> {
         let code = &self.shown.code;
         let row = self.rows.get(self.list.cursor()?)?;
         self.line_of(code.instructions.get(row.instruction)?)
     }
 
-    /// The file and the line of an instruction.
+    /// Returns file and line of an instruction.
     pub(super) fn line_of(&self, instruction: &Instruction) -> Option<(usize, u32)> {
         let site = self.shown.code.sites.get(instruction.site?)?;
         site.line

@@ -1,47 +1,52 @@
-//! Numbers before instructions: which they are, and which are the largest.
+//! The numbers before instructions: their kind, and the hottest instructions.
 
-use rperf_disasm::{Code, Hit};
-use rperf_view::annotate::{Column, percent};
+use rperf_disasm::{FunctionCode, HitCount};
+use rperf_view::annotate::{AnnotateColumn, percent};
 
-/// What stands before instructions.
+/// The kind of numbers before instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Values {
-    pub(super) column: Column,
-    /// Whether shares are of the event's samples rather than of the function's.
+pub(super) struct ColumnValues {
+    pub(super) column: AnnotateColumn,
+    /// Whether percentages are relative to the event's total instead of the function's.
     pub(super) global: bool,
-    /// Whether they are of numbers of samples rather than of periods.
+    /// Whether samples are counted instead of periods.
     pub(super) by_samples: bool,
 }
 
-impl Values {
-    /// The shares of what fell on one place, by event, in percent.
-    pub(super) fn shares(&self, hits: &[Hit], code: &Code, totals: &[Hit]) -> Vec<f64> {
-        let wholes = if self.global { totals } else { &code.sums };
-        let pairs = hits.iter().zip(wholes);
+impl ColumnValues {
+    /// Returns the percentages of an instruction or line, by event.
+    pub(super) fn shares(
+        &self,
+        hits: &[HitCount],
+        code: &FunctionCode,
+        totals: &[HitCount],
+    ) -> Vec<f64> {
+        let totals = if self.global { totals } else { &code.sums };
+        let pairs = hits.iter().zip(totals);
         pairs
-            .map(|(hit, whole)| percent(*hit, *whole, self.by_samples))
+            .map(|(hit, total)| percent(*hit, *total, self.by_samples))
             .collect()
     }
 
-    /// In the words of titles.
+    /// Returns the name used in titles.
     pub(super) fn text(&self) -> String {
         let scope = if self.global { "global" } else { "local" };
         let what = if self.by_samples { "hits" } else { "period" };
         format!("{scope} {what}")
     }
 
-    /// The next column.
+    /// Selects the next kind of number.
     pub(super) fn turn(&mut self) {
         self.column = match self.column {
-            Column::Percent => Column::Period,
-            Column::Period => Column::Samples,
-            Column::Samples => Column::Percent,
+            AnnotateColumn::Percent => AnnotateColumn::Period,
+            AnnotateColumn::Period => AnnotateColumn::Samples,
+            AnnotateColumn::Samples => AnnotateColumn::Percent,
         };
     }
 
-    /// The instructions that anything fell on, the hottest first.
-    pub(super) fn hottest(&self, code: &Code, totals: &[Hit]) -> Vec<usize> {
-        let heat = |hits: &[Hit]| largest(&self.shares(hits, code, totals));
+    /// Returns the instructions with samples, hottest first.
+    pub(super) fn hottest(&self, code: &FunctionCode, totals: &[HitCount]) -> Vec<usize> {
+        let heat = |hits: &[HitCount]| largest(&self.shares(hits, code, totals));
         let instructions = code.instructions.iter().enumerate();
         let heats = instructions.map(|(number, found)| (heat(&found.hits), number));
         let mut heats: Vec<(f64, usize)> = heats.filter(|(heat, _)| *heat > 0.0).collect();
@@ -50,7 +55,7 @@ impl Values {
     }
 }
 
-/// The largest share.
+/// Returns the largest percentage.
 pub(super) fn largest(shares: &[f64]) -> f64 {
     shares.iter().copied().fold(0.0, f64::max)
 }

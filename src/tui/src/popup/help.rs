@@ -1,14 +1,14 @@
-//! The keys and what they do.
+//! The help popup.
 
 use crossterm::event::KeyCode;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{width, window};
+use super::{PopupSize, width, window};
 use crate::list::List;
 use crate::page::put;
-use crate::screen::{Answer, Input, Reply, Screen};
+use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
 /// A box of keys; any key that does not scroll closes it.
@@ -16,13 +16,13 @@ use crate::theme::Theme;
 pub struct Help {
     title: String,
     lines: Vec<String>,
-    /// The first line that is seen.
+    /// The first visible line.
     top: usize,
     most: usize,
 }
 
 impl Help {
-    /// Help with these keys and what each does; a line without a key is a heading.
+    /// Creates help with these keys and their descriptions; a line without a key is a heading.
     #[must_use]
     pub fn new(title: &str, keys: &[(&str, &str)]) -> Self {
         let widest = width(keys.iter().map(|(key, _)| *key));
@@ -41,10 +41,10 @@ impl Help {
 
 impl<M> Screen<M> for Help {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let size = (
-            width(self.lines.iter().map(String::as_str)),
-            self.lines.len(),
-        );
+        let size = PopupSize {
+            width: width(self.lines.iter().map(String::as_str)),
+            height: self.lines.len(),
+        };
         let inside = window(frame, area, theme, &self.title, size);
         self.most = self.lines.len().saturating_sub(usize::from(inside.height));
         self.top = self.top.min(self.most);
@@ -54,19 +54,19 @@ impl<M> Screen<M> for Help {
         }
     }
 
-    fn input(&mut self, input: Input) -> Answer<M> {
+    fn input(&mut self, input: Input) -> InputResult<M> {
         match input {
             Input::Key(key) => {
-                // A list of the places where the window may begin.
+                // A list of the possible scroll positions.
                 let mut tops = List::new(self.most + 1);
                 tops.go_to(self.top);
                 if key.code == KeyCode::Char(' ') || !tops.key(key) {
-                    return Answer::Leave(Reply::Cancelled);
+                    return InputResult::Close(Reply::Cancelled);
                 }
                 self.top = tops.cursor().unwrap_or_default();
-                Answer::Changed
+                InputResult::Changed
             }
-            _ => Answer::Same,
+            _ => InputResult::Unchanged,
         }
     }
 

@@ -1,17 +1,17 @@
-//! A choice of several.
+//! A menu popup.
 
 use crossterm::event::KeyCode;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{width, window};
-use crate::list::{List, Pointed};
+use super::{PopupSize, width, window};
+use crate::list::{List, MouseEffect};
 use crate::page::put;
-use crate::screen::{Answer, Input, Reply, Screen};
+use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// A box with a line for each choice. Leaves [`Reply::Chosen`] or [`Reply::Cancelled`].
+/// A box with a line for each choice. Returns [`Reply::Chosen`] or [`Reply::Cancelled`].
 #[derive(Debug)]
 pub struct Menu {
     title: String,
@@ -20,7 +20,7 @@ pub struct Menu {
 }
 
 impl Menu {
-    /// A menu, the cursor on its first choice.
+    /// Creates a menu with the cursor on the first choice.
     #[must_use]
     pub fn new(title: &str, choices: Vec<String>) -> Self {
         Self {
@@ -30,24 +30,24 @@ impl Menu {
         }
     }
 
-    /// The same with the cursor on another choice.
+    /// Moves the cursor to another choice.
     #[must_use]
     pub fn at(mut self, choice: usize) -> Self {
         self.list.go_to(choice);
         self
     }
 
-    fn choose<M>(&self) -> Answer<M> {
-        Answer::Leave(self.list.cursor().map_or(Reply::Cancelled, Reply::Chosen))
+    fn choose<M>(&self) -> InputResult<M> {
+        InputResult::Close(self.list.cursor().map_or(Reply::Cancelled, Reply::Chosen))
     }
 }
 
 impl<M> Screen<M> for Menu {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let size = (
-            width(self.choices.iter().map(String::as_str)),
-            self.choices.len(),
-        );
+        let size = PopupSize {
+            width: width(self.choices.iter().map(String::as_str)),
+            height: self.choices.len(),
+        };
         let inside = window(frame, area, theme, &self.title, size);
         let seen = self.list.lay_out(inside);
         let cursor = self.list.cursor();
@@ -60,22 +60,22 @@ impl<M> Screen<M> for Menu {
         }
     }
 
-    fn input(&mut self, input: Input) -> Answer<M> {
+    fn input(&mut self, input: Input) -> InputResult<M> {
         match input {
-            Input::Key(key) if self.list.key(key) => Answer::Changed,
+            Input::Key(key) if self.list.key(key) => InputResult::Changed,
             Input::Key(key) => match key.code {
                 KeyCode::Enter | KeyCode::Right => self.choose(),
                 KeyCode::Esc | KeyCode::Left | KeyCode::Char('q') => {
-                    Answer::Leave(Reply::Cancelled)
+                    InputResult::Close(Reply::Cancelled)
                 }
-                _ => Answer::Same,
+                _ => InputResult::Unchanged,
             },
             Input::Mouse(mouse) => match self.list.mouse(mouse) {
-                Pointed::Nowhere => Answer::Same,
-                Pointed::Moved => Answer::Changed,
-                Pointed::Again => self.choose(),
+                MouseEffect::Nowhere => InputResult::Unchanged,
+                MouseEffect::Moved => InputResult::Changed,
+                MouseEffect::Again => self.choose(),
             },
-            Input::Tick | Input::Reply(_) => Answer::Same,
+            Input::Tick | Input::Reply(_) => InputResult::Unchanged,
         }
     }
 

@@ -1,12 +1,12 @@
-//! Something to be read.
+//! A message popup.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{width, window};
+use super::{PopupSize, width, window};
 use crate::page::put;
-use crate::screen::{Answer, Input, Reply, Screen};
+use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
 /// A box with text; any key closes it.
@@ -17,7 +17,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// A notice of one or several lines.
+    /// Creates a notice of one or more lines.
     #[must_use]
     pub fn new(title: &str, text: impl Into<String>) -> Self {
         Self {
@@ -30,17 +30,20 @@ impl Notice {
 impl<M> Screen<M> for Notice {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let lines = self.text.lines().chain(["", "Press any key..."]);
-        let size = (width(lines.clone()), lines.clone().count());
+        let size = PopupSize {
+            width: width(lines.clone()),
+            height: lines.clone().count(),
+        };
         let inside = window(frame, area, theme, &self.title, size);
         for (line, place) in lines.zip(inside.rows()) {
             put(frame, Line::from(line), place);
         }
     }
 
-    fn input(&mut self, input: Input) -> Answer<M> {
+    fn input(&mut self, input: Input) -> InputResult<M> {
         match input {
-            Input::Key(_) => Answer::Leave(Reply::Cancelled),
-            _ => Answer::Same,
+            Input::Key(_) => InputResult::Close(Reply::Cancelled),
+            _ => InputResult::Unchanged,
         }
     }
 

@@ -1,33 +1,33 @@
-//! A line to be typed.
+//! An input line popup.
 
 use crossterm::event::{KeyCode, KeyModifiers};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use super::{width, window};
+use super::{PopupSize, width, window};
 use crate::page::put;
-use crate::screen::{Answer, Input, Reply, Screen};
+use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// Columns for what is typed.
-const ROOM: usize = 40;
+/// Columns of the input field.
+const FIELD_WIDTH: usize = 40;
 
-/// A box with a line to type in. Enter leaves [`Reply::Typed`], ESC [`Reply::Cancelled`].
+/// A box with an input line. Enter returns [`Reply::Typed`], ESC [`Reply::Cancelled`].
 #[derive(Debug)]
 pub struct Prompt {
     title: String,
-    about: String,
+    description: String,
     typed: String,
 }
 
 impl Prompt {
-    /// A prompt with some words about it, and what is typed already.
+    /// Creates a prompt with a description and an initial text.
     #[must_use]
-    pub fn new(title: &str, about: &str, typed: &str) -> Self {
+    pub fn new(title: &str, description: &str, typed: &str) -> Self {
         Self {
             title: title.to_owned(),
-            about: about.to_owned(),
+            description: description.to_owned(),
             typed: typed.to_owned(),
         }
     }
@@ -35,37 +35,43 @@ impl Prompt {
 
 impl<M> Screen<M> for Prompt {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let lines = self.about.lines().chain(["", "Enter: Ok, ESC: Cancel", ""]);
-        let size = (width(lines.clone()).max(ROOM), lines.clone().count() + 1);
+        let lines = self
+            .description
+            .lines()
+            .chain(["", "Enter: Ok, ESC: Cancel", ""]);
+        let size = PopupSize {
+            width: width(lines.clone()).max(FIELD_WIDTH),
+            height: lines.clone().count() + 1,
+        };
         let inside = window(frame, area, theme, &self.title, size);
-        let mut places = inside.rows();
-        let Some(typing) = places.next_back() else {
+        let mut rows = inside.rows();
+        let Some(field) = rows.next_back() else {
             return;
         };
-        for (line, place) in lines.zip(places) {
-            put(frame, Line::from(line), place);
+        for (line, row) in lines.zip(rows) {
+            put(frame, Line::from(line), row);
         }
-        frame.buffer_mut().set_style(typing, theme.selected);
-        // The end is what is being typed; the cursor needs a column.
-        let room = usize::from(typing.width).saturating_sub(1);
+        frame.buffer_mut().set_style(field, theme.selected);
+        // The end of the text is shown. One column is for the cursor.
+        let columns = usize::from(field.width).saturating_sub(1);
         let count = self.typed.chars().count();
         let shown: String = self
             .typed
             .chars()
-            .skip(count.saturating_sub(room))
+            .skip(count.saturating_sub(columns))
             .collect();
-        let column = u16::try_from(count.min(room)).unwrap_or_default();
-        put(frame, Line::from(shown), typing);
-        frame.set_cursor_position(Position::new(typing.x + column, typing.y));
+        let column = u16::try_from(count.min(columns)).unwrap_or_default();
+        put(frame, Line::from(shown), field);
+        frame.set_cursor_position(Position::new(field.x + column, field.y));
     }
 
-    fn input(&mut self, input: Input) -> Answer<M> {
+    fn input(&mut self, input: Input) -> InputResult<M> {
         let Input::Key(key) = input else {
-            return Answer::Same;
+            return InputResult::Unchanged;
         };
         match key.code {
-            KeyCode::Enter => return Answer::Leave(Reply::Typed(self.typed.clone())),
-            KeyCode::Esc => return Answer::Leave(Reply::Cancelled),
+            KeyCode::Enter => return InputResult::Close(Reply::Typed(self.typed.clone())),
+            KeyCode::Esc => return InputResult::Close(Reply::Cancelled),
             KeyCode::Char('u') if key.modifiers.contains(KeyModifiers::CONTROL) => {
                 self.typed.clear();
             }
@@ -75,9 +81,9 @@ impl<M> Screen<M> for Prompt {
             KeyCode::Backspace => {
                 self.typed.pop();
             }
-            _ => return Answer::Same,
+            _ => return InputResult::Unchanged,
         }
-        Answer::Changed
+        InputResult::Changed
     }
 
     fn is_popup(&self) -> bool {

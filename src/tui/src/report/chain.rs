@@ -1,40 +1,44 @@
-//! A row's call graph as lines that fold.
+//! A row's call graph as foldable lines.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use rperf_hist::{Branch, GraphForm, Row, Sum};
+use rperf_hist::{Branch, ColumnSum, GraphForm, HistogramRow};
 use rustc_hash::FxHashSet;
 
-/// What names a line of a call graph, the same in every state of a recording that is still being read.
-pub(super) type Key = u64;
+/// Identifies a line of a call graph, the same in every update of a recording that is still being read.
+pub(super) type ChainKey = u64;
 
-/// A line below a row.
+/// A call graph line below a row.
 #[derive(Debug, Clone)]
 pub(super) struct ChainLine {
-    /// Steps to the right.
+    /// Indentation level.
     pub(super) depth: usize,
-    /// Whether lines below it are seen; None where there are none.
+    /// Whether its child lines are shown; `None` without children.
     pub(super) is_open: Option<bool>,
-    /// What it weighs and what that is a share of, where that is shown.
-    pub(super) share: Option<(Sum, u64)>,
-    /// The function, or a whole chain.
+    /// Its weight and the total that the percentage is relative to, if shown.
+    pub(super) share: Option<(ColumnSum, u64)>,
+    /// The function, or a whole callchain.
     pub(super) frame: Arc<str>,
-    pub(super) key: Key,
+    pub(super) key: ChainKey,
 }
 
-/// How the lines of call graphs are made.
+/// How call graph lines are built.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct ChainOptions {
     pub(super) graph: GraphForm,
-    /// What shares are of, unless they are of the parent.
-    pub(super) whole: u64,
+    /// The total that percentages are relative to, unless relative to the parent.
+    pub(super) total: u64,
 }
 
-/// The lines of a row's call graph that are seen while `open` are unfolded.
-pub(super) fn lines(row: &Row, form: Form, open: &FxHashSet<Key>) -> Vec<ChainLine> {
-    let mut lines = Lines {
+/// Returns the visible lines of a row's call graph, with `open` unfolded.
+pub(super) fn lines(
+    row: &HistogramRow,
+    form: ChainOptions,
+    open: &FxHashSet<ChainKey>,
+) -> Vec<ChainLine> {
+    let mut lines = ChainLines {
         form,
         open,
         found: Vec::new(),
@@ -43,7 +47,7 @@ pub(super) fn lines(row: &Row, form: Form, open: &FxHashSet<Key>) -> Vec<ChainLi
         GraphForm::Folded => lines.found.extend(row.graph.iter().map(|chain| ChainLine {
             depth: 0,
             is_open: None,
-            share: Some((chain.own, form.whole)),
+            share: Some((chain.own, form.total)),
             frame: chain.frames.join(";").into(),
             key: 0,
         })),
@@ -52,10 +56,11 @@ pub(super) fn lines(row: &Row, form: Form, open: &FxHashSet<Key>) -> Vec<ChainLi
     lines.found
 }
 
-/// All lines that fold.
-pub(super) fn keys(row: &Row) -> FxHashSet<Key> {
+/// Returns the keys of all foldable lines.
+pub(super) fn keys(row: &HistogramRow) -> FxHashSet<ChainKey> {
     let mut keys = FxHashSet::default();
-    let mut pending: Vec<(&Branch, Key)> = row.graph.iter().map(|branch| (branch, 0)).collect();
+    let mut pending: Vec<(&Branch, ChainKey)> =
+        row.graph.iter().map(|branch| (branch, 0)).collect();
     while let Some((branch, parent)) = pending.pop() {
         let (first, last) = ends(branch, parent);
         keys.extend([first, last]);
@@ -64,8 +69,8 @@ pub(super) fn keys(row: &Row) -> FxHashSet<Key> {
     keys
 }
 
-/// The keys of a branch's first and last line.
-fn ends(branch: &Branch, parent: Key) -> (Key, Key) {
+/// Returns the keys of a branch's first and last line.
+fn ends(branch: &Branch, parent: ChainKey) -> (ChainKey, ChainKey) {
     let first = key(parent, branch.frames.first());
     let last = match branch.frames.len() {
         0 | 1 => first,
@@ -74,32 +79,32 @@ fn ends(branch: &Branch, parent: Key) -> (Key, Key) {
     (first, last)
 }
 
-fn key(parent: Key, frame: Option<&Arc<str>>) -> Key {
+fn key(parent: ChainKey, frame: Option<&Arc<str>>) -> ChainKey {
     let mut hasher = DefaultHasher::new();
     (parent, frame).hash(&mut hasher);
     hasher.finish()
 }
 
-struct Lines<'o> {
-    form: Form,
-    open: &'o FxHashSet<Key>,
+struct ChainLines<'o> {
+    form: ChainOptions,
+    open: &'o FxHashSet<ChainKey>,
     found: Vec<ChainLine>,
 }
 
-impl Lines<'_> {
-    /// Branches beside each other below a line that weighs `whole` without what ends there.
-    fn fork(&mut self, branches: &[Branch], depth: usize, parent: Key, whole: u64) {
+impl ChainLines<'_> {
+    /// Emits sibling branches below a line of weight `total`, without the samples that end there.
+    fn fork(&mut self, branches: &[Branch], depth: usize, parent: ChainKey, total: u64) {
         let is_list = self.form.graph.is_list();
         for branch in branches {
             let (first, last) = ends(branch, parent);
-            // Where all goes on, a share says nothing.
-            let tells = is_list || branches.len() > 1 || branch.all.period != whole;
+            // A percentage is redundant if everything continues in one branch.
+            let has_share = is_list || branches.len() > 1 || branch.all.period != total;
             let of = match self.form.graph {
-                GraphForm::Fractal => whole,
-                _ => self.form.whole,
+                GraphForm::Fractal => total,
+                _ => self.form.total,
             };
             let forks = !branch.branches.is_empty();
-            let inner = depth + usize::from(tells);
+            let inner = depth + usize::from(has_share);
             let end = branch.frames.len().saturating_sub(1);
             for (number, frame) in branch.frames.iter().enumerate() {
                 let key = if number == 0 { first } else { last };
@@ -111,11 +116,11 @@ impl Lines<'_> {
                 self.found.push(ChainLine {
                     depth: if number == 0 { depth } else { inner },
                     is_open,
-                    share: (tells && number == 0).then_some((branch.all, of)),
+                    share: (has_share && number == 0).then_some((branch.all, of)),
                     frame: Arc::clone(frame),
                     key,
                 });
-                // A stem without a sign of its own ends where its first line folds.
+                // A branch without a fold sign ends at its first folded line.
                 if is_open == Some(false) {
                     break;
                 }

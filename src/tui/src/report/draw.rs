@@ -1,36 +1,36 @@
-//! The text of a report's lines.
+//! Renders the lines of a report.
 
 use ratatui::text::{Line, Span};
 use rperf_view::report::{BranchValue, share};
 
 use super::chain::ChainLine;
-use super::entries::{Entry, Item};
-use super::table::{View, is_number};
-use crate::theme::{Heat, Theme};
+use super::entries::{EntryLine, RowItem};
+use super::table::{TableView, is_number};
+use crate::theme::{PercentHeat, Theme};
 
-/// Blanks for a level of a call graph, or of parts of a row.
+/// Indentation of a level of a call graph or hierarchy.
 const STEP: usize = 3;
 
-impl View {
-    /// The titles of the columns from `first` on.
+impl TableView {
+    /// Returns the column headings from `first` on.
     pub(super) fn heading(&self, first: usize) -> Line<'static> {
         let columns = self.columns().into_iter().skip(first);
         let titles: Vec<String> = columns.map(|(_, title)| title).collect();
         Line::from(Span::raw(format!("  {}", titles.join("  "))))
     }
 
-    /// A line as it is shown, its columns from `first` on.
+    /// Renders a line, with columns from `first` on.
     pub(super) fn line(&self, line: usize, first: usize, theme: &Theme) -> Line<'static> {
         match self.entries.get(line) {
-            Some(Entry::Row(item, is_open)) => self.row(item, is_open, first, theme),
-            Some(Entry::Chain(item, chain)) => self.chain(item, chain, theme),
+            Some(EntryLine::Row(item, is_open)) => self.row(item, is_open, first, theme),
+            Some(EntryLine::Chain(item, chain)) => self.chain(item, chain, theme),
             None => Line::default(),
         }
     }
 
     fn row(
         &self,
-        item: &Item,
+        item: &RowItem,
         is_open: Option<bool>,
         first: usize,
         theme: &Theme,
@@ -46,9 +46,9 @@ impl View {
                 if place > first {
                     spans.push(Span::raw("  "));
                 }
-                let cells = self.cells.cells(column, &item.row, key, self.wholes());
+                let cells = self.cells.cells(column, &item.row, key, self.totals());
                 spans.extend(cells.into_iter().map(|cell| match cell.share {
-                    Some(share) => Span::styled(cell.text, theme.heat(Heat::of(share))),
+                    Some(share) => Span::styled(cell.text, theme.heat(PercentHeat::of(share))),
                     None => Span::raw(cell.text),
                 }));
             }
@@ -57,8 +57,8 @@ impl View {
         Line::from(spans)
     }
 
-    /// The columns of a row; with levels, the numbers and the one key that it is of.
-    fn shown_columns(&self, item: &Item) -> Vec<usize> {
+    /// Returns the columns of a row; in a hierarchy, the numbers and the level's key.
+    fn shown_columns(&self, item: &RowItem) -> Vec<usize> {
         let columns = self.columns().into_iter().map(|(column, _)| column);
         if !self.has_levels() {
             return columns.collect();
@@ -74,18 +74,18 @@ impl View {
         histogram.is_some_and(|histogram| is_number(histogram, column).is_none())
     }
 
-    fn chain(&self, item: &Item, chain: &ChainLine, theme: &Theme) -> Line<'static> {
+    fn chain(&self, item: &RowItem, chain: &ChainLine, theme: &Theme) -> Line<'static> {
         let indent = " ".repeat((item.level + chain.depth + 1) * STEP);
         let mut spans = vec![Span::raw(format!("{indent}{} ", sign(chain.is_open)))];
-        if let Some((sum, whole)) = chain.share {
-            let (text, share) = share(sum.period, whole);
+        if let Some((sum, total)) = chain.share {
+            let (text, share) = share(sum.period, total);
             let value = self.table().map(|table| table.layout.graph_value);
             let text = match value.unwrap_or_default() {
                 BranchValue::Percent => text,
                 BranchValue::Period => sum.period.to_string(),
                 BranchValue::Count => sum.samples.to_string(),
             };
-            spans.push(Span::styled(text, theme.heat(Heat::of(share))));
+            spans.push(Span::styled(text, theme.heat(PercentHeat::of(share))));
             spans.push(Span::raw(" "));
         }
         spans.push(Span::raw(chain.frame.to_string()));
@@ -93,7 +93,7 @@ impl View {
     }
 }
 
-/// What stands before a line that folds.
+/// Returns the fold sign of a line.
 fn sign(is_open: Option<bool>) -> char {
     match is_open {
         Some(true) => '-',

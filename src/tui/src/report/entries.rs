@@ -1,54 +1,54 @@
-//! The lines of a report: rows that pass the filters, and below those that are unfolded their call graphs or parts.
+//! The lines of a report: rows that pass the filters, and below unfolded ones their call graphs or children.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use rperf_hist::{Field, Histogram, Number, Row};
+use rperf_hist::{Histogram, HistogramRow, NumberField, ReportField};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::chain::{self, ChainLine, Form, Key};
+use super::chain::{self, ChainKey, ChainLine, ChainOptions};
 
-/// The rows of one event and what is unfolded of them.
+/// The rows of one event and their unfolded parts.
 pub(super) struct Entries {
-    /// Rows in their order; with levels, each before its parts.
-    steps: Vec<Item>,
-    /// Which of them are seen, and the first line of each.
-    seen: Vec<Seen>,
+    /// Rows in order; in a hierarchy, each before its children.
+    steps: Vec<RowItem>,
+    /// The visible rows, with the first line of each.
+    seen: Vec<ShownEntry>,
     len: usize,
-    form: Form,
-    /// By row, what is unfolded of it; the row's own key among them.
-    open: FxHashMap<Key, FxHashSet<Key>>,
-    /// By step, the lines of its call graph, for steps that are seen and open.
+    form: ChainOptions,
+    /// By row, its unfolded keys; the row's own key is one of them.
+    open: FxHashMap<ChainKey, FxHashSet<ChainKey>>,
+    /// By row index, its call graph lines, for visible and unfolded rows.
     chains: FxHashMap<usize, Vec<ChainLine>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct ShownEntry {
     step: usize,
     line: usize,
 }
 
-/// A row; with levels, one sort key's part of a row.
+/// A row; in a hierarchy, one sort key's level of a row.
 #[derive(Debug, Clone)]
-pub(super) struct Item {
+pub(super) struct RowItem {
     pub(super) level: usize,
-    pub(super) row: Arc<Row>,
+    pub(super) row: Arc<HistogramRow>,
 }
 
 /// A line.
 #[derive(Clone, Copy)]
-pub(super) enum Entry<'e> {
-    /// A row, and whether it is unfolded; None where there is nothing below it.
-    Row(&'e Item, Option<bool>),
+pub(super) enum EntryLine<'e> {
+    /// A row, and whether it is unfolded; `None` without children.
+    Row(&'e RowItem, Option<bool>),
     /// A line of a row's call graph.
-    Chain(&'e Item, &'e ChainLine),
+    Chain(&'e RowItem, &'e ChainLine),
 }
 
 impl Entries {
-    /// The lines of rows, of which those that were `open` in the entries before stay so.
-    pub(super) fn new(steps: Vec<Item>, form: Form, before: Option<Self>) -> Self {
+    /// Builds the lines of rows; those that were unfolded in `before` stay unfolded.
+    pub(super) fn new(steps: Vec<RowItem>, form: ChainOptions, before: Option<Self>) -> Self {
         let mut entries = Self {
             steps,
             seen: Vec::new(),
@@ -61,32 +61,32 @@ impl Entries {
         entries
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// A line.
-    pub(super) fn get(&self, line: usize) -> Option<Entry<'_>> {
+    /// Returns a line.
+    pub(super) fn get(&self, line: usize) -> Option<EntryLine<'_>> {
         let (step, below) = self.find(line)?;
         let found = self.steps.get(step)?;
         match below.checked_sub(1) {
-            None => Some(Entry::Row(found, self.state(step))),
+            None => Some(EntryLine::Row(found, self.state(step))),
             Some(below) => {
                 let chain = self.chains.get(&step)?.get(below)?;
-                Some(Entry::Chain(found, chain))
+                Some(EntryLine::Chain(found, chain))
             }
         }
     }
 
-    /// The row that a line belongs to.
-    pub(super) fn row(&self, line: usize) -> Option<&Row> {
+    /// Returns the row that a line belongs to.
+    pub(super) fn row(&self, line: usize) -> Option<&HistogramRow> {
         let (step, _) = self.find(line)?;
         self.steps.get(step).map(|item| &*item.row)
     }
 
-    /// The line of the row that is told apart from others by this key.
-    pub(super) fn line_of(&self, key: Key) -> Option<usize> {
+    /// Returns the line of the row with this key.
+    pub(super) fn line_of(&self, key: ChainKey) -> Option<usize> {
         let found = self.seen.iter().find(|seen| {
             let step = self.steps.get(seen.step);
             step.is_some_and(|step| row_key(step) == key)
@@ -94,13 +94,13 @@ impl Entries {
         found.map(|seen| seen.line)
     }
 
-    /// What tells the row of a line apart from others.
-    pub(super) fn key_of(&self, line: usize) -> Option<Key> {
+    /// Returns the key of a line's row.
+    pub(super) fn key_of(&self, line: usize) -> Option<ChainKey> {
         let (step, _) = self.find(line)?;
         self.steps.get(step).map(row_key)
     }
 
-    /// Unfolds or folds a line by one level; whether there was anything to do.
+    /// Unfolds or folds a line by one level; returns whether anything changed.
     pub(super) fn toggle(&mut self, line: usize) -> bool {
         let Some((step, below)) = self.find(line) else {
             return false;
@@ -126,11 +126,11 @@ impl Entries {
         true
     }
 
-    /// Unfolds or folds all below the row of a line, and returns the row's line.
+    /// Unfolds or folds everything below the row of a line, and returns the row's line.
     pub(super) fn set_whole(&mut self, line: usize, is_open: bool) -> Option<usize> {
         let (step, below) = self.find(line)?;
         self.set(step, is_open);
-        // Parts of a row are rows too.
+        // Children in a hierarchy are also rows.
         let level = self.steps.get(step)?.level;
         let mut parts = step + 1;
         while self.steps.get(parts).is_some_and(|part| part.level > level) {
@@ -141,7 +141,7 @@ impl Entries {
         Some(line - below)
     }
 
-    /// Whether anything below the row of a line is seen.
+    /// Whether anything below the row of a line is visible.
     pub(super) fn is_open(&self, line: usize) -> bool {
         let step = self.find(line).map(|(step, _)| step);
         step.and_then(|step| self.state(step)) == Some(true)
@@ -170,17 +170,17 @@ impl Entries {
         }
     }
 
-    /// The step that a line belongs to, and how many lines it is below it.
+    /// Returns the row index of a line, and the line's offset below the row.
     fn find(&self, line: usize) -> Option<(usize, usize)> {
         if line >= self.len {
             return None;
         }
-        let behind = self.seen.partition_point(|seen| seen.line <= line);
-        let seen = self.seen.get(behind.checked_sub(1)?)?;
+        let after = self.seen.partition_point(|seen| seen.line <= line);
+        let seen = self.seen.get(after.checked_sub(1)?)?;
         Some((seen.step, line - seen.line))
     }
 
-    /// Whether a step is unfolded; None where there is nothing below it.
+    /// Whether a row is unfolded; `None` without children.
     fn state(&self, step: usize) -> Option<bool> {
         let found = self.steps.get(step)?;
         let has_parts = self
@@ -197,7 +197,7 @@ impl Entries {
         self.seen.clear();
         self.chains.clear();
         let mut line = 0;
-        // Parts of what is folded are deeper than that.
+        // Children of folded rows have a deeper level.
         let mut folded: Option<usize> = None;
         for step in 0..self.steps.len() {
             let Some(found) = self.steps.get(step) else {
@@ -207,12 +207,12 @@ impl Entries {
                 continue;
             }
             let state = match self.open.is_empty() {
-                // Nothing is unfolded: rows needn't be looked up.
+                // Nothing is unfolded: skip the lookup.
                 true => Some(false),
                 false => self.state(step),
             };
             folded = (state == Some(false)).then_some(found.level);
-            self.seen.push(Seen { step, line });
+            self.seen.push(ShownEntry { step, line });
             line += 1;
             if state == Some(true) {
                 let open = self.open.get(&row_key(found));
@@ -226,40 +226,97 @@ impl Entries {
     }
 }
 
-/// What tells a row apart from others, in every state of a recording that is still being read.
-fn row_key(step: &Item) -> Key {
+/// Returns the key that identifies a row, in every update of a recording that is still being read.
+fn row_key(step: &RowItem) -> ChainKey {
     let mut hasher = DefaultHasher::new();
     (step.level, &step.row.cells).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The `rows` of `histogram` that `passes` lets through, with levels if these are wanted, ordered by event `by` of a group.
-pub(super) fn items(
-    (histogram, rows): (&Histogram, &[Arc<Row>]),
-    has_levels: bool,
-    by: usize,
-    passes: impl Fn(&Row) -> bool,
-) -> Vec<Item> {
-    let mut rows: Vec<Arc<Row>> = rows.iter().filter(|row| passes(row)).cloned().collect();
-    let numbers = histogram.columns.iter().filter_map(|field| match field {
-        Field::Number(number) => Some(*number),
-        Field::Key(_) => None,
-    });
-    if by > 0 {
-        let number = numbers.into_iter().next().unwrap_or(Number::Own);
-        rows.sort_by_key(|row| Reverse(row.numbers(number).nth(by)));
+/// The order of rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct RowOrder {
+    /// The column to order by; `None` for that of the report.
+    pub(super) column: Option<usize>,
+    /// The event of a group whose numbers count.
+    pub(super) event: usize,
+}
+
+impl RowOrder {
+    /// Sorts rows, which are in the report's order.
+    fn sort(self, histogram: &Histogram, rows: &mut [Arc<HistogramRow>]) {
+        let columns = &histogram.columns;
+        let by_number = |rows: &mut [Arc<HistogramRow>], number: NumberField| {
+            rows.sort_by_key(|row| Reverse(row.numbers(number).nth(self.event)));
+        };
+        match self
+            .column
+            .and_then(|column| Some((column, columns.get(column)?)))
+        {
+            Some((_, ReportField::Number(number))) => by_number(rows, *number),
+            Some((column, ReportField::Key(_))) => {
+                let before = columns.get(..column).unwrap_or_default();
+                let key = before.iter().filter(|field| field.key().is_some()).count();
+                let cell = |row: &HistogramRow| row.cells.get(key).map(|cell| sort_text(cell));
+                rows.sort_by_cached_key(|row| cell(row));
+            }
+            None if self.event > 0 => {
+                let number = columns.iter().find_map(|field| field.number());
+                by_number(rows, number.unwrap_or(NumberField::Own));
+            }
+            None => {}
+        }
     }
+}
+
+/// Returns a cell's number, if it begins with one, and its text: numbers are sorted by value.
+fn sort_text(cell: &str) -> (u64, String) {
+    let cell = cell.trim();
+    let digits: String = cell.chars().take_while(char::is_ascii_digit).collect();
+    (digits.parse().unwrap_or(u64::MAX), cell.to_owned())
+}
+
+/// Returns the `rows` of `histogram` accepted by `passes`, as a hierarchy if enabled.
+pub(super) fn items(
+    histogram: &Histogram,
+    rows: &[Arc<HistogramRow>],
+    has_levels: bool,
+    order: RowOrder,
+    passes: impl Fn(&HistogramRow) -> bool,
+) -> Vec<RowItem> {
+    let mut rows: Vec<Arc<HistogramRow>> = rows.iter().filter(|row| passes(row)).cloned().collect();
+    order.sort(histogram, &mut rows);
     if has_levels {
+        let mut columns = histogram.columns.clone();
+        if let Some(column) = order.column.filter(|column| *column < columns.len()) {
+            // Levels are ordered by the first number.
+            let column = columns.remove(column);
+            columns.insert(0, column);
+        }
         let part = Histogram {
             rows: rows.into_iter().map(Arc::unwrap_or_clone).collect(),
-            columns: histogram.columns.clone(),
+            columns,
             ..Histogram::default()
         };
-        let items = part.hierarchy().into_iter().map(|step| Item {
+        let items = part.hierarchy().into_iter().map(|step| RowItem {
             level: step.level,
             row: Arc::new(step.row),
         });
         return items.collect();
     }
-    rows.into_iter().map(|row| Item { level: 0, row }).collect()
+    rows.into_iter()
+        .map(|row| RowItem { level: 0, row })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_cells_are_sorted_by_value() {
+        let mut cells = ["9", "  10", "sh", "cat", "2-4"];
+        cells.sort_by_cached_key(|cell| sort_text(cell));
+        assert_eq!(cells, ["2-4", "9", "  10", "cat", "sh"]);
+    }
 }

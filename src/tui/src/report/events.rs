@@ -1,17 +1,17 @@
-//! The menu of events, where a recording has several.
+//! The event menu, for recordings with several events.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use rperf_view::report::rough;
+use rperf_view::report::short_count;
 
 use super::help::keys;
-use super::news::News;
-use super::screen::{Asked, ReportScreen};
-use crate::page::Page;
+use super::messages::ReaderMessage;
+use super::screen::{PopupPurpose, ReportScreen};
+use crate::page::{Page, ScrolledList};
 use crate::popup::{Help, Question};
-use crate::screen::Answer;
+use crate::screen::InputResult;
 use crate::theme::Theme;
 
 impl ReportScreen {
@@ -32,55 +32,59 @@ impl ReportScreen {
         let row = |number: usize, _| match tables.get(number) {
             Some(table) => {
                 let seen = table.live.as_ref().map(|live| live.seen);
-                let samples = rough(seen.unwrap_or(table.histogram.whole().samples));
+                let samples = short_count(seen.unwrap_or(table.histogram.total().samples));
                 Line::from(Span::raw(format!("{samples:>8}{}", table.name)))
             }
             None => Line::default(),
         };
-        page.draw(frame, area, theme, (&mut self.events, 0), row);
+        let scrolled = ScrolledList {
+            list: &mut self.events,
+            left: 0,
+        };
+        page.draw(frame, area, theme, scrolled, row);
     }
 
-    /// A key in the menu.
-    pub(super) fn event_key(&mut self, key: KeyEvent) -> Answer<News> {
+    /// Handles a key in the menu.
+    pub(super) fn event_key(&mut self, key: KeyEvent) -> InputResult<ReaderMessage> {
         if self.events.key(key) {
-            return Answer::Changed;
+            return InputResult::Changed;
         }
         match key.code {
             KeyCode::Enter | KeyCode::Right => self.open_chosen(),
-            KeyCode::Char('q') => Answer::Quit,
+            KeyCode::Char('q') => InputResult::Quit,
             KeyCode::Esc | KeyCode::Left => self.ask_to_exit(),
             KeyCode::Char('h' | '?') | KeyCode::F(1) => {
-                Answer::Push(Box::new(Help::new("Keys", &keys(self.is_live))))
+                InputResult::Push(Box::new(Help::new("Keys", &keys(self.is_live))))
             }
-            _ => Answer::Same,
+            _ => InputResult::Unchanged,
         }
     }
 
-    /// Shows the table of the menu's cursor.
-    pub(super) fn open_chosen(&mut self) -> Answer<News> {
+    /// Shows the table at the menu's cursor.
+    pub(super) fn open_chosen(&mut self) -> InputResult<ReaderMessage> {
         match self.events.cursor() {
             Some(number) => {
                 self.open(number);
-                Answer::Changed
+                InputResult::Changed
             }
-            None => Answer::Same,
+            None => InputResult::Unchanged,
         }
     }
 
-    /// Goes to the next table, or to the one before.
-    pub(super) fn turn(&mut self, backwards: bool) -> Answer<News> {
+    /// Switches to the next or previous table.
+    pub(super) fn turn(&mut self, backwards: bool) -> InputResult<ReaderMessage> {
         let count = self.views.len();
         let (Some(current), true) = (self.current, count > 1) else {
-            return Answer::Same;
+            return InputResult::Unchanged;
         };
         let step = if backwards { count - 1 } else { 1 };
         self.open((current + step) % count);
-        Answer::Changed
+        InputResult::Changed
     }
 
-    /// ESC where there is nothing left to leave.
-    pub(super) fn ask_to_exit(&mut self) -> Answer<News> {
-        self.asked = Some(Asked::Exit);
-        Answer::Push(Box::new(Question::new("Do you really want to exit?")))
+    /// Handles ESC if there is nothing left to leave.
+    pub(super) fn ask_to_exit(&mut self) -> InputResult<ReaderMessage> {
+        self.purpose = Some(PopupPurpose::Exit);
+        InputResult::Push(Box::new(Question::new("Do you really want to exit?")))
     }
 }

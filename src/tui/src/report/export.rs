@@ -1,21 +1,21 @@
-//! All lines as text.
+//! Exports all lines as text.
 
-use rperf_view::report::{Cells, Layout};
+use rperf_view::report::{ReportCells, ReportLayout};
 
-use super::entries::Entry;
-use super::table::View;
-use super::zoom::Kind;
+use super::entries::EntryLine;
+use super::table::TableView;
+use super::zoom::ZoomKind;
 use crate::theme::Theme;
 
-impl View {
-    /// Title, headings and all rows with what is unfolded of them, as on the screen; names are as they were recorded.
+impl TableView {
+    /// Returns title, headings and all rows with their unfolded parts, as on the screen; names are unescaped.
     pub(super) fn text(&mut self, theme: &Theme) -> String {
         let unescaped = self.table().map(|table| {
-            let layout = Layout {
+            let layout = ReportLayout {
                 escapes: false,
                 ..table.layout.clone()
             };
-            Cells::new(&table.histogram, &layout)
+            ReportCells::new(&table.histogram, &layout)
         });
         let of_screen = unescaped.map(|cells| std::mem::replace(&mut self.cells, cells));
         let text = self.lines(theme);
@@ -34,22 +34,22 @@ impl View {
         text
     }
 
-    /// The function of a line, as rows or call graphs show it; its object where that is told.
+    /// Returns the function of a row or call graph line, and its object if shown.
     pub(super) fn function(&self, line: usize) -> Option<(String, Option<String>)> {
         let histogram = self.histogram()?;
         match self.entries.get(line)? {
-            Entry::Chain(_, chain) => Some((chain.frame.to_string(), None)),
-            Entry::Row(item, _) if !self.has_levels() => {
-                let symbol = Kind::Symbol.value(histogram, &item.row)?;
-                let dso = Kind::Dso.value(histogram, &item.row);
-                Some((bare(&symbol).to_owned(), dso))
+            EntryLine::Chain(_, chain) => Some((chain.frame.to_string(), None)),
+            EntryLine::Row(item, _) if !self.has_levels() => {
+                let symbol = ZoomKind::Symbol.value(histogram, &item.row)?;
+                let dso = ZoomKind::Dso.value(histogram, &item.row);
+                Some((plain_name(&symbol).to_owned(), dso))
             }
-            Entry::Row(..) => None,
+            EntryLine::Row(..) => None,
         }
     }
 }
 
-/// A function's name without `[.] ` and what else stands before it.
-fn bare(symbol: &str) -> &str {
+/// Returns a function's name without `[.] ` and other prefixes.
+fn plain_name(symbol: &str) -> &str {
     symbol.split_once("] ").map_or(symbol, |(_, name)| name)
 }

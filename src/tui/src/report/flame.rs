@@ -1,25 +1,25 @@
-//! A row's call graph as a flame view: each frame as wide as its share, what it leads to below it.
+//! A row's call graph as a flame view: the width of a frame is its share, callees or callers are below it.
 
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use rperf_flame::{Flame, Kind, Stacks};
+use rperf_flame::{Flame, FrameKind, Stacks};
 use rperf_hist::Branch;
 use rperf_view::report::share;
 
-use super::news::News;
+use super::messages::ReaderMessage;
 use super::screen::ReportScreen;
-use super::table::View;
+use super::table::TableView;
 use crate::page::{bar, put};
 use crate::popup::{Help, Notice};
-use crate::screen::{Answer, Input, Reply, Screen};
+use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// Columns that a name needs to be more than a letter.
+/// The minimum width of a readable name.
 const READABLE: u16 = 3;
 
-/// Keys and what they do.
+/// Keys and their descriptions.
 const KEYS: &[(&str, &str)] = &[
     ("UP DOWN", "To the caller, to the widest frame below"),
     ("LEFT RIGHT", "To the frame beside it"),
@@ -30,11 +30,11 @@ const KEYS: &[(&str, &str)] = &[
 
 impl ReportScreen {
     /// Opens the flame view of the row at the cursor.
-    pub(super) fn flame(&mut self) -> Answer<News> {
+    pub(super) fn flame(&mut self) -> InputResult<ReaderMessage> {
         let screen = self.view().and_then(|view| FlameScreen::new(view));
         match screen {
-            Some(screen) => Answer::Push(Box::new(screen)),
-            None => Answer::Push(Box::new(Notice::new("", "There is no call graph here."))),
+            Some(screen) => InputResult::Push(Box::new(screen)),
+            None => InputResult::Push(Box::new(Notice::new("", "There is no call graph here."))),
         }
     }
 }
@@ -43,18 +43,18 @@ impl ReportScreen {
 struct FlameScreen {
     name: String,
     flame: Flame,
-    /// The frame of the cursor.
+    /// The selected frame.
     cursor: usize,
-    /// The frame that is as wide as the screen, and those that were before.
+    /// The frame zoomed to full width, preceded by earlier ones.
     zooms: Vec<usize>,
-    /// Depth of the first line.
+    /// Depth of the first visible line.
     top: usize,
-    /// Where frames were drawn last.
+    /// The area of the last drawing.
     area: Rect,
 }
 
 impl FlameScreen {
-    fn new(view: &View) -> Option<Self> {
+    fn new(view: &TableView) -> Option<Self> {
         let line = view.list.cursor()?;
         let row = view.entries.row(line)?;
         let mut stacks = Stacks::default();
@@ -74,7 +74,7 @@ impl FlameScreen {
         })
     }
 
-    /// The columns of a frame: where it begins and ends.
+    /// Returns the start and end column of a frame.
     fn columns(&self, number: usize) -> Option<(u16, u16)> {
         let frame = self.flame.frames.get(number)?;
         let zoom = self.flame.frames.get(*self.zooms.last()?)?;
@@ -91,14 +91,14 @@ impl FlameScreen {
         (start < end).then_some((start, end))
     }
 
-    /// The line of a frame, if it is on the screen.
+    /// Returns the line of a frame, if visible.
     fn line(&self, number: usize) -> Option<u16> {
         let depth = self.flame.frames.get(number)?.depth.checked_sub(self.top)?;
         let line = u16::try_from(depth).ok()?;
         (line < self.area.height).then_some(line)
     }
 
-    /// The frame nearest to the cursor among those that fit.
+    /// Returns the frame nearest to the cursor among those that match.
     fn nearest(&self, fits: impl Fn(usize, usize) -> bool) -> Option<usize> {
         let depth = self.flame.frames.get(self.cursor)?.depth;
         let frames = self.flame.frames.iter().enumerate();
@@ -110,10 +110,10 @@ impl FlameScreen {
             .map(|(number, _)| number)
     }
 
-    fn key(&mut self, key: KeyEvent) -> Answer<News> {
+    fn key(&mut self, key: KeyEvent) -> InputResult<ReaderMessage> {
         let frames = &self.flame.frames;
         let Some(at) = frames.get(self.cursor) else {
-            return Answer::Leave(Reply::Cancelled);
+            return InputResult::Close(Reply::Cancelled);
         };
         let depth = at.depth;
         let is_same = |number: &usize| {
@@ -137,30 +137,30 @@ impl FlameScreen {
                 if self.zooms.last() != Some(&self.cursor) {
                     self.zooms.push(self.cursor);
                 }
-                return Answer::Changed;
+                return InputResult::Changed;
             }
             KeyCode::Esc if self.zooms.len() > 1 => {
                 self.zooms.pop();
-                return Answer::Changed;
+                return InputResult::Changed;
             }
-            KeyCode::Esc | KeyCode::Char('q') => return Answer::Leave(Reply::Cancelled),
+            KeyCode::Esc | KeyCode::Char('q') => return InputResult::Close(Reply::Cancelled),
             KeyCode::Char('h' | '?') | KeyCode::F(1) => {
-                return Answer::Push(Box::new(Help::new("Keys", KEYS)));
+                return InputResult::Push(Box::new(Help::new("Keys", KEYS)));
             }
-            _ => return Answer::Same,
+            _ => return InputResult::Unchanged,
         };
         match next {
             Some(next) => {
                 self.cursor = next;
-                Answer::Changed
+                InputResult::Changed
             }
-            None => Answer::Same,
+            None => InputResult::Unchanged,
         }
     }
 
-    fn mouse(&mut self, mouse: MouseEvent) -> Answer<News> {
+    fn mouse(&mut self, mouse: MouseEvent) -> InputResult<ReaderMessage> {
         if mouse.kind != MouseEventKind::Down(MouseButton::Left) {
-            return Answer::Same;
+            return InputResult::Unchanged;
         }
         let row = mouse.row.checked_sub(self.area.y);
         let hit = |number: &usize| {
@@ -172,14 +172,14 @@ impl FlameScreen {
             Some(number) if number == self.cursor => self.key(KeyCode::Enter.into()),
             Some(number) => {
                 self.cursor = number;
-                Answer::Changed
+                InputResult::Changed
             }
-            None => Answer::Same,
+            None => InputResult::Unchanged,
         }
     }
 }
 
-impl Screen<News> for FlameScreen {
+impl Screen<ReaderMessage> for FlameScreen {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let mut lines = area.rows();
         let (first, last) = (lines.next(), lines.next_back());
@@ -231,12 +231,12 @@ impl Screen<News> for FlameScreen {
         }
     }
 
-    fn input(&mut self, input: Input) -> Answer<News> {
+    fn input(&mut self, input: Input) -> InputResult<ReaderMessage> {
         match input {
             Input::Key(key) => self.key(key),
             Input::Mouse(mouse) => self.mouse(mouse),
-            Input::Reply(_) => Answer::Changed,
-            Input::Tick => Answer::Same,
+            Input::Reply(_) => InputResult::Changed,
+            Input::Tick => InputResult::Unchanged,
         }
     }
 }
@@ -245,10 +245,10 @@ impl Screen<News> for FlameScreen {
 fn add(stacks: &mut Stacks, path: &mut Vec<u32>, branch: &Branch) {
     let len = path.len();
     for frame in &branch.frames {
-        path.push(stacks.label(frame, Kind::User));
+        path.push(stacks.label(frame, FrameKind::User));
     }
     let below: u64 = branch.branches.iter().map(|branch| branch.all.period).sum();
-    // What ends here, and what goes on in branches below the threshold.
+    // Samples that end here, and those in branches below the threshold.
     let rest = branch.all.period.saturating_sub(below);
     if rest > 0 || branch.branches.is_empty() {
         stacks.add(path, rest);

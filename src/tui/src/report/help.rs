@@ -1,6 +1,6 @@
 //! The keys of a report.
 
-/// Keys and what they do.
+/// Keys and their descriptions.
 const KEYS: &[(&str, &str)] = &[
     ("h ? F1", "Show this window"),
     (
@@ -22,6 +22,7 @@ const KEYS: &[(&str, &str)] = &[
     ("/", "Show functions whose name contains a text"),
     ("F", "Shares of what is seen, or of all"),
     ("L", "Hide rows below a share"),
+    ("o", "Order by the next column"),
     ("0-9", "Order by the n-th event of a group"),
     ("g", "Flame view of the row or branch"),
     ("H", "Titles of columns on or off"),
@@ -33,16 +34,16 @@ const KEYS: &[(&str, &str)] = &[
     ("^L", "Paint anew"),
 ];
 
-/// Those that `top` has besides.
+/// Additional keys of `top`.
 const LIVE: &[(&str, &str)] = &[
     ("z", "Forget older samples at each refresh, or not"),
     ("f", "Stop the events, or start them"),
 ];
 
-/// Those of recordings, which what runs now has not.
+/// Keys that only recordings have, not `top`.
 const RECORDED: &[&str] = &["i", "r", "s", "V"];
 
-/// The keys of a recording's report, or of what runs now.
+/// Returns the keys of a recording's report, or of `top`.
 pub(super) fn keys(is_live: bool) -> Vec<(&'static str, &'static str)> {
     if !is_live {
         return KEYS.to_vec();

@@ -1,188 +1,184 @@
-//! What keys and clicks do in a table.
+//! Key and mouse handling in a table.
 
 use crossterm::event::{KeyCode, KeyEvent, MouseEvent};
 
 use super::help::keys;
-use super::news::{News, Next, Request};
-use super::screen::{Asked, ReportScreen};
-use super::table::View;
-use super::zoom::{Kind, Zoom};
-use crate::list::Pointed;
+use super::messages::{BrowserRequest, ReaderMessage, SessionEnd};
+use super::screen::{PopupPurpose, ReportScreen};
+use super::table::TableView;
+use super::zoom::{ZoomFilter, ZoomKind};
+use crate::list::MouseEffect;
 use crate::popup::{Help, Notice, Prompt};
-use crate::screen::Answer;
+use crate::screen::InputResult;
 
-/// Characters that a step to the right goes where no column is left.
+/// Characters per horizontal scroll step beyond the last column.
 const SHIFT: usize = 8;
 
 impl ReportScreen {
-    /// A key.
-    pub(super) fn key(&mut self, key: KeyEvent) -> Answer<News> {
+    /// Handles a key.
+    pub(super) fn key(&mut self, key: KeyEvent) -> InputResult<ReaderMessage> {
         if self.view().is_some_and(|view| view.list.key(key)) {
-            return Answer::Changed;
+            return InputResult::Changed;
         }
         match key.code {
             KeyCode::Char('h' | '?') | KeyCode::F(1) => {
-                Answer::Push(Box::new(Help::new("Keys", &keys(self.is_live))))
+                InputResult::Push(Box::new(Help::new("Keys", &keys(self.is_live))))
             }
-            KeyCode::Char('q') => self.leave(),
+            KeyCode::Char('q') => self.close_table(),
             KeyCode::Esc => self.zoom_out(),
             KeyCode::Left => self.scroll(false),
             KeyCode::Right => self.scroll(true),
             KeyCode::Tab => self.turn(false),
             KeyCode::BackTab => self.turn(true),
             KeyCode::Enter | KeyCode::Char('m') => self.menu(),
-            KeyCode::Char('i') => self.request(Request::Header),
-            KeyCode::Char('r') => self.request(Request::Samples(None)),
-            KeyCode::Char('s') => self.request(Request::Recordings),
+            KeyCode::Char('i') => self.request(BrowserRequest::Header),
+            KeyCode::Char('r') => self.request(BrowserRequest::Samples(None)),
+            KeyCode::Char('s') => self.request(BrowserRequest::Recordings),
             KeyCode::Char('a') => self.annotate(),
-            KeyCode::Char('V') => self.end(Next::Verbose(!self.is_verbose)),
+            KeyCode::Char('V') => self.end(SessionEnd::Verbose(!self.is_verbose)),
             KeyCode::Char('H') => {
                 self.has_titles = !self.has_titles;
-                Answer::Changed
+                InputResult::Changed
             }
             KeyCode::Char('P') => {
                 let theme = self.theme;
                 match self.view().map(|view| view.text(&theme)) {
-                    Some(text) => self.request(Request::Save(text)),
-                    None => Answer::Same,
+                    Some(text) => self.request(BrowserRequest::Save(text)),
+                    None => InputResult::Unchanged,
                 }
             }
-            KeyCode::Char('z') if self.is_live => self.request(Request::Zero),
+            KeyCode::Char('z') if self.is_live => self.request(BrowserRequest::Zero),
             KeyCode::Char('f') if self.is_live => {
-                // What comes of it is seen at the next refresh.
-                let _ = self.requests.send(Request::Stop);
-                Answer::Same
+                // The effect is visible at the next refresh.
+                let _ = self.requests.send(BrowserRequest::Stop);
+                InputResult::Unchanged
             }
             KeyCode::Char(letter) => self.letter(letter),
-            _ => Answer::Same,
+            _ => InputResult::Unchanged,
         }
     }
 
-    /// The letters that change what is seen of the rows.
-    fn letter(&mut self, letter: char) -> Answer<News> {
+    /// Handles the letters that change how rows are shown.
+    fn letter(&mut self, letter: char) -> InputResult<ReaderMessage> {
         match letter {
-            'd' => return self.zoom(Kind::Dso),
-            't' => return self.zoom(Kind::Thread),
-            'S' => return self.zoom(Kind::Socket),
-            'k' => return self.zoom(Kind::Kernel),
+            'd' => return self.zoom(ZoomKind::Dso),
+            't' => return self.zoom(ZoomKind::Thread),
+            'S' => return self.zoom(ZoomKind::Socket),
+            'k' => return self.zoom(ZoomKind::Kernel),
             'g' => return self.flame(),
+            'o' => {
+                if let Some(view) = self.view() {
+                    view.order_by_next();
+                }
+                return InputResult::Changed;
+            }
             '/' => {
-                self.asked = Some(Asked::Symbol);
-                let about =
-                    "Part of the names of the functions you want to see.\nNothing shows all again.";
-                return Answer::Push(Box::new(Prompt::new("Symbol to show", about, "")));
+                self.purpose = Some(PopupPurpose::Symbol);
+                let about = "Show only functions whose name contains this text.\nLeave it empty to show all.";
+                return InputResult::Push(Box::new(Prompt::new("Symbol to show", about, "")));
             }
             'L' => {
-                self.asked = Some(Asked::Limit);
+                self.purpose = Some(PopupPurpose::Limit);
                 let about = "Rows with a smaller share than this are hidden, in percent.";
-                return Answer::Push(Box::new(Prompt::new("Percent limit", about, "")));
+                return InputResult::Push(Box::new(Prompt::new("Percent limit", about, "")));
             }
             _ => {}
         }
         match self.view().is_some_and(|view| view.fold(letter)) {
-            true => Answer::Changed,
-            false => Answer::Same,
+            true => InputResult::Changed,
+            false => InputResult::Unchanged,
         }
     }
 
-    /// A click, or the wheel.
-    pub(super) fn mouse(&mut self, mouse: MouseEvent) -> Answer<News> {
+    /// Handles a click or the wheel.
+    pub(super) fn mouse(&mut self, mouse: MouseEvent) -> InputResult<ReaderMessage> {
         let pointed = match self.view() {
             Some(view) => view.list.mouse(mouse),
             None => match self.events.mouse(mouse) {
-                Pointed::Again => return self.open_chosen(),
+                MouseEffect::Again => return self.open_chosen(),
                 pointed => pointed,
             },
         };
         match pointed {
-            Pointed::Nowhere => Answer::Same,
-            Pointed::Moved => Answer::Changed,
-            Pointed::Again => self.menu(),
+            MouseEffect::Nowhere => InputResult::Unchanged,
+            MouseEffect::Moved => InputResult::Changed,
+            MouseEffect::Again => self.menu(),
         }
     }
 
-    /// Back to the menu of events, or to the shell.
-    fn leave(&mut self) -> Answer<News> {
+    /// Returns to the menu of events, or exits.
+    fn close_table(&mut self) -> InputResult<ReaderMessage> {
         if self.views.len() > 1 {
             self.current = None;
-            return Answer::Changed;
+            return InputResult::Changed;
         }
-        Answer::Quit
+        InputResult::Quit
     }
 
-    fn zoom_out(&mut self) -> Answer<News> {
+    fn zoom_out(&mut self) -> InputResult<ReaderMessage> {
         if let Some(view) = self.view()
             && view.zooms.pop().is_some()
         {
             view.refresh();
-            return Answer::Changed;
+            return InputResult::Changed;
         }
         match self.views.len() > 1 {
-            true => self.leave(),
+            true => self.close_table(),
             false => self.ask_to_exit(),
         }
     }
 
-    /// Zooms into what the row of the cursor is of, or out again if it is zoomed into that.
-    pub(super) fn zoom(&mut self, kind: Kind) -> Answer<News> {
+    /// Zooms into a value of the cursor's row, or out again if already zoomed.
+    pub(super) fn zoom(&mut self, kind: ZoomKind) -> InputResult<ReaderMessage> {
         let Some(view) = self.view() else {
-            return Answer::Same;
+            return InputResult::Unchanged;
         };
         if let Some(place) = view.zooms.iter().position(|zoom| zoom.kind == kind) {
             view.zooms.remove(place);
             view.refresh();
-            return Answer::Changed;
+            return InputResult::Changed;
         }
-        let value = match kind {
-            Kind::Kernel => Some("kernel".to_owned()),
-            _ => view.value(kind),
-        };
-        let histogram = view.histogram();
-        let zoom = value
-            .zip(histogram)
-            .and_then(|(value, histogram)| Zoom::new(kind, histogram, value));
-        match zoom {
-            Some(zoom) => {
+        match view.new_zoom(kind) {
+            Ok(zoom) => {
                 view.zooms.push(zoom);
                 view.refresh();
-                Answer::Changed
+                InputResult::Changed
             }
-            None => {
-                let text = "No column tells: --sort has to have its key.";
-                Answer::Push(Box::new(Notice::new("", text)))
-            }
+            Err(text) => InputResult::Push(Box::new(Notice::new("", text.as_str()))),
         }
     }
 
-    /// Shows the functions whose name contains a text, or all for none.
-    pub(super) fn show_symbols(&mut self, text: &str) -> Answer<News> {
+    /// Shows only functions whose name contains a text; all if empty.
+    pub(super) fn show_symbols(&mut self, text: &str) -> InputResult<ReaderMessage> {
         if let Some(view) = self.view() {
-            view.zooms.retain(|zoom| zoom.kind != Kind::Symbol);
+            view.zooms.retain(|zoom| zoom.kind != ZoomKind::Symbol);
             let zoom = match (text, view.histogram()) {
                 ("", _) | (_, None) => None,
-                (text, Some(histogram)) => Zoom::new(Kind::Symbol, histogram, text.to_owned()),
+                (text, Some(histogram)) => {
+                    ZoomFilter::new(ZoomKind::Symbol, histogram, text.to_owned())
+                }
             };
             view.zooms.extend(zoom);
             view.refresh();
         }
-        Answer::Changed
+        InputResult::Changed
     }
 
-    /// Hides rows below a share.
-    pub(super) fn limit(&mut self, text: &str) -> Answer<News> {
+    /// Hides rows below a percentage.
+    pub(super) fn limit(&mut self, text: &str) -> InputResult<ReaderMessage> {
         let share = text.trim().trim_end_matches('%').parse::<f64>().ok();
         let Some(share) = share.filter(|share| (0.0..=100.0).contains(share)) else {
             let text = format!("'{text}' is no share from 0 to 100.");
-            return Answer::Push(Box::new(Notice::new("", text)));
+            return InputResult::Push(Box::new(Notice::new("", text)));
         };
         if let Some(view) = self.view() {
             view.least = share;
             view.refresh();
         }
-        Answer::Changed
+        InputResult::Changed
     }
 
-    fn scroll(&mut self, right: bool) -> Answer<News> {
+    fn scroll(&mut self, right: bool) -> InputResult<ReaderMessage> {
         let columns = self.view().map_or(0, |view| view.cells.len());
         self.scrolled = match (self.scrolled, right) {
             ((first, 0), true) if first + 1 < columns => (first + 1, 0),
@@ -190,13 +186,32 @@ impl ReportScreen {
             ((first, 0), false) => (first.saturating_sub(1), 0),
             ((first, left), false) => (first, left.saturating_sub(SHIFT)),
         };
-        Answer::Changed
+        InputResult::Changed
     }
 }
 
-impl View {
-    /// What the row of the cursor has in the column of that kind.
-    pub(super) fn value(&self, kind: Kind) -> Option<String> {
+impl TableView {
+    /// Returns the zoom into a value of the cursor's row, or why there is none.
+    fn new_zoom(&self, kind: ZoomKind) -> Result<ZoomFilter, String> {
+        let histogram = self.histogram().ok_or("There are no samples.")?;
+        if kind.column(histogram).is_none() {
+            let keys = kind.keys().join(" or ");
+            return Err(format!("There is no such column: run with --sort {keys}."));
+        }
+        let value = match kind {
+            ZoomKind::Kernel => Some("kernel".to_owned()),
+            _ => self.value(kind),
+        };
+        let zoom = value.and_then(|value| ZoomFilter::new(kind, histogram, value));
+        let zoom = zoom.ok_or("There is no row at the cursor.")?;
+        match histogram.rows.iter().any(|row| zoom.passes(row)) {
+            true => Ok(zoom),
+            false => Err(format!("No row is of {}.", zoom.title())),
+        }
+    }
+
+    /// Returns the value of the cursor's row in the column of that kind.
+    pub(super) fn value(&self, kind: ZoomKind) -> Option<String> {
         if self.has_levels() {
             return None;
         }
@@ -204,7 +219,7 @@ impl View {
         kind.value(self.histogram()?, row)
     }
 
-    /// Folds, unfolds, orders as a letter says; whether it is one of those.
+    /// Handles the letters that fold, unfold and sort; returns whether the letter is one.
     pub(super) fn fold(&mut self, letter: char) -> bool {
         let Some(line) = self.list.cursor() else {
             return false;
@@ -239,11 +254,11 @@ impl View {
                 if event
                     >= self
                         .histogram()
-                        .map_or(0, |histogram| histogram.wholes.len())
+                        .map_or(0, |histogram| histogram.totals.len())
                 {
                     return false;
                 }
-                self.by = event;
+                self.order.event = event;
                 self.refresh();
             }
             _ => return false,

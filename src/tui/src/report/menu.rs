@@ -1,22 +1,22 @@
-//! What can be done with the row or the branch of the cursor.
+//! The menu of actions for the row or branch at the cursor.
 
-use super::entries::Entry;
-use super::news::{News, Place, Request};
-use super::screen::{Asked, ReportScreen};
-use super::table::View;
-use super::zoom::Kind;
+use super::entries::EntryLine;
+use super::messages::{BrowserRequest, ReaderMessage, ShownFunction};
+use super::screen::{PopupPurpose, ReportScreen};
+use super::table::TableView;
+use super::zoom::ZoomKind;
 use crate::popup::{Menu, Notice};
-use crate::screen::Answer;
+use crate::screen::InputResult;
 
-/// A line of the menu.
+/// A menu item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Action {
-    Annotate(Place),
-    Map(Place),
-    Zoom(Kind),
-    /// The line of the cursor is unfolded, or folded.
+pub(super) enum MenuAction {
+    Annotate(ShownFunction),
+    Map(ShownFunction),
+    Zoom(ZoomKind),
+    /// Unfold or fold the cursor's line.
     Toggle,
-    Samples(Option<Place>),
+    Samples(Option<ShownFunction>),
     Flame,
     Recordings,
     Exit,
@@ -24,109 +24,124 @@ pub(super) enum Action {
 
 impl ReportScreen {
     /// Opens the menu.
-    pub(super) fn menu(&mut self) -> Answer<News> {
+    pub(super) fn menu(&mut self) -> InputResult<ReaderMessage> {
         let choices = self.choices();
         let (texts, actions) = choices.into_iter().unzip();
-        self.asked = Some(Asked::Menu(actions));
-        Answer::Push(Box::new(Menu::new("", texts)))
+        self.purpose = Some(PopupPurpose::Menu(actions));
+        InputResult::Push(Box::new(Menu::new("", texts)))
     }
 
-    fn choices(&mut self) -> Vec<(String, Action)> {
+    fn choices(&mut self) -> Vec<(String, MenuAction)> {
         let mut choices = Vec::new();
         let place = self.place();
         if let Some(place) = &place {
             let text = format!("Annotate {}", place.symbol);
-            choices.push((text, Action::Annotate(place.clone())));
+            choices.push((text, MenuAction::Annotate(place.clone())));
         }
         if let Some(view) = self.view() {
-            for kind in [Kind::Thread, Kind::Dso, Kind::Socket] {
+            for kind in [ZoomKind::Thread, ZoomKind::Dso, ZoomKind::Socket] {
                 choices.extend(view.zoom_choice(kind));
             }
             choices.extend(view.fold_choice());
         }
-        choices.push(("Flame view of this".to_owned(), Action::Flame));
+        choices.push(("Flame view of this".to_owned(), MenuAction::Flame));
         if let Some(place) = &place {
             let text = "Browse map details".to_owned();
-            choices.push((text, Action::Map(place.clone())));
+            choices.push((text, MenuAction::Map(place.clone())));
         }
         if let Some(place) = place {
             let text = format!("Run scripts for samples of symbol [{}]", place.symbol);
-            choices.push((text, Action::Samples(Some(place))));
+            choices.push((text, MenuAction::Samples(Some(place))));
         }
         let more = [
-            ("Run scripts for all samples", Action::Samples(None)),
-            ("Switch to another data file in PWD", Action::Recordings),
-            ("Exit", Action::Exit),
+            ("Run scripts for all samples", MenuAction::Samples(None)),
+            ("Switch to another data file in PWD", MenuAction::Recordings),
+            ("Exit", MenuAction::Exit),
         ];
         choices.extend(more.map(|(text, action)| (text.to_owned(), action)));
         choices
     }
 
-    /// Does what a line of the menu says.
-    pub(super) fn act(&mut self, action: Action) -> Answer<News> {
+    /// Performs a menu item.
+    pub(super) fn act(&mut self, action: MenuAction) -> InputResult<ReaderMessage> {
         match action {
-            Action::Annotate(place) => self.request(Request::Annotate(place)),
-            Action::Map(place) => self.request(Request::Map(place)),
-            Action::Zoom(kind) => self.zoom(kind),
-            Action::Toggle => {
+            MenuAction::Annotate(place) => self.request(BrowserRequest::Annotate(place)),
+            MenuAction::Map(place) => self.request(BrowserRequest::Map(place)),
+            MenuAction::Zoom(kind) => self.zoom(kind),
+            MenuAction::Toggle => {
                 if let Some(view) = self.view() {
                     view.fold('+');
                 }
-                Answer::Changed
+                InputResult::Changed
             }
-            Action::Samples(place) => self.request(Request::Samples(place)),
-            Action::Flame => self.flame(),
-            Action::Recordings => self.request(Request::Recordings),
-            Action::Exit => Answer::Quit,
+            MenuAction::Samples(place) => self.request(BrowserRequest::Samples(place)),
+            MenuAction::Flame => self.flame(),
+            MenuAction::Recordings => self.request(BrowserRequest::Recordings),
+            MenuAction::Exit => InputResult::Quit,
         }
     }
 
-    /// Asks for the instructions of the function at the cursor.
-    pub(super) fn annotate(&mut self) -> Answer<News> {
+    /// Requests the instructions of the function at the cursor.
+    pub(super) fn annotate(&mut self) -> InputResult<ReaderMessage> {
         match self.place() {
-            Some(place) => self.request(Request::Annotate(place)),
-            None => {
-                let text = "No function is known here: --sort has to have the key symbol.";
-                Answer::Push(Box::new(Notice::new("", text)))
-            }
+            Some(place) => self.request(BrowserRequest::Annotate(place)),
+            None => InputResult::Push(Box::new(Notice::new("", self.why_no_function()))),
         }
     }
 
-    /// The function at the cursor.
-    fn place(&mut self) -> Option<Place> {
+    /// Returns why there is no function at the cursor.
+    fn why_no_function(&mut self) -> &'static str {
+        let Some(view) = self.view() else {
+            return "There are no samples.";
+        };
+        let histogram = view.histogram();
+        if histogram
+            .and_then(|of| ZoomKind::Symbol.column(of))
+            .is_none()
+        {
+            return "There is no column of functions: run with --sort symbol.";
+        }
+        match view.list.cursor().and_then(|line| view.entries.row(line)) {
+            None => "There is no row at the cursor.",
+            Some(_) => "The function at this address is unknown: its object has no symbols.",
+        }
+    }
+
+    /// Returns the function at the cursor.
+    fn place(&mut self) -> Option<ShownFunction> {
         let view = self.view()?;
         let (symbol, dso) = view.function(view.list.cursor()?)?;
         let event = view.histogram()?.events.first().copied()?;
-        Some(Place { symbol, dso, event })
+        Some(ShownFunction { symbol, dso, event })
     }
 }
 
-impl View {
-    /// The line of the menu that zooms in, or out again.
-    fn zoom_choice(&self, kind: Kind) -> Option<(String, Action)> {
+impl TableView {
+    /// Returns the menu item that zooms in or out.
+    fn zoom_choice(&self, kind: ZoomKind) -> Option<(String, MenuAction)> {
         let value = self.value(kind)?;
         let what = match kind {
-            Kind::Thread => format!("{value} thread"),
-            Kind::Socket => format!("Processor Socket {value}"),
+            ZoomKind::Thread => format!("{value} thread"),
+            ZoomKind::Socket => format!("Processor Socket {value}"),
             _ => format!("{value} DSO (use the 'k' hotkey to zoom directly into the kernel)"),
         };
         let way = match self.zooms.iter().any(|zoom| zoom.kind == kind) {
             true => "out of",
             false => "into",
         };
-        Some((format!("Zoom {way} {what}"), Action::Zoom(kind)))
+        Some((format!("Zoom {way} {what}"), MenuAction::Zoom(kind)))
     }
 
-    /// The line of the menu that unfolds the line of the cursor, or folds it.
-    fn fold_choice(&self) -> Option<(String, Action)> {
+    /// Returns the menu item that unfolds or folds the cursor's line.
+    fn fold_choice(&self) -> Option<(String, MenuAction)> {
         let line = self.list.cursor()?;
         let (is_open, name) = match self.entries.get(line)? {
-            Entry::Row(_, is_open) => (is_open?, self.function(line).map(|found| found.0)),
-            Entry::Chain(_, chain) => (chain.is_open?, Some(chain.frame.to_string())),
+            EntryLine::Row(_, is_open) => (is_open?, self.function(line).map(|found| found.0)),
+            EntryLine::Chain(_, chain) => (chain.is_open?, Some(chain.frame.to_string())),
         };
         let way = if is_open { "Collapse" } else { "Expand" };
         let name = name.map(|name| format!(" [{name}]")).unwrap_or_default();
         let keys = "(one level, same as '+' hotkey, use 'e'/'c' for the whole)";
-        Some((format!("{way}{name} callchain {keys}"), Action::Toggle))
+        Some((format!("{way}{name} callchain {keys}"), MenuAction::Toggle))
     }
 }

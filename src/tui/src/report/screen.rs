@@ -7,74 +7,74 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::menu::Action;
-use super::news::{News, Next, Outcome, Report, Request};
-use super::table::View;
+use super::menu::MenuAction;
+use super::messages::{BrowserRequest, ReaderMessage, ReportTables, SessionEnd, SharedSessionEnd};
+use super::table::TableView;
 use crate::annotate::AnnotateScreen;
 use crate::list::List;
-use crate::page::Page;
+use crate::page::{Page, ScrolledList};
 use crate::popup::{Menu, Notice};
-use crate::screen::{Answer, Input, Reply, Screen};
+use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// Columns of a bar that shows progress.
+/// Columns of the progress bar.
 const BAR: usize = 20;
 
-/// A report: the menu of its events, and the rows of the one that was chosen.
+/// A report: the menu of events, and the rows of the selected one.
 pub struct ReportScreen {
-    pub(super) report: Arc<Report>,
-    /// The tables that were looked at.
-    pub(super) views: Vec<Option<View>>,
-    /// The table that is shown; None while one is being chosen.
+    pub(super) report: Arc<ReportTables>,
+    /// The views of tables opened so far.
+    pub(super) views: Vec<Option<TableView>>,
+    /// The displayed table; `None` in the menu.
     pub(super) current: Option<usize>,
     /// The menu of tables.
     pub(super) events: List,
-    /// Whether titles of columns are shown.
+    /// Whether column headings are shown.
     pub(super) has_titles: bool,
-    /// Columns, and characters behind the last one, that are scrolled away.
+    /// Columns, and characters after the last one, scrolled to the left.
     pub(super) scrolled: (usize, usize),
-    /// What a popup was asked.
-    pub(super) asked: Option<Asked>,
-    pub(super) requests: Sender<Request>,
-    pub(super) outcome: Outcome,
+    /// What the open popup asks for.
+    pub(super) purpose: Option<PopupPurpose>,
+    pub(super) requests: Sender<BrowserRequest>,
+    pub(super) outcome: SharedSessionEnd,
     /// Whether addresses and paths are shown.
     pub(super) is_verbose: bool,
     pub(super) theme: Theme,
-    /// Whether it shows what runs now.
+    /// Whether it shows `top`.
     pub(super) is_live: bool,
-    state: State,
+    state: ReadingState,
 }
 
-/// What a popup is to tell.
+/// What a popup asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Asked {
-    Menu(Vec<Action>),
+pub(super) enum PopupPurpose {
+    Menu(Vec<MenuAction>),
     Symbol,
     Limit,
     Recordings(Vec<String>),
     Exit,
 }
 
-/// How far the reading is.
+/// The state of reading.
 #[derive(Debug, Clone, Copy, Default)]
-struct State {
-    /// Whether anything was shown yet.
+struct ReadingState {
+    /// Whether a report has been shown.
     has_report: bool,
-    /// None when all is read, else how much of the recording is shown, in percent.
+    /// The percentage of the recording shown; `None` when complete.
     partial: Option<f64>,
-    /// What is under way, and how far it is.
+    /// The progress of the current operation.
     progress: Option<f64>,
-    /// Whether something was asked for that takes its time.
+    /// Whether a slow request is pending.
     is_waiting: bool,
 }
 
 impl ReportScreen {
-    /// A screen that is empty until [`News::Report`] comes. Requests go to `requests`; `outcome` tells afterwards why the
-    /// session ended. `is_verbose` is whether rows come with addresses.
+    /// Creates a screen that is empty until [`ReaderMessage::Report`] arrives. Requests are sent to `requests`; `outcome` receives why the session
+    /// ended. `is_verbose` means that rows have addresses.
     #[must_use]
     pub fn new(
-        requests: Sender<Request>,
-        outcome: Outcome,
+        requests: Sender<BrowserRequest>,
+        outcome: SharedSessionEnd,
         is_verbose: bool,
         theme: Theme,
     ) -> Self {
@@ -85,20 +85,20 @@ impl ReportScreen {
             events: List::new(0),
             has_titles: true,
             scrolled: (0, 0),
-            asked: None,
+            purpose: None,
             requests,
             outcome,
             is_verbose,
             theme,
             is_live: false,
-            state: State {
+            state: ReadingState {
                 progress: Some(0.0),
-                ..State::default()
+                ..ReadingState::default()
             },
         }
     }
 
-    /// The same for what runs now: reports come again and again, and nothing has to be read.
+    /// Makes it the screen of `top`: reports are updated, and nothing has to be read.
     #[must_use]
     pub fn live(mut self) -> Self {
         self.is_live = true;
@@ -106,14 +106,14 @@ impl ReportScreen {
         self
     }
 
-    /// The same with something that is asked for at once.
+    /// Sends a request immediately.
     #[must_use]
-    pub fn asking(mut self, request: Request) -> Self {
+    pub fn asking(mut self, request: BrowserRequest) -> Self {
         self.state.is_waiting = self.requests.send(request).is_ok();
         self
     }
 
-    /// What goes on in place of advice, of what runs now.
+    /// Returns `top`'s last line, shown instead of a tip.
     fn live_bottom(&self) -> Option<&str> {
         if !self.is_live {
             return None;
@@ -125,8 +125,8 @@ impl ReportScreen {
         table.live.as_ref().map(|live| live.bottom.as_str())
     }
 
-    /// The table that is shown.
-    pub(super) fn view(&mut self) -> Option<&mut View> {
+    /// Returns the displayed table.
+    pub(super) fn view(&mut self) -> Option<&mut TableView> {
         self.views.get_mut(self.current?)?.as_mut()
     }
 
@@ -136,32 +136,32 @@ impl ReportScreen {
             return;
         };
         if slot.is_none() {
-            *slot = View::new(&self.report, number, None);
+            *slot = TableView::new(&self.report, number, None);
         }
         self.current = Some(number);
         self.events.go_to(number);
         self.scrolled = (0, 0);
     }
 
-    /// Asks the reading thread for something.
-    pub(super) fn request(&mut self, request: Request) -> Answer<News> {
-        // Nobody is there to answer where the reading has failed; the session ends for that by itself.
+    /// Sends a request to the reading thread.
+    pub(super) fn request(&mut self, request: BrowserRequest) -> InputResult<ReaderMessage> {
+        // If the reading thread has failed, the session ends by itself.
         self.state.is_waiting = self.requests.send(request).is_ok();
-        Answer::Changed
+        InputResult::Changed
     }
 
-    /// Ends the session and says what comes next.
-    pub(super) fn end(&self, next: Next) -> Answer<News> {
+    /// Ends the session with the given result.
+    pub(super) fn end(&self, next: SessionEnd) -> InputResult<ReaderMessage> {
         *self.outcome.borrow_mut() = next;
-        Answer::Quit
+        InputResult::Quit
     }
 
-    /// Whether an answer was waited for, which has come.
+    /// Clears the pending request; returns whether there was one.
     fn answered_now(&mut self) -> bool {
         std::mem::take(&mut self.state.is_waiting)
     }
 
-    fn take(&mut self, report: &Arc<Report>, partial: Option<f64>) {
+    fn take(&mut self, report: &Arc<ReportTables>, partial: Option<f64>) {
         let count = report.tables.len();
         let same = count == self.views.len();
         self.report = Arc::clone(report);
@@ -169,7 +169,7 @@ impl ReportScreen {
         before.resize_with(count, || None);
         let fresh = before.into_iter().enumerate().map(|(number, view)| {
             let view = view.filter(|_| same)?;
-            View::new(report, number, Some(view))
+            TableView::new(report, number, Some(view))
         });
         self.views = fresh.collect();
         self.events.set_len(count);
@@ -182,7 +182,7 @@ impl ReportScreen {
         }
     }
 
-    /// The last line: what is going on, else advice.
+    /// Returns the last line: progress, otherwise a tip.
     fn bottom(&self) -> String {
         if let Some(done) = self.state.progress {
             let filled = (done.clamp(0.0, 1.0) * BAR as f64).round() as usize;
@@ -209,7 +209,7 @@ impl ReportScreen {
     }
 }
 
-impl Screen<News> for ReportScreen {
+impl Screen<ReaderMessage> for ReportScreen {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let bottom = Line::from(Span::raw(self.bottom()));
         if self.current.is_none() {
@@ -235,76 +235,90 @@ impl Screen<News> for ReportScreen {
         };
         let mut list = view.list.clone();
         let row = |line, _| view.line(line, first, theme);
-        page.draw(frame, area, theme, (&mut list, left), row);
+        let scrolled = ScrolledList {
+            list: &mut list,
+            left,
+        };
+        page.draw(frame, area, theme, scrolled, row);
         view.list = list;
     }
 
-    fn input(&mut self, input: Input) -> Answer<News> {
+    fn input(&mut self, input: Input) -> InputResult<ReaderMessage> {
         match input {
             Input::Key(key) if self.current.is_none() => self.event_key(key),
             Input::Key(key) => self.key(key),
             Input::Mouse(mouse) => self.mouse(mouse),
-            Input::Reply(reply) => match self.asked.take() {
-                Some(asked) => self.answered(asked, reply),
-                None => Answer::Changed,
+            Input::Reply(reply) => match self.purpose.take() {
+                Some(purpose) => self.answered(purpose, reply),
+                None => InputResult::Changed,
             },
-            Input::Tick => Answer::Same,
+            Input::Tick => InputResult::Unchanged,
         }
     }
 
-    fn message(&mut self, news: &News) -> Answer<News> {
-        match news {
-            News::Progress(done) => self.state.progress = Some(*done),
-            News::Report { report, partial } => {
+    fn message(&mut self, message: &ReaderMessage) -> InputResult<ReaderMessage> {
+        match message {
+            ReaderMessage::Progress(done) => self.state.progress = Some(*done),
+            ReaderMessage::Report { report, partial } => {
                 self.take(report, *partial);
                 if partial.is_none() {
                     self.state.progress = None;
                 }
             }
-            News::Code(shown) if self.answered_now() => {
-                let (options, requests) = (self.report.annotate, self.requests.clone());
-                let screen = AnnotateScreen::new(Arc::clone(shown), options, requests, self.theme);
-                return Answer::Push(Box::new(screen));
+            ReaderMessage::Code(shown) if self.answered_now() => {
+                let (options, is_global) = self.report.annotate;
+                let requests = self.requests.clone();
+                let screen = AnnotateScreen::new(
+                    Arc::clone(shown),
+                    options,
+                    is_global,
+                    requests,
+                    self.theme,
+                );
+                return InputResult::Push(Box::new(screen));
             }
-            News::Shown(shown) if self.answered_now() => {
+            ReaderMessage::Shown(shown) if self.answered_now() => {
                 if let Some(screen) = shown.take() {
-                    return Answer::Push(screen);
+                    return InputResult::Push(screen);
                 }
             }
-            News::Recordings(names) => {
+            ReaderMessage::Recordings(names) => {
                 self.state.is_waiting = false;
-                self.asked = Some(Asked::Recordings(names.clone()));
-                return Answer::Push(Box::new(Menu::new("Recordings", names.clone())));
+                self.purpose = Some(PopupPurpose::Recordings(names.clone()));
+                return InputResult::Push(Box::new(Menu::new("Recordings", names.clone())));
             }
-            News::Said(text) if self.answered_now() => {
-                return Answer::Push(Box::new(Notice::new("", text.as_str())));
+            ReaderMessage::Notice(text) if self.answered_now() => {
+                return InputResult::Push(Box::new(Notice::new("", text.as_str())));
             }
-            // What another screen has asked for.
-            News::Code(_) | News::Update(_) | News::Shown(_) | News::Said(_) => {
-                return Answer::Same;
+            // Answers to requests of other screens.
+            ReaderMessage::Code(_)
+            | ReaderMessage::Update(_)
+            | ReaderMessage::Shown(_)
+            | ReaderMessage::Notice(_) => {
+                return InputResult::Unchanged;
             }
-            News::Failed => return Answer::Quit,
+            ReaderMessage::Failed => return InputResult::Quit,
         }
-        Answer::Changed
+        InputResult::Changed
     }
 }
 
 impl ReportScreen {
-    /// Does what was chosen or typed.
-    fn answered(&mut self, asked: Asked, reply: Reply) -> Answer<News> {
-        match (asked, reply) {
-            (Asked::Menu(actions), Reply::Chosen(place)) => match actions.get(place) {
+    /// Applies what was chosen or typed.
+    fn answered(&mut self, purpose: PopupPurpose, reply: Reply) -> InputResult<ReaderMessage> {
+        match (purpose, reply) {
+            (PopupPurpose::Menu(actions), Reply::Chosen(place)) => match actions.get(place) {
                 Some(action) => self.act(action.clone()),
-                None => Answer::Changed,
+                None => InputResult::Changed,
             },
-            (Asked::Symbol, Reply::Typed(text)) => self.show_symbols(&text),
-            (Asked::Limit, Reply::Typed(text)) => self.limit(&text),
-            (Asked::Recordings(names), Reply::Chosen(place)) => match names.get(place) {
-                Some(name) => self.end(Next::Open(name.clone())),
-                None => Answer::Changed,
+            (PopupPurpose::Symbol, Reply::Typed(text)) => self.show_symbols(&text),
+            (PopupPurpose::Limit, Reply::Typed(text)) => self.limit(&text),
+            (PopupPurpose::Recordings(names), Reply::Chosen(place)) => match names.get(place) {
+                Some(name) => self.end(SessionEnd::Open(name.clone())),
+                None => InputResult::Changed,
             },
-            (Asked::Exit, Reply::Agreed(true)) => Answer::Quit,
-            _ => Answer::Changed,
+            (PopupPurpose::Exit, Reply::Confirmed(true)) => InputResult::Quit,
+            _ => InputResult::Changed,
         }
     }
 }

@@ -1,55 +1,59 @@
-//! One table on the screen: its rows, what is unfolded, what is zoomed into.
+//! The view of one table: its rows, unfolded parts and zooms.
 
 use std::sync::Arc;
 
-use rperf_hist::{Field, Histogram, Number, Row, Sum};
-use rperf_view::report::{Cells, Part, rough, share};
+use rperf_hist::{ColumnSum, Histogram, HistogramRow, NumberField, ReportField};
+use rperf_view::report::{ReportCells, RowPart, share, short_count};
 
-use super::chain::Form;
-use super::entries::{Entries, Item, items};
-use super::news::{Report, Table};
-use super::zoom::Zoom;
+use super::chain::ChainOptions;
+use super::entries::{Entries, RowItem, RowOrder, items};
+use super::messages::{ReportTable, ReportTables};
+use super::zoom::ZoomFilter;
 use crate::list::List;
 
 /// A table and its state.
-pub(super) struct View {
-    report: Arc<Report>,
-    /// Which of the report's tables it is.
+pub(super) struct TableView {
+    report: Arc<ReportTables>,
+    /// Its index in the report.
     number: usize,
-    rows: Vec<Arc<Row>>,
-    pub(super) cells: Cells,
+    rows: Vec<Arc<HistogramRow>>,
+    pub(super) cells: ReportCells,
     pub(super) entries: Entries,
     pub(super) list: List,
-    pub(super) zooms: Vec<Zoom>,
-    /// Rows below this share are not seen, in percent.
+    pub(super) zooms: Vec<ZoomFilter>,
+    /// The minimum percentage of visible rows.
     pub(super) least: f64,
-    /// Whether shares are of what is seen.
+    /// Whether percentages are relative to the visible rows.
     pub(super) is_relative: bool,
-    /// The event of a group that rows are ordered by.
-    pub(super) by: usize,
-    /// Samples and events of what is seen, by event.
-    seen: Vec<Sum>,
+    /// What rows are sorted by.
+    pub(super) order: RowOrder,
+    /// Samples and periods of the visible rows, by event.
+    seen: Vec<ColumnSum>,
 }
 
-impl View {
-    /// A table of a report; what was unfolded and zoomed into in the view before stays so, and the cursor on its row.
-    pub(super) fn new(report: &Arc<Report>, number: usize, before: Option<Self>) -> Option<Self> {
+impl TableView {
+    /// Creates the view of a table; unfolded rows, zooms and the cursor's row are kept from the previous view.
+    pub(super) fn new(
+        report: &Arc<ReportTables>,
+        number: usize,
+        before: Option<Self>,
+    ) -> Option<Self> {
         let table = report.tables.get(number)?;
-        let form = Form {
+        let form = ChainOptions {
             graph: table.layout.graph_form,
-            whole: table.histogram.all.period,
+            total: table.histogram.all.period,
         };
         let mut view = Self {
             report: Arc::clone(report),
             number,
             rows: table.histogram.rows.iter().cloned().map(Arc::new).collect(),
-            cells: Cells::new(&table.histogram, &table.layout),
+            cells: ReportCells::new(&table.histogram, &table.layout),
             entries: Entries::new(Vec::new(), form, None),
             list: List::new(0),
             zooms: Vec::new(),
             least: table.layout.min_percent,
             is_relative: false,
-            by: 0,
+            order: RowOrder::default(),
             seen: Vec::new(),
         };
         let mut cursor = None;
@@ -60,7 +64,7 @@ impl View {
             view.zooms = before.zooms;
             view.least = before.least;
             view.is_relative = before.is_relative;
-            view.by = before.by;
+            view.order = before.order;
             view.entries = before.entries;
         }
         view.refresh();
@@ -70,7 +74,7 @@ impl View {
         Some(view)
     }
 
-    pub(super) fn table(&self) -> Option<&Table> {
+    pub(super) fn table(&self) -> Option<&ReportTable> {
         self.report.tables.get(self.number)
     }
 
@@ -78,24 +82,29 @@ impl View {
         self.table().map(|table| &table.histogram)
     }
 
-    /// Looks for the rows to be seen anew: after zooms, limits or the order have changed.
+    /// Recomputes the visible rows after zooms, limits or the order have changed.
     pub(super) fn refresh(&mut self) {
         let report = Arc::clone(&self.report);
         let Some(table) = report.tables.get(self.number) else {
             return;
         };
         let histogram = &table.histogram;
-        let whole = histogram.wholes.first().copied().unwrap_or_default();
-        let passes = |row: &Row| {
-            share(row.weights.total, whole.period).1 >= self.least
+        let total = histogram.totals.first().copied().unwrap_or_default();
+        let passes = |row: &HistogramRow| {
+            share(row.weights.total, total.period).1 >= self.least
                 && self.zooms.iter().all(|zoom| zoom.passes(row))
         };
-        let rows = (histogram, self.rows.as_slice());
-        let items = items(rows, table.layout.hierarchy, self.by, passes);
-        self.seen = sums(&items, histogram.wholes.len());
-        let form = Form {
+        let items = items(
+            histogram,
+            &self.rows,
+            table.layout.hierarchy,
+            self.order,
+            passes,
+        );
+        self.seen = sums(&items, histogram.totals.len());
+        let form = ChainOptions {
             graph: table.layout.graph_form,
-            whole: match self.is_relative {
+            total: match self.is_relative {
                 true => self.seen.first().map_or(0, |sum| sum.period),
                 false => histogram.all.period,
             },
@@ -105,34 +114,37 @@ impl View {
         self.list.set_len(self.entries.len());
     }
 
-    /// What shares are of, by event.
-    pub(super) fn wholes(&self) -> &[Sum] {
+    /// Returns the totals that percentages are relative to, by event.
+    pub(super) fn totals(&self) -> &[ColumnSum] {
         match self.is_relative {
             true => &self.seen,
-            false => self.histogram().map_or(&[], |histogram| &histogram.wholes),
+            false => self.histogram().map_or(&[], |histogram| &histogram.totals),
         }
     }
 
-    /// The first line.
+    /// Returns the first line.
     pub(super) fn title(&self) -> String {
         let Some(table) = self.table() else {
             return String::new();
         };
-        let whole = match self.zooms.is_empty() {
-            true => table.histogram.whole(),
-            false => self.seen.iter().fold(Sum::default(), |all, sum| Sum {
-                period: all.period.saturating_add(sum.period),
-                samples: all.samples + sum.samples,
-                latency: all.latency.saturating_add(sum.latency),
-            }),
+        let total = match self.zooms.is_empty() {
+            true => table.histogram.total(),
+            false => self
+                .seen
+                .iter()
+                .fold(ColumnSum::default(), |all, sum| ColumnSum {
+                    period: all.period.saturating_add(sum.period),
+                    samples: all.samples + sum.samples,
+                    latency: all.latency.saturating_add(sum.latency),
+                }),
         };
         let plural = if table.plural { "s" } else { "" };
         let mut title = format!(
             "Samples: {} of event{plural} '{}'{}, Event count (approx.): {}",
-            rough(whole.samples),
+            short_count(total.samples),
             table.name,
             table.live.as_ref().map_or("", |live| &live.rate),
-            whole.period
+            total.period
         );
         if let Some(live) = &table.live {
             title.push_str(&live.losses);
@@ -141,28 +153,46 @@ impl View {
             title.push_str(", ");
             title.push_str(&zoom.title());
         }
+        if let Some(column) = self.order.column
+            && let Some((_, name)) = self.columns().into_iter().find(|(at, _)| *at == column)
+        {
+            title.push_str(&format!(", ordered by {}", name.trim()));
+        }
         title
     }
 
-    /// The columns, those of numbers first where rows have levels.
+    /// Orders rows by the next column; after the last one, as in the report. Levels of a hierarchy are ordered by numbers only.
+    pub(super) fn order_by_next(&mut self) {
+        let columns = self
+            .histogram()
+            .map_or(&[][..], |histogram| &histogram.columns);
+        let has_levels = self.has_levels();
+        let next = self.order.column.map_or(0, |column| column + 1);
+        let mut left = columns.iter().enumerate().skip(next);
+        let usable = left.find(|(_, field)| !has_levels || field.number().is_some());
+        self.order.column = usable.map(|(column, _)| column);
+        self.refresh();
+    }
+
+    /// Returns the columns; in a hierarchy, numbers first.
     pub(super) fn columns(&self) -> Vec<(usize, String)> {
-        let mut columns: Vec<_> = self.cells.titles(Part::Numbers).collect();
-        columns.extend(self.cells.titles(Part::Keys));
+        let mut columns: Vec<_> = self.cells.titles(RowPart::Numbers).collect();
+        columns.extend(self.cells.titles(RowPart::Keys));
         if !self.has_levels() {
             columns.sort_by_key(|(number, _)| *number);
         }
         columns
     }
 
-    /// Whether rows have levels.
+    /// Whether rows form a hierarchy.
     pub(super) fn has_levels(&self) -> bool {
         self.table().is_some_and(|table| table.layout.hierarchy)
     }
 }
 
-/// Samples and events of rows, by event.
-fn sums(items: &[Item], events: usize) -> Vec<Sum> {
-    let mut sums = vec![Sum::default(); events];
+/// Returns samples and periods of rows, by event.
+fn sums(items: &[RowItem], events: usize) -> Vec<ColumnSum> {
+    let mut sums = vec![ColumnSum::default(); events];
     for item in items.iter().filter(|item| item.level == 0) {
         let weights = std::iter::once(&item.row.weights).chain(&item.row.others);
         for (sum, weights) in sums.iter_mut().zip(weights) {
@@ -174,10 +204,10 @@ fn sums(items: &[Item], events: usize) -> Vec<Sum> {
     sums
 }
 
-/// Whether a column is one of numbers.
-pub(super) fn is_number(histogram: &Histogram, column: usize) -> Option<Number> {
+/// Returns the number shown in a column, if it shows one.
+pub(super) fn is_number(histogram: &Histogram, column: usize) -> Option<NumberField> {
     match histogram.columns.get(column)? {
-        Field::Number(number) => Some(*number),
-        Field::Key(_) => None,
+        ReportField::Number(number) => Some(*number),
+        ReportField::Key(_) => None,
     }
 }

@@ -1,32 +1,32 @@
-//! What rows are seen: a stack of filters, the last of which ESC takes away.
+//! Zooms: a stack of row filters; ESC removes the last one.
 
-use rperf_hist::{Histogram, Row};
+use rperf_hist::{Histogram, HistogramRow};
 
 /// A filter by one column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Zoom {
-    pub(super) kind: Kind,
-    /// The number of the column among those of keys.
+pub(super) struct ZoomFilter {
+    pub(super) kind: ZoomKind,
+    /// The index of the key column.
     column: usize,
-    /// What stands there.
+    /// The value to match.
     pub(super) value: String,
 }
 
-/// What is zoomed into.
+/// The kind of a zoom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ZoomKind {
     Thread,
     Dso,
-    /// The kernel's own code, modules not among it.
+    /// The kernel's own code, without modules.
     Kernel,
     Socket,
     /// Functions whose name contains the value.
     Symbol,
 }
 
-impl Kind {
-    /// The keys whose column tells, the best first.
-    fn keys(self) -> &'static [&'static str] {
+impl ZoomKind {
+    /// Returns the keys whose column has the value, best first.
+    pub(super) fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Thread => &["tid", "pid", "comm"],
             Self::Dso | Self::Kernel => &["dso", "dso_from", "dso_to"],
@@ -35,19 +35,19 @@ impl Kind {
         }
     }
 
-    /// The column that tells.
+    /// Returns the column with the value.
     pub(super) fn column(self, histogram: &Histogram) -> Option<usize> {
         let column = |wanted: &&str| key_column(histogram, wanted);
         self.keys().iter().find_map(column)
     }
 
-    /// What a row has there.
-    pub(super) fn value(self, histogram: &Histogram, row: &Row) -> Option<String> {
+    /// Returns the value of a row.
+    pub(super) fn value(self, histogram: &Histogram, row: &HistogramRow) -> Option<String> {
         let cell = row.cells.get(self.column(histogram)?)?;
         Some(cell.trim().to_owned())
     }
 
-    /// What the title calls it.
+    /// Returns its name in the title.
     fn title(self) -> &'static str {
         match self {
             Self::Thread => "Thread",
@@ -58,15 +58,23 @@ impl Kind {
     }
 }
 
-/// The number of a key's column among those of keys.
+/// Whether this is the kernel's object: `[kernel.kallsyms]` of a recording, `[kernel]` of `top`, or the path of its image.
+fn is_kernel(object: &str) -> bool {
+    let named = ["[kernel.", "[kernel]", "[guest.kernel"];
+    let file = object.rsplit('/').next().unwrap_or(object);
+    named.iter().any(|name| object.starts_with(name))
+        || ["vmlinux", "kcore", "kallsyms"].contains(&file)
+}
+
+/// Returns the index of a key's column among the key columns.
 pub(super) fn key_column(histogram: &Histogram, name: &str) -> Option<usize> {
     let keys = histogram.columns.iter().filter_map(|field| field.key());
     keys.into_iter().position(|key| key.name == name)
 }
 
-impl Zoom {
-    /// A filter on the value of a column; None where there is no such column.
-    pub(super) fn new(kind: Kind, histogram: &Histogram, value: String) -> Option<Self> {
+impl ZoomFilter {
+    /// Creates a filter on a column's value; `None` without such a column.
+    pub(super) fn new(kind: ZoomKind, histogram: &Histogram, value: String) -> Option<Self> {
         Some(Self {
             kind,
             column: kind.column(histogram)?,
@@ -74,18 +82,45 @@ impl Zoom {
         })
     }
 
-    /// Whether a row is seen.
-    pub(super) fn passes(&self, row: &Row) -> bool {
+    /// Whether a row is visible.
+    pub(super) fn passes(&self, row: &HistogramRow) -> bool {
         let cell = row.cells.get(self.column).map_or("", |cell| cell.trim());
         match self.kind {
-            Kind::Kernel => cell.starts_with("[kernel.") || cell.starts_with("[guest.kernel."),
-            Kind::Symbol => cell.contains(&self.value),
+            ZoomKind::Kernel => is_kernel(cell),
+            ZoomKind::Symbol => cell.contains(&self.value),
             _ => cell == self.value,
         }
     }
 
-    /// What stands in the title.
+    /// Returns its text in the title.
     pub(super) fn title(&self) -> String {
         format!("{}: {}", self.kind.title(), self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_has_several_names() {
+        for name in [
+            "[kernel.kallsyms]",
+            "[kernel]",
+            "[guest.kernel.kallsyms.7]",
+            "/boot/vmlinux",
+            "/proc/kcore",
+        ] {
+            assert!(is_kernel(name), "{name}");
+        }
+        for name in [
+            "[vdso]",
+            "[ext4]",
+            "libkernel.so",
+            "/opt/vmlinux-tools/run",
+            "",
+        ] {
+            assert!(!is_kernel(name), "{name}");
+        }
     }
 }

@@ -1,21 +1,23 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use rperf_disasm::{Arrow, Code, CodeSite, Goes, Hit, Instruction, Landmark};
+use rperf_disasm::{
+    Arrow, BranchTarget, CodeLocation, CodeSite, FunctionCode, HitCount, Instruction,
+};
 use rperf_resolve::{Frame, Level};
 use rperf_view::annotate::AnnotateOptions;
 
 use super::*;
-use crate::{AnnotateScreen, Annotated, Answer, Input, News, Reply, Request};
+use crate::{AnnotateScreen, Annotated, BrowserRequest, Input, InputResult, ReaderMessage, Reply};
 
-fn hit(samples: u64) -> Hit {
-    Hit {
+fn hit(samples: u64) -> HitCount {
+    HitCount {
         samples,
         period: samples * 1000,
     }
 }
 
-/// An instruction of two bytes at its number, the samples on it, and its place in the source.
+/// An instruction of two bytes with this number, its samples, and its source location.
 fn instruction(number: u64, words: &str, samples: u64, site: usize) -> Instruction {
     Instruction {
         address: 0x1000 + number * 2,
@@ -31,16 +33,16 @@ fn instruction(number: u64, words: &str, samples: u64, site: usize) -> Instructi
     }
 }
 
-fn code() -> Code {
+fn code() -> FunctionCode {
     let jump = Instruction {
         full: "jne  1002 <leaf+0x2>".to_owned(),
         arrow: Some(Arrow::Up),
-        goes: Some(Goes::Within(1)),
+        goes: Some(BranchTarget::Within(1)),
         ..instruction(2, "jne  2", 1, 1)
     };
     let call = Instruction {
         arrow: Some(Arrow::Out),
-        goes: Some(Goes::To(0x3000)),
+        goes: Some(BranchTarget::To(0x3000)),
         is_call: true,
         ..instruction(3, "call twist", 0, 1)
     };
@@ -57,10 +59,10 @@ fn code() -> Code {
         is_inlined,
         line: Some((0, line)),
     };
-    Code {
+    FunctionCode {
         name: "leaf".to_owned(),
         object: "/opt/calc".to_owned(),
-        begin: Landmark::new(Frame::unknown(0x7f00_0000, Level::User)),
+        begin: CodeLocation::new(Frame::unknown(0x7f00_0000, Level::User)),
         start: 0x1000,
         instructions: vec![instruction(0, "push %rbp", 0, 0), target, jump, call, back],
         sites: vec![site("leaf", false, 1), site("twist", true, 2)],
@@ -82,24 +84,25 @@ fn annotated() -> Annotated {
     }
 }
 
-/// The screen without lines of the source, and what it asks for.
-fn screen() -> (AnnotateScreen, Receiver<Request>) {
+/// The screen without source lines, and its requests.
+fn screen() -> (AnnotateScreen, Receiver<BrowserRequest>) {
     let (sender, requests) = channel();
     (with(sender, AnnotateOptions::default()), requests)
 }
 
-fn with(sender: Sender<Request>, options: AnnotateOptions) -> AnnotateScreen {
+fn with(sender: Sender<BrowserRequest>, options: AnnotateOptions) -> AnnotateScreen {
     let theme = Theme::new(true);
-    AnnotateScreen::new(Arc::new(annotated()), (options, false), sender, theme)
+    AnnotateScreen::new(Arc::new(annotated()), options, false, sender, theme)
 }
 
-fn press(screen: &mut AnnotateScreen, keys: &str) -> Vec<Answer<News>> {
-    let press = |letter| Screen::<News>::input(screen, Input::Key(key(KeyCode::Char(letter))));
+fn press(screen: &mut AnnotateScreen, keys: &str) -> Vec<InputResult<ReaderMessage>> {
+    let press =
+        |letter| Screen::<ReaderMessage>::input(screen, Input::Key(key(KeyCode::Char(letter))));
     keys.chars().map(press).collect()
 }
 
 fn shown(screen: &mut AnnotateScreen) -> Vec<String> {
-    drawn::<News>(screen, 60, 12)
+    drawn::<ReaderMessage>(screen, 60, 12)
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn instructions_have_shares_labels_and_signs() {
 }
 
 #[test]
-fn lines_of_the_source_stand_where_they_change() {
+fn source_lines_precede_their_instructions() {
     let (sender, _requests) = channel();
     let options = AnnotateOptions {
         source: true,
@@ -143,7 +146,7 @@ fn lines_of_the_source_stand_where_they_change() {
         " 25.00 │   ↑ jne  2",
     ];
     assert_eq!(lines[3..11], expected);
-    // The cursor keeps its instruction without them.
+    // Without them the cursor stays on its instruction.
     press(&mut screen, "s");
     assert_eq!(shown(&mut screen)[4], " 75.00 │2:   add  $1,%rax");
     press(&mut screen, "l");
@@ -173,7 +176,7 @@ fn letters_change_numbers_and_addresses() {
 #[test]
 fn the_jump_at_the_cursor_has_an_arrow() {
     let (mut screen, _requests) = screen();
-    Screen::<News>::input(&mut screen, Input::Key(key(KeyCode::Down)));
+    Screen::<ReaderMessage>::input(&mut screen, Input::Key(key(KeyCode::Down)));
     let lines = shown(&mut screen);
     assert_eq!(lines[4], " 75.00 │2:┌─→add  $1,%rax");
     assert_eq!(lines[5], " 25.00 │  └──jne  2");
@@ -182,69 +185,72 @@ fn the_jump_at_the_cursor_has_an_arrow() {
 }
 
 #[test]
-fn enter_follows_and_tab_goes_by_heat() {
+fn enter_follows_calls_and_tab_selects_the_next_hottest() {
     let (mut screen, requests) = screen();
-    let mut input = |code| Screen::<News>::input(&mut screen, Input::Key(key(code)));
-    // From the hottest to the next, and from there to where it jumps.
-    assert!(matches!(input(KeyCode::Tab), Answer::Changed));
-    assert!(matches!(input(KeyCode::Enter), Answer::Changed));
-    assert!(matches!(input(KeyCode::BackTab), Answer::Changed));
+    let mut input = |code| Screen::<ReaderMessage>::input(&mut screen, Input::Key(key(code)));
+    // From the hottest to the next, and from there to its jump target.
+    assert!(matches!(input(KeyCode::Tab), InputResult::Changed));
+    assert!(matches!(input(KeyCode::Enter), InputResult::Changed));
+    assert!(matches!(input(KeyCode::BackTab), InputResult::Changed));
     input(KeyCode::Down);
-    assert!(matches!(input(KeyCode::Enter), Answer::Changed));
+    assert!(matches!(input(KeyCode::Enter), InputResult::Changed));
     let seen = annotated().seen();
-    assert_eq!(requests.try_recv(), Ok(Request::Follow(seen, 0x3000)));
+    assert_eq!(
+        requests.try_recv(),
+        Ok(BrowserRequest::Follow(seen, 0x3000))
+    );
     input(KeyCode::End);
     assert!(matches!(
         input(KeyCode::Enter),
-        Answer::Leave(Reply::Cancelled)
+        InputResult::Close(Reply::Cancelled)
     ));
     input(KeyCode::Home);
     input(KeyCode::Enter);
-    let said = shown(&mut screen).pop();
-    assert_eq!(said.as_deref(), Some("Working..."));
+    let message_line = shown(&mut screen).pop();
+    assert_eq!(message_line.as_deref(), Some("Working..."));
 }
 
 #[test]
-fn another_function_comes_on_top_for_who_asked() {
+fn a_requested_function_opens_a_new_screen() {
     let (mut screen, requests) = screen();
-    let news = News::Code(Arc::new(annotated()));
-    assert!(matches!(screen.message(&news), Answer::Same));
+    let message = ReaderMessage::Code(Arc::new(annotated()));
+    assert!(matches!(screen.message(&message), InputResult::Unchanged));
     press(&mut screen, ">");
     let seen = annotated().seen();
-    assert_eq!(requests.try_recv(), Ok(Request::Colder(seen)));
-    assert!(matches!(screen.message(&news), Answer::Push(_)));
-    assert!(matches!(screen.message(&news), Answer::Same));
+    assert_eq!(requests.try_recv(), Ok(BrowserRequest::Colder(seen)));
+    assert!(matches!(screen.message(&message), InputResult::Push(_)));
+    assert!(matches!(screen.message(&message), InputResult::Unchanged));
 }
 
 #[test]
-fn what_fell_meanwhile_is_taken_in() {
+fn new_samples_update_the_screen() {
     let (mut screen, _requests) = screen();
     let mut later = annotated();
     later.code.sums = vec![hit(5)];
     later.code.instructions[4].hits = vec![hit(1)];
     assert!(matches!(
-        screen.message(&News::Update(Arc::new(later.clone()))),
-        Answer::Changed
+        screen.message(&ReaderMessage::Update(Arc::new(later.clone()))),
+        InputResult::Changed
     ));
     assert_eq!(shown(&mut screen)[7], " 20.00 │   ← ret");
     later.event = 1;
     assert!(matches!(
-        screen.message(&News::Update(Arc::new(later))),
-        Answer::Same
+        screen.message(&ReaderMessage::Update(Arc::new(later))),
+        InputResult::Unchanged
     ));
 }
 
 #[test]
 fn texts_are_found_both_ways() {
     let (mut screen, _requests) = screen();
-    // The last line after a search: the place of what was found.
+    // The last line after a search: the location of the match.
     let mut find = |prompt: &str, text: &str| {
         press(&mut screen, prompt);
         let typed = Reply::Typed(text.to_owned());
-        Screen::<News>::input(&mut screen, Input::Reply(typed));
-        let said = shown(&mut screen).pop().unwrap_or_default();
-        if said.contains("not found") {
-            return said;
+        Screen::<ReaderMessage>::input(&mut screen, Input::Reply(typed));
+        let message_line = shown(&mut screen).pop().unwrap_or_default();
+        if message_line.contains("not found") {
+            return message_line;
         }
         press(&mut screen, "l");
         shown(&mut screen).pop().unwrap_or_default()
@@ -256,7 +262,7 @@ fn texts_are_found_both_ways() {
 }
 
 #[test]
-fn source_and_instructions_stand_side_by_side() {
+fn source_and_instructions_are_shown_side_by_side() {
     let (mut screen, _requests) = screen();
     press(&mut screen, "S");
     let lines = shown(&mut screen);
@@ -268,7 +274,7 @@ fn source_and_instructions_stand_side_by_side() {
     ];
     assert_eq!(lines[2..6], expected);
     for (width, height) in [(1, 1), (2, 3), (10, 4), (300, 2)] {
-        drawn::<News>(&mut screen, width, height);
+        drawn::<ReaderMessage>(&mut screen, width, height);
     }
 }
 
@@ -276,7 +282,7 @@ fn source_and_instructions_stand_side_by_side() {
 fn all_lines_are_printed_as_they_are_shown() {
     let (mut screen, requests) = screen();
     press(&mut screen, "P");
-    let Ok(Request::SaveFunction(name, text)) = requests.try_recv() else {
+    let Ok(BrowserRequest::SaveFunction(name, text)) = requests.try_recv() else {
         panic!("nothing is to be saved");
     };
     assert_eq!(name, "leaf");

@@ -1,12 +1,12 @@
 use super::*;
-use crate::{Answer, Help, Input, Menu, Notice, Prompt, Question, Reply, Text};
+use crate::{Help, Input, InputResult, Menu, Notice, Prompt, Question, Reply, TextScreen};
 
-/// What a popup leaves after these keys.
+/// The reply of a popup after these keys.
 fn reply(mut popup: impl Screen<()>, keys: &[KeyCode]) -> Option<Reply> {
     drawn(&mut popup, 40, 10);
     keys.iter()
         .find_map(|code| match popup.input(Input::Key(key(*code))) {
-            Answer::Leave(reply) => Some(reply),
+            InputResult::Close(reply) => Some(reply),
             _ => None,
         })
 }
@@ -29,7 +29,7 @@ fn a_menu_is_a_box_in_the_middle() {
     assert_eq!(lines, expected);
 }
 
-/// ratatui itself drops ESC, BEL and newlines, and sends what turns the direction of text.
+/// ratatui itself drops ESC, BEL and newlines, but passes on bidirectional control characters.
 #[test]
 fn control_characters_are_shown_and_counted() {
     let choices = ["a\x1b[31mb\u{9b}", "c\u{202e}\nd"];
@@ -42,7 +42,7 @@ fn control_characters_are_shown_and_counted() {
         "  └──────────────────┘",
     ];
     assert_eq!(lines, expected);
-    let mut text = Text::new("a\x1b", vec!["b\u{2066}\r\u{9b}\nc".to_owned()]);
+    let mut text = TextScreen::new("a\x1b", vec!["b\u{2066}\r\u{9b}\nc".to_owned()]);
     let lines = drawn::<()>(&mut text, 40, 3);
     assert_eq!(lines[..2], ["a\\x1b", "b\\u{2066}\\x0d\\u{9b}\\x0ac"]);
 }
@@ -63,7 +63,7 @@ fn popups_fit_any_terminal() {
 }
 
 #[test]
-fn choices_go_by_keys_and_clicks() {
+fn menus_accept_keys_and_clicks() {
     use KeyCode::{Down, Enter, Esc};
     assert_eq!(reply(menu(), &[Enter]), Some(Reply::Chosen(0)));
     assert_eq!(reply(menu(), &[Down, Enter]), Some(Reply::Chosen(1)));
@@ -74,9 +74,9 @@ fn choices_go_by_keys_and_clicks() {
     let mut menu = menu();
     drawn::<()>(&mut menu, 21, 6);
     let mut at = |row| Screen::<()>::input(&mut menu, Input::Mouse(click(5, row)));
-    assert!(matches!(at(0), Answer::Same));
-    assert!(matches!(at(3), Answer::Changed));
-    assert!(matches!(at(3), Answer::Leave(Reply::Chosen(1))));
+    assert!(matches!(at(0), InputResult::Unchanged));
+    assert!(matches!(at(3), InputResult::Changed));
+    assert!(matches!(at(3), InputResult::Close(Reply::Chosen(1))));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn questions_have_two_answers() {
         (Char('n'), false),
         (Esc, false),
     ] {
-        assert_eq!(reply(question(), &[key]), Some(Reply::Agreed(agreed)));
+        assert_eq!(reply(question(), &[key]), Some(Reply::Confirmed(agreed)));
     }
     assert_eq!(reply(question(), &[Char('x')]), None);
 }
@@ -111,8 +111,8 @@ fn long_help_is_scrolled_and_any_other_key_closes_it() {
     let lines = drawn::<()>(&mut help, 20, 6);
     assert_eq!(lines[1], "   │ a  does it │");
     let mut press = |code| Screen::<()>::input(&mut help, Input::Key(key(code)));
-    assert!(matches!(press(KeyCode::End), Answer::Changed));
-    assert!(matches!(press(KeyCode::Char('x')), Answer::Leave(_)));
+    assert!(matches!(press(KeyCode::End), InputResult::Changed));
+    assert!(matches!(press(KeyCode::Char('x')), InputResult::Close(_)));
     let lines = drawn::<()>(&mut help, 20, 6);
     assert_eq!(lines[4], "   │ z  does it │");
 }

@@ -5,74 +5,84 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::*;
-use crate::{Answer, Error, Input, List, Menu, Page, Reply, Session};
+use crate::{Error, Input, InputResult, List, Menu, Page, Reply, ScrolledList, Session};
 
-/// A million rows, and what became of them.
+/// A million rows, and the number of rows made.
 struct Numbers {
     list: List,
     left: usize,
-    news: u32,
-    /// Told each time it is painted, with the number of rows that were made.
+    last_message: u32,
+    /// Receives the number of rows made at each paint.
     painted: Sender<usize>,
-    said: Vec<Reply>,
+    replies: Vec<Reply>,
 }
 
 impl Screen<u32> for Numbers {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let page = Page {
-            title: Line::from(format!("{} rows, news {}", self.list.len(), self.news)),
+            title: Line::from(format!(
+                "{} rows, news {}",
+                self.list.len(),
+                self.last_message
+            )),
             headings: vec![Line::from("Number")],
-            bottom: Line::from(format!("{:?}", self.said)),
+            bottom: Line::from(format!("{:?}", self.replies)),
         };
         let mut made = 0;
         let row = |number: usize, _| {
             made += 1;
             Line::from(format!("row {number}"))
         };
-        page.draw(frame, area, theme, (&mut self.list, self.left), row);
+        let scrolled = ScrolledList {
+            list: &mut self.list,
+            left: self.left,
+        };
+        page.draw(frame, area, theme, scrolled, row);
         self.painted.send(made).expect("the test listens");
     }
 
-    fn input(&mut self, input: Input) -> Answer<u32> {
+    fn input(&mut self, input: Input) -> InputResult<u32> {
         match input {
-            Input::Key(key) if self.list.key(key) => Answer::Changed,
+            Input::Key(key) if self.list.key(key) => InputResult::Changed,
             Input::Key(key) => match key.code {
                 KeyCode::Right => {
                     self.left += 1;
-                    Answer::Changed
+                    InputResult::Changed
                 }
-                KeyCode::Enter => Answer::Push(Box::new(Menu::new("", vec!["one".to_owned()]))),
-                KeyCode::Char('q') => Answer::Leave(Reply::Cancelled),
-                _ => Answer::Same,
+                KeyCode::Enter => {
+                    InputResult::Push(Box::new(Menu::new("", vec!["one".to_owned()])))
+                }
+                KeyCode::Char('q') => InputResult::Close(Reply::Cancelled),
+                _ => InputResult::Unchanged,
             },
             Input::Reply(reply) => {
-                self.said.push(reply);
-                Answer::Changed
+                self.replies.push(reply);
+                InputResult::Changed
             }
-            _ => Answer::Same,
+            _ => InputResult::Unchanged,
         }
     }
 
-    fn message(&mut self, news: &u32) -> Answer<u32> {
-        self.news = *news;
-        Answer::Changed
+    fn message(&mut self, message: &u32) -> InputResult<u32> {
+        self.last_message = *message;
+        InputResult::Changed
     }
 }
 
-/// What is on a terminal of 16 columns and 6 lines after these keys, and how many rows were made for each paint.
-fn after(keys: &[KeyCode], news: &[u32]) -> (Result<(), Error>, Vec<String>, Vec<usize>) {
+/// The contents of a terminal of 16 columns and 6 lines after these keys, and the number of rows made for each paint.
+fn after(keys: &[KeyCode], sent: &[u32]) -> (Result<(), Error>, Vec<String>, Vec<usize>) {
     let (painted, paints) = channel();
     let (sender, messages) = channel();
-    for news in news {
-        sender.send(*news).expect("the session listens");
+    for message in sent {
+        sender.send(*message).expect("the session listens");
     }
     drop(sender);
     let numbers = Numbers {
         list: List::new(1_000_000),
         left: 0,
-        news: 0,
+        last_message: 0,
         painted,
-        said: Vec::new(),
+        replies: Vec::new(),
     };
     let mut terminal = ratatui::Terminal::new(TestBackend::new(16, 6)).expect("a buffer");
     let mut session = Session::new(Box::new(numbers), messages, Theme::new(false));
@@ -82,7 +92,7 @@ fn after(keys: &[KeyCode], news: &[u32]) -> (Result<(), Error>, Vec<String>, Vec
 }
 
 #[test]
-fn only_seen_rows_are_made_and_only_changes_are_painted() {
+fn only_visible_rows_are_built_and_only_changes_painted() {
     use KeyCode::{Char, Down, End, PageDown};
     let (ended, lines, paints) = after(&[Char('x'), End, Char('x'), Char('q')], &[]);
     assert!(ended.is_ok());
@@ -108,7 +118,7 @@ fn rows_shift_sideways_and_titles_with_them() {
 }
 
 #[test]
-fn a_popup_lies_over_the_screen_and_replies_to_it() {
+fn a_popup_covers_the_screen_and_replies_to_it() {
     let (ended, lines, _) = after(&[KeyCode::Enter], &[]);
     assert!(ended.is_err_and(|error| error.to_string() == "failed to read the terminal"));
     assert_eq!(lines[1..4], ["Numb┌─────┐", "row │ one │", "row └─────┘"]);
@@ -118,7 +128,7 @@ fn a_popup_lies_over_the_screen_and_replies_to_it() {
     assert_eq!(lines[5], "[Chosen(0)]");
 }
 
-/// Opens another of its kind by each key, but `q`.
+/// Opens another screen like itself for each key except `q`.
 struct Opening {
     is_drawn: bool,
 }
@@ -128,21 +138,23 @@ impl Screen<u32> for Opening {
         self.is_drawn = true;
     }
 
-    fn input(&mut self, input: Input) -> Answer<u32> {
+    fn input(&mut self, input: Input) -> InputResult<u32> {
         assert!(self.is_drawn, "{input:?} comes before it knows its size");
         match input {
-            Input::Key(key) if key.code == KeyCode::Char('q') => Answer::Leave(Reply::Cancelled),
-            Input::Key(key) if key.code == KeyCode::Char('r') => {
-                Answer::Replace(Box::new(Self { is_drawn: false }))
+            Input::Key(key) if key.code == KeyCode::Char('q') => {
+                InputResult::Close(Reply::Cancelled)
             }
-            Input::Key(_) => Answer::Push(Box::new(Self { is_drawn: false })),
-            _ => Answer::Same,
+            Input::Key(key) if key.code == KeyCode::Char('r') => {
+                InputResult::Replace(Box::new(Self { is_drawn: false }))
+            }
+            Input::Key(_) => InputResult::Push(Box::new(Self { is_drawn: false })),
+            _ => InputResult::Unchanged,
         }
     }
 }
 
 #[test]
-fn keys_that_came_together_reach_a_new_screen_when_it_was_drawn() {
+fn queued_keys_reach_a_new_screen_after_it_was_drawn() {
     let (_, messages) = channel();
     let mut terminal = ratatui::Terminal::new(TestBackend::new(16, 6)).expect("a buffer");
     let first = Opening { is_drawn: false };
@@ -152,7 +164,7 @@ fn keys_that_came_together_reach_a_new_screen_when_it_was_drawn() {
 }
 
 #[test]
-fn news_reach_screens_below_popups_and_are_painted_together() {
+fn messages_reach_screens_below_popups_and_are_painted_together() {
     let (_, lines, paints) = after(&[KeyCode::Char('q')], &[1, 2, 3]);
     assert_eq!(lines[0], "1000000 rows, ne");
     assert_eq!(paints, [3, 3]);
@@ -165,19 +177,19 @@ fn control_c_ends_everything() {
     let numbers = Numbers {
         list: List::new(5),
         left: 0,
-        news: 0,
+        last_message: 0,
         painted,
-        said: Vec::new(),
+        replies: Vec::new(),
     };
     let (_, messages) = channel();
     let mut terminal = ratatui::Terminal::new(TestBackend::new(16, 6)).expect("a buffer");
     let mut session = Session::new(Box::new(numbers), messages, Theme::new(false));
     let keys = VecDeque::from([Event::Key(KeyCode::Enter.into()), Event::Key(control_c)]);
-    assert!(session.run(&mut terminal, &mut Pressed(keys)).is_ok());
+    assert!(session.run(&mut terminal, &mut PressedKeys(keys)).is_ok());
 }
 
 #[test]
-fn a_list_keeps_its_cursor_in_sight() {
+fn a_list_scrolls_to_its_cursor() {
     let mut list = List::new(100);
     let area = Rect::new(0, 2, 10, 10);
     assert_eq!(list.lay_out(area), 0..10);
@@ -189,7 +201,7 @@ fn a_list_keeps_its_cursor_in_sight() {
     assert_eq!((list.cursor(), list.lay_out(area)), (Some(19), 10..20));
     list.center(12);
     assert_eq!(list.lay_out(area), 7..17);
-    // Two rows came above it.
+    // Two rows were inserted above it.
     list.follow(14);
     assert_eq!(list.lay_out(area), 9..19);
     list.set_len(0);
@@ -198,7 +210,7 @@ fn a_list_keeps_its_cursor_in_sight() {
 }
 
 #[test]
-fn a_search_goes_round() {
+fn a_search_wraps_around() {
     let mut list = List::new(10);
     list.go_to(5);
     let even = |row: usize| row.is_multiple_of(4);

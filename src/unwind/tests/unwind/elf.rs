@@ -1,26 +1,26 @@
-//! Small ELF files with frame information.
+//! Small ELF files with unwind information.
 
 use rperf_unwind::Arch;
 
 use super::exceptions;
 
-/// Address of the file's first byte, as its segment has it.
+/// The address of the file's first byte, as in its segment.
 pub(crate) const BASE: u64 = 0x20_0000;
-/// Where code begins in the file, and where it ends.
+/// The file offsets of the code.
 pub(crate) const CODE: std::ops::Range<u64> = 0x1000..0x3000;
 
-/// What is said of one stretch of code.
+/// The unwind information of a range of code.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// Offset in the file.
+    /// The offset in the file.
     pub(crate) start: u64,
     pub(crate) size: u64,
-    /// Its instructions; there are none for all functions in common. Those of exceptions say nothing where there are none.
+    /// Its instructions; there are no common ones. For `.ARM.exidx` an empty list means no information.
     pub(crate) instructions: Vec<u8>,
     pub(crate) is_signal: bool,
 }
 
-/// Where frame information is put.
+/// The location of the unwind information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     /// `.eh_frame` with a search table.
@@ -35,7 +35,7 @@ pub(crate) enum Section {
     Exceptions,
 }
 
-/// Numbers of registers and sizes that the files of an architecture have.
+/// Register numbers and sizes of an architecture.
 pub(crate) struct Numbers {
     pub(crate) machine: u16,
     pub(crate) word: u8,
@@ -95,7 +95,7 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
         word,
     };
     file.pad(CODE.start);
-    // Every place may follow a call: `call` of x86 with any distance, `bl` of 64-bit Arm.
+    // Every return address follows a call: x86's `call` with any distance, `bl` on 64-bit Arm.
     let call = if arch == Arch::Aarch64 { 0x94 } else { 0xe8 };
     file.bytes.resize(usize::try_from(CODE.end).unwrap(), call);
     let parts = match section {
@@ -123,16 +123,16 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
     file.bytes
 }
 
-/// What frame information consists of.
+/// The parts of the unwind information.
 pub(crate) struct Parts {
     pub(crate) sections: Vec<Part>,
-    /// The type of a program header, and what it describes.
+    /// The type of a program header, and its range.
     pub(crate) segment: Option<(u64, std::ops::Range<u64>)>,
 }
 
 /// A section.
 pub(crate) struct Part {
-    /// Offset in the names of sections.
+    /// The offset of the name in the section names.
     pub(crate) name: u64,
     pub(crate) kind: u64,
     pub(crate) range: std::ops::Range<u64>,
@@ -154,7 +154,7 @@ fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) 
     }
 }
 
-/// Writes one entry after the other; gives the start of each one's code and its own place.
+/// Writes the entries; returns the start of each one's code and its own offset.
 fn put_frames(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Vec<(u64, u64)> {
     let is_debug = section == Section::Debug;
     let section_start = file.at();
@@ -166,7 +166,7 @@ fn put_frames(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) 
         put_entry(file, is_debug, common - section_start, section_start, entry);
     }
     places.sort_unstable();
-    // The end of `.eh_frame`.
+    // The terminator of `.eh_frame`.
     file.put(0, 4);
     places
 }
@@ -180,7 +180,7 @@ fn put_common(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
     let mut body = Vec::new();
     body.extend_from_slice(&if is_debug { [0xff; 4] } else { [0; 4] });
     body.push(1);
-    // 32-bit offsets from where they stand.
+    // 32-bit PC-relative offsets.
     let augmentation: &[u8] = match (is_debug, is_signal) {
         (true, _) => b"\0",
         (false, false) => b"zR\0",
@@ -253,16 +253,16 @@ fn put_section(file: &mut File, name: u64, kind: u64, range: std::ops::Range<u64
 
 struct Layout {
     machine: u16,
-    /// Where section headers are.
+    /// The offset of the section headers.
     sections: Option<u64>,
     count: u64,
     /// As in [`Parts`].
     segment: Option<(u64, std::ops::Range<u64>)>,
 }
 
-/// Writes the headers over the space that was left for them.
+/// Writes the headers into the space reserved for them.
 fn put_headers(file: &mut File, layout: &Layout) {
-    let whole = file.at();
+    let file_size = file.at();
     let is_64 = file.word == 8;
     let mut head = File {
         bytes: b"\x7fELF".to_vec(),
@@ -292,7 +292,7 @@ fn put_headers(file: &mut File, layout: &Layout) {
     ] {
         head.put(value, 2);
     }
-    put_segment(&mut head, 1, 0..whole);
+    put_segment(&mut head, 1, 0..file_size);
     if let Some((kind, range)) = &layout.segment {
         put_segment(&mut head, *kind, range.clone());
     }

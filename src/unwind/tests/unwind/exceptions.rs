@@ -1,20 +1,20 @@
-//! `.ARM.exidx` and `.ARM.extab`, in each of their forms.
+//! `.ARM.exidx` and `.ARM.extab`, in each of their formats.
 
 use super::elf::{Entry, File, Part, Parts};
 
-/// Nothing is to be done any more.
+/// The `finish` instruction.
 const FINISH: u8 = 0xb0;
 
-/// Where the instructions of an entry are.
+/// The location of an entry's instructions.
 #[derive(Debug, Clone, Copy)]
 enum Form {
-    /// In the index itself; at most three.
+    /// In the index; at most three.
     Inline,
-    /// In the list; at most three.
+    /// In the table, short form; at most three.
     Short,
-    /// In the list, with the number of words.
+    /// In the table, long form with the number of words.
     Long,
-    /// There, behind the address of an own personality routine.
+    /// In the table, after the address of a custom personality routine.
     Own,
 }
 
@@ -29,24 +29,24 @@ impl Form {
     }
 }
 
-/// Writes the list and the index; `entries` are by rising address.
+/// Writes the table and the index; `entries` are sorted by address.
 pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
     let list = file.at();
     let mut pairs = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         let form = Form::of(index, entry.instructions.len());
-        pairs.push((entry.start, said(file, entry, form)));
+        pairs.push((entry.start, expected_step(file, entry, form)));
         let end = entry.start + entry.size;
         if entries.get(index + 1).is_none_or(|next| next.start != end) {
-            pairs.push((end, Said::Word(1)));
+            pairs.push((end, EncodedEntry::Word(1)));
         }
     }
     let index = file.at();
-    for (start, said) in pairs {
+    for (start, expected_step) in pairs {
         put_offset(file, start);
-        match said {
-            Said::Word(word) => file.put(word.into(), 4),
-            Said::At(place) => put_offset(file, place),
+        match expected_step {
+            EncodedEntry::Word(word) => file.put(word.into(), 4),
+            EncodedEntry::At(place) => put_offset(file, place),
         }
     }
     let part = |name, kind, range| Part { name, kind, range };
@@ -59,20 +59,20 @@ pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
     }
 }
 
-/// What stands in the index.
-enum Said {
+/// The second word of an index entry.
+enum EncodedEntry {
     Word(u32),
     At(u64),
 }
 
-fn said(file: &mut File, entry: &Entry, form: Form) -> Said {
+fn expected_step(file: &mut File, entry: &Entry, form: Form) -> EncodedEntry {
     let code = &entry.instructions[..];
     if code.is_empty() {
-        return Said::Word(1);
+        return EncodedEntry::Word(1);
     }
     let place = file.at();
     match form {
-        Form::Inline => return Said::Word(words(&[&[0x80], code].concat())[0]),
+        Form::Inline => return EncodedEntry::Word(words(&[&[0x80], code].concat())[0]),
         Form::Short => put_words(file, &[&[0x80], code].concat()),
         Form::Long => put_counted(file, &[0x81], code),
         Form::Own => {
@@ -80,10 +80,10 @@ fn said(file: &mut File, entry: &Entry, form: Form) -> Said {
             put_counted(file, &[], code);
         }
     }
-    Said::At(place)
+    EncodedEntry::At(place)
 }
 
-/// `head`, the number of further words, and `code`.
+/// Writes `head`, the number of further words, and `code`.
 fn put_counted(file: &mut File, head: &[u8], code: &[u8]) {
     let size = head.len() + 1 + code.len();
     let more = u8::try_from(size.div_ceil(4) - 1).unwrap();
@@ -96,7 +96,7 @@ fn put_words(file: &mut File, bytes: &[u8]) {
     }
 }
 
-/// Bytes as words, high ones first.
+/// Packs bytes into words, most significant byte first.
 fn words(bytes: &[u8]) -> Vec<u32> {
     let word = |bytes: &[u8]| {
         let mut word = [FINISH; 4];
@@ -106,7 +106,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks(4).map(word).collect()
 }
 
-/// The distance from here to `place`, in 31 bits.
+/// Writes the offset from here to `place`, in 31 bits.
 fn put_offset(file: &mut File, place: u64) {
     let distance = place.wrapping_sub(file.at()) & 0x7fff_ffff;
     file.put(distance, 4);

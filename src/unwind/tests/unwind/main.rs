@@ -1,9 +1,9 @@
-//! Stacks of programs that never ran, in objects made of bytes, against what they were made of.
+//! Stacks of generated programs in generated objects, compared with the calls they were generated from.
 
 mod elf;
 mod exceptions;
-mod known;
 mod mutation;
 mod program;
 mod property;
 mod readelf;
+mod special_cases;

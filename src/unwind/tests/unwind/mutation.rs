@@ -1,14 +1,14 @@
-//! Damaged objects, stacks and registers: any answer will do, but there is one, and soon.
+//! Damaged objects, stacks and registers: any result is accepted, in bounded time.
 
 use proptest::prelude::*;
 use rperf_symbol::FileBytes;
-use rperf_unwind::Object;
+use rperf_unwind::FrameInfo;
 
 use super::elf::CODE;
 use super::program::{Loaded, unwind};
 use super::property::program;
 
-/// Bytes to be overwritten: where, by a share of the whole, and with what.
+/// Bytes to overwrite: position as a fraction of the whole, and value.
 fn damage(most: usize) -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
     prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..most)
 }
@@ -38,7 +38,7 @@ proptest! {
         apply(&mut program.file[CODE.end as usize..], &frames);
         apply(&mut sampled.stack, &stack);
         sampled.stack.truncate(cut.index(sampled.stack.len() + 1));
-        if let Ok(object) = Object::parse(FileBytes::from(program.file), None) {
+        if let Ok(object) = FrameInfo::parse(FileBytes::from(program.file), None) {
             let (frames, _) = unwind(object.arch(), &Loaded::new(Ok(&object)), &sampled, 300);
             prop_assert!(frames.len() <= 300);
         }

@@ -1,43 +1,43 @@
-//! Programs that are made up: functions of known shapes, and the stack that calls between them leave.
+//! Generated programs: functions of known shapes, and the stack that results from calls between them.
 
 use rperf_symbol::FileBytes;
 use rperf_unwind::{
-    AddressSpace, Arch, Cause, Code, ModuleId, Object, Outcome, Registers, Snapshot, Stack,
-    Unwinder,
+    AddressSpace, Arch, FrameInfo, ModuleId, ObjectOffset, Registers, Snapshot, StackBytes,
+    TruncationCause, UnwindOutcome, Unwinder,
 };
 use rperf_wire::{Endian, Regs, RegsAbi, U64s};
 
 use super::elf::{self, CODE, Entry, Section, numbers};
 
-/// Where the file is mapped.
+/// The mapping address of the file.
 pub(crate) const START: u64 = 0x4000_0000;
-/// Behind the last word of the stack.
+/// The end of the stack.
 pub(crate) const STACK_END: u64 = 0x7000_0000;
 /// Bytes between the starts of functions.
 const SPACING: u64 = 0x80;
 
-/// What a function does to the stack. Sizes are in words and count the return address.
+/// How a function uses the stack. Sizes are in words and include the return address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Moves the stack pointer only.
     Moves { words: u8 },
     /// Sets up a frame pointer.
     Frames { words: u8 },
-    /// Saves a register of its caller's.
+    /// Saves a callee-saved register.
     Saves { words: u8 },
     /// Realigns its stack and finds its frame through memory.
     Realigns,
-    /// Does nothing to it: the return address stays in its register.
+    /// Has no frame: the return address stays in its register.
     Leaf,
-    /// Had a frame with the frame pointer in it, which it has popped; innermost only.
+    /// Has popped its frame, including the frame pointer; innermost only.
     Ends,
     /// Keeps the frame pointer below the stack pointer; innermost only.
     KeepsBelow,
-    /// Sets up a frame pointer, but says nothing of it.
+    /// Sets up a frame pointer, but has no unwind information.
     Unsaid { words: u8 },
 }
 
-/// A program: its functions by their numbers, and its file.
+/// A program: its functions and its file.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) arch: Arch,
@@ -45,16 +45,16 @@ pub(crate) struct Program {
     shapes: Vec<Shape>,
 }
 
-/// What a sample of a program's stack would hold, and what its frames are.
+/// A sample of a program's stack, and its frames.
 #[derive(Debug, Clone)]
 pub(crate) struct Sampled {
     pub(crate) ip: u64,
     pub(crate) stack_pointer: u64,
     pub(crate) frame_pointer: u64,
     pub(crate) saved: u64,
-    /// From the stack pointer on.
+    /// The stack from the stack pointer upwards.
     pub(crate) stack: Vec<u8>,
-    /// Addresses as the unwinder has them.
+    /// Addresses as returned by the unwinder.
     pub(crate) frames: Vec<u64>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn start(function: usize) -> u64 {
 }
 
 impl Program {
-    /// One function for each shape, after one that is called by none.
+    /// One function for each shape, after one that is never called.
     pub(crate) fn new(arch: Arch, section: Section, shapes: &[Shape]) -> Self {
         let entry = numbers(arch);
         let mut entries = vec![Entry {
@@ -109,13 +109,13 @@ impl Program {
         };
         for (depth, function) in functions.iter().enumerate() {
             memory.enter(&mut state, self.shapes[*function], depth as u64);
-            // Different places of a function, and behind its end, where the called one never returns. Always even, as
-            // the lowest bit is none of the address on 32-bit Arm.
+            // Different offsets in a function, and its end, if the callee never returns. Always even, as the lowest bit
+            // is not part of the address on 32-bit Arm.
             let inside = (depth as u64 * 37).min(SPACING - 1) | 1;
             state.ip = START + start(*function) + 1 + inside;
             state.frames.insert(0, state.ip - 1);
         }
-        // The innermost frame runs, and inside of its function; it does not wait for a call to return.
+        // The innermost frame is running, so its address is inside its function, not a return address.
         if (state.ip - START).is_multiple_of(SPACING) {
             state.ip -= 2;
         }
@@ -124,13 +124,13 @@ impl Program {
         state
     }
 
-    pub(crate) fn unwind(&self, sampled: &Sampled) -> (Vec<u64>, Outcome) {
-        let object = Object::parse(FileBytes::from(self.file.clone()), None).unwrap();
+    pub(crate) fn unwind(&self, sampled: &Sampled) -> (Vec<u64>, UnwindOutcome) {
+        let object = FrameInfo::parse(FileBytes::from(self.file.clone()), None).unwrap();
         unwind(self.arch, &Loaded::new(Ok(&object)), sampled, 200)
     }
 }
 
-/// The bytes that frame information of a shape consists of; `None` where there is none.
+/// The unwind instructions of a shape; `None` if there are none.
 fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
     let n = numbers(arch);
     let offset = |register: u8, words: u8| [0x80 | register, words];
@@ -176,13 +176,13 @@ fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
     })
 }
 
-/// The same for what exceptions do on 32-bit Arm.
+/// The unwind instructions of a shape for 32-bit Arm exceptions.
 ///
 /// # Panics
 ///
-/// Where there are no instructions for a shape.
+/// If there are no instructions for a shape.
 fn exceptions(shape: Shape) -> Option<Vec<u8>> {
-    // Words to pass; none needs no instruction.
+    // Words to skip; zero needs no instruction.
     let skip = |words: u8| match words {
         0 => Vec::new(),
         more => vec![more - 1],
@@ -226,7 +226,7 @@ impl Memory {
         self.bytes[(address - (STACK_END - Self::SIZE)) as usize..].to_vec()
     }
 
-    /// What a call from `state.ip` and the start of the called function do.
+    /// Simulates a call from `state.ip` and the prologue of the called function.
     fn enter(&mut self, state: &mut Sampled, shape: Shape, depth: u64) {
         let word = self.word;
         let cfa = state.stack_pointer;
@@ -259,11 +259,11 @@ impl Memory {
     }
 }
 
-/// The one object of a process, or why it isn't there.
-pub(crate) struct Loaded<'m>(Result<&'m Object, Cause>);
+/// The only object of a process, or why it is missing.
+pub(crate) struct Loaded<'m>(Result<&'m FrameInfo, TruncationCause>);
 
 impl<'m> Loaded<'m> {
-    pub(crate) fn new(object: Result<&'m Object, Cause>) -> Self {
+    pub(crate) fn new(object: Result<&'m FrameInfo, TruncationCause>) -> Self {
         Self(object)
     }
 }
@@ -273,9 +273,9 @@ impl AddressSpace for Loaded<'_> {
         1
     }
 
-    fn code_at(&self, address: u64) -> Option<Code<'_>> {
+    fn code_at(&self, address: u64) -> Option<ObjectOffset<'_>> {
         let offset = address.checked_sub(START)?;
-        CODE.contains(&offset).then_some(Code {
+        CODE.contains(&offset).then_some(ObjectOffset {
             module: ModuleId(3),
             offset,
             object: self.0,
@@ -334,11 +334,11 @@ pub(crate) fn unwind(
     space: &impl AddressSpace,
     sampled: &Sampled,
     limit: usize,
-) -> (Vec<u64>, Outcome) {
+) -> (Vec<u64>, UnwindOutcome) {
     let snapshot = Snapshot {
         arch,
         registers: registers(arch, sampled),
-        stack: Stack {
+        stack: StackBytes {
             start: sampled.stack_pointer,
             bytes: &sampled.stack,
             is_full: true,
@@ -348,7 +348,7 @@ pub(crate) fn unwind(
     let mut frames = Vec::new();
     let mut unwinder = Unwinder::new();
     let outcome = unwinder.unwind(&snapshot, space, limit, &mut frames);
-    // What it has learnt the first time changes nothing.
+    // What is cached on the first run changes nothing.
     let mut again = Vec::new();
     assert_eq!(
         unwinder.unwind(&snapshot, space, limit, &mut again),

@@ -6,7 +6,7 @@ use rperf_unwind::{Arch, Ending};
 use super::elf::Section;
 use super::program::{Program, Shape};
 
-/// Shapes that every kind of frame information has words for.
+/// Shapes that every kind of unwind information can describe.
 fn common_shape() -> impl Strategy<Value = Shape> {
     let words = 2..15_u8;
     prop_oneof![
@@ -24,7 +24,7 @@ fn shape() -> impl Strategy<Value = Shape> {
     ]
 }
 
-/// A program, and the functions that call each other.
+/// A program, and the sequence of calls.
 pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
     let arch = prop_oneof![Just(Arch::X86_64), Just(Arch::X86), Just(Arch::Aarch64)];
     let section = prop_oneof![
@@ -36,8 +36,8 @@ pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
     let exceptions = Just((Arch::Arm, Section::Exceptions));
     prop_oneof![
         4 => of_functions((arch, section), shape(), 0),
-        // The outermost function says nothing of its frame, which its callees have in their frame pointer as the last; while
-        // it runs itself, that register may hold anything.
+        // The outermost function has no unwind information; its callees leave the frame pointer as the last one. While
+        // it is innermost itself, that register may hold anything.
         1 => of_functions(exceptions, common_shape(), 1),
     ]
 }

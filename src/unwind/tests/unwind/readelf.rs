@@ -1,4 +1,4 @@
-//! Instructions of `.ARM.exidx` and `.ARM.extab`, as binutils' readelf prints them and as they are followed.
+//! Instructions of `.ARM.exidx` and `.ARM.extab`, as printed by binutils' readelf and as executed by the unwinder.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -7,17 +7,17 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use rperf_symbol::FileBytes;
 use rperf_testkit::{Scratch, skip};
-use rperf_unwind::{Arch, Object, Registers, Snapshot, Stack, Unwinder};
+use rperf_unwind::{Arch, FrameInfo, Registers, Snapshot, StackBytes, Unwinder};
 use rperf_wire::{Endian, Regs, RegsAbi, U64s};
 
 use super::elf::{self, BASE, CODE, Entry, Section};
 use super::program::{Loaded, START};
 
-/// Bytes of a function.
+/// Bytes per function.
 const SIZE: u64 = 0x20;
-/// Functions of a file.
+/// The number of functions in a file.
 const FUNCTIONS: usize = 0x40;
-/// Behind the others a function that every return address leads to, and that pops its own.
+/// After the others a function that contains every return address, and that pops its own.
 const LAST: u64 = CODE.start + SIZE * FUNCTIONS as u64;
 const POP_LINK: [u8; 2] = [0x84, 0x00];
 
@@ -26,10 +26,10 @@ const WORDS: u64 = 0x400;
 const STACK_POINTER: u64 = STACK + 0x800;
 /// Far below the stack.
 const NOWHERE: u64 = STACK / 2;
-/// What is in the link register; no word of the stack is the same.
+/// The value of the link register; no word of the stack equals it.
 const LINK: u64 = START + LAST + 0x1000;
 
-/// What is at `address`: another return address everywhere.
+/// The word at `address`: a different return address everywhere.
 fn word(address: u64) -> Option<u64> {
     let offset = address
         .checked_sub(STACK)
@@ -37,20 +37,21 @@ fn word(address: u64) -> Option<u64> {
     Some(START + LAST + 2 + offset / 2)
 }
 
-/// What a general register holds.
+/// The value of a general register.
 fn register(number: u64) -> u64 {
     STACK_POINTER + number * 0x20 - 0x60
 }
 
-/// The state that what readelf prints works on.
+/// The state on which the printed instructions operate.
 struct Machine {
     stack_pointer: u64,
-    /// What registers were popped, where that is known.
+    /// The popped registers, with their values if known.
     popped: HashMap<u64, Option<u64>>,
 }
 
 impl Machine {
-    /// Does what `line` says of an instruction that begins with `first`; `None` where nothing can be known any more.
+    /// Executes the printed instruction `line`, which begins with the byte `first`; `None` if the state becomes
+    /// unknown.
     fn run(&mut self, first: u8, line: &str) -> Option<()> {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
@@ -65,7 +66,7 @@ impl Machine {
             }
             ["vsp", "=", name] => {
                 let number = name.strip_prefix('r')?.parse().ok()?;
-                // From a register that was popped before, which no compiler does, nothing is followed.
+                // Using a register that was popped before, which no compiler does, is not supported.
                 if self.popped.contains_key(&number) {
                     return None;
                 }
@@ -76,7 +77,7 @@ impl Machine {
             ["pop", ..] => self.pop(first, line.strip_prefix("pop {")?.strip_suffix('}')?)?,
             _ => return None,
         }
-        // Nor from a stack pointer that was.
+        // Nor using a popped stack pointer.
         let rest_is_known = !self.popped.contains_key(&13) || words[0] == "pop";
         rest_is_known.then_some(())
     }
@@ -99,7 +100,7 @@ impl Machine {
                 None => names.split(", ").count() as u64,
             };
             let size = if names.starts_with("wCGR") { 4 } else { 8 };
-            // What FSTMFDX has saved is followed by a word of its own.
+            // Registers saved by FSTMFDX are followed by an extra word.
             let has_word = matches!(first, 0xb3 | 0xb8..=0xbf);
             self.stack_pointer += count * size + u64::from(has_word) * 4;
             return Some(());
@@ -112,7 +113,7 @@ impl Machine {
         Some(())
     }
 
-    /// The frames that follow from it.
+    /// The frames that result.
     fn frames(&self, ip: u64) -> Vec<u64> {
         let popped = |number| self.popped.get(&number);
         let returns_to = popped(15).or(popped(14)).map_or(Some(LINK), |found| *found);
@@ -130,7 +131,7 @@ impl Machine {
     }
 }
 
-/// The instructions of each function as readelf prints them, with the first byte of each; by the function's address.
+/// The instructions of each function as printed by readelf, with the first byte of each; by the function's address.
 type Printed = HashMap<u64, Vec<(u8, String)>>;
 
 fn printed(file: &[u8], scratch: &Scratch) -> Option<Printed> {
@@ -147,11 +148,11 @@ fn printed(file: &[u8], scratch: &Scratch) -> Option<Printed> {
         } else if let Some(first) = line.strip_prefix("  0x").and_then(|line| line.get(..2)) {
             let first = u8::from_str_radix(first, 16).ok()?;
             let is_byte = |word: &&str| word.len() == 4 && word.starts_with("0x");
-            let said: Vec<&str> = line.split_whitespace().skip_while(is_byte).collect();
+            let instruction: Vec<&str> = line.split_whitespace().skip_while(is_byte).collect();
             functions
                 .entry(current)
                 .or_default()
-                .push((first, said.join(" ")));
+                .push((first, instruction.join(" ")));
         }
     }
     Some(functions)
@@ -172,20 +173,20 @@ fn unwound(file: &[u8], ip: u64) -> Vec<u64> {
     let snapshot = Snapshot {
         arch: Arch::Arm,
         registers: Registers::of_sample(Arch::Arm, &dumped).unwrap(),
-        stack: Stack {
+        stack: StackBytes {
             start: STACK,
             bytes: &stack,
             is_full: true,
             endian: Endian::Little,
         },
     };
-    let object = Object::parse(FileBytes::from(file.to_vec()), None).unwrap();
+    let object = FrameInfo::parse(FileBytes::from(file.to_vec()), None).unwrap();
     let mut frames = Vec::new();
     Unwinder::new().unwind(&snapshot, &Loaded::new(Ok(&object)), 3, &mut frames);
     frames
 }
 
-/// Instructions, of which most compilers use the first ones.
+/// Instructions; most compilers only use the first ones.
 fn instruction() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         (0..0x20_u8).prop_map(|skip| vec![skip]),
@@ -222,8 +223,8 @@ fn file(programs: &[Vec<Vec<u8>>]) -> Vec<u8> {
 }
 
 #[test]
-fn instructions_of_exceptions_do_what_readelf_says() {
-    const NAME: &str = "instructions_of_exceptions_do_what_readelf_says";
+fn arm_unwind_instructions_match_readelf() {
+    const NAME: &str = "arm_unwind_instructions_match_readelf";
     let scratch = Scratch::new();
     let readelf = Command::new("readelf").arg("--version").output();
     if readelf.is_err() {
@@ -237,7 +238,7 @@ fn instructions_of_exceptions_do_what_readelf_says() {
         let printed = printed(&file, &scratch).expect("readelf prints entries");
         for (index, program) in programs.iter().enumerate() {
             let start = SIZE * index as u64 + CODE.start;
-            // It passes over personality routines that it doesn't know.
+            // readelf skips unknown personality routines.
             let Some(lines) = printed.get(&(BASE + start)) else {
                 continue;
             };
@@ -246,7 +247,7 @@ fn instructions_of_exceptions_do_what_readelf_says() {
                 popped: HashMap::new(),
             };
             let ip = START + start + 8;
-            // It goes on behind the end.
+            // readelf continues after `finish`.
             let mut lines_to_end = lines.iter().take_while(|(_, line)| line != "finish");
             let known = lines_to_end.try_for_each(|(first, line)| machine.run(*first, line));
             let expected = known.map_or_else(|| vec![ip], |()| machine.frames(ip));

@@ -1,25 +1,25 @@
-//! One function's instructions with the samples that fell on them, as text.
+//! One function's instructions with their samples, as text.
 
-mod brief;
-mod kept;
-mod page;
-mod shares;
+mod columns;
+mod full_listing;
+mod hottest_instructions;
+mod short_listing;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 use std::io::{self, Write};
 
-pub use self::shares::percent;
+pub use self::columns::percent;
 
-use rperf_disasm::{Function, Hit, Listing, Site};
+use rperf_disasm::{HitCount, LineSite, Listing, SampledFunction};
 
 use crate::terminal::Csi;
 
-/// What stands before each instruction.
+/// The numbers before each instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Column {
-    /// Shares of what [`Annotation::wholes`] has.
+pub enum AnnotateColumn {
+    /// Percentages of [`Annotation::totals`].
     #[default]
     Percent,
     /// Numbers of samples.
@@ -28,75 +28,77 @@ pub enum Column {
     Period,
 }
 
-/// How a function is laid out.
+/// The layout of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Layout {
-    /// Addresses and what objdump would print: perf's `--stdio`.
+pub enum AnnotateLayout {
+    /// Addresses and objdump's text: perf's `--stdio`.
     #[default]
     Full,
-    /// Labels, arrows and names, nothing before instructions without samples: perf's `--stdio2`.
+    /// Labels, arrows and names, with nothing before instructions without samples: perf's
+    /// `--stdio2`.
     Brief,
 }
 
-/// How an annotated function looks.
+/// Settings of an annotated function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AnnotateOptions {
-    /// How it is laid out.
-    pub layout: Layout,
-    /// What stands before each instruction.
-    pub column: Column,
-    /// Whether shares are of numbers of samples rather than of periods.
+    /// The layout.
+    pub layout: AnnotateLayout,
+    /// The numbers before each instruction.
+    pub column: AnnotateColumn,
+    /// Whether percentages are of samples instead of periods.
     pub by_samples: bool,
-    /// Whether the bytes of instructions are shown.
+    /// Whether instruction bytes are shown.
     pub raw: bool,
-    /// Whether lines of the source stand between the instructions.
+    /// Whether source lines are shown between instructions.
     pub source: bool,
-    /// Whether a summary by line comes first, and the lines of hot instructions behind them.
+    /// Whether to print a summary by source line first, and the source location after hot
+    /// instructions.
     pub lines: bool,
-    /// Whether files are named with their paths.
+    /// Whether files are shown with full paths.
     pub full_paths: bool,
-    /// What the colours of shares, addresses and instructions begin with; none without colours.
+    /// The colour sequences of percentages, addresses and instructions; `None` without colours.
     pub colors: Option<Csi>,
-    /// Show so many of the hottest instructions with what is around them, instead of all.
+    /// Shows only this many of the hottest instructions, with context.
     pub hottest: Option<usize>,
-    /// Show instructions with at least this share, in percent, with what is around them, instead of all.
+    /// Shows only instructions with at least this percentage, with context.
     pub least: Option<u8>,
 }
 
-/// Lines of source files, from 1; `None` where the file is not at hand or has none of that number.
+/// Lines of source files, from 1; `None` if the file is unavailable or has no such line.
 pub trait SourceText {
-    /// The text of a line, without its end.
+    /// The text of a line, without its terminator.
     fn line(&self, path: &str, line: u32) -> Option<&str>;
 }
 
-/// The events whose samples stand beside each other.
+/// The events shown side by side.
 #[derive(Debug, Clone, Copy)]
-pub struct Counted<'a> {
-    /// The event's name, or that of its group.
+pub struct AnnotatedEvents<'a> {
+    /// The name of the event or the group.
     pub name: &'a str,
-    /// Whether there are several.
+    /// Whether there are several events.
     pub plural: bool,
-    /// How often the first was sampled in a second, if that was asked for when it was recorded.
+    /// The sampling frequency of the first event, if one was requested.
     pub frequency: Option<u64>,
-    /// The samples of all, and what those of the first stand for.
-    pub total: Hit,
+    /// Samples of all events, and the periods of the first one's.
+    pub total: HitCount,
 }
 
-/// One function as some events saw it.
+/// One function with the samples of some events.
 pub struct Annotation<'a> {
     /// The path of the object.
     pub object: &'a str,
     /// The function's name.
     pub name: &'a str,
     /// The events.
-    pub counted: Counted<'a>,
-    /// What fell on it.
-    pub function: &'a Function,
+    pub counted: AnnotatedEvents<'a>,
+    /// Its samples.
+    pub function: &'a SampledFunction,
     /// Its instructions.
     pub listing: &'a Listing<'a>,
-    /// What shares are of, for each event.
-    pub wholes: &'a [Hit],
-    /// What shares are of, in the words of `--percent-type`.
+    /// The total that percentages refer to, for each event.
+    pub totals: &'a [HitCount],
+    /// The kind of total, as in `--percent-type`.
     pub share: &'a str,
     /// Its source.
     pub source: &'a dyn SourceText,
@@ -106,7 +108,7 @@ pub struct Annotation<'a> {
 ///
 /// # Errors
 ///
-/// What writing fails with.
+/// Write errors.
 pub fn annotation(
     out: &mut dyn Write,
     shown: &Annotation<'_>,
@@ -116,15 +118,15 @@ pub fn annotation(
         summary::write(out, shown, options)?;
     }
     match options.layout {
-        Layout::Full => page::write(out, shown, options),
-        Layout::Brief => brief::write(out, shown, options),
+        AnnotateLayout::Full => full_listing::write(out, shown, options),
+        AnnotateLayout::Brief => short_listing::write(out, shown, options),
     }
 }
 
-/// Columns from one stop of a tab to the next.
+/// Columns between tab stops.
 const TAB: usize = 8;
 
-/// A line of a file with blanks for its tabs.
+/// Expands the tabs of a source line to blanks.
 #[must_use]
 pub fn spaced(text: &str) -> String {
     let mut spaced = String::new();
@@ -147,7 +149,7 @@ fn base(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// The name of a source file, with its path if that is wanted.
+/// The name of a source file, with its path if requested.
 #[must_use]
 pub fn file_name<'p>(path: &'p str, options: &AnnotateOptions) -> &'p str {
     match options.full_paths {
@@ -156,30 +158,30 @@ pub fn file_name<'p>(path: &'p str, options: &AnnotateOptions) -> &'p str {
     }
 }
 
-/// The smallest share that the summary shows, and behind which a line is named.
-const WORTH: f64 = 0.5;
+/// The minimum percentage of lines in the summary and of instructions with a source location.
+const MIN_PERCENT: f64 = 0.5;
 
-/// Bytes of an instruction in one line.
+/// Instruction bytes per line.
 const BYTES: usize = 7;
 
-/// Bytes as pairs of digits.
+/// Bytes in hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     let bytes = bytes.iter().map(|byte| format!("{byte:02x}"));
     bytes.collect::<Vec<_>>().join(" ")
 }
 
-/// What changed from one instruction to the next.
-struct Change<'a> {
-    /// The heading of another function.
+/// Differences to the previous instruction.
+struct LineChange<'a> {
+    /// The heading, if the function changed.
     heading: Option<String>,
-    /// Another line: the file's path and its number.
+    /// File path and line number, if the line changed.
     line: Option<(&'a str, u32)>,
 }
 
-impl<'a> Change<'a> {
-    fn of(before: Option<Site<'a>>, site: Option<Site<'a>>) -> Self {
-        let function = |site: Site<'a>| (site.function, site.is_inlined);
+impl<'a> LineChange<'a> {
+    fn of(before: Option<LineSite<'a>>, site: Option<LineSite<'a>>) -> Self {
+        let function = |site: LineSite<'a>| (site.function, site.is_inlined);
         let other = site.filter(|site| before.map(function) != Some(function(*site)));
         let line = site.and_then(|site| site.line);
         Self {
@@ -189,11 +191,11 @@ impl<'a> Change<'a> {
     }
 }
 
-/// The name of a function before its lines.
+/// The name of a function, as shown before its lines.
 #[must_use]
 pub fn function_heading(function: &str, is_inlined: bool) -> String {
     let kind = if is_inlined { " (inlined)" } else { "" };
-    // Names of C++ end in their parameters.
+    // C++ names already end with parameters.
     let call = if function.contains('(') { "" } else { "()" };
     format!("{function}{call}{kind}:")
 }

@@ -1,25 +1,25 @@
-//! The lines of the source that most fell on.
+//! The hottest source lines.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use rperf_disasm::Hit;
+use rperf_disasm::HitCount;
 
-use super::shares::{largest, painted, shares};
-use super::{AnnotateOptions, Annotation, WORTH, file_name};
+use super::columns::{largest, painted, shares};
+use super::{AnnotateOptions, Annotation, MIN_PERCENT, file_name};
 
-/// Lines by what fell on them, most first.
+/// Lines with their samples, hottest first.
 pub(super) fn write(
     out: &mut dyn Write,
     shown: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> io::Result<()> {
-    let mut sums: BTreeMap<(&str, u32), Vec<Hit>> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, u32), Vec<HitCount>> = BTreeMap::new();
     for line in &shown.listing.lines {
         let Some(place) = line.site.and_then(|site| site.line) else {
             continue;
         };
-        let none = || vec![Hit::default(); line.hits.len()];
+        let none = || vec![HitCount::default(); line.hits.len()];
         let sum = sums.entry(place).or_insert_with(none);
         let pairs = sum.iter_mut().zip(&line.hits);
         pairs.for_each(|(sum, hit)| sum.add(*hit));
@@ -28,12 +28,12 @@ pub(super) fn write(
         let shares = shares(hits, shown, options);
         (largest(&shares), shares, *place)
     });
-    let mut lines: Vec<_> = lines.filter(|line| line.0.value() > WORTH).collect();
+    let mut lines: Vec<_> = lines.filter(|line| line.0.value() > MIN_PERCENT).collect();
     lines.sort_by(|a, b| b.0.value().total_cmp(&a.0.value()).then(a.2.cmp(&b.2)));
     let title = format!("\nSorted summary for file {}", shown.object);
     writeln!(out, "{title}\n{}\n", "-".repeat(46))?;
     if lines.is_empty() {
-        return writeln!(out, " Nothing higher than {WORTH}%");
+        return writeln!(out, " Nothing higher than {MIN_PERCENT}%");
     }
     for (most, shares, (path, number)) in lines {
         for share in shares {

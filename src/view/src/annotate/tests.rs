@@ -1,21 +1,21 @@
 use super::*;
 
-use rperf_disasm::{Flow, Line, Named, Site};
+use rperf_disasm::{InsnFlow, InstructionLine, LineSite, OperandAddress};
 use rperf_replay::DsoId;
 use rperf_resolve::{Frame, Level, SymbolId};
 use rperf_symbol::SymbolIndex;
 
-/// One file of which only the second line is known.
-struct Known;
+/// A source file of which only the second line is known.
+struct OneLineSource;
 
-impl SourceText for Known {
+impl SourceText for OneLineSource {
     fn line(&self, path: &str, line: u32) -> Option<&str> {
         (path == "/src/a.c" && line == 2).then_some("\tx++;")
     }
 }
 
-fn hit(samples: u64) -> Hit {
-    Hit {
+fn hit(samples: u64) -> HitCount {
+    HitCount {
         samples,
         period: samples * 1000,
     }
@@ -27,17 +27,17 @@ fn line(
     text: &str,
     samples: u64,
     site: (&'static str, bool, u32),
-) -> Line<'static> {
+) -> InstructionLine<'static> {
     let (function, is_inlined, number) = site;
-    Line {
+    InstructionLine {
         address,
         bytes: bytes.to_vec(),
         text: text.to_owned(),
-        flow: Flow::Next,
+        flow: InsnFlow::Next,
         target: None,
         refers: None,
         hits: vec![hit(samples)],
-        site: Some(Site {
+        site: Some(LineSite {
             function,
             is_inlined,
             line: (number > 0).then_some(("/src/a.c", number)),
@@ -46,9 +46,9 @@ fn line(
 }
 
 fn listing() -> Listing<'static> {
-    let jump = Line {
-        flow: Flow::Jump,
-        target: Some(Named {
+    let jump = InstructionLine {
+        flow: InsnFlow::Jump,
+        target: Some(OperandAddress {
             address: 0x113a,
             symbol: Some(("leaf", 1)),
         }),
@@ -78,10 +78,10 @@ fn listing() -> Listing<'static> {
     }
 }
 
-/// A function with this listing, as so many events saw it.
+/// The output for a function with this listing and this many events.
 fn printed(listing: &Listing<'_>, events: usize, options: &AnnotateOptions) -> String {
     let index = SymbolIndex::new(0).unwrap();
-    let function = Function {
+    let function = SampledFunction {
         symbol: SymbolId {
             dso: DsoId(0),
             index,
@@ -94,7 +94,7 @@ fn printed(listing: &Listing<'_>, events: usize, options: &AnnotateOptions) -> S
     let annotated = Annotation {
         object: "/opt/demo/calc",
         name: "leaf",
-        counted: Counted {
+        counted: AnnotatedEvents {
             name: "cycles",
             plural: events > 1,
             frequency: Some(999),
@@ -102,9 +102,9 @@ fn printed(listing: &Listing<'_>, events: usize, options: &AnnotateOptions) -> S
         },
         function: &function,
         listing,
-        wholes: &vec![hit(4); events],
+        totals: &vec![hit(4); events],
         share: "local period",
-        source: &Known,
+        source: &OneLineSource,
     };
     annotation(&mut out, &annotated, options).unwrap();
     String::from_utf8(out).unwrap()
@@ -115,7 +115,7 @@ fn shown(options: &AnnotateOptions) -> String {
 }
 
 #[test]
-fn source_stands_where_it_changes() {
+fn source_is_printed_where_it_changes() {
     let options = AnnotateOptions {
         source: true,
         ..AnnotateOptions::default()
@@ -144,7 +144,7 @@ fn source_stands_where_it_changes() {
 #[test]
 fn bytes_counts_and_a_summary() {
     let options = AnnotateOptions {
-        column: Column::Period,
+        column: AnnotateColumn::Period,
         raw: true,
         lines: true,
         full_paths: true,
@@ -178,7 +178,7 @@ fn bytes_counts_and_a_summary() {
 #[test]
 fn few_words_with_labels_and_arrows() {
     let options = AnnotateOptions {
-        layout: Layout::Brief,
+        layout: AnnotateLayout::Brief,
         ..AnnotateOptions::default()
     };
     let expected = "\
@@ -203,10 +203,10 @@ Percent
 }
 
 #[test]
-fn events_stand_beside_each_other() {
+fn events_are_side_by_side() {
     let mut listing = listing();
     for line in &mut listing.lines {
-        line.hits.insert(0, Hit::default());
+        line.hits.insert(0, HitCount::default());
     }
     let text = printed(&listing, 2, &AnnotateOptions::default());
     assert!(text.starts_with(" Percent         |\tSource"), "{text}");
@@ -215,7 +215,7 @@ fn events_stand_beside_each_other() {
         "{text}"
     );
     let brief = AnnotateOptions {
-        layout: Layout::Brief,
+        layout: AnnotateLayout::Brief,
         ..AnnotateOptions::default()
     };
     let text = printed(&listing, 2, &brief);
@@ -238,7 +238,7 @@ fn large_shares_are_red() {
 }
 
 #[test]
-fn only_what_is_hot_and_around_it() {
+fn only_hot_instructions_and_their_context() {
     let lines = (0..20).map(|at| {
         let samples = if at == 10 { 4 } else { 0 };
         line(0x1000 + at, &[0x90], "nop", samples, ("leaf", false, 2))

@@ -6,8 +6,8 @@ use rperf_wire::BranchStack;
 
 use crate::script::branch;
 
-/// The calls of a branch stack that was recorded as a call stack: where the innermost went, then where each came
-/// from.
+/// The calls of a branch stack that was recorded as a call stack: the target of the innermost
+/// branch, then the source of each.
 pub(super) fn callers<'a>(stack: &'a BranchStack<'_>) -> impl Iterator<Item = u64> + 'a {
     let innermost = stack.iter().next().map(|entry| entry.to);
     innermost
@@ -24,7 +24,7 @@ pub(super) fn write(out: &mut dyn Write, stack: &BranchStack<'_>) -> io::Result<
         let (missed, predicted) = (letter(0, 'M'), letter(1, 'P'));
         let (aborted, in_transaction) = (letter(3, 'A'), letter(2, 'T'));
         let cycles = entry.cycles();
-        // What perf 6.1 has no name for.
+        // Flags that perf 6.1 does not name.
         let rest = flags >> 33;
         let kind = branch::kind(flags);
         writeln!(

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-/// Bytes of a line.
+/// Bytes per line.
 const LINE: usize = 16;
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Writes the bytes of a record with the lines around them.
+/// Writes a record's bytes with the surrounding lines.
 pub(super) fn write(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     writeln!(out, ".\n. ... raw event: size {} bytes", bytes.len())?;
     let mut line = Vec::with_capacity(96);

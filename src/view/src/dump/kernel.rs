@@ -1,14 +1,14 @@
-//! The fields of the kernel's records but samples.
+//! The fields of kernel records other than samples.
 
 use std::io::{self, Write};
 
 use rperf_perfdata::EventDesc;
 use rperf_wire::{Endian, RawRecord, Read, ReadFormat, Record, SampleId};
 
-use super::{Alternate, name};
+use super::{AlternateHex, name};
 use crate::script::record::{text_poke, write_record};
 
-/// Writes name and fields of a record whose body has lost its trailer, to the end of its line.
+/// Writes the name and fields of a record without its trailer, to the end of the line.
 pub(super) fn write(
     out: &mut dyn Write,
     raw: &RawRecord<'_>,
@@ -24,7 +24,7 @@ pub(super) fn write(
         Err(error) => return writeln!(out, "PERF_RECORD_{name} cannot be decoded: {error}"),
     };
     let text = match &record {
-        // perf ends the line nowhere.
+        // perf does not terminate this line.
         Record::Throttle(_) | Record::Unthrottle(_) => String::new(),
         Record::Lost(lost) => format!(": id:{}: lost:{}\n", lost.id, lost.lost),
         Record::LostSamples(lost) => {
@@ -36,14 +36,14 @@ pub(super) fn write(
             let letters = ["T", "O", "P"].iter().enumerate();
             let set = letters.filter(|(bit, _)| aux.flags >> bit & 1 == 1);
             let letters: String = set.map(|(_, letter)| *letter).collect();
-            let [offset, size, flags] = [aux.offset, aux.size, aux.flags].map(Alternate);
+            let [offset, size, flags] = [aux.offset, aux.size, aux.flags].map(AlternateHex);
             format!(" offset: {offset} size: {size} flags: {flags} [{letters}]\n")
         }
         Record::ItraceStart(start) => {
             let [pid, tid] = [start.pid, start.tid].map(u32::cast_signed);
             format!(" pid: {pid} tid: {tid}\n")
         }
-        Record::AuxOutputHwId(id) => format!(" hw_id: {}\n", Alternate(id.hw_id)),
+        Record::AuxOutputHwId(id) => format!(" hw_id: {}\n", AlternateHex(id.hw_id)),
         Record::TextPoke(poke) => text_poke(poke, None),
         Record::CallchainDeferred(chain) => {
             let (pid, tid) = trailer.pid_tid.unwrap_or((u32::MAX, u32::MAX));
@@ -66,7 +66,7 @@ pub(super) fn write(
     write!(out, "PERF_RECORD_{name}{text}")
 }
 
-/// The counter of an event, with what its `read_format` adds.
+/// The count of an event, with its `read_format` fields.
 fn counter(read: &Read<'_>, event: &EventDesc) -> String {
     let [pid, tid] = [read.pid, read.tid].map(u32::cast_signed);
     let mut words = read.words.iter();

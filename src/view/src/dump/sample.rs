@@ -4,30 +4,30 @@ use std::io::{self, Write};
 
 use rperf_wire::{
     Attr, BranchSampleType, Encoder, Endian, Misc, PERF_CONTEXT_USER, PERF_CONTEXT_USER_DEFERRED,
-    ReadFormat, ReadValues, RecordHeader, Regs, RegsAbi, Sample, SampleLayout, SampleType,
+    ReadFormat, ReadValues, RecordHeader, Regs, RegsAbi, SampleLayout, SampleRecord, SampleType,
 };
 
-use super::{Alternate, branches};
+use super::{AlternateHex, branches};
 use crate::header::features::unit_size;
 use crate::script::Architecture;
 
-/// A sample with what its recording says about it.
+/// A sample with the properties of its event.
 #[derive(Debug)]
 pub struct SampleDump<'a> {
-    /// The fields that were recorded.
-    pub wire: &'a Sample<'a>,
+    /// The recorded fields.
+    pub wire: &'a SampleRecord<'a>,
     /// The attr of its event.
     pub attr: &'a Attr,
-    /// Events that it stands for.
+    /// The events it represents.
     pub period: u64,
     /// Its thread's name.
     pub comm: &'a str,
-    /// The file that the address is in, or what is said in its place.
+    /// The file of the address, or perf's placeholder.
     pub object: &'a str,
 }
 
-/// The fields that stand behind the copy of the user stack.
-const BEHIND_STACK: [SampleType; 11] = [
+/// The fields after the copy of the user stack.
+const FIELDS_AFTER_STACK: [SampleType; 11] = [
     SampleType::STACK_USER,
     SampleType::WEIGHT,
     SampleType::WEIGHT_STRUCT,
@@ -41,7 +41,7 @@ const BEHIND_STACK: [SampleType; 11] = [
     SampleType::CODE_PAGE_SIZE,
 ];
 
-/// Writes the fields behind the record's name.
+/// Writes the fields after the record's name.
 pub(super) fn write(
     out: &mut dyn Write,
     sample: &SampleDump<'_>,
@@ -51,8 +51,8 @@ pub(super) fn write(
     let wire = sample.wire;
     let (pid, tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
     let (pid, tid) = (pid.cast_signed(), tid.cast_signed());
-    let ip = Alternate(wire.ip.unwrap_or_default());
-    let address = Alternate(wire.addr.unwrap_or_default());
+    let ip = AlternateHex(wire.ip.unwrap_or_default());
+    let address = AlternateHex(wire.addr.unwrap_or_default());
     let (misc, period) = (misc.0, sample.period);
     writeln!(
         out,
@@ -75,10 +75,10 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes whose sample it is, which stands behind the record, once for each event that the sample stands for.
+/// Writes the thread of a sample after the record, once for each event that it represents.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_thread(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> {
     let (_, tid) = sample.wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
     let tid = tid.cast_signed();
@@ -97,9 +97,9 @@ fn write_stacks(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> 
             let kernel = callers.iter().position(|ip| ip == PERF_CONTEXT_USER);
             if let Some(kernel) = kernel.filter(|_| !calls.is_empty()) {
                 let kernel = callers.iter().take(kernel + 1);
-                let whole: Vec<u64> = kernel.chain(branches::callers(calls)).collect();
-                writeln!(out, "... LBR call chain: nr:{}", whole.len())?;
-                chain(out, whole.into_iter())?;
+                let joined: Vec<u64> = kernel.chain(branches::callers(calls)).collect();
+                writeln!(out, "... LBR call chain: nr:{}", joined.len())?;
+                chain(out, joined.into_iter())?;
             }
         }
         writeln!(out, "... FP chain: nr:{}", callers.len())?;
@@ -120,7 +120,7 @@ fn write_stacks(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> 
     }
 }
 
-/// Writes addresses, one to a line.
+/// Writes addresses, one per line.
 pub(super) fn chain(out: &mut dyn Write, ips: impl Iterator<Item = u64>) -> io::Result<()> {
     for (index, ip) in ips.enumerate() {
         writeln!(out, "..... {index:2}: {ip:016x}")?;
@@ -128,13 +128,13 @@ pub(super) fn chain(out: &mut dyn Write, ips: impl Iterator<Item = u64>) -> io::
     Ok(())
 }
 
-/// What an access to memory cost and where it went, transactions, sizes of pages.
+/// Memory access weight and data source, transactions and page sizes.
 fn write_memory(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> {
     let wire = sample.wire;
     if let Some(weight) = wire.weight {
         if sample.attr.sample_type.contains(SampleType::WEIGHT_STRUCT) {
             let latency = weight >> 32 & u64::from(u16::MAX);
-            // The third part is that of powerpc.
+            // The third weight field is used by powerpc.
             writeln!(
                 out,
                 "... weight: {},0x{latency:x},0x0",
@@ -178,7 +178,7 @@ fn write_regs(
     writeln!(
         out,
         "... {kind} regs: mask {} ABI {abi}",
-        Alternate(regs.mask)
+        AlternateHex(regs.mask)
     )?;
     let numbers = (0..u64::BITS).filter(|number| regs.mask >> number & 1 == 1);
     for (number, value) in numbers.zip(regs.values.iter()) {
@@ -188,10 +188,10 @@ fn write_regs(
     Ok(())
 }
 
-/// Bytes from the record's start to the size of the stack's copy.
+/// Offset of the user stack's size in the record.
 fn stack_offset(sample: &SampleDump<'_>) -> usize {
     let mut attr = sample.attr.clone();
-    for field in BEHIND_STACK {
+    for field in FIELDS_AFTER_STACK {
         attr.sample_type = attr.sample_type.with(field, false);
     }
     let mut before = Vec::new();

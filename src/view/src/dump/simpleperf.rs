@@ -1,10 +1,10 @@
-//! The fields of simpleperf's records; perf knows none of them.
+//! The fields of simpleperf's records, which perf does not know.
 
 use std::fmt::Write as _;
 
-use rperf_wire::{Chain, Simpleperf, Unwound};
+use rperf_wire::{Chain, Simpleperf, UnwindingResult};
 
-/// What follows the name of a record.
+/// The text after the record's name.
 pub(super) fn text(record: &Simpleperf<'_>) -> String {
     match record {
         Simpleperf::KernelSymbols { kallsyms: bytes }
@@ -31,7 +31,7 @@ pub(super) fn text(record: &Simpleperf<'_>) -> String {
         Simpleperf::EventIds(ids) => {
             let mut text = format!(" nr: {}\n", ids.len());
             for (attr, id) in ids {
-                // A String takes every write.
+                // Writing to a String cannot fail.
                 let _ = writeln!(text, " ... attr: {attr}  id: {id}");
             }
             text
@@ -46,7 +46,7 @@ pub(super) fn text(record: &Simpleperf<'_>) -> String {
             let frames = frames(chain);
             format!(" {pid}/{tid}: time: {time}  type: {kind}{frames}")
         }
-        Simpleperf::Unwound(unwound) => self::unwound(unwound),
+        Simpleperf::UnwindingResult(unwound) => self::unwound(unwound),
         Simpleperf::Debug { time, text } => {
             let text = String::from_utf8_lossy(text);
             format!(" time: {time}: {text}\n")
@@ -55,7 +55,7 @@ pub(super) fn text(record: &Simpleperf<'_>) -> String {
     }
 }
 
-fn unwound(unwound: &Unwound<'_>) -> String {
+fn unwound(unwound: &UnwindingResult<'_>) -> String {
     let (time, took) = (unwound.time, unwound.used_time);
     let (code, at) = (unwound.error_code, unwound.error_addr);
     let (start, end) = (unwound.stack_start, unwound.stack_end);
@@ -66,11 +66,11 @@ fn unwound(unwound: &Unwound<'_>) -> String {
     head + &chain.map_or("\n".to_owned(), |chain| frames(&chain))
 }
 
-/// As callchains are dumped, with the stack pointer of each frame behind its address.
+/// Dumped like a callchain, with the stack pointer of each frame after its address.
 fn frames(chain: &Chain<'_>) -> String {
     let mut text = format!("  nr: {}\n", chain.ips.len());
     for (number, (ip, sp)) in chain.ips.iter().zip(chain.sps.iter()).enumerate() {
-        // A String takes every write.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "..... {number:2}: {ip:016x} sp {sp:016x}");
     }
     text

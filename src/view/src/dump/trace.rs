@@ -1,4 +1,4 @@
-//! Hardware traces: what readers are told of them, and the branches of Intel's branch trace store.
+//! Hardware traces: AUXTRACE_INFO and the branches of Intel BTS.
 
 use std::io::{self, Write};
 
@@ -6,9 +6,9 @@ use rperf_wire::{AuxTraceInfo, Endian};
 
 /// Bytes of a branch.
 const BRANCH: usize = AuxTraceInfo::BTS_BRANCH;
-/// The flag of branches that were predicted.
+/// The flag of predicted branches.
 const PREDICTED: u64 = 0x10;
-/// What perf calls the words behind the kind of such a trace.
+/// perf's names of the words after the trace type.
 const NAMES: [&str; 6] = [
     "PMU Type",
     "Time Shift",
@@ -18,7 +18,7 @@ const NAMES: [&str; 6] = [
     "Snapshot mode",
 ];
 
-/// The lines behind AUXTRACE_INFO.
+/// The lines after AUXTRACE_INFO.
 pub(super) fn info(info: &AuxTraceInfo<'_>) -> String {
     let mut text = format!(" type: {}\n", info.kind);
     if info.kind == AuxTraceInfo::INTEL_BTS {
@@ -29,12 +29,12 @@ pub(super) fn info(info: &AuxTraceInfo<'_>) -> String {
     text
 }
 
-/// Whether traces of this kind are shown.
+/// Whether traces of this type are printed.
 pub(super) fn is_known(kind: Option<u32>) -> bool {
     kind == Some(AuxTraceInfo::INTEL_BTS)
 }
 
-/// The branches of a trace, one a line.
+/// The branches of a trace, one per line.
 pub(super) fn write(out: &mut dyn Write, trace: &[u8], endian: Endian) -> io::Result<()> {
     writeln!(out, ".\n. ... Intel BTS data: size {} bytes", trace.len())?;
     for (index, branch) in trace.chunks(BRANCH).enumerate() {
@@ -64,7 +64,7 @@ mod tests {
     use rperf_wire::U64s;
 
     #[test]
-    fn branches_are_lines_and_half_ones_are_said_to_be() {
+    fn branches_are_lines_and_incomplete_ones_are_marked() {
         let mut trace = Vec::new();
         for word in [0x1000_u64, 0x2000, 0x10, 1, 2, 0, 7] {
             trace.extend(word.to_le_bytes());

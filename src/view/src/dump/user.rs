@@ -1,22 +1,22 @@
-//! The fields of the recorder's own records.
+//! The fields of records written by the recorder.
 
 use std::io::{self, Write};
 
-use rperf_perfdata::{EventUpdate, RecordAt, Update};
+use rperf_perfdata::{EventProperty, EventUpdate, RecordAt};
 use rperf_wire::{
     AuxTrace, AuxTraceError, CpuMap, DecodeError, Endian, IdIndex, RecordKind, Schedstat,
     SchedstatCpu, SchedstatDomain, StatConfig, ThreadMap, TimeConv, UserRecord,
 };
 
-use super::{Alternate, simpleperf};
+use super::{AlternateHex, simpleperf};
 
-/// What perf says of kinds that `script` does nothing with.
+/// perf's marker for records that `script` ignores.
 pub(super) const UNHANDLED: &str = ": unhandled!\n";
 
 /// `PERF_STAT_ROUND_TYPE__FINAL`.
 const FINAL_ROUND: u64 = 1;
 
-/// Writes what follows the name of a record. Some kinds end no line, as in perf.
+/// Writes the text after a record's name. Some types do not terminate the line, like perf.
 pub(super) fn write(out: &mut dyn Write, record: &RecordAt<'_>, endian: Endian) -> io::Result<()> {
     match text(record, endian) {
         Ok(text) => out.write_all(&text),
@@ -24,7 +24,7 @@ pub(super) fn write(out: &mut dyn Write, record: &RecordAt<'_>, endian: Endian) 
     }
 }
 
-/// The same where the command does nothing with records of that kind: counters are shown then, and errors are not.
+/// Like [`write`] for types that the command ignores: prints counts, but no errors.
 pub(super) fn write_passed_over(
     out: &mut dyn Write,
     record: &RecordAt<'_>,
@@ -62,7 +62,7 @@ pub(super) fn write_passed_over(
             }
             Ok(())
         }
-        Ok(UserRecord::AuxTraceError(_)) => Ok(()),
+        Ok(UserRecord::AuxTraceError(_) | UserRecord::IdIndex(_)) => Ok(()),
         _ => write(out, record, endian),
     }
 }
@@ -143,15 +143,15 @@ fn ranges(cpus: &[u32]) -> String {
     runs.collect::<Vec<_>>().join(",")
 }
 
-fn event_update(told: &EventUpdate) -> String {
-    let what = match &told.update {
-        Update::Unit(unit) => format!("unit:  {unit}"),
-        Update::Scale(scale) => format!("scale: {scale:.6}"),
-        Update::Name(name) => format!("name:  {name}"),
-        Update::Cpus(cpus) => ranges(cpus),
+fn event_update(event: &EventUpdate) -> String {
+    let what = match &event.update {
+        EventProperty::Unit(unit) => format!("unit:  {unit}"),
+        EventProperty::Scale(scale) => format!("scale: {scale:.6}"),
+        EventProperty::Name(name) => format!("name:  {name}"),
+        EventProperty::Cpus(cpus) => ranges(cpus),
         _ => "unknown type".to_owned(),
     };
-    format!("\n... id:    {}\n... {what}\n", told.id)
+    format!("\n... id:    {}\n... {what}\n", event.id)
 }
 
 fn time_conv(conversion: &TimeConv) -> String {
@@ -161,7 +161,7 @@ fn time_conv(conversion: &TimeConv) -> String {
         "\n... Time Shift      {shift}\n... Time Muliplier  {multiplier}\n... Time Zero       {zero}\n"
     );
     if let Some(short) = &conversion.short {
-        let (cycles, mask) = (short.cycles, Alternate(short.mask));
+        let (cycles, mask) = (short.cycles, AlternateHex(short.mask));
         let (has_zero, is_short) = (u8::from(short.has_zero), u8::from(short.is_short));
         text += &format!(
             "... Time Cycles     {cycles}\n... Time Mask       {mask}\n... Cap Time Zero   {has_zero}\n\
@@ -202,8 +202,8 @@ fn schedstat(
 }
 
 fn auxtrace(trace: &AuxTrace) -> String {
-    let (size, offset) = (Alternate(trace.size), Alternate(trace.offset));
-    let (reference, index) = (Alternate(trace.reference), trace.index);
+    let (size, offset) = (AlternateHex(trace.size), AlternateHex(trace.offset));
+    let (reference, index) = (AlternateHex(trace.reference), trace.index);
     let (tid, cpu) = (trace.tid.cast_signed(), trace.cpu.cast_signed());
     format!(
         " size: {size}  offset: {offset}  ref: {reference}  idx: {index}  tid: {tid}  cpu: {cpu}\n"
@@ -222,7 +222,7 @@ fn auxtrace_error(error: &AuxTraceError<'_>) -> Vec<u8> {
         _ => "unknown",
     };
     let [cpu, pid, tid] = [error.cpu, error.pid, error.tid].map(u32::cast_signed);
-    let (kind, code, ip) = (error.kind, error.code, Alternate(error.ip));
+    let (kind, code, ip) = (error.kind, error.code, AlternateHex(error.ip));
     let mut text = format!(" {name} error type {kind} time {time}").into_bytes();
     if let Some((machine, cpu)) = error.machine {
         let (machine, cpu) = (machine.cast_signed(), cpu.cast_signed());

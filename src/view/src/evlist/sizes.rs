@@ -1,4 +1,4 @@
-//! The size that each attr says of itself.
+//! The `size` field of each attr.
 
 use rperf_perfdata::PerfData;
 use rperf_wire::{Endian, RecordKind};
@@ -6,7 +6,7 @@ use rperf_wire::{Endian, RecordKind};
 /// Bytes from an attr's start to its `size`.
 const SIZE_OFFSET: usize = 4;
 
-/// `perf_event_attr::size` of every event, in bytes, as it stands in the file; 0 where it is not there.
+/// `perf_event_attr::size` of each event as stored in the file; 0 if it is missing.
 pub(super) fn attr_sizes(data: &PerfData<'_>, file: &[u8]) -> Vec<u32> {
     let header = data.header();
     let size = |attr: &[u8], endian: Endian| endian.u32_at(attr, SIZE_OFFSET).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! Lines over recordings that no recorder of this machine makes.
+//! Output for recordings that no recorder of this machine writes.
 
 use rperf_perfdata::{FeatureSet, feature::GroupDesc};
 use rperf_wire::{Attr, AttrFlags, Endian, EventType, SampleType};
 
 use super::*;
-use crate::made;
+use crate::test_recordings;
 
 fn event(name: &str, attr: Attr) -> EventDesc {
     let name = name.to_owned();
@@ -14,7 +14,7 @@ fn event(name: &str, attr: Attr) -> EventDesc {
     }
 }
 
-/// A file with these events and groups, given as name, place of the leader and number of events.
+/// A file with these events and groups, given as name, index of the leader and number of events.
 fn file(endian: Endian, events: &[EventDesc], groups: &[(&str, u32, u32)]) -> Vec<u8> {
     let group = |(name, leader, members): &(&str, u32, u32)| GroupDesc {
         name: (*name).to_owned(),
@@ -24,7 +24,7 @@ fn file(endian: Endian, events: &[EventDesc], groups: &[(&str, u32, u32)]) -> Ve
     let groups: Vec<GroupDesc> = groups.iter().map(group).collect();
     let mut features = FeatureSet::new(endian);
     features.event_desc(events).group_desc(&groups);
-    made::file(endian, events, &features)
+    test_recordings::file(endian, events, &features)
 }
 
 fn text(file: &[u8], options: &EvlistOptions<'_>) -> String {
@@ -46,7 +46,7 @@ fn clock(name: &str) -> EventDesc {
 }
 
 #[test]
-fn groups_stand_on_the_line_of_their_leader() {
+fn groups_are_on_the_line_of_their_leader() {
     let events = ["a", "b", "c", "d", "e"].map(clock);
     let groups = [("{anon_group}", 0, 2), ("mine", 3, 2), ("", 2, 1)];
     let bytes = file(Endian::Little, &events, &groups);
@@ -76,7 +76,7 @@ fn a_group_that_reaches_beyond_the_events_ends_with_them() {
 }
 
 #[test]
-fn attrs_of_both_byte_orders_and_all_sizes_keep_what_has_no_name() {
+fn unnamed_attr_fields_are_printed_for_all_sizes_and_byte_orders() {
     let wide = Attr {
         config3: 5,
         ..clock("").attr
@@ -88,13 +88,13 @@ fn attrs_of_both_byte_orders_and_all_sizes_keep_what_has_no_name() {
     ] {
         let bytes = file(endian, &[event("clock", attr)], &[]);
         let options = EvlistOptions {
-            detail: Detail::Attr,
+            detail: EvlistDetail::Attr,
             ..EvlistOptions::default()
         };
         assert_eq!(
             text(&bytes, &options),
             format!(
-                "clock: type: 1, size: {size}, {{ sample_period, sample_freq }}: 99, \
+                "clock: type: 1, size: {size}, config: 0, {{ sample_period, sample_freq }}: 99, \
                  sample_type: IP|0x10000000000, freq: 1, flags: 0x4000000000000{more}\n"
             )
         );
@@ -108,9 +108,9 @@ fn frequency_or_period() {
         ..Attr::default()
     };
     let bytes = file(Endian::Little, &[clock("a"), event("b", fixed)], &[]);
-    let fields = TraceFields::new(PerfData::parse(&bytes).unwrap().described()).unwrap();
+    let fields = TraceFields::new(PerfData::parse(&bytes).unwrap().metadata()).unwrap();
     let options = EvlistOptions {
-        detail: Detail::Frequency,
+        detail: EvlistDetail::Frequency,
         groups: false,
         trace_fields: Some(&fields),
     };
@@ -121,14 +121,14 @@ fn frequency_or_period() {
 }
 
 #[test]
-fn a_tracepoint_without_a_description_is_told_of() {
+fn a_tracepoint_without_a_description_is_reported() {
     let attr = Attr {
         kind: EventType::TRACEPOINT,
         config: 5,
         ..Attr::default()
     };
     let bytes = file(Endian::Little, &[event("sched:gone", attr)], &[]);
-    let fields = TraceFields::new(PerfData::parse(&bytes).unwrap().described()).unwrap();
+    let fields = TraceFields::new(PerfData::parse(&bytes).unwrap().metadata()).unwrap();
     assert_eq!(fields.undescribed().collect::<Vec<_>>(), ["sched:gone"]);
     let options = EvlistOptions {
         trace_fields: Some(&fields),

@@ -1,56 +1,56 @@
 //! The fields of tracepoints, by name.
 
-use rperf_perfdata::{Described, Error, EventDesc};
+use rperf_perfdata::{Error, EventDesc, Metadata};
 
-/// The own fields of every tracepoint of a recording; those that all tracepoints have are not among them.
+/// The tracepoint-specific fields of every tracepoint of a recording, without the common ones.
 #[derive(Debug)]
 pub struct TraceFields {
-    events: Vec<Fields>,
+    events: Vec<ShownFields>,
 }
 
 #[derive(Debug)]
-enum Fields {
+enum ShownFields {
     NoTracepoint,
     Known(Vec<String>),
-    /// The recording says nothing of it, or nothing that can be read.
+    /// The format is missing or cannot be parsed.
     Unknown(String),
 }
 
 impl TraceFields {
-    /// Reads the descriptions of the tracepoints in a recording.
+    /// Reads the formats of the tracepoints in a recording.
     ///
     /// # Errors
-    /// As [`Described::formats`].
-    pub fn new(recording: Described<'_>) -> Result<Self, Error> {
+    /// As [`Metadata::formats`].
+    pub fn new(recording: Metadata<'_>) -> Result<Self, Error> {
         let formats = recording.formats()?;
         let fields = |event: &EventDesc| match formats.of_event(&event.attr) {
             Ok(tracepoint) => {
                 let fields = tracepoint.format.fields.iter();
-                Fields::Known(fields.map(|field| field.name.clone()).collect())
+                ShownFields::Known(fields.map(|field| field.name.clone()).collect())
             }
-            Err(rperf_tracepoint::Error::NotATracepoint) => Fields::NoTracepoint,
-            Err(_) => Fields::Unknown(event.name.clone()),
+            Err(rperf_tracepoint::Error::NotATracepoint) => ShownFields::NoTracepoint,
+            Err(_) => ShownFields::Unknown(event.name.clone()),
         };
         Ok(Self {
             events: recording.events.iter().map(fields).collect(),
         })
     }
 
-    /// Names of tracepoints that are not described.
+    /// Names of tracepoints without a format.
     pub fn undescribed(&self) -> impl Iterator<Item = &str> {
         self.events.iter().filter_map(|fields| match fields {
-            Fields::Unknown(name) => Some(name.as_str()),
+            ShownFields::Unknown(name) => Some(name.as_str()),
             _ => None,
         })
     }
 
-    /// What is said of the event at `place`.
+    /// The text for the event at index `place`.
     pub(super) fn text(&self, place: usize) -> String {
         match self.events.get(place) {
-            Some(Fields::Known(names)) if !names.is_empty() => {
+            Some(ShownFields::Known(names)) if !names.is_empty() => {
                 format!("trace_fields: {}", names.join(","))
             }
-            Some(Fields::NoTracepoint) => "(not a tracepoint)".to_owned(),
+            Some(ShownFields::NoTracepoint) => "(not a tracepoint)".to_owned(),
             _ => "(no trace field)".to_owned(),
         }
     }

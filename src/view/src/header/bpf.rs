@@ -1,13 +1,13 @@
-//! The lines of BPF_PROG_INFO, one for every piece of machine code, and of BPF_BTF.
+//! The lines of BPF_PROG_INFO, one per BPF program or function, and of BPF_BTF.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use rperf_perfdata::Features;
-use rperf_perfdata::feature::{BpfFunction, BpfProgram, Btf};
+use rperf_perfdata::feature::{BpfBtf, BpfFunction, BpfProgram};
 use rperf_wire::Endian;
 
-/// The numbers of the sets of types, rising.
+/// The ids of the BTF objects, ascending.
 pub(super) fn write_types(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     let sets = features.btf().unwrap_or_default();
     let mut ids: Vec<u32> = sets.iter().map(|set| set.id).collect();
@@ -17,7 +17,7 @@ pub(super) fn write_types(out: &mut dyn Write, features: &Features<'_>) -> io::R
         .try_for_each(|id| writeln!(out, "# btf info of id {id}"))
 }
 
-/// The programs, by number.
+/// The programs, by id.
 pub(super) fn write_programs(
     out: &mut dyn Write,
     features: &Features<'_>,
@@ -54,17 +54,17 @@ pub(super) fn write_programs(
     Ok(())
 }
 
-/// What names a program's functions.
+/// Names of a program's functions.
 struct Named<'a> {
     program: &'a BpfProgram,
-    types: Option<&'a Btf>,
+    types: Option<&'a BpfBtf>,
     endian: Endian,
-    /// There is one function.
+    /// A single function.
     alone: bool,
 }
 
 impl Named<'_> {
-    /// `bpf_prog_TAG_NAME`, as the kernel would list it; `F` for a function that nothing names.
+    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms; `F` for a function without a name.
     fn name(&self, function: &BpfFunction) -> String {
         let mut name = "bpf_prog_".to_owned();
         for byte in function.tag {

@@ -4,7 +4,7 @@ const DAY: i64 = 86_400;
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
-/// From the first day of 1970, which was a Thursday.
+/// Counted from 1970-01-01, a Thursday.
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
 /// A date of the Gregorian calendar.
@@ -18,8 +18,8 @@ struct Date {
 
 /// The date of a day counted from 1 January 1970.
 ///
-/// Years are counted from March, so that the leap day is the last one, in eras of 400 years, which all
-/// have the same length. The months from March on have 31, 30, 31, 30, 31 days, again and again.
+/// Years start in March, so that the leap day is the last day, in eras of 400 years, which are all equally long.
+/// From March on, the lengths of months repeat: 31, 30, 31, 30, 31 days.
 fn date(days: i64) -> Date {
     const ERA: i64 = 146_097;
     const FIRST_OF_MARCH_0000: i64 = 719_468;
@@ -36,7 +36,7 @@ fn date(days: i64) -> Date {
     }
 }
 
-/// `07:53:31`, of seconds since 1970 in the time that is meant.
+/// `07:53:31`, from seconds since 1970 in the time zone shown.
 #[must_use]
 pub fn clock(seconds: i64) -> String {
     let second = seconds.rem_euclid(DAY);
@@ -53,7 +53,7 @@ fn name<'a>(names: &[&'a str], index: i64) -> &'a str {
     names.get(index).copied().unwrap_or("???")
 }
 
-/// As ctime(3) says it, without the newline: `Sat Nov 21 07:53:31 2026`.
+/// Formats like ctime(3), without the newline: `Sat Nov 21 07:53:31 2026`.
 pub(crate) fn ctime(seconds: i64) -> String {
     let days = seconds.div_euclid(DAY);
     let date = date(days);
@@ -67,7 +67,7 @@ pub(crate) fn ctime(seconds: i64) -> String {
     )
 }
 
-/// `2026-11-21 07:53:31`, of seconds since 1970 in the time that is meant.
+/// `2026-11-21 07:53:31`, from seconds since 1970 in the time zone shown.
 pub fn iso(seconds: i64) -> String {
     let date = date(seconds.div_euclid(DAY));
     format!(
@@ -79,7 +79,7 @@ pub fn iso(seconds: i64) -> String {
     )
 }
 
-/// For names of files: `20261121-075331`. `seconds` since 1970, in the time that is meant.
+/// `20261121-075331`, for file names, from seconds since 1970 in the time zone shown.
 pub fn stamp(seconds: i64) -> String {
     iso(seconds).replace(['-', ':'], "").replace(' ', "-")
 }

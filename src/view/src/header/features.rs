@@ -6,17 +6,17 @@ use std::io::{self, Write};
 use rperf_perfdata::feature::{
     ClockData, CpuTopology, MemoryNode, MemoryTopology, PmuCapabilities,
 };
-use rperf_perfdata::{Described, FeatureId, Features};
+use rperf_perfdata::{FeatureId, Features, Metadata};
 use rperf_wire::AttrText;
 
 use super::{HeaderOptions, bpf, calendar};
 
-/// What printf(3) prints for a string that is not there.
+/// What printf(3) prints for a null string.
 const NULL: &str = "(null)";
 
 pub(super) fn write(
     out: &mut dyn Write,
-    recording: Described<'_>,
+    recording: Metadata<'_>,
     feature: FeatureId,
     options: &HeaderOptions<'_>,
 ) -> io::Result<()> {
@@ -41,7 +41,10 @@ pub(super) fn write(
         FeatureId::CACHE => caches(out, features),
         FeatureId::BPF_PROG_INFO => bpf::write_programs(out, features, recording.endian),
         FeatureId::BPF_BTF => bpf::write_types(out, features),
-        FeatureId::SAMPLE_TIME => sample_time(out, features.sample_time().unwrap_or_default()),
+        FeatureId::SAMPLE_TIME => {
+            let (first, last) = features.sample_time().unwrap_or_default();
+            sample_time(out, first, last)
+        }
         FeatureId::MEM_TOPOLOGY => memory(out, features.mem_topology().as_ref()),
         FeatureId::COMPRESSED => compressed(out, features),
         FeatureId::CPU_PMU_CAPS => features
@@ -67,7 +70,7 @@ pub(super) fn write(
     }
 }
 
-/// Whether there is more of it than most want to see.
+/// Whether the feature is printed only with `-I`.
 fn is_long(feature: FeatureId) -> bool {
     matches!(
         feature,
@@ -80,7 +83,7 @@ fn is_long(feature: FeatureId) -> bool {
     )
 }
 
-/// The features that are one number, or whose being there is all.
+/// Features that are a single number or a flag.
 fn fact(features: &Features<'_>, feature: FeatureId) -> Option<String> {
     Some(match feature {
         FeatureId::TOTAL_MEM => {
@@ -103,7 +106,7 @@ fn fact(features: &Features<'_>, feature: FeatureId) -> Option<String> {
     })
 }
 
-/// The features that are one string, under the words that stand before it.
+/// Features that are a single string, with their titles.
 fn string(features: &Features<'_>, feature: FeatureId) -> Option<(&'static str, Option<String>)> {
     Some(match feature {
         FeatureId::HOSTNAME => ("hostname", features.hostname()),
@@ -124,7 +127,7 @@ fn cpus(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     writeln!(out, "# nrcpus avail : {available}")
 }
 
-/// Quotes come with a backslash, so that the words can be pasted into a shell.
+/// Quotes are escaped with a backslash, so that the command line can be pasted into a shell.
 fn cmdline(out: &mut dyn Write, words: &[String]) -> io::Result<()> {
     write!(out, "# cmdline : ")?;
     for word in words {
@@ -200,13 +203,13 @@ fn pmus(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     writeln!(out, "# pmu mappings: {}", pmus.join(", "))
 }
 
-fn groups(out: &mut dyn Write, recording: Described<'_>) -> io::Result<()> {
+fn groups(out: &mut dyn Write, recording: Metadata<'_>) -> io::Result<()> {
     for group in recording.features.group_desc().unwrap_or_default() {
         let events = recording.events.iter();
         let members = events
             .skip(group.leader as usize)
             .take(group.members as usize);
-        // What perf writes for a group without a name.
+        // perf's text for a group without a name.
         let name = group
             .name
             .strip_prefix("{anon_group}")
@@ -226,7 +229,7 @@ fn caches(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn sample_time(out: &mut dyn Write, (first, last): (u64, u64)) -> io::Result<()> {
+fn sample_time(out: &mut dyn Write, first: u64, last: u64) -> io::Result<()> {
     let seconds = |time: u64| format!("{}.{:06}", time / 1_000_000_000, time / 1000 % 1_000_000);
     writeln!(out, "# time of first sample : {}", seconds(first))?;
     writeln!(out, "# time of last sample : {}", seconds(last))?;
@@ -262,7 +265,7 @@ fn set_bits(node: &MemoryNode) -> Vec<u64> {
     (0..held).filter(|bit| is_set(*bit)).collect()
 }
 
-/// `0-23,32-199` of ascending numbers.
+/// Formats ascending numbers as `0-23,32-199`.
 fn ranges(numbers: &[u64]) -> String {
     let runs = numbers.chunk_by(|left, right| left.checked_add(1) == Some(*right));
     let runs = runs.filter_map(|run| match (run.first()?, run.last()?) {
@@ -272,7 +275,7 @@ fn ranges(numbers: &[u64]) -> String {
     runs.collect::<Vec<_>>().join(",")
 }
 
-/// Bytes in the largest unit that leaves at least two of it, rounded down: `24G`.
+/// Bytes in the largest unit with a value of at least 2, rounded down: `24G`.
 pub(crate) fn unit_size(mut size: u64) -> String {
     let mut units = ['B', 'K', 'M', 'G'].into_iter();
     let mut unit = units.next().unwrap_or_default();
@@ -337,7 +340,7 @@ fn domains(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// One moment on both clocks; the time of day first as a local date.
+/// The same instant on both clocks; the time of day also as a local date.
 fn clock_data(
     out: &mut dyn Write,
     clock: &ClockData,

@@ -1,11 +1,11 @@
-//! Sections that no perf here writes or reads.
+//! Feature sections that no available perf writes or reads.
 
 use rperf_perfdata::feature::{CpuDomains, ElfMachine, SchedDomain, SchedDomains};
 use rperf_perfdata::{EventDesc, FeatureSet, PerfData};
 use rperf_wire::{Attr, Endian};
 
 use super::{HeaderOptions, write_features};
-use crate::made;
+use crate::test_recordings;
 
 fn domains(version: u32) -> SchedDomains {
     let domain = SchedDomain {
@@ -24,7 +24,7 @@ fn domains(version: u32) -> SchedDomains {
 
 fn shown(features: &FeatureSet, full: bool) -> String {
     let events = [EventDesc::new(Attr::default(), vec![1])];
-    let bytes = made::file(Endian::Little, &events, features);
+    let bytes = test_recordings::file(Endian::Little, &events, features);
     let data = PerfData::parse(&bytes).unwrap();
     let options = HeaderOptions {
         captured: 0,
@@ -32,7 +32,7 @@ fn shown(features: &FeatureSet, full: bool) -> String {
         full,
     };
     let mut text = Vec::new();
-    write_features(&mut text, data.described(), &options).unwrap();
+    write_features(&mut text, data.metadata(), &options).unwrap();
     String::from_utf8(text).unwrap()
 }
 
@@ -44,15 +44,15 @@ fn sections_of_newer_releases() {
     let (machine, flags) = (62, 0);
     features.elf_machine(ElfMachine { machine, flags });
     let before = "# hostname : machine\n";
-    let behind = "# e_machine : 62\n#   e_flags : 0\n# cacheline size: 64\n";
+    let after = "# e_machine : 62\n#   e_flags : 0\n# cacheline size: 64\n";
     let brief = "# CPU_DOMAIN_INFO info available, use -I to display\n";
-    assert_eq!(shown(&features, false), format!("{before}{brief}{behind}"));
+    assert_eq!(shown(&features, false), format!("{before}{brief}{after}"));
     let full = "# schedstat version\t: 17\n# Maximum sched domains\t: 1\n# cpu\t\t: 1\n# nr_domains\t: 1\n\
                 # Domain\t\t: 0\n# Domain name      : SMT\n# Domain cpu map   : 3\n# Domain cpu list  : 0-1\n";
-    assert_eq!(shown(&features, true), format!("{before}{full}{behind}"));
+    assert_eq!(shown(&features, true), format!("{before}{full}{after}"));
     features.sched_domains(&domains(15));
     let unnamed = full
         .replace("# Domain name      : SMT\n", "")
         .replace(": 17", ": 15");
-    assert_eq!(shown(&features, true), format!("{before}{unnamed}{behind}"));
+    assert_eq!(shown(&features, true), format!("{before}{unnamed}{after}"));
 }

@@ -1,14 +1,14 @@
-//! The table of `--total-cycles`: stretches of code between branches.
+//! The table of `--total-cycles`: basic blocks between branches.
 
 use std::io::{self, Write};
 
-use rperf_hist::{Block, BlockTable};
+use rperf_hist::BlockTable;
 
-use super::table::Layout;
+use super::table::ReportLayout;
 use crate::percent::Percent;
-use crate::terminal::Sgr;
+use crate::table::{Cell, Column, Table, TextStyle};
 
-/// Titles and widths. All cells stand on the right.
+/// Titles and widths.
 const COLUMNS: [(&str, usize); 6] = [
     ("Sampled Cycles%", 15),
     ("Sampled Cycles", 14),
@@ -18,71 +18,50 @@ const COLUMNS: [(&str, usize); 6] = [
     ("Shared Object", 20),
 ];
 
-/// Writes titles and rule, unless `quiet`, and the stretches.
+/// Writes titles and rule, unless `quiet`, and the blocks.
 pub(super) fn write(
     out: &mut dyn Write,
-    table: &BlockTable,
-    layout: &Layout,
+    blocks: &BlockTable,
+    layout: &ReportLayout,
     quiet: bool,
 ) -> io::Result<()> {
-    if !quiet {
-        write_titles(out, layout)?;
+    let table = table(blocks, layout.min_percent);
+    if let Some(separator) = &layout.separator {
+        return table.write_separated(out, separator, !quiet);
     }
-    let average = table.average();
-    for block in &table.blocks {
-        let share = Percent::of(block.cycles, table.cycles);
-        if share.below(layout.min_percent) {
+    let style = TextStyle {
+        rule: true,
+        colors: layout.colors,
+        ..TextStyle::PLAIN
+    };
+    match quiet {
+        true => table.write_rows(out, style),
+        false => table.write_text(out, style),
+    }
+}
+
+fn table(blocks: &BlockTable, min_percent: f64) -> Table {
+    let mut table = Table::new(COLUMNS.map(|(title, width)| Column::right(title).fixed(width)));
+    let average = blocks.average();
+    for block in &blocks.blocks {
+        if Percent::of(block.cycles, blocks.cycles).below(min_percent) {
             continue;
         }
-        let own = Percent::of(block.average(), average);
-        write_block(out, block, [share, own], layout)?;
+        let [start, end] = &block.range;
+        table.push([
+            Cell::share(block.cycles, blocks.cycles),
+            Cell::count(block.cycles, short_count(block.cycles)),
+            Cell::share(block.average(), average),
+            Cell::count(block.average(), short_count(block.average())),
+            format!("[{start} -> {end}]").into(),
+            block.object.clone().into(),
+        ]);
     }
-    Ok(())
-}
-
-fn write_titles(out: &mut dyn Write, layout: &Layout) -> io::Result<()> {
-    let titles = COLUMNS.map(|(title, _)| title);
-    if let Some(separator) = &layout.separator {
-        return writeln!(out, "# {}", titles.join(separator));
-    }
-    let padded = COLUMNS.map(|(title, width)| format!("{title:>width$}"));
-    let rules = COLUMNS.map(|(_, width)| ".".repeat(width));
-    writeln!(out, "# {}\n# {}\n#", padded.join("  "), rules.join("  "))
-}
-
-fn write_block(
-    out: &mut dyn Write,
-    block: &Block,
-    shares: [Percent; 2],
-    layout: &Layout,
-) -> io::Result<()> {
-    let [start, end] = &block.range;
-    let [share, own] = shares;
-    let cells = [
-        (share.to_string(), Some(share)),
-        (cut(block.cycles), None),
-        (own.to_string(), Some(own)),
-        (cut(block.average()), None),
-        (format!("[{start} -> {end}]"), None),
-        (block.object.clone(), None),
-    ];
-    if let Some(separator) = &layout.separator {
-        let cells = cells.map(|(text, _)| match separator.as_str() {
-            "" => text,
-            separator => text.replace(separator, "."),
-        });
-        return writeln!(out, "{}", cells.join(separator));
-    }
-    for ((text, share), (_, width)) in cells.iter().zip(COLUMNS) {
-        let paint = |share: Percent| share.paint(layout.colors);
-        let (begin, end) = share.map_or((Sgr::NONE, Sgr::NONE), paint);
-        write!(out, "  {begin}{text:>width$}{end}")?;
-    }
-    out.write_all(b"\n")
+    table
 }
 
 /// A number of cycles in thousands or millions.
-fn cut(cycles: u64) -> String {
+fn short_count(cycles: u64) -> String {
     match cycles {
         0..1_000 => cycles.to_string(),
         1_000..1_000_000 => format!("{:.1}K", cycles as f64 / 1e3),
@@ -93,8 +72,9 @@ fn cut(cycles: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_hist::Block;
 
-    fn text(layout: &Layout) -> String {
+    fn text(layout: &ReportLayout) -> String {
         let block = |cycles, times, start: &str, end: &str| Block {
             cycles,
             times,
@@ -115,7 +95,7 @@ mod tests {
 
     #[test]
     fn shares_are_of_all_cycles_and_of_the_averages() {
-        let shown = text(&Layout::default());
+        let shown = text(&ReportLayout::default());
         let lines: Vec<&str> = shown.lines().skip(3).collect();
         assert_eq!(
             lines,
@@ -134,10 +114,10 @@ mod tests {
 
     #[test]
     fn separated_cells_are_not_padded() {
-        let layout = Layout {
+        let layout = ReportLayout {
             separator: Some(",".to_owned()),
             min_percent: 20.0,
-            ..Layout::default()
+            ..ReportLayout::default()
         };
         assert_eq!(
             text(&layout),

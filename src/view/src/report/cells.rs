@@ -1,73 +1,79 @@
-//! The cells of a row one by one, as wide as in the table: for views that draw them themselves.
+//! The cells of a row, padded to their columns, for views that draw cells individually.
 
-use rperf_hist::{Histogram, Row, Sum};
+use rperf_hist::{ColumnSum, Histogram, HistogramRow};
 
-use super::table::{Column, Kind, Layout, key_cell, number_cells};
-use crate::percent::{Percent, Rough};
+use super::table::{ColumnKind, ReportLayout, TableColumn, key_cell, number_cells};
+use crate::percent::{Percent, ShortCount};
 
 /// The columns of a table, with widths that fit all its rows.
-pub struct Cells {
-    columns: Vec<Column>,
+pub struct ReportCells {
+    columns: Vec<TableColumn>,
 }
 
 /// A cell, padded to its column.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
-    /// What stands there.
+pub struct ReportCell {
+    /// The text.
     pub text: String,
-    /// The share that it is, in percent.
+    /// The percentage.
     pub share: Option<f64>,
 }
 
-/// Which part of a row cells are of.
+/// The part of a row that a cell belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// Shares and counts.
+pub enum RowPart {
+    /// Percentages and counts.
     Numbers,
-    /// What sort keys show.
+    /// Sort keys.
     Keys,
 }
 
-impl Cells {
+impl ReportCells {
     /// The columns of `histogram`.
     #[must_use]
-    pub fn new(histogram: &Histogram, layout: &Layout) -> Self {
+    pub fn new(histogram: &Histogram, layout: &ReportLayout) -> Self {
         Self {
-            columns: Column::list(histogram, layout),
+            columns: TableColumn::list(histogram, layout),
         }
     }
 
-    /// How many columns there are.
+    /// The number of columns.
     #[must_use]
     pub fn len(&self) -> usize {
         self.columns.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no columns.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// The titles of one part's columns, with the number of each column.
-    pub fn titles(&self, part: Part) -> impl Iterator<Item = (usize, String)> {
+    /// The titles of a part's columns, with their column numbers.
+    pub fn titles(&self, part: RowPart) -> impl Iterator<Item = (usize, String)> {
         let columns = self.columns.iter().enumerate();
         columns
             .filter(move |(_, column)| column.part() == part)
             .map(|(number, column)| (number, column.title()))
     }
 
-    /// The cells of a column in a row, one for each event if it is one of numbers; shares are of `wholes`. `key` is the
-    /// number of the row's cell, if it is one of keys.
+    /// The cells of a column in a row, one for each event if the column is numeric; percentages are
+    /// of the totals `totals`. `key` is the index of the row's sort key, if the column shows one.
     #[must_use]
-    pub fn cells(&self, column: usize, row: &Row, key: usize, wholes: &[Sum]) -> Vec<Cell> {
+    pub fn cells(
+        &self,
+        column: usize,
+        row: &HistogramRow,
+        key: usize,
+        totals: &[ColumnSum],
+    ) -> Vec<ReportCell> {
         let Some(found) = self.columns.get(column) else {
             return Vec::new();
         };
-        if found.part() == Part::Numbers {
-            let cells = number_cells(row, wholes, found).into_iter();
+        if found.part() == RowPart::Numbers {
+            let cells = number_cells(row, totals, found).into_iter();
             return cells
-                .map(|(text, share)| Cell {
+                .map(|(text, share)| ReportCell {
                     text,
                     share: share.map(Percent::value),
                 })
@@ -76,31 +82,31 @@ impl Cells {
         let text = row.cells.get(key).map(String::as_str).unwrap_or_default();
         let mut padded = String::new();
         key_cell(&mut padded, text, found, column + 1 == self.columns.len());
-        vec![Cell {
+        vec![ReportCell {
             text: padded,
             share: None,
         }]
     }
 }
 
-impl Column {
-    fn part(&self) -> Part {
+impl TableColumn {
+    fn part(&self) -> RowPart {
         match self.kind {
-            Kind::Number(_) => Part::Numbers,
-            Kind::Key { .. } => Part::Keys,
+            ColumnKind::Number(_) => RowPart::Numbers,
+            ColumnKind::Key { .. } => RowPart::Keys,
         }
     }
 }
 
-/// A share with two decimals, `12.34%`.
+/// A percentage with two decimals, `12.34%`.
 #[must_use]
-pub fn share(part: u64, whole: u64) -> (String, f64) {
-    let share = Percent::of(part, whole);
+pub fn share(part: u64, total: u64) -> (String, f64) {
+    let share = Percent::of(part, total);
     (share.to_string(), share.value())
 }
 
-/// A number of samples cut to thousands, millions or billions: `452 `, `12K`.
+/// A number of samples in thousands, millions or billions: `452 `, `12K`.
 #[must_use]
-pub fn rough(samples: u64) -> String {
-    Rough(samples).to_string()
+pub fn short_count(samples: u64) -> String {
+    ShortCount(samples).to_string()
 }

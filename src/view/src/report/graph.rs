@@ -2,29 +2,29 @@
 
 use std::io::{self, Write};
 
-use rperf_hist::{Branch, GraphForm, Row, Sum};
+use rperf_hist::{Branch, ColumnSum, GraphForm, HistogramRow};
 
-use super::table::Layout;
+use super::table::ReportLayout;
 use crate::percent::Percent;
 
-/// What a branch of a call graph is marked with.
+/// The numbers shown on a branch of a call graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BranchValue {
-    /// Its share.
+    /// Percentage.
     #[default]
     Percent,
-    /// Its events.
+    /// Period.
     Period,
-    /// Its samples.
+    /// Number of samples.
     Count,
 }
 
-impl Layout {
-    /// What a branch is marked with, where `whole` is what shares are of.
-    fn branch_value(&self, sum: Sum, whole: u64) -> String {
+impl ReportLayout {
+    /// Formats a branch's number; percentages are of `total`.
+    fn branch_value(&self, sum: ColumnSum, total: u64) -> String {
         match self.graph_value {
             BranchValue::Percent => {
-                let share = Percent::of(sum.period, whole);
+                let share = Percent::of(sum.period, total);
                 let (begin, end) = share.paint(self.colors);
                 format!("{begin}{share}{end}")
             }
@@ -34,23 +34,28 @@ impl Layout {
     }
 }
 
-/// Blanks before every line of a graph.
+/// Blanks before each line of a graph.
 const MARGIN: &str = "            ";
-/// One level of depth: with the line that leads to a later sibling, and without.
+/// Indentation per level: with a line to a later sibling, and without.
 const OPEN: &str = "|          ";
 const CLOSED: &str = "           ";
 
-/// What stands for the branches of a fork that are not shown.
-const REST: &str = "[...]";
+/// Placeholder for the branches that are not shown.
+const HIDDEN_BRANCHES: &str = "[...]";
 
-/// Writes the graph of `row`, or nothing where there is none. Percentages are of `whole`.
-pub(super) fn write(out: &mut dyn Write, row: &Row, whole: u64, layout: &Layout) -> io::Result<()> {
+/// Writes the call graph of `row`, if it has one. Percentages are of `total`.
+pub(super) fn write(
+    out: &mut dyn Write,
+    row: &HistogramRow,
+    total: u64,
+    layout: &ReportLayout,
+) -> io::Result<()> {
     let chains = row.graph.iter().take(layout.most_branches());
     match layout.graph_form {
-        GraphForm::Graph | GraphForm::Fractal => return write_tree(out, row, whole, layout),
+        GraphForm::Graph | GraphForm::Fractal => return write_tree(out, row, total, layout),
         GraphForm::Flat => {
             for chain in chains {
-                let value = layout.branch_value(chain.all, whole);
+                let value = layout.branch_value(chain.all, total);
                 writeln!(out, "           {value}")?;
                 for frame in &chain.frames {
                     writeln!(out, "                {frame}")?;
@@ -61,7 +66,7 @@ pub(super) fn write(out: &mut dyn Write, row: &Row, whole: u64, layout: &Layout)
         GraphForm::Folded => {
             let separator = layout.separator.as_deref().unwrap_or(";");
             for chain in chains {
-                let value = layout.branch_value(chain.own, whole);
+                let value = layout.branch_value(chain.own, total);
                 writeln!(out, "{value} {}", chain.frames.join(separator))?;
             }
         }
@@ -69,17 +74,22 @@ pub(super) fn write(out: &mut dyn Write, row: &Row, whole: u64, layout: &Layout)
     Ok(())
 }
 
-/// A tree ends with an empty line.
+/// Writes a tree, terminated by an empty line.
 ///
-/// Where one branch holds everything the row counts, its frames stand alone behind `---`, without a percentage.
-fn write_tree(out: &mut dyn Write, row: &Row, whole: u64, layout: &Layout) -> io::Result<()> {
+/// If one branch holds everything counted in the row, its frames follow `---` without a percentage.
+fn write_tree(
+    out: &mut dyn Write,
+    row: &HistogramRow,
+    total: u64,
+    layout: &ReportLayout,
+) -> io::Result<()> {
     let fractal = layout.graph_form == GraphForm::Fractal;
-    let mut fork = Fork {
+    let mut fork = ForkBranches {
         branches: &row.graph,
-        whole: if fractal { row.weights.total } else { whole },
+        total: if fractal { row.weights.total } else { total },
         chains: row.chains,
     };
-    let mut lines = Lines {
+    let mut lines = GraphLines {
         margin: MARGIN.to_owned(),
         open: vec![true],
         layout,
@@ -102,24 +112,24 @@ fn write_tree(out: &mut dyn Write, row: &Row, whole: u64, layout: &Layout) -> io
     out.write_all(b"\n")
 }
 
-/// Branches beside each other.
+/// Sibling branches.
 #[derive(Clone, Copy)]
-struct Fork<'a> {
+struct ForkBranches<'a> {
     branches: &'a [Branch],
-    /// What percentages are of.
-    whole: u64,
-    /// Samples of all chains that go on here, shown or not.
+    /// The total for percentages.
+    total: u64,
+    /// Samples of all chains that continue here, shown or not.
     chains: u64,
 }
 
-struct Lines<'a> {
+struct GraphLines<'a> {
     margin: String,
-    /// For each depth whether a line leads down to a later sibling.
+    /// For each depth, whether a line leads down to a later sibling.
     open: Vec<bool>,
-    layout: &'a Layout,
+    layout: &'a ReportLayout,
 }
 
-impl Lines<'_> {
+impl GraphLines<'_> {
     fn write_stem(&mut self, out: &mut dyn Write, frames: &[impl AsRef<str>]) -> io::Result<()> {
         let Some((first, rest)) = frames.split_first() else {
             return Ok(());
@@ -133,10 +143,10 @@ impl Lines<'_> {
         Ok(())
     }
 
-    fn write_fork(&mut self, out: &mut dyn Write, fork: Fork<'_>) -> io::Result<()> {
+    fn write_fork(&mut self, out: &mut dyn Write, fork: ForkBranches<'_>) -> io::Result<()> {
         let fractal = self.layout.graph_form == GraphForm::Fractal;
-        let mut rest = Sum {
-            period: fork.whole,
+        let mut rest = ColumnSum {
+            period: fork.total,
             samples: fork.chains,
             latency: 0,
         };
@@ -149,32 +159,32 @@ impl Lines<'_> {
             if index == last && (!fractal || rest.period == 0) {
                 self.close();
             }
-            self.write_frames(out, branch, fork.whole)?;
+            self.write_frames(out, branch, fork.total)?;
             let deeper = branch.all.without(branch.own);
             self.open.push(true);
             self.write_fork(
                 out,
-                Fork {
+                ForkBranches {
                     branches: &branch.branches,
-                    whole: if fractal { deeper.period } else { fork.whole },
+                    total: if fractal { deeper.period } else { fork.total },
                     chains: deeper.samples,
                 },
             )?;
             self.open.pop();
         }
-        if fractal && rest.period > 0 && rest.period != fork.whole {
-            self.write_rest(out, rest, fork.whole)?;
+        if fractal && rest.period > 0 && rest.period != fork.total {
+            self.write_rest(out, rest, fork.total)?;
         }
         Ok(())
     }
 
-    /// What is left of a fork, so that shares of the parent add up.
-    fn write_rest(&mut self, out: &mut dyn Write, rest: Sum, whole: u64) -> io::Result<()> {
+    /// The remainder of the branches, so that percentages add up to the parent's.
+    fn write_rest(&mut self, out: &mut dyn Write, rest: ColumnSum, total: u64) -> io::Result<()> {
         if self.layout.graph_value == BranchValue::Count && rest.samples == 0 {
             return Ok(());
         }
         self.close();
-        self.write_marked(out, &self.layout.branch_value(rest, whole), REST)
+        self.write_marked(out, &self.layout.branch_value(rest, total), HIDDEN_BRANCHES)
     }
 
     fn close(&mut self) {
@@ -183,11 +193,11 @@ impl Lines<'_> {
         }
     }
 
-    fn write_frames(&self, out: &mut dyn Write, branch: &Branch, whole: u64) -> io::Result<()> {
+    fn write_frames(&self, out: &mut dyn Write, branch: &Branch, total: u64) -> io::Result<()> {
         let Some((first, rest)) = branch.frames.split_first() else {
             return Ok(());
         };
-        self.write_marked(out, &self.layout.branch_value(branch.all, whole), first)?;
+        self.write_marked(out, &self.layout.branch_value(branch.all, total), first)?;
         for frame in rest {
             self.write_lead(out, self.open.len())?;
             writeln!(out, "{frame}")?;

@@ -1,31 +1,34 @@
-//! `report --hierarchy`: one sort key to a level, each line below what it is a part of.
+//! `report --hierarchy`: one sort key per level, as a tree.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use rperf_hist::{Histogram, Pads, Step};
+use rperf_hist::{CellPadding, HierarchyLine, Histogram};
 
 use super::graph;
-use super::table::{Column, Kind, Layout, Side, numbers, pad, shown, write_number};
+use super::table::{ColumnKind, ReportLayout, TableColumn, numbers, shown, write_number};
 use crate::padding::Blanks;
 use crate::percent::Percent;
+use crate::table::Align;
 
-/// Blanks for each level.
+/// Indentation per level.
 const INDENT: usize = 3;
 
-/// The columns: numbers side by side, keys below each other.
-struct Columns {
-    numbers: Vec<Column>,
-    keys: Vec<Column>,
+/// The columns: numbers side by side, keys nested.
+struct HierarchyColumns {
+    numbers: Vec<TableColumn>,
+    keys: Vec<TableColumn>,
 }
 
-impl Columns {
-    fn new(histogram: &Histogram, layout: &Layout) -> Self {
-        let columns = Column::list(histogram, layout).into_iter();
-        let (numbers, keys) = columns.partition(|column| matches!(column.kind, Kind::Number(_)));
+impl HierarchyColumns {
+    fn new(histogram: &Histogram, layout: &ReportLayout) -> Self {
+        let columns = TableColumn::list(histogram, layout).into_iter();
+        let (numbers, keys) =
+            columns.partition(|column| matches!(column.kind, ColumnKind::Number(_)));
         Self { numbers, keys }
     }
 
-    /// What the deepest level is indented by.
+    /// The indentation of the deepest level.
     fn indent(&self) -> usize {
         self.keys.len().saturating_sub(1) * INDENT
     }
@@ -35,10 +38,10 @@ impl Columns {
 pub(super) fn write_titles(
     out: &mut dyn Write,
     histogram: &Histogram,
-    layout: &Layout,
+    layout: &ReportLayout,
 ) -> io::Result<()> {
-    let columns = Columns::new(histogram, layout);
-    let numbers: Vec<String> = columns.numbers.iter().map(Column::title).collect();
+    let columns = HierarchyColumns::new(histogram, layout);
+    let numbers: Vec<String> = columns.numbers.iter().map(TableColumn::title).collect();
     let keys: Vec<&str> = columns.keys.iter().map(|column| column.title).collect();
     let keys = keys.join(" / ");
     if let Some(separator) = &layout.separator {
@@ -57,22 +60,22 @@ pub(super) fn write_titles(
     writeln!(out, "# {}  {}\n#", ".".repeat(numbers), ".".repeat(widest))
 }
 
-/// Writes the lines, with call graphs below those of the last level.
+/// Writes the rows, with call graphs below those of the last level.
 pub(super) fn write_rows(
     out: &mut dyn Write,
     histogram: &Histogram,
-    layout: &Layout,
+    layout: &ReportLayout,
 ) -> io::Result<()> {
-    let columns = Columns::new(histogram, layout);
-    let whole = histogram.wholes.first().copied().unwrap_or_default().period;
-    // What is left out takes its parts with it.
+    let columns = HierarchyColumns::new(histogram, layout);
+    let total = histogram.totals.first().copied().unwrap_or_default().period;
+    // A row that is not shown hides its children.
     let mut hidden = None;
     let mut line = String::new();
     for step in histogram.hierarchy() {
         if hidden.is_some_and(|level| step.level > level) {
             continue;
         }
-        let below = Percent::of(step.row.weights.own, whole).below(layout.min_percent);
+        let below = Percent::of(step.row.weights.own, total).below(layout.min_percent);
         hidden = below.then_some(step.level);
         if below {
             continue;
@@ -89,7 +92,12 @@ pub(super) fn write_rows(
     Ok(())
 }
 
-fn write_padded(line: &mut String, step: &Step, histogram: &Histogram, columns: &Columns) {
+fn write_padded(
+    line: &mut String,
+    step: &HierarchyLine,
+    histogram: &Histogram,
+    columns: &HierarchyColumns,
+) {
     line.extend(std::iter::repeat_n(' ', step.level * INDENT));
     for column in &columns.numbers {
         line.push_str("  ");
@@ -98,35 +106,38 @@ fn write_padded(line: &mut String, step: &Step, histogram: &Histogram, columns: 
     line.extend(std::iter::repeat_n(' ', columns.indent() + 2));
     let cell = step.row.cells.first().map_or("", String::as_str);
     let column = columns.keys.get(step.level);
-    let (width, side) = match column.map(|column| (&column.kind, column.width)) {
+    let (width, align) = match column.map(|column| (&column.kind, column.width)) {
         Some((
-            Kind::Key {
-                pads: Pads::Always, ..
+            ColumnKind::Key {
+                pads: CellPadding::Always,
+                ..
             },
             width,
-        )) => (width, Side::Left),
+        )) => (width, Align::Left),
         Some((
-            Kind::Key {
-                pads: Pads::Before, ..
+            ColumnKind::Key {
+                pads: CellPadding::Before,
+                ..
             },
             width,
-        )) => (width, Side::Right),
-        _ => (0, Side::Left),
+        )) => (width, Align::Right),
+        _ => (0, Align::Left),
     };
     let escapes = column.is_some_and(|column| column.escapes);
-    pad(line, width, &shown(cell, escapes), side);
+    // Writing to a String cannot fail.
+    let _ = write!(line, "{}", align.fill(&shown(cell, escapes), width));
 }
 
 fn write_separated(
     line: &mut String,
-    step: &Step,
+    step: &HierarchyLine,
     histogram: &Histogram,
     separator: &str,
-    columns: &Columns,
+    columns: &HierarchyColumns,
 ) {
     for column in &columns.numbers {
-        if let Kind::Number(number) = column.kind {
-            let texts: Vec<String> = numbers(&step.row, number, &histogram.wholes)
+        if let ColumnKind::Number(number) = column.kind {
+            let texts: Vec<String> = numbers(&step.row, number, &histogram.totals)
                 .map(|(text, _)| text)
                 .collect();
             line.push_str(&texts.join(" "));

@@ -1,4 +1,4 @@
-//! `report --stats`: how many records of each kind there are.
+//! `report --stats`: the number of records by type.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use rperf_wire::RecordKind;
 
 use crate::percent::Percent;
 
-/// Records by kind.
+/// Record counts by type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stats(BTreeMap<RecordKind, u64>);
 
@@ -18,21 +18,21 @@ impl Stats {
     }
 }
 
-/// What there is of one event.
+/// The counts of one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventStats<'a> {
     /// Its name.
     pub name: &'a str,
     /// Samples in the recording.
     pub samples: u64,
-    /// Samples that were lost.
+    /// Lost samples.
     pub lost: u64,
 }
 
-/// Writes the numbers of records by kind, and of the samples of each event that has or had some.
+/// Writes the number of records by type, and the samples of each event that has or lost some.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn write_stats(
     out: &mut dyn Write,
     stats: &Stats,
@@ -40,16 +40,16 @@ pub fn write_stats(
 ) -> io::Result<()> {
     let total: u64 = stats.0.values().sum();
     let has_trace = stats.0.contains_key(&RecordKind::AUXTRACE_INFO);
-    let without = match has_trace {
+    let note = match has_trace {
         true => " (excludes AUX area (e.g. instruction trace) decoded / synthesized events)",
         false => "",
     };
-    writeln!(out, "\nAggregated stats:{without}")?;
+    writeln!(out, "\nAggregated stats:{note}")?;
     write_count(out, "TOTAL", total)?;
     out.write_all(b"\n")?;
     for (kind, count) in &stats.0 {
         let number = kind.0.to_string();
-        write_count(out, kind.name().map_or(&number, short), *count)?;
+        write_count(out, kind.name().map_or(&number, perf_name), *count)?;
         let share = Percent::of(*count, total).value();
         writeln!(out, "  ({share:4.1}%)")?;
     }
@@ -74,8 +74,8 @@ fn write_count(out: &mut dyn Write, name: &str, count: u64) -> io::Result<()> {
     write!(out, "{name:>16} events: {count:10}")
 }
 
-/// perf leaves out what the records of pipe mode have in common.
-fn short(name: &str) -> &str {
+/// perf's name for a record type: without `HEADER_`.
+fn perf_name(name: &str) -> &str {
     name.strip_prefix("HEADER_").unwrap_or(name)
 }
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_stand_in_the_order_of_their_numbers() {
+    fn kinds_are_sorted_by_number() {
         let mut stats = Stats::default();
         for (kind, count) in [
             (RecordKind::HEADER_ATTR, 1),

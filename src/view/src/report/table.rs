@@ -5,73 +5,79 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
-use rperf_hist::{Field, GraphForm, Histogram, Number, Pads, Row, Sum};
+use rperf_hist::{
+    CellPadding, ColumnSum, GraphForm, Histogram, HistogramRow, NumberField, ReportField,
+};
 
 use super::graph::{self, BranchValue};
 use super::hierarchy;
-use crate::padding::{LeftAligned, RightAligned};
 use crate::percent::Percent;
+use crate::table::{self, Align, TextStyle, TextTable};
 use crate::terminal::{Csi, Sgr, escaped_line};
 
-/// How a report is laid out.
+/// The layout of a report.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Layout {
-    /// Rows below this share of all events are left out, in percent.
+pub struct ReportLayout {
+    /// Rows below this percentage of the total are hidden.
     pub min_percent: f64,
-    /// Whether the column of [`Number::Own`] is called `Self`, as beside that of [`Number::Total`].
+    /// Whether the column of [`NumberField::Own`] is titled `Self`, as next to [`NumberField::Total`].
     pub own_is_self: bool,
-    /// `-w`: the widths of the first columns, in characters; 0 leaves one as wide as it needs.
+    /// `-w`: the widths of the first columns, in characters; 0 for an automatic width.
     pub widths: Vec<usize>,
-    /// `-t`: what stands between cells, which then are not padded, and between the frames of a folded chain.
+    /// `-t`: the separator of cells, which are then not padded, and of the frames of a folded
+    /// chain.
     pub separator: Option<String>,
-    /// The form of the call graphs.
+    /// The format of the call graphs.
     pub graph_form: GraphForm,
-    /// What their branches are marked with.
+    /// The numbers on their branches.
     pub graph_value: BranchValue,
-    /// Most branches of one fork in a call graph, most lines of its stem, or most chains of a list.
+    /// Maximum number of children of a call-graph node, of lines of its stem, or of chains in a
+    /// list.
     pub graph_limit: Option<NonZeroUsize>,
     /// Whether each sort key is a level of its own.
     pub hierarchy: bool,
-    /// What the colours of shares begin with; none without colours.
+    /// The colour sequences of percentages; `None` without colours.
     pub colors: Option<Csi>,
-    /// Whether control characters in cells are escaped, as a terminal shows them: so that columns are as wide as there.
+    /// Whether control characters in cells are escaped as on a terminal, so that column widths
+    /// match.
     pub escapes: bool,
-    /// Whether the stem of a call graph begins with its second frame: perf takes the first for the row's own symbol
-    /// where `--sort` begins with that.
+    /// Whether the stem of a call graph starts with its second frame: perf treats the first as the
+    /// row's own symbol if `--sort` starts with the symbol.
     pub skip_symbol: bool,
 }
 
-impl Layout {
+impl ReportLayout {
     pub(super) fn most_branches(&self) -> usize {
         self.graph_limit.map_or(usize::MAX, NonZeroUsize::get)
     }
 }
 
-/// A column as it is printed.
-pub(super) struct Column {
-    pub(super) kind: Kind,
+/// A column while printing.
+pub(super) struct TableColumn {
+    pub(super) kind: ColumnKind,
     pub(super) title: &'static str,
-    /// What cells are filled up to: from the left if they are numbers, else from the right.
+    /// The width of cells: numbers are right-aligned, keys left-aligned.
     pub(super) width: usize,
-    /// What the title is filled up to.
+    /// The width of the title.
     title_width: usize,
-    /// What the colours of shares begin with.
+    /// The colour sequences of percentages.
     colors: Option<Csi>,
     /// Whether control characters in cells are escaped.
     pub(super) escapes: bool,
 }
 
-pub(super) enum Kind {
-    Number(Number),
-    /// A sort key: longer cells are cut if its width was given, shorter ones padded as it says.
+pub(super) enum ColumnKind {
+    Number(NumberField),
+    /// A sort key: longer cells are truncated if a width was given, shorter ones padded according
+    /// to the key.
     Key {
         cuts: bool,
-        pads: Pads,
+        pads: CellPadding,
     },
 }
 
-impl Column {
-    pub(super) fn list(histogram: &Histogram, layout: &Layout) -> Vec<Self> {
+impl TableColumn {
+    pub(super) fn list(histogram: &Histogram, layout: &ReportLayout) -> Vec<Self> {
         let mut needed = widths(histogram, layout.escapes).into_iter();
         let given = layout.widths.iter().copied();
         let given = given.map(|width| Some(width).filter(|width| *width > 0));
@@ -79,11 +85,11 @@ impl Column {
         let columns = histogram.columns.iter().zip(given);
         columns
             .map(|(field, given)| match field {
-                Field::Number(number) => Self::number(*number, given, histogram, layout),
-                Field::Key(key) => {
+                ReportField::Number(number) => Self::number(*number, given, histogram, layout),
+                ReportField::Key(key) => {
                     let width = needed.next().unwrap_or_default();
                     Self {
-                        kind: Kind::Key {
+                        kind: ColumnKind::Key {
                             cuts: given.is_some(),
                             pads: key.pads,
                         },
@@ -99,35 +105,35 @@ impl Column {
     }
 
     fn number(
-        number: Number,
+        number: NumberField,
         given: Option<usize>,
         histogram: &Histogram,
-        layout: &Layout,
+        layout: &ReportLayout,
     ) -> Self {
         let title = match number {
-            Number::Own if layout.own_is_self => "Self",
-            Number::Own => "Overhead",
-            Number::Kernel => "sys",
-            Number::User => "usr",
-            Number::GuestKernel => "guest sys",
-            Number::GuestUser => "guest usr",
-            Number::Total => "Children",
-            Number::Samples => "Samples",
-            Number::Period => "Period",
-            Number::Latency if layout.own_is_self => "Self Latency",
-            Number::Latency | Number::TotalLatency => "Latency",
-            Number::FirstCost => "Weight1",
-            Number::SecondCost => "Weight2",
-            Number::ThirdCost => "Weight3",
+            NumberField::Own if layout.own_is_self => "Self",
+            NumberField::Own => "Overhead",
+            NumberField::Kernel => "sys",
+            NumberField::User => "usr",
+            NumberField::GuestKernel => "guest sys",
+            NumberField::GuestUser => "guest usr",
+            NumberField::Total => "Children",
+            NumberField::Samples => "Samples",
+            NumberField::Period => "Period",
+            NumberField::Latency if layout.own_is_self => "Self Latency",
+            NumberField::Latency | NumberField::TotalLatency => "Latency",
+            NumberField::FirstCost => "Weight1",
+            NumberField::SecondCost => "Weight2",
+            NumberField::ThirdCost => "Weight3",
         };
         let usual = match number {
-            Number::GuestKernel | Number::GuestUser => 9,
-            Number::Samples | Number::Period => 12,
+            NumberField::GuestKernel | NumberField::GuestUser => 9,
+            NumberField::Samples | NumberField::Period => 12,
             _ => 8,
         };
         let width = given.unwrap_or(usual);
         Self {
-            kind: Kind::Number(number),
+            kind: ColumnKind::Number(number),
             title,
             width,
             title_width: width.max(usual * histogram.events.len()).max(title.len()),
@@ -136,46 +142,60 @@ impl Column {
         }
     }
 
-    pub(super) fn title(&self) -> String {
+    /// The column as its title is laid out.
+    fn head(&self) -> table::Column {
+        let width = self.title_width;
         match self.kind {
-            Kind::Number(_) => RightAligned(self.title, self.title_width).to_string(),
-            Kind::Key { .. } => {
-                let title: String = self.title.chars().take(self.title_width).collect();
-                LeftAligned(&title, self.title_width).to_string()
+            ColumnKind::Number(_) => table::Column::right(self.title).fixed(width),
+            ColumnKind::Key { .. } => {
+                let title: String = self.title.chars().take(width).collect();
+                table::Column::left(title).fixed(width)
             }
         }
     }
+
+    pub(super) fn title(&self) -> String {
+        let head = self.head();
+        head.align.fill(&head.title, self.title_width).to_string()
+    }
 }
 
-/// Writes titles and rule. Both are as wide as the columns, blanks at the end included.
-pub fn write_titles(out: &mut dyn Write, histogram: &Histogram, layout: &Layout) -> io::Result<()> {
+/// Writes titles and rule, both with trailing blanks up to the column widths.
+pub fn write_titles(
+    out: &mut dyn Write,
+    histogram: &Histogram,
+    layout: &ReportLayout,
+) -> io::Result<()> {
     if layout.hierarchy {
         return hierarchy::write_titles(out, histogram, layout);
     }
-    let columns = Column::list(histogram, layout);
+    let columns = TableColumn::list(histogram, layout);
     if let Some(separator) = &layout.separator {
         let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
-        return writeln!(out, "# {}", titles.join(separator));
+        return table::write_separated_titles(out, &titles, separator);
     }
-    let titles: Vec<String> = columns.iter().map(Column::title).collect();
-    writeln!(out, "# {}", titles.join("  "))?;
-    let rules: Vec<String> = titles
-        .iter()
-        .map(|title| ".".repeat(title.chars().count()))
-        .collect();
-    writeln!(out, "# {}\n#", rules.join("  "))
+    let heads: Vec<table::Column> = columns.iter().map(TableColumn::head).collect();
+    let style = TextStyle {
+        rule: true,
+        ..TextStyle::PLAIN
+    };
+    TextTable::new(&heads, style).write_titles(out)
 }
 
 /// Writes the rows with their call graphs.
-pub fn write_rows(out: &mut dyn Write, histogram: &Histogram, layout: &Layout) -> io::Result<()> {
+pub fn write_rows(
+    out: &mut dyn Write,
+    histogram: &Histogram,
+    layout: &ReportLayout,
+) -> io::Result<()> {
     if layout.hierarchy {
         return hierarchy::write_rows(out, histogram, layout);
     }
-    let columns = Column::list(histogram, layout);
-    let whole = histogram.wholes.first().copied().unwrap_or_default().period;
+    let columns = TableColumn::list(histogram, layout);
+    let total = histogram.totals.first().copied().unwrap_or_default().period;
     let mut line = String::new();
     for row in &histogram.rows {
-        if Percent::of(row.weights.total, whole).below(layout.min_percent) {
+        if Percent::of(row.weights.total, total).below(layout.min_percent) {
             continue;
         }
         line.clear();
@@ -190,14 +210,19 @@ pub fn write_rows(out: &mut dyn Write, histogram: &Histogram, layout: &Layout) -
     Ok(())
 }
 
-fn write_padded(line: &mut String, row: &Row, histogram: &Histogram, columns: &[Column]) {
+fn write_padded(
+    line: &mut String,
+    row: &HistogramRow,
+    histogram: &Histogram,
+    columns: &[TableColumn],
+) {
     let mut cells = row.cells.iter();
     let last = columns.len().saturating_sub(1);
     for (index, column) in columns.iter().enumerate() {
         line.push_str("  ");
         match column.kind {
-            Kind::Number(_) => write_number(line, row, histogram, column),
-            Kind::Key { .. } => {
+            ColumnKind::Number(_) => write_number(line, row, histogram, column),
+            ColumnKind::Key { .. } => {
                 let cell = cells.next().map(String::as_str).unwrap_or_default();
                 key_cell(line, cell, column, index == last);
             }
@@ -205,53 +230,57 @@ fn write_padded(line: &mut String, row: &Row, histogram: &Histogram, columns: &[
     }
 }
 
-/// The cell of a key. The last of a row needs no blanks behind it.
-pub(super) fn key_cell(line: &mut String, cell: &str, column: &Column, is_last: bool) {
-    let Kind::Key { cuts, pads } = column.kind else {
+/// The cell of a key. The last of a row has no trailing blanks.
+pub(super) fn key_cell(line: &mut String, cell: &str, column: &TableColumn, is_last: bool) {
+    let ColumnKind::Key { cuts, pads } = column.kind else {
         return;
     };
     let cell = shown(cell, column.escapes);
     let end = cell.char_indices().nth(column.width).filter(|_| cuts);
     let cell = end.map_or(&*cell, |(end, _)| &cell[..end]);
     let width = match pads {
-        Pads::Never if is_last => 0,
+        CellPadding::Never if is_last => 0,
         _ => column.width,
     };
-    let side = match pads {
-        Pads::Before => Side::Right,
-        _ => Side::Left,
+    let align = match pads {
+        CellPadding::Before => Align::Right,
+        _ => Align::Left,
     };
-    pad(line, width, cell, side);
+    let _ = write!(line, "{}", align.fill(cell, width));
 }
 
-/// The cell of a number, one text for each event.
-pub(super) fn write_number(line: &mut String, row: &Row, histogram: &Histogram, column: &Column) {
-    for (text, share) in number_cells(row, &histogram.wholes, column) {
+/// The cell of a number, with one text per event.
+pub(super) fn write_number(
+    line: &mut String,
+    row: &HistogramRow,
+    histogram: &Histogram,
+    column: &TableColumn,
+) {
+    for (text, share) in number_cells(row, &histogram.totals, column) {
         let paint = |share: Percent| share.paint(column.colors);
         let (begin, end) = share.map_or((Sgr::NONE, Sgr::NONE), paint);
         let _ = write!(line, "{begin}{text}{end}");
     }
 }
 
-/// The same, the texts apart, each with the share that it is.
+/// The same as separate texts, each with its percentage.
 pub(super) fn number_cells(
-    row: &Row,
-    wholes: &[Sum],
-    column: &Column,
+    row: &HistogramRow,
+    totals: &[ColumnSum],
+    column: &TableColumn,
 ) -> Vec<(String, Option<Percent>)> {
-    let Kind::Number(number) = column.kind else {
+    let ColumnKind::Number(number) = column.kind else {
         return Vec::new();
     };
     let mut filled = 0;
     let width = column.width.saturating_sub(1);
-    let padded = numbers(row, number, wholes).map(|(text, share)| {
-        let mut cell = " ".to_owned();
-        pad(&mut cell, width, &text, Side::Right);
+    let padded = numbers(row, number, totals).map(|(text, share)| {
+        let cell = format!(" {}", Align::Right.fill(&text, width));
         filled += cell.len();
         (cell, share)
     });
     let mut cells: Vec<_> = padded.collect();
-    // A narrow number in a wide column stands on the left.
+    // A narrow number in a wide column is left-aligned.
     let blanks = column.title_width.saturating_sub(filled);
     if blanks > 0 {
         cells.push((" ".repeat(blanks), None));
@@ -259,21 +288,21 @@ pub(super) fn number_cells(
     cells
 }
 
-/// Cells without padding; what parts them does not occur in them.
-fn write_separated(line: &mut String, row: &Row, histogram: &Histogram, separator: &str) {
+/// Cells without padding; the separator is replaced within them.
+fn write_separated(line: &mut String, row: &HistogramRow, histogram: &Histogram, separator: &str) {
     let mut cells = row.cells.iter();
     for (index, field) in histogram.columns.iter().enumerate() {
         if index > 0 {
             line.push_str(separator);
         }
         match field {
-            Field::Number(number) => {
-                for (index, (text, _)) in numbers(row, *number, &histogram.wholes).enumerate() {
+            ReportField::Number(number) => {
+                for (index, (text, _)) in numbers(row, *number, &histogram.totals).enumerate() {
                     let blank = if index > 0 { " " } else { "" };
                     let _ = write!(line, "{blank}{text}");
                 }
             }
-            Field::Key(_) => {
+            ReportField::Key(_) => {
                 let cell = cells.next().map(|cell| cell.trim()).unwrap_or_default();
                 let cell = match separator {
                     "" => Cow::Borrowed(cell),
@@ -285,17 +314,17 @@ fn write_separated(line: &mut String, row: &Row, histogram: &Histogram, separato
     }
 }
 
-/// The texts of one number, one for each event, and what share it is.
+/// The texts of a number, one per event, with their percentages.
 pub(super) fn numbers<'a>(
-    row: &'a Row,
-    number: Number,
-    wholes: &'a [Sum],
+    row: &'a HistogramRow,
+    number: NumberField,
+    totals: &'a [ColumnSum],
 ) -> impl Iterator<Item = (String, Option<Percent>)> + 'a {
-    let samples = row.numbers(Number::Samples);
-    let values = row.numbers(number).zip(samples).zip(wholes);
-    values.map(move |((value, samples), whole)| {
+    let samples = row.numbers(NumberField::Samples);
+    let values = row.numbers(number).zip(samples).zip(totals);
+    values.map(move |((value, samples), total)| {
         if number.is_share() {
-            let share = Percent::of(value, number.whole(whole));
+            let share = Percent::of(value, number.total(total));
             return (share.to_string(), Some(share));
         }
         let text = match number.is_average() {
@@ -306,26 +335,7 @@ pub(super) fn numbers<'a>(
     })
 }
 
-/// Where a text stands in its column.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Left,
-    Right,
-}
-
-pub(super) fn pad(line: &mut String, width: usize, text: &str, side: Side) {
-    let blanks = width.saturating_sub(text.chars().count());
-    let fill = std::iter::repeat_n(' ', blanks);
-    if side == Side::Right {
-        line.extend(fill);
-        line.push_str(text);
-    } else {
-        line.push_str(text);
-        line.extend(fill);
-    }
-}
-
-/// A cell as it is shown.
+/// A cell as printed.
 pub(super) fn shown(cell: &str, escapes: bool) -> Cow<'_, str> {
     match escapes {
         true => escaped_line(cell),
@@ -333,8 +343,8 @@ pub(super) fn shown(cell: &str, escapes: bool) -> Cow<'_, str> {
     }
 }
 
-/// The width of each key's column: that of its title, of its longest cell and, as soon as one row is not resolved, of
-/// what perf keeps free for such rows.
+/// The width of each key's column: that of its title, of its longest cell and, if a row has no
+/// symbol, the minimum that perf uses for such rows.
 fn widths(histogram: &Histogram, escapes: bool) -> Vec<usize> {
     let unresolved = histogram.rows.iter().any(|row| row.unresolved);
     let keys = histogram.columns.iter().filter_map(|field| field.key());

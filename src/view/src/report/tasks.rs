@@ -2,57 +2,41 @@
 
 use std::io::{self, Write};
 
+use rperf_analysis::{TaskEntry, TaskMapping};
+
 use crate::padding::Blanks;
+use crate::table::{Cell, Column, TextStyle, TextTable};
 
-/// One thread.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Task {
-    /// Process.
-    pub pid: u32,
-    /// Thread.
-    pub tid: u32,
-    /// The thread that started it, if the recording tells.
-    pub parent: Option<u32>,
-    /// Its last name.
-    pub comm: String,
-    /// Threads between it and one without a known parent.
-    pub level: usize,
-    /// Its memory by rising address, where that is asked for.
-    pub mappings: Vec<TaskMapping>,
-}
+/// Columns before the name of a task, which are filled from the left.
+const WIDTH: usize = 8;
 
-/// What is mapped somewhere in a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskMapping {
-    /// First address.
-    pub start: u64,
-    /// First address behind it.
-    pub end: u64,
-    /// `PROT_*` of mmap(2).
-    pub prot: u32,
-    /// Whether others see what is written (`MAP_SHARED`).
-    pub shared: bool,
-    /// Where it begins in the file, in bytes.
-    pub offset: u64,
-    /// The file's inode number, 0 where there is none.
-    pub inode: u64,
-    /// The file's name.
-    pub name: String,
-}
-
-/// Writes the tasks, each behind the one that started it, and their memory.
-pub fn write_tasks(out: &mut dyn Write, tasks: &[Task]) -> io::Result<()> {
-    writeln!(out, "# {:>8} {:>8} {:>8}  comm", "pid", "tid", "ppid")?;
+/// Writes the tasks, each after its parent, and their mappings.
+pub fn write_tasks(out: &mut dyn Write, tasks: &[TaskEntry]) -> io::Result<()> {
+    let ids = ["pid", "tid", "ppid"].map(|title| Column::right(title).fixed(WIDTH));
+    // Behind a bar and an indent.
+    let columns = [&ids[..], &[Column::left(" comm").fixed(0)]].concat();
+    let style = TextStyle {
+        gap: " ",
+        ..TextStyle::PLAIN
+    };
+    let table = TextTable::new(&columns, style);
+    table.write_titles(out)?;
     for task in tasks {
         let parent = task
             .parent
             .map_or(-1, |parent| i64::from(parent.cast_signed()));
-        let indent = Blanks(task.level);
-        let line = format!("  {:8} {:8} {parent:8} |{indent}", task.pid, task.tid);
-        writeln!(out, "{line}{}", task.comm)?;
-        let width = line.len();
+        let comm = format!("|{}{}", Blanks(task.level), task.comm);
+        let ids = [
+            task.pid.to_string(),
+            task.tid.to_string(),
+            parent.to_string(),
+        ];
+        let widths = ids.iter().map(|id| id.len().max(WIDTH) + style.gap.len());
+        let indent = style.row_start.len() + widths.sum::<usize>() + "|".len() + task.level;
+        let row: Vec<Cell> = ids.into_iter().chain([comm]).map(Cell::from).collect();
+        table.write_row(out, &row)?;
         for mapping in &task.mappings {
-            writeln!(out, "{}  {}", Blanks(width), text(mapping))?;
+            writeln!(out, "{}  {}", Blanks(indent), text(mapping))?;
         }
     }
     Ok(())
@@ -75,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_stands_below_its_task() {
+    fn mappings_follow_their_task() {
         let mapping = TaskMapping {
             start: 0x1000,
             end: 0x3000,
@@ -85,7 +69,7 @@ mod tests {
             inode: 12,
             name: "/bin/sh".to_owned(),
         };
-        let task = Task {
+        let task = TaskEntry {
             pid: 7,
             tid: 8,
             parent: Some(7),

@@ -1,22 +1,26 @@
-//! Reports built by hand, so that the text is seen without a recording.
+//! Tests of reports built without a recording.
 
 use std::num::NonZeroUsize;
 
-use rperf_hist::{Branch, Field, GraphForm, Histogram, Number, Row, Sum, Weights, parse_fields};
+use rperf_hist::{
+    Branch, ColumnSum, GraphForm, Histogram, HistogramRow, NumberField, ReportField, Weights,
+    parse_fields,
+};
 
 use super::{
-    BranchValue, Event, Layout, write_banner, write_event, write_lost, write_tip, write_values,
+    BranchValue, ReportEvent, ReportLayout, write_banner, write_event, write_lost, write_tip,
+    write_values,
 };
 
 fn branch(frames: &[&str], period: u64, branches: Vec<Branch>) -> Branch {
     Branch {
         frames: frames.iter().map(|frame| (*frame).into()).collect(),
-        all: Sum {
+        all: ColumnSum {
             period,
             samples: period / 10,
-            ..Sum::default()
+            ..ColumnSum::default()
         },
-        own: Sum::default(),
+        own: ColumnSum::default(),
         branches,
     }
 }
@@ -31,8 +35,8 @@ fn weights(own: u64, total: u64) -> Weights {
     }
 }
 
-fn row(own: u64, total: u64, cells: &[&str], graph: Vec<Branch>) -> Row {
-    Row {
+fn row(own: u64, total: u64, cells: &[&str], graph: Vec<Branch>) -> HistogramRow {
+    HistogramRow {
         weights: weights(own, total),
         others: Vec::new(),
         cells: cells.iter().map(|cell| (*cell).to_owned()).collect(),
@@ -42,11 +46,11 @@ fn row(own: u64, total: u64, cells: &[&str], graph: Vec<Branch>) -> Row {
     }
 }
 
-fn histogram(columns: &str, rows: Vec<Row>) -> Histogram {
-    let whole = Sum {
+fn histogram(columns: &str, rows: Vec<HistogramRow>) -> Histogram {
+    let total = ColumnSum {
         period: 10_000,
         samples: 452,
-        ..Sum::default()
+        ..ColumnSum::default()
     };
     let children = rows.iter().any(|row| row.weights.own != row.weights.total);
     let shares = if children {
@@ -56,17 +60,17 @@ fn histogram(columns: &str, rows: Vec<Row>) -> Histogram {
     };
     Histogram {
         events: vec![0],
-        wholes: vec![whole],
-        all: whole,
+        totals: vec![total],
+        all: total,
         columns: parse_fields(&format!("{shares},{columns}")).expect("known words"),
         children,
-        lent_graphs: false,
+        reference_call_graphs: false,
         rows,
     }
 }
 
-fn text(histogram: &Histogram, layout: Layout, quiet: bool) -> String {
-    let event = Event {
+fn text(histogram: &Histogram, layout: ReportLayout, quiet: bool) -> String {
+    let event = ReportEvent {
         name: "cpu-clock:ppp",
         plural: histogram.events.len() > 1,
         times: None,
@@ -75,7 +79,7 @@ fn text(histogram: &Histogram, layout: Layout, quiet: bool) -> String {
         histogram,
         blocks: None,
     };
-    let layout = Layout {
+    let layout = ReportLayout {
         own_is_self: histogram.children,
         ..layout
     };
@@ -84,7 +88,7 @@ fn text(histogram: &Histogram, layout: Layout, quiet: bool) -> String {
     String::from_utf8(out).expect("text")
 }
 
-/// `expected` with the blanks at the ends of lines, which a `~` stands behind.
+/// `expected` without the `~` that mark trailing blanks.
 fn marked(expected: &str) -> String {
     expected.replace('~', "")
 }
@@ -98,7 +102,7 @@ fn forks() -> Vec<Branch> {
 }
 
 #[test]
-fn a_stem_stands_alone_and_forks_have_shares() {
+fn only_forks_have_percentages() {
     let stem = vec![branch(&["start", "main"], 10_000, forks())];
     let rows = vec![row(0, 10_000, &["calc", "[.] main"], stem)];
     let expected = "\
@@ -123,13 +127,17 @@ fn a_stem_stands_alone_and_forks_have_shares() {
 
 \n";
     assert_eq!(
-        text(&histogram("comm,symbol", rows), Layout::default(), false),
+        text(
+            &histogram("comm,symbol", rows),
+            ReportLayout::default(),
+            false
+        ),
         marked(expected)
     );
 }
 
 #[test]
-fn a_branch_that_misses_samples_has_a_share_even_alone() {
+fn a_partial_single_branch_has_a_percentage() {
     let alone = vec![branch(&["start", "main"], 9956, vec![])];
     let rows = vec![row(9956, 10_000, &["calc"], alone)];
     let expected = [
@@ -142,12 +150,12 @@ fn a_branch_that_misses_samples_has_a_share_even_alone() {
         "",
         "",
     ];
-    let printed = text(&histogram("comm", rows), Layout::default(), true);
+    let printed = text(&histogram("comm", rows), ReportLayout::default(), true);
     assert_eq!(printed, expected.join("\n"));
 }
 
 #[test]
-fn no_cell_is_cut_and_unresolved_rows_widen_their_columns() {
+fn cells_are_not_truncated_and_unresolved_rows_widen_columns() {
     let rows = vec![
         row(9000, 9000, &["calc", "a", "[.] leaf"], vec![]),
         row(
@@ -157,7 +165,7 @@ fn no_cell_is_cut_and_unresolved_rows_widen_their_columns() {
             vec![],
         ),
     ];
-    let layout = Layout::default();
+    let layout = ReportLayout::default();
     let expected = "\
 # Samples: 452  of event 'cpu-clock:ppp'
 # Event count (approx.): 10000
@@ -180,7 +188,7 @@ fn no_cell_is_cut_and_unresolved_rows_widen_their_columns() {
 fn names_longer_than_formatting_allows_widen_their_columns() {
     let name = "n".repeat(70_000);
     let rows = vec![row(10_000, 10_000, &["calc", &name], vec![])];
-    let text = text(&histogram("comm,sym", rows), Layout::default(), false);
+    let text = text(&histogram("comm,sym", rows), ReportLayout::default(), false);
     let rule = ".".repeat(name.len());
     let title = format!("Symbol{}", " ".repeat(name.len() - 6));
     assert!(text.contains(&format!("  Command  {title}\n")));
@@ -189,16 +197,16 @@ fn names_longer_than_formatting_allows_widen_their_columns() {
 }
 
 #[test]
-fn limits_leave_out_rows_branches_and_lines() {
+fn limits_omit_rows_branches_and_lines() {
     let stem = vec![branch(&["start", "main"], 10_000, forks())];
     let rows = vec![
         row(0, 10_000, &["calc"], stem),
         row(499, 499, &["rare"], vec![]),
     ];
-    let layout = Layout {
+    let layout = ReportLayout {
         min_percent: 5.0,
         graph_limit: NonZeroUsize::new(1),
-        ..Layout::default()
+        ..ReportLayout::default()
     };
     let printed = text(&histogram("comm", rows), layout, true);
     assert!(!printed.contains("rare"), "{printed}");
@@ -210,9 +218,9 @@ fn limits_leave_out_rows_branches_and_lines() {
 
 #[test]
 fn a_stem_of_the_rows_own_symbol_is_not_repeated() {
-    let layout = Layout {
+    let layout = ReportLayout {
         skip_symbol: true,
-        ..Layout::default()
+        ..ReportLayout::default()
     };
     let graph = |frames: &[&str]| vec![branch(frames, 10_000, vec![])];
     let rows = vec![
@@ -234,14 +242,14 @@ fn a_stem_of_the_rows_own_symbol_is_not_repeated() {
 }
 
 #[test]
-fn fractal_graphs_name_what_is_left_of_a_fork() {
+fn fractal_graphs_show_the_remainder() {
     let stem = branch(&["start", "main"], 10_000, forks());
     let rows = vec![row(0, 10_000, &["calc"], vec![stem])];
-    let layout = Layout {
+    let layout = ReportLayout {
         graph_form: GraphForm::Fractal,
         graph_limit: NonZeroUsize::new(2),
         graph_value: BranchValue::Count,
-        ..Layout::default()
+        ..ReportLayout::default()
     };
     let expected = "   100.00%     0.00%  calc   ~
             |
@@ -265,25 +273,25 @@ fn fractal_graphs_name_what_is_left_of_a_fork() {
 #[test]
 fn chains_are_listed_one_by_one() {
     let chain = Branch {
-        own: Sum {
+        own: ColumnSum {
             period: 2500,
             samples: 250,
-            ..Sum::default()
+            ..ColumnSum::default()
         },
         ..branch(&["main", "leaf"], 5000, vec![])
     };
     let rows = || vec![row(10_000, 10_000, &["calc"], vec![chain.clone()])];
     let shown = |layout| text(&histogram("comm", rows()), layout, true);
-    let flat = Layout {
+    let flat = ReportLayout {
         graph_form: GraphForm::Flat,
-        ..Layout::default()
+        ..ReportLayout::default()
     };
     let expected = "   100.00%  calc   ~\n           50.00%\n                main\n                leaf\n\n\n\n";
     assert_eq!(shown(flat), marked(expected));
-    let folded = Layout {
+    let folded = ReportLayout {
         graph_form: GraphForm::Folded,
         graph_value: BranchValue::Period,
-        ..Layout::default()
+        ..ReportLayout::default()
     };
     assert_eq!(
         shown(folded),
@@ -293,7 +301,7 @@ fn chains_are_listed_one_by_one() {
 
 /// Two rows of a group of two events.
 fn group() -> Histogram {
-    let beside = |row: Row, own, total| Row {
+    let beside = |row: HistogramRow, own, total| HistogramRow {
         others: vec![weights(own, total)],
         ..row
     };
@@ -303,16 +311,16 @@ fn group() -> Histogram {
     ];
     let mut histogram = histogram("sample,comm,dso", rows);
     histogram.events.push(1);
-    histogram.wholes.push(Sum {
+    histogram.totals.push(ColumnSum {
         period: 40,
         samples: 4,
-        ..Sum::default()
+        ..ColumnSum::default()
     });
     histogram
 }
 
 #[test]
-fn the_events_of_a_group_stand_beside_each_other() {
+fn the_events_of_a_group_are_side_by_side() {
     let expected = "\
 # Samples: 456  of events 'cpu-clock:ppp'
 # Event count (approx.): 10040
@@ -325,14 +333,17 @@ fn the_events_of_a_group_stand_beside_each_other() {
 
 
 ";
-    assert_eq!(text(&group(), Layout::default(), false), marked(expected));
+    assert_eq!(
+        text(&group(), ReportLayout::default(), false),
+        marked(expected)
+    );
 }
 
 #[test]
 fn separated_cells_are_neither_padded_nor_ambiguous() {
-    let layout = Layout {
+    let layout = ReportLayout {
         separator: Some(",".to_owned()),
-        ..Layout::default()
+        ..ReportLayout::default()
     };
     let expected = "\
 # Samples: 456  of events 'cpu-clock:ppp'
@@ -348,14 +359,16 @@ fn separated_cells_are_neither_padded_nor_ambiguous() {
 }
 
 #[test]
-fn given_widths_cut_cells_and_titles() {
+fn explicit_widths_truncate_cells_and_titles() {
     let rows = vec![row(9000, 9000, &["calc", "library.so"], vec![])];
-    let layout = Layout {
+    let layout = ReportLayout {
         widths: vec![10, 0, 3, 4],
-        ..Layout::default()
+        ..ReportLayout::default()
     };
     let mut histogram = histogram("overhead_us,comm,dso", rows);
-    histogram.columns.push(Field::Number(Number::Period));
+    histogram
+        .columns
+        .push(ReportField::Number(NumberField::Period));
     let expected = "\
 # Samples: 452  of event 'cpu-clock:ppp'
 # Event count (approx.): 10000

@@ -1,66 +1,67 @@
-//! What stands around the tables.
+//! The text around the tables.
 
 use std::io::{self, Write};
 
 use rperf_hist::{BlockTable, BranchCounts, Histogram};
 
 use super::blocks;
-use super::table::{Layout, write_rows, write_titles};
-use crate::percent::Rough;
+use super::table::{ReportLayout, write_rows, write_titles};
+use crate::percent::ShortCount;
 
 /// One event's part of a report.
 #[derive(Debug, Clone, Copy)]
-pub struct Event<'a> {
-    /// The event's name, `cpu-clock:u`, or that of its group, `anon group { cpu-clock, page-faults }`.
+pub struct ReportEvent<'a> {
+    /// The name of the event, `cpu-clock:u`, or of its group, `anon group { cpu-clock, page-faults
+    /// }`.
     pub name: &'a str,
-    /// Whether perf speaks of events: of a group, or of its leader alone.
+    /// Whether perf uses the plural: for a group, or its leader alone.
     pub plural: bool,
-    /// The stretches of time that were asked for.
+    /// The time ranges requested.
     pub times: Option<&'a str>,
-    /// The socket that was asked for.
+    /// The socket requested.
     pub socket: Option<i32>,
-    /// The sort keys, where costs of memory accesses are counted instead of events.
+    /// The sort keys, if memory access weights are counted instead of events.
     pub costs_by: Option<&'a str>,
-    /// Its rows.
+    /// The rows.
     pub histogram: &'a Histogram,
-    /// Stretches of code, where these are shown instead.
+    /// The basic blocks, if they are shown instead of rows.
     pub blocks: Option<&'a BlockTable>,
 }
 
-/// Writes the line that stands in the place of the file's header.
+/// Writes the hint shown in place of the file's header.
 pub fn write_banner(out: &mut dyn Write) -> io::Result<()> {
     out.write_all(
         b"# To display the perf.data header info, please use --header/--header-only options.\n#\n",
     )
 }
 
-/// Writes the one value that each of these columns is left with, instead of the columns.
+/// Writes the columns that have the same value in all rows.
 pub fn write_values(out: &mut dyn Write, columns: &[(&str, &str)]) -> io::Result<()> {
     columns
         .iter()
         .try_for_each(|(column, value)| writeln!(out, "# {column}: {value}"))
 }
 
-/// Writes how many samples the kernel had to drop.
+/// Writes the number of lost samples.
 pub fn write_lost(out: &mut dyn Write, lost: u64) -> io::Result<()> {
     writeln!(out, "#\n# Total Lost Samples: {lost}\n#")
 }
 
-/// Writes the report of one event with the empty lines behind it; `quiet` leaves the rows alone.
+/// Writes the report of one event with the trailing empty lines; only the rows if `quiet`.
 pub fn write_event(
     out: &mut dyn Write,
-    event: Event<'_>,
-    layout: &Layout,
+    event: ReportEvent<'_>,
+    layout: &ReportLayout,
     quiet: bool,
 ) -> io::Result<()> {
     let histogram = event.histogram;
     if !quiet {
-        let whole = histogram.whole();
+        let total = histogram.total();
         let plural = if event.plural { "s" } else { "" };
-        let samples = Rough(whole.samples);
+        let samples = ShortCount(total.samples);
         let name = event.name;
         write!(out, "# Samples: {samples} of event{plural} '{name}'")?;
-        if histogram.lent_graphs {
+        if histogram.reference_call_graphs {
             out.write_all(b", show reference callgraph")?;
         }
         if let Some(times) = event.times {
@@ -75,9 +76,9 @@ pub fn write_event(
             Some(keys) => writeln!(
                 out,
                 "# Total weight : {}\n# Sort order   : {keys}\n{socket}#",
-                whole.period
+                total.period
             )?,
-            None => writeln!(out, "# Event count (approx.): {}\n{socket}#", whole.period)?,
+            None => writeln!(out, "# Event count (approx.): {}\n{socket}#", total.period)?,
         }
         if event.blocks.is_none() {
             write_titles(out, histogram, layout)?;
@@ -90,7 +91,7 @@ pub fn write_event(
     out.write_all(b"\n\n")
 }
 
-/// Writes how many branches of each kind there are, if their kinds are known.
+/// Writes the number of branches by type, if types are known.
 pub fn write_branch_counts(out: &mut dyn Write, counts: &BranchCounts) -> io::Result<()> {
     let total = counts.total();
     if total == 0 {
@@ -104,7 +105,7 @@ pub fn write_branch_counts(out: &mut dyn Write, counts: &BranchCounts) -> io::Re
     Ok(())
 }
 
-/// Writes the advice at the end.
+/// Writes the tip at the end.
 pub fn write_tip(out: &mut dyn Write, tip: &str) -> io::Result<()> {
     writeln!(out, "#\n# (Tip: {tip})\n#")
 }

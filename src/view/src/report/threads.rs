@@ -1,99 +1,66 @@
-//! `report --threads`: what was counted in each thread.
+//! `report --threads`: counts per thread.
 
 use std::io::{self, Write};
 
-use crate::padding::RightAligned;
+use rperf_analysis::ThreadCounts;
 
-/// Counts of a recording's threads.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ThreadCounts {
-    /// The events: name, and place in the recording.
-    pub events: Vec<(String, usize)>,
-    /// The threads in the order in which they are shown.
-    pub threads: Vec<ThreadCount>,
-}
-
-/// What was counted in one thread.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ThreadCount {
-    /// Process.
-    pub pid: u32,
-    /// Thread.
-    pub tid: u32,
-    /// One count for each event.
-    pub counts: Vec<u64>,
-}
+use crate::table::{Cell, Column, Table, TextStyle};
 
 /// How counts are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ThreadLayout {
-    /// A line for each thread, a column for each event.
+    /// One line per thread, one column per event.
     #[default]
     Normal,
-    /// A line for each thread and event.
+    /// One line per thread and event.
     Raw,
 }
 
-/// Writes titles and rows, which are as wide as they need to be.
+/// Writes titles and rows in automatic widths.
 pub fn write_threads(
     out: &mut dyn Write,
     counted: &ThreadCounts,
     layout: ThreadLayout,
 ) -> io::Result<()> {
-    let rows = match layout {
+    let table = match layout {
         ThreadLayout::Normal => normal(counted),
         ThreadLayout::Raw => raw(counted),
     };
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for (number, row) in rows.iter().enumerate() {
-        let cells = row.iter().zip(&widths);
-        let cells: Vec<String> = cells
-            .map(|(cell, width)| RightAligned(cell, *width).to_string())
-            .collect();
-        let start = if number == 0 { "# " } else { "  " };
-        writeln!(out, "{start}{}", cells.join("  "))?;
-    }
-    Ok(())
+    table.write_text(out, TextStyle::PLAIN)
 }
 
-/// The cells with those of the titles before them.
-fn normal(counted: &ThreadCounts) -> Vec<Vec<String>> {
+fn normal(counted: &ThreadCounts) -> Table {
     let names = counted.events.iter().map(|(name, _)| name.clone());
-    let titles = ["PID", "TID"].map(str::to_owned).into_iter().chain(names);
-    let mut rows = vec![titles.collect()];
+    let ids = ["PID", "TID"].map(str::to_owned).into_iter();
+    let mut table = Table::new(ids.chain(names).map(Column::right).collect::<Vec<_>>());
     for thread in &counted.threads {
-        let counts = thread.counts.iter().map(u64::to_string);
-        let ids = [thread.pid, thread.tid].map(|id| id.to_string());
-        rows.push(ids.into_iter().chain(counts).collect());
+        let ids = [thread.pid, thread.tid].map(Cell::from).into_iter();
+        let counts = thread.counts.iter().copied().map(Cell::from);
+        table.push(ids.chain(counts).collect::<Vec<_>>());
     }
-    rows
+    table
 }
 
-fn raw(counted: &ThreadCounts) -> Vec<Vec<String>> {
-    let titles = ["PID", "TID", "Name", "Raw", "Count"];
-    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+fn raw(counted: &ThreadCounts) -> Table {
+    let mut table = Table::new(["PID", "TID", "Name", "Raw", "Count"].map(Column::right));
     for thread in &counted.threads {
         for ((name, place), count) in counted.events.iter().zip(&thread.counts) {
-            rows.push(vec![
-                thread.pid.to_string(),
-                thread.tid.to_string(),
-                name.clone(),
-                format!("{place:x}"),
-                count.to_string(),
+            table.push([
+                thread.pid.into(),
+                thread.tid.into(),
+                name.clone().into(),
+                format!("{place:x}").into(),
+                (*count).into(),
             ]);
         }
     }
-    rows
+    table
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_analysis::ThreadCount;
 
     #[test]
     fn columns_are_as_wide_as_their_longest_cell() {

@@ -2,7 +2,7 @@
 
 use super::number;
 
-/// What ends an entry: `/M/-/-/0/COND `. Entries that say nothing about their kind have none there.
+/// The end of an entry: `/M/-/-/0/COND `. Entries without a type have none.
 pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
     let has = |bit: u32| flags >> bit & 1 == 1;
     let predicted = match (has(0), has(1)) {
@@ -22,7 +22,7 @@ pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
     out.push(b' ');
 }
 
-/// `PERF_BR_*`, and `PERF_BR_NEW_*` where the first says that it goes on there.
+/// `PERF_BR_*`, and `PERF_BR_NEW_*` for `PERF_BR_EXTEND_ABI`.
 pub(crate) fn kind(flags: u64) -> &'static str {
     match (flags >> 20 & 0xf, flags >> 26 & 0xf) {
         (1, _) => "COND",
@@ -47,7 +47,7 @@ pub(crate) fn kind(flags: u64) -> &'static str {
         (15, 5) => "ARCH_3",
         (15, 6) => "ARCH_4",
         (15, 7) => "ARCH_5",
-        // What perf's C library prints for a name that is missing.
+        // The text of a null string in perf's C library.
         (15, _) => "(null)",
         _ => "",
     }

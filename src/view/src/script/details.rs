@@ -1,48 +1,53 @@
-//! What only some recordings have: memory accesses, registers, branches, the output of BPF programs.
+//! Optional fields: memory accesses, registers, branches, output of BPF programs.
 
-use rperf_lines::{Field, Fields, Spot};
-use rperf_wire::{BranchEntry, Sample};
+use rperf_lines::{LineField, LineFields, ResolvedAddress};
+use rperf_wire::{BranchEntry, SampleRecord};
 
-use super::{Block, Layout, branch, data_source, number, registers};
+use super::{ScriptBlock, ScriptLayout, branch, data_source, number, registers};
 use crate::header::features::unit_size;
 
-/// Shown before the address.
-const BEFORE: Fields = Fields::of(&[
-    Field::DataSrc,
-    Field::Weight,
-    Field::InsLat,
-    Field::RetireLat,
-    Field::Cgroup,
+/// Fields before the address.
+const LEADING_FIELDS: LineFields = LineFields::of(&[
+    LineField::DataSrc,
+    LineField::Weight,
+    LineField::InsLat,
+    LineField::RetireLat,
+    LineField::Cgroup,
 ]);
-/// Shown behind it, but for branches, whose addresses must be looked up.
-const AFTER: Fields = Fields::of(&[
-    Field::Iregs,
-    Field::Uregs,
-    Field::BpfOutput,
-    Field::PhysAddr,
-    Field::DataPageSize,
-    Field::CodePageSize,
-    Field::Insn,
-    Field::Insnlen,
-    Field::Brstackinsn,
-    Field::Brstackinsnlen,
-    Field::Disasm,
-    Field::Brstackdisasm,
+/// Fields after the address, except branches, whose addresses must be resolved.
+const AFTER: LineFields = LineFields::of(&[
+    LineField::Iregs,
+    LineField::Uregs,
+    LineField::BpfOutput,
+    LineField::PhysAddr,
+    LineField::DataPageSize,
+    LineField::CodePageSize,
+    LineField::Insn,
+    LineField::Insnlen,
+    LineField::Brstackinsn,
+    LineField::Brstackinsnlen,
+    LineField::Disasm,
+    LineField::Brstackdisasm,
 ]);
-const BRANCHES: Fields = Fields::of(&[Field::Brstack, Field::Brstacksym, Field::Brstackoff]);
+const BRANCHES: LineFields = LineFields::of(&[
+    LineField::Brstack,
+    LineField::Brstacksym,
+    LineField::Brstackoff,
+]);
 
-/// Bytes in a line of a dump.
+/// Bytes per line of a dump.
 const DUMPED: usize = 8;
 
-impl Layout {
-    /// Whether [`Layout::before`] has anything to show.
+impl ScriptLayout {
+    /// Whether [`ScriptLayout::before`] appends anything.
     #[inline]
     #[must_use]
     pub fn has_before(&self) -> bool {
-        self.fields.has_any(BEFORE)
+        self.fields.has_any(LEADING_FIELDS)
     }
 
-    /// Whether there is anything behind the address: [`Layout::registers`], [`Layout::branch`], [`Layout::after`].
+    /// Whether anything follows the address: [`ScriptLayout::registers`], [`ScriptLayout::branch`],
+    /// [`ScriptLayout::after`].
     #[inline]
     #[must_use]
     pub fn has_after(&self) -> bool {
@@ -55,45 +60,45 @@ impl Layout {
         self.fields.has_any(BRANCHES)
     }
 
-    /// Whether branches are shown by the names of their ends.
+    /// Whether the ends of branches are shown as symbols.
     #[must_use]
     pub fn names_branches(&self) -> bool {
-        self.fields.has(Field::Brstacksym) && !self.fields.has(Field::Brstack)
+        self.fields.has(LineField::Brstacksym) && !self.fields.has(LineField::Brstack)
     }
 
-    /// Appends where data came from, what it cost and the cgroup, if its name is known.
-    pub fn before(&self, sample: &Sample<'_>, cgroup: Option<&str>, block: &mut Block) {
-        if self.fields.has(Field::DataSrc) {
+    /// Appends data source, weight and the cgroup's name if it is known.
+    pub fn before(&self, sample: &SampleRecord<'_>, cgroup: Option<&str>, block: &mut ScriptBlock) {
+        if self.fields.has(LineField::DataSrc) {
             let text = data_source::text(sample.data_src.unwrap_or_default());
             block.put_column(text.as_bytes());
         }
         let out = &mut block.text;
         let weight = sample.weight.unwrap_or_default();
-        if self.fields.has(Field::Weight) {
-            let whole = if self.weight_parts {
+        if self.fields.has(LineField::Weight) {
+            let total = if self.weight_parts {
                 weight & u64::from(u32::MAX)
             } else {
                 weight
             };
-            number::decimal(out, whole, 16);
+            number::decimal(out, total, 16);
         }
-        if self.fields.has(Field::InsLat) {
+        if self.fields.has(LineField::InsLat) {
             number::decimal(out, weight >> 32 & u64::from(u16::MAX), 16);
         }
-        if self.fields.has(Field::RetireLat) {
+        if self.fields.has(LineField::RetireLat) {
             number::decimal(out, weight >> 48, 16);
         }
-        if self.fields.has(Field::Cgroup) {
+        if self.fields.has(LineField::Cgroup) {
             out.push(b' ');
             out.extend_from_slice(cgroup.unwrap_or("unknown").as_bytes());
         }
     }
 
     /// Appends the registers.
-    pub fn registers(&self, sample: &Sample<'_>, out: &mut Vec<u8>) {
+    pub fn registers(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
         for (field, dumped) in [
-            (Field::Iregs, &sample.regs_intr),
-            (Field::Uregs, &sample.regs_user),
+            (LineField::Iregs, &sample.regs_intr),
+            (LineField::Uregs, &sample.regs_user),
         ] {
             if let Some(dumped) = dumped
                 && self.fields.has(field)
@@ -103,45 +108,51 @@ impl Layout {
         }
     }
 
-    /// Appends one branch between two places.
-    pub fn branch(&self, from: &Spot<'_>, to: &Spot<'_>, entry: &BranchEntry, out: &mut Vec<u8>) {
+    /// Appends a branch from one location to another.
+    pub fn branch(
+        &self,
+        from: &ResolvedAddress<'_>,
+        to: &ResolvedAddress<'_>,
+        entry: &BranchEntry,
+        out: &mut Vec<u8>,
+    ) {
         let fields = self.fields;
         let named = self.names_branches();
         for (spot, sign) in [(from, &b" "[..]), (to, b"/")] {
             if named {
-                // perf parts the ends of named branches, not the branches.
+                // perf separates the ends of resolved branches, not the branches.
                 out.extend_from_slice(if sign == b"/" { sign } else { b"" });
                 Self::symbol(spot, true, out);
             } else {
                 out.extend_from_slice(sign);
                 out.extend_from_slice(b"0x");
-                let offset = !fields.has(Field::Brstack);
+                let offset = !fields.has(LineField::Brstack);
                 let address = if offset { spot.in_stack } else { spot.ip };
                 number::hexadecimal(out, address, 0);
             }
-            if fields.has(Field::Dso) {
+            if fields.has(LineField::Dso) {
                 self.object(spot, out);
             }
         }
         branch::flags(entry.flags, out);
     }
 
-    /// Appends what a BPF program put out.
-    pub fn output(&self, sample: &Sample<'_>, out: &mut Vec<u8>) {
-        if self.bpf_output && self.fields.has(Field::BpfOutput) {
+    /// Appends the output of a BPF program.
+    pub fn output(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
+        if self.bpf_output && self.fields.has(LineField::BpfOutput) {
             bpf_output(sample.raw.unwrap_or_default(), out);
         }
     }
 
-    /// Appends what stands at the end.
-    pub fn after(&self, sample: &Sample<'_>, out: &mut Vec<u8>) {
+    /// Appends the last fields.
+    pub fn after(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
         let has = |field| self.fields.has(field);
-        if has(Field::PhysAddr) {
+        if has(LineField::PhysAddr) {
             number::hexadecimal(out, sample.phys_addr.unwrap_or_default(), 16);
         }
         for (field, size) in [
-            (Field::DataPageSize, sample.data_page_size),
-            (Field::CodePageSize, sample.code_page_size),
+            (LineField::DataPageSize, sample.data_page_size),
+            (LineField::CodePageSize, sample.code_page_size),
         ] {
             if has(field) {
                 out.push(b' ');
@@ -153,7 +164,7 @@ impl Layout {
     }
 }
 
-/// Appends lines of eight bytes, and the text where they are one.
+/// Appends lines of eight bytes, and the text if the bytes are a string.
 fn bpf_output(raw: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
     for (index, bytes) in raw.chunks(DUMPED).enumerate() {
@@ -178,7 +189,7 @@ fn bpf_output(raw: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The printable text up to the NUL that ends it, with nothing but such behind it.
+/// The printable text up to its NUL, if only NULs follow.
 fn terminated(raw: &[u8]) -> Option<&[u8]> {
     let end = raw.iter().position(|byte| *byte == 0)?;
     let (text, rest) = raw.split_at(end);

@@ -1,23 +1,27 @@
-//! Instructions: that of the sample, and those between branches.
+//! Instructions: the sampled one, and those between branches.
 
 use std::io::Write as _;
 
-use rperf_lines::{Code, Field, Fields, Named, SampledInsn, Spot, Step, Taken};
+use rperf_lines::{
+    FlowInstruction, FlowStep, LineField, LineFields, ResolvedAddress, SampledInsn, SymbolOffset,
+    TakenBranch,
+};
 
-use super::{Block, Layout, number};
+use super::{ScriptBlock, ScriptLayout, number};
 
-/// Fields that show the sampled instruction.
-const SAMPLED: Fields = Fields::of(&[Field::Insn, Field::Insnlen, Field::Disasm]);
-/// Fields that show the code between branches.
-const BETWEEN: Fields = Fields::of(&[
-    Field::Brstackinsn,
-    Field::Brstackinsnlen,
-    Field::Brstackdisasm,
+/// Fields with the sampled instruction.
+const SAMPLED: LineFields =
+    LineFields::of(&[LineField::Insn, LineField::Insnlen, LineField::Disasm]);
+/// Fields with the code between branches.
+const FLOW_FIELDS: LineFields = LineFields::of(&[
+    LineField::Brstackinsn,
+    LineField::Brstackinsnlen,
+    LineField::Brstackdisasm,
 ]);
-/// Columns of an instruction that branched.
+/// Columns of a branch instruction.
 const BRANCH_COLUMNS: usize = 30;
 
-impl Layout {
+impl ScriptLayout {
     /// Whether the sampled instruction is shown.
     #[must_use]
     pub fn shows_insn(&self) -> bool {
@@ -27,16 +31,17 @@ impl Layout {
     /// Whether the code between branches is shown.
     #[must_use]
     pub fn shows_flow(&self) -> bool {
-        self.fields.has_any(BETWEEN)
+        self.fields.has_any(FLOW_FIELDS)
     }
 
     /// Whether instructions between branches are shown as text.
     #[must_use]
     pub fn shows_flow_as_text(&self) -> bool {
-        self.fields.has(Field::Brstackdisasm)
+        self.fields.has(LineField::Brstackdisasm)
     }
 
-    /// Appends the sampled instruction: how long it is, its bytes, and its `text`, which is made if it is wanted.
+    /// Appends the sampled instruction: its length, its bytes, and its `text`, which is only
+    /// computed if it is shown.
     pub fn insn(
         &self,
         insn: Option<&SampledInsn>,
@@ -44,61 +49,61 @@ impl Layout {
         out: &mut Vec<u8>,
     ) {
         let bytes = insn.map_or(&[][..], |insn| &insn.bytes);
-        if self.fields.has(Field::Insnlen) {
+        if self.fields.has(LineField::Insnlen) {
             out.extend_from_slice(b" ilen: ");
             number::decimal(out, bytes.len() as u64, 0);
         }
-        if self.fields.has(Field::Insn) && !bytes.is_empty() {
+        if self.fields.has(LineField::Insn) && !bytes.is_empty() {
             out.extend_from_slice(b" insn:");
             for byte in bytes {
                 out.push(b' ');
                 number::hexadecimal_zeros(out, u64::from(*byte), 2);
             }
         }
-        if let Some(insn) = insn.filter(|_| self.fields.has(Field::Disasm)) {
+        if let Some(insn) = insn.filter(|_| self.fields.has(LineField::Disasm)) {
             out.extend_from_slice(b"\t\t");
             out.extend_from_slice(text(insn).as_bytes());
         }
     }
 
-    /// Appends a part of the code between the branches of a sample of thread `tid`.
-    pub fn step(&self, step: &Step<'_>, tid: u32, block: &mut Block) {
+    /// Appends a part of the code between a sample's branches, for thread `tid`.
+    pub fn step(&self, step: &FlowStep<'_>, tid: u32, block: &mut ScriptBlock) {
         let out = &mut block.text;
         match step {
-            Step::Symbol(spot) => self.function(spot, out),
-            Step::Insn(code) => {
+            FlowStep::Symbol(spot) => self.function(spot, out),
+            FlowStep::Insn(code) => {
                 self.code(code, 0, out);
-                if self.fields.has(Field::Brstackinsnlen) {
+                if self.fields.has(LineField::Brstackinsnlen) {
                     out.push(b'\t');
                     length(code, out);
                 }
                 out.push(b'\n');
             }
-            Step::Branch(code, taken) => {
+            FlowStep::Branch(code, taken) => {
                 self.code(code, BRANCH_COLUMNS, out);
                 out.push(b'\t');
-                if self.fields.has(Field::Brstackinsnlen) {
+                if self.fields.has(LineField::Brstackinsnlen) {
                     length(code, out);
                     out.push(b'\t');
                 }
                 branched(taken, out);
             }
-            Step::Source(text) => block.put_source(text, tid),
-            Step::Mismatch => {
+            FlowStep::Source(text) => block.put_source(text, tid),
+            FlowStep::Mismatch => {
                 out.extend_from_slice(b"\tmismatch of LBR data and executable\n");
             }
-            Step::NotReaching => out.extend_from_slice(b"\t... not reaching sample ...\n"),
+            FlowStep::NotReaching => out.extend_from_slice(b"\t... not reaching sample ...\n"),
         }
     }
 
-    /// `symbol+offset:`, and the place in the source.
-    fn function(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
-        let Some(Named { name, offset }) = &spot.symbol else {
+    /// `symbol+offset:`, and the source location.
+    fn function(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+        let Some(SymbolOffset { name, offset }) = &spot.symbol else {
             return;
         };
         out.push(b'\t');
         out.extend_from_slice(name.as_bytes());
-        // perf counts in 32 bits.
+        // perf counts with 32 bits.
         let offset = (*offset as u32).cast_signed();
         if offset != 0 {
             out.extend_from_slice(format!("{offset:+}").as_bytes());
@@ -109,7 +114,7 @@ impl Layout {
     }
 
     /// The address, and `insn: BYTES` or the instruction's text.
-    fn code(&self, code: &Code<'_>, columns: usize, out: &mut Vec<u8>) {
+    fn code(&self, code: &FlowInstruction<'_>, columns: usize, out: &mut Vec<u8>) {
         out.push(b'\t');
         number::hexadecimal_zeros(out, code.ip, 16);
         out.push(b'\t');
@@ -129,14 +134,14 @@ impl Layout {
     }
 }
 
-fn length(code: &Code<'_>, out: &mut Vec<u8>) {
+fn length(code: &FlowInstruction<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"ilen: ");
     let length = code.bytes.map_or(0, <[u8]>::len);
     number::decimal(out, length as u64, 0);
 }
 
-/// How a branch was taken, in words, to the end of the line.
-fn branched(taken: &Taken, out: &mut Vec<u8>) {
+/// The flags and counters of a branch, to the end of the line.
+fn branched(taken: &TakenBranch, out: &mut Vec<u8>) {
     out.push(b'#');
     for (bit, word) in [(1, " PRED"), (0, " MISPRED"), (2, " INTX"), (3, " ABORT")] {
         if taken.flags >> bit & 1 == 1 {
@@ -157,22 +162,22 @@ fn branched(taken: &Taken, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use rperf_lines::Source;
     use rperf_lines::SourceLine;
+    use rperf_lines::SourceLocation;
 
     use super::*;
-    use crate::script::{Event, Style, tests::STYLE};
+    use crate::script::{ScriptEvent, ScriptStyle, tests::STYLE};
 
-    fn written(fields: &[Field], steps: &[Step<'_>]) -> String {
-        let event = Event {
+    fn written(fields: &[LineField], steps: &[FlowStep<'_>]) -> String {
+        let event = ScriptEvent {
             name: "cycles",
-            fields: Fields::of(fields),
+            fields: LineFields::of(fields),
             stacked: false,
             weight_parts: false,
             bpf_output: false,
         };
-        let layout = Layout::new(&event, Style { ..STYLE });
-        let mut block = Block::default();
+        let layout = ScriptLayout::new(&event, ScriptStyle { ..STYLE });
+        let mut block = ScriptBlock::default();
         for step in steps {
             layout.step(step, 7, &mut block);
         }
@@ -181,7 +186,7 @@ mod tests {
 
     #[test]
     fn code_between_branches() {
-        let code = |ip, bytes| Code {
+        let code = |ip, bytes| FlowInstruction {
             ip,
             bytes,
             text: None,
@@ -190,31 +195,31 @@ mod tests {
             path: "/src/load.c",
             line: 12,
         };
-        let spot = Spot {
-            symbol: Some(Named {
+        let spot = ResolvedAddress {
+            symbol: Some(SymbolOffset {
                 name: "leaf",
                 offset: 4,
             }),
-            source: Source::Line(place),
-            ..Spot::unknown(0x1004)
+            source: SourceLocation::Line(place),
+            ..ResolvedAddress::unknown(0x1004)
         };
-        let taken = |flags, instructions| Taken {
+        let taken = |flags, instructions| TakenBranch {
             flags,
             cycles: flags >> 4 & 0xffff,
             total_cycles: 30,
             instructions,
         };
         let steps = [
-            Step::Symbol(spot),
-            Step::Insn(code(0x1004, Some(&[0x89, 0xc8]))),
-            Step::Branch(code(0x1006, Some(&[0xc3])), taken(2 | 3 << 4, 2)),
-            Step::Insn(code(0x2000, None)),
-            Step::Mismatch,
-            Step::Branch(code(0x2001, Some(&[0xc3])), taken(1 | 4 | 8, 0)),
-            Step::NotReaching,
+            FlowStep::Symbol(spot),
+            FlowStep::Insn(code(0x1004, Some(&[0x89, 0xc8]))),
+            FlowStep::Branch(code(0x1006, Some(&[0xc3])), taken(2 | 3 << 4, 2)),
+            FlowStep::Insn(code(0x2000, None)),
+            FlowStep::Mismatch,
+            FlowStep::Branch(code(0x2001, Some(&[0xc3])), taken(1 | 4 | 8, 0)),
+            FlowStep::NotReaching,
         ];
         assert_eq!(
-            written(&[Field::Brstackinsn, Field::Srcline], &steps),
+            written(&[LineField::Brstackinsn, LineField::Srcline], &steps),
             "\tleaf+4:\tload.c:12\n\
              \t0000000000001004\tinsn: 89 c8 \n\
              \t0000000000001006\tinsn: c3                      \t# PRED 3 cycles [30] 0.67 IPC\n\
@@ -223,7 +228,7 @@ mod tests {
              \t0000000000002001\tinsn: c3                      \t# MISPRED INTX ABORT\n\
              \t... not reaching sample ...\n"
         );
-        let text = written(&[Field::Brstackinsnlen], &steps);
+        let text = written(&[LineField::Brstackinsnlen], &steps);
         for part in [
             "\tleaf+4:\n",
             "\tinsn: 89 c8 \tilen: 2\n",

@@ -1,100 +1,103 @@
-//! The text of `script`: one sample as a line, or as a line and its frames. Byte for byte that of perf 6.1.
+//! The text of `script`: a sample as one line, or as a line and its frames, byte-identical to perf
+//! 6.1.
 
+mod block_joiner;
 pub(crate) mod branch;
+mod counts;
 mod data_source;
 mod details;
 mod flow;
-mod join;
-mod late;
 mod number;
 pub(crate) mod record;
 mod registers;
+mod text_gaps;
 
-use rperf_lines::{Field, Fields, Line, Source, Spot};
+use rperf_lines::{LineField, LineFields, ResolvedAddress, SampleLine, SourceLocation};
 use rperf_wire::{Misc, RecordKind, name_bytes};
 
-use self::late::{Late, What};
+use self::text_gaps::{LateField, TextGap};
 
-pub use self::join::Join;
-pub use self::late::{Block, Clock, TimeOfDay};
+pub use self::block_joiner::BlockJoiner;
+pub use self::counts::{write_count, write_count_titles};
 pub use self::record::{write_record, write_text_poke};
 pub use self::registers::Architecture;
+pub use self::text_gaps::{Clock, ScriptBlock, TimeOfDay};
 
-/// Columns of a comm that stands before a single line; with a callchain it isn't padded.
+/// Columns of a comm before a single line; it is not padded with a callchain.
 const COMM_COLUMNS: usize = 16;
-/// Columns of a comm with `-L`, which cuts it.
+/// Columns of a comm with `-L`, which truncates it.
 const BRIEF_COLUMNS: usize = 8;
-/// Columns of ids of processes and threads.
+/// Columns of process and thread ids.
 const ID_COLUMNS: usize = 5;
 /// Columns of an address.
 const ADDRESS_COLUMNS: usize = 16;
 
-/// Columns of a branch's kind, which only samples decoded from a hardware trace have.
+/// Columns of a branch's type, which only samples decoded from a hardware trace have.
 const FLAGS_COLUMNS: usize = 24;
 
-/// One event, as far as its samples are shown otherwise than those of others.
+/// The per-event settings of samples.
 #[derive(Debug, Clone, Copy)]
-pub struct Event<'a> {
+pub struct ScriptEvent<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What is shown.
-    pub fields: Fields,
+    /// The fields shown.
+    pub fields: LineFields,
     /// Whether its callchains are shown.
     pub stacked: bool,
     /// Whether weights consist of parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub weight_parts: bool,
-    /// Whether its raw data are what a BPF program put out.
+    /// Whether its raw data are the output of a BPF program.
     pub bpf_output: bool,
 }
 
-/// How the samples of one event are written.
+/// The layout of one event's samples.
 #[derive(Debug, Clone)]
-pub struct Layout {
-    fields: Fields,
-    /// Whether frames follow on lines of their own, which changes the line before them.
+pub struct ScriptLayout {
+    fields: LineFields,
+    /// Whether frames follow on separate lines, which changes the line before them.
     stacked: bool,
     weight_parts: bool,
     bpf_output: bool,
-    style: Style,
-    /// The event's name, padded, with what follows it; empty where it is not shown.
+    style: ScriptStyle,
+    /// The event's name, padded, with its suffix; empty if it is not shown.
     event: Vec<u8>,
 }
 
-/// What all layouts of a recording have in common.
+/// Settings shared by all layouts of a recording.
 #[derive(Debug, Clone, Copy)]
-pub struct Style {
-    /// Columns of the longest event name of the recording.
+pub struct ScriptStyle {
+    /// Width of the longest event name of the recording.
     pub name_columns: usize,
-    /// Source files by their whole path.
+    /// Whether source files are shown with full paths.
     pub full_paths: bool,
     /// `-L`: names in eight columns, CPUs without brackets.
     pub brief: bool,
-    /// `--ns`: nine digits behind the point.
+    /// `--ns`: nine digits after the point.
     pub nanoseconds: bool,
-    /// What times count from.
+    /// The origin of times.
     pub clock: Clock,
     /// The time of day, if it is shown.
     pub time_of_day: Option<TimeOfDay>,
-    /// Whose registers were recorded.
+    /// The architecture of recorded registers.
     pub architecture: Architecture,
 }
 
-impl Layout {
+impl ScriptLayout {
     /// The layout of an event.
     #[must_use]
-    pub fn new(event: &Event<'_>, style: Style) -> Self {
+    pub fn new(event: &ScriptEvent<'_>, style: ScriptStyle) -> Self {
         let fields = event.fields;
         let mut text = Vec::new();
-        if fields.has(Field::Event) {
+        if fields.has(LineField::Event) {
             number::right(&mut text, event.name.as_bytes(), style.name_columns);
             text.extend_from_slice(b": ");
         }
-        if fields.has(Field::Flags) {
+        if fields.has(LineField::Flags) {
             number::blanks(&mut text, FLAGS_COLUMNS);
         }
         Self {
             fields,
-            stacked: event.stacked && fields.has(Field::Ip),
+            stacked: event.stacked && fields.has(LineField::Ip),
             weight_parts: event.weight_parts,
             bpf_output: event.bpf_output,
             style,
@@ -102,7 +105,7 @@ impl Layout {
         }
     }
 
-    /// Whether frames follow on lines of their own.
+    /// Whether frames follow on separate lines.
     #[must_use]
     pub fn is_stacked(&self) -> bool {
         self.stacked
@@ -110,49 +113,52 @@ impl Layout {
 
     /// The fields shown.
     #[must_use]
-    pub fn fields(&self) -> Fields {
+    pub fn fields(&self) -> LineFields {
         self.fields
     }
 
-    /// Appends everything up to the address: comm, ids, CPU, time, period, event.
-    pub fn start(&self, line: &Line<'_>, block: &mut Block) {
+    /// Appends the fields before the address: comm, ids, CPU, time, period, event.
+    pub fn start(&self, line: &SampleLine<'_>, block: &mut ScriptBlock) {
         self.who(line, RecordKind::SAMPLE, block);
         let out = &mut block.text;
-        if self.fields.has(Field::Period) {
+        if self.fields.has(LineField::Period) {
             number::decimal(out, line.period, 10);
             out.push(b' ');
         }
         out.extend_from_slice(&self.event);
     }
 
-    /// Appends comm, ids, CPU and time, which records of any kind have.
-    pub fn who(&self, line: &Line<'_>, kind: RecordKind, block: &mut Block) {
+    /// Appends comm, ids, CPU and time, which all record types have.
+    pub fn who(&self, line: &SampleLine<'_>, kind: RecordKind, block: &mut ScriptBlock) {
         self.up_to_time(line, kind, &mut block.text);
-        if self.fields.has(Field::Time) {
+        if self.fields.has(LineField::Time) {
             match self.style.clock {
-                Clock::Recorded => late::time(&mut block.text, line.time, self.style.nanoseconds),
+                Clock::Recorded => {
+                    text_gaps::time(&mut block.text, line.time, self.style.nanoseconds)
+                }
                 Clock::SinceFirst | Clock::SinceBefore => block.put_time_off(line.time),
             }
         }
     }
 
-    /// Has [`Join`] count a sample of the event at place `event`, and show what the counters of its group say.
-    pub fn metric(&self, line: &Line<'_>, event: usize, block: &mut Block) {
+    /// Marks a sample of the event at index `event`, so that [`BlockJoiner`] prints the metrics of its
+    /// group.
+    pub fn metric(&self, line: &SampleLine<'_>, event: usize, block: &mut ScriptBlock) {
         let offset = block.text.len();
         self.up_to_time(line, RecordKind::SAMPLE, &mut block.text);
-        let what = What::Metric {
+        let what = LateField::Metric {
             event,
             period: line.period,
             cpu: line.cpu,
-            time: self.fields.has(Field::Time).then_some(line.time),
+            time: self.fields.has(LineField::Time).then_some(line.time),
             length: block.text.len() - offset,
         };
-        block.late.push(Late { offset, what });
+        block.late.push(TextGap { offset, what });
     }
 
-    fn up_to_time(&self, line: &Line<'_>, kind: RecordKind, out: &mut Vec<u8>) {
+    fn up_to_time(&self, line: &SampleLine<'_>, kind: RecordKind, out: &mut Vec<u8>) {
         let has = |field| self.fields.has(field);
-        if has(Field::Comm) {
+        if has(LineField::Comm) {
             let (columns, longest) = match self.stacked {
                 _ if self.style.brief => (BRIEF_COLUMNS, BRIEF_COLUMNS),
                 true => (0, usize::MAX),
@@ -163,7 +169,7 @@ impl Layout {
             out.push(b' ');
         }
         self.ids(line, out);
-        match has(Field::Cpu) {
+        match has(LineField::Cpu) {
             true if self.style.brief => {
                 number::signed(out, line.cpu, 3);
                 out.push(b' ');
@@ -171,18 +177,18 @@ impl Layout {
             true => cpu(line.cpu, out),
             false => {}
         }
-        if has(Field::Misc) {
+        if has(LineField::Misc) {
             misc(line.misc, kind, out);
         }
         if let Some(time_of_day) = &self.style.time_of_day
-            && has(Field::Tod)
+            && has(LineField::Tod)
         {
             time_of_day.write(line.time, self.style.nanoseconds, out);
         }
     }
 
     /// Appends the sample's data address.
-    pub fn data_address(&self, spot: &Spot<'_>, named: bool, out: &mut Vec<u8>) {
+    pub fn data_address(&self, spot: &ResolvedAddress<'_>, named: bool, out: &mut Vec<u8>) {
         number::hexadecimal(out, spot.ip, ADDRESS_COLUMNS);
         if named {
             self.names(spot, out);
@@ -190,22 +196,22 @@ impl Layout {
     }
 
     /// Appends the address of a sample without callchain, on the same line.
-    pub fn address(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
+    pub fn address(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b' ');
         number::hexadecimal(out, spot.ip, ADDRESS_COLUMNS);
         self.names(spot, out);
         self.source(spot, b"\n  ", out);
     }
 
-    /// Appends where a branch led to, behind the address that it came from.
-    pub fn target(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
+    /// Appends a branch target after the source address.
+    pub fn target(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(b" => ");
         number::hexadecimal(out, spot.ip, ADDRESS_COLUMNS);
         self.names(spot, out);
     }
 
-    /// Appends one frame of a callchain, with the end of its line.
-    pub fn frame(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
+    /// Appends one frame of a callchain and a newline.
+    pub fn frame(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'\t');
         number::hexadecimal(out, spot.in_stack, ADDRESS_COLUMNS);
         self.names(spot, out);
@@ -216,9 +222,12 @@ impl Layout {
         out.push(b'\n');
     }
 
-    /// `%5d/%-5d ` of both ids, or one of them.
-    fn ids(&self, line: &Line<'_>, out: &mut Vec<u8>) {
-        match (self.fields.has(Field::Pid), self.fields.has(Field::Tid)) {
+    /// `%5d/%-5d ` of both ids, or of one of them.
+    fn ids(&self, line: &SampleLine<'_>, out: &mut Vec<u8>) {
+        match (
+            self.fields.has(LineField::Pid),
+            self.fields.has(LineField::Tid),
+        ) {
             (true, true) => {
                 number::signed(out, line.pid, ID_COLUMNS);
                 out.push(b'/');
@@ -232,25 +241,25 @@ impl Layout {
     }
 
     /// ` symbol+0xoffset (object)`.
-    fn names(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
-        if self.fields.has(Field::Sym) {
+    fn names(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+        if self.fields.has(LineField::Sym) {
             out.push(b' ');
-            Self::symbol(spot, self.fields.has(Field::Symoff), out);
+            Self::symbol(spot, self.fields.has(LineField::Symoff), out);
         }
-        if self.fields.has(Field::Dso) && !spot.inlined {
+        if self.fields.has(LineField::Dso) && !spot.inlined {
             out.push(b' ');
             self.object(spot, out);
         }
     }
 
-    /// `FILE:LINE` behind what parts it from the address.
-    fn source(&self, spot: &Spot<'_>, parted: &[u8], out: &mut Vec<u8>) {
-        if !self.fields.has(Field::Srcline) {
+    /// `FILE:LINE` with a separator from the address.
+    fn source(&self, spot: &ResolvedAddress<'_>, parted: &[u8], out: &mut Vec<u8>) {
+        if !self.fields.has(LineField::Srcline) {
             return;
         }
         match spot.source {
-            Source::None => {}
-            Source::Line(line) => {
+            SourceLocation::None => {}
+            SourceLocation::Line(line) => {
                 let path = match self.style.full_paths {
                     true => line.path,
                     false => line.file_name(),
@@ -260,7 +269,7 @@ impl Layout {
                 out.push(b':');
                 number::decimal(out, u64::from(line.line), 0);
             }
-            Source::Address { object, address } => {
+            SourceLocation::Address { object, address } => {
                 out.extend_from_slice(parted);
                 out.extend_from_slice(object.as_bytes());
                 out.push(b'[');
@@ -271,7 +280,7 @@ impl Layout {
     }
 
     /// `symbol+0xoffset`.
-    fn symbol(spot: &Spot<'_>, with_offset: bool, out: &mut Vec<u8>) {
+    fn symbol(spot: &ResolvedAddress<'_>, with_offset: bool, out: &mut Vec<u8>) {
         let Some(symbol) = &spot.symbol else {
             return out.extend_from_slice(b"[unknown]");
         };
@@ -283,10 +292,10 @@ impl Layout {
     }
 
     /// `(object)`, `(object+0xoffset)`.
-    fn object(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
+    fn object(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'(');
         out.extend_from_slice(spot.object.unwrap_or("[unknown]").as_bytes());
-        if spot.in_object && self.fields.has(Field::Dsoff) {
+        if spot.in_object && self.fields.has(LineField::Dsoff) {
             out.extend_from_slice(b"+0x");
             number::hexadecimal(out, spot.in_stack, 0);
         }
@@ -294,7 +303,8 @@ impl Layout {
     }
 }
 
-/// The mode in letters, in six columns. As in perf, letters stand for bits of the mode's number: a hypervisor is `KUH`.
+/// The CPU mode in letters, in six columns. Like in perf, letters represent bits of the mode's
+/// number: a hypervisor is `KUH`.
 fn misc(misc: Misc, kind: RecordKind, out: &mut Vec<u8>) {
     let start = out.len();
     for (bits, letter) in [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')] {
@@ -318,7 +328,7 @@ fn misc(misc: Misc, kind: RecordKind, out: &mut Vec<u8>) {
     number::blanks(out, 6_usize.saturating_sub(out.len() - start));
 }
 
-/// `[%03d] `; a sample without CPU has -1.
+/// `[%03d] `; -1 for a sample without CPU.
 fn cpu(number: u32, out: &mut Vec<u8>) {
     out.push(b'[');
     match u64::from(number) {

@@ -1,5 +1,5 @@
-//! Numbers as text, right-aligned with blanks as `printf("%16llx")` does: the standard library's formatting costs
-//! several times as much, and a recording has tens of millions of them.
+//! Numbers as text, right-aligned with blanks like `printf("%16llx")`. The standard library's
+//! formatting is several times as expensive, and a recording has tens of millions of numbers.
 
 const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
 2021222324252627282930313233343536373839\
@@ -7,16 +7,16 @@ const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
 6061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Most digits of a number.
-const MOST: usize = 20;
-/// Bytes that are copied at once: a number of known length needs no call of memcpy, and few numbers are longer.
+/// Maximum number of digits.
+const MAX_DIGITS: usize = 20;
+/// Bytes copied at once: a fixed length avoids a call of memcpy, and few numbers are longer.
 const CHUNK: usize = 16;
 
-/// Digits of one number, filled from the end at [`MOST`]; what comes behind is copied and cut off again.
+/// Digits of a number, filled backwards from [`MAX_DIGITS`]; bytes copied beyond them are truncated.
 struct Digits {
-    bytes: [u8; MOST + CHUNK],
+    bytes: [u8; MAX_DIGITS + CHUNK],
     start: usize,
-    /// What is before them.
+    /// The padding before them.
     fill: u8,
 }
 
@@ -24,8 +24,8 @@ impl Digits {
     #[inline]
     fn decimal(mut value: u64, fill: u8) -> Self {
         let mut digits = Self {
-            bytes: [fill; MOST + CHUNK],
-            start: MOST,
+            bytes: [fill; MAX_DIGITS + CHUNK],
+            start: MAX_DIGITS,
             fill,
         };
         while value >= 10 {
@@ -35,7 +35,7 @@ impl Digits {
             digits.bytes[digits.start] = PAIRS[pair];
             digits.bytes[digits.start + 1] = PAIRS[pair + 1];
         }
-        if value > 0 || digits.start == MOST {
+        if value > 0 || digits.start == MAX_DIGITS {
             digits.start -= 1;
             digits.bytes[digits.start] = b'0' + value as u8;
         }
@@ -45,8 +45,8 @@ impl Digits {
     #[inline]
     fn hexadecimal(mut value: u64, fill: u8) -> Self {
         let mut digits = Self {
-            bytes: [fill; MOST + CHUNK],
-            start: MOST,
+            bytes: [fill; MAX_DIGITS + CHUNK],
+            start: MAX_DIGITS,
             fill,
         };
         loop {
@@ -62,22 +62,22 @@ impl Digits {
     /// Appends them in at least `width` columns.
     #[inline]
     fn put(&self, out: &mut Vec<u8>, width: usize) {
-        let length = (MOST - self.start).max(width);
-        match MOST
+        let length = (MAX_DIGITS - self.start).max(width);
+        match MAX_DIGITS
             .checked_sub(length)
             .and_then(|from| self.bytes.get(from..))
         {
             Some(text) if length <= CHUNK => put_start(out, text, length),
             Some(text) => out.extend_from_slice(text.get(..length).unwrap_or(text)),
             None => {
-                out.resize(out.len() + length - MOST, self.fill);
-                out.extend_from_slice(&self.bytes[..MOST]);
+                out.resize(out.len() + length - MAX_DIGITS, self.fill);
+                out.extend_from_slice(&self.bytes[..MAX_DIGITS]);
             }
         }
     }
 }
 
-/// Appends the first `length` of `text`, which has more than a chunk.
+/// Appends the first `length` bytes of `text`, which are more than a chunk.
 #[inline]
 fn put_start(out: &mut Vec<u8>, text: &[u8], length: usize) {
     let end = out.len() + length;
@@ -129,7 +129,7 @@ pub(super) fn signed(out: &mut Vec<u8>, value: u32, width: usize) {
 pub(super) fn signed_left(out: &mut Vec<u8>, value: u32, width: usize) {
     let digits = signed_digits(value);
     digits.put(out, 0);
-    blanks(out, width.saturating_sub(MOST - digits.start));
+    blanks(out, width.saturating_sub(MAX_DIGITS - digits.start));
 }
 
 #[inline]

@@ -1,18 +1,18 @@
-//! Records that are no samples, as text: one line each, but for namespaces.
+//! Records other than samples as text: one line each, except for namespaces.
 
-use rperf_lines::Named;
+use rperf_lines::SymbolOffset;
 use rperf_wire::{
     Cgroup, Misc, Mmap, Mmap2, MmapId, Namespaces, Record, RecordKind, Switch, Task, TextPoke,
 };
 
 /// Names of the namespaces, in the order of `enum` in linux/perf_event.h.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
-/// Namespaces in a line.
-const IN_A_LINE: usize = 4;
+/// Namespaces per line.
+const NAMESPACES_PER_LINE: usize = 4;
 /// `PROT_READ`, `PROT_WRITE`, `PROT_EXEC` of mmap(2).
 const PROTECTION: [(u32, u8); 3] = [(1, b'r'), (2, b'w'), (4, b'x')];
-/// Changed bytes in a line.
-const POKED: usize = 16;
+/// Changed bytes per line.
+const BYTES_PER_LINE: usize = 16;
 /// `MAP_SHARED` of mmap(2).
 const SHARED: u32 = 1;
 
@@ -62,21 +62,21 @@ pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut
     out.push(b'\n');
 }
 
-/// Appends what changed in the kernel's code, in the function `symbol`: ` ffffffff81000000 start+0x0 old len 5 new len 5`,
-/// and the bytes before and after on lines of their own.
-pub fn write_text_poke(poke: &TextPoke<'_>, symbol: Option<&Named<'_>>, out: &mut Vec<u8>) {
+/// Appends a change of kernel code in the function `symbol`: ` ffffffff81000000 start+0x0 old len 5
+/// new len 5`, with the old and new bytes on separate lines.
+pub fn write_text_poke(poke: &TextPoke<'_>, symbol: Option<&SymbolOffset<'_>>, out: &mut Vec<u8>) {
     put(out, "PERF_RECORD_TEXT_POKE");
     put(out, &text_poke(poke, symbol));
 }
 
 /// The same without the record's name.
-pub(crate) fn text_poke(poke: &TextPoke<'_>, symbol: Option<&Named<'_>>) -> String {
+pub(crate) fn text_poke(poke: &TextPoke<'_>, symbol: Option<&SymbolOffset<'_>>) -> String {
     let symbol = symbol.map(|symbol| format!("{}+{:#x}", symbol.name, symbol.offset));
     let (address, old, new) = (poke.addr, poke.old.len(), poke.new.len());
     let symbol = symbol.unwrap_or_default();
     let mut text = format!(" {address:x} {symbol} old len {old} new len {new}\n");
     for (name, bytes) in [("Old", poke.old), ("New", poke.new)] {
-        for bytes in bytes.chunks(POKED) {
+        for bytes in bytes.chunks(BYTES_PER_LINE) {
             let hex: String = bytes.iter().map(|byte| format!(" {byte:02x}")).collect();
             text += &format!("            {name} bytes:{hex}\n");
         }
@@ -88,7 +88,7 @@ fn put(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Ids are shown as the kernel's `pid_t`.
+/// Ids are formatted like the kernel's `pid_t`.
 fn signed(id: u32) -> i32 {
     id.cast_signed()
 }
@@ -98,7 +98,7 @@ fn task(of: &Task) -> String {
     format!("({pid}:{tid}):({ppid}:{ptid})")
 }
 
-/// `%#x` of C: zero has no prefix.
+/// Formats like `%#x` of C: 0 has no prefix.
 fn hexadecimal(value: u64) -> String {
     match value {
         0 => "0".to_owned(),
@@ -150,7 +150,7 @@ fn namespaces(of: &Namespaces) -> String {
     let mut text = format!(" {pid}/{tid} - nr_namespaces: {count}\n\t\t[");
     for (index, link) in of.links.iter().enumerate() {
         if index > 0 {
-            text.push_str(if index % IN_A_LINE == 0 {
+            text.push_str(if index % NAMESPACES_PER_LINE == 0 {
                 ", \n\t\t "
             } else {
                 ", "

@@ -1,10 +1,10 @@
-//! Registers of a sample, by their names.
+//! Registers of a sample, by name.
 
 use rperf_wire::Regs;
 
 use super::number;
 
-/// Whose registers they are; numbers mean something else on each (`asm/perf_regs.h`).
+/// The architecture; it determines the meaning of register numbers (`asm/perf_regs.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Architecture {
     /// x86, 32 and 64 bits.
@@ -14,7 +14,7 @@ pub enum Architecture {
     Arm,
     /// 64-bit ARM.
     Arm64,
-    /// One whose registers have no names here.
+    /// An architecture without register names here.
     Other,
 }
 
@@ -22,17 +22,17 @@ const X86: [&str; 24] = [
     "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS",
     "GS", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15",
 ];
-/// From here on two numbers stand for each of the vector registers.
+/// Vector registers start here, with two numbers each.
 const XMM: u32 = 32;
 const ARM: [&str; 16] = [
     "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "fp", "ip", "sp", "lr", "pc",
 ];
-/// Behind `x0` to `x29`.
+/// The registers after `x0` to `x29`.
 const ARM64: [&str; 3] = ["lr", "sp", "pc"];
 const ARM64_VG: u32 = 46;
 
 impl Architecture {
-    /// From the name that uname(2) has for it.
+    /// Parses the machine name of uname(2).
     #[must_use]
     pub fn from_machine(machine: &str) -> Self {
         match machine {
@@ -62,7 +62,7 @@ impl Architecture {
     }
 }
 
-/// Appends ` ABI:2    AX:0x… `; nothing where there are no registers.
+/// Appends ` ABI:2    AX:0x… `; nothing without registers.
 pub(super) fn write(registers: &Regs<'_>, architecture: Architecture, out: &mut Vec<u8>) {
     if registers.values.is_empty() {
         return;

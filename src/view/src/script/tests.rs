@@ -1,21 +1,21 @@
-use rperf_lines::{Named, SourceLine};
+use rperf_lines::{SourceLine, SymbolOffset};
 
 use super::*;
 
-const DEFAULT: [Field; 10] = [
-    Field::Comm,
-    Field::Tid,
-    Field::Cpu,
-    Field::Time,
-    Field::Event,
-    Field::Ip,
-    Field::Sym,
-    Field::Symoff,
-    Field::Dso,
-    Field::Period,
+const DEFAULT: [LineField; 10] = [
+    LineField::Comm,
+    LineField::Tid,
+    LineField::Cpu,
+    LineField::Time,
+    LineField::Event,
+    LineField::Ip,
+    LineField::Sym,
+    LineField::Symoff,
+    LineField::Dso,
+    LineField::Period,
 ];
 
-pub(super) const STYLE: Style = Style {
+pub(super) const STYLE: ScriptStyle = ScriptStyle {
     name_columns: 16,
     full_paths: false,
     brief: false,
@@ -25,8 +25,8 @@ pub(super) const STYLE: Style = Style {
     architecture: Architecture::X86,
 };
 
-fn line() -> Line<'static> {
-    Line {
+fn line() -> SampleLine<'static> {
+    SampleLine {
         comm: "calc",
         pid: 855,
         tid: 856,
@@ -37,56 +37,56 @@ fn line() -> Line<'static> {
     }
 }
 
-fn spot() -> Spot<'static> {
-    Spot {
+fn spot() -> ResolvedAddress<'static> {
+    ResolvedAddress {
         ip: 0x55ff_b970_0157,
         in_stack: 0x1157,
-        symbol: Some(Named {
+        symbol: Some(SymbolOffset {
             name: "leaf",
             offset: 0x1e,
         }),
         object: Some("/opt/demo/calc"),
         in_object: true,
         inlined: false,
-        source: Source::None,
+        source: SourceLocation::None,
     }
 }
 
-const NOWHERE: Spot<'static> = Spot {
+const NOWHERE: ResolvedAddress<'static> = ResolvedAddress {
     ip: 0,
     in_stack: 0,
     symbol: None,
     object: None,
     in_object: false,
     inlined: false,
-    source: Source::None,
+    source: SourceLocation::None,
 };
 
-fn layout(name: &str, fields: &[Field], stacked: bool) -> Layout {
+fn layout(name: &str, fields: &[LineField], stacked: bool) -> ScriptLayout {
     styled(name, fields, stacked, STYLE)
 }
 
-fn styled(name: &str, fields: &[Field], stacked: bool, style: Style) -> Layout {
-    let fields = Fields::of(fields);
-    let event = Event {
+fn styled(name: &str, fields: &[LineField], stacked: bool, style: ScriptStyle) -> ScriptLayout {
+    let fields = LineFields::of(fields);
+    let event = ScriptEvent {
         name,
         fields,
         stacked,
         weight_parts: false,
         bpf_output: false,
     };
-    Layout::new(&event, style)
+    ScriptLayout::new(&event, style)
 }
 
-fn text(layout: &Layout, line: &Line<'_>) -> String {
-    let mut block = Block::default();
+fn text(layout: &ScriptLayout, line: &SampleLine<'_>) -> String {
+    let mut block = ScriptBlock::default();
     layout.start(line, &mut block);
     let mut out = block.text;
     if layout.is_stacked() {
         out.push(b'\n');
         layout.frame(&spot(), &mut out);
         layout.frame(&NOWHERE, &mut out);
-    } else if layout.fields().has(Field::Ip) {
+    } else if layout.fields().has(LineField::Ip) {
         layout.address(&spot(), &mut out);
     }
     out.push(b'\n');
@@ -115,7 +115,7 @@ fn a_stack_has_the_address_in_the_object() {
 
 #[test]
 fn objects_have_the_offset_in_them_where_they_have_any() {
-    let fields = [Field::Ip, Field::Dso, Field::Dsoff];
+    let fields = [LineField::Ip, LineField::Dso, LineField::Dsoff];
     assert_eq!(
         text(&layout("cs", &fields, true), &line()),
         "\n\t            1157 (/opt/demo/calc+0x1157)\n\
@@ -125,30 +125,30 @@ fn objects_have_the_offset_in_them_where_they_have_any() {
 
 #[test]
 fn fields_fall_away_one_by_one() {
-    let only = |fields: &[Field]| text(&layout("cs", fields, true), &line());
+    let only = |fields: &[LineField]| text(&layout("cs", fields, true), &line());
     assert_eq!(
-        only(&[Field::Comm, Field::Pid, Field::Tid]),
+        only(&[LineField::Comm, LineField::Pid, LineField::Tid]),
         "            calc   855/856   \n"
     );
-    assert_eq!(only(&[Field::Pid]), "  855 \n");
+    assert_eq!(only(&[LineField::Pid]), "  855 \n");
     assert_eq!(
-        only(&[Field::Time, Field::Event]),
+        only(&[LineField::Time, LineField::Event]),
         " 2859.727373:               cs: \n"
     );
-    assert_eq!(only(&[Field::Sym, Field::Dso]), "\n");
+    assert_eq!(only(&[LineField::Sym, LineField::Dso]), "\n");
     assert_eq!(
-        only(&[Field::Ip]),
+        only(&[LineField::Ip]),
         "\n\t            1157\n\t               0\n\n"
     );
     assert_eq!(
-        only(&[Field::Comm, Field::Ip, Field::Sym]),
+        only(&[LineField::Comm, LineField::Ip, LineField::Sym]),
         "calc \n\t            1157 leaf\n\t               0 [unknown]\n\n"
     );
 }
 
 #[test]
 fn values_that_are_missing_print_as_perf_prints_them() {
-    let line = Line {
+    let line = SampleLine {
         comm: "a comm of 15 ch",
         pid: u32::MAX,
         tid: 1_234_567,
@@ -158,12 +158,12 @@ fn values_that_are_missing_print_as_perf_prints_them() {
         misc: Misc(0),
     };
     let fields = [
-        Field::Comm,
-        Field::Pid,
-        Field::Tid,
-        Field::Cpu,
-        Field::Time,
-        Field::Period,
+        LineField::Comm,
+        LineField::Pid,
+        LineField::Tid,
+        LineField::Cpu,
+        LineField::Time,
+        LineField::Period,
     ];
     let layout = layout("cs", &fields, false);
     assert_eq!(
@@ -173,31 +173,31 @@ fn values_that_are_missing_print_as_perf_prints_them() {
 }
 
 #[test]
-fn inlined_frames_have_no_object_and_places_stand_below() {
+fn inlined_frames_have_no_object_and_source_follows() {
     let fields = [
-        Field::Ip,
-        Field::Sym,
-        Field::Symoff,
-        Field::Dso,
-        Field::Srcline,
+        LineField::Ip,
+        LineField::Sym,
+        LineField::Symoff,
+        LineField::Dso,
+        LineField::Srcline,
     ];
-    let line = Source::Line(SourceLine {
+    let line = SourceLocation::Line(SourceLine {
         path: "/src/demo/leaf.h",
         line: 12,
     });
-    let inlined = Spot {
+    let inlined = ResolvedAddress {
         inlined: true,
         source: line,
         ..spot()
     };
-    let nowhere = Spot {
-        source: Source::Address {
+    let nowhere = ResolvedAddress {
+        source: SourceLocation::Address {
             object: "[kernel.kallsyms]",
             address: 0xffff_ffff_8100_0000,
         },
         ..spot()
     };
-    let written = |layout: &Layout| {
+    let written = |layout: &ScriptLayout| {
         let mut out = Vec::new();
         layout.frame(&inlined, &mut out);
         layout.frame(&nowhere, &mut out);
@@ -207,13 +207,13 @@ fn inlined_frames_have_no_object_and_places_stand_below() {
     let expected = "\t            1157 leaf+0x1e\n  leaf.h:12 (inlined)\n\
                     \t            1157 leaf+0x1e (/opt/demo/calc)\n  [kernel.kallsyms][ffffffff81000000]\n";
     assert_eq!(short, expected);
-    let style = Style {
+    let style = ScriptStyle {
         full_paths: true,
         ..STYLE
     };
-    let whole = written(&styled("cs", &fields, true, style));
-    assert_eq!(whole, expected.replace("leaf.h:", "/src/demo/leaf.h:"));
-    let without = written(&layout("cs", &[Field::Ip, Field::Sym], true));
+    let all = written(&styled("cs", &fields, true, style));
+    assert_eq!(all, expected.replace("leaf.h:", "/src/demo/leaf.h:"));
+    let without = written(&layout("cs", &[LineField::Ip, LineField::Sym], true));
     assert_eq!(
         without,
         "\t            1157 leaf (inlined)\n\t            1157 leaf\n"
@@ -222,10 +222,10 @@ fn inlined_frames_have_no_object_and_places_stand_below() {
 
 #[test]
 fn nanoseconds_have_nine_digits() {
-    let style = Style {
+    let style = ScriptStyle {
         nanoseconds: true,
         ..STYLE
     };
-    let layout = styled("cs", &[Field::Time], false, style);
+    let layout = styled("cs", &[LineField::Time], false, style);
     assert_eq!(text(&layout, &line()), " 2859.727373999: \n");
 }

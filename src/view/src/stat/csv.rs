@@ -2,14 +2,19 @@
 
 use std::io::{self, Write};
 
-use rperf_count::State;
+use rperf_count::CountState;
 
-use super::number::{bare, decimals};
-use super::{Line, Prefix, seconds};
+use super::number::{decimals, unpadded};
+use super::{StatLine, StatPrefix, seconds};
 
-/// Writes one row, and one with empty fields for each further metric: \[time,\] \[unit, \[CPUs,\]\] value, unit of measure,
-/// event, \[cgroup,\] \[deviation,\] nanoseconds running, percent running, metric, its unit.
-pub(super) fn write_row(out: &mut dyn Write, line: &Line<'_>, separator: &str) -> io::Result<()> {
+/// Writes a row, and another one with empty fields for each further metric: \[time,\] \[unit,
+/// \[CPUs,\]\] value, unit of measure, event, \[cgroup,\] \[deviation,\] nanoseconds running,
+/// percent running, metric, its unit.
+pub(super) fn write_row(
+    out: &mut dyn Write,
+    line: &StatLine<'_>,
+    separator: &str,
+) -> io::Result<()> {
     let first = first(line);
     let count = count(line);
     let metrics = &line.row.metrics;
@@ -20,7 +25,7 @@ pub(super) fn write_row(out: &mut dyn Write, line: &Line<'_>, separator: &str) -
             _ => fields.extend(count.iter().map(|_| String::new())),
         }
         let metric = metrics.get(index);
-        fields.push(metric.map(bare).unwrap_or_default());
+        fields.push(metric.map(unpadded).unwrap_or_default());
         fields.push(
             metric
                 .map(|metric| metric.unit.to_string())
@@ -31,13 +36,13 @@ pub(super) fn write_row(out: &mut dyn Write, line: &Line<'_>, separator: &str) -
     Ok(())
 }
 
-/// The fields that say when and of what a row is.
-pub(super) fn first(line: &Line<'_>) -> Vec<String> {
+/// The fields for the time and unit of a row.
+pub(super) fn first(line: &StatLine<'_>) -> Vec<String> {
     let mut first = Vec::new();
     match line.style.prefix {
-        Prefix::None => {}
-        Prefix::Time(time) => first.push(seconds(time)),
-        Prefix::Summary => first.push(format!("{:>16}", "summary")),
+        StatPrefix::None => {}
+        StatPrefix::Time(time) => first.push(seconds(time)),
+        StatPrefix::Summary => first.push(format!("{:>16}", "summary")),
     }
     let unit = line.unit();
     if !unit.is_empty() {
@@ -47,13 +52,13 @@ pub(super) fn first(line: &Line<'_>) -> Vec<String> {
     first
 }
 
-/// The fields of the count itself.
-fn count(line: &Line<'_>) -> Vec<String> {
+/// The fields of the count.
+fn count(line: &StatLine<'_>) -> Vec<String> {
     let event = line.event;
     let (number, deviation, running, percent) = match line.row.state {
-        State::NotSupported => ("<not supported>".to_owned(), 0.0, 0.0, 100.0),
-        State::NotCounted => ("<not counted>".to_owned(), 0.0, 0.0, 100.0),
-        State::Counted(value) => (
+        CountState::NotSupported => ("<not supported>".to_owned(), 0.0, 0.0, 100.0),
+        CountState::NotCounted => ("<not counted>".to_owned(), 0.0, 0.0, 100.0),
+        CountState::Counted(value) => (
             format!("{:.*}", decimals(event), value.value),
             value.deviation,
             value.running,

@@ -1,4 +1,4 @@
-//! What stands above and below the table.
+//! The lines above and below the table.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -7,16 +7,16 @@ use rperf_count::Spread;
 
 use crate::header::calendar::ctime;
 
-/// Columns of a time, and most signs of a bar.
+/// Columns of a time, and maximum length of a bar.
 const TIME: usize = 17;
 const BAR: usize = 60;
 
-/// Times below the table.
+/// Times shown below the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Times {
-    /// How long the runs took, in nanoseconds.
+    /// Duration of each run, in nanoseconds.
     pub elapsed: Spread,
-    /// Processor time of the workload in user space and in the kernel, where there is one workload alone.
+    /// CPU time of the workload in user space and in the kernel, for a single run.
     pub used: Option<(Duration, Duration)>,
 }
 
@@ -25,13 +25,13 @@ pub struct Times {
 pub struct Footer<'a> {
     /// The times.
     pub times: Times,
-    /// Whether there are rows above it.
+    /// Whether the table has rows.
     pub below_rows: bool,
-    /// How long each run took, where that is to be shown.
+    /// The duration of each run, if shown.
     pub runs: Option<&'a [Duration]>,
 }
 
-/// Writes when a file of tables was begun: seconds since 1970, in local time.
+/// Writes the start time of an output file: seconds since 1970, in local time.
 ///
 /// # Errors
 /// Those of `out`.
@@ -39,7 +39,7 @@ pub fn write_started(out: &mut dyn Write, local_time: i64) -> io::Result<()> {
     writeln!(out, "# started on {}\n", ctime(local_time))
 }
 
-/// Writes the title of a table between empty lines; `of` is whom it is about, as `'sleep 1'`.
+/// Writes the title of a table between empty lines; `of` is the target, like `'sleep 1'`.
 ///
 /// # Errors
 /// Those of `out`.
@@ -51,7 +51,7 @@ pub fn write_title(out: &mut dyn Write, of: &str, runs: u32) -> io::Result<()> {
     writeln!(out, "\n Performance counter stats for {of}{runs}:\n")
 }
 
-/// Writes the lines below the table, with the empty ones around them.
+/// Writes the lines below the table, with empty lines around them.
 ///
 /// # Errors
 /// Those of `out`.
@@ -72,7 +72,7 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
         let deviation = elapsed.deviation() / 1e9;
         let decimals = decimals(deviation);
         if let Some(runs) = footer.runs {
-            write_runs(out, runs, (mean, decimals))?;
+            write_runs(out, runs, mean, decimals)?;
         }
         write!(
             out,
@@ -85,20 +85,21 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
     write!(out, "\n\n")
 }
 
-/// Two more than those of the deviation's first digit.
+/// Two more decimals than up to the deviation's first digit.
 fn decimals(deviation: f64) -> usize {
     if deviation > 1.0 || deviation <= 0.0 {
         return 2;
     }
     let first = (-deviation.log10()).ceil();
-    // At most that of a nanosecond.
+    // Limited to nanoseconds.
     first as usize + 2
 }
 
 fn write_runs(
     out: &mut dyn Write,
     runs: &[Duration],
-    (mean, decimals): (f64, usize),
+    mean: f64,
+    decimals: usize,
 ) -> io::Result<()> {
     let number = format!(" {mean:TIME$.decimals$}");
     let indent = number.len() - number.trim_start().len();

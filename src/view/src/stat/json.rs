@@ -1,21 +1,23 @@
-//! Counts as objects, one a line.
+//! Counts as JSON objects, one per line.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use rperf_count::{Metric, State, Unit};
+use rperf_count::{AggregationUnit, CountState, MetricValue};
 
-use super::number::bare;
-use super::{Line, Prefix};
+use super::number::unpadded;
+use super::{StatLine, StatPrefix};
 
-/// Writes one row, and an object of its own for each further metric.
-pub(super) fn write_row(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
+/// Writes a row, and an object for each further metric.
+pub(super) fn write_row(out: &mut dyn Write, line: &StatLine<'_>) -> io::Result<()> {
     let first = first(line);
     let mut object = first.clone();
     count(&mut object, line);
     let mut metrics = line.row.metrics.iter();
-    if let Some(one) = metrics.next() {
-        metric(&mut object, one);
+    match metrics.next() {
+        Some(one) => metric(&mut object, one),
+        // Every row has all fields, as in perf 6.1.
+        None => no_metric(&mut object),
     }
     writeln!(out, "{{{}}}", object.text)?;
     for further in metrics {
@@ -26,38 +28,38 @@ pub(super) fn write_row(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> 
     Ok(())
 }
 
-/// The metrics of one unit, those that there are, as newer releases of perf have them.
+/// The metrics of one unit, in the format of newer perf releases.
 pub(super) fn write_metrics<'m>(
     out: &mut dyn Write,
-    line: &Line<'_>,
-    metrics: impl Iterator<Item = (&'m String, Option<&'m Metric>)>,
+    line: &StatLine<'_>,
+    metrics: impl Iterator<Item = (&'m String, Option<&'m MetricValue>)>,
 ) -> io::Result<()> {
     let mut object = first(line);
     for (name, metric) in metrics {
         if let Some(metric) = metric {
-            object.text(name, &bare(metric));
+            object.text(name, &unpadded(metric));
         }
     }
     writeln!(out, "{{{}}}", object.text)
 }
 
-/// When and of what a row is.
-fn first(line: &Line<'_>) -> Object {
-    let mut first = Object::default();
-    if let Prefix::Time(time) = line.style.prefix {
+/// The time and unit of a row.
+fn first(line: &StatLine<'_>) -> StatObject {
+    let mut first = StatObject::default();
+    if let StatPrefix::Time(time) = line.style.prefix {
         let seconds = format!("{}.{:09}", time.as_secs(), time.subsec_nanos());
         first.plain("interval", seconds);
     }
     let key = match line.row.unit {
-        Unit::All => None,
-        Unit::Cpu(_) => Some("cpu"),
-        Unit::Core { .. } => Some("core"),
-        Unit::Cluster { .. } => Some("cluster"),
-        Unit::Cache { .. } => Some("cache"),
-        Unit::Die { .. } => Some("die"),
-        Unit::Socket(_) => Some("socket"),
-        Unit::Node(_) => Some("node"),
-        Unit::Thread(_) => Some("thread"),
+        AggregationUnit::All => None,
+        AggregationUnit::Cpu(_) => Some("cpu"),
+        AggregationUnit::Core { .. } => Some("core"),
+        AggregationUnit::Cluster { .. } => Some("cluster"),
+        AggregationUnit::Cache { .. } => Some("cache"),
+        AggregationUnit::Die { .. } => Some("die"),
+        AggregationUnit::Socket(_) => Some("socket"),
+        AggregationUnit::Node(_) => Some("node"),
+        AggregationUnit::Thread(_) => Some("thread"),
     };
     if let Some(key) = key {
         first.text(key, line.unit().trim_start_matches("CPU"));
@@ -68,11 +70,11 @@ fn first(line: &Line<'_>) -> Object {
     first
 }
 
-fn count(object: &mut Object, line: &Line<'_>) {
+fn count(object: &mut StatObject, line: &StatLine<'_>) {
     let (number, deviation, running, percent) = match line.row.state {
-        State::NotSupported => ("<not supported>".to_owned(), 0.0, 0.0, 100.0),
-        State::NotCounted => ("<not counted>".to_owned(), 0.0, 0.0, 100.0),
-        State::Counted(value) => (
+        CountState::NotSupported => ("<not supported>".to_owned(), 0.0, 0.0, 100.0),
+        CountState::NotCounted => ("<not counted>".to_owned(), 0.0, 0.0, 100.0),
+        CountState::Counted(value) => (
             format!("{:.6}", value.value),
             value.deviation,
             value.running,
@@ -92,21 +94,27 @@ fn count(object: &mut Object, line: &Line<'_>) {
     object.plain("pcnt-running", format!("{percent:.2}"));
 }
 
-fn metric(object: &mut Object, metric: &Metric) {
+fn metric(object: &mut StatObject, metric: &MetricValue) {
     object.plain("metric-value", format!("{:.6}", metric.value));
     object.text("metric-unit", &metric.unit);
 }
 
-/// The members of an object, in perf's spacing.
+/// The fields of a row without a metric: an empty unit marks them.
+fn no_metric(object: &mut StatObject) {
+    object.plain("metric-value", format!("{:.6}", 0.0));
+    object.text("metric-unit", "");
+}
+
+/// The members of an object, with perf's spacing.
 #[derive(Debug, Clone, Default)]
-struct Object {
+struct StatObject {
     text: String,
 }
 
-impl Object {
+impl StatObject {
     fn plain(&mut self, key: &str, value: String) {
         let comma = if self.text.is_empty() { "" } else { ", " };
-        // A String takes every write.
+        // Writing to a String cannot fail.
         let _ = write!(self.text, "{comma}\"{key}\" : {value}");
     }
 

@@ -1,37 +1,37 @@
-//! Metrics alone (`--metric-only`): a line for each unit, a column for each metric.
+//! Metrics only (`--metric-only`): one line per unit, one column per metric.
 
 use std::io::{self, Write};
 
-use rperf_count::{Aggregation, Event, Metric, Row, Table, Unit};
+use rperf_count::{Aggregation, AggregationUnit, CountRow, CountTable, CountedEvent, MetricValue};
 
-use super::{Format, Line, Prefix, Style, csv, json, number, text};
-use crate::padding::{LeftAligned, RightAligned};
+use super::{StatFormat, StatLine, StatPrefix, StatStyle, csv, json, number, text};
+use crate::table::Align;
 
-/// Least width of a column of text.
+/// Minimum width of a column of text.
 const COLUMN: usize = 20;
 
-/// Writes the metrics of a table, and above them their names unless they are those of `shown`, the columns of what stands
-/// above already. Rates and `CPUs utilized`, which every row has, are left out as in perf.
+/// Writes the metrics of a table, preceded by a header unless the columns are those `shown` before.
+/// Rates and `CPUs utilized`, which every row has, are omitted like in perf.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write_metrics(
     out: &mut dyn Write,
-    table: &Table,
-    style: &Style<'_>,
+    table: &CountTable,
+    style: &StatStyle<'_>,
     shown: &mut Vec<String>,
 ) -> io::Result<()> {
     let columns = columns(table);
-    let mut units: Vec<&Row> = Vec::new();
+    let mut units: Vec<&CountRow> = Vec::new();
     for row in &table.rows {
         if !units.iter().any(|known| known.unit == row.unit) {
             units.push(row);
         }
     }
-    let lines: Vec<Line<'_>> = units
+    let lines: Vec<StatLine<'_>> = units
         .into_iter()
         .filter_map(|row| {
-            Some(Line {
+            Some(StatLine {
                 row,
                 event: table.events.get(row.event)?,
                 runs: table.runs,
@@ -39,49 +39,49 @@ pub fn write_metrics(
             })
         })
         .collect();
-    if *shown != columns && style.format != Format::Json {
+    if *shown != columns && style.format != StatFormat::Json {
         write_names(out, &lines, &columns, style)?;
         shown.clone_from(&columns);
     }
     for line in &lines {
         let values = columns.iter().map(|name| value(table, line.row.unit, name));
-        let values: Vec<Option<&Metric>> = values.collect();
+        let values: Vec<Option<&MetricValue>> = values.collect();
         match style.format {
-            Format::Text { .. } => {
+            StatFormat::Text { .. } => {
                 write!(out, "{}", text::before(line))?;
                 for (name, value) in columns.iter().zip(values) {
                     let value = value.map(|metric| number::padded(metric).trim().to_owned());
                     let width = name.chars().count().max(COLUMN);
                     let value = value.unwrap_or_default();
-                    write!(out, "{} ", RightAligned(&value, width))?;
+                    write!(out, "{} ", Align::Right.fill(&value, width))?;
                 }
                 writeln!(out)?;
             }
-            Format::Csv { separator } => {
+            StatFormat::Csv { separator } => {
                 let mut fields = csv::first(line);
                 fields.extend(
                     values
                         .iter()
-                        .map(|value| value.map(number::bare).unwrap_or_default()),
+                        .map(|value| value.map(number::unpadded).unwrap_or_default()),
                 );
                 writeln!(out, "{}{separator}", fields.join(separator))?;
             }
-            Format::Json => json::write_metrics(out, line, columns.iter().zip(values))?,
+            StatFormat::Json => json::write_metrics(out, line, columns.iter().zip(values))?,
         }
     }
     Ok(())
 }
 
-/// The line above, with what stands before the columns.
+/// The header, with the columns before the metrics.
 fn write_names(
     out: &mut dyn Write,
-    lines: &[Line<'_>],
+    lines: &[StatLine<'_>],
     columns: &[String],
-    style: &Style<'_>,
+    style: &StatStyle<'_>,
 ) -> io::Result<()> {
-    if let Format::Csv { separator } = style.format {
+    if let StatFormat::Csv { separator } = style.format {
         let mut fields: Vec<&str> = Vec::new();
-        if let Prefix::Time(_) = style.prefix {
+        if let StatPrefix::Time(_) = style.prefix {
             fields.push("time");
         }
         fields.extend(unit_names(style.by));
@@ -92,18 +92,18 @@ fn write_names(
         .first()
         .map_or(0, |line| text::before(line).chars().count());
     let head = match style.prefix {
-        Prefix::Time(_) => "#           time",
+        StatPrefix::Time(_) => "#           time",
         _ => "",
     };
-    write!(out, "{}", LeftAligned(head, indent))?;
+    write!(out, "{}", Align::Left.fill(head, indent))?;
     for name in columns {
-        write!(out, "{name:>COLUMN$} ")?;
+        write!(out, "{} ", Align::Right.fill(name, COLUMN))?;
     }
     writeln!(out)
 }
 
-/// The names of all metrics that any unit has, in the order of their events.
-fn columns(table: &Table) -> Vec<String> {
+/// The names of all metrics of any unit, in event order.
+fn columns(table: &CountTable) -> Vec<String> {
     let mut names = Vec::new();
     for (index, event) in table.events.iter().enumerate() {
         let rows = table.rows.iter().filter(|row| row.event == index);
@@ -117,27 +117,31 @@ fn columns(table: &Table) -> Vec<String> {
     names
 }
 
-fn value<'t>(table: &'t Table, unit: Unit, wanted: &str) -> Option<&'t Metric> {
+fn value<'t>(
+    table: &'t CountTable,
+    unit: AggregationUnit,
+    wanted: &str,
+) -> Option<&'t MetricValue> {
     let rows = table.rows.iter().filter(|row| row.unit == unit);
     rows.filter_map(|row| Some((table.events.get(row.event)?, row)))
         .flat_map(|(event, row)| row.metrics.iter().map(move |metric| (event, metric)))
         .find_map(|(event, metric)| (name(event, metric) == wanted).then_some(metric))
 }
 
-/// A part of all branches needs the name of its event.
-fn name(event: &Event, metric: &Metric) -> String {
+/// A percentage of all branches includes the event's name.
+fn name(event: &CountedEvent, metric: &MetricValue) -> String {
     match metric.unit.starts_with("of all") {
         true => format!("{} {}", event.name, metric.unit),
         false => metric.unit.trim().to_owned(),
     }
 }
 
-fn is_shown(metric: &Metric) -> bool {
+fn is_shown(metric: &MetricValue) -> bool {
     let unit = &metric.unit;
     !unit.is_empty() && !unit.ends_with("/sec") && unit != "CPUs utilized"
 }
 
-/// The names of the fields that say what a row of CSV is of.
+/// The names of the CSV fields for a row's unit.
 fn unit_names(by: Aggregation) -> &'static [&'static str] {
     match by {
         Aggregation::Global => &[],

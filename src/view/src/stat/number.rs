@@ -1,9 +1,9 @@
 //! Numbers of counts and metrics.
 
-use rperf_count::{Event, Form, Metric};
+use rperf_count::{CountedEvent, MetricValue, NumberFormat};
 
-/// Decimals of an event's counts: none, unless they are parts of its unit.
-pub(super) fn decimals(event: &Event) -> usize {
+/// Decimals of an event's counts: none, unless the unit has a scale.
+pub(super) fn decimals(event: &CountedEvent) -> usize {
     if event.scale.floor() == event.scale {
         0
     } else {
@@ -11,18 +11,18 @@ pub(super) fn decimals(event: &Event) -> usize {
     }
 }
 
-/// A number with something between groups of three digits before the point.
+/// A number with a separator between groups of three integer digits.
 pub(super) fn grouped(number: &str, separator: &str) -> String {
     let end = number.find('.').unwrap_or(number.len());
-    let (whole, rest) = number.split_at(end);
+    let (integer, rest) = number.split_at(end);
     if separator.is_empty() {
         return number.to_owned();
     }
-    let digits = whole.trim_start_matches('-').len();
+    let digits = integer.trim_start_matches('-').len();
     let mut text = String::with_capacity(number.len() + digits / 3);
-    let sign = whole.len() - digits;
-    for (index, character) in whole.chars().enumerate() {
-        let left = whole.len() - index;
+    let sign = integer.len() - digits;
+    for (index, character) in integer.chars().enumerate() {
+        let left = integer.len() - index;
         if index > sign && left.is_multiple_of(3) {
             text.push_str(separator);
         }
@@ -32,26 +32,28 @@ pub(super) fn grouped(number: &str, separator: &str) -> String {
     text
 }
 
-/// A metric's number as the table pads it.
-pub(super) fn padded(metric: &Metric) -> String {
+/// A metric's value, padded for the table.
+pub(super) fn padded(metric: &MetricValue) -> String {
     let value = metric.value;
     match metric.form {
-        Form::Rate => format!("{value:8.3}"),
-        Form::Ratio => format!("{value:7.2} "),
-        Form::Percent => format!("{value:7.2}%"),
-        Form::FinePercent => format!("{value:8.3} %"),
-        Form::Formula => format!("{value:8.2}"),
-        Form::Scaled => format!("{value:8.1}"),
+        NumberFormat::Rate => format!("{value:8.3}"),
+        NumberFormat::Ratio => format!("{value:7.2} "),
+        NumberFormat::Percent => format!("{value:7.2}%"),
+        NumberFormat::FinePercent => format!("{value:8.3} %"),
+        NumberFormat::Formula => format!("{value:8.2}"),
+        NumberFormat::Scaled => format!("{value:8.1}"),
     }
 }
 
-/// A metric's number alone.
-pub(super) fn bare(metric: &Metric) -> String {
+/// A metric's value without padding.
+pub(super) fn unpadded(metric: &MetricValue) -> String {
     let value = metric.value;
     match metric.form {
-        Form::Rate | Form::FinePercent => format!("{value:.3}"),
-        Form::Ratio | Form::Percent | Form::Formula => format!("{value:.2}"),
-        Form::Scaled => format!("{value:.1}"),
+        NumberFormat::Rate | NumberFormat::FinePercent => format!("{value:.3}"),
+        NumberFormat::Ratio | NumberFormat::Percent | NumberFormat::Formula => {
+            format!("{value:.2}")
+        }
+        NumberFormat::Scaled => format!("{value:.1}"),
     }
 }
 

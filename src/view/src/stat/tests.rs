@@ -1,16 +1,18 @@
 use super::*;
-use rperf_count::{Cell, Counts, Event, Grouping, Sheet, Spread};
+use rperf_count::{
+    AggregationRules, Aggregator, CountedEvent, CounterCounts, CounterReading, Spread,
+};
 use rperf_wire::{Attr, EventType};
 
-/// The table of two runs of a clock, cycles, instructions that stalled, one that nobody has and one that never ran.
-fn table(runs: u32) -> Table {
+/// The table of two runs: a clock, cycles, stalled cycles, an unsupported event and one that was not counted.
+fn table(runs: u32) -> CountTable {
     let event = |name: &str, kind, config| {
         let attr = Attr {
             kind,
             config,
             ..Attr::default()
         };
-        Event::new(name, &attr)
+        CountedEvent::new(name, &attr)
     };
     let mut events = vec![
         event("task-clock", EventType::SOFTWARE, 1),
@@ -22,16 +24,16 @@ fn table(runs: u32) -> Table {
     ];
     events[4].supported = false;
     events[3].cgroup = None;
-    let grouping = Grouping::default();
-    let mut sheet = Sheet::new(events, &grouping);
+    let grouping = AggregationRules::default();
+    let mut aggregator = Aggregator::new(events, &grouping);
     for run in 0..u64::from(runs) {
         let cell = |value, running| {
-            let counts = Counts {
+            let counts = CounterCounts {
                 value,
                 enabled: 2_000_000,
                 running,
             };
-            vec![Cell {
+            vec![CounterReading {
                 cpu: None,
                 thread: Some(7),
                 counts,
@@ -46,13 +48,13 @@ fn table(runs: u32) -> Table {
             cell(0, 0),
             cell(0, 0),
         ];
-        sheet.add(Duration::from_millis(2), &readings);
+        aggregator.add(Duration::from_millis(2), &readings);
     }
-    sheet.table()
+    aggregator.table()
 }
 
-fn written(table: &Table, format: Format<'_>, prefix: Prefix) -> String {
-    let style = Style {
+fn written(table: &CountTable, format: StatFormat<'_>, prefix: StatPrefix) -> String {
+    let style = StatStyle {
         format,
         by: Aggregation::Global,
         threads: &BTreeMap::new(),
@@ -66,8 +68,12 @@ fn written(table: &Table, format: Format<'_>, prefix: Prefix) -> String {
 }
 
 #[test]
-fn text_has_columns_units_metrics_and_what_is_left_open() {
-    let text = written(&table(2), Format::Text { thousands: "," }, Prefix::None);
+fn text_has_columns_units_metrics_and_missing_counts() {
+    let text = written(
+        &table(2),
+        StatFormat::Text { thousands: "," },
+        StatPrefix::None,
+    );
     let expected = "              1.24 msec task-clock                       #    0.618 CPUs utilized            ( +-  0.04% )
          4,000,000      cycles                           #    3.239 GHz                      (50.00%)
            800,000      stalled-cycles-backend           #   20.00% backend cycles idle      (50.00%)
@@ -80,7 +86,11 @@ fn text_has_columns_units_metrics_and_what_is_left_open() {
 
 #[test]
 fn csv_has_a_row_for_each_metric() {
-    let text = written(&table(1), Format::Csv { separator: ";" }, Prefix::Summary);
+    let text = written(
+        &table(1),
+        StatFormat::Csv { separator: ";" },
+        StatPrefix::Summary,
+    );
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines,
@@ -94,7 +104,11 @@ fn csv_has_a_row_for_each_metric() {
             "         summary;<not counted>;;branches;0;100.00;;",
         ]
     );
-    let deviation = written(&table(2), Format::Csv { separator: "," }, Prefix::None);
+    let deviation = written(
+        &table(2),
+        StatFormat::Csv { separator: "," },
+        StatPrefix::None,
+    );
     assert!(
         deviation.starts_with("1.24,msec,task-clock,0.04%,2000000,"),
         "{deviation}"
@@ -102,9 +116,9 @@ fn csv_has_a_row_for_each_metric() {
 }
 
 #[test]
-fn json_has_no_metric_where_there_is_no_base() {
-    let time = Prefix::Time(Duration::from_micros(1_500_001));
-    let text = written(&table(1), Format::Json, time);
+fn json_has_no_unit_of_a_metric_where_there_is_no_base() {
+    let time = StatPrefix::Time(Duration::from_micros(1_500_001));
+    let text = written(&table(1), StatFormat::Json, time);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[0],
@@ -116,7 +130,9 @@ fn json_has_no_metric_where_there_is_no_base() {
         "{\"interval\" : 1.500001000, \"metric-value\" : 0.266667, \"metric-unit\" : \"stalled cycles per insn\"}"
     );
     assert!(
-        lines[5].ends_with("\"pcnt-running\" : 100.00}"),
+        lines[5].ends_with(
+            "\"pcnt-running\" : 100.00, \"metric-value\" : 0.000000, \"metric-unit\" : \"\"}"
+        ),
         "{}",
         lines[5]
     );

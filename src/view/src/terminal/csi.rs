@@ -1,4 +1,4 @@
-//! What control sequences of our own begin with.
+//! Introducers of rperf's own control sequences.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -11,33 +11,35 @@ const MARKED: usize = DIGITS + 2;
 
 /// The introducer of a control sequence (ECMA-48, CSI), printed as `ESC [`.
 ///
-/// A marked one has 128 random bits in between, in hexadecimal: [`Filter`](super::Filter) takes them out and lets the
-/// sequence through, and escapes every other ESC. The mark is made when the program starts and never leaves the process, so
-/// that no recording can contain it. Text with marks must go through the filter.
+/// A marked introducer contains 128 random bits in hexadecimal: [`Filter`](super::Filter) removes
+/// them and lets the sequence pass, and escapes every other ESC. The mark is generated at program
+/// start and never leaves the process, so that no recording can contain it. Text with marks must
+/// pass through the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Csi {
     mark: Option<[u8; DIGITS]>,
 }
 
-/// How bytes that begin with ESC begin.
+/// The classification of bytes that start with ESC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beginning {
-    /// With a marked introducer of so many bytes.
+pub(super) enum SequenceStart {
+    /// A marked introducer of this many bytes.
     Own(usize),
-    /// They are the beginning of one, and end within it.
-    Cut,
-    /// Otherwise.
+    /// An incomplete marked introducer at the end of the bytes.
+    Truncated,
+    /// Any other ESC.
     Foreign,
 }
 
 impl Csi {
-    /// As terminals know it: for text that is not filtered. A filter lets none of them through.
+    /// The plain introducer, for text that is not filtered. A filter escapes it.
     pub const PLAIN: Self = Self { mark: None };
 
-    /// One with a new mark.
+    /// An introducer with a new mark.
     #[must_use]
     pub fn marked() -> Self {
-        // The standard library's way to the system's random bytes: SipHash under two keys from there.
+        // The standard library's only source of the system's random bytes: SipHash with two random
+        // keys.
         let word = |_| RandomState::new().hash_one(ESCAPE);
         let [high, low] = [0, 1].map(word);
         let digits = format!("{high:016x}{low:016x}");
@@ -46,27 +48,27 @@ impl Csi {
         }
     }
 
-    /// How `bytes` begin, which begin with ESC.
-    pub(super) fn begins(self, bytes: &[u8]) -> Beginning {
+    /// Classifies `bytes`, which start with ESC.
+    pub(super) fn begins(self, bytes: &[u8]) -> SequenceStart {
         let Some(mark) = self.mark else {
-            return Beginning::Foreign;
+            return SequenceStart::Foreign;
         };
         let own = [ESCAPE].into_iter().chain(mark).chain(*b"[");
         let same = own.zip(bytes).take_while(|(own, byte)| own == *byte);
         match same.count() {
-            MARKED => Beginning::Own(MARKED),
-            same if same == bytes.len() => Beginning::Cut,
-            _ => Beginning::Foreign,
+            MARKED => SequenceStart::Own(MARKED),
+            same if same == bytes.len() => SequenceStart::Truncated,
+            _ => SequenceStart::Foreign,
         }
     }
 
-    /// What is behind the control sequence that `text` begins with, if that is one of our own; sequences end with a letter.
-    pub(crate) fn behind_sequence(self, text: &str) -> Option<&str> {
+    /// The text after a leading control sequence of rperf's own; sequences end with a letter.
+    pub(crate) fn after_sequence(self, text: &str) -> Option<&str> {
         let rest = match self.mark {
             None => text.strip_prefix("\x1b[")?,
             Some(_) => match self.begins(text.as_bytes()) {
-                Beginning::Own(length) => text.get(length..)?,
-                Beginning::Cut | Beginning::Foreign => return None,
+                SequenceStart::Own(length) => text.get(length..)?,
+                SequenceStart::Truncated | SequenceStart::Foreign => return None,
             },
         };
         let end = rest.find(|letter: char| letter.is_ascii_alphabetic())?;
@@ -84,7 +86,7 @@ impl fmt::Display for Csi {
     }
 }
 
-/// A colour, or the end of one (ECMA-48, SGR); nothing where there are no colours.
+/// A colour, or its end (ECMA-48, SGR); empty without colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sgr(Option<(Csi, &'static str)>);
 
@@ -96,7 +98,7 @@ impl Sgr {
     /// Ends all colours.
     pub(crate) const PLAIN: &'static str = "";
 
-    /// Nothing at all.
+    /// An empty sequence.
     pub(crate) const NONE: Self = Self(None);
 
     pub(crate) fn new(colors: Option<Csi>, code: &'static str) -> Self {
@@ -123,21 +125,24 @@ mod tests {
         assert_ne!(one, other);
         let text = one.to_string();
         assert_eq!(text.len(), MARKED);
-        assert_eq!(one.begins(text.as_bytes()), Beginning::Own(MARKED));
-        assert_eq!(other.begins(text.as_bytes()), Beginning::Foreign);
+        assert_eq!(one.begins(text.as_bytes()), SequenceStart::Own(MARKED));
+        assert_eq!(other.begins(text.as_bytes()), SequenceStart::Foreign);
         for end in 1..MARKED {
-            assert_eq!(one.begins(&text.as_bytes()[..end]), Beginning::Cut);
+            assert_eq!(
+                one.begins(&text.as_bytes()[..end]),
+                SequenceStart::Truncated
+            );
         }
-        assert_eq!(one.begins(b"\x1b[31m"), Beginning::Foreign);
-        assert_eq!(Csi::PLAIN.begins(b"\x1b[31m"), Beginning::Foreign);
+        assert_eq!(one.begins(b"\x1b[31m"), SequenceStart::Foreign);
+        assert_eq!(Csi::PLAIN.begins(b"\x1b[31m"), SequenceStart::Foreign);
         assert_eq!(Csi::PLAIN.to_string(), "\x1b[");
     }
 
     #[test]
     fn a_sequence_ends_with_its_letter() {
         let csi = Csi::marked();
-        assert_eq!(csi.behind_sequence(&format!("{csi}31mred")), Some("red"));
-        assert_eq!(csi.behind_sequence("\x1b[31mred"), None);
-        assert_eq!(Csi::PLAIN.behind_sequence("\x1b[mred"), Some("red"));
+        assert_eq!(csi.after_sequence(&format!("{csi}31mred")), Some("red"));
+        assert_eq!(csi.after_sequence("\x1b[31mred"), None);
+        assert_eq!(Csi::PLAIN.after_sequence("\x1b[mred"), Some("red"));
     }
 }

@@ -1,12 +1,12 @@
-//! Which characters are escaped, and what they look like then.
+//! Escaping of control characters.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Bytes that are looked at together.
+/// Bytes checked at once.
 const CHUNK: usize = 32;
 
-/// Whether a character is shown instead of sent. Newlines and tabs are not.
+/// Whether a character is escaped. Newlines and tabs are not.
 pub(super) fn is_hidden(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
@@ -16,43 +16,43 @@ pub(super) fn is_hidden(letter: char) -> bool {
     }
 }
 
-/// Whether a byte that is no part of UTF-8 is one that terminals with 8 bits obey.
+/// Whether a byte outside UTF-8 is a control character of 8-bit terminals.
 pub(super) fn is_hidden_byte(byte: u8) -> bool {
     (0x80..=0x9f).contains(&byte)
 }
 
-/// How many bytes at the beginning are printable ASCII, newlines or tabs.
+/// The number of leading bytes that are printable ASCII, newlines or tabs.
 pub(super) fn plain_run(bytes: &[u8]) -> usize {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-    // No branch for each byte, so that many are compared at once.
+    // Branch-free, so that many bytes are compared at once.
     let all_plain = |chunk: &&[u8]| chunk.iter().fold(true, |all, byte| all & is_plain(byte));
-    let whole = bytes.chunks_exact(CHUNK).take_while(all_plain).count() * CHUNK;
-    let rest = bytes.iter().skip(whole);
-    whole + rest.take_while(|byte| is_plain(byte)).count()
+    let plain_len = bytes.chunks_exact(CHUNK).take_while(all_plain).count() * CHUNK;
+    let rest = bytes.iter().skip(plain_len);
+    plain_len + rest.take_while(|byte| is_plain(byte)).count()
 }
 
-/// What a character is shown as: `\x1b`, `\u{9b}`.
+/// The escape of a character: `\x1b`, `\u{9b}`.
 pub(super) fn push_escape(out: &mut String, letter: char) {
-    // A String takes every write.
+    // Writing to a String cannot fail.
     let _ = match letter.is_ascii() {
         true => write!(out, "\\x{:02x}", u32::from(letter)),
         false => write!(out, "\\u{{{:x}}}", u32::from(letter)),
     };
 }
 
-/// Text as a terminal shows it, all of one line or several: control characters are escaped, but newlines and tabs.
+/// Escapes control characters in text, except newlines and tabs.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escaped_where(text, is_hidden)
 }
 
-/// The same of what is shown in one line: newlines are escaped, too.
+/// Escapes control characters in a single line, including newlines.
 #[must_use]
 pub fn escaped_line(text: &str) -> Cow<'_, str> {
     escaped_where(text, |letter| letter == '\n' || is_hidden(letter))
 }
 
-/// Text that cannot begin a new line: newlines are escaped, and nothing else.
+/// Escapes newlines only, so that the text stays on one line.
 #[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
     match text.contains('\n') {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_end_before_what_needs_a_look() {
+    fn plain_runs_end_before_special_bytes() {
         let long = "x".repeat(100);
         for (tail, expected) in [("", 100), ("\x1b", 100), ("\n\t~ \x7f", 104), ("ä", 100)] {
             assert_eq!(plain_run(format!("{long}{tail}").as_bytes()), expected);

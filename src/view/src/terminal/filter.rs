@@ -1,26 +1,28 @@
-//! The last step before a terminal.
+//! The output filter for terminals.
 
 use std::io::{self, Write};
 
-use super::csi::{Beginning, Csi};
+use super::csi::{Csi, SequenceStart};
 use super::escape::{is_hidden, is_hidden_byte, plain_run, push_escape};
 
 /// Bytes of the longest character.
-const LONGEST: usize = 4;
+const MAX_CHARACTER_BYTES: usize = 4;
 
-/// Writes text to a terminal: control characters are escaped, but newlines and tabs, and those of our own sequences.
+/// Writes text to a terminal and escapes control characters, except newlines, tabs and rperf's own
+/// sequences.
 ///
-/// Text without any is handed on as it is, in one piece. A character or an introducer that is split over two writes is held
-/// back until the second; a flush shows what there is of it.
+/// Text without control characters is passed through unchanged in one piece. A character or
+/// introducer split over two writes is held back until the second; a flush writes its incomplete
+/// bytes.
 #[derive(Debug)]
-pub struct Filter<W> {
+pub struct TerminalFilter<W> {
     inner: W,
     csi: Csi,
-    /// The beginning of a character or of a marked introducer.
+    /// An incomplete character or marked introducer.
     pending: Vec<u8>,
 }
 
-impl<W: Write> Filter<W> {
+impl<W: Write> TerminalFilter<W> {
     /// Writes to `inner`; control sequences with the mark of `csi` pass.
     pub fn new(inner: W, csi: Csi) -> Self {
         Self {
@@ -31,7 +33,7 @@ impl<W: Write> Filter<W> {
     }
 }
 
-impl<W: Write> Write for Filter<W> {
+impl<W: Write> Write for TerminalFilter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.pending.is_empty() && plain_run(bytes) == bytes.len() {
             self.inner.write_all(bytes)?;
@@ -56,34 +58,34 @@ impl<W: Write> Write for Filter<W> {
     }
 }
 
-/// What bytes begin with.
-enum Head {
-    /// A marked introducer of so many bytes.
+/// The kind of the first bytes of a text.
+enum LeadingBytes {
+    /// A marked introducer of this many bytes.
     Own(usize),
     /// A character.
     Letter(char),
-    /// A byte that is no part of UTF-8.
+    /// A byte that is not part of UTF-8.
     Byte(u8),
-    /// Less than a character or an introducer: more has to follow.
-    Cut,
+    /// An incomplete character or introducer.
+    Truncated,
 }
 
-/// Appends what a terminal gets for `bytes`. Returns their end if more has to follow to know what it is.
+/// Appends the escaped `bytes`. Returns the remainder that is incomplete.
 fn push_shown<'b>(out: &mut Vec<u8>, mut bytes: &'b [u8], csi: Csi) -> &'b [u8] {
     loop {
         let (plain, rest) = bytes.split_at(plain_run(bytes));
         out.extend_from_slice(plain);
-        let taken = match head(rest, csi) {
-            Head::Cut => return rest,
-            Head::Own(length) => {
+        let taken = match classify(rest, csi) {
+            LeadingBytes::Truncated => return rest,
+            LeadingBytes::Own(length) => {
                 out.extend_from_slice(b"\x1b[");
                 length
             }
-            Head::Letter(letter) => {
+            LeadingBytes::Letter(letter) => {
                 push_letter(out, letter);
                 letter.len_utf8()
             }
-            Head::Byte(byte) => {
+            LeadingBytes::Byte(byte) => {
                 push_byte(out, byte);
                 1
             }
@@ -92,13 +94,13 @@ fn push_shown<'b>(out: &mut Vec<u8>, mut bytes: &'b [u8], csi: Csi) -> &'b [u8] 
     }
 }
 
-fn head(bytes: &[u8], csi: Csi) -> Head {
+fn classify(bytes: &[u8], csi: Csi) -> LeadingBytes {
     match csi.begins(bytes) {
-        Beginning::Own(length) => return Head::Own(length),
-        Beginning::Cut => return Head::Cut,
-        Beginning::Foreign => {}
+        SequenceStart::Own(length) => return LeadingBytes::Own(length),
+        SequenceStart::Truncated => return LeadingBytes::Truncated,
+        SequenceStart::Foreign => {}
     }
-    let first = bytes.get(..LONGEST).unwrap_or(bytes);
+    let first = bytes.get(..MAX_CHARACTER_BYTES).unwrap_or(bytes);
     let (text, error) = match str::from_utf8(first) {
         Ok(text) => (text, None),
         Err(error) => {
@@ -107,9 +109,9 @@ fn head(bytes: &[u8], csi: Csi) -> Head {
         }
     };
     match (text.chars().next(), bytes.first(), error) {
-        (Some(letter), ..) => Head::Letter(letter),
-        (None, Some(byte), Some(error)) if error.error_len().is_some() => Head::Byte(*byte),
-        _ => Head::Cut,
+        (Some(letter), ..) => LeadingBytes::Letter(letter),
+        (None, Some(byte), Some(error)) if error.error_len().is_some() => LeadingBytes::Byte(*byte),
+        _ => LeadingBytes::Truncated,
     }
 }
 
@@ -119,11 +121,11 @@ fn push_letter(out: &mut Vec<u8>, letter: char) {
         push_escape(&mut escape, letter);
         out.extend_from_slice(escape.as_bytes());
     } else {
-        out.extend_from_slice(letter.encode_utf8(&mut [0; LONGEST]).as_bytes());
+        out.extend_from_slice(letter.encode_utf8(&mut [0; MAX_CHARACTER_BYTES]).as_bytes());
     }
 }
 
-/// A byte that is no character, or only the beginning of one.
+/// Appends an invalid or incomplete byte of a character.
 fn push_byte(out: &mut Vec<u8>, byte: u8) {
     match byte {
         byte if byte.is_ascii() => push_letter(out, char::from(byte)),
@@ -138,9 +140,9 @@ mod tests {
 
     use super::*;
 
-    /// What arrives of these writes.
-    fn arrives<'b>(writes: impl IntoIterator<Item = &'b [u8]>, csi: Csi) -> Vec<u8> {
-        let mut filter = Filter::new(Vec::new(), csi);
+    /// The output of these writes.
+    fn filtered<'b>(writes: impl IntoIterator<Item = &'b [u8]>, csi: Csi) -> Vec<u8> {
+        let mut filter = TerminalFilter::new(Vec::new(), csi);
         for bytes in writes {
             filter.write_all(bytes).expect("memory takes it");
         }
@@ -149,7 +151,7 @@ mod tests {
     }
 
     fn text(bytes: &[u8]) -> String {
-        String::from_utf8_lossy(&arrives([bytes], Csi::marked())).into_owned()
+        String::from_utf8_lossy(&filtered([bytes], Csi::marked())).into_owned()
     }
 
     #[test]
@@ -163,15 +165,15 @@ mod tests {
             text("\u{202e}ä\u{2066}\u{200b}".as_bytes()),
             "\\u{202e}ä\\u{2066}\u{200b}"
         );
-        // ESC in two bytes, which is no UTF-8.
-        assert_eq!(arrives([&b"\xc0\x9b["[..]], Csi::PLAIN), b"\xc0\\x9b[");
+        // An overlong encoding of ESC, which is invalid UTF-8.
+        assert_eq!(filtered([&b"\xc0\x9b["[..]], Csi::PLAIN), b"\xc0\\x9b[");
     }
 
     #[test]
     fn marked_sequences_pass_and_no_others() {
         let csi = Csi::marked();
         let sent = |text: String| {
-            let shown = arrives([text.as_bytes()], csi);
+            let shown = filtered([text.as_bytes()], csi);
             String::from_utf8(shown).expect("text")
         };
         assert_eq!(sent(format!("{csi}31ma{csi}m")), "\x1b[31ma\x1b[m");
@@ -179,18 +181,24 @@ mod tests {
         let other = Csi::marked();
         let foreign = sent(format!("{other}31m"));
         assert!(foreign.starts_with("\\x1b") && !foreign.contains('\x1b'));
-        let whole = csi.to_string();
-        let cut = &whole[..whole.len() - 1];
-        assert_eq!(sent(cut.to_owned()), cut.replace('\x1b', "\\x1b"));
-        assert_eq!(sent(format!("{cut}]")), cut.replace('\x1b', "\\x1b") + "]");
+        let introducer = csi.to_string();
+        let truncated = &introducer[..introducer.len() - 1];
+        assert_eq!(
+            sent(truncated.to_owned()),
+            truncated.replace('\x1b', "\\x1b")
+        );
+        assert_eq!(
+            sent(format!("{truncated}]")),
+            truncated.replace('\x1b', "\\x1b") + "]"
+        );
         assert_eq!(sent(format!("\x1b{csi}m")), "\\x1b\x1b[m");
-        let plain = arrives([&b"\x1b[31m"[..]], Csi::PLAIN);
+        let plain = filtered([&b"\x1b[31m"[..]], Csi::PLAIN);
         assert_eq!(plain, b"\\x1b[31m");
     }
 
     #[test]
-    fn nothing_is_held_back_that_can_be_shown() {
-        let mut filter = Filter::new(Vec::new(), Csi::marked());
+    fn printable_text_is_not_delayed() {
+        let mut filter = TerminalFilter::new(Vec::new(), Csi::marked());
         filter.write_all(b"a\xe2\x80").expect("memory takes it");
         assert_eq!(filter.inner, b"a");
         filter.write_all(b"\xaeb").expect("memory takes it");
@@ -202,7 +210,7 @@ mod tests {
         assert_eq!(filter.inner, b"a\\u{202e}b\xc2\\x9b");
     }
 
-    /// The same by rules, one character after the other.
+    /// A reference implementation, one character at a time.
     fn oracle(bytes: &[u8], csi: Csi) -> Vec<u8> {
         let mark = csi.to_string();
         let mut out = Vec::new();
@@ -229,24 +237,24 @@ mod tests {
         letters.collect()
     }
 
-    /// Plain text, control characters in every form, marks, pieces of all of these.
+    /// Plain text, control characters in every form, marks, and fragments of them.
     fn bytes(csi: Csi) -> impl Strategy<Value = Vec<u8>> {
         let mark = csi.to_string().into_bytes();
-        let cut = mark.clone();
+        let truncated = mark.clone();
         let piece = prop_oneof![
             "[ -~\n\t]{0,80}".prop_map(String::into_bytes),
             "\\PC{0,3}".prop_map(String::into_bytes),
             "[\u{0}-\u{9f}\u{2020}-\u{2070}]{0,4}".prop_map(String::into_bytes),
             proptest::collection::vec(any::<u8>(), 0..6),
             Just(mark),
-            (0..cut.len()).prop_map(move |end| cut[..end].to_vec()),
+            (0..truncated.len()).prop_map(move |end| truncated[..end].to_vec()),
         ];
         proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
     }
 
     proptest! {
         #[test]
-        fn any_bytes_in_any_pieces_arrive_as_the_oracle_shows_them(
+        fn any_bytes_in_any_pieces_match_the_oracle(
             (csi, bytes) in Just(Csi::marked()).prop_flat_map(|csi| (Just(csi), bytes(csi))),
             size in 1_usize..90,
         ) {
@@ -256,8 +264,8 @@ mod tests {
                 text.chars().any(is_hidden)
             };
             prop_assert!(!controls(&expected));
-            prop_assert_eq!(&arrives([&bytes[..]], csi), &expected);
-            prop_assert_eq!(&arrives(bytes.chunks(size), csi), &expected);
+            prop_assert_eq!(&filtered([&bytes[..]], csi), &expected);
+            prop_assert_eq!(&filtered(bytes.chunks(size), csi), &expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Records about the AUX area: the ring that hardware traces go to.
+//! Records about the AUX area, the ring buffer of hardware traces.
 
 use crate::{Cursor, DecodeError, Encoder};
 
@@ -7,13 +7,13 @@ use crate::{Cursor, DecodeError, Encoder};
 pub struct Aux {
     /// Offset of the data in the area, in bytes.
     pub offset: u64,
-    /// Bytes.
+    /// Size of the data in bytes.
     pub size: u64,
     /// `PERF_AUX_FLAG_*`: 1 truncated, 2 overwrite, 4 partial, 8 collision, and the format's type from bit 8.
     pub flags: u64,
 }
 
-/// `PERF_RECORD_ITRACE_START`: a trace of instructions of this thread began.
+/// `PERF_RECORD_ITRACE_START`: an instruction trace of this thread started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ItraceStart {
     /// Process.
@@ -22,10 +22,10 @@ pub struct ItraceStart {
     pub tid: u32,
 }
 
-/// `PERF_RECORD_AUX_OUTPUT_HW_ID`: by which number a trace names the event.
+/// `PERF_RECORD_AUX_OUTPUT_HW_ID`: the id of the event in the hardware trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuxOutputHwId {
-    /// The number.
+    /// The id.
     pub hw_id: u64,
 }
 
@@ -34,7 +34,7 @@ impl Aux {
     pub const TRUNCATED: u64 = 1;
     /// `PERF_AUX_FLAG_PARTIAL`: there are gaps in the data.
     pub const PARTIAL: u64 = 4;
-    /// `PERF_AUX_FLAG_COLLISION`: somebody else used the hardware meanwhile.
+    /// `PERF_AUX_FLAG_COLLISION`: the hardware was in use by another session.
     pub const COLLISION: u64 = 8;
 
     pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {

@@ -1,36 +1,36 @@
-//! Records about code and stacks that the kernel tells afterwards.
+//! Records about code, and deferred callchains and counter values.
 
 use crate::{Cursor, DecodeError, Encoder, U64s};
 
-/// `PERF_RECORD_TEXT_POKE`: the kernel changed its own code.
+/// `PERF_RECORD_TEXT_POKE`: the kernel modified its own code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextPoke<'a> {
     /// Address.
     pub addr: u64,
-    /// The code before; empty where code appeared.
+    /// The code before; empty if code was added.
     pub old: &'a [u8],
-    /// The code from now on; empty where code went.
+    /// The code afterwards; empty if code was removed.
     pub new: &'a [u8],
 }
 
-/// `PERF_RECORD_CALLCHAIN_DEFERRED`: the user part of callchains that end in a marker with this cookie.
+/// `PERF_RECORD_CALLCHAIN_DEFERRED`: the user part of callchains with this cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallchainDeferred<'a> {
-    /// Which callchains are meant.
+    /// Identifies the callchains.
     pub cookie: u64,
     /// Addresses and context markers, innermost first.
     pub ips: U64s<'a>,
 }
 
-/// `PERF_RECORD_READ`: a counter's value when its task ended.
+/// `PERF_RECORD_READ`: a counter's value when its task exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read<'a> {
     /// Process.
     pub pid: u32,
     /// Thread.
     pub tid: u32,
-    /// What a read of the counter returns by the event's `read_format`. The trailer follows where it was
-    /// not cut off beforehand.
+    /// The result of reading the counter, laid out by the event's `read_format`. Includes the
+    /// trailer unless it was split off before.
     pub words: U64s<'a>,
 }
 
@@ -45,11 +45,11 @@ impl<'a> TextPoke<'a> {
         })
     }
 
-    /// Both pieces of code are encoded with as many bytes as their lengths can say.
+    /// Code longer than a length field can hold is truncated.
     pub(super) fn encode(self, to: &mut Encoder<'_>) {
         let most = usize::from(u16::MAX);
-        let cut = |bytes: &'a [u8]| bytes.get(..most).unwrap_or(bytes);
-        let (old, new) = (cut(self.old), cut(self.new));
+        let truncated = |bytes: &'a [u8]| bytes.get(..most).unwrap_or(bytes);
+        let (old, new) = (truncated(self.old), truncated(self.new));
         to.u64(self.addr);
         for piece in [old, new] {
             to.u16(u16::try_from(piece.len()).unwrap_or(u16::MAX));

@@ -1,4 +1,4 @@
-//! Mappings.
+//! Records of memory mappings.
 
 use crate::{Cursor, DecodeError, Encoder, Misc, until_nul};
 
@@ -7,7 +7,7 @@ use crate::{Cursor, DecodeError, Encoder, Misc, until_nul};
 pub struct Mmap<'a> {
     /// Process, -1 for the kernel.
     pub pid: i32,
-    /// Thread that mapped it.
+    /// Thread that created the mapping.
     pub tid: u32,
     /// First address.
     pub start: u64,
@@ -22,9 +22,9 @@ pub struct Mmap<'a> {
 /// `PERF_RECORD_MMAP2`: a mapping with protection and file identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mmap2<'a> {
-    /// What MMAP has.
+    /// The fields of MMAP.
     pub mmap: Mmap<'a>,
-    /// Which file it is.
+    /// Identity of the file.
     pub id: MmapId,
     /// `PROT_*` of mmap(2).
     pub prot: u32,
@@ -48,7 +48,7 @@ pub enum MmapId {
     },
     /// Build-id of the mapped file.
     BuildId {
-        /// Bytes of `bytes` that count, at most 20.
+        /// Number of valid `bytes`, at most 20.
         size: u8,
         /// The build-id, padded with zeros.
         bytes: [u8; 20],
@@ -76,8 +76,8 @@ fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
 
 pub(super) fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, DecodeError> {
     let fixed = mmap_fixed(at)?;
-    // Where one recorder asked for build-ids and another did not, kernels give the bit to both, and the build-id to one: for
-    // the other the size is a device's number.
+    // If one event requests build-ids and another doesn't, kernels set the bit in the records of
+    // both but write the build-id for one only. In the other, this byte is part of a device number.
     let has_build_id = misc.contains(Misc::MMAP_BUILD_ID) && at.clone().u8("build_id_size")? <= 20;
     let id = if has_build_id {
         let size = at.u8("build_id_size")?;

@@ -1,10 +1,10 @@
-//! The fields at the front of a sample, IDENTIFIER to PERIOD: eight bytes each, so that the event's `sample_type` alone says
-//! where they stand.
+//! The fields at the start of a sample, IDENTIFIER to PERIOD. Each has eight bytes, so the event's
+//! `sample_type` determines their offsets.
 
-use super::Sample;
+use super::SampleRecord;
 use crate::{DecodeError, Endian, SampleType};
 
-/// The fields in the order in which the kernel writes them.
+/// The fields in the kernel's order.
 const FIELDS: [(SampleType, &str); 9] = [
     (SampleType::IDENTIFIER, "identifier"),
     (SampleType::IP, "ip"),
@@ -19,95 +19,141 @@ const FIELDS: [(SampleType, &str); 9] = [
 /// Bytes of a field.
 const SIZE: usize = 8;
 
-/// Offsets of the fields that samples have.
+/// Index of a field that is absent or not read.
+const ABSENT: u8 = u8::MAX;
+
+/// Indices of the fields, and the size of all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FixedFields {
-    /// Of IDENTIFIER, or of ID, which says the same.
+    /// Index of IDENTIFIER, otherwise of ID, which has the same value.
     pub(super) id: Option<usize>,
-    ip: Option<usize>,
-    pid_tid: Option<usize>,
+    /// Index of TIME.
     pub(super) time: Option<usize>,
-    addr: Option<usize>,
-    stream_id: Option<usize>,
-    cpu: Option<usize>,
-    period: Option<usize>,
-    /// Bytes of them all.
+    /// Total size in bytes.
     pub(super) size: usize,
+    read: FieldIndices,
+}
+
+/// The index of each field that is read, or [`ABSENT`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FieldIndices {
+    id: u8,
+    ip: u8,
+    task: u8,
+    time: u8,
+    cpu: u8,
+    period: u8,
+    /// Whether the following ones are read.
+    any_rare: bool,
+    addr: u8,
+    stream_id: u8,
 }
 
 impl FixedFields {
-    pub(super) fn new(sample_type: SampleType) -> Self {
-        let before = |field: SampleType| {
-            let fields = FIELDS.iter().take_while(|(other, _)| *other != field);
-            fields
-                .filter(|(other, _)| sample_type.contains(*other))
-                .count()
-                * SIZE
-        };
-        let offset = |field| sample_type.contains(field).then(|| before(field));
+    /// The fields of samples with `sample_type`, of which those in `reads` are decoded.
+    pub(super) fn new(sample_type: SampleType, reads: SampleType) -> Self {
         let present = FIELDS
             .iter()
             .filter(|(field, _)| sample_type.contains(*field));
+        let index = |wanted: SampleType| present.clone().position(|(field, _)| *field == wanted);
+        let id = index(SampleType::IDENTIFIER).or_else(|| index(SampleType::ID));
+        let number = |index: Option<usize>| index.and_then(|index| u8::try_from(index).ok());
+        let read = |field: SampleType| match reads.contains(field) {
+            true => number(index(field)).unwrap_or(ABSENT),
+            false => ABSENT,
+        };
+        let reads_id = reads.intersects(SampleType::IDENTIFIER | SampleType::ID);
+        let (addr, stream_id) = (read(SampleType::ADDR), read(SampleType::STREAM_ID));
         Self {
-            id: offset(SampleType::IDENTIFIER).or_else(|| offset(SampleType::ID)),
-            ip: offset(SampleType::IP),
-            pid_tid: offset(SampleType::TID),
-            time: offset(SampleType::TIME),
-            addr: offset(SampleType::ADDR),
-            stream_id: offset(SampleType::STREAM_ID),
-            cpu: offset(SampleType::CPU),
-            period: offset(SampleType::PERIOD),
+            read: FieldIndices {
+                id: number(id.filter(|_| reads_id)).unwrap_or(ABSENT),
+                ip: read(SampleType::IP),
+                task: read(SampleType::TID),
+                time: read(SampleType::TIME),
+                cpu: read(SampleType::CPU),
+                period: read(SampleType::PERIOD),
+                any_rare: addr != ABSENT || stream_id != ABSENT,
+                addr,
+                stream_id,
+            },
+            id,
+            time: index(SampleType::TIME),
             size: present.count() * SIZE,
         }
     }
 
-    /// Reads them all. Fields that samples of this event lack are left alone.
-    ///
-    /// # Errors
-    /// [`DecodeError::Short`] for the first one that the body does not hold.
+    /// The value of the field at index `index`.
     #[inline]
-    pub(super) fn decode_into(
+    pub(super) fn word(body: &[u8], index: usize, endian: Endian) -> Option<u64> {
+        let word = body.as_chunks::<SIZE>().0.get(index)?;
+        Some(endian.u64(*word))
+    }
+
+    /// Decodes the fields that are read, and returns the bytes after all of them; `None` if the body is too short. Others
+    /// are unchanged.
+    #[inline(always)]
+    pub(super) fn decode_into<'a>(
         &self,
-        sample_type: SampleType,
-        body: &[u8],
+        body: &'a [u8],
         endian: Endian,
-        sample: &mut Sample<'_>,
-    ) -> Result<(), DecodeError> {
-        if body.len() < self.size {
-            return Err(short(sample_type, body.len()));
-        }
-        let word = |offset: usize| endian.u64_at(body, offset);
-        let half = |offset: usize| endian.u32_at(body, offset);
-        if let Some(at) = self.id {
-            sample.id = word(at);
-        }
-        if let Some(at) = self.ip {
-            sample.ip = word(at);
-        }
-        if let Some(at) = self.pid_tid {
-            sample.pid_tid = half(at).zip(half(at + 4));
-        }
-        if let Some(at) = self.time {
-            sample.time = word(at);
-        }
-        if let Some(at) = self.addr {
-            sample.addr = word(at);
-        }
-        if let Some(at) = self.stream_id {
-            sample.stream_id = word(at);
-        }
-        if let Some(at) = self.cpu {
-            sample.cpu = half(at);
-        }
-        if let Some(at) = self.period {
-            sample.period = word(at);
-        }
-        Ok(())
+        sample: &mut SampleRecord<'_>,
+    ) -> Option<&'a [u8]> {
+        let (fields, rest) = body.split_at_checked(self.size)?;
+        self.read.decode(fields, endian, sample);
+        Some(rest)
     }
 }
 
+impl FieldIndices {
+    /// Decodes the fields of `body`, which has nothing after them: no field is at [`ABSENT`].
+    #[inline(always)]
+    fn decode(&self, body: &[u8], endian: Endian, sample: &mut SampleRecord<'_>) {
+        let words = body.as_chunks::<SIZE>().0;
+        let word = |index: u8| words.get(usize::from(index)).copied();
+        if let Some(id) = word(self.id) {
+            sample.id = Some(endian.u64(id));
+        }
+        if let Some(ip) = word(self.ip) {
+            sample.ip = Some(endian.u64(ip));
+        }
+        if let Some(task) = word(self.task) {
+            sample.pid_tid = Some(halves(task, endian));
+        }
+        if let Some(time) = word(self.time) {
+            sample.time = Some(endian.u64(time));
+        }
+        if let Some(cpu) = word(self.cpu) {
+            sample.cpu = Some(halves(cpu, endian).0);
+        }
+        if let Some(period) = word(self.period) {
+            sample.period = Some(endian.u64(period));
+        }
+        if self.any_rare {
+            if let Some(addr) = word(self.addr) {
+                sample.addr = Some(endian.u64(addr));
+            }
+            if let Some(stream_id) = word(self.stream_id) {
+                sample.stream_id = Some(endian.u64(stream_id));
+            }
+        }
+    }
+}
+
+/// The two numbers of a field of two 32-bit words.
+#[inline(always)]
+fn halves(field: [u8; SIZE], endian: Endian) -> (u32, u32) {
+    // One load; the compiler doesn't join those of the halves.
+    let word = endian.u64(field);
+    let (low, high) = (word as u32, (word >> 32) as u32);
+    match endian {
+        Endian::Little => (low, high),
+        Endian::Big => (high, low),
+    }
+}
+
+/// The error for a body that is too short for the fields of fixed length: the first one that it does not hold.
 #[cold]
-fn short(sample_type: SampleType, have: usize) -> DecodeError {
+pub(super) fn short(sample_type: SampleType, have: usize) -> DecodeError {
     let mut present = FIELDS
         .iter()
         .filter(|(field, _)| sample_type.contains(*field));
@@ -122,14 +168,19 @@ fn short(sample_type: SampleType, have: usize) -> DecodeError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Attr, SampleLayout};
 
     #[test]
-    fn the_first_field_that_is_cut_off_is_named() {
-        let sample_type = SampleType::IP | SampleType::TID | SampleType::CPU;
-        let fields = FixedFields::new(sample_type);
-        let mut sample = Sample::default();
-        let mut cut =
-            |len| fields.decode_into(sample_type, &[0; 24][..len], Endian::Little, &mut sample);
+    fn the_first_truncated_field_is_named() {
+        let attr = Attr {
+            sample_type: SampleType::IP | SampleType::TID | SampleType::CPU,
+            ..Attr::default()
+        };
+        let layout = SampleLayout::new(&attr);
+        let decode = |len| {
+            let sample = layout.decode(&[0; 24][..len], Endian::Little);
+            sample.map(drop)
+        };
         for (len, name, have) in [
             (0, "ip", 0),
             (8, "pid and tid", 0),
@@ -142,8 +193,8 @@ mod tests {
                 need: 8,
                 have,
             };
-            assert_eq!(cut(len), Err(expected));
+            assert_eq!(decode(len), Err(expected));
         }
-        assert_eq!(cut(24), Ok(()));
+        assert_eq!(decode(24), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! AUX area traces: what they are, where they come from, what is wrong with them.
+//! AUX area traces: their type, location and errors.
 
 use super::{put_last_name, put_name, take_last_name, take_name};
 use crate::{Cursor, DecodeError, Encoder, U64s};
@@ -8,20 +8,20 @@ use crate::{Cursor, DecodeError, Encoder, U64s};
 pub struct AuxTraceInfo<'a> {
     /// `PERF_AUXTRACE_*`: 1 Intel PT, 2 Intel BTS, 3 CoreSight, 4 Arm SPE, 5 s390, 6 HiSilicon PTT, 7 PowerPC VPA DTL.
     pub kind: u32,
-    /// What the decoder of that kind wants to know.
+    /// Parameters for the decoder of that type.
     pub private: U64s<'a>,
 }
 
-/// `PERF_RECORD_AUXTRACE`: the head of a trace.
+/// `PERF_RECORD_AUXTRACE`: the header of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuxTrace {
-    /// Bytes of the trace, which follows the record.
+    /// Bytes of trace data, which follow the record.
     pub size: u64,
     /// Offset of the trace in the AUX area.
     pub offset: u64,
-    /// Tells copies of the same data apart.
+    /// Identifies copies of the same data.
     pub reference: u64,
-    /// Number of the ring.
+    /// Index of the ring.
     pub index: u32,
     /// Thread, -1 as `u32::MAX` for any.
     pub tid: u32,
@@ -44,21 +44,21 @@ pub struct AuxTraceError<'a> {
     pub tid: u32,
     /// Address.
     pub ip: u64,
-    /// Timestamp in nanoseconds; recorders before 5.1 don't say.
+    /// Timestamp in nanoseconds; missing in recordings before 5.1.
     pub time: Option<u64>,
-    /// What it is, at most 63 bytes.
+    /// Message, at most 63 bytes.
     pub message: &'a [u8],
-    /// Pid of the virtual machine's process, and its virtual CPU; recorders before 5.20 don't say.
+    /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings before 5.20.
     pub machine: Option<(u32, u32)>,
 }
 
-/// Bytes of an error's message, at most or, with what follows it, always.
+/// Size of an error's message in bytes: the maximum, or the exact size if fields follow.
 const MESSAGE: usize = 64;
 
 impl<'a> AuxTraceInfo<'a> {
-    /// `PERF_AUXTRACE_INTEL_BTS`: the kind of traces of Intel's branch trace store.
+    /// `PERF_AUXTRACE_INTEL_BTS`: traces of Intel's branch trace store.
     pub const INTEL_BTS: u32 = 2;
-    /// Bytes of a branch in such a trace: three words, from where, to where, flags.
+    /// Bytes per branch in such a trace: three words, source, target and flags.
     pub const BTS_BRANCH: usize = 24;
 
     pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
@@ -100,8 +100,8 @@ impl AuxTrace {
 }
 
 impl<'a> AuxTraceError<'a> {
-    /// `fmt` says which of the later fields there are: from 1 on the time, from 2 on the machine. Without a
-    /// machine the message ends the record.
+    /// `fmt` determines which later fields exist: the time from 1 on, the machine from 2 on.
+    /// Without the machine fields the message ends the record.
     pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let (kind, code) = (at.u32("error type")?, at.u32("error code")?);
         let (cpu, pid, tid) = (
@@ -136,7 +136,7 @@ impl<'a> AuxTraceError<'a> {
         })
     }
 
-    /// Without a time there is no machine either.
+    /// A machine can only be written with a time.
     pub(super) fn encode(self, to: &mut Encoder<'_>) {
         let machine = self.time.and(self.machine);
         [self.kind, self.code, self.cpu, self.pid, self.tid]

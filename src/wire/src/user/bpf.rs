@@ -1,4 +1,4 @@
-//! What BPF programs say of themselves.
+//! Metadata of BPF programs.
 
 use super::{put_name, take_name};
 use crate::{Cursor, DecodeError, Encoder};
@@ -6,7 +6,7 @@ use crate::{Cursor, DecodeError, Encoder};
 /// `PERF_RECORD_BPF_METADATA`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfMetadata<'a> {
-    /// The program, at most 15 bytes.
+    /// Name of the program, at most 15 bytes.
     pub program: &'a [u8],
     /// Keys of at most 63 bytes, values of at most 255.
     pub entries: Vec<(&'a [u8], &'a [u8])>,

@@ -1,9 +1,9 @@
-//! Records that stand for parts of a file's header.
+//! Records that carry parts of a file header.
 
 use super::{put_last_name, take_last_name};
 use crate::{Cursor, DecodeError, Encoder};
 
-/// Most bytes of an event type's name.
+/// Maximum size of an event type's name in bytes.
 const NAME: usize = 64;
 
 /// `PERF_RECORD_HEADER_EVENT_TYPE`.
@@ -11,7 +11,7 @@ const NAME: usize = 64;
 pub struct EventTypeName<'a> {
     /// `perf_event_attr::config` of the tracepoint.
     pub event_id: u64,
-    /// Its name, at most 63 bytes.
+    /// Name of the event type, at most 63 bytes.
     pub name: &'a [u8],
 }
 
@@ -20,11 +20,11 @@ pub struct EventTypeName<'a> {
 pub struct FeatureData<'a> {
     /// Number of the feature.
     pub feature: u64,
-    /// The section, as a file has it.
+    /// The section, in the format of a file.
     pub data: &'a [u8],
 }
 
-/// `PERF_RECORD_ID_INDEX`: which event, CPU and thread an id stands for.
+/// `PERF_RECORD_ID_INDEX`: event, CPU and thread of each id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdIndex {
     /// The ids.
@@ -36,39 +36,39 @@ pub struct IdIndex {
 pub struct IdIndexEntry {
     /// Event id.
     pub id: u64,
-    /// Number of the ring among those of the recording.
+    /// Index of the ring within the recording.
     pub index: u64,
     /// CPU, all bits set for any.
     pub cpu: u64,
     /// Thread, all bits set for any.
     pub tid: u64,
-    /// Pid of the virtual machine's process, and its virtual CPU; recorders before 5.19 don't say.
+    /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings before 5.19.
     pub machine: Option<(u64, u64)>,
 }
 
-/// `PERF_RECORD_TIME_CONV`: from the hardware's time to that of the timestamps (`perf_event_mmap_page`).
+/// `PERF_RECORD_TIME_CONV`: conversion of hardware time to timestamps (`perf_event_mmap_page`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeConv {
-    /// Bits to shift.
+    /// Number of bits to shift by.
     pub shift: u64,
-    /// What to multiply with.
+    /// Multiplier.
     pub mult: u64,
-    /// What to add.
+    /// Offset to add.
     pub zero: u64,
-    /// For clocks of less than 64 bits; recorders before 5.10 don't say.
+    /// For clocks with less than 64 bits; missing in recordings before 5.10.
     pub short: Option<ShortClock>,
 }
 
-/// How a hardware clock of less than 64 bits goes on.
+/// Parameters of a hardware clock with less than 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShortClock {
-    /// The hardware's time at the start.
+    /// Hardware time at the start.
     pub cycles: u64,
-    /// The bits that it has.
+    /// Mask of the clock's bits.
     pub mask: u64,
-    /// `cap_user_time_zero`: `zero` means something.
+    /// `cap_user_time_zero`: `zero` is valid.
     pub has_zero: bool,
-    /// `cap_user_time_short`: so do `cycles` and `mask`.
+    /// `cap_user_time_short`: `cycles` and `mask` are valid.
     pub is_short: bool,
 }
 
@@ -120,7 +120,7 @@ impl IdIndex {
         Ok(Self { entries })
     }
 
-    /// Machines are written where every entry has one.
+    /// Writes the machine fields only if every entry has them.
     pub(super) fn encode(&self, to: &mut Encoder<'_>) {
         to.u64(self.entries.len() as u64);
         for entry in &self.entries {

@@ -1,4 +1,4 @@
-//! Threads and CPUs that were counted.
+//! Threads and CPUs of a stat recording.
 
 use super::put_name;
 use crate::{Cursor, DecodeError, Encoder, until_nul};
@@ -55,14 +55,14 @@ pub enum CpuMap {
     Mask64(Vec<u64>),
     /// `PERF_CPU_MAP__RANGE_CPUS`.
     Range {
-        /// Whether any CPU is meant, too.
+        /// Whether "any CPU" is included.
         any: bool,
         /// First CPU.
         first: u16,
         /// Last CPU.
         last: u16,
     },
-    /// A form that this version does not know, by its number.
+    /// An unknown encoding, by its number.
     Other(u16),
 }
 
@@ -71,7 +71,7 @@ const MASK: u16 = 1;
 const RANGE: u16 = 2;
 
 impl CpuMap {
-    /// Decodes a map: its form, then what that form has.
+    /// Decodes a map: its type, then the data of that type.
     ///
     /// # Errors
     /// [`DecodeError`] when the bytes end before the map does.
@@ -96,7 +96,7 @@ impl CpuMap {
         })
     }
 
-    /// Four bytes of padding come before words of 64 bits. All of it is unaligned.
+    /// Reads mask words, which are unaligned; four bytes of padding precede 64-bit words.
     fn mask(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         let (count, size) = (at.u16("mask nr")?, at.u16("mask long_size")?);
         Ok(if size == 8 {
@@ -109,7 +109,7 @@ impl CpuMap {
         })
     }
 
-    /// The numbers of the CPUs, without that for any.
+    /// The CPU numbers, without "any CPU".
     #[must_use]
     pub fn cpus(&self) -> Vec<u32> {
         let bits = |words: &mut dyn Iterator<Item = (u32, u64)>, width: u32| {
@@ -135,7 +135,7 @@ impl CpuMap {
         }
     }
 
-    /// Appends the map; lists of more than 65,535 are cut.
+    /// Appends the map; lists of more than 65,535 entries are truncated.
     pub fn encode(&self, to: &mut Encoder<'_>) {
         let most = usize::from(u16::MAX);
         let count = |length: usize| u16::try_from(length.min(most)).unwrap_or(u16::MAX);

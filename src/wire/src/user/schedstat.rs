@@ -1,26 +1,26 @@
-//! What `sched stats record` writes: the lines of `/proc/schedstat`.
+//! Records of `sched stats record`: the lines of `/proc/schedstat`.
 //!
-//! Source of the layouts: `schedstat-v15.h`, `-v16.h` and `-v17.h` beside the kernel's
-//! `tools/lib/perf/include/perf/event.h`; of the meaning: `Documentation/scheduler/sched-stats.rst`.
+//! Source of the layouts: `schedstat-v15.h`, `-v16.h` and `-v17.h` in the kernel's
+//! `tools/lib/perf/include/perf/event.h`; meaning of the fields: `Documentation/scheduler/sched-stats.rst`.
 
 use crate::{Cursor, DecodeError, Encoder};
 
-/// Versions of `/proc/schedstat` whose counters are known.
-const KNOWN: std::ops::RangeInclusive<u16> = 15..=17;
+/// Supported versions of `/proc/schedstat`.
+const VERSIONS: std::ops::RangeInclusive<u16> = 15..=17;
 
-/// From this version on, the counters of a busy CPU stand before those of an idle one.
+/// From this version on, the counters for busy CPUs precede those for idle ones.
 const BUSY_FIRST: u16 = 16;
 
-/// From this version on, imbalance is told by kind.
+/// From this version on, imbalance is split by kind.
 const IMBALANCE_BY_KIND: u16 = 17;
 
-/// Bytes of counters in every record of a domain: recorders leave room for those of the latest version.
-const DOMAIN_ROOM: usize = 184;
+/// Bytes of counters in every domain record; recorders reserve space for the latest version.
+const DOMAIN_SIZE: usize = 184;
 
-/// `PERF_RECORD_SCHEDSTAT_CPU`: what the scheduler counted on a CPU.
+/// `PERF_RECORD_SCHEDSTAT_CPU`: scheduler statistics of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchedstatCpu<'a> {
-    /// When it was read, in jiffies.
+    /// Time of the reading in jiffies.
     pub timestamp: u64,
     /// Number of the CPU.
     pub cpu: u32,
@@ -30,10 +30,10 @@ pub struct SchedstatCpu<'a> {
     pub counters: Schedstat<'a, CpuCounters>,
 }
 
-/// `PERF_RECORD_SCHEDSTAT_DOMAIN`: what the scheduler counted on a CPU for one of its domains.
+/// `PERF_RECORD_SCHEDSTAT_DOMAIN`: scheduler statistics of a CPU for one of its domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchedstatDomain<'a> {
-    /// When it was read, in jiffies.
+    /// Time of the reading in jiffies.
     pub timestamp: u64,
     /// Number of the CPU.
     pub cpu: u32,
@@ -45,12 +45,12 @@ pub struct SchedstatDomain<'a> {
     pub counters: Schedstat<'a, DomainCounters>,
 }
 
-/// Counters of a known version, or the bytes of another one.
+/// Counters of a known version, or the bytes of an unknown one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Schedstat<'a, T> {
     /// Of version 15, 16 or 17.
     Known(T),
-    /// As they stand in the record.
+    /// The undecoded bytes.
     Other(&'a [u8]),
 }
 
@@ -82,11 +82,11 @@ pub struct CpuCounters {
 pub struct DomainCounters {
     /// Load balancing while the CPU was busy.
     pub busy: LoadBalance,
-    /// While it was idle.
+    /// Load balancing while the CPU was idle.
     pub idle: LoadBalance,
-    /// When it was about to become idle.
+    /// Load balancing while the CPU was about to become idle.
     pub newidle: LoadBalance,
-    /// Tasks that were moved otherwise.
+    /// Tasks moved without load balancing.
     pub moves: Moves,
 }
 
@@ -95,15 +95,15 @@ pub struct DomainCounters {
 pub struct LoadBalance {
     /// Calls of `load_balance()`.
     pub count: u32,
-    /// Of these, how many found nothing to do.
+    /// Number of calls that found the domain balanced.
     pub balanced: u32,
-    /// How many could move no task.
+    /// Number of calls that failed to move a task.
     pub failed: u32,
-    /// How uneven it was.
+    /// Sum of the imbalance found.
     pub imbalance: Imbalance,
-    /// Tasks that were pulled over.
+    /// Number of tasks pulled to this CPU.
     pub gained: u32,
-    /// Of these, how many had their data in the caches of another CPU.
+    /// Number of those tasks that were cache-hot on another CPU.
     pub hot_gained: u32,
     /// Calls that found no busier queue.
     pub nobusyq: u32,
@@ -111,20 +111,20 @@ pub struct LoadBalance {
     pub nobusyg: u32,
 }
 
-/// Sums of imbalances that load balancing found.
+/// Sums of the imbalance found by load balancing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Imbalance {
-    /// Of all kinds, until version 16.
+    /// Sum over all kinds, up to version 16.
     Sum(u32),
     /// By kind, from version 17 on.
     ByKind {
-        /// In load.
+        /// Imbalance of load.
         load: u32,
-        /// In use of the CPU.
+        /// Imbalance of utilisation.
         util: u32,
-        /// In the number of tasks.
+        /// Imbalance of the number of tasks.
         task: u32,
-        /// In tasks that do not fit their CPU.
+        /// Imbalance of tasks that don't fit their CPU.
         misfit: u32,
     },
 }
@@ -138,11 +138,11 @@ pub struct Moves {
     pub exec: [u32; 3],
     /// The same of `fork` (`sbf_*`); not in use.
     pub fork: [u32; 3],
-    /// Tasks woken up on another CPU than they ran on last.
+    /// Tasks woken on a CPU other than the previous one.
     pub ttwu_wake_remote: u32,
-    /// Tasks moved because their own CPU had nothing of theirs in its caches.
+    /// Tasks moved because they were not cache-hot on their own CPU.
     pub ttwu_move_affine: u32,
-    /// Wake-ups that began to balance.
+    /// Wake-ups that started passive balancing.
     pub ttwu_move_balance: u32,
 }
 
@@ -156,7 +156,7 @@ impl<'a> SchedstatCpu<'a> {
             timestamp,
             cpu,
             version,
-            counters: match KNOWN.contains(&version) {
+            counters: match VERSIONS.contains(&version) {
                 true => Schedstat::Known(CpuCounters::decode(at)?),
                 false => Schedstat::Other(at.rest()),
             },
@@ -195,7 +195,7 @@ impl CpuCounters {
         self.times().iter().for_each(|word| to.u64(*word));
     }
 
-    /// All of them, in the order of the line.
+    /// All counters, in the order of the line.
     pub fn in_order(&self) -> impl Iterator<Item = u64> {
         self.calls().map(u64::from).into_iter().chain(self.times())
     }
@@ -226,7 +226,7 @@ impl<'a> SchedstatDomain<'a> {
             cpu,
             version,
             domain: at.u16("schedstat domain")?,
-            counters: match KNOWN.contains(&version) {
+            counters: match VERSIONS.contains(&version) {
                 true => Schedstat::Known(DomainCounters::decode(at, version)?),
                 false => Schedstat::Other(at.rest()),
             },
@@ -243,7 +243,7 @@ impl<'a> SchedstatDomain<'a> {
             Schedstat::Known(counters) => {
                 let words = counters.in_order(self.version);
                 words.iter().for_each(|word| to.u32(*word));
-                to.zeros(DOMAIN_ROOM.saturating_sub(to.len() - start));
+                to.zeros(DOMAIN_SIZE.saturating_sub(to.len() - start));
             }
             Schedstat::Other(bytes) => to.bytes(bytes),
         }
@@ -266,14 +266,14 @@ impl DomainCounters {
         })
     }
 
-    /// All of them, in the order of the line in that version.
+    /// All counters, in the order of the line in that version.
     #[must_use]
     pub fn in_order(&self, version: u16) -> Vec<u32> {
         let (first, second) = match version >= BUSY_FIRST {
             true => (&self.busy, &self.idle),
             false => (&self.idle, &self.busy),
         };
-        let mut words = Vec::with_capacity(DOMAIN_ROOM / 4);
+        let mut words = Vec::with_capacity(DOMAIN_SIZE / 4);
         for balance in [first, second, &self.newidle] {
             balance.put(&mut words);
         }

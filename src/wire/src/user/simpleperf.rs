@@ -4,7 +4,7 @@
 
 use crate::{Cursor, DecodeError, Encoder, RecordKind, Regs, RegsAbi, U64s, UserStack};
 
-/// Names and lists of symbols are padded to so many bytes, descriptions of tracepoints to [`TRACING_ALIGN`].
+/// Names and lists of symbols are padded to this many bytes, descriptions of tracepoints to [`TRACING_ALIGN`].
 const ALIGN: usize = 8;
 const TRACING_ALIGN: usize = 64;
 
@@ -16,56 +16,57 @@ pub enum Simpleperf<'a> {
         /// Text as in `/proc/kallsyms`.
         kallsyms: &'a [u8],
     },
-    /// A file.
+    /// A shared object.
     Dso {
-        /// What it is: 0 the kernel, 1 a module of it, 2 an ELF file, 3 a dex file, 4 a symbol map, 5 unknown.
+        /// Type: 0 the kernel, 1 a module of it, 2 an ELF file, 3 a dex file, 4 a symbol map, 5 unknown.
         kind: u64,
-        /// Its number.
+        /// Its id.
         id: u64,
-        /// The least address of its code.
+        /// Lowest address of its code.
         min_vaddr: u64,
         /// Its path.
         name: &'a [u8],
     },
-    /// A function.
+    /// A symbol.
     Symbol {
-        /// Address in its file.
+        /// Address in the file.
         address: u64,
-        /// Bytes of code.
+        /// Size in bytes.
         len: u64,
-        /// Number of the file.
+        /// Id of the object.
         dso: u64,
         /// Its name.
         name: &'a [u8],
     },
-    /// Part of a record that is longer than others can be.
+    /// Part of a record that exceeds the maximum size of records.
     Split(&'a [u8]),
-    /// The parts so far make up a record.
+    /// End of a split record.
     SplitEnd,
-    /// Ids of events: the place of the event in the file, and one of its ids.
+    /// Ids of events: index of the event in the file, and one of its ids.
     EventIds(Vec<(u64, u64)>),
-    /// A callchain that was unwound or joined later.
+    /// A callchain that was unwound or joined after recording.
     Callchain {
         /// Process.
         pid: u32,
         /// Thread.
         tid: u32,
-        /// 0 unwound later, 1 unwound in another process, 2 and 3 the same joined with others.
+        /// 0 unwound after recording, 1 unwound by another process, 2 and 3 the same and joined
+        /// with other callchains.
         kind: u64,
-        /// Time of its sample in nanoseconds.
+        /// Time of the sample in nanoseconds.
         time: u64,
         /// Addresses and stack pointers, innermost first.
         chain: Chain<'a>,
     },
-    /// How the unwinding of a stack ended.
-    Unwound(Unwound<'a>),
+    /// Result of unwinding a stack.
+    UnwindingResult(UnwindingResult<'a>),
     /// Descriptions of tracepoints.
     TracingData(&'a [u8]),
-    /// A remark.
+    /// A debug message.
     Debug {
         /// Time in nanoseconds.
         time: u64,
-        /// What is remarked.
+        /// The message.
         text: &'a [u8],
     },
 }
@@ -81,36 +82,36 @@ pub struct Chain<'a> {
 
 /// `SIMPLE_PERF_RECORD_UNWINDING_RESULT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unwound<'a> {
+pub struct UnwindingResult<'a> {
     /// Time of the sample in nanoseconds.
     pub time: u64,
-    /// Nanoseconds that it took.
+    /// Duration of unwinding in nanoseconds.
     pub used_time: u64,
-    /// Why it ended; 0 for its regular end.
+    /// Error code; 0 for success.
     pub error_code: u64,
-    /// Where.
+    /// Address of the error.
     pub error_addr: u64,
-    /// The stretch of the stack that was known.
+    /// Start of the copied stack.
     pub stack_start: u64,
-    /// Its end.
+    /// End of the copied stack.
     pub stack_end: u64,
-    /// What was unwound, in newer files.
-    pub input: Option<Input<'a>>,
+    /// The input of the unwinder, in newer files.
+    pub input: Option<UnwindingInput<'a>>,
 }
 
-/// What a stack was unwound from, and to.
+/// Input and result of an unwinding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Input<'a> {
+pub struct UnwindingInput<'a> {
     /// Registers.
     pub regs: Regs<'a>,
     /// The copy of the stack.
     pub stack: UserStack<'a>,
-    /// The frames, in the newest files.
+    /// The resulting frames, in the newest files.
     pub chain: Option<Chain<'a>>,
 }
 
 impl<'a> Simpleperf<'a> {
-    /// Decodes the body; `None` for a type that is not known.
+    /// Decodes the body; `None` for an unknown type.
     pub(super) fn decode(
         kind: RecordKind,
         at: &mut Cursor<'a>,
@@ -147,7 +148,9 @@ impl<'a> Simpleperf<'a> {
                 time: at.u64("callchain time")?,
                 chain: Chain::decode(at)?,
             },
-            RecordKind::SIMPLEPERF_UNWINDING_RESULT => Self::Unwound(Unwound::decode(at)?),
+            RecordKind::SIMPLEPERF_UNWINDING_RESULT => {
+                Self::UnwindingResult(UnwindingResult::decode(at)?)
+            }
             RecordKind::SIMPLEPERF_TRACING_DATA => {
                 let size = at.u32("tracing data size")?;
                 Self::TracingData(at.take(size as usize, "tracing data")?)
@@ -171,7 +174,7 @@ impl<'a> Simpleperf<'a> {
             Self::SplitEnd => RecordKind::SIMPLEPERF_SPLIT_END,
             Self::EventIds(_) => RecordKind::SIMPLEPERF_EVENT_ID,
             Self::Callchain { .. } => RecordKind::SIMPLEPERF_CALLCHAIN,
-            Self::Unwound(_) => RecordKind::SIMPLEPERF_UNWINDING_RESULT,
+            Self::UnwindingResult(_) => RecordKind::SIMPLEPERF_UNWINDING_RESULT,
             Self::TracingData(_) => RecordKind::SIMPLEPERF_TRACING_DATA,
             Self::Debug { .. } => RecordKind::SIMPLEPERF_DEBUG,
         }
@@ -215,7 +218,7 @@ impl<'a> Simpleperf<'a> {
                 to.u64(*time);
                 chain.encode(to);
             }
-            Self::Unwound(unwound) => unwound.encode(to),
+            Self::UnwindingResult(unwound) => unwound.encode(to),
             Self::TracingData(data) => put_sized(data, TRACING_ALIGN, to),
             Self::Debug { time, text } => {
                 to.u64(*time);
@@ -241,7 +244,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-impl<'a> Unwound<'a> {
+impl<'a> UnwindingResult<'a> {
     fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         Ok(Self {
             time: at.u64("unwinding time")?,
@@ -252,7 +255,7 @@ impl<'a> Unwound<'a> {
             stack_end: at.u64("unwinding stack_end")?,
             input: match at.rest() {
                 [] => None,
-                _ => Some(Input::decode(at)?),
+                _ => Some(UnwindingInput::decode(at)?),
             },
         })
     }
@@ -273,11 +276,11 @@ impl<'a> Unwound<'a> {
     }
 }
 
-impl<'a> Input<'a> {
+impl<'a> UnwindingInput<'a> {
     fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let abi = RegsAbi::from_raw(at.u64("unwinding abi")?);
         let mask = at.u64("unwinding reg_mask")?;
-        // Unlike in samples there are as many as the mask says whatever the width.
+        // Unlike in samples, the number of registers is always that of the mask, for every ABI.
         let values = at.u64s(mask.count_ones().into(), "unwinding regs")?;
         Ok(Self {
             regs: Regs { abi, mask, values },

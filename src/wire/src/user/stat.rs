@@ -1,4 +1,4 @@
-//! What `stat record` writes.
+//! Records of `stat record`.
 
 use crate::{Cursor, DecodeError, Encoder};
 
@@ -10,11 +10,11 @@ pub struct StatConfig {
 }
 
 impl StatConfig {
-    /// `PERF_STAT_CONFIG_TERM__AGGR_MODE`: what rows are of.
+    /// `PERF_STAT_CONFIG_TERM__AGGR_MODE`: how counts are aggregated.
     pub const AGGREGATION: u64 = 0;
     /// `PERF_STAT_CONFIG_TERM__INTERVAL`: milliseconds, 0 for none.
     pub const INTERVAL: u64 = 1;
-    /// `PERF_STAT_CONFIG_TERM__SCALE`: whether counts of what took turns are estimated.
+    /// `PERF_STAT_CONFIG_TERM__SCALE`: whether counts of multiplexed events are scaled.
     pub const SCALE: u64 = 2;
 
     /// The value of a setting.
@@ -30,9 +30,9 @@ impl StatConfig {
 pub struct Stat {
     /// Event id.
     pub id: u64,
-    /// The CPU, all bits set for any. (Before perf 5.19 its place among those that were counted.)
+    /// The CPU, all bits set for any. (Before perf 5.19: its index among the counted CPUs.)
     pub cpu: u32,
-    /// Place of the thread among those that were counted.
+    /// Index of the thread among the counted threads.
     pub thread: u32,
     /// The count.
     pub value: u64,

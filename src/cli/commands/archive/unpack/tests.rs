@@ -1,4 +1,4 @@
-//! Archives made by hand, good and bad.
+//! Hand-made archives, valid and invalid.
 
 use std::fs;
 use std::io::Cursor;
@@ -13,11 +13,11 @@ use tar::{Builder, Header};
 use super::*;
 use crate::cli::symbols::own_vdso;
 
-/// One entry: kind, path, and content or where it leads.
-type Made<'a> = (EntryType, &'a str, &'a [u8]);
+/// One entry: kind, path, and content or link target.
+type EntrySpec<'a> = (EntryType, &'a str, &'a [u8]);
 
-/// Paths are written as they are, as no honest tool would.
-fn archive(entries: &[Made<'_>]) -> Vec<u8> {
+/// Builds an archive; paths are written unchecked.
+fn archive(entries: &[EntrySpec<'_>]) -> Vec<u8> {
     let mut tar = Builder::new(BzEncoder::new(Vec::new(), Compression::fast()));
     for (kind, path, content) in entries {
         let mut header = Header::new_gnu();
@@ -37,7 +37,7 @@ fn archive(entries: &[Made<'_>]) -> Vec<u8> {
     tar.into_inner().unwrap().finish().unwrap()
 }
 
-fn unpack(bytes: &[u8], scratch: &Scratch) -> (io::Result<()>, Unpacked) {
+fn unpack(bytes: &[u8], scratch: &Scratch) -> (io::Result<()>, UnpackSummary) {
     let (cache, here) = (scratch.path().join("cache"), scratch.path().join("here"));
     fs::create_dir_all(&cache).unwrap();
     fs::create_dir_all(&here).unwrap();
@@ -46,12 +46,12 @@ fn unpack(bytes: &[u8], scratch: &Scratch) -> (io::Result<()>, Unpacked) {
         here: &Folder::open(&here).unwrap(),
         force: false,
     };
-    let mut done = Unpacked::default();
+    let mut done = UnpackSummary::default();
     let ended = unpacker.unpack(Cursor::new(bytes), &mut done);
     (ended, done)
 }
 
-/// The header of a recording without anything behind it.
+/// The header of a recording without records.
 fn recording() -> Vec<u8> {
     let mut bytes = b"PERFILE2".to_vec();
     bytes.extend((FileHeader::SIZE as u64).to_ne_bytes());
@@ -59,7 +59,7 @@ fn recording() -> Vec<u8> {
     bytes
 }
 
-/// A small file with a build-id, and that.
+/// A small file with a build-id, and the build-id.
 fn program() -> (Vec<u8>, String) {
     let image = own_vdso().expect("there is a vdso");
     let id = build_id_of_elf(&image).expect("it has a build-id");
@@ -81,15 +81,15 @@ fn objects_and_recordings_find_their_places() {
         (EntryType::Regular, &elf, &bytes),
         (EntryType::Link, &same, elf.as_bytes()),
     ]);
-    let whole = archive(&[
+    let with_symbols = archive(&[
         (EntryType::Regular, "dir/perf.data", &recording()),
         (EntryType::Regular, SYMBOLS, &inner),
     ]);
     for round in 0..2 {
-        let (ended, done) = unpack(&whole, &scratch);
+        let (ended, done) = unpack(&with_symbols, &scratch);
         ended.unwrap();
         assert_eq!(done.objects, 1);
-        // The second time the recording is there already.
+        // In the second round the recording exists already.
         assert_eq!(
             (done.recordings.len(), done.refused.len()),
             (1 - round, round)
@@ -106,7 +106,7 @@ fn objects_and_recordings_find_their_places() {
 }
 
 #[test]
-fn nothing_is_written_elsewhere() {
+fn members_outside_the_target_are_refused() {
     let (bytes, id) = program();
     let (wrong, place) = ("ab".repeat(20), format!("p/{id}"));
     let victim = format!("../victim/{id}/elf");
@@ -119,14 +119,14 @@ fn nothing_is_written_elsewhere() {
     let recording = recording();
     let (elf, odd) = (format!("{place}/elf"), format!("{place}/.bashrc"));
     let (other, kernel) = (format!("p/{wrong}/debug"), format!("{place}/vdso"));
-    let cases: [Made<'_>; 19] = [
+    let cases: [EntrySpec<'_>; 19] = [
         (EntryType::Regular, ".perfconfig", b"[core]\n\tpager = x\n"),
         (EntryType::Regular, "home/me/.perfconfig", &recording),
         (EntryType::Regular, ".ssh/authorized_keys", b"ssh-rsa x"),
         (EntryType::Regular, "notes.txt", b"no recording"),
         (EntryType::Regular, "perf\x1b[31m.data", &recording),
         (EntryType::Regular, &odd, &bytes),
-        // Another build under this build-id, as debug file, as vdso and as a second name of a file outside.
+        // Another build under this build-id: as debug file, as vdso and as a hard link to a file outside.
         (EntryType::Regular, &other, &bytes),
         (EntryType::Regular, &kernel, b"no object"),
         (EntryType::Link, &other, elf.as_bytes()),
@@ -146,7 +146,7 @@ fn nothing_is_written_elsewhere() {
     fs::create_dir_all(scratch.path().join("target")).unwrap();
     symlink("../target", scratch.path().join("cache/way")).unwrap();
     for case in cases {
-        // What is good behind it is taken.
+        // Valid entries after it are unpacked.
         let both = archive(&[case, (EntryType::Regular, &good, &bytes)]);
         let (ended, done) = unpack(&both, &scratch);
         ended.unwrap();
@@ -154,8 +154,8 @@ fn nothing_is_written_elsewhere() {
         let good = scratch.path().join("cache").join(&good);
         assert!(good.is_file(), "{}", case.1);
         fs::remove_file(good).unwrap();
-        let kept = fs::read_dir(scratch.path().join("cache").join(&place)).unwrap();
-        assert_eq!(kept.count(), 0, "{}", case.1);
+        let left = fs::read_dir(scratch.path().join("cache").join(&place)).unwrap();
+        assert_eq!(left.count(), 0, "{}", case.1);
         let count = |name: &str| fs::read_dir(scratch.path().join(name)).unwrap().count();
         assert_eq!(count("target"), 0, "{}", case.1);
         assert_eq!(count("here"), 0, "{}", case.1);
@@ -182,7 +182,7 @@ fn archives_of_objects_are_not_nested_deeper() {
 }
 
 #[test]
-fn names_of_any_length_are_not_kept_in_memory() {
+fn long_member_names_are_refused() {
     let mut tar = Builder::new(BzEncoder::new(Vec::new(), Compression::fast()));
     let mut header = Header::new_gnu();
     header.set_entry_type(EntryType::GNULongName);
@@ -196,12 +196,12 @@ fn names_of_any_length_are_not_kept_in_memory() {
         ended
             .unwrap_err()
             .to_string()
-            .contains("a name of more than")
+            .contains("its name is longer than")
     );
 }
 
 #[test]
-fn lists_of_probes_are_not_taken() {
+fn probe_lists_are_not_unpacked() {
     let (bytes, id) = program();
     let (elf, probes) = (format!("p/{id}/elf"), format!("p/{id}/probes"));
     let scratch = Scratch::new();
@@ -217,16 +217,16 @@ fn lists_of_probes_are_not_taken() {
 }
 
 #[test]
-fn a_cut_archive_gives_what_it_has() {
+fn a_truncated_archive_is_unpacked_to_its_end() {
     let (bytes, id) = program();
     let first = archive(&[(EntryType::Regular, "perf.data", &recording())]);
     let second = format!("p/{id}/elf");
-    let whole = archive(&[
+    let complete = archive(&[
         (EntryType::Regular, "perf.data", &recording()),
         (EntryType::Regular, &second, &bytes),
     ]);
     let scratch = Scratch::new();
-    let (ended, done) = unpack(&whole[..whole.len() - 1000], &scratch);
+    let (ended, done) = unpack(&complete[..complete.len() - 1000], &scratch);
     assert!(ended.is_err(), "{done:?}");
     assert!(!scratch.path().join("cache").join(second).exists());
     assert!(unpack(&first[..20], &scratch).0.is_err());

@@ -3,49 +3,71 @@
 use std::io;
 use std::path::Path;
 
-use rperf_export::json::{Block, Captured, Text, write_end, write_start};
-use rperf_replay::Flow;
+use rperf_export::json::{CaptureInfo, JsonBlock, JsonText, write_end, write_start};
+use rperf_perfdata::Metadata;
+use rperf_replay::FoldControl;
 use rperf_resolve::{Resolver, UserStacks};
 use rperf_view::header::iso;
 
+use super::super::is_set;
 use super::Conversion;
 use super::target::Target;
 use crate::cli::error::CliError;
-use crate::cli::jobs::jobs;
-use crate::cli::product::write_to;
+use crate::cli::output_file::write_to;
+use crate::cli::shared::analysis::Analysis;
+
+/// The nanoseconds from the recording's clock to the time since 1970.
+///
+/// # Errors
+///
+/// Status 255: the recording has no clock reference.
+fn wall_clock_offset(recording: Metadata<'_>) -> Result<i64, CliError> {
+    let clock = recording.features.clock_data();
+    let offset = clock.map(|clock| clock.wall_clock.wrapping_sub(clock.clockid_time));
+    offset.map(u64::cast_signed).ok_or_else(|| {
+        CliError::message(255, "--tod: the recording has no clock reference")
+            .hint("record with -k CLOCK_MONOTONIC")
+    })
+}
 
 impl Conversion<'_> {
-    /// Writes the samples in order of time; how many there are.
+    /// Writes the samples ordered by time; returns their number.
     pub(super) fn write_json(
         &self,
         target: &Target<'_>,
         resolver: &Resolver<'_>,
         stacks: &UserStacks<'_, '_>,
     ) -> Result<u64, CliError> {
-        let data = self.data;
-        let jobs = jobs(self.matches, self.context)?;
+        let Analysis { context, input, .. } = *self.analysis;
+        let data = self.analysis.data();
         let types = data.events().iter().map(|event| event.attr.sample_type);
-        let text = Text::new(resolver, stacks, data.endian(), types);
-        let time = format!("{}Z", iso(self.input.changed).replace(' ', "T"));
-        let captured = Captured {
+        let mut text = JsonText::new(resolver, stacks, data.endian(), types);
+        if is_set(self.matches, "tod") {
+            text = text.shifted_by(wall_clock_offset(data.metadata())?);
+        }
+        let time = format!("{}Z", iso(input.changed).replace(' ', "T"));
+        let captured = CaptureInfo {
             time: &time,
             header: data.header(),
         };
         let mut samples = 0;
-        write_to(Path::new(target.path), self.context, |out| {
-            write_start(out, &captured, data.described())?;
+        write_to(Path::new(target.path), context, |out| {
+            write_start(out, &captured, data.metadata())?;
             let mut written = Ok(());
-            let take = &mut |block: &mut Block| {
-                // The first of all has nothing before it.
+            let take = &mut |block: &mut JsonBlock| {
+                // The first sample has no comma before it.
                 let comma = usize::from(samples == 0 && block.samples > 0);
                 written = out.write_all(block.text.get(comma..).unwrap_or_default());
                 samples += block.samples;
                 match written {
-                    Ok(()) => Flow::Continue,
-                    Err(_) => Flow::Stop,
+                    Ok(()) => FoldControl::Continue,
+                    Err(_) => FoldControl::Stop,
                 }
             };
-            let delivered = self.replay.ordered(jobs, &text, take);
+            let delivered = self
+                .analysis
+                .replay
+                .ordered(self.analysis.jobs, &text, take);
             delivered.map_err(io::Error::other)?;
             written?;
             write_end(out)

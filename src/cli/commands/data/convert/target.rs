@@ -1,4 +1,4 @@
-//! What is written, and where.
+//! The format and the output file.
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use super::super::is_set;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::options::given_value;
 
 /// A format of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +31,7 @@ impl Format {
         Self::Speedscope,
     ];
 
-    /// The option that asks for it.
+    /// The option that selects it.
     pub(super) fn option(self) -> &'static str {
         match self {
             Self::Json => "to-json",
@@ -44,12 +45,16 @@ impl Format {
 
     pub(super) fn help(self) -> &'static str {
         match self {
-            Self::Json => "an object for each sample, as Linux perf writes it",
-            Self::Folded => "a stack in each line, with its samples at the end",
-            Self::Firefox => "for profiler.firefox.com; compressed where the name ends in .gz",
-            Self::Perfetto => "for ui.perfetto.dev",
-            Self::Pprof => "for 'go tool pprof'; always compressed",
-            Self::Speedscope => "for speedscope.app; compressed where the name ends in .gz",
+            Self::Json => "write one JSON object per sample, as Linux perf does",
+            Self::Folded => "write folded stacks: one stack per line with its count",
+            Self::Firefox => {
+                "write a profile for profiler.firefox.com (compressed if the name ends in .gz)"
+            }
+            Self::Perfetto => "write a trace for ui.perfetto.dev",
+            Self::Pprof => "write a profile for 'go tool pprof' (always compressed)",
+            Self::Speedscope => {
+                "write a profile for speedscope.app (compressed if the name ends in .gz)"
+            }
         }
     }
 
@@ -65,7 +70,7 @@ impl Format {
     }
 }
 
-/// Where the recording goes.
+/// Format and output file.
 pub(super) struct Target<'m> {
     pub(super) format: Format,
     pub(super) path: &'m str,
@@ -76,7 +81,7 @@ impl<'m> Target<'m> {
     ///
     /// # Errors
     ///
-    /// None or several formats, what none of them has, a file that is there already.
+    /// No format or several, an option that the format does not support, an output file that exists.
     pub(super) fn new(matches: &'m ArgMatches) -> Result<Self, CliError> {
         let path = |option| matches.get_one::<String>(option).map(String::as_str);
         let given = |format: Format| Some((format, path(format.option())?));
@@ -84,8 +89,8 @@ impl<'m> Target<'m> {
         let Some((format, path)) = given.next() else {
             let options = Format::ALL.map(|format| format!("--{}", format.option()));
             return Err(
-                CliError::message(255, "You must specify one of --to-ctf or --to-json.")
-                    .hint(format!("there are {}", options.join(", "))),
+                CliError::message(255, "You must specify one of the output formats.")
+                    .hint(format!("available: {}", options.join(", "))),
             );
         };
         if let Some((other, _)) = given.next() {
@@ -98,14 +103,25 @@ impl<'m> Target<'m> {
                 ),
             ));
         }
-        for option in ["all", "tod"] {
-            if is_set(matches, option) {
-                let message = format!(
-                    "--{option} is currently unsupported for {} output.",
-                    format.name()
-                );
-                return Err(CliError::message(255, message));
-            }
+        let unsupported =
+            |option: &&str| is_set(matches, option) && (*option == "all" || format != Format::Json);
+        if let Some(option) = ["all", "tod"].into_iter().find(unsupported) {
+            let message = format!(
+                "--{option} is currently unsupported for {} output.",
+                format.name()
+            );
+            let error = CliError::message(255, message);
+            return Err(match option {
+                "tod" => error.hint("--to-json has wall-clock times"),
+                _ => error,
+            });
+        }
+        if given_value::<String>(matches, "event").is_some() && format != Format::Folded {
+            let message = format!(
+                "--event is for --to-folded; {} has all events",
+                format.name()
+            );
+            return Err(CliError::usage(message));
         }
         let replaced = Path::new(path).metadata().is_ok_and(|old| old.is_file());
         if replaced && !is_set(matches, "force") {
@@ -115,12 +131,12 @@ impl<'m> Target<'m> {
         Ok(Self { format, path })
     }
 
-    /// Tells what was written.
-    pub(super) fn tell(&self, context: &Context, from: &Path, samples: u64) {
+    /// Reports what was written.
+    pub(super) fn report(&self, context: &Context, from: &Path, samples: u64) {
         let Self { format, path } = self;
         let program = context.program;
         let Ok(metadata) = fs::metadata(path) else {
-            // To the standard output.
+            // Written to stdout.
             return;
         };
         context.note(format_args!(

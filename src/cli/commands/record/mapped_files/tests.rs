@@ -6,7 +6,7 @@ use rperf_wire::{Mmap, RecordHeader};
 
 use super::*;
 
-/// An MMAP2 record of code in a process; of a whole page where nothing else is said.
+/// An MMAP2 record of an executable mapping of one page.
 fn mapped(pid: i32, name: &str, (major, minor, inode): Inode) -> Vec<u8> {
     let record = Record::Mmap2(Mmap2 {
         mmap: Mmap {
@@ -28,12 +28,13 @@ fn mapped(pid: i32, name: &str, (major, minor, inode): Inode) -> Vec<u8> {
     });
     let mut bytes = Vec::new();
     let misc = Misc(2);
-    let to = (&mut bytes, Endian::NATIVE);
-    RecordHeader::encode_record(RecordKind::MMAP2, misc, to, |to| record.encode_body(to));
+    RecordHeader::encode_record(RecordKind::MMAP2, misc, &mut bytes, Endian::NATIVE, |to| {
+        record.encode_body(to)
+    });
     bytes
 }
 
-/// What the records say after all: the identity of each mapping.
+/// The identity of each mapping after rewriting.
 fn identities(files: &mut MappedFiles, records: &[u8]) -> Vec<MmapIdentity> {
     let mut out = Vec::new();
     files.identify(records, |piece| out.extend_from_slice(piece));
@@ -63,7 +64,7 @@ fn inode_of(path: &Path) -> Inode {
     (major, minor, found.ino())
 }
 
-/// This program, which has a build-id, under other names.
+/// A copy of this program, which has a build-id, under another name.
 fn own(scratch: &Scratch, name: &str) -> PathBuf {
     let path = scratch.path().join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -72,9 +73,9 @@ fn own(scratch: &Scratch, name: &str) -> PathBuf {
 }
 
 fn fetched(files: &MappedFiles, id: &BuildId) -> Option<Vec<u8>> {
-    let wanted = Wanted {
+    let wanted = FileRequest {
         build_id: id,
-        part: Part::Executable,
+        part: FilePart::Executable,
         object: Path::new("x"),
     };
     fs::read(files.open().fetch(&wanted)?).ok()
@@ -89,16 +90,16 @@ fn a_file_is_found_by_its_name_inside_and_as_a_mapping() {
     };
     let here = own(&scratch, "here");
     let inside = own(&scratch, "proc/7/root/no/such/program");
-    let gone = own(&scratch, "gone");
+    let removed = own(&scratch, "gone");
     let mappings = scratch.path().join("proc/7/map_files");
     fs::create_dir_all(&mappings).unwrap();
-    symlink(&gone, mappings.join("1000-2000")).unwrap();
+    symlink(&removed, mappings.join("1000-2000")).unwrap();
     let mut files = MappedFiles::new(scratch.path().join("proc"));
     let name = here.to_str().unwrap();
     let records = [
         mapped(7, name, inode_of(&here)),
         mapped(7, "/no/such/program", inode_of(&inside)),
-        mapped(7, "/no/such/file (deleted)", inode_of(&gone)),
+        mapped(7, "/no/such/file (deleted)", inode_of(&removed)),
         mapped(7, "/no/such/other", (9, 9, 9)),
         mapped(7, "//anon", (0, 0, 0)),
     ];
@@ -111,7 +112,7 @@ fn a_file_is_found_by_its_name_inside_and_as_a_mapping() {
 }
 
 #[test]
-fn another_file_of_that_name_is_not_taken_for_it() {
+fn a_replaced_file_is_not_used() {
     let scratch = Scratch::new();
     let here = own(&scratch, "here");
     let name = here.to_str().unwrap();
@@ -128,7 +129,7 @@ fn another_file_of_that_name_is_not_taken_for_it() {
 fn a_file_without_a_build_id_has_a_number_and_stays_open() {
     let scratch = Scratch::new();
     let path = scratch.path().join("bare");
-    // As much of an ELF file as has no notes.
+    // The start of an ELF file, without notes.
     let mut image = fs::read("/proc/self/exe").unwrap();
     image.truncate(64);
     image[32..48].fill(0);
@@ -152,7 +153,7 @@ fn a_file_without_a_build_id_has_a_number_and_stays_open() {
 }
 
 #[test]
-fn devices_are_told_as_makedev_puts_them_together() {
+fn devices_equal_those_of_makedev() {
     for (major, minor) in [(0xfe, 1), (0, 0x27), (0x12345, 0x6789a)] {
         let (high, low) = (u64::from(major), u64::from(minor));
         let major_bits = (high & 0xfff) << 8 | (high & !0xfff) << 32;

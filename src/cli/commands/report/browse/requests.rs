@@ -1,57 +1,50 @@
-//! What the browser asks for besides the report.
+//! Requests of the browser other than the report.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use clap::ArgMatches;
-
-use rperf_hist::Select;
+use rperf_analysis::running_threads;
+use rperf_hist::{Parallelism, SelectSamples};
 use rperf_perfdata::PerfData;
 use rperf_safefs::Folder;
-use rperf_tui::{News, Place, Request, Shown, Text};
+use rperf_tui::{BrowserRequest, ReaderMessage};
 use rperf_view::header::{HeaderOptions, write_header};
 
-use crate::cli::commands::annotate::{Annotator, Counting};
-use crate::cli::commands::report::parallelism::parallelism;
-use crate::cli::commands::report::{Job, sockets};
-use crate::cli::context::Context;
+use super::super::{ReportJob, sockets};
 use crate::cli::error::CliError;
 use crate::cli::header;
 use crate::cli::input::Input;
 use crate::cli::progress::Progress;
-use crate::cli::symbols::replay;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::annotation::{Annotator, FunctionCounts};
+use crate::cli::shared::browser::{CommandRunner, save, shown};
 
-/// Bytes of another command's text that are shown.
-const MOST: u64 = 16 << 20;
-/// The options that say where names are looked for.
-const NAMING: &[&str] = &["vmlinux", "kallsyms", "symfs"];
-/// What a recording begins with.
+/// The magic number of a recording.
 const MAGIC: &[u8] = b"PERFILE2";
 
-/// Answers until the browser is gone. Functions are looked for when one is asked for.
+/// Answers requests until the browser exits. Samples are counted by function on the first request for one.
 pub(super) fn answer(
-    job: &Job<'_>,
+    job: &ReportJob<'_>,
     input: &Input,
     data: &PerfData<'_>,
-    news: &Sender<News>,
-    asked: &Receiver<Request>,
+    messages: &Sender<ReaderMessage>,
+    requests_in: &Receiver<BrowserRequest>,
 ) {
-    let server = Server {
+    let server = RequestServer {
         job,
         input,
         data,
-        news,
+        messages,
     };
-    while let Some(request) = server.serve(asked, None) {
+    while let Some(request) = server.serve(requests_in, None) {
         let served = with_functions(job, input, data, |annotator| {
             server.reply(request, Some(annotator));
-            server.serve(asked, Some(annotator));
+            server.serve(requests_in, Some(annotator));
         });
         if let Err(error) = served
-            && news.send(News::Said(error.text())).is_err()
+            && messages.send(ReaderMessage::Notice(error.text())).is_err()
         {
             return;
         }
@@ -60,50 +53,53 @@ pub(super) fn answer(
 
 /// Counts the samples of a report by function.
 fn with_functions<R>(
-    job: &Job<'_>,
+    job: &ReportJob<'_>,
     input: &Input,
     data: &PerfData<'_>,
     with: impl FnOnce(&Annotator<'_, '_>) -> R,
 ) -> Result<R, CliError> {
-    let jobs = job.settings.jobs;
-    let replay = replay(data, jobs, &Progress::silent())?;
-    let parallelism = parallelism(&replay).map(Arc::new);
-    let sockets = sockets(data.described());
+    let (jobs, progress) = (job.settings.jobs, Progress::silent());
+    let analysis = Analysis::with_progress(input, data, jobs, progress, job.context)?;
+    let steps = running_threads(&analysis.replay);
+    let parallelism = steps.map(|steps| Arc::new(Parallelism::new(steps)));
+    let sockets = sockets(data.metadata());
     let selected = job
         .selection
-        .of(&replay, &sockets, parallelism.as_ref(), jobs)?;
-    let symbols = &job.settings.symbols;
-    let counting = Counting {
-        replay: &replay,
-        input,
-        resolver: &symbols.resolver(job.context, replay.world(), data.features()),
-        select: selected.as_ref().map(|selected| selected as &dyn Select),
+        .of(&analysis.replay, &sockets, parallelism.as_ref(), jobs)?;
+    let counting = FunctionCounts {
+        analysis: &analysis,
+        resolver: &analysis.resolver(&job.settings.symbols),
+        select: selected
+            .as_ref()
+            .map(|selected| selected as &dyn SelectSamples),
         request: &job.code,
-        jobs,
     };
     counting.with(with)
 }
 
-/// What answers are made of.
-struct Server<'s> {
-    job: &'s Job<'s>,
+/// The sources of answers.
+struct RequestServer<'s> {
+    job: &'s ReportJob<'s>,
     input: &'s Input,
     data: &'s PerfData<'s>,
-    news: &'s Sender<News>,
+    messages: &'s Sender<ReaderMessage>,
 }
 
-impl Server<'_> {
-    /// Answers until the browser is gone, or until something is asked for that needs an annotator; returns that.
+impl RequestServer<'_> {
+    /// Answers requests until the browser exits, or until one needs an annotator; returns that request.
     fn serve(
         &self,
-        asked: &Receiver<Request>,
+        requests_in: &Receiver<BrowserRequest>,
         annotator: Option<&Annotator<'_, '_>>,
-    ) -> Option<Request> {
-        for request in asked {
-            if matches!(request, Request::Left(_)) {
+    ) -> Option<BrowserRequest> {
+        for request in requests_in {
+            if matches!(request, BrowserRequest::Left(_)) {
                 continue;
             }
-            let is_of_functions = matches!(request, Request::Annotate(_) | Request::Map(_));
+            let is_of_functions = matches!(
+                request,
+                BrowserRequest::Annotate(_) | BrowserRequest::Map(_)
+            );
             if annotator.is_none() && is_of_functions {
                 return Some(request);
             }
@@ -114,15 +110,15 @@ impl Server<'_> {
         None
     }
 
-    /// Answers; whether somebody is left to hear it.
-    fn reply(&self, request: Request, annotator: Option<&Annotator<'_, '_>>) -> bool {
+    /// Answers a request; returns whether the browser still listens.
+    fn reply(&self, request: BrowserRequest, annotator: Option<&Annotator<'_, '_>>) -> bool {
         let answer = self.answer(request, annotator);
-        let answer = answer.unwrap_or_else(|error| News::Said(error.text()));
-        self.news.send(answer).is_ok()
+        let answer = answer.unwrap_or_else(|error| ReaderMessage::Notice(error.text()));
+        self.messages.send(answer).is_ok()
     }
 
-    fn others(&self) -> Others<'_> {
-        Others {
+    fn command_runner(&self) -> CommandRunner<'_> {
+        CommandRunner {
             matches: self.job.matches,
             context: self.job.context,
             path: &self.input.path,
@@ -131,24 +127,22 @@ impl Server<'_> {
 
     fn answer(
         &self,
-        request: Request,
+        request: BrowserRequest,
         annotator: Option<&Annotator<'_, '_>>,
-    ) -> Result<News, CliError> {
+    ) -> Result<ReaderMessage, CliError> {
         if let Some(answer) = annotator.and_then(|annotator| annotator.answer(&request)) {
             return answer;
         }
         match request {
-            Request::Header => self.header(),
-            Request::Samples(place) => self.others().samples(place.as_ref()),
-            Request::Recordings => recordings(),
-            Request::Save(text) => save(&text),
-            _ => Ok(News::Said(
-                "That is of what runs now: 'top' shows it.".to_owned(),
-            )),
+            BrowserRequest::Header => self.header(),
+            BrowserRequest::Samples(place) => self.command_runner().samples(place.as_ref()),
+            BrowserRequest::Recordings => recordings(),
+            BrowserRequest::Save(text) => save(&text),
+            _ => Ok(ReaderMessage::Notice("Only available in 'top'.".to_owned())),
         }
     }
 
-    fn header(&self) -> Result<News, CliError> {
+    fn header(&self) -> Result<ReaderMessage, CliError> {
         let options = HeaderOptions {
             full: true,
             ..header::options(self.input.changed)
@@ -159,65 +153,8 @@ impl Server<'_> {
     }
 }
 
-/// Other commands on the same recording, for what they print.
-pub(in crate::cli::commands) struct Others<'o> {
-    pub(in crate::cli::commands) matches: &'o ArgMatches,
-    pub(in crate::cli::commands) context: &'o Context,
-    /// The recording.
-    pub(in crate::cli::commands) path: &'o Path,
-}
-
-impl Others<'_> {
-    /// The samples one by one: all, or those of a function.
-    pub(in crate::cli::commands) fn samples(
-        &self,
-        place: Option<&Place>,
-    ) -> Result<News, CliError> {
-        match place {
-            None => self.other("Samples", &["script"]),
-            Some(place) => {
-                let title = format!("Samples of {}", place.symbol);
-                self.other(&title, &["script", "-S", &place.symbol])
-            }
-        }
-    }
-
-    /// What another command says of this recording, as far as it fits on a screen that is scrolled.
-    fn other(&self, title: &str, words: &[&str]) -> Result<News, CliError> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(words).arg("-i").arg(self.path);
-        for option in NAMING {
-            if let Some(value) = self.matches.get_one::<String>(option) {
-                command.arg(format!("--{option}={value}"));
-            }
-        }
-        command.stdin(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.stdout(Stdio::piped()).spawn()?;
-        let mut text = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            stdout.take(MOST).read_to_end(&mut text)?;
-        }
-        let output = child.wait_with_output()?;
-        if text.is_empty() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Ok(News::Said(said));
-        }
-        let name = self.context.program;
-        Ok(shown(
-            &format!("{title} ({name} {})", words.join(" ")),
-            &text,
-        ))
-    }
-}
-
-fn shown(title: &str, text: &[u8]) -> News {
-    let lines = String::from_utf8_lossy(text);
-    let lines = lines.lines().map(str::to_owned).collect();
-    News::Shown(Shown::new(Text::new(title, lines)))
-}
-
-/// Recordings in the working directory.
-fn recordings() -> Result<News, CliError> {
+/// Recordings in the current directory.
+fn recordings() -> Result<ReaderMessage, CliError> {
     let mut names = Vec::new();
     let folder = Folder::open(Path::new("."))?;
     for name in folder.names()? {
@@ -229,27 +166,9 @@ fn recordings() -> Result<News, CliError> {
         }
     }
     Ok(match names.is_empty() {
-        true => News::Said("There are no recordings in the working directory.".to_owned()),
-        false => News::Recordings(names),
-    })
-}
-
-/// Writes the first of perf.hist.0, perf.hist.1, … that is not there.
-pub(in crate::cli::commands) fn save(text: &str) -> Result<News, CliError> {
-    let folder = Folder::open(Path::new("."))?;
-    for number in 0.. {
-        let name = format!("perf.hist.{number}");
-        match folder.create_file(name.as_ref(), 0o666) {
-            Ok(mut file) => {
-                file.write_all(text.as_bytes())?;
-                return Ok(News::Said(format!("{name} was written.")));
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                let error = anyhow::Error::new(error).context(format!("failed to write {name}"));
-                return Err(error.into());
-            }
+        true => {
+            ReaderMessage::Notice("There are no recordings in the working directory.".to_owned())
         }
-    }
-    Ok(News::Said("There is no name left for a file.".to_owned()))
+        false => ReaderMessage::Recordings(names),
+    })
 }

@@ -1,13 +1,13 @@
-//! How the CPUs lay in the machine that counted.
+//! The CPU topology of the machine that counted.
 
-use rperf_count::{CpuPlace, Topology};
+use rperf_count::{CpuLocation, Topology};
 use rperf_perfdata::Features;
 use rperf_sys::CpuList;
 
-/// The kind of a cache that holds code alone.
+/// The type of an instruction cache.
 const CODE: &str = "Instruction";
 
-/// The places of all CPUs that the header tells of.
+/// The locations of all CPUs in the header.
 pub(super) fn topology(features: &Features<'_>) -> Topology {
     let known = features.cpu_topology().unwrap_or_default();
     let nodes: Vec<(u32, CpuList)> = features
@@ -28,18 +28,18 @@ pub(super) fn topology(features: &Features<'_>) -> Topology {
             ))
         })
         .collect();
-    let place = |(cpu, place): (u32, &rperf_perfdata::feature::CpuPlace)| {
+    let place = |(cpu, place): (u32, &rperf_perfdata::feature::CpuTopologyEntry)| {
         let node = nodes.iter().find(|(_, cpus)| cpus.contains(cpu));
         let shared = caches.iter().filter(|(_, cpus)| cpus.contains(cpu));
         let first = |cpus: &CpuList| cpus.numbers().first().map_or(-1, |cpu| cpu.cast_signed());
-        let place = CpuPlace {
+        let place = CpuLocation {
             socket: place.socket,
             die: place.die.unwrap_or_default(),
             core: place.core,
-            // Kernels without NUMA have one node and tell of none.
+            // Kernels without NUMA have one node and do not report it.
             node: node.map_or(0, |(node, _)| node.cast_signed()),
             caches: shared.map(|(level, cpus)| (*level, first(cpus))).collect(),
-            ..CpuPlace::default()
+            ..CpuLocation::default()
         };
         (cpu, place)
     };

@@ -1,36 +1,39 @@
-//! Counting over a kernel whose counters say what a test wants.
+//! Counting with a fake kernel.
 
 use std::cell::Cell as Shared;
 use std::time::Duration;
 
-use rperf_count::{Aggregation, CpuPlace, Event, Grouping, Sheet, State, Table, Topology};
+use rperf_count::{
+    Aggregation, AggregationRules, Aggregator, CountState, CountTable, CountedEvent, CpuLocation,
+    Topology,
+};
 use rperf_events::{Catalogue, parse};
 use rperf_wire::{EventType, ReadFormat};
 
 use super::*;
 
-/// CPUs of the made-up machine: two sockets of two cores.
+/// CPUs of the fake machine: two sockets of two cores.
 const CPUS: u32 = 4;
-/// Counters of each.
+/// Counters per CPU.
 const SLOTS: usize = 4;
 
-/// A kernel with a PMU of [`SLOTS`] counters: cycles are 1000, 2000, … by CPU, every other event of hardware has as many
-/// for each cycle as its number says.
+/// A kernel with a PMU of [`SLOTS`] counters: cycles are 1000, 2000, … by CPU; every other hardware event counts its
+/// number per cycle.
 #[derive(Debug, Default)]
-struct Fake {
-    /// Whether the kernel may be counted in.
+struct FakeKernel {
+    /// Whether counting in the kernel is forbidden.
     user_only: bool,
-    /// Whether it is older than `exclude_guest`.
+    /// Whether it doesn't support `exclude_guest`.
     old: bool,
-    /// Whether its PMU has nothing that `config1` would choose.
+    /// Whether its PMU doesn't support `config1`.
     plain: bool,
-    /// Whether it opens tracepoints in no group.
+    /// Whether it refuses tracepoints in groups.
     alone: bool,
-    /// Events that share the counters: beyond [`SLOTS`] each has its turn.
+    /// Number of open events: beyond [`SLOTS`] they are multiplexed.
     opened: Shared<usize>,
 }
 
-/// A counter, with those in its group.
+/// A counter, with its group members.
 #[derive(Debug)]
 struct FakeCounter {
     cpu: i32,
@@ -38,13 +41,13 @@ struct FakeCounter {
     members: std::cell::RefCell<Vec<u64>>,
 }
 
-impl Kernel for Fake {
+impl CounterKernel for FakeKernel {
     type Counter = FakeCounter;
 
     fn open(
         &self,
         attr: &Attr,
-        place: Where<'_>,
+        place: CounterTarget<'_>,
         group: Option<&FakeCounter>,
     ) -> io::Result<FakeCounter> {
         let refused = |number| Err(io::Error::from_raw_os_error(number));
@@ -86,7 +89,7 @@ impl Kernel for Fake {
         Ok(counter)
     }
 
-    fn read(&self, counter: &FakeCounter, format: ReadFormat) -> io::Result<Vec<Reading>> {
+    fn read(&self, counter: &FakeCounter, format: ReadFormat) -> io::Result<Vec<CounterValue>> {
         let members = counter.members.borrow();
         assert!(
             members.is_empty() || format.contains(ReadFormat::GROUP),
@@ -95,11 +98,11 @@ impl Kernel for Fake {
         let configs = std::iter::once(counter.config).chain(members.iter().copied());
         let turns = self.opened.get().div_ceil(SLOTS).max(1) as u64;
         let cycles = 1000 * u64::from(counter.cpu.max(0).cast_unsigned() + 1);
-        let reading = |config: u64| Reading {
+        let reading = |config: u64| CounterValue {
             value: cycles * (config + 1) / turns,
             enabled: Some(12_000),
             running: Some(12_000 / turns),
-            ..Reading::default()
+            ..CounterValue::default()
         };
         Ok(configs.map(reading).collect())
     }
@@ -109,14 +112,14 @@ impl Kernel for Fake {
     }
 }
 
-/// What was told, as far as tests ask.
+/// The reported events that the tests need.
 #[derive(Debug, Default)]
-struct Heard(Vec<String>);
+struct ReportedEvents(Vec<String>);
 
-impl Watch for Heard {
-    fn tell(&mut self, happened: Happened<'_>) {
-        match happened {
-            Happened::NotSupported {
+impl SessionObserver for ReportedEvents {
+    fn on_event(&mut self, notice: SessionNotice<'_>) {
+        match notice {
+            SessionNotice::NotSupported {
                 event,
                 grouped,
                 refused,
@@ -125,23 +128,27 @@ impl Watch for Heard {
                 let part = refused.map(|part| format!("refused {part}"));
                 self.0.extend(part);
             }
-            Happened::GroupBroken { leader } => self.0.push(format!("broken {leader}")),
-            Happened::UserOnly { event, .. } => self.0.push(format!("user {event}")),
-            Happened::LeftOut { field } => self.0.push(format!("without {field}")),
+            SessionNotice::GroupBroken { leader } => self.0.push(format!("broken {leader}")),
+            SessionNotice::UserOnly { event, .. } => self.0.push(format!("user {event}")),
+            SessionNotice::LeftOut { field } => self.0.push(format!("without {field}")),
             _ => {}
         }
     }
 }
 
 /// Opens `events` and reads them.
-fn counted(kernel: Fake, events: &str, on_cpus: bool) -> (Readings, Vec<String>) {
+fn counted(kernel: FakeKernel, events: &str, on_cpus: bool) -> (EventReadings, Vec<String>) {
     let specs = parse(events, &Catalogue::default()).unwrap();
-    let (opened, heard) = opened(kernel, specs, on_cpus);
-    (opened.read(), heard)
+    let (opened, reported) = opened(kernel, specs, on_cpus);
+    (opened.read(), reported)
 }
 
 /// Opens events on all CPUs, or for a task.
-fn opened(kernel: Fake, specs: Vec<EventSpec>, on_cpus: bool) -> (Opened<Fake>, Vec<String>) {
+fn opened(
+    kernel: FakeKernel,
+    specs: Vec<EventSpec>,
+    on_cpus: bool,
+) -> (OpenCounters<FakeKernel>, Vec<String>) {
     let wanted: Vec<CountEvent> = specs
         .into_iter()
         .map(|spec| CountEvent {
@@ -150,14 +157,15 @@ fn opened(kernel: Fake, specs: Vec<EventSpec>, on_cpus: bool) -> (Opened<Fake>, 
             cpus: None,
         })
         .collect();
-    let places = Places {
+    let places = CpuTasks {
         cpus: match on_cpus {
             true => (0..CPUS.cast_signed()).collect(),
             false => vec![-1],
         },
         tasks: vec![if on_cpus { -1 } else { 7 }],
+        side_band_cpus: Vec::new(),
     };
-    let opening = Opening {
+    let opening = OpenParameters {
         places: &places,
         cgroups: &BTreeMap::new(),
         sysctl: &Sysctl::new("/nowhere"),
@@ -166,45 +174,45 @@ fn opened(kernel: Fake, specs: Vec<EventSpec>, on_cpus: bool) -> (Opened<Fake>, 
         on_cpus,
         bundles: true,
     };
-    let mut heard = Heard::default();
-    let opened = Opened::open(kernel, &wanted, &opening, &mut heard).unwrap();
-    (opened, heard.0)
+    let mut reported = ReportedEvents::default();
+    let opened = OpenCounters::open(kernel, &wanted, &opening, &mut reported).unwrap();
+    (opened, reported.0)
 }
 
-fn table(readings: &Readings, by: Aggregation) -> Table {
+fn table(readings: &EventReadings, by: Aggregation) -> CountTable {
     let place = |cpu: u32| {
-        let place = CpuPlace {
+        let place = CpuLocation {
             socket: i32::from(cpu >= 2),
             die: 0,
             core: (cpu % 2).cast_signed(),
-            ..CpuPlace::default()
+            ..CpuLocation::default()
         };
         (cpu, place)
     };
-    let grouping = Grouping {
+    let grouping = AggregationRules {
         by,
         topology: (0..CPUS).map(place).collect::<Topology>(),
         unscaled: false,
     };
     let opened = readings.events.iter().zip(&readings.supported);
-    let events = opened.map(|(spec, supported)| Event {
+    let events = opened.map(|(spec, supported)| CountedEvent {
         supported: *supported,
-        ..Event::new(&spec.name, &spec.attr)
+        ..CountedEvent::new(&spec.name, &spec.attr)
     });
-    let mut sheet = Sheet::new(events.collect(), &grouping);
-    sheet.add(Duration::from_secs(1), &readings.cells);
-    sheet.table()
+    let mut aggregator = Aggregator::new(events.collect(), &grouping);
+    aggregator.add(Duration::from_secs(1), &readings.cells);
+    aggregator.table()
 }
 
-fn values(table: &Table) -> Vec<f64> {
-    let value = |row: &rperf_count::Row| match row.state {
-        State::Counted(value) => value.value,
+fn values(table: &CountTable) -> Vec<f64> {
+    let value = |row: &rperf_count::CountRow| match row.state {
+        CountState::Counted(value) => value.value,
         _ => f64::NAN,
     };
     table.rows.iter().map(value).collect()
 }
 
-fn metrics(table: &Table) -> Vec<String> {
+fn metrics(table: &CountTable) -> Vec<String> {
     let metrics = table.rows.iter().flat_map(|row| &row.metrics);
     metrics
         .map(|metric| format!("{:.2} {}", metric.value, metric.unit))
@@ -214,8 +222,8 @@ fn metrics(table: &Table) -> Vec<String> {
 #[test]
 fn every_aggregation_divides_a_units_own_counts() {
     for events in ["cycles,instructions", "{cycles,instructions}"] {
-        let (readings, heard) = counted(Fake::default(), events, true);
-        assert_eq!(heard, [""; 0]);
+        let (readings, reported) = counted(FakeKernel::default(), events, true);
+        assert_eq!(reported, [""; 0]);
         for (by, units) in [
             (Aggregation::Global, 1),
             (Aggregation::Cpu, 4),
@@ -235,29 +243,29 @@ fn every_aggregation_divides_a_units_own_counts() {
 }
 
 #[test]
-fn events_that_take_turns_are_scaled() {
+fn multiplexed_events_are_scaled() {
     let events = "cycles,instructions,branches,branch-misses,cache-references,bus-cycles";
-    let (readings, _) = counted(Fake::default(), events, false);
+    let (readings, _) = counted(FakeKernel::default(), events, false);
     let table = table(&readings, Aggregation::Global);
     assert_eq!(
         values(&table),
         [1000.0, 2000.0, 5000.0, 6000.0, 3000.0, 7000.0]
     );
-    let State::Counted(value) = table.rows[0].state else {
+    let CountState::Counted(value) = table.rows[0].state else {
         panic!("{table:?}")
     };
     assert_eq!(value.percent_running(), 50.0);
 }
 
 #[test]
-fn the_part_that_a_counter_is_refused_for_is_told() {
-    let kernel = Fake {
+fn the_refused_part_of_a_counter_is_reported() {
+    let kernel = FakeKernel {
         plain: true,
-        ..Fake::default()
+        ..FakeKernel::default()
     };
-    let (readings, heard) = counted(kernel, "cycles/config1=7/,instructions", false);
+    let (readings, reported) = counted(kernel, "cycles/config1=7/,instructions", false);
     assert_eq!(
-        heard,
+        reported,
         [
             "without exclude_guest",
             "cycles/config1=7/ grouped=false",
@@ -268,11 +276,15 @@ fn the_part_that_a_counter_is_refused_for_is_told() {
 }
 
 #[test]
-fn what_the_machine_lacks_is_marked_and_the_rest_counted() {
-    let (readings, heard) = counted(Fake::default(), "{LLC-loads,cycles,instructions}", true);
-    assert_eq!(heard, ["LLC-loads grouped=false"]);
+fn unsupported_events_are_marked_and_the_rest_counted() {
+    let (readings, reported) = counted(
+        FakeKernel::default(),
+        "{LLC-loads,cycles,instructions}",
+        true,
+    );
+    assert_eq!(reported, ["LLC-loads grouped=false"]);
     let table = table(&readings, Aggregation::Global);
-    assert_eq!(table.rows[0].state, State::NotSupported);
+    assert_eq!(table.rows[0].state, CountState::NotSupported);
     assert_eq!(values(&table)[1..], [10_000.0, 20_000.0]);
     assert_eq!(
         metrics(&table),
@@ -281,12 +293,12 @@ fn what_the_machine_lacks_is_marked_and_the_rest_counted() {
     );
 }
 
-const FIVE: &str = "{cycles,instructions,branches,branch-misses,bus-cycles}";
+const FIVE_EVENTS: &str = "{cycles,instructions,branches,branch-misses,bus-cycles}";
 
 #[test]
-fn a_group_that_never_fits_loses_what_is_too_much() {
-    let (readings, heard) = counted(Fake::default(), FIVE, false);
-    assert_eq!(heard, ["bus-cycles grouped=true"]);
+fn a_group_that_never_fits_loses_its_last_members() {
+    let (readings, reported) = counted(FakeKernel::default(), FIVE_EVENTS, false);
+    assert_eq!(reported, ["bus-cycles grouped=true"]);
     assert_eq!(readings.supported, [true, true, true, true, false]);
     let shown = values(&table(&readings, Aggregation::Global));
     assert_eq!(shown[..4], [1000.0, 2000.0, 5000.0, 6000.0]);
@@ -294,19 +306,19 @@ fn a_group_that_never_fits_loses_what_is_too_much() {
 
 #[test]
 fn a_weak_group_is_broken_up() {
-    let (readings, heard) = counted(Fake::default(), &format!("{FIVE}:W"), false);
-    assert_eq!(heard, ["broken cycles"]);
+    let (readings, reported) = counted(FakeKernel::default(), &format!("{FIVE_EVENTS}:W"), false);
+    assert_eq!(reported, ["broken cycles"]);
     assert_eq!(readings.supported, [true; 5]);
 }
 
 #[test]
-fn who_may_not_see_the_kernel_counts_user_space() {
-    let kernel = Fake {
+fn unprivileged_users_count_user_space() {
+    let kernel = FakeKernel {
         user_only: true,
-        ..Fake::default()
+        ..FakeKernel::default()
     };
-    let (readings, heard) = counted(kernel, "cycles,instructions:u", false);
-    assert_eq!(heard, ["user cycles:u"]);
+    let (readings, reported) = counted(kernel, "cycles,instructions:u", false);
+    assert_eq!(reported, ["user cycles:u"]);
     let names: Vec<&str> = readings
         .events
         .iter()
@@ -316,17 +328,17 @@ fn who_may_not_see_the_kernel_counts_user_space() {
 }
 
 #[test]
-fn an_old_kernel_is_asked_for_less() {
-    let kernel = Fake {
+fn old_kernels_get_older_attrs() {
+    let kernel = FakeKernel {
         old: true,
-        ..Fake::default()
+        ..FakeKernel::default()
     };
-    let (readings, heard) = counted(kernel, "cycles", false);
-    assert_eq!(heard, ["without exclude_guest"]);
+    let (readings, reported) = counted(kernel, "cycles", false);
+    assert_eq!(reported, ["without exclude_guest"]);
     assert_eq!(readings.supported, [true]);
 }
 
-/// Cycles, and tracepoints with the numbers from 0 on.
+/// Returns cycles, and `number` tracepoints numbered from 0.
 fn with_tracepoints(number: u64) -> Vec<EventSpec> {
     let mut specs = parse("cycles", &Catalogue::default()).unwrap();
     let clock = specs[0].clone();
@@ -339,7 +351,7 @@ fn with_tracepoints(number: u64) -> Vec<EventSpec> {
 }
 
 #[test]
-fn many_tracepoints_of_whole_cpus_are_switched_and_read_together() {
+fn many_system_wide_tracepoints_are_enabled_and_read_as_groups() {
     for (number, on_cpus, alone, requests) in [
         (600, true, false, 1 + 3),
         (16, true, false, 1 + 1),
@@ -347,23 +359,23 @@ fn many_tracepoints_of_whole_cpus_are_switched_and_read_together() {
         (600, false, false, 1 + 600),
         (16, true, true, 1 + 16),
     ] {
-        let kernel = Fake {
+        let kernel = FakeKernel {
             alone,
-            ..Fake::default()
+            ..FakeKernel::default()
         };
-        let (opened, heard) = opened(kernel, with_tracepoints(number), on_cpus);
-        assert_eq!(heard, [""; 0]);
+        let (opened, reported) = opened(kernel, with_tracepoints(number), on_cpus);
+        assert_eq!(reported, [""; 0]);
         let places = if on_cpus { CPUS as usize } else { 1 };
-        let asked = Shared::new(0);
+        let queried = Shared::new(0);
         let count = |_: &FakeCounter| {
-            asked.set(asked.get() + 1);
+            queried.set(queried.get() + 1);
             Ok(())
         };
-        opened.each("enable", count).unwrap();
-        assert_eq!(asked.get(), requests * places, "{number} {on_cpus}");
+        opened.for_each_leader("enable", count).unwrap();
+        assert_eq!(queried.get(), requests * places, "{number} {on_cpus}");
         let readings = opened.read();
         assert!(readings.supported.iter().all(|supported| *supported));
-        let last = |cells: &Vec<Cell>| cells.last().map(|cell| cell.counts.value);
+        let last = |cells: &Vec<CounterReading>| cells.last().map(|cell| cell.counts.value);
         let values: Vec<Option<u64>> = readings.cells.iter().skip(1).map(last).collect();
         let expected = (0..number).map(|config| Some(1000 * places as u64 * (config + 1)));
         assert_eq!(values, expected.collect::<Vec<_>>());

@@ -15,7 +15,7 @@ impl<'a> Parser<'a> {
             [b'0'..=b'9', ..] => return self.name(),
             _ => {}
         }
-        self.eat("gs");
+        self.skip_prefix("gs");
         match self.rest.get(..2)? {
             "sr" => self.scoped_expression(),
             "sp" => {
@@ -50,7 +50,7 @@ impl<'a> Parser<'a> {
 
     fn expressions_to_end(&mut self) -> Option<Vec<Id>> {
         let mut values = Vec::new();
-        while !self.eat("E") {
+        while !self.skip_prefix("E") {
             values.push(self.expression()?);
         }
         Some(values)
@@ -63,7 +63,7 @@ impl<'a> Parser<'a> {
             Some(levels) => levels,
             None => self.parse_type()?,
         };
-        self.eat("on");
+        self.skip_prefix("on");
         let name = self.name_without_arguments()?;
         let scoped = self.add(Node::Scoped(scope, name));
         if self.peek() != Some(b'I') {
@@ -73,7 +73,8 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Template(scoped, arguments)))
     }
 
-    /// Names, each perhaps with arguments, up to `E`; they can't be substituted for later. Nothing is read if they aren't so.
+    /// Parses names, each with optional arguments, up to `E`; they are not substitution candidates.
+    /// Consumes nothing on failure.
     fn unresolved_levels(&mut self) -> Option<Id> {
         let (rest, known, nodes) = (self.rest, self.substitutions.len(), self.tree.nodes.len());
         let levels = self.nested(Self::levels);
@@ -86,25 +87,25 @@ impl<'a> Parser<'a> {
     }
 
     fn levels(&mut self) -> Option<Id> {
-        let mut whole: Option<Id> = None;
-        self.eat("N");
-        while !self.eat("E") {
+        let mut prefix: Option<Id> = None;
+        self.skip_prefix("N");
+        while !self.skip_prefix("E") {
             let mut level = match self.peek()? {
                 b'0'..=b'9' => self.name_without_arguments()?,
-                b'T' if whole.is_none() => self.template_parameter()?,
-                b'S' if whole.is_none() => self.substitution(false)?,
+                b'T' if prefix.is_none() => self.template_parameter()?,
+                b'S' if prefix.is_none() => self.substitution(false)?,
                 _ => return None,
             };
-            if let Some(scope) = whole {
+            if let Some(scope) = prefix {
                 level = self.add(Node::Scoped(scope, level));
             }
             if self.peek() == Some(b'I') {
                 let arguments = self.template_arguments()?;
                 level = self.add(Node::Template(level, arguments));
             }
-            whole = Some(level);
+            prefix = Some(level);
         }
-        whole
+        prefix
     }
 
     fn name_without_arguments(&mut self) -> Option<Id> {
@@ -114,10 +115,10 @@ impl<'a> Parser<'a> {
     }
 
     fn function_parameter(&mut self) -> Option<Id> {
-        if self.eat("fpT") {
+        if self.skip_prefix("fpT") {
             return Some(self.text("this"));
         }
-        if self.eat("fL") {
+        if self.skip_prefix("fL") {
             self.number()?;
             self.expect("p")?;
         } else {
@@ -157,7 +158,7 @@ impl<'a> Parser<'a> {
         match operands {
             1 => {
                 if matches!(code, "pp" | "mm") {
-                    self.eat("_");
+                    self.skip_prefix("_");
                 }
                 let operand = self.expression()?;
                 Some(self.add(Node::Unary(symbol, operand)))
@@ -184,7 +185,7 @@ impl<'a> Parser<'a> {
         if !matches!(self.peek()?, b'0'..=b'9' | b'o' | b'd') {
             return self.expression();
         }
-        let name = if self.eat("on") || self.eat("dn") {
+        let name = if self.skip_prefix("on") || self.skip_prefix("dn") {
             self.name()?
         } else {
             self.name_without_arguments()?
@@ -198,7 +199,7 @@ impl<'a> Parser<'a> {
 
     fn cast(&mut self) -> Option<Id> {
         let target = self.parse_type()?;
-        let values = if self.eat("_") {
+        let values = if self.skip_prefix("_") {
             self.expressions_to_end()?
         } else {
             vec![self.expression()?]
@@ -209,13 +210,13 @@ impl<'a> Parser<'a> {
     /// `L TYPE VALUE E`, or `L _Z ENCODING E`.
     pub(super) fn literal(&mut self) -> Option<Id> {
         self.expect("L")?;
-        if self.eat("_Z") || self.eat("Z") {
+        if self.skip_prefix("_Z") || self.skip_prefix("Z") {
             let entity = self.encoding(false)?;
             self.expect("E")?;
             return Some(entity);
         }
         let kind = self.parse_type()?;
-        let negative = self.eat("n");
+        let negative = self.skip_prefix("n");
         let end = self.rest.find('E')?;
         let digits = self.take(end)?;
         self.expect("E")?;

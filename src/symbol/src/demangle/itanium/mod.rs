@@ -1,8 +1,9 @@
-//! C++ names of the Itanium ABI (itanium-cxx-abi.github.io), in the words of GNU's demangler.
+//! C++ names of the Itanium ABI (itanium-cxx-abi.github.io), in the format of GNU's demangler.
 //!
-//! perf 6.1 shows functions without their own parameters, so reading stops behind the name; inside of it (a lambda's function,
-//! template arguments) parameters are shown. Existing crates differ from GNU in spelling (`(unsigned int)4` for `4u`, `_GLOBAL__N_1`
-//! for `(anonymous namespace)`), which would rename a sixth of the symbols of a C++ program.
+//! perf 6.1 shows functions without their own parameters, so parsing stops after the name; inside
+//! it (a lambda's function, template arguments) parameters are shown. Existing crates differ from
+//! GNU in spelling (`(unsigned int)4` for `4u`, `_GLOBAL__N_1` for `(anonymous namespace)`), which
+//! would rename a sixth of the symbols of a C++ program.
 
 mod expression;
 mod name;
@@ -10,23 +11,23 @@ mod print;
 mod tables;
 mod types;
 
-/// How deep a name may nest.
+/// Maximum nesting.
 const MAX_DEPTH: u32 = 256;
 
-/// How many levels are entered in all: where two readings are tried, each may try two again further in.
+/// Maximum number of parsing steps: alternatives may be tried at each level.
 const MAX_STEPS: u32 = 1 << 18;
 
-/// A node's place in [`Tree::nodes`].
+/// Index in [`Tree::nodes`].
 type Id = usize;
 
-/// A name in parts.
+/// A node of a parsed name.
 #[derive(Debug, Clone)]
 enum Node<'a> {
     /// Plain text: an identifier, a builtin type, an operator's name.
     Text(&'a str),
     /// `scope::name`.
     Scoped(Id, Id),
-    /// `function::entity`, declared inside of it.
+    /// `function::entity`, an entity declared inside a function.
     Local(Id, Id),
     /// `name<arguments>`.
     Template(Id, Vec<Id>),
@@ -34,13 +35,13 @@ enum Node<'a> {
     Parameter(usize),
     /// `{parm#N}`.
     FunctionParameter(usize),
-    /// A constructor, of the class so called.
+    /// A constructor of the class with this name.
     Constructor(Id),
-    /// A destructor, of the class so called.
+    /// A destructor of the class with this name.
     Destructor(Id),
     /// `operator TYPE`.
     Conversion(Id),
-    /// Words before a name: `vtable for `.
+    /// A prefix before a name: `vtable for `.
     Special(&'a str, Id),
     /// `construction vtable for FIRST-in-SECOND`.
     ConstructionTable(Id, Id),
@@ -48,23 +49,23 @@ enum Node<'a> {
     Temporary(usize, Id),
     /// `name[abi:tag]`.
     Tagged(Id, &'a str),
-    /// Words behind a type: ` const`.
+    /// A qualifier after a type: ` const`.
     Qualified(Id, &'a str),
-    /// A type with an attribute of the compiler's own.
+    /// A type with a vendor-specific attribute.
     Attributed(Id, &'a str),
-    /// `*`, `&` or `&&` behind a type.
+    /// `*`, `&` or `&&` after a type.
     Indirect(Id, &'a str),
-    /// `CLASS::*` behind a type.
+    /// `CLASS::*` after a type.
     Member(Id, Id),
-    /// A function's type: what it returns, parameters, qualifiers.
+    /// A function type: return type, parameters, qualifiers.
     Function(Option<Id>, Vec<Id>, Vec<&'a str>),
     /// Name and function type.
     Typed(Id, Id),
-    /// Dimension and element.
+    /// An array: dimension and element.
     Array(Option<Id>, Id),
     /// `element __vector(dimension)`.
     Vector(Id, Id),
-    /// Type and digits.
+    /// A literal: type, digits and sign.
     Literal(Id, &'a str, bool),
     /// A parameter pack's values.
     Pack(Vec<Id>),
@@ -92,7 +93,7 @@ enum Node<'a> {
     Braced(Option<Id>, Vec<Id>),
     /// `word (operand)`.
     Wordy(&'a str, Id),
-    /// `sizeof...(pack)`, known when printed.
+    /// `sizeof...(pack)`, evaluated when printed.
     PackSize(Id),
 }
 
@@ -107,21 +108,21 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Reads a mangled name from the left.
+/// Parses a mangled name from left to right.
 struct Parser<'a> {
     rest: &'a str,
     tree: Tree<'a>,
-    /// What `S_`, `S0_`, … stand for.
+    /// The candidates for `S_`, `S0_`, ….
     substitutions: Vec<Id>,
-    /// The last plain name, which a constructor repeats.
+    /// The last source name, which a constructor repeats.
     last_name: Option<Id>,
     depth: u32,
     steps: u32,
-    /// Inside the type of a conversion operator, template arguments may belong to the operator.
+    /// In the type of a conversion operator, template arguments may belong to the operator.
     in_conversion: bool,
 }
 
-/// `mangled`, which begins with `_Z`, in source form and without the parameters of the function it names.
+/// Demangles `mangled`, which begins with `_Z`, without the parameters of the function.
 pub(super) fn demangle(mangled: &str) -> Option<String> {
     if !mangled.is_ascii() {
         return None;
@@ -144,8 +145,8 @@ impl<'a> Parser<'a> {
         self.rest.bytes().next()
     }
 
-    /// Takes `prefix` off, if it is there.
-    fn eat(&mut self, prefix: &str) -> bool {
+    /// Consumes `prefix` if present.
+    fn skip_prefix(&mut self, prefix: &str) -> bool {
         match self.rest.strip_prefix(prefix) {
             Some(rest) => {
                 self.rest = rest;
@@ -156,7 +157,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, prefix: &str) -> Option<()> {
-        self.eat(prefix).then_some(())
+        self.skip_prefix(prefix).then_some(())
     }
 
     fn take(&mut self, len: usize) -> Option<&'a str> {
@@ -184,9 +185,9 @@ impl<'a> Parser<'a> {
         self.digits()?.parse().ok()
     }
 
-    /// `_` is 0, `0_` is 1, …
+    /// Parses a sequence id: `_` is 0, `0_` is 1, …
     fn sequence(&mut self) -> Option<usize> {
-        if self.eat("_") {
+        if self.skip_prefix("_") {
             return Some(0);
         }
         let number = self.number()?;
@@ -194,7 +195,7 @@ impl<'a> Parser<'a> {
         number.checked_add(1)
     }
 
-    /// Runs `read` one level deeper, unless that is too deep.
+    /// Calls `read` one level deeper; fails beyond the limit.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         if self.depth >= MAX_DEPTH || self.steps >= MAX_STEPS {
             return None;

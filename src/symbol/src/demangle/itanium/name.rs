@@ -4,7 +4,8 @@ use super::tables::{OPERATORS, STANDARD};
 use super::{Id, Node, Parser};
 
 impl<'a> Parser<'a> {
-    /// A function, a variable, or something the compiler made. At the `top`, what follows the name is left unread.
+    /// Parses a function, a variable, or a compiler-generated entity. At the `top` level, the rest
+    /// after the name is not parsed.
     pub(super) fn encoding(&mut self, top: bool) -> Option<Id> {
         self.nested(|p| p.encoding_inner(top))
     }
@@ -26,7 +27,7 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Typed(name, function)))
     }
 
-    /// Qualifiers of the function itself go with its parameters.
+    /// Qualifiers of the function are printed after its parameters.
     fn without_qualifiers(&mut self, name: Id) -> Id {
         match self.tree.node(name) {
             Some(&Node::Qualified(inner, _)) => self.without_qualifiers(inner),
@@ -38,7 +39,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Puts a member function's qualifiers behind its parameters.
+    /// Moves a member function's qualifiers after its parameters.
     fn move_qualifiers(&mut self, name: Id, function: Id) -> (Id, Id) {
         let mut qualifiers = Vec::new();
         let mut bare = name;
@@ -62,7 +63,8 @@ impl<'a> Parser<'a> {
         (bare, function)
     }
 
-    /// Template functions have theirs written out, but for constructors, destructors and conversions.
+    /// Template functions have an encoded return type, except for constructors, destructors and
+    /// conversions.
     fn has_return_type(&self, name: Id) -> bool {
         match self.tree.node(name) {
             Some(&Node::Qualified(inner, _)) => self.has_return_type(inner),
@@ -152,7 +154,7 @@ impl<'a> Parser<'a> {
             _ => return None,
         };
         for _ in 0..numbers {
-            self.eat("n");
+            self.skip_prefix("n");
             self.number()?;
             self.expect("_")?;
         }
@@ -189,9 +191,9 @@ impl<'a> Parser<'a> {
     fn nested_name(&mut self) -> Option<Id> {
         self.expect("N")?;
         let mut words = self.cv_qualifiers();
-        if self.eat("R") {
+        if self.skip_prefix("R") {
             words.push(" &");
-        } else if self.eat("O") {
+        } else if self.skip_prefix("O") {
             words.push(" &&");
         }
         let mut name = self.prefix()?;
@@ -203,17 +205,17 @@ impl<'a> Parser<'a> {
     }
 
     fn prefix(&mut self) -> Option<Id> {
-        let mut whole: Option<Id> = None;
+        let mut prefix: Option<Id> = None;
         loop {
             let first = self.peek()?;
             if first == b'E' {
-                return whole;
+                return prefix;
             }
-            if first == b'M' && whole.is_some() {
+            if first == b'M' && prefix.is_some() {
                 self.take(1)?;
                 continue;
             }
-            whole = Some(match (first, whole) {
+            prefix = Some(match (first, prefix) {
                 (b'I', Some(name)) => {
                     let arguments = self.template_arguments()?;
                     self.add(Node::Template(name, arguments))
@@ -230,7 +232,7 @@ impl<'a> Parser<'a> {
                 }
             });
             if first != b'S' && self.peek() != Some(b'E') {
-                self.substitutions.extend(whole);
+                self.substitutions.extend(prefix);
             }
         }
     }
@@ -238,19 +240,19 @@ impl<'a> Parser<'a> {
     fn local_name(&mut self) -> Option<Id> {
         self.expect("Z")?;
         let function = self.encoding(false)?;
-        // What the function returns isn't shown.
+        // The return type isn't shown.
         if let Some(&Node::Typed(_, kind)) = self.tree.node(function)
             && let Some(Node::Function(returns, ..)) = self.tree.nodes.get_mut(kind)
         {
             *returns = None;
         }
         self.expect("E")?;
-        if self.eat("s") {
+        if self.skip_prefix("s") {
             self.discriminator();
             let entity = self.text("string literal");
             return Some(self.add(Node::Local(function, entity)));
         }
-        let entity = if self.eat("d") {
+        let entity = if self.skip_prefix("d") {
             let number = self.sequence()?;
             let name = self.name()?;
             self.add(Node::DefaultArgument(number, name))
@@ -262,14 +264,14 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Local(function, entity)))
     }
 
-    /// `_3` or `__12_`, which only tells equal names apart.
+    /// Parses `_3` or `__12_`, which distinguishes equal names.
     fn discriminator(&mut self) {
         let before = self.rest;
-        if self.eat("__") {
-            if self.digits().is_none() || !self.eat("_") {
+        if self.skip_prefix("__") {
+            if self.digits().is_none() || !self.skip_prefix("_") {
                 self.rest = before;
             }
-        } else if self.eat("_") && self.digits().is_none() {
+        } else if self.skip_prefix("_") && self.digits().is_none() {
             self.rest = before;
         }
     }
@@ -288,7 +290,7 @@ impl<'a> Parser<'a> {
             b'a'..=b'z' => self.operator_name()?,
             _ => return None,
         };
-        while self.eat("B") {
+        while self.skip_prefix("B") {
             let tag = self.identifier()?;
             name = self.add(Node::Tagged(name, tag));
         }
@@ -329,7 +331,7 @@ impl<'a> Parser<'a> {
     }
 
     fn closure_or_unnamed(&mut self) -> Option<Id> {
-        if self.eat("Ut") {
+        if self.skip_prefix("Ut") {
             let number = self.sequence()?;
             let name = self.add(Node::Unnamed(number + 1));
             self.substitutions.push(name);
@@ -343,13 +345,13 @@ impl<'a> Parser<'a> {
     }
 
     fn operator_name(&mut self) -> Option<Id> {
-        if self.eat("cv") {
+        if self.skip_prefix("cv") {
             let outer = std::mem::replace(&mut self.in_conversion, true);
             let target = self.parse_type();
             self.in_conversion = outer;
             return Some(self.add(Node::Conversion(target?)));
         }
-        if self.eat("li") {
+        if self.skip_prefix("li") {
             let name = self.source_name()?;
             return Some(self.add(Node::Special("operator\"\" ", name)));
         }
@@ -358,7 +360,8 @@ impl<'a> Parser<'a> {
         Some(self.text(words))
     }
 
-    /// `S…`: something said before, or a name of the standard library. `prefix` tells that a constructor may follow.
+    /// Parses `S…`: a substitution, or a standard library abbreviation. `prefix` is whether a
+    /// constructor may follow.
     pub(super) fn substitution(&mut self, prefix: bool) -> Option<Id> {
         self.expect("S")?;
         if matches!(self.peek()?, b'_' | b'0'..=b'9' | b'A'..=b'Z') {
@@ -379,7 +382,7 @@ impl<'a> Parser<'a> {
         }
         let mut name = self.text(if full { long } else { short });
         if self.peek() == Some(b'B') {
-            while self.eat("B") {
+            while self.skip_prefix("B") {
                 let tag = self.identifier()?;
                 name = self.add(Node::Tagged(name, tag));
             }
@@ -389,7 +392,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// `operator+`, as a function is called.
+/// `operator+`, the name of an operator function.
 fn operator_words(code: &str) -> Option<&'static str> {
     Some(match code {
         "nw" => "operator new",

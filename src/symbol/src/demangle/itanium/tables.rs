@@ -1,6 +1,6 @@
-//! The ABI's codes and the words for them.
+//! Codes of the ABI and their names.
 
-/// Code, words, and what is put behind a literal of the type instead of a cast before it.
+/// Code and name of builtin types.
 pub(super) const BUILTINS: [(u8, &str); 21] = [
     (b'a', "signed char"),
     (b'b', "bool"),
@@ -39,7 +39,7 @@ pub(super) const D_BUILTINS: [(u8, &str); 10] = [
     (b'u', "char8_t"),
 ];
 
-/// What is written behind a number of this type; other types are written before it, in parentheses.
+/// Suffix of literals of this type; other types are printed as a cast in parentheses.
 pub(super) const LITERAL_SUFFIXES: [(&str, &str); 6] = [
     ("int", ""),
     ("unsigned int", "u"),
@@ -49,7 +49,8 @@ pub(super) const LITERAL_SUFFIXES: [(&str, &str); 6] = [
     ("unsigned long long", "ull"),
 ];
 
-/// The library's own names: code, short words, words where a constructor or destructor follows, and the class's bare name.
+/// Standard library abbreviations: code, short name, full name before a constructor or destructor,
+/// and the class name alone.
 pub(super) const STANDARD: [(u8, &str, &str, &str); 7] = [
     (b't', "std", "std", "std"),
     (b'a', "std::allocator", "std::allocator", "allocator"),

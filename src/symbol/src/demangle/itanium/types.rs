@@ -51,7 +51,7 @@ impl<'a> Parser<'a> {
             });
             self.rest = self.rest.get(1..).unwrap_or_default();
         }
-        // Written from the outside in, and shown from the inside out.
+        // Encoded from the outside in, and printed from the inside out.
         words.reverse();
         words
     }
@@ -98,7 +98,7 @@ impl<'a> Parser<'a> {
 
     fn function_type(&mut self) -> Option<Id> {
         self.expect("F")?;
-        self.eat("Y");
+        self.skip_prefix("Y");
         let function = self.bare_function(true, Vec::new())?;
         let reference = match self.peek()? {
             b'R' => Some(" &"),
@@ -115,9 +115,9 @@ impl<'a> Parser<'a> {
         Some(function)
     }
 
-    /// Return type, where there is one, and parameters.
+    /// Parses the return type, if encoded, and the parameters.
     pub(super) fn bare_function(&mut self, returns: bool, qualifiers: Vec<&'a str>) -> Option<Id> {
-        let returns = returns || self.eat("J");
+        let returns = returns || self.skip_prefix("J");
         let returned = if returns {
             Some(self.parse_type()?)
         } else {
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Function(returned, parameters, qualifiers)))
     }
 
-    /// At least one type; a lone `void` stands for none.
+    /// At least one type; a single `void` means no parameters.
     pub(super) fn parameters(&mut self) -> Option<Vec<Id>> {
         let mut parameters = Vec::new();
         while !matches!(self.peek(), None | Some(b'E' | b'.'))
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
     }
 
     fn template_parameter_type(&mut self) -> Option<Id> {
-        if self.eat("Ts") || self.eat("Tu") || self.eat("Te") {
+        if self.skip_prefix("Ts") || self.skip_prefix("Tu") || self.skip_prefix("Te") {
             return self.name();
         }
         let parameter = self.template_parameter()?;
@@ -182,7 +182,8 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Template(parameter, arguments)))
     }
 
-    /// `cvT_I…E`: the arguments belong to the type if more follow, else to the conversion operator.
+    /// Parses `cvT_I…E`: the arguments belong to the type if more follow, otherwise to the
+    /// conversion operator.
     fn conversion_arguments(&mut self, parameter: Id) -> Option<Id> {
         let (rest, known, nodes) = (self.rest, self.substitutions.len(), self.tree.nodes.len());
         self.substitutions.push(parameter);
@@ -260,7 +261,7 @@ impl<'a> Parser<'a> {
 
     fn vector_type(&mut self) -> Option<Id> {
         self.expect("Dv")?;
-        let dimension = if self.eat("_") {
+        let dimension = if self.skip_prefix("_") {
             self.expression()?
         } else {
             let digits = self.digits()?;
@@ -286,15 +287,15 @@ impl<'a> Parser<'a> {
         Some(self.text(words))
     }
 
-    /// `I…E`, or `J…E` for a pack.
+    /// Parses `I…E`, or `J…E` for a pack.
     pub(super) fn template_arguments(&mut self) -> Option<Vec<Id>> {
-        if !self.eat("I") {
+        if !self.skip_prefix("I") {
             self.expect("J")?;
         }
-        // A constructor behind the arguments repeats the class's name, not theirs.
+        // A constructor after the arguments repeats the name of the class, not of an argument.
         let last_name = self.last_name;
         let mut arguments = Vec::new();
-        while !self.eat("E") {
+        while !self.skip_prefix("E") {
             arguments.push(self.template_argument()?);
         }
         self.last_name = last_name;

@@ -1,55 +1,57 @@
-//! Arguments that are numbers: steps on a stack, done at once where they are constant.
+//! Compilation of numeric arguments to stack steps, with constant folding.
 
 use super::{Compiler, load_of, uncast};
 use crate::Field;
-use crate::print_fmt::program::{Binary, Dynamic, Load, Number, Step};
+use crate::print_fmt::program::{Binary, DynamicField, Instruction, Load, NumberSource};
 use crate::print_fmt::tree::{Node, Operation, cast_mask, number_prefix};
 
 impl Compiler<'_> {
-    /// Compiles an argument that is a number.
-    pub(super) fn number(&mut self, node: &Node) -> Number {
+    /// Compiles a numeric argument.
+    pub(super) fn number(&mut self, node: &Node) -> NumberSource {
         let start = self.program.steps.len();
         self.depth = 0;
         self.steps(node);
         let number = match self.program.steps.get(start..) {
-            Some(&[Step::Push(value)]) => Number::Constant(value),
-            Some(&[Step::Load(load)]) => Number::Load(load),
+            Some(&[Instruction::Push(value)]) => NumberSource::Constant(value),
+            Some(&[Instruction::Load(load)]) => NumberSource::Load(load),
             _ => {
                 let end = self.program.steps.len() as u32;
                 let start = start as u32;
-                return Number::Steps { start, end };
+                return NumberSource::Steps { start, end };
             }
         };
         self.program.steps.truncate(start);
         number
     }
 
-    /// Appends a step that takes `pops` values from the stack and leaves one. Steps on constants
-    /// are done at once.
-    fn step(&mut self, step: Step, pops: usize) {
+    /// Appends a step that pops `pops` values from the stack and pushes one. Steps on constants are
+    /// folded.
+    fn step(&mut self, step: Instruction, pops: usize) {
         self.depth = (self.depth + 1).saturating_sub(pops);
         self.max_depth = self.max_depth.max(self.depth);
         let steps = &mut self.program.steps;
-        if let (Step::Element { offset, size }, [.., Step::Push(index)]) = (step, steps.as_slice())
+        if let (Instruction::Element { offset, size }, [.., Instruction::Push(index)]) =
+            (step, steps.as_slice())
         {
             let offset = offset.wrapping_add((*index as u32).wrapping_mul(size.into()));
             steps.pop();
-            steps.push(Step::Load(Load { offset, size }));
+            steps.push(Instruction::Load(Load { offset, size }));
             return;
         }
         let folded = match (step, steps.as_slice()) {
-            (Step::Mask(mask), [.., Step::Push(value)]) => Some(value & mask),
-            (Step::Not, [.., Step::Push(value)]) => Some(u64::from(*value == 0)),
-            (Step::Complement, [.., Step::Push(value)]) => Some(!value),
-            (Step::Binary(operator), [.., Step::Push(left), Step::Push(right)]) => {
-                Some(operator.apply(*left, *right))
-            }
+            (Instruction::Mask(mask), [.., Instruction::Push(value)]) => Some(value & mask),
+            (Instruction::Not, [.., Instruction::Push(value)]) => Some(u64::from(*value == 0)),
+            (Instruction::Complement, [.., Instruction::Push(value)]) => Some(!value),
+            (
+                Instruction::Binary(operator),
+                [.., Instruction::Push(left), Instruction::Push(right)],
+            ) => Some(operator.apply(*left, *right)),
             _ => None,
         };
         match folded {
             Some(value) => {
                 steps.truncate(steps.len() - pops);
-                steps.push(Step::Push(value));
+                steps.push(Instruction::Push(value));
             }
             None => steps.push(step),
         }
@@ -58,30 +60,30 @@ impl Compiler<'_> {
     /// Appends the steps that leave the value of `node` on the stack.
     fn steps(&mut self, node: &Node) {
         match node {
-            Node::Atom(text) => self.step(Step::Push(number_prefix(text)), 0),
+            Node::Atom(text) => self.step(Instruction::Push(number_prefix(text)), 0),
             Node::Field(name) => match self.format.field(name) {
                 Some(field) if matches!(field.size, 1 | 2 | 4 | 8) => {
-                    self.step(Step::Load(load_of(field)), 0);
+                    self.step(Instruction::Load(load_of(field)), 0);
                 }
-                _ => self.step(Step::Push(0), 0),
+                _ => self.step(Instruction::Push(0), 0),
             },
             Node::Cast { type_name, item } => {
                 self.steps(item);
                 let mask = cast_mask(type_name);
                 if mask != u64::MAX {
-                    self.step(Step::Mask(mask), 1);
+                    self.step(Instruction::Mask(mask), 1);
                 }
             }
-            Node::DynamicLength(name) => self.dynamic_step(name, Step::DynamicLength),
-            Node::DynamicArray(name) => self.dynamic_step(name, Step::DynamicOffset),
+            Node::DynamicLength(name) => self.dynamic_step(name, Instruction::DynamicLength),
+            Node::DynamicArray(name) => self.dynamic_step(name, Instruction::DynamicOffset),
             Node::Operation(operation) => self.operation(operation),
             // Texts have no value.
-            _ => self.step(Step::Push(0), 0),
+            _ => self.step(Instruction::Push(0), 0),
         }
     }
 
-    fn dynamic_step(&mut self, name: &str, make: fn(Dynamic) -> Step) {
-        let step = self.dynamic(name).map_or(Step::Push(0), make);
+    fn dynamic_step(&mut self, name: &str, make: fn(DynamicField) -> Instruction) {
+        let step = self.dynamic(name).map_or(Instruction::Push(0), make);
         self.step(step, 0);
     }
 
@@ -91,29 +93,29 @@ impl Compiler<'_> {
                 self.steps(&operation.left);
                 self.steps(&branches.left);
                 self.steps(&branches.right);
-                self.step(Step::Select, 3);
+                self.step(Instruction::Select, 3);
             }
             ("[", _) if self.element(operation) => {}
             ("!", right) => {
                 self.steps(right);
-                self.step(Step::Not, 1);
+                self.step(Instruction::Not, 1);
             }
             ("~", right) => {
                 self.steps(right);
-                self.step(Step::Complement, 1);
+                self.step(Instruction::Complement, 1);
             }
             (operator, right) => match binary(operator) {
                 Some(binary) => {
                     self.steps(&operation.left);
                     self.steps(right);
-                    self.step(Step::Binary(binary), 2);
+                    self.step(Instruction::Binary(binary), 2);
                 }
-                None => self.step(Step::Push(0), 0),
+                None => self.step(Instruction::Push(0), 0),
             },
         }
     }
 
-    /// Compiles `array[index]`; a cast of the array gives the type of the element.
+    /// Compiles `array[index]`; a cast of the array determines the element type.
     fn element(&mut self, operation: &Operation) -> bool {
         let array = uncast(&operation.left);
         let (step, mask) = match array {
@@ -128,7 +130,7 @@ impl Compiler<'_> {
                         size => size as u8,
                     };
                     (
-                        Step::DynamicElement { array, size },
+                        Instruction::DynamicElement { array, size },
                         self.element_mask(operation),
                     )
                 }
@@ -139,12 +141,13 @@ impl Compiler<'_> {
         self.steps(&operation.right);
         self.step(step, 1);
         if mask != u64::MAX {
-            self.step(Step::Mask(mask), 1);
+            self.step(Instruction::Mask(mask), 1);
         }
         true
     }
 
-    /// `((u8 *)array)[index]`: the type is that of the outermost cast without its ` *`.
+    /// Mask of the element type of `((u8 *)array)[index]`: the type of the outermost cast without `
+    /// *`.
     fn element_mask(&self, operation: &Operation) -> u64 {
         match &operation.left {
             Node::Cast { type_name, .. } => {
@@ -156,8 +159,8 @@ impl Compiler<'_> {
     }
 }
 
-fn element_of(field: &Field) -> Step {
-    Step::Element {
+fn element_of(field: &Field) -> Instruction {
+    Instruction::Element {
         offset: field.offset as u32,
         size: field.element_size as u8,
     }
@@ -182,7 +185,7 @@ fn binary(operator: &str) -> Option<Binary> {
         "*" => Binary::Multiply,
         "/" => Binary::Divide,
         "%" => Binary::Remainder,
-        // Perf evaluates no `^` outside constants.
+        // Perf doesn't support `^` outside constants.
         _ => return None,
     })
 }

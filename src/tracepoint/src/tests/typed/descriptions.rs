@@ -1,8 +1,8 @@
-//! The fields of tracepoints in current kernels: declaration and size, in the order of the description.
+//! Formats of tracepoints in current kernels: declarations and sizes, in order.
 
-/// A tracepoint, with all names that it has or had.
+/// A tracepoint with all its past and present names.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Made {
+pub(super) struct TracepointCase {
     pub(super) names: &'static [&'static str],
     pub(super) fields: &'static [(&'static str, usize)],
     pub(super) print_fmt: &'static str,
@@ -10,7 +10,7 @@ pub(super) struct Made {
 
 /// The size of a `long`, of a pointer and of arrays of them.
 pub(super) const LONG: usize = 0;
-/// The size of a word that leads to dynamic data.
+/// The size of a `__data_loc` word.
 const WORD: usize = 4;
 
 /// States of tasks as current kernels show them.
@@ -22,13 +22,13 @@ const SOFTIRQ: &str =
 const GFP: &str = "\"call_site=%pS gfp_flags=%s\", (void *)REC->call_site, (REC->gfp_flags) ? __print_flags(REC->gfp_flags, \"|\", \
     {( unsigned long)(((( gfp_t)(0x400u|0x800u)) | (( gfp_t)0x40u))), \"GFP_NOFS\"}, {( unsigned long)(( gfp_t)0x40u), \"__GFP_IO\"}, \
     { 0, ((void *)0) }) : \"none\"";
-/// As above, behind an argument that perf does not understand.
+/// GFP flags after an argument that perf does not support.
 const PAGES: &str = "\"page=%p gfp_flags=%s\", (((struct page *)vmemmap_base) + (REC->pfn)), (REC->gfp_flags) ? \
     __print_flags(REC->gfp_flags, \"|\", {( unsigned long)(( gfp_t)0x40u), \"__GFP_IO\"}) : \"none\"";
 const FLAGS: &str = "\"%p (flags=%s)\", REC->lock_addr, __print_flags(REC->flags, \"|\", { (1U << 0), \"SPIN\" }, { (1U << 1), \"READ\" })";
 
-pub(super) const ALL: &[Made] = &[
-    Made {
+pub(super) const ALL: &[TracepointCase] = &[
+    TracepointCase {
         names: &["sched:sched_switch"],
         fields: &[
             ("char prev_comm[16]", 16),
@@ -41,7 +41,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: SWITCH,
     },
-    Made {
+    TracepointCase {
         names: &[
             "sched:sched_waking",
             "sched:sched_wakeup",
@@ -56,7 +56,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["sched:sched_migrate_task"],
         fields: &[
             ("__data_loc char[] comm", WORD),
@@ -67,7 +67,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["sched:sched_process_fork"],
         fields: &[
             ("char parent_comm[16]", 16),
@@ -77,7 +77,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["sched:sched_process_exit"],
         fields: &[
             ("char comm[16]", 16),
@@ -87,7 +87,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["sched:sched_process_exec"],
         fields: &[
             ("__data_loc char[] filename", WORD),
@@ -96,7 +96,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["sched:sched_stat_runtime"],
         fields: &[
             ("char comm[16]", 16),
@@ -106,32 +106,32 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["raw_syscalls:sys_enter"],
         fields: &[("long id", LONG), ("unsigned long args[6]", LONG)],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["raw_syscalls:sys_exit"],
         fields: &[("long id", LONG), ("long ret", LONG)],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["irq:irq_handler_entry"],
         fields: &[("int irq", 4), ("__data_loc char[] name", WORD)],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["irq:irq_handler_exit"],
         fields: &[("int irq", 4), ("int ret", 4)],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["irq:softirq_entry", "irq:softirq_exit", "irq:softirq_raise"],
         fields: &[("unsigned int vec", 4)],
         print_fmt: SOFTIRQ,
     },
-    Made {
+    TracepointCase {
         names: &["workqueue:workqueue_queue_work"],
         fields: &[
             ("void * work", LONG),
@@ -142,7 +142,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &[
             "workqueue:workqueue_activate_work",
             "workqueue:workqueue_execute_start",
@@ -151,7 +151,7 @@ pub(super) const ALL: &[Made] = &[
         fields: &[("void * work", LONG), ("void * function", LONG)],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["kmem:kmalloc", "kmem:kmalloc_node"],
         fields: &[
             ("unsigned long call_site", LONG),
@@ -163,7 +163,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: GFP,
     },
-    Made {
+    TracepointCase {
         names: &["kmem:kfree"],
         fields: &[
             ("unsigned long call_site", LONG),
@@ -171,7 +171,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["kmem:kmem_cache_alloc", "kmem:kmem_cache_alloc_node"],
         fields: &[
             ("unsigned long call_site", LONG),
@@ -184,7 +184,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: GFP,
     },
-    Made {
+    TracepointCase {
         names: &["kmem:kmem_cache_free"],
         fields: &[
             ("unsigned long call_site", LONG),
@@ -193,7 +193,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["kmem:mm_page_alloc"],
         fields: &[
             ("unsigned long pfn", LONG),
@@ -203,22 +203,22 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: PAGES,
     },
-    Made {
+    TracepointCase {
         names: &["kmem:mm_page_free", "kmem:mm_page_free_direct"],
         fields: &[("unsigned long pfn", LONG), ("unsigned int order", 4)],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["lock:contention_begin"],
         fields: &[("void * lock_addr", LONG), ("unsigned int flags", 4)],
         print_fmt: FLAGS,
     },
-    Made {
+    TracepointCase {
         names: &["lock:contention_end"],
         fields: &[("void * lock_addr", LONG), ("int ret", 4)],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["block:block_rq_issue"],
         fields: &[
             ("dev_t dev", 4),
@@ -231,7 +231,7 @@ pub(super) const ALL: &[Made] = &[
         ],
         print_fmt: "",
     },
-    Made {
+    TracepointCase {
         names: &["block:block_rq_complete"],
         fields: &[
             ("dev_t dev", 4),

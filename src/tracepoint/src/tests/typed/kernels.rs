@@ -1,4 +1,4 @@
-//! Kernels that describe tracepoints, and raw data as they would write them.
+//! Kernels with synthetic formats, and raw data in their layout.
 
 use std::fs;
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::path::Path;
 use rperf_testkit::skip;
 use rperf_wire::Endian;
 
-use super::descriptions::{ALL, LONG, Made};
+use super::descriptions::{ALL, LONG, TracepointCase};
 use crate::{Abi, Tracepoint};
 
-/// A kernel that never was.
+/// A synthetic kernel.
 #[derive(Debug, Clone, Copy)]
 struct Kernel {
     endian: Endian,
     long_size: u8,
-    /// Old ones say nothing of signs, and have one more field in all events.
+    /// Old kernels have no signedness, and one more common field.
     is_old: bool,
 }
 
@@ -42,8 +42,8 @@ const KERNELS: [Kernel; 4] = [
 ];
 
 impl Kernel {
-    /// What it says of a tracepoint with these fields.
-    fn describe(self, name: &str, made: &Made, fields: &[(&str, usize)]) -> Tracepoint {
+    /// The format text of a tracepoint with these fields.
+    fn describe(self, name: &str, case: &TracepointCase, fields: &[(&str, usize)]) -> Tracepoint {
         let mut common = vec![
             ("unsigned short common_type", 2),
             ("unsigned char common_flags", 1),
@@ -59,7 +59,7 @@ impl Kernel {
         self.list(&common, &mut offset, &mut text);
         text.push('\n');
         self.list(fields, &mut offset, &mut text);
-        text.push_str(&format!("\nprint fmt: {}\n", made.print_fmt));
+        text.push_str(&format!("\nprint fmt: {}\n", case.print_fmt));
         let abi = Abi {
             endian: self.endian,
             long_size: self.long_size,
@@ -90,12 +90,12 @@ impl Kernel {
 }
 
 /// The fields of current kernels.
-fn current(name: &str) -> &'static Made {
-    let made = ALL.iter().find(|made| made.names.contains(&name));
-    made.unwrap_or_else(|| panic!("{name} is made"))
+fn current(name: &str) -> &'static TracepointCase {
+    let case = ALL.iter().find(|case| case.names.contains(&name));
+    case.unwrap_or_else(|| panic!("{name} is case"))
 }
 
-/// What this machine's kernel says of a tracepoint.
+/// The format of a tracepoint of this machine's kernel.
 pub(super) fn of_machine(name: &str) -> Option<Tracepoint> {
     let events = Path::new("/sys/kernel/tracing/events");
     let (system, event) = name.split_once(':')?;
@@ -103,12 +103,13 @@ pub(super) fn of_machine(name: &str) -> Option<Tracepoint> {
     Some(Tracepoint::parse(system, &text, Abi::NATIVE).expect("the kernel's description"))
 }
 
-/// Descriptions of a tracepoint: this machine's and those of made kernels, the fields being those of current ones.
+/// Formats of a tracepoint: of this machine and of synthetic kernels with the fields of current
+/// ones.
 pub(super) fn described(name: &str) -> Vec<Tracepoint> {
-    let made = current(name);
+    let case = current(name);
     let kernels = KERNELS.iter();
     let mut all: Vec<Tracepoint> = kernels
-        .map(|kernel| kernel.describe(name, made, made.fields))
+        .map(|kernel| kernel.describe(name, case, case.fields))
         .collect();
     match of_machine(name) {
         Some(tracepoint) => all.push(tracepoint),
@@ -118,11 +119,11 @@ pub(super) fn described(name: &str) -> Vec<Tracepoint> {
     all
 }
 
-/// The same without what only some kernels have, under all names that the tracepoint ever had.
+/// The formats without fields that only some kernels have, under all names of the tracepoint.
 pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint> {
-    let made = current(name);
+    let case = current(name);
     let own = |declaration: &str| declaration.rsplit(' ').next().map(str::to_owned);
-    let fields = made.fields.iter().filter(|(declaration, _)| {
+    let fields = case.fields.iter().filter(|(declaration, _)| {
         let own = own(declaration).unwrap_or_default();
         let own = own.split('[').next().unwrap_or_default();
         !lacking.contains(&own)
@@ -130,37 +131,37 @@ pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint>
     let fields: Vec<(&str, usize)> = fields.copied().collect();
     assert_eq!(
         fields.len() + lacking.len(),
-        made.fields.len(),
+        case.fields.len(),
         "{lacking:?}"
     );
     let kernels = KERNELS.iter();
     kernels
-        .map(|kernel| kernel.describe(name, made, &fields))
+        .map(|kernel| kernel.describe(name, case, &fields))
         .collect()
 }
 
-/// The same with fields called otherwise.
+/// The formats with renamed fields.
 pub(super) fn described_with(
     name: &str,
     renamed: &[(&str, &str)],
     print_fmt: &'static str,
 ) -> Vec<Tracepoint> {
-    let made = Made {
+    let case = TracepointCase {
         print_fmt,
         ..*current(name)
     };
-    let fields = made.fields.iter().map(|(declaration, size)| {
+    let fields = case.fields.iter().map(|(declaration, size)| {
         let other = renamed.iter().find(|(old, _)| old == declaration);
         (other.map_or(*declaration, |(_, new)| *new), *size)
     });
     let fields: Vec<(&str, usize)> = fields.collect();
     let kernels = KERNELS.iter();
     kernels
-        .map(|kernel| kernel.describe(name, &made, &fields))
+        .map(|kernel| kernel.describe(name, &case, &fields))
         .collect()
 }
 
-/// What a field is filled with.
+/// Content of a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Put<'p> {
     Number(i64),
@@ -168,7 +169,7 @@ pub(super) enum Put<'p> {
     Words(&'p [u64]),
 }
 
-/// The raw data of a sample. Fields that the kernel lacks are passed over.
+/// Builds the raw data of a sample. Fields that the kernel lacks are skipped.
 pub(super) fn raw(tracepoint: &Tracepoint, values: &[(&str, Put<'_>)]) -> Vec<u8> {
     let format = &tracepoint.format;
     let all = format.common_fields.iter().chain(&format.fields);
@@ -214,9 +215,9 @@ fn bytes(abi: Abi, number: u64, size: usize) -> Vec<u8> {
     }
 }
 
-/// Asserts that an event is read from `raw` as long as its fields are there, `end` being behind the last of those that
-/// every kernel has.
-pub(super) fn needs_its_fields(
+/// Asserts that an event can be read if and only if `raw` contains its fields, `end` being the end
+/// of the last mandatory one.
+pub(super) fn assert_truncation_is_detected(
     raw: &[u8],
     last: &str,
     tracepoint: &Tracepoint,

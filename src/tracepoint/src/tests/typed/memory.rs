@@ -1,6 +1,8 @@
 //! Memory, locks, block devices.
 
-use super::kernels::{Put, described, described_with, described_without, needs_its_fields, raw};
+use super::kernels::{
+    Put, assert_truncation_is_detected, described, described_with, described_without, raw,
+};
 use crate::typed::{
     BlockRqCompleteLayout, BlockRqIssueLayout, ContentionBeginLayout, ContentionEndLayout,
     KfreeLayout, KmallocLayout, KmemCacheAllocLayout, KmemCacheFreeLayout, MmPageAllocLayout,
@@ -20,20 +22,20 @@ const ALLOCATED: [(&str, Put<'static>); 7] = [
 ];
 
 #[test]
-fn memory_is_allocated_under_names_of_old_and_new_kernels() {
+fn allocation_events_of_old_and_new_kernels_are_read() {
     for name in KmallocLayout::TRACEPOINTS {
         let current = described(name).into_iter();
         for tracepoint in current.chain(described_without(name, &["node"])) {
             let raw = raw(&tracepoint, &ALLOCATED);
             let layout = KmallocLayout::resolve(&tracepoint);
             let layout = layout.expect("its fields").expect("its name");
-            let got = layout.read(&raw).expect("whole");
+            let got = layout.read(&raw).expect("complete");
             assert_eq!((got.call_site(), got.ptr()), (0x8123_4567, 0x7000_0000));
             assert_eq!((got.bytes_req(), got.bytes_alloc()), (100, 128));
             assert_eq!(got.gfp_flags().to_string(), "__GFP_IO");
             let is_known = tracepoint.format.field("node").is_some();
             assert_eq!(got.node(), is_known.then_some(-1));
-            needs_its_fields(&raw, "gfp_flags", &tracepoint, |raw| {
+            assert_truncation_is_detected(&raw, "gfp_flags", &tracepoint, |raw| {
                 layout.read(raw).is_some()
             });
         }
@@ -44,7 +46,7 @@ fn memory_is_allocated_under_names_of_old_and_new_kernels() {
             let raw = raw(&tracepoint, &ALLOCATED);
             let layout = KmemCacheAllocLayout::resolve(&tracepoint);
             let layout = layout.expect("its fields").expect("its name");
-            let got = layout.read(&raw).expect("whole");
+            let got = layout.read(&raw).expect("complete");
             assert_eq!((got.call_site(), got.ptr()), (0x8123_4567, 0x7000_0000));
             assert_eq!((got.bytes_req(), got.bytes_alloc()), (100, 128));
             assert_eq!(got.gfp_flags().value, 0x40);
@@ -57,12 +59,12 @@ fn memory_is_allocated_under_names_of_old_and_new_kernels() {
 }
 
 #[test]
-fn memory_is_freed() {
+fn free_events_are_read() {
     for tracepoint in described("kmem:kfree") {
         let raw = raw(&tracepoint, &ALLOCATED);
         let layout = KfreeLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let freed = layout.read(&raw).expect("whole");
+        let freed = layout.read(&raw).expect("complete");
         assert_eq!((freed.call_site(), freed.ptr()), (0x8123_4567, 0x7000_0000));
     }
     let name = "kmem:kmem_cache_free";
@@ -73,7 +75,7 @@ fn memory_is_freed() {
         let raw = raw(&tracepoint, &ALLOCATED);
         let layout = KmemCacheFreeLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let freed = layout.read(&raw).expect("whole");
+        let freed = layout.read(&raw).expect("complete");
         assert_eq!((freed.call_site(), freed.ptr()), (0x8123_4567, 0x7000_0000));
         let is_known = tracepoint.format.field("name").is_some();
         assert_eq!(freed.name(), is_known.then_some(&b"dentry"[..]));
@@ -81,7 +83,7 @@ fn memory_is_freed() {
 }
 
 #[test]
-fn pages_have_numbers_or_addresses() {
+fn page_events_have_a_pfn_or_an_address() {
     let values = [
         ("pfn", Number(0x1_0000)),
         ("page", Number(0x7777_0000)),
@@ -98,12 +100,12 @@ fn pages_have_numbers_or_addresses() {
         let raw = raw(&tracepoint, &values);
         let layout = MmPageAllocLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let got = layout.read(&raw).expect("whole");
+        let got = layout.read(&raw).expect("complete");
         let is_old = tracepoint.format.field("page").is_some();
         assert_eq!(got.pfn(), (!is_old).then_some(0x1_0000));
         assert_eq!(got.page(), is_old.then_some(0x7777_0000));
         assert_eq!((got.order(), got.migratetype()), (3, 1));
-        // The names are there even if another argument of the text is not understood.
+        // The names are available even if another argument of the text is not supported.
         let flags = if is_old { "0x40" } else { "__GFP_IO" };
         assert_eq!(got.gfp_flags().to_string(), flags);
     }
@@ -112,7 +114,7 @@ fn pages_have_numbers_or_addresses() {
             let raw = raw(&tracepoint, &values);
             let layout = MmPageFreeLayout::resolve(&tracepoint);
             let layout = layout.expect("its fields").expect("its name");
-            let freed = layout.read(&raw).expect("whole");
+            let freed = layout.read(&raw).expect("complete");
             let is_old = tracepoint.format.field("page").is_some();
             assert_eq!(freed.pfn(), (!is_old).then_some(0x1_0000));
             assert_eq!(freed.page(), is_old.then_some(0x7777_0000));
@@ -122,13 +124,13 @@ fn pages_have_numbers_or_addresses() {
 }
 
 #[test]
-fn locks_are_waited_for() {
+fn lock_contention_events_are_read() {
     for tracepoint in described("lock:contention_begin") {
         let values = [("lock_addr", Number(0x7654_3210)), ("flags", Number(3))];
         let raw = raw(&tracepoint, &values);
         let layout = ContentionBeginLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let begin = layout.read(&raw).expect("whole");
+        let begin = layout.read(&raw).expect("complete");
         assert_eq!(begin.lock_addr(), 0x7654_3210);
         assert_eq!(
             (begin.flags().value, begin.flags().to_string().as_str()),
@@ -140,9 +142,9 @@ fn locks_are_waited_for() {
         let raw = raw(&tracepoint, &values);
         let layout = ContentionEndLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let end = layout.read(&raw).expect("whole");
+        let end = layout.read(&raw).expect("complete");
         assert_eq!((end.lock_addr(), end.ret()), (0x7654_3210, -4));
-        needs_its_fields(&raw, "ret", &tracepoint, |raw| layout.read(raw).is_some());
+        assert_truncation_is_detected(&raw, "ret", &tracepoint, |raw| layout.read(raw).is_some());
     }
 }
 
@@ -158,16 +160,16 @@ const REQUEST: [(&str, Put<'static>); 8] = [
 ];
 
 #[test]
-fn requests_go_to_devices_and_come_back() {
+fn block_request_events_are_read() {
     let name = "block:block_rq_issue";
-    let lacking = described_without(name, &["bytes", "comm", "cmd"]);
-    for tracepoint in described(name).into_iter().chain(lacking) {
+    let without_fields = described_without(name, &["bytes", "comm", "cmd"]);
+    for tracepoint in described(name).into_iter().chain(without_fields) {
         let mut values = REQUEST.to_vec();
         values.push(("cmd", Text("")));
         let raw = raw(&tracepoint, &values);
         let layout = BlockRqIssueLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let issued = layout.read(&raw).expect("whole");
+        let issued = layout.read(&raw).expect("complete");
         assert_eq!(
             (issued.dev(), issued.sector()),
             (8 << 20 | 1, 0x1_2345_6789)
@@ -186,7 +188,7 @@ fn requests_go_to_devices_and_come_back() {
         let raw = raw(&tracepoint, &values);
         let layout = BlockRqCompleteLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let done = layout.read(&raw).expect("whole");
+        let done = layout.read(&raw).expect("complete");
         assert_eq!((done.dev(), done.sector()), (8 << 20 | 1, 0x1_2345_6789));
         assert_eq!((done.nr_sector(), done.error()), (8, Some(-5)));
         assert_eq!(

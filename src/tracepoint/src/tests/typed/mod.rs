@@ -1,4 +1,4 @@
-//! Typed events over descriptions of this machine's kernel and of made ones.
+//! Typed events with formats of this machine's kernel and of synthetic ones.
 
 mod descriptions;
 mod kernels;

@@ -1,14 +1,14 @@
-//! Names of values against the text of the whole `print fmt`.
+//! Names of values compared with the text of the whole `print fmt`.
 
 use proptest::prelude::*;
 
 use super::kernels::{Put, described, described_with, of_machine, raw};
 use crate::typed::{EventLayout, TypedEvent};
-use crate::{Context, NoSymbols, PrintkFormats, Tracepoint, ValueNames};
+use crate::{NoSymbols, PrintContext, PrintkFormats, Tracepoint, ValueNames};
 
-/// What the `print fmt` shows between `before` and `after`.
+/// The part of the text between `before` and `after`.
 fn shown(tracepoint: &Tracepoint, raw: &[u8], before: &str, after: &str) -> String {
-    let context = Context {
+    let context = PrintContext {
         symbols: &NoSymbols,
         printk: &PrintkFormats::default(),
     };
@@ -20,10 +20,10 @@ fn shown(tracepoint: &Tracepoint, raw: &[u8], before: &str, after: &str) -> Stri
     shown.to_owned()
 }
 
-/// The name that the typed event has for the value of its field.
+/// The typed event's name for the value of its field.
 fn named(tracepoint: &Tracepoint, raw: &[u8]) -> String {
     let layout = EventLayout::resolve(tracepoint).expect("its fields");
-    match layout.expect("a typed event").read(raw).expect("whole") {
+    match layout.expect("a typed event").read(raw).expect("complete") {
         TypedEvent::SchedSwitch(event) => event.prev_state().to_string(),
         TypedEvent::SoftirqRaise(event) => event.vec().to_string(),
         TypedEvent::Kmalloc(event) => event.gfp_flags().to_string(),
@@ -33,7 +33,7 @@ fn named(tracepoint: &Tracepoint, raw: &[u8]) -> String {
     }
 }
 
-/// Events with names of values: tracepoint, field, and what stands around the name in the text.
+/// Events with named values: tracepoint, field, and the text around the name.
 const NAMED: [(&str, &str, &str, &str); 4] = [
     ("sched:sched_switch", "prev_state", "prev_state=", " ==>"),
     ("irq:softirq_raise", "vec", "action=", "]"),
@@ -45,7 +45,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn a_value_is_named_as_in_the_whole_text(bits: u32, few in 0_u32..12) {
+    fn value_names_match_the_print_format(bits: u32, few in 0_u32..12) {
         for (name, field, before, after) in NAMED {
             for tracepoint in described(name) {
                 for value in [bits, few, 1 << (bits % 31), 0] {
@@ -81,7 +81,7 @@ fn a_field_without_a_table_has_no_names() {
 }
 
 #[test]
-fn a_table_says_what_stands_for_nothing() {
+fn a_table_may_name_zero() {
     let table = "__print_flags(REC->prev_prio, \"|\", {1, \"A\"}, {2 + 1, \"B\"}, {-1, \"none\"})";
     let print_fmt = format!("\"prio=%s;\", {table}").leak();
     for tracepoint in described_with("sched:sched_switch", &[], print_fmt) {

@@ -1,4 +1,4 @@
-//! All typed events at once.
+//! Robustness of all typed events.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -33,7 +33,7 @@ fn other_tracepoints_have_none() {
     );
 }
 
-/// All typed events in all kernels.
+/// All typed events of all kernels.
 static ALL: LazyLock<Vec<(&str, EventLayout)>> = LazyLock::new(|| {
     let layouts = EventLayout::tracepoints().flat_map(|name| {
         described(name).into_iter().map(move |tracepoint| {
@@ -49,7 +49,7 @@ proptest! {
     fn any_raw_data_are_read_or_too_short(raw in prop::collection::vec(any::<u8>(), 0..120)) {
         for (name, layout) in ALL.iter() {
             if let Some(event) = layout.read(&raw) {
-                // Asks for every field.
+                // Formatting reads every field.
                 let text = format!("{event:?}");
                 prop_assert!(text.contains(name));
             }

@@ -1,7 +1,9 @@
 //! The scheduler's events.
 
 use super::descriptions::SWITCH;
-use super::kernels::{Put, described, described_with, described_without, needs_its_fields, raw};
+use super::kernels::{
+    Put, assert_truncation_is_detected, described, described_with, described_without, raw,
+};
 use crate::Error;
 use crate::typed::{
     EventLayout, SchedMigrateTaskLayout, SchedProcessExecLayout, SchedProcessExitLayout,
@@ -12,7 +14,7 @@ use crate::typed::{
 use Put::{Number, Text};
 
 #[test]
-fn a_switch_goes_from_one_task_to_another() {
+fn sched_switch_has_both_tasks() {
     for tracepoint in described("sched:sched_switch") {
         let raw = raw(
             &tracepoint,
@@ -28,7 +30,7 @@ fn a_switch_goes_from_one_task_to_another() {
         );
         let layout = SchedSwitchLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let switch = layout.read(&raw).expect("whole");
+        let switch = layout.read(&raw).expect("complete");
         assert_eq!(switch.tracepoint(), "sched:sched_switch");
         assert_eq!(switch.prev_comm(), b"make");
         assert_eq!((switch.prev_pid(), switch.prev_prio()), (70_000, 120));
@@ -37,13 +39,13 @@ fn a_switch_goes_from_one_task_to_another() {
         assert!(!state.is_runnable() && !state.is_preempted());
         assert_eq!(switch.next_comm(), b"migration/1");
         assert_eq!((switch.next_pid(), switch.next_prio()), (18, 0));
-        needs_its_fields(&raw, "next_prio", &tracepoint, |raw| {
+        assert_truncation_is_detected(&raw, "next_prio", &tracepoint, |raw| {
             layout.read(raw).is_some()
         });
     }
 }
 
-/// Letters of tables: state, letters, whether it is runnable, whether it was preempted.
+/// State letters: state, letters, whether it is runnable, whether it was preempted.
 type Letters = (i64, &'static str, bool, bool);
 
 fn assert_letters(print_fmt: &'static str, letters: &[Letters]) {
@@ -52,7 +54,7 @@ fn assert_letters(print_fmt: &'static str, letters: &[Letters]) {
         let layout = layout.expect("its fields").expect("its name");
         for (bits, text, is_runnable, is_preempted) in letters {
             let raw = raw(&tracepoint, &[("prev_state", Number(*bits))]);
-            let state = layout.read(&raw).expect("whole").prev_state();
+            let state = layout.read(&raw).expect("complete").prev_state();
             assert_eq!(state.to_string(), *text, "{bits:#x}");
             assert_eq!(state.is_runnable(), *is_runnable, "{bits:#x}");
             assert_eq!(state.is_preempted(), *is_preempted, "{bits:#x}");
@@ -61,7 +63,7 @@ fn assert_letters(print_fmt: &'static str, letters: &[Letters]) {
 }
 
 #[test]
-fn letters_of_states_are_those_of_the_kernel() {
+fn state_letters_match_the_kernel() {
     let current = [
         (0, "R", true, false),
         (0x100, "R+", true, true),
@@ -72,7 +74,7 @@ fn letters_of_states_are_those_of_the_kernel() {
     ];
     assert_letters(SWITCH, &current);
     let table = "\"|\", { 1, \"S\"} , { 2, \"D\" }, { 16, \"Z\" }, { 32, \"X\" }, { 64, \"x\" }";
-    // Linux 3.x and 4.x have other bits, and the oldest no mask.
+    // Linux 3.x and 4.x have other bits, and the oldest kernels no mask.
     let before = format!(
         "\"%s%s\", REC->prev_state & (1024-1) ? __print_flags(REC->prev_state & (1024-1), {table}) : \"R\", \
          REC->prev_state & 1024 ? \"+\" : \"\""
@@ -115,7 +117,7 @@ fn waking_and_waking_up_are_one_shape() {
             let raw = raw(&tracepoint, &values);
             let layout = SchedWakeupLayout::resolve(&tracepoint);
             let layout = layout.expect("its fields").expect("its name");
-            let wakeup = layout.read(&raw).expect("whole");
+            let wakeup = layout.read(&raw).expect("complete");
             assert_eq!(wakeup.tracepoint(), *name);
             assert_eq!((wakeup.comm(), wakeup.pid()), (&b"sh"[..], 7));
             assert_eq!(wakeup.prio(), 49);
@@ -123,7 +125,9 @@ fn waking_and_waking_up_are_one_shape() {
             assert_eq!(wakeup.success(), has("success").then_some(true));
             let cpu = (has("target_cpu") || has("cpu")).then_some(3);
             assert_eq!(wakeup.target_cpu(), cpu);
-            needs_its_fields(&raw, "prio", &tracepoint, |raw| layout.read(raw).is_some());
+            assert_truncation_is_detected(&raw, "prio", &tracepoint, |raw| {
+                layout.read(raw).is_some()
+            });
             if cpu.is_some() {
                 let short = layout.read(&raw[..raw.len() - 1]);
                 assert_eq!(short.expect("what all have").target_cpu(), None);
@@ -145,7 +149,7 @@ fn tasks_move_begin_and_end() {
         let raw = raw(&tracepoint, &values);
         let layout = SchedMigrateTaskLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let moved = layout.read(&raw).expect("whole");
+        let moved = layout.read(&raw).expect("complete");
         assert_eq!(
             (moved.comm(), moved.pid(), moved.prio()),
             (&b"cc1"[..], 5, 120)
@@ -162,10 +166,10 @@ fn tasks_move_begin_and_end() {
         let raw = raw(&tracepoint, &values);
         let layout = SchedProcessForkLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let fork = layout.read(&raw).expect("whole");
+        let fork = layout.read(&raw).expect("complete");
         assert_eq!((fork.parent_comm(), fork.parent_pid()), (&b"make"[..], 8));
         assert_eq!((fork.child_comm(), fork.child_pid()), (&b"sh"[..], 9));
-        // A string that would lie outside of the sample is none.
+        // A string outside the sample is missing.
         let short = layout.read(&raw[..raw.len() - 1]).expect("its fields");
         assert_eq!((short.child_comm(), short.child_pid()), (&b""[..], 9));
     }
@@ -183,7 +187,7 @@ fn tasks_move_begin_and_end() {
         let raw = raw(&tracepoint, &values);
         let layout = SchedProcessExitLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let exit = layout.read(&raw).expect("whole");
+        let exit = layout.read(&raw).expect("complete");
         assert_eq!((exit.comm(), exit.pid(), exit.prio()), (&b"sh"[..], 9, 120));
         let is_known = tracepoint.format.field("group_dead").is_some();
         assert_eq!(exit.group_dead(), is_known.then_some(true));
@@ -197,7 +201,7 @@ fn tasks_move_begin_and_end() {
         let raw = raw(&tracepoint, &values);
         let layout = SchedProcessExecLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let exec = layout.read(&raw).expect("whole");
+        let exec = layout.read(&raw).expect("complete");
         assert_eq!(exec.filename(), b"/bin/true");
         assert_eq!((exec.pid(), exec.old_pid()), (10, 11));
     }
@@ -216,7 +220,7 @@ fn time_on_a_cpu_is_of_64_bits() {
         let raw = raw(&tracepoint, &values);
         let layout = SchedStatRuntimeLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let run = layout.read(&raw).expect("whole");
+        let run = layout.read(&raw).expect("complete");
         assert_eq!((run.comm(), run.pid()), (&b"sh"[..], 9));
         assert_eq!(run.runtime(), 0x12_3456_789a);
         let is_known = tracepoint.format.field("vruntime").is_some();
@@ -225,7 +229,7 @@ fn time_on_a_cpu_is_of_64_bits() {
 }
 
 #[test]
-fn what_no_event_can_do_without_is_an_error_with_its_name() {
+fn missing_required_fields_are_named() {
     for tracepoint in described_without("sched:sched_switch", &["next_pid"]) {
         let error = EventLayout::resolve(&tracepoint).expect_err("no next_pid");
         assert_eq!(
@@ -243,7 +247,7 @@ fn what_no_event_can_do_without_is_an_error_with_its_name() {
 }
 
 #[test]
-fn an_event_is_whichever_its_description_says() {
+fn the_format_name_determines_the_typed_event() {
     for tracepoint in described("sched:sched_wakeup") {
         let layout = EventLayout::resolve(&tracepoint).expect("its fields");
         let layout = layout.expect("a typed event");

@@ -1,6 +1,8 @@
 //! System calls, interrupts, work queues.
 
-use super::kernels::{Put, described, described_with, described_without, needs_its_fields, raw};
+use super::kernels::{
+    Put, assert_truncation_is_detected, described, described_with, described_without, raw,
+};
 use crate::typed::{
     IrqHandlerEntryLayout, IrqHandlerExitLayout, SoftirqEntryLayout, SoftirqExitLayout,
     SoftirqRaiseLayout, SysEnterLayout, SysExitLayout, WorkqueueActivateWorkLayout,
@@ -16,22 +18,22 @@ fn system_calls_have_longs_of_their_kernel() {
         let raw = raw(&tracepoint, &[("id", Number(257)), ("args", Words(&args))]);
         let layout = SysEnterLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let enter = layout.read(&raw).expect("whole");
+        let enter = layout.read(&raw).expect("complete");
         assert_eq!(enter.id(), 257);
         assert_eq!(enter.args().iter().collect::<Vec<_>>(), args);
         assert_eq!(
             (enter.args().get(5), enter.args().get(6)),
             (Some(0xffff_fffe), None)
         );
-        needs_its_fields(&raw, "args", &tracepoint, |raw| layout.read(raw).is_some());
+        assert_truncation_is_detected(&raw, "args", &tracepoint, |raw| layout.read(raw).is_some());
     }
     for tracepoint in described("raw_syscalls:sys_exit") {
         let raw = raw(&tracepoint, &[("id", Number(0)), ("ret", Number(-11))]);
         let layout = SysExitLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let exit = layout.read(&raw).expect("whole");
+        let exit = layout.read(&raw).expect("complete");
         let ret = tracepoint.format.field("ret").expect("a field");
-        // A kernel that says nothing of signs leaves a number without one.
+        // A kernel without signedness returns the number zero-extended.
         let expected = match (ret.is_signed, ret.size) {
             (false, 4) => 0xffff_fff5,
             _ => -11,
@@ -46,14 +48,14 @@ fn interrupts_begin_and_end() {
         let raw = raw(&tracepoint, &[("irq", Number(24)), ("name", Text("eth0"))]);
         let layout = IrqHandlerEntryLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let entry = layout.read(&raw).expect("whole");
+        let entry = layout.read(&raw).expect("complete");
         assert_eq!((entry.irq(), entry.name()), (24, &b"eth0"[..]));
     }
     for tracepoint in described("irq:irq_handler_exit") {
         let raw = raw(&tracepoint, &[("irq", Number(24)), ("ret", Number(1))]);
         let layout = IrqHandlerExitLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let exit = layout.read(&raw).expect("whole");
+        let exit = layout.read(&raw).expect("complete");
         assert_eq!((exit.irq(), exit.ret()), (24, 1));
     }
 }
@@ -65,7 +67,7 @@ fn software_interrupts_have_names() {
         let layout = layout.expect("its fields").expect("its name");
         for (number, name) in [(0, "HI"), (1, "TIMER"), (77, "0x4d")] {
             let raw = raw(&tracepoint, &[("vec", Number(number))]);
-            let vec = layout.read(&raw).expect("whole").vec();
+            let vec = layout.read(&raw).expect("complete").vec();
             assert_eq!(vec.value, number.cast_unsigned());
             assert_eq!(vec.to_string(), name);
         }
@@ -74,13 +76,13 @@ fn software_interrupts_have_names() {
         let raw = raw(&tracepoint, &[("vec", Number(1))]);
         let layout = SoftirqExitLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        assert_eq!(layout.read(&raw).expect("whole").vec().value, 1);
+        assert_eq!(layout.read(&raw).expect("complete").vec().value, 1);
     }
     for tracepoint in described("irq:softirq_raise") {
         let raw = raw(&tracepoint, &[("vec", Number(1))]);
         let layout = SoftirqRaiseLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        assert_eq!(layout.read(&raw).expect("whole").vec().value, 1);
+        assert_eq!(layout.read(&raw).expect("complete").vec().value, 1);
     }
 }
 
@@ -88,7 +90,7 @@ const WORK: [(&str, Put<'static>); 2] =
     [("work", Number(0x7654_3210)), ("function", Number(0xfedc))];
 
 #[test]
-fn work_is_queued_under_a_name_that_old_kernels_lack() {
+fn old_workqueue_events_have_an_address_instead_of_a_name() {
     let name = "workqueue:workqueue_queue_work";
     let address = [("__data_loc char[] workqueue", "unsigned int workqueue")];
     let old = described_with(name, &address, "");
@@ -111,7 +113,7 @@ fn work_is_queued_under_a_name_that_old_kernels_lack() {
         let raw = raw(&tracepoint, &values);
         let layout = WorkqueueQueueWorkLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let queued = layout.read(&raw).expect("whole");
+        let queued = layout.read(&raw).expect("complete");
         assert_eq!((queued.work(), queued.function()), (0x7654_3210, 0xfedc));
         assert_eq!(queued.workqueue(), is_text.then_some(&b"events"[..]));
         assert_eq!((queued.req_cpu(), queued.cpu()), (Some(64), Some(2)));
@@ -128,7 +130,7 @@ fn work_begins_and_ends() {
         let raw = raw(&tracepoint, &WORK);
         let layout = WorkqueueActivateWorkLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let activated = layout.read(&raw).expect("whole");
+        let activated = layout.read(&raw).expect("complete");
         assert_eq!(activated.work(), 0x7654_3210);
         let is_known = tracepoint.format.field("function").is_some();
         assert_eq!(activated.function(), is_known.then_some(0xfedc));
@@ -137,9 +139,9 @@ fn work_begins_and_ends() {
         let raw = raw(&tracepoint, &WORK);
         let layout = WorkqueueExecuteStartLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let begun = layout.read(&raw).expect("whole");
+        let begun = layout.read(&raw).expect("complete");
         assert_eq!((begun.work(), begun.function()), (0x7654_3210, 0xfedc));
-        needs_its_fields(&raw, "function", &tracepoint, |raw| {
+        assert_truncation_is_detected(&raw, "function", &tracepoint, |raw| {
             layout.read(raw).is_some()
         });
     }
@@ -151,7 +153,7 @@ fn work_begins_and_ends() {
         let raw = raw(&tracepoint, &WORK);
         let layout = WorkqueueExecuteEndLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let ended = layout.read(&raw).expect("whole");
+        let ended = layout.read(&raw).expect("complete");
         let is_known = tracepoint.format.field("function").is_some();
         assert_eq!(
             (ended.work(), ended.function()),

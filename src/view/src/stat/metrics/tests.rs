@@ -1,21 +1,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rperf_count::{Cell, Counts, CpuPlace, Grouping, Sheet};
+use rperf_count::{AggregationRules, Aggregator, CounterCounts, CounterReading, CpuLocation};
 use rperf_wire::{Attr, EventType};
 
 use super::*;
-use crate::stat::Prefix;
+use crate::stat::StatPrefix;
 
-/// Cycles, instructions and branches that missed on two cores, on the second of which nothing missed.
-fn table() -> Table {
+/// Cycles, instructions and branch misses on two cores; the second has no misses.
+fn table() -> CountTable {
     let event = |name: &str, config| {
         let attr = Attr {
             kind: EventType::HARDWARE,
             config,
             ..Attr::default()
         };
-        Event::new(name, &attr)
+        CountedEvent::new(name, &attr)
     };
     let events = vec![
         event("cycles", 0),
@@ -23,21 +23,21 @@ fn table() -> Table {
         event("branches", 4),
         event("branch-misses", 5),
     ];
-    let place = |core| CpuPlace {
+    let place = |core| CpuLocation {
         socket: 0,
         die: 0,
         core,
-        ..CpuPlace::default()
+        ..CpuLocation::default()
     };
-    let grouping = Grouping {
+    let grouping = AggregationRules {
         by: Aggregation::Core,
         topology: [(0, place(0)), (1, place(1))].into_iter().collect(),
         unscaled: false,
     };
-    let cell = |cpu, value, running| Cell {
+    let cell = |cpu, value, running| CounterReading {
         cpu: Some(cpu),
         thread: None,
-        counts: Counts {
+        counts: CounterCounts {
             value,
             enabled: 10,
             running,
@@ -46,13 +46,13 @@ fn table() -> Table {
     let cells = |one, other| vec![cell(0, one, 10), cell(1, other, 10)];
     let missed = vec![cell(0, 5, 10), cell(1, 0, 0)];
     let readings = [cells(1000, 500), cells(2000, 250), cells(100, 100), missed];
-    let mut sheet = Sheet::new(events, &grouping);
-    sheet.add(Duration::from_millis(1), &readings);
-    sheet.table()
+    let mut aggregator = Aggregator::new(events, &grouping);
+    aggregator.add(Duration::from_millis(1), &readings);
+    aggregator.table()
 }
 
-fn written(format: Format<'_>, prefix: Prefix, shown: &mut Vec<String>) -> Vec<String> {
-    let style = Style {
+fn written(format: StatFormat<'_>, prefix: StatPrefix, shown: &mut Vec<String>) -> Vec<String> {
+    let style = StatStyle {
         format,
         by: Aggregation::Core,
         threads: &BTreeMap::new(),
@@ -67,8 +67,8 @@ fn written(format: Format<'_>, prefix: Prefix, shown: &mut Vec<String>) -> Vec<S
 #[test]
 fn each_unit_has_a_line_and_each_metric_a_column() {
     let mut shown = Vec::new();
-    let text = Format::Text { thousands: "," };
-    let lines = written(text, Prefix::None, &mut shown);
+    let text = StatFormat::Text { thousands: "," };
+    let lines = written(text, StatPrefix::None, &mut shown);
     let name = "branch-misses of all branches";
     assert_eq!(shown, ["insn per cycle", name]);
     assert_eq!(
@@ -80,16 +80,16 @@ fn each_unit_has_a_line_and_each_metric_a_column() {
         ]
     );
     assert_eq!(
-        written(text, Prefix::None, &mut shown),
+        written(text, StatPrefix::None, &mut shown),
         lines[1..],
         "named once"
     );
 }
 
 #[test]
-fn times_stand_before_units() {
-    let time = Prefix::Time(Duration::from_millis(1500));
-    let lines = written(Format::Text { thousands: "" }, time, &mut Vec::new());
+fn times_precede_units() {
+    let time = StatPrefix::Time(Duration::from_millis(1500));
+    let lines = written(StatFormat::Text { thousands: "" }, time, &mut Vec::new());
     assert!(
         lines[0].starts_with("#           time                      "),
         "{lines:?}"
@@ -103,8 +103,8 @@ fn times_stand_before_units() {
 #[test]
 fn csv_and_json_have_the_same() {
     let csv = written(
-        Format::Csv { separator: "," },
-        Prefix::None,
+        StatFormat::Csv { separator: "," },
+        StatPrefix::None,
         &mut Vec::new(),
     );
     assert_eq!(
@@ -115,8 +115,8 @@ fn csv_and_json_have_the_same() {
             "S0-D0-C1,1,0.50,,",
         ]
     );
-    let time = Prefix::Time(Duration::from_millis(1500));
-    let json = written(Format::Json, time, &mut Vec::new());
+    let time = StatPrefix::Time(Duration::from_millis(1500));
+    let json = written(StatFormat::Json, time, &mut Vec::new());
     assert_eq!(
         json,
         [

@@ -11,7 +11,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             Node::Literal(kind, digits, negative) => return self.literal(*kind, digits, *negative),
             Node::Decltype(expression) => {
                 self.push("decltype (");
-                self.whole(*expression)?;
+                self.print(*expression)?;
                 self.push(")");
             }
             Node::Unary(symbol, operand) => {
@@ -36,13 +36,13 @@ impl<'t, 'a> Printer<'t, 'a> {
             }
             Node::Cast(target, values) => {
                 self.push("(");
-                self.whole(*target)?;
+                self.print(*target)?;
                 self.push(")");
                 self.in_parentheses(values)?;
             }
             Node::Braced(class, values) => {
                 if let Some(class) = *class {
-                    self.whole(class)?;
+                    self.print(class)?;
                 }
                 self.push("{");
                 self.list(values)?;
@@ -65,11 +65,11 @@ impl<'t, 'a> Printer<'t, 'a> {
         if symbol == "[]" {
             self.subexpression(left)?;
             self.push("[");
-            self.whole(right)?;
+            self.print(right)?;
             self.push("]");
             return Some(());
         }
-        // A bare > would look like the end of the arguments.
+        // A bare > would end the arguments.
         let (open, close) = if symbol == ">" { ("(", ")") } else { ("", "") };
         self.push(open);
         self.subexpression(left)?;
@@ -79,7 +79,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// The address of a function in a scope goes by its name alone, unless it is a const member.
+    /// The address of a function in a scope is printed as its name only, except for const members.
     fn without_parameters(&self, symbol: &str, operand: Id) -> Id {
         let Some(&Node::Typed(name, function)) = self.tree.node(operand) else {
             return operand;
@@ -106,7 +106,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             Node::Text(_) | Node::Scoped(..) | Node::Braced(..) | Node::FunctionParameter(_)
         );
         if simple {
-            self.whole(id)
+            self.print(id)
         } else {
             self.in_parentheses(&[id])
         }
@@ -134,7 +134,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             }
         }
         self.push("(");
-        self.whole(kind)?;
+        self.print(kind)?;
         self.push(")");
         self.push(sign);
         let is_float = matches!(

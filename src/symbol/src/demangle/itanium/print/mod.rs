@@ -1,4 +1,4 @@
-//! Writes a parsed name down: here types, which stand around the name they declare.
+//! Printing of parsed names; in this file types, which surround the name they declare.
 
 mod expression;
 mod name;
@@ -7,14 +7,15 @@ use std::cell::Cell;
 
 use super::{Id, Node, Tree};
 
-/// How deep printing may go: template parameters can lead round in circles.
+/// Maximum recursion depth: template parameters can be cyclic.
 const MAX_DEPTH: u32 = 512;
-/// The longest name worth showing. Substitutions can make it grow without bound.
+/// Maximum length of a name. Substitutions can make it grow exponentially.
 const MAX_LEN: usize = 1 << 16;
-/// How many nodes are looked at. Those that substitutions share are met again and again, even where they print nothing.
+/// Maximum number of visited nodes. Nodes shared by substitutions are visited repeatedly, even if
+/// they print nothing.
 const MAX_STEPS: u32 = 1 << 18;
 
-/// The text of `id`, or `None` where a template parameter refers to nothing or there is too much of it.
+/// The text of `id`, or `None` if a template parameter is undefined or a limit is exceeded.
 pub(super) fn print(tree: &Tree<'_>, id: Id) -> Option<String> {
     let mut printer = Printer {
         tree,
@@ -27,20 +28,20 @@ pub(super) fn print(tree: &Tree<'_>, id: Id) -> Option<String> {
         depth: 0,
         steps: Cell::new(0),
     };
-    printer.whole(id)?;
+    printer.print(id)?;
     Some(printer.out)
 }
 
 struct Printer<'t, 'a> {
     tree: &'t Tree<'a>,
     out: String,
-    /// The last character written, be it taken back since.
+    /// The last character written, even if removed since.
     last: char,
-    /// The templates whose arguments parameters refer to, the innermost last.
+    /// The templates whose arguments parameters refer to, innermost last.
     templates: Vec<Id>,
     /// The template being printed, for conversion operators.
     current: Option<Id>,
-    /// Which value of a pack is being printed.
+    /// Index of the pack value being printed.
     pack_index: usize,
     in_lambda: bool,
     depth: u32,
@@ -55,18 +56,18 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
-    fn whole(&mut self, id: Id) -> Option<()> {
+    fn print(&mut self, id: Id) -> Option<()> {
         self.left(id)?;
         self.right(id)
     }
 
-    /// Counts one more node, up to the limit.
+    /// Counts a visited node, up to the limit.
     fn step(&self) -> Option<()> {
         self.steps.set(self.steps.get() + 1);
         (self.steps.get() < MAX_STEPS).then_some(())
     }
 
-    /// All that stands before a declared name: everything, for what isn't a type of a function or array.
+    /// Prints the part before a declared name: everything, unless it is a function or array type.
     fn left(&mut self, id: Id) -> Option<()> {
         self.step()?;
         if self.depth >= MAX_DEPTH || self.out.len() > MAX_LEN {
@@ -88,7 +89,7 @@ impl<'t, 'a> Printer<'t, 'a> {
                 if self.last != '(' {
                     self.push(" ");
                 }
-                self.whole(*class)?;
+                self.print(*class)?;
                 self.push("::*");
                 Some(())
             }
@@ -118,7 +119,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
-    /// What stands behind a declared name: parameters and dimensions.
+    /// Prints the part after a declared name: parameters and dimensions.
     fn right(&mut self, id: Id) -> Option<()> {
         self.step()?;
         if self.depth >= MAX_DEPTH {
@@ -149,7 +150,7 @@ impl<'t, 'a> Printer<'t, 'a> {
                 }
                 self.push("[");
                 if let Some(dimension) = *dimension {
-                    self.whole(dimension)?;
+                    self.print(dimension)?;
                 }
                 self.push("]");
                 self.right(*element)
@@ -163,7 +164,8 @@ impl<'t, 'a> Printer<'t, 'a> {
         self.left(target)?;
         self.open_declarator(target);
         if self.repeats_reference(target) && sign.starts_with('&') {
-            // `T&` of a `T` that is a reference: one sign is enough, and & beats &&.
+            // Reference collapsing: `T&` of a reference `T` has one sign, and & takes precedence
+            // over &&.
             if sign == "&" && self.out.ends_with("&&") {
                 self.out.pop();
             }
@@ -183,7 +185,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             && matches!(self.resolved(target), Some(Node::Indirect(_, sign)) if sign.starts_with('&'))
     }
 
-    /// `(` before the sign of a pointer to a function or an array.
+    /// Prints `(` before the sign of a pointer to a function or an array.
     fn open_declarator(&mut self, target: Id) {
         if self.is_compound(target) {
             let is_function = matches!(self.resolved(target), Some(Node::Function(..)));
@@ -222,7 +224,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
-    /// The node itself, or the one that the parameter stands for.
+    /// The node, or the argument of the template parameter.
     fn resolved(&self, id: Id) -> Option<&'t Node<'a>> {
         match self.tree.node(id)? {
             Node::Parameter(_) if self.in_lambda => None,
@@ -231,7 +233,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
-    /// What template parameter `number` stands for.
+    /// The argument of template parameter `number`.
     fn argument(&self, number: usize) -> Option<Id> {
         let Node::Template(_, arguments) = self.tree.node(*self.templates.last()?)? else {
             return None;
@@ -249,19 +251,19 @@ impl<'t, 'a> Printer<'t, 'a> {
             return Some(());
         }
         let argument = self.argument(number)?;
-        // The argument was written outside of the template.
+        // The argument belongs to the scope outside the template.
         let template = self.templates.pop();
         let done = print(self, argument);
         self.templates.extend(template);
         done
     }
 
-    /// Values with commas between. A tail that prints nothing takes its comma back.
+    /// Prints a comma-separated list. The comma before values that print nothing is removed.
     fn list(&mut self, values: &[Id]) -> Option<()> {
         let Some((&first, rest)) = values.split_first() else {
             return Some(());
         };
-        self.whole(first)?;
+        self.print(first)?;
         if rest.is_empty() {
             return Some(());
         }

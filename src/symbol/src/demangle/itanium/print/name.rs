@@ -8,46 +8,46 @@ impl<'t, 'a> Printer<'t, 'a> {
         match node {
             Node::Text(text) => self.push(text),
             Node::Scoped(scope, name) | Node::Local(scope, name) => {
-                self.whole(*scope)?;
+                self.print(*scope)?;
                 self.push("::");
-                self.whole(*name)?;
+                self.print(*name)?;
             }
             Node::Template(name, arguments) => return self.template(id, *name, arguments),
             Node::Typed(name, function) => return self.typed(*name, *function),
-            Node::Constructor(class) => self.whole(*class)?,
+            Node::Constructor(class) => self.print(*class)?,
             Node::Destructor(class) => {
                 self.push("~");
-                self.whole(*class)?;
+                self.print(*class)?;
             }
             Node::Conversion(target) => return self.conversion(*target),
             Node::Special(words, subject) => {
                 self.push(words);
-                self.whole(*subject)?;
+                self.print(*subject)?;
             }
             Node::ConstructionTable(first, second) => {
                 self.push("construction vtable for ");
-                self.whole(*first)?;
+                self.print(*first)?;
                 self.push("-in-");
-                self.whole(*second)?;
+                self.print(*second)?;
             }
             Node::Temporary(number, name) => {
                 self.push(&format!("reference temporary #{number} for "));
-                self.whole(*name)?;
+                self.print(*name)?;
             }
             Node::Tagged(name, tag) => {
-                self.whole(*name)?;
+                self.print(*name)?;
                 self.push(&format!("[abi:{tag}]"));
             }
             Node::Lambda(parameters, number) => return self.lambda(parameters, *number),
             Node::Unnamed(number) => self.push(&format!("{{unnamed type#{number}}}")),
             Node::DefaultArgument(number, name) => {
                 self.push(&format!("{{default arg#{}}}::", number + 1));
-                self.whole(*name)?;
+                self.print(*name)?;
             }
             Node::Vector(dimension, element) => {
-                self.whole(*element)?;
+                self.print(*element)?;
                 self.push(" __vector(");
-                self.whole(*dimension)?;
+                self.print(*dimension)?;
                 self.push(")");
             }
             Node::Pack(values) => self.list(values)?,
@@ -57,7 +57,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// In a lambda's parameters, those of templates are its own, written `auto`.
+    /// Parameters of a lambda: its own template parameters are printed as `auto`.
     fn lambda(&mut self, parameters: &[Id], number: usize) -> Option<()> {
         self.push("{lambda(");
         let outer = std::mem::replace(&mut self.in_lambda, true);
@@ -69,7 +69,7 @@ impl<'t, 'a> Printer<'t, 'a> {
 
     fn template(&mut self, template: Id, name: Id, arguments: &[Id]) -> Option<()> {
         let outer = self.current.replace(template);
-        self.whole(name)?;
+        self.print(name)?;
         if self.last == '<' {
             self.push(" ");
         }
@@ -83,7 +83,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// A function with its parameters, in whose types template parameters are its own.
+    /// A function with its parameters, in which template parameters are those of the function.
     fn typed(&mut self, name: Id, function: Id) -> Option<()> {
         let mut inner = name;
         if let Some(&Node::Local(_, entity)) = self.tree.node(inner) {
@@ -96,7 +96,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         let outer = std::mem::replace(&mut self.in_lambda, false);
         self.templates.extend(template);
         self.left(function)?;
-        self.whole(name)?;
+        self.print(name)?;
         self.right(function)?;
         if template.is_some() {
             self.templates.pop();
@@ -109,7 +109,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         self.push("operator ");
         let template = self.current;
         self.templates.extend(template);
-        self.whole(target)?;
+        self.print(target)?;
         if template.is_some() {
             self.templates.pop();
         }
@@ -128,13 +128,13 @@ impl<'t, 'a> Printer<'t, 'a> {
                 self.push(", ");
             }
             self.pack_index = index;
-            self.whole(pattern)?;
+            self.print(pattern)?;
         }
         self.pack_index = outer;
         Some(())
     }
 
-    /// The number of values of the first pack that `pattern` names.
+    /// Number of values of the first pack in `pattern`.
     pub(super) fn find_pack(&self, pattern: Id, depth: u32) -> Option<usize> {
         self.step()?;
         if depth > MAX_DEPTH || self.in_lambda {

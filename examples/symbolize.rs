@@ -1,0 +1,68 @@
+//! Prints the functions and source lines at addresses of an object, innermost inlined function first.
+//!
+//! `cargo run --example symbolize -- target/debug/rperf 0x123456…` (file offsets, as in samples)
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use rperf_symbol::{
+    Budget, FileBytes, Files, LineIndex, ObjectKind, ObjectRequest, SearchPaths, load,
+};
+
+/// Opens files for the crate, which opens none itself.
+struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> std::io::Result<FileBytes> {
+        std::fs::read(path).map(FileBytes::from)
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    let mut words = std::env::args().skip(1);
+    let object = words.next().context("usage: symbolize OBJECT ADDRESS...")?;
+
+    // Symbols of the object or of its debug file, in the places where perf looks.
+    let paths = SearchPaths::new(None);
+    let loaded = load(
+        &Disk,
+        &paths,
+        &ObjectRequest::new(object.as_ref(), ObjectKind::User),
+    );
+    // Debug information units are read when an address in them is looked up, and evicted when the budget is exceeded.
+    let budget = Budget::new(Budget::DEFAULT_BYTES);
+    let lines = loaded
+        .debug
+        .as_ref()
+        .and_then(|source| LineIndex::open(&Disk, &paths, source, &budget));
+
+    for word in words {
+        let address = u64::from_str_radix(word.trim_start_matches("0x"), 16).context(word)?;
+        match loaded
+            .table
+            .find(address)
+            .and_then(|index| Some((index, loaded.table.get(index)?)))
+        {
+            Some((index, symbol)) => {
+                println!(
+                    "{address:#x} {}+{:#x}",
+                    loaded.table.name(index),
+                    address - symbol.start
+                );
+            }
+            None => println!("{address:#x} [unknown]"),
+        }
+        let Some(lines) = &lines else { continue };
+        let mut frames = Vec::new();
+        lines.frames(&Disk, address, &mut frames);
+        for frame in frames {
+            let function = frame
+                .function
+                .map_or("??", |name| lines.function_name(name));
+            let file = frame.file.map_or("??", |file| lines.file(file));
+            println!("    {function} at {file}:{}", frame.line);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! A block of records, passed from the decoding threads to the observing one.
+
+use std::mem;
+
+use rperf_replay::{EventIndex, FoldControl};
+
+use crate::{
+    ContextSwitch, DeliveredCounts, EventContext, EventLayouts, Loss, Observer, TaskChange,
+};
+
+/// Records in order. Raw data of typed events are copied, since a stream may release its bytes before they are observed.
+pub(crate) struct RecordBlock<D> {
+    entries: Vec<BlockEntry<D>>,
+    /// Raw data and names of all entries, concatenated.
+    bytes: Vec<u8>,
+}
+
+struct BlockEntry<D> {
+    at: EventContext,
+    /// End of its bytes in the block's bytes.
+    end: usize,
+    content: RecordContent<D>,
+}
+
+/// The content of a record. Bytes are stored in the block.
+pub(crate) enum RecordContent<D> {
+    /// A typed event, with its raw data.
+    Event(EventIndex, D),
+    /// A typed event with truncated raw data.
+    Truncated,
+    Sample(D),
+    /// A change of a task; its name is empty here and stored in the block's bytes.
+    Task(TaskChange<'static>),
+    Switch(ContextSwitch),
+    Lost(Loss),
+}
+
+impl<D> Default for RecordBlock<D> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+}
+
+impl<D> RecordBlock<D> {
+    /// Appends a record.
+    pub(crate) fn push(&mut self, at: EventContext, content: RecordContent<D>, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        let end = self.bytes.len();
+        self.entries.push(BlockEntry { at, end, content });
+    }
+
+    /// Clears the block for reuse.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.bytes.clear();
+    }
+
+    /// Passes all records to an observer; the block is empty afterwards.
+    pub(crate) fn deliver<O: Observer<D>>(
+        &mut self,
+        layouts: &EventLayouts,
+        observer: &mut O,
+        delivered: &mut DeliveredCounts,
+    ) -> FoldControl {
+        let mut start = 0;
+        for BlockEntry { at, end, content } in self.entries.drain(..) {
+            let bytes = self.bytes.get(mem::replace(&mut start, end)..end);
+            let bytes = bytes.unwrap_or_default();
+            match content {
+                RecordContent::Event(event, detail) => {
+                    if let Some(event) = layouts.of(event).and_then(|layout| layout.read(bytes)) {
+                        delivered.events += 1;
+                        observer.event(&at, event, detail);
+                    }
+                }
+                RecordContent::Truncated => delivered.truncated += 1,
+                RecordContent::Sample(detail) => {
+                    delivered.samples += 1;
+                    observer.sample(&at, detail);
+                }
+                RecordContent::Task(change) => observer.task(&at, change.with_name(bytes)),
+                RecordContent::Switch(switch) => observer.switch(&at, switch),
+                RecordContent::Lost(loss) => {
+                    delivered.lost = delivered.lost.saturating_add(loss.records);
+                    observer.lost(&at, loss);
+                }
+            }
+        }
+        observer.flow()
+    }
+}

@@ -1,0 +1,90 @@
+//! The parallel part of a pass: decodes records for observers.
+
+use rperf_replay::{NonSampleRecord, Render, Sample, World};
+use rperf_wire::{Misc, Record, RecordKind};
+
+use crate::block::{RecordBlock, RecordContent};
+use crate::{ContextSwitch, EventContext, Loss, ObserverPass, PrepareSamples, TaskChange, TaskId};
+
+/// Decodes the records of a pass.
+pub(crate) struct Decoder<'d, 'p, P>(pub(crate) &'d ObserverPass<'p, P>);
+
+impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
+    type Out = RecordBlock<P::Detail>;
+    type Scratch = ();
+
+    fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut Self::Out) {
+        let at = EventContext::of_sample(sample);
+        let Some(layout) = self.0.layouts().of(sample.event) else {
+            if let Some(detail) = self.0.prepare().prepare(world, sample, None) {
+                out.push(at, RecordContent::Sample(detail), &[]);
+            }
+            return;
+        };
+        let raw = sample.wire.raw.unwrap_or_default();
+        let Some(event) = layout.read(raw) else {
+            out.push(at, RecordContent::Truncated, &[]);
+            return;
+        };
+        if let Some(detail) = self.0.prepare().prepare(world, sample, Some(&event)) {
+            out.push(at, RecordContent::Event(sample.event, detail), raw);
+        }
+    }
+
+    fn reuse(&self, out: &mut Self::Out) {
+        out.clear();
+    }
+
+    fn wanted(&self) -> &[RecordKind] {
+        self.0.kinds()
+    }
+
+    fn record(&self, _: &World, record: &NonSampleRecord<'_>, _: &mut (), out: &mut Self::Out) {
+        let at = EventContext::of_record(record);
+        let misc = record.raw.misc;
+        // Undecodable records were counted when the recording was opened.
+        let Ok(decoded) = Record::decode(&record.raw, self.0.layouts().endian()) else {
+            return;
+        };
+        let content = match decoded {
+            Record::Fork(task) => RecordContent::Task(TaskChange::Fork {
+                parent: TaskId {
+                    pid: task.ppid,
+                    tid: task.ptid,
+                },
+                child: TaskId {
+                    pid: task.pid,
+                    tid: task.tid,
+                },
+            }),
+            Record::Exit(task) => RecordContent::Task(TaskChange::Exit(TaskId {
+                pid: task.pid,
+                tid: task.tid,
+            })),
+            Record::Comm(comm) => {
+                let change = TaskChange::Comm {
+                    task: TaskId {
+                        pid: comm.pid,
+                        tid: comm.tid,
+                    },
+                    name: &[],
+                    by_exec: misc.contains(Misc::COMM_EXEC),
+                };
+                return out.push(at, RecordContent::Task(change), comm.comm);
+            }
+            Record::Switch(_) => RecordContent::Switch(switch(misc)),
+            Record::Lost(lost) => RecordContent::Lost(Loss { records: lost.lost }),
+            Record::LostSamples(lost) => RecordContent::Lost(Loss { records: lost.lost }),
+            _ => return,
+        };
+        out.push(at, content, &[]);
+    }
+}
+
+fn switch(misc: Misc) -> ContextSwitch {
+    match misc.contains(Misc::SWITCH_OUT) {
+        true if misc.contains(Misc::SWITCH_OUT_PREEMPT) => ContextSwitch::Preempted,
+        true => ContextSwitch::Out,
+        false => ContextSwitch::In,
+    }
+}

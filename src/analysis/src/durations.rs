@@ -1,0 +1,162 @@
+//! Durations between two events with the same key.
+
+use std::num::NonZeroUsize;
+
+use rperf_replay::{Error, EventIndex, Replay, Sample, World};
+use rperf_tracepoint::FieldReader;
+use rperf_tracepoint::typed::TypedEvent;
+
+use crate::{
+    EventContext, EventLayouts, FilteredSamples, Loss, Observer, ObserverPass, PrepareSamples,
+    SpanCounts, Spans,
+};
+
+/// The events that start and end a span. They may be the same.
+#[derive(Debug)]
+pub struct EventPair {
+    /// The event that starts a span.
+    pub from: KeyedEvent,
+    /// The event that ends it.
+    pub to: KeyedEvent,
+}
+
+/// An event, and the key that matches its samples.
+#[derive(Debug)]
+pub struct KeyedEvent {
+    /// The event.
+    pub event: EventIndex,
+    /// Numeric fields of its raw data; empty for the thread.
+    pub key: Vec<FieldReader>,
+}
+
+/// Spans between the events of a pair.
+#[derive(Debug, Default)]
+pub struct Durations {
+    /// In order of their ends.
+    pub spans: Vec<Duration>,
+    /// How starts and ends were matched.
+    pub counts: SpanCounts,
+}
+
+/// A span, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Duration {
+    /// When it ended.
+    pub end: u64,
+    /// How long it took.
+    pub nanos: u64,
+}
+
+impl Durations {
+    /// Measures the samples of a recording that `filter` accepts, decoded on `threads`. Samples without a time or a key are skipped; a
+    /// start replaces an unfinished one with the same key.
+    ///
+    /// # Errors
+    /// Those of [`Replay::ordered`].
+    pub fn measure(
+        replay: &Replay<'_>,
+        pair: &EventPair,
+        filter: FilteredSamples<'_>,
+        threads: NonZeroUsize,
+    ) -> Result<Self, Error> {
+        let layouts = EventLayouts::empty(replay.data().endian());
+        let mut measuring = DurationObserver::default();
+        ObserverPass::new(&layouts, SpanEdges { pair, filter }).run(
+            replay,
+            threads,
+            &mut measuring,
+        )?;
+        Ok(Self {
+            spans: measuring.durations,
+            counts: measuring.spans.counts(),
+        })
+    }
+}
+
+impl KeyedEvent {
+    /// Returns the key of a sample; `None` if its raw data are truncated.
+    fn key(&self, sample: &Sample<'_>) -> Option<DurationKey> {
+        if self.key.is_empty() {
+            return Some(DurationKey::Thread(sample.tid));
+        }
+        let raw = sample.wire.raw?;
+        let fields = self.key.iter();
+        let numbers = fields.map(|field| field.i64(raw));
+        numbers.collect::<Option<_>>().map(DurationKey::Fields)
+    }
+}
+
+/// The key shared by start and end.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum DurationKey {
+    Thread(u32),
+    Fields(Box<[i64]>),
+}
+
+/// A sample that ends a span, starts one, or both.
+struct SpanEdge {
+    time: u64,
+    begins: bool,
+    ends: bool,
+    key: DurationKey,
+}
+
+/// Finds the samples of both events, and their keys.
+struct SpanEdges<'m> {
+    pair: &'m EventPair,
+    filter: FilteredSamples<'m>,
+}
+
+impl PrepareSamples for SpanEdges<'_> {
+    type Detail = SpanEdge;
+
+    fn prepare(
+        &self,
+        world: &World,
+        sample: &Sample<'_>,
+        event: Option<&TypedEvent<'_>>,
+    ) -> Option<SpanEdge> {
+        let EventPair { from, to } = self.pair;
+        let begins = sample.event == from.event;
+        let ends = sample.event == to.event;
+        if !begins && !ends {
+            return None;
+        }
+        let time = sample.wire.time?;
+        self.filter.prepare(world, sample, event)?;
+        let own = if begins { from } else { to };
+        let key = own.key(sample)?;
+        Some(SpanEdge {
+            time,
+            begins,
+            ends,
+            key,
+        })
+    }
+}
+
+#[derive(Default)]
+struct DurationObserver {
+    spans: Spans<DurationKey>,
+    durations: Vec<Duration>,
+}
+
+impl Observer<SpanEdge> for DurationObserver {
+    fn sample(&mut self, _: &EventContext, mark: SpanEdge) {
+        let time = mark.time;
+        // If both events are the same, a sample ends a span before it starts the next.
+        if mark.ends
+            && let Some(span) = self.spans.end(&mark.key, time)
+        {
+            let nanos = span.duration();
+            self.durations.push(Duration { end: time, nanos });
+        }
+        if mark.begins {
+            self.spans.begin(mark.key, time, ());
+        }
+    }
+
+    fn lost(&mut self, _: &EventContext, _: Loss) {
+        self.spans.lost();
+    }
+}

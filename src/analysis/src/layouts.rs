@@ -1,0 +1,119 @@
+//! The typed events of a recording.
+
+use rperf_perfdata::{EventDesc, Metadata};
+use rperf_replay::EventIndex;
+use rperf_tracepoint::typed::EventLayout;
+use rperf_tracepoint::{Error, Formats};
+use rperf_wire::Endian;
+
+/// The layout of each event that is a tracepoint with a typed event, looked up once.
+#[derive(Debug)]
+pub struct EventLayouts {
+    /// The recording's byte order.
+    endian: Endian,
+    /// By event.
+    layouts: Vec<Option<EventLayout>>,
+    /// Names of the tracepoints with a layout.
+    tracepoints: Vec<String>,
+    unresolved: Vec<UnreadableTracepoint>,
+}
+
+/// A tracepoint whose samples should be typed events, but cannot be decoded.
+#[derive(Debug, Clone)]
+pub struct UnreadableTracepoint {
+    /// The event.
+    pub event: EventIndex,
+    /// Why: its format is damaged, or lacks a field.
+    pub error: Error,
+}
+
+impl EventLayouts {
+    /// Returns the layouts of a recording.
+    ///
+    /// # Errors
+    /// Those of [`Metadata::formats`]: tracepoint formats that cannot be read.
+    pub fn of_recording(recording: Metadata<'_>) -> Result<Self, rperf_perfdata::Error> {
+        Ok(Self::new(
+            recording.endian,
+            recording.events,
+            &*recording.formats()?,
+        ))
+    }
+
+    /// Returns the layouts of `events`, described by `formats`. `endian` is the byte order of the records.
+    #[must_use]
+    pub fn new(endian: Endian, events: &[EventDesc], formats: &Formats) -> Self {
+        let mut layouts = Self::empty(endian);
+        for (index, event) in (0..).zip(events) {
+            let layout = match layout(event, formats) {
+                Ok(layout) => layout,
+                Err(error) => {
+                    let event = EventIndex(index);
+                    layouts
+                        .unresolved
+                        .push(UnreadableTracepoint { event, error });
+                    None
+                }
+            };
+            if layout.is_some() {
+                let name = formats.name(event.attr.config);
+                layouts.tracepoints.extend(name);
+            }
+            layouts.layouts.push(layout);
+        }
+        layouts
+    }
+
+    /// Returns a value without layouts: no sample is a typed event, and raw data is not decoded.
+    #[must_use]
+    pub fn empty(endian: Endian) -> Self {
+        Self {
+            endian,
+            layouts: Vec::new(),
+            tracepoints: Vec::new(),
+            unresolved: Vec::new(),
+        }
+    }
+
+    /// Returns the byte order of the records.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// Returns the layout of an event.
+    #[inline]
+    #[must_use]
+    pub fn of(&self, event: EventIndex) -> Option<&EventLayout> {
+        self.layouts.get(event.0 as usize)?.as_ref()
+    }
+
+    /// Whether the recording has a tracepoint, given as `system:name`.
+    #[must_use]
+    pub fn has(&self, tracepoint: &str) -> bool {
+        self.tracepoints.iter().any(|name| name == tracepoint)
+    }
+
+    /// Returns the tracepoints that cannot be read.
+    #[must_use]
+    pub fn unresolved(&self) -> &[UnreadableTracepoint] {
+        &self.unresolved
+    }
+}
+
+/// Returns the layout of one event; `None` if it is not a tracepoint, has no format, or has no typed event.
+fn layout(event: &EventDesc, formats: &Formats) -> Result<Option<EventLayout>, Error> {
+    match formats.of_event(&event.attr) {
+        Ok(tracepoint) => EventLayout::resolve(tracepoint),
+        Err(Error::NotATracepoint | Error::Undescribed) => Ok(None),
+        Err(error) => {
+            let name = formats.name(event.attr.config);
+            let is_typed = EventLayout::tracepoints().any(|known| name.as_deref() == Some(known));
+            if is_typed {
+                Err(error.clone())
+            } else {
+                Ok(None)
+            }
+        }
+    }
+}

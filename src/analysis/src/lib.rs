@@ -1,0 +1,48 @@
+//! Analyses over time: ordered records drive a state machine; this crate has the parts to build one.
+//!
+//! ```text
+//! Replay::ordered --+                                      all cores          one thread, in time order
+//!                   +--> Pass --samples--> EventLayouts, Prepare --> Observer --> plain structs
+//! rings in rounds --+         --tasks, switches, losses------------>    |
+//!    (LiveFeed)                                                Spans, TaskStates, LogHistogram
+//! ```
+//!
+//! An analysis implements [`Observer`]. [`ObserverPass::run`] feeds it from a recording, [`LiveFeed::deliver`] from live ring buffers. Its result is
+//! plain structs: this crate does not print or open files.
+
+mod block;
+mod completeness;
+mod context;
+mod decoder;
+mod durations;
+mod histogram;
+mod layouts;
+mod live;
+mod observer;
+mod pass;
+mod prepare;
+mod running_threads;
+mod sample_times;
+pub mod sched;
+mod spans;
+mod task_states;
+mod task_tree;
+mod thread_counts;
+
+pub use completeness::{Completeness, ObjectCounts};
+pub use context::{EventContext, TaskId};
+pub use durations::{Duration, Durations, EventPair, KeyedEvent};
+pub use histogram::{Distribution, LogHistogram};
+pub use layouts::{EventLayouts, UnreadableTracepoint};
+pub use live::LiveFeed;
+pub use observer::{ContextSwitch, Loss, Observer, TaskChange};
+pub use pass::{DeliveredCounts, ObserverPass};
+pub use prepare::{AllSamples, FilteredSamples, PrepareSamples};
+pub use running_threads::running_threads;
+pub use sample_times::sample_times;
+pub use spans::{OpenSpan, RepeatedStart, Span, SpanCounts, Spans};
+pub use task_states::{
+    CpuSwitch, RunState, Sleep, StateCounts, StateInterval, SwitchedOut, TaskStates, WaitReason,
+};
+pub use task_tree::{TaskEntry, TaskMapping, task_tree};
+pub use thread_counts::{ThreadCount, ThreadCounts};

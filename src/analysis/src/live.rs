@@ -1,0 +1,135 @@
+//! Live analysis: records as they are read from ring buffers.
+
+use rperf_replay::{FoldControl, LiveWorld, Order, Render as _, World};
+use rperf_wire::{RawRecord, RecordKind};
+
+use crate::block::RecordBlock;
+use crate::decoder::Decoder;
+use crate::{DeliveredCounts, Observer, ObserverPass, PrepareSamples};
+
+/// Feeds an [`Observer`] from live ring buffers, one round late: only after the next round all earlier records are known.
+///
+/// ```text
+/// take:    round 1 | round 2 | round 3 ...
+/// deliver:           round 1 | round 2 ...    in time order, over all ring buffers
+/// ```
+#[derive(Debug)]
+pub struct LiveFeed {
+    growing: LiveWorld,
+    /// Pending records, starting at position `base`.
+    bytes: Vec<u8>,
+    base: u64,
+    /// Positions of the records that an observer may need.
+    waiting: Vec<Order>,
+}
+
+/// The number of records decoded before they are observed.
+const BLOCK: usize = 1024;
+
+impl LiveFeed {
+    /// Creates an empty feed for the events of `growing`.
+    #[must_use]
+    pub fn new(growing: LiveWorld) -> Self {
+        Self {
+            growing,
+            bytes: Vec::new(),
+            base: 0,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Adds complete records of the current round.
+    pub fn take(&mut self, records: &[u8]) {
+        let waiting = &mut self.waiting;
+        self.growing.note_each(records, |order, raw| {
+            if raw.kind != RecordKind::FINISHED_ROUND {
+                waiting.push(order);
+            }
+        });
+        self.bytes.extend_from_slice(records);
+    }
+
+    /// Ends the round: each ring buffer was drained.
+    pub fn end_round(&mut self) {
+        self.growing.end_round();
+    }
+
+    /// Ends the input: all records are complete.
+    pub fn finish(&mut self) {
+        self.growing.complete_all();
+    }
+
+    /// Returns processes and mappings, as far as complete. Ids of mappings and names change from one [`LiveFeed::deliver`] to the next:
+    /// observers must not keep them.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        self.growing.world()
+    }
+
+    /// Passes all records of complete rounds to `observer`. Undecodable samples are skipped.
+    pub fn deliver<P: PrepareSamples, O: Observer<P::Detail>>(
+        &mut self,
+        pass: &ObserverPass<'_, P>,
+        observer: &mut O,
+    ) -> DeliveredCounts {
+        let mut delivered = DeliveredCounts::default();
+        self.growing.complete();
+        self.waiting.sort_unstable();
+        let limit = self.growing.limit();
+        let complete = self.waiting.partition_point(|order| order.time <= limit);
+        let mut block = RecordBlock::default();
+        for orders in self
+            .waiting
+            .get(..complete)
+            .unwrap_or_default()
+            .chunks(BLOCK)
+        {
+            for order in orders {
+                self.render(*order, pass, &mut block);
+            }
+            if block.deliver(pass.layouts(), observer, &mut delivered) == FoldControl::Stop {
+                break;
+            }
+            block.clear();
+        }
+        self.waiting.drain(..complete);
+        self.release();
+        self.growing.forget();
+        delivered
+    }
+
+    fn render<P: PrepareSamples>(
+        &self,
+        order: Order,
+        pass: &ObserverPass<'_, P>,
+        to: &mut RecordBlock<P::Detail>,
+    ) {
+        let offset = order.position.checked_sub(self.base);
+        let offset = offset.and_then(|offset| usize::try_from(offset).ok());
+        let bytes = offset.and_then(|offset| self.bytes.get(offset..));
+        let endian = self.growing.endian();
+        let Some((raw, _)) = bytes.and_then(|bytes| RawRecord::split(bytes, endian)) else {
+            return;
+        };
+        let world = self.growing.world();
+        if raw.kind != RecordKind::SAMPLE {
+            if pass.kinds().contains(&raw.kind) {
+                let record = self.growing.side_record(raw, order);
+                Decoder(pass).record(world, &record, &mut (), to);
+            }
+        } else if let Ok(Some(sample)) = self.growing.sample_at(&raw, order) {
+            Decoder(pass).render(world, &sample, &mut (), to);
+        }
+    }
+
+    /// Frees the memory of delivered records.
+    fn release(&mut self) {
+        let first = self.waiting.iter().map(|order| order.position).min();
+        let size = first.map_or(self.bytes.len(), |first| {
+            usize::try_from(first.saturating_sub(self.base)).unwrap_or(usize::MAX)
+        });
+        let size = size.min(self.bytes.len());
+        self.bytes.drain(..size);
+        self.base += size as u64;
+    }
+}

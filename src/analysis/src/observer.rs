@@ -1,0 +1,82 @@
+//! The trait that an analysis implements.
+
+use rperf_replay::FoldControl;
+use rperf_tracepoint::typed::TypedEvent;
+
+use crate::{EventContext, TaskId};
+
+/// Receives records in time order. `Detail` is computed from each sample by [`Prepare`](crate::Prepare) on another thread.
+///
+/// All methods are optional. They run on one thread: expensive work per sample (filters, symbols) belongs in `Prepare`.
+pub trait Observer<Detail = ()> {
+    /// Handles a sample of a tracepoint with a declared typed event.
+    fn event(&mut self, _at: &EventContext, _event: TypedEvent<'_>, _detail: Detail) {}
+
+    /// Handles a sample of any other event.
+    fn sample(&mut self, _at: &EventContext, _detail: Detail) {}
+
+    /// Handles the creation, exit or renaming of a task. Needs [`Pass::with_tasks`](crate::Pass::with_tasks).
+    fn task(&mut self, _at: &EventContext, _change: TaskChange<'_>) {}
+
+    /// Handles a switch of a task in or out. Needs [`Pass::with_switches`](crate::Pass::with_switches).
+    fn switch(&mut self, _at: &EventContext, _switch: ContextSwitch) {}
+
+    /// Handles a loss of records, some time before this one on the same CPU: spans across it may be wrong.
+    fn lost(&mut self, _at: &EventContext, _loss: Loss) {}
+
+    /// Whether to continue. Checked occasionally: some events may still arrive after [`FoldControl::Stop`].
+    fn flow(&self) -> FoldControl {
+        FoldControl::Continue
+    }
+}
+
+/// `PERF_RECORD_FORK`, `PERF_RECORD_EXIT` or `PERF_RECORD_COMM`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskChange<'r> {
+    /// A task was created.
+    Fork {
+        /// The creator.
+        parent: TaskId,
+        /// The new task.
+        child: TaskId,
+    },
+    /// A task exits.
+    Exit(TaskId),
+    /// A task was renamed.
+    Comm {
+        /// The task.
+        task: TaskId,
+        /// Its name, not necessarily UTF-8.
+        name: &'r [u8],
+        /// Whether it was renamed by execve(2).
+        by_exec: bool,
+    },
+}
+
+impl<'r> TaskChange<'r> {
+    /// Sets the name of a COMM; other changes have none.
+    pub(crate) fn with_name(mut self, new: &'r [u8]) -> Self {
+        if let Self::Comm { name, .. } = &mut self {
+            *name = new;
+        }
+        self
+    }
+}
+
+/// `PERF_RECORD_SWITCH` or `PERF_RECORD_SWITCH_CPU_WIDE`; the task is that of the [`EventContext`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContextSwitch {
+    /// The task is switched in.
+    In,
+    /// The task is switched out to sleep.
+    Out,
+    /// The task is switched out although it is runnable.
+    Preempted,
+}
+
+/// `PERF_RECORD_LOST` or `PERF_RECORD_LOST_SAMPLES`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// The number of lost records.
+    pub records: u64,
+}

@@ -1,0 +1,105 @@
+//! A pass over a recording, or over the content of live ring buffers.
+
+use std::num::NonZeroUsize;
+
+use rperf_replay::{Error, Render as _, Replay};
+use rperf_wire::RecordKind;
+
+use crate::block::RecordBlock;
+use crate::decoder::Decoder;
+use crate::{EventLayouts, Observer, PrepareSamples};
+
+/// Selects the records that an [`Observer`] receives.
+#[derive(Debug)]
+pub struct ObserverPass<'p, P> {
+    layouts: &'p EventLayouts,
+    prepare: P,
+    kinds: Vec<RecordKind>,
+}
+
+/// The number of records of each kind that an observer received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeliveredCounts {
+    /// Typed events.
+    pub events: u64,
+    /// Samples of other events.
+    pub samples: u64,
+    /// Samples of typed events that were skipped because their raw data are truncated.
+    pub truncated: u64,
+    /// Records lost while recording.
+    pub lost: u64,
+}
+
+impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
+    /// Selects samples by `prepare`, and losses.
+    #[must_use]
+    pub fn new(layouts: &'p EventLayouts, prepare: P) -> Self {
+        Self {
+            layouts,
+            prepare,
+            kinds: vec![RecordKind::LOST, RecordKind::LOST_SAMPLES],
+        }
+    }
+
+    /// Also selects task creation, exit and renames.
+    #[must_use]
+    pub fn with_tasks(mut self) -> Self {
+        let kinds = [RecordKind::FORK, RecordKind::EXIT, RecordKind::COMM];
+        self.kinds.extend(kinds);
+        self
+    }
+
+    /// Also selects context switch records (`record --switch-events`).
+    #[must_use]
+    pub fn with_switches(mut self) -> Self {
+        let kinds = [RecordKind::SWITCH, RecordKind::SWITCH_CPU_WIDE];
+        self.kinds.extend(kinds);
+        self
+    }
+
+    /// Feeds `observer` with a recording: decoded on `threads`, observed on the calling thread.
+    ///
+    /// # Errors
+    /// Those of [`Replay::ordered`].
+    pub fn run<O: Observer<P::Detail>>(
+        &self,
+        replay: &Replay<'_>,
+        threads: NonZeroUsize,
+        observer: &mut O,
+    ) -> Result<DeliveredCounts, Error> {
+        let mut delivered = DeliveredCounts::default();
+        replay.ordered(threads, &Decoder(self), &mut |block: &mut RecordBlock<
+            P::Detail,
+        >| {
+            block.deliver(self.layouts, observer, &mut delivered)
+        })?;
+        Ok(delivered)
+    }
+
+    /// Feeds `observer` with the non-sample records only.
+    pub fn run_without_samples<O: Observer<P::Detail>>(
+        &self,
+        replay: &Replay<'_>,
+        observer: &mut O,
+    ) -> DeliveredCounts {
+        let mut delivered = DeliveredCounts::default();
+        let (decoder, mut block) = (Decoder(self), RecordBlock::default());
+        for record in replay.non_samples(&self.kinds) {
+            decoder.record(replay.world(), &record, &mut (), &mut block);
+        }
+        block.deliver(self.layouts, observer, &mut delivered);
+        delivered
+    }
+
+    pub(crate) fn layouts(&self) -> &EventLayouts {
+        self.layouts
+    }
+
+    pub(crate) fn prepare(&self) -> &P {
+        &self.prepare
+    }
+
+    pub(crate) fn kinds(&self) -> &[RecordKind] {
+        &self.kinds
+    }
+}

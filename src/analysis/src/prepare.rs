@@ -1,0 +1,51 @@
+//! Parallel preparation of samples before they are observed in order.
+
+use rperf_replay::{Sample, World};
+use rperf_resolve::{Resolver, SampleCriteria};
+use rperf_tracepoint::typed::TypedEvent;
+
+/// Selects samples, and computes an analysis's data for each. Runs on all cores, in no particular order.
+pub trait PrepareSamples: Sync {
+    /// The data passed with a sample to the [`Observer`](crate::Observer): a symbol, the key of a stack; `()` if not needed.
+    type Detail: Send;
+
+    /// Returns `None` to skip a sample. `event` is its decoded raw data, if a typed event is declared.
+    fn prepare(
+        &self,
+        world: &World,
+        sample: &Sample<'_>,
+        event: Option<&TypedEvent<'_>>,
+    ) -> Option<Self::Detail>;
+}
+
+/// Selects all samples, without details.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AllSamples;
+
+impl PrepareSamples for AllSamples {
+    type Detail = ();
+
+    #[inline]
+    fn prepare(&self, _: &World, _: &Sample<'_>, _: Option<&TypedEvent<'_>>) -> Option<()> {
+        Some(())
+    }
+}
+
+/// Selects the samples that a filter accepts, without details.
+#[derive(Clone, Copy)]
+pub struct FilteredSamples<'f> {
+    /// The filter.
+    pub filter: &'f SampleCriteria,
+    /// The resolver for its symbols.
+    pub resolver: &'f Resolver<'f>,
+}
+
+impl PrepareSamples for FilteredSamples<'_> {
+    type Detail = ();
+
+    #[inline]
+    fn prepare(&self, _: &World, sample: &Sample<'_>, _: Option<&TypedEvent<'_>>) -> Option<()> {
+        let is_accepted = self.filter.accepts(sample, self.resolver);
+        is_accepted.then_some(())
+    }
+}

@@ -1,0 +1,58 @@
+//! The number of threads running at a time, from context switch records.
+
+use rperf_replay::{Order, Replay};
+use rperf_wire::AttrFlags;
+
+use crate::{
+    AllSamples, ContextSwitch, EventContext, EventLayouts, Observer, ObserverPass, TaskChange,
+    TaskId, TaskStates,
+};
+
+/// Returns how many threads ran from each position on, in increasing order; `None` without context switches. Idle tasks are not counted.
+#[must_use]
+pub fn running_threads(replay: &Replay<'_>) -> Option<Vec<(Order, u32)>> {
+    let mut events = replay.data().events().iter();
+    if !events.any(|event| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH)) {
+        return None;
+    }
+    let layouts = EventLayouts::empty(replay.data().endian());
+    let pass = ObserverPass::new(&layouts, AllSamples)
+        .with_tasks()
+        .with_switches();
+    let mut running = RunningThreads::default();
+    pass.run_without_samples(replay, &mut running);
+    Some(running.steps)
+}
+
+#[derive(Default)]
+struct RunningThreads {
+    states: TaskStates,
+    steps: Vec<(Order, u32)>,
+}
+
+impl RunningThreads {
+    fn step(&mut self, order: Order) {
+        let running = self.states.running();
+        let before = self.steps.last().map_or(0, |(_, running)| *running);
+        if running != before {
+            self.steps.push((order, running));
+        }
+    }
+}
+
+impl Observer for RunningThreads {
+    fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
+        // Per-task ring buffers do not record the last switch.
+        if matches!(change, TaskChange::Exit(_)) {
+            self.states.task(at, &change, |_| {});
+            self.step(at.order);
+        }
+    }
+
+    fn switch(&mut self, at: &EventContext, switch: ContextSwitch) {
+        if at.task != TaskId::UNKNOWN {
+            self.states.switch(at, switch, |_| {});
+            self.step(at.order);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The times of one event's samples.
+
+use std::num::NonZeroUsize;
+
+use rperf_replay::{EventIndex, Fold, Replay, Sample, World};
+
+use crate::{FilteredSamples, PrepareSamples as _};
+
+/// Returns the times of the samples of `event` that have one and that `filter` accepts, in no particular order.
+#[must_use]
+pub fn sample_times(
+    replay: &Replay<'_>,
+    event: EventIndex,
+    filter: FilteredSamples<'_>,
+    with_idle: bool,
+    threads: NonZeroUsize,
+) -> Vec<u64> {
+    let folded = replay.fold(threads, || SampleTimes {
+        event,
+        filter,
+        with_idle,
+        times: Vec::new(),
+    });
+    folded.times
+}
+
+struct SampleTimes<'t> {
+    event: EventIndex,
+    filter: FilteredSamples<'t>,
+    /// Whether the idle task, whose process id is 0, counts.
+    with_idle: bool,
+    times: Vec<u64>,
+}
+
+impl Fold for SampleTimes<'_> {
+    fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        if sample.event == self.event
+            && let Some(time) = sample.wire.time
+            && (self.with_idle || sample.pid != 0)
+            && self.filter.prepare(world, sample, None).is_some()
+        {
+            self.times.push(time);
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.times.extend(later.times);
+    }
+}

@@ -1,0 +1,21 @@
+//! Analyses of the scheduler's tracepoints, for `sched`.
+
+pub mod latency;
+mod lost_stretches;
+pub mod map;
+mod tasks;
+pub mod timehist;
+
+pub use lost_stretches::{LostStretch, LostStretches};
+pub use tasks::{SchedTask, SchedTasks, TaskIndex};
+
+/// Tracepoints that report the wakeup of a task.
+const WAKING: &str = "sched:sched_waking";
+const WAKEUP: &str = "sched:sched_wakeup";
+
+/// Returns the tracepoint that is ignored because the recording has an earlier one for the same wakeup: `sched_wakeup` if there is
+/// `sched_waking`.
+#[must_use]
+pub fn ignored_wakeup(layouts: &crate::EventLayouts) -> Option<&'static str> {
+    layouts.has(WAKING).then_some(WAKEUP)
+}

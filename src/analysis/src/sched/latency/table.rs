@@ -1,0 +1,116 @@
+//! The rows of `sched latency`: merged by name, and sorted.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
+
+use super::{LatencyChecks, LatencySums};
+use crate::sched::{LostStretches, SchedTasks, TaskIndex};
+
+/// The result of [`SchedLatency`](super::SchedLatency).
+#[derive(Debug)]
+pub struct LatencyTable {
+    /// The tasks with at least one wait, sorted.
+    pub rows: Vec<LatencyRow>,
+    /// Counts of inconsistencies.
+    pub checks: LatencyChecks,
+    /// Where records were lost.
+    pub losses: LostStretches,
+}
+
+/// A task, or all tasks of one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LatencyRow {
+    /// The latest name; not necessarily UTF-8.
+    pub comm: Vec<u8>,
+    /// The thread, or the one with the highest id.
+    pub tid: i32,
+    /// The number of tasks.
+    pub tasks: u64,
+    /// Its sums.
+    pub sums: LatencySums,
+}
+
+/// What rows are sorted by, the highest value first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LatencySortKey {
+    /// Average delay.
+    Average,
+    /// Maximum delay.
+    Maximum,
+    /// Number of waits.
+    Switches,
+    /// Run time.
+    Runtime,
+    /// Thread id.
+    Pid,
+}
+
+impl LatencySortKey {
+    /// The default order.
+    pub const DEFAULT: [Self; 4] = [Self::Average, Self::Maximum, Self::Switches, Self::Runtime];
+
+    /// Returns the key of this name, as in `-s`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "avg" => Self::Average,
+            "max" => Self::Maximum,
+            "switch" => Self::Switches,
+            "runtime" => Self::Runtime,
+            "pid" => Self::Pid,
+            _ => return None,
+        })
+    }
+
+    fn compare(self, left: &LatencyRow, right: &LatencyRow) -> Ordering {
+        let (one, other) = (&left.sums, &right.sums);
+        match self {
+            Self::Average => other.average().cmp(&one.average()),
+            Self::Maximum => other.max_delay.cmp(&one.max_delay),
+            Self::Switches => other.switches.cmp(&one.switches),
+            Self::Runtime => other.runtime.cmp(&one.runtime),
+            Self::Pid => right.tid.cmp(&left.tid),
+        }
+    }
+}
+
+impl LatencyRow {
+    /// The name of the idle tasks, which are not listed.
+    const IDLE: &[u8] = b"swapper";
+
+    pub(super) fn new(tasks: &SchedTasks, index: TaskIndex, sums: LatencySums) -> Option<Self> {
+        let task = tasks.get(index);
+        (task.comm != Self::IDLE).then(|| Self {
+            comm: task.comm.clone(),
+            tid: task.tid,
+            tasks: 1,
+            sums,
+        })
+    }
+}
+
+/// Merges tasks of one name if `merge_names`, drops those without a wait, and sorts. Tasks that are equal by all keys are in descending
+/// order of their names if merged, otherwise of their thread ids.
+pub(super) fn sort(rows: &mut Vec<LatencyRow>, merge_names: bool, keys: &[LatencySortKey]) {
+    rows.sort_by_key(|row| Reverse(row.tid));
+    if merge_names {
+        let mut merged: BTreeMap<Reverse<Vec<u8>>, LatencyRow> = BTreeMap::new();
+        for row in rows.drain(..) {
+            match merged.get_mut(&Reverse(row.comm.clone())) {
+                Some(first) => {
+                    first.tasks += 1;
+                    first.sums.merge(&row.sums);
+                }
+                None => {
+                    merged.insert(Reverse(row.comm.clone()), row);
+                }
+            }
+        }
+        rows.extend(merged.into_values());
+    }
+    rows.retain(|row| row.sums.switches > 0);
+    rows.sort_by(|left, right| {
+        let orders = keys.iter().map(|key| key.compare(left, right));
+        orders.fold(Ordering::Equal, Ordering::then)
+    });
+}

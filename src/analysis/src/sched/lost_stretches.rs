@@ -1,0 +1,64 @@
+//! Where records were lost: the times between which an analysis lacks events.
+
+use rustc_hash::FxHashMap;
+
+use crate::{EventContext, Loss};
+
+/// A stretch of time in which records of a CPU were lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostStretch {
+    /// The CPU; `None` if not recorded.
+    pub cpu: Option<u32>,
+    /// The time of the last event before, in nanoseconds; 0 if there is none.
+    pub from: u64,
+    /// The time of the record that reports the loss.
+    pub to: u64,
+    /// The number of lost records.
+    pub records: u64,
+}
+
+/// The stretches of a recording in which records were lost, in order of time.
+#[derive(Debug, Default)]
+pub struct LostStretches {
+    /// The time of the last event, by CPU.
+    last: FxHashMap<Option<u32>, u64>,
+    stretches: Vec<LostStretch>,
+    is_incomplete: bool,
+}
+
+impl LostStretches {
+    /// The most stretches kept.
+    const MOST: usize = 10_000;
+
+    /// Notes an event.
+    pub fn event(&mut self, at: &EventContext) {
+        self.last.insert(at.cpu, at.time());
+    }
+
+    /// Notes a loss.
+    pub fn lost(&mut self, at: &EventContext, loss: Loss) {
+        let from = self.last.insert(at.cpu, at.time()).unwrap_or_default();
+        if self.stretches.len() == Self::MOST {
+            self.is_incomplete = true;
+            return;
+        }
+        self.stretches.push(LostStretch {
+            cpu: at.cpu,
+            from,
+            to: at.time(),
+            records: loss.records,
+        });
+    }
+
+    /// Returns the stretches, in order of time.
+    #[must_use]
+    pub fn stretches(&self) -> &[LostStretch] {
+        &self.stretches
+    }
+
+    /// Whether there are more stretches than are kept.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        self.is_incomplete
+    }
+}

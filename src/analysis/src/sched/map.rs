@@ -1,0 +1,171 @@
+//! Which task runs on each CPU after each switch, for `sched map`.
+
+use std::collections::BTreeMap;
+
+use rperf_replay::FoldControl;
+use rperf_tracepoint::typed::TypedEvent;
+
+use super::LostStretches;
+use super::tasks::{SchedTask, SchedTasks, TaskIndex, entry};
+use crate::{EventContext, Loss, Observer, TaskChange};
+
+/// The idle task's code.
+const IDLE: TaskCode = TaskCode(*b". ");
+
+/// The two characters for a task: `A0` to `Z9`, then again from `A0`; `.` for the idle task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskCode([u8; 2]);
+
+impl TaskCode {
+    /// Returns the two characters.
+    #[must_use]
+    pub fn bytes(self) -> [u8; 2] {
+        self.0
+    }
+
+    fn next(self) -> Self {
+        let [letter, digit] = self.0;
+        Self(match (letter, digit) {
+            (b'Z', b'9') => *b"A0",
+            (b'Z', digit) => [b'A', digit + 1],
+            (letter, digit) => [letter + 1, digit],
+        })
+    }
+}
+
+/// A switch, with the tasks on all CPUs after it.
+#[derive(Debug)]
+pub struct MapRow<'m> {
+    /// The time in nanoseconds.
+    pub time: u64,
+    /// The CPU that switched.
+    pub cpu: u32,
+    /// The task switched in.
+    pub task: &'m SchedTask,
+    /// Its code.
+    pub code: TaskCode,
+    /// Whether this is its first row, or the first since it was renamed.
+    pub is_unnamed: bool,
+    /// The first switch of this CPU.
+    pub is_first_of_cpu: bool,
+    /// CPUs in order of their first switch.
+    pub seen_cpus: &'m [u32],
+    running: &'m BTreeMap<u32, TaskIndex>,
+    tasks: &'m SchedTasks,
+    codes: &'m [TaskState],
+}
+
+impl MapRow<'_> {
+    /// Returns the task that runs on a CPU, with its code; `None` before the first switch of the CPU.
+    #[must_use]
+    pub fn running(&self, cpu: u32) -> Option<(&SchedTask, TaskCode)> {
+        let index = *self.running.get(&cpu)?;
+        let code = self.codes.get(index.get())?.code?;
+        Some((self.tasks.get(index), code))
+    }
+}
+
+#[derive(Debug, Default)]
+struct TaskState {
+    code: Option<TaskCode>,
+    /// Whether a row has shown its current name.
+    is_named: bool,
+}
+
+/// Passes a [`MapRow`] for each switch to `sink`.
+#[derive(Debug)]
+pub struct SwitchMap<S> {
+    sink: S,
+    cpus: Option<Vec<u32>>,
+    tasks: SchedTasks,
+    states: Vec<TaskState>,
+    next: TaskCode,
+    running: BTreeMap<u32, TaskIndex>,
+    seen_cpus: Vec<u32>,
+    losses: LostStretches,
+    flow: FoldControl,
+}
+
+impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
+    /// Creates it for the switches of some CPUs, or of all.
+    pub fn new(cpus: Option<Vec<u32>>, sink: S) -> Self {
+        Self {
+            sink,
+            cpus,
+            tasks: SchedTasks::new(),
+            states: Vec::new(),
+            next: TaskCode(*b"A0"),
+            running: BTreeMap::new(),
+            seen_cpus: Vec::new(),
+            losses: LostStretches::default(),
+            flow: FoldControl::Continue,
+        }
+    }
+
+    /// Returns where records were lost.
+    #[must_use]
+    pub fn into_losses(self) -> LostStretches {
+        self.losses
+    }
+
+    fn switch(&mut self, time: u64, cpu: u32, next: i32) {
+        let index = self.tasks.find_or_add(-1, next);
+        let is_idle = self.tasks.get(index).comm == b"swapper";
+        let is_first_of_cpu = self.running.insert(cpu, index).is_none();
+        if is_first_of_cpu {
+            self.seen_cpus.push(cpu);
+        }
+        let state = entry(&mut self.states, index);
+        let code = *state.code.get_or_insert_with(|| match is_idle {
+            true => IDLE,
+            false => {
+                let next = self.next.next();
+                std::mem::replace(&mut self.next, next)
+            }
+        });
+        let is_shown = self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu));
+        if !is_shown {
+            return;
+        }
+        let is_unnamed = !std::mem::replace(&mut state.is_named, true);
+        let row = MapRow {
+            time,
+            cpu,
+            task: self.tasks.get(index),
+            code,
+            is_unnamed,
+            is_first_of_cpu,
+            seen_cpus: &self.seen_cpus,
+            running: &self.running,
+            tasks: &self.tasks,
+            codes: &self.states,
+        };
+        self.flow = (self.sink)(&row);
+    }
+}
+
+impl<S: FnMut(&MapRow<'_>) -> FoldControl> Observer for SwitchMap<S> {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, (): ()) {
+        self.losses.event(at);
+        if let TypedEvent::SchedSwitch(event) = event
+            && let Some(cpu) = at.cpu
+            && self.flow == FoldControl::Continue
+        {
+            self.switch(at.time(), cpu, event.next_pid());
+        }
+    }
+
+    fn task(&mut self, _: &EventContext, change: TaskChange<'_>) {
+        if let Some(renamed) = self.tasks.change(&change) {
+            entry(&mut self.states, renamed).is_named = false;
+        }
+    }
+
+    fn lost(&mut self, at: &EventContext, loss: Loss) {
+        self.losses.lost(at, loss);
+    }
+
+    fn flow(&self) -> FoldControl {
+        self.flow
+    }
+}

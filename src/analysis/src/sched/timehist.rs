@@ -1,0 +1,479 @@
+//! How long each task waited, was delayed and ran between two switches, for `sched timehist`.
+
+mod idle;
+mod summary;
+mod times;
+
+use rperf_replay::FoldControl;
+use rperf_tracepoint::typed::{SchedMigrateTask, SchedSwitch, SchedWakeup, TypedEvent};
+use rustc_hash::FxHashMap;
+
+use self::idle::IdleCpus;
+pub use self::summary::{CpuIdle, IdleStack, TimeSummary};
+use self::times::AwayState;
+pub use self::times::{RunStatistics, StretchTimes, TaskTimes, TimedTask, WaitTimes};
+use super::tasks::{SchedTask, SchedTasks, TaskIndex, entry};
+use super::{LostStretches, ignored_wakeup};
+use crate::{EventContext, EventLayouts, Loss, Observer, Sleep, SwitchedOut, TaskChange};
+
+/// What is shown and counted.
+#[derive(Debug, Clone, Default)]
+pub struct TimeHistoryOptions {
+    /// Times before are cut off; 0 if none.
+    pub start: u64,
+    /// Times after are cut off; 0 if none.
+    pub end: u64,
+    /// Only these CPUs.
+    pub cpus: Option<Vec<u32>>,
+    /// Only these processes.
+    pub pids: Option<Vec<i32>>,
+    /// Only these threads.
+    pub tids: Option<Vec<i32>>,
+    /// Only tasks whose priority is in one of these ranges, inclusive.
+    pub priorities: Option<Vec<(i32, i32)>>,
+    /// Whether only idle times are counted.
+    pub idle_only: bool,
+    /// Whether wakeups are shown.
+    pub with_wakeups: bool,
+    /// Whether migrations are counted and shown.
+    pub with_migrations: bool,
+    /// Whether the time before the first migration is measured.
+    pub with_migration_times: bool,
+    /// The number of CPUs of the machine.
+    pub cpu_count: u32,
+}
+
+/// A line of the history.
+#[derive(Debug)]
+pub struct TimeRow<'r> {
+    /// The time in nanoseconds.
+    pub time: u64,
+    /// The CPU.
+    pub cpu: u32,
+    /// The task that ran; the idle task has tid 0.
+    pub task: &'r SchedTask,
+    /// What happened.
+    pub what: TimeEvent<'r>,
+}
+
+/// An event of the history.
+#[derive(Debug)]
+pub enum TimeEvent<'r> {
+    /// The task was switched out.
+    SwitchedOut {
+        /// Its times up to now.
+        times: &'r StretchTimes,
+        /// Its state, as the kernel's letter.
+        state: char,
+        /// Its priority.
+        priority: i32,
+        /// Name of the next task.
+        next_comm: &'r [u8],
+        /// Thread id of the next task.
+        next_tid: i32,
+        /// The stack of the task as text.
+        stack: &'r str,
+    },
+    /// The task woke another.
+    Woke(&'r SchedTask),
+    /// The task moved another to a CPU.
+    Migrated {
+        /// The moved task.
+        task: &'r SchedTask,
+        /// The CPU it left.
+        from: i32,
+        /// Its new CPU.
+        to: i32,
+    },
+}
+
+/// Receives the rows.
+pub trait TimeRows {
+    /// Receives a row.
+    fn row(&mut self, row: &TimeRow<'_>) -> FoldControl;
+    /// Receives a loss of records.
+    fn lost(&mut self, time: u64, cpu: Option<u32>, records: u64) -> FoldControl;
+}
+
+/// Passes rows to a [`TimeRows`], and sums up the times of tasks.
+#[derive(Debug)]
+pub struct TimeHistory<R> {
+    options: TimeHistoryOptions,
+    rows: R,
+    ignored: Option<&'static str>,
+    tasks: SchedTasks,
+    times: Vec<TaskTimes>,
+    idle: IdleCpus,
+    /// The idle task, as shown.
+    idle_task: SchedTask,
+    /// Time of the last switch, by CPU.
+    last_switch: FxHashMap<u32, u64>,
+    first: u64,
+    last: u64,
+    skipped: u64,
+    flow: FoldControl,
+    losses: LostStretches,
+}
+
+/// A stretch between two switches of a CPU; `from` is 0 if unknown.
+#[derive(Clone, Copy)]
+struct RunSpan {
+    cpu: u32,
+    from: u64,
+    to: u64,
+}
+
+impl<R: TimeRows> TimeHistory<R> {
+    /// Creates it for a recording with these events.
+    pub fn new(layouts: &EventLayouts, options: TimeHistoryOptions, rows: R) -> Self {
+        let tasks = SchedTasks::new();
+        Self {
+            idle: IdleCpus::new(options.cpu_count),
+            options,
+            rows,
+            ignored: ignored_wakeup(layouts),
+            idle_task: SchedTask::idle(),
+            tasks,
+            times: Vec::new(),
+            last_switch: FxHashMap::default(),
+            first: 0,
+            last: 0,
+            skipped: 0,
+            flow: FoldControl::Continue,
+            losses: LostStretches::default(),
+        }
+    }
+
+    /// Returns the receiver of rows and the sums.
+    pub fn finish(self) -> (R, TimeSummary, LostStretches) {
+        let (mut running, mut terminated) = (Vec::new(), Vec::new());
+        for index in self.tasks.in_listing_order() {
+            let task = self.tasks.get(index);
+            let Some(times) = self.times.get(index.get()) else {
+                continue;
+            };
+            if times.runs.count == 0 || self.options.excludes(task, times) {
+                continue;
+            }
+            let timed = TimedTask {
+                task: task.clone(),
+                times: times.clone(),
+            };
+            match task.is_dead {
+                true => terminated.push(timed),
+                false => running.push(timed),
+            }
+        }
+        let (idle, cpus) = self.idle.finish(self.options.cpus.as_deref());
+        let summary = TimeSummary {
+            running,
+            terminated,
+            idle,
+            duration: self.last.saturating_sub(self.first),
+            cpus,
+            skipped: self.skipped,
+        };
+        (self.rows, summary, self.losses)
+    }
+
+    /// The task of a sample. Samples of a task that has exited have no thread id.
+    fn running(&mut self, at: &EventContext) -> TaskIndex {
+        let (pid, tid) = (at.task.pid.cast_signed(), at.task.tid.cast_signed());
+        self.tasks.find_or_add(pid, tid)
+    }
+
+    fn is_shown(&self, cpu: u32) -> bool {
+        let cpus = self.options.cpus.as_ref();
+        cpus.is_none_or(|cpus| cpus.contains(&cpu))
+    }
+
+    /// Whether the options exclude a task; counts it if so.
+    fn excludes(&mut self, index: TaskIndex) -> bool {
+        let times = entry(&mut self.times, index);
+        let is_excluded = self.options.excludes(self.tasks.get(index), times);
+        self.skipped += u64::from(is_excluded);
+        is_excluded
+    }
+
+    /// Whether an event of two tasks is hidden: it is not if one of them is shown.
+    fn hides(&mut self, by: TaskIndex, other: TaskIndex) -> bool {
+        let hides_first = self.excludes(by) || self.options.idle_only;
+        hides_first && (self.excludes(other) || self.options.idle_only)
+    }
+
+    fn switch(&mut self, at: &EventContext, cpu: u32, event: &SchedSwitch<'_>, stack: &str) {
+        self.learn_priority(event.next_pid(), event.next_prio());
+        let to = at.time();
+        let from = self.last_switch.insert(cpu, to).unwrap_or_default();
+        let until = match event.prev_pid() {
+            0 => self.idle_switch(RunSpan { cpu, from, to }, event),
+            _ => self.task_switch(at, RunSpan { cpu, from, to }, event, stack),
+        };
+        if self.first == 0 && until >= self.options.start {
+            self.first = until;
+        }
+        if self.options.end == 0 || until <= self.options.end {
+            self.last = until;
+        }
+    }
+
+    fn learn_priority(&mut self, tid: i32, priority: i32) {
+        if tid != 0 && self.options.priorities.is_some() {
+            let task = self.tasks.find_or_add(-1, tid);
+            entry(&mut self.times, task).priority = Some(priority);
+        }
+    }
+
+    /// Handles the switch-out of a task. Returns the end of its time within the options.
+    fn task_switch(
+        &mut self,
+        at: &EventContext,
+        RunSpan {
+            cpu,
+            from,
+            to: time,
+        }: RunSpan,
+        event: &SchedSwitch<'_>,
+        stack: &str,
+    ) -> u64 {
+        let index = self.switched_task(at);
+        let goes_idle = event.next_pid() == 0;
+        self.idle.leave(cpu, index, goes_idle.then_some(stack));
+        entry(&mut self.times, index).priority = Some(event.prev_prio());
+        if self.excludes(index) || (self.options.idle_only && !goes_idle) {
+            return time;
+        }
+        let within = self.options.within(from, time);
+        if let Some((from, to)) = within
+            && !self.options.idle_only
+            && self.is_shown(cpu)
+        {
+            let times = entry(&mut self.times, index);
+            times.add_stretch(from, to);
+            let row = TimeRow {
+                time: to,
+                cpu,
+                task: self.tasks.get(index),
+                what: switched_out(&times.last, event, stack),
+            };
+            self.flow = self.rows.row(&row);
+        }
+        entry(&mut self.times, index).leave(time, event);
+        within.map_or(time, |(_, to)| to)
+    }
+
+    /// The task that is switched out in a sample, which has exited if it has no thread id.
+    fn switched_task(&mut self, at: &EventContext) -> TaskIndex {
+        self.running(at);
+        let (pid, tid) = (at.task.pid.cast_signed(), at.task.tid.cast_signed());
+        let index = self
+            .tasks
+            .find_or_add(pid, if tid == 0 { pid } else { tid });
+        // perf takes the mappings of the process from its first thread.
+        self.tasks.find_or_add(pid, pid);
+        index
+    }
+
+    /// Handles the end of idle time. Returns the end of it within the options.
+    fn idle_switch(&mut self, span: RunSpan, event: &SchedSwitch<'_>) -> u64 {
+        let RunSpan {
+            cpu,
+            from,
+            to: time,
+        } = span;
+        let idle = self.idle.cpu(cpu);
+        idle.times.priority = Some(event.prev_prio());
+        if self.options.excludes(&self.idle_task, &idle.times) {
+            self.skipped += 1;
+            return time;
+        }
+        let within = self.options.within(from, time);
+        let is_shown = self.is_shown(cpu);
+        let idle = self.idle.cpu(cpu);
+        let mut is_listed = is_shown;
+        if let Some((from, to)) = within {
+            if is_shown {
+                idle.times.add_stretch(from, to);
+            }
+            if self.options.idle_only {
+                match idle.last_task.take() {
+                    None => is_listed = false,
+                    Some(task) => {
+                        let times = entry(&mut self.times, task);
+                        times.add_stretch(from, to);
+                        times.last = StretchTimes::default();
+                        idle.add_stack(to.saturating_sub(from));
+                    }
+                }
+            }
+            if is_listed {
+                let row = TimeRow {
+                    time: to,
+                    cpu,
+                    task: &self.idle_task,
+                    what: switched_out(&idle.times.last, event, ""),
+                };
+                self.flow = self.rows.row(&row);
+            }
+        }
+        idle.times.leave(time, event);
+        within.map_or(time, |(_, to)| to)
+    }
+
+    fn wake(&mut self, at: &EventContext, cpu: u32, event: &SchedWakeup<'_>) {
+        if Some(event.tracepoint()) == self.ignored {
+            return;
+        }
+        self.learn_priority(event.pid(), event.prio());
+        let woken = self.tasks.find_or_add(0, event.pid());
+        let times = entry(&mut self.times, woken);
+        if times.ready == 0 {
+            times.ready = at.time();
+        }
+        if !self.options.with_wakeups || !self.options.contains(at.time()) {
+            return;
+        }
+        let waker = self.running(at);
+        if self.hides(waker, woken) {
+            return;
+        }
+        let what = TimeEvent::Woke(self.tasks.get(woken));
+        self.flow = self.rows.row(&TimeRow {
+            time: at.time(),
+            cpu,
+            task: self.tasks.get(waker),
+            what,
+        });
+    }
+
+    fn migrate(&mut self, at: &EventContext, cpu: u32, event: &SchedMigrateTask<'_>) {
+        if !self.options.with_migrations && !self.options.with_migration_times {
+            return;
+        }
+        let migrated = self.tasks.find_or_add(0, event.pid());
+        let times = entry(&mut self.times, migrated);
+        if times.moved == 0 {
+            times.moved = at.time();
+        }
+        if !self.options.with_migrations {
+            return;
+        }
+        times.migrations += 1;
+        let by = self.running(at);
+        if self.hides(by, migrated) {
+            return;
+        }
+        let what = TimeEvent::Migrated {
+            task: self.tasks.get(migrated),
+            from: event.orig_cpu(),
+            to: event.dest_cpu(),
+        };
+        self.flow = self.rows.row(&TimeRow {
+            time: at.time(),
+            cpu,
+            task: self.tasks.get(by),
+            what,
+        });
+    }
+}
+
+impl TimeHistoryOptions {
+    /// Whether a task is excluded.
+    fn excludes(&self, task: &SchedTask, times: &TaskTimes) -> bool {
+        let lacks = |list: &Option<Vec<i32>>, id: i32| {
+            let list = list.as_ref();
+            list.is_some_and(|list| !list.contains(&id))
+        };
+        let is_in = |priority: i32, ranges: &[(i32, i32)]| {
+            let mut ranges = ranges.iter();
+            ranges.any(|(low, high)| (*low..=*high).contains(&priority))
+        };
+        let has_other_priority = match (&self.priorities, times.priority) {
+            (Some(ranges), Some(priority)) => !is_in(priority, ranges),
+            _ => false,
+        };
+        lacks(&self.pids, task.pid) || lacks(&self.tids, task.tid) || has_other_priority
+    }
+
+    /// Cuts a stretch off at the requested start and end; `None` if it is outside. `from` is 0 if unknown.
+    fn within(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        if self.start > to {
+            return None;
+        }
+        let from = if from > 0 { from.max(self.start) } else { 0 };
+        match self.end {
+            0 => Some((from, to)),
+            // As perf: an unknown start may be after the end.
+            end if from == 0 || from > end => None,
+            end => Some((from, to.min(end))),
+        }
+    }
+
+    fn contains(&self, time: u64) -> bool {
+        time >= self.start && (self.end == 0 || time <= self.end)
+    }
+}
+
+impl TaskTimes {
+    /// Notes that the task is switched out.
+    fn leave(&mut self, time: u64, event: &SchedSwitch<'_>) {
+        self.switched_out = time;
+        self.away = match SwitchedOut::from(event.prev_state()) {
+            SwitchedOut::Runnable(_) => AwayState::Runnable,
+            SwitchedOut::Sleeping(Sleep::Uninterruptible) => AwayState::Uninterruptible,
+            SwitchedOut::Sleeping(_) | SwitchedOut::Dead => AwayState::Sleeping,
+        };
+        self.ready = 0;
+        self.moved = 0;
+    }
+}
+
+fn switched_out<'r>(
+    times: &'r StretchTimes,
+    event: &SchedSwitch<'r>,
+    stack: &'r str,
+) -> TimeEvent<'r> {
+    let state = event.prev_state();
+    let letter = state.to_string().chars().next();
+    TimeEvent::SwitchedOut {
+        times,
+        state: match event.prev_pid() {
+            0 => 'I',
+            _ if state.is_runnable() => 'R',
+            _ => letter.unwrap_or('?'),
+        },
+        priority: event.prev_prio(),
+        next_comm: event.next_comm(),
+        next_tid: event.next_pid(),
+        stack,
+    }
+}
+
+impl<R: TimeRows> Observer<String> for TimeHistory<R> {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, stack: String) {
+        self.losses.event(at);
+        let Some(cpu) = at.cpu.filter(|_| self.flow == FoldControl::Continue) else {
+            return;
+        };
+        self.idle.see(cpu);
+        match event {
+            TypedEvent::SchedSwitch(event) => self.switch(at, cpu, &event, &stack),
+            TypedEvent::SchedWakeup(event) => self.wake(at, cpu, &event),
+            TypedEvent::SchedMigrateTask(event) => self.migrate(at, cpu, &event),
+            _ => {}
+        }
+    }
+
+    fn task(&mut self, _: &EventContext, change: TaskChange<'_>) {
+        self.tasks.change(&change);
+    }
+
+    fn lost(&mut self, at: &EventContext, loss: Loss) {
+        self.losses.lost(at, loss);
+        self.flow = self.rows.lost(at.time(), at.cpu, loss.records);
+    }
+
+    fn flow(&self) -> FoldControl {
+        self.flow
+    }
+}

@@ -1,0 +1,91 @@
+//! The idle times of CPUs.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::summary::{CpuIdle, sorted};
+use super::times::TaskTimes;
+use crate::sched::TaskIndex;
+
+/// The idle times by CPU.
+#[derive(Debug)]
+pub(super) struct IdleCpus {
+    cpus: BTreeMap<u32, IdleCpu>,
+    /// The number of CPUs of the machine.
+    count: u32,
+    /// That number, or the highest number of a CPU with samples if that is more, as perf.
+    highest: u32,
+}
+
+/// The idle times of a CPU.
+#[derive(Debug, Default)]
+pub(super) struct IdleCpu {
+    pub(super) times: TaskTimes,
+    /// The task that ran before.
+    pub(super) last_task: Option<TaskIndex>,
+    /// The last stack before idle time; empty if unknown.
+    stack: String,
+    /// Nanoseconds and count by stack.
+    stacks: FxHashMap<String, (u64, u64)>,
+    ran_tasks: bool,
+}
+
+impl IdleCpu {
+    /// Adds idle time after the last stack.
+    pub(super) fn add_stack(&mut self, nanos: u64) {
+        if self.stack.is_empty() {
+            return;
+        }
+        let (sum, count) = self.stacks.entry(self.stack.clone()).or_default();
+        *sum += nanos;
+        *count += 1;
+    }
+}
+
+impl IdleCpus {
+    pub(super) fn new(count: u32) -> Self {
+        Self {
+            cpus: BTreeMap::new(),
+            count,
+            highest: count,
+        }
+    }
+
+    /// Notes a sample of a CPU.
+    pub(super) fn see(&mut self, cpu: u32) {
+        self.highest = self.highest.max(cpu);
+    }
+
+    pub(super) fn cpu(&mut self, cpu: u32) -> &mut IdleCpu {
+        self.cpus.entry(cpu).or_default()
+    }
+
+    /// Notes that a task is switched out; with its stack if the CPU becomes idle.
+    pub(super) fn leave(&mut self, cpu: u32, task: TaskIndex, stack: Option<&str>) {
+        let idle = self.cpu(cpu);
+        idle.ran_tasks = true;
+        idle.last_task = Some(task);
+        if let Some(stack) = stack.filter(|stack| !stack.is_empty()) {
+            stack.clone_into(&mut idle.stack);
+        }
+    }
+
+    /// Returns the idle times of all CPUs, or of those in `filter`, and the number that perf prints for the CPUs.
+    pub(super) fn finish(mut self, filter: Option<&[u32]>) -> (BTreeMap<u32, CpuIdle>, u32) {
+        for cpu in 0..self.count {
+            self.cpus.entry(cpu).or_default();
+        }
+        let is_listed = |cpu: &u32| filter.is_none_or(|filter| filter.contains(cpu));
+        let cpus = self.cpus.into_iter().filter(|(cpu, _)| is_listed(cpu));
+        let listed = cpus.map(|(cpu, idle)| {
+            let idle = CpuIdle {
+                times: idle.times,
+                stacks: sorted(idle.stacks),
+                ran_tasks: idle.ran_tasks,
+            };
+            (cpu, idle)
+        });
+        (listed.collect(), self.highest)
+    }
+}

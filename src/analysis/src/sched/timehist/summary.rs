@@ -1,0 +1,63 @@
+//! The result of a [`TimeHistory`](super::TimeHistory).
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::times::{TaskTimes, TimedTask};
+
+/// The sums of all tasks.
+#[derive(Debug)]
+pub struct TimeSummary {
+    /// Tasks that had not exited at the end.
+    pub running: Vec<TimedTask>,
+    /// Tasks that exited.
+    pub terminated: Vec<TimedTask>,
+    /// The idle time of each CPU with switches.
+    pub idle: BTreeMap<u32, CpuIdle>,
+    /// The time from the first to the last event, in nanoseconds.
+    pub duration: u64,
+    /// The number that perf prints for the CPUs.
+    pub cpus: u32,
+    /// The number of samples that were skipped because of their task.
+    pub skipped: u64,
+}
+
+/// What is known about the idle time of a CPU.
+#[derive(Debug, Default)]
+pub struct CpuIdle {
+    /// The idle task's times.
+    pub times: TaskTimes,
+    /// The idle time by the stack before it, most first.
+    pub stacks: Vec<IdleStack>,
+    /// Whether the CPU ran other tasks.
+    pub ran_tasks: bool,
+}
+
+/// Idle time after a stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleStack {
+    /// The stack as text.
+    pub stack: String,
+    /// Nanoseconds.
+    pub nanos: u64,
+    /// The number of times.
+    pub count: u64,
+}
+
+/// Returns the stacks, the one with most time first.
+pub(super) fn sorted(stacks: FxHashMap<String, (u64, u64)>) -> Vec<IdleStack> {
+    let stacks = stacks.into_iter();
+    let mut stacks: Vec<IdleStack> = stacks
+        .map(|(stack, (nanos, count))| IdleStack {
+            stack,
+            nanos,
+            count,
+        })
+        .collect();
+    stacks.sort_by(|left, right| {
+        let by_time = right.nanos.cmp(&left.nanos);
+        by_time.then_with(|| left.stack.cmp(&right.stack))
+    });
+    stacks
+}

@@ -1,0 +1,163 @@
+//! The times of one task.
+
+use crate::sched::SchedTask;
+
+/// A running mean and variance (Welford's method), minimum and maximum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RunStatistics {
+    /// The number of values.
+    pub count: u64,
+    /// The mean.
+    pub mean: f64,
+    squares: f64,
+    /// The minimum.
+    pub min: u64,
+    /// The maximum.
+    pub max: u64,
+}
+
+impl Default for RunStatistics {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            mean: 0.0,
+            squares: 0.0,
+            min: u64::MAX,
+            max: 0,
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "as perf: statistics need no more than 53 bits"
+)]
+impl RunStatistics {
+    fn add(&mut self, value: u64) {
+        self.count += 1;
+        let delta = value as f64 - self.mean;
+        self.mean += delta / self.count as f64;
+        self.squares += delta * (value as f64 - self.mean);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Returns the standard error of the mean, in percent of the mean; 0 for fewer than two values.
+    #[must_use]
+    pub fn relative_error(&self) -> f64 {
+        if self.count < 2 || self.mean == 0.0 {
+            return 0.0;
+        }
+        let variance = self.squares / (self.count - 1) as f64;
+        100.0 * (variance / self.count as f64).sqrt() / self.mean
+    }
+}
+
+/// What a task did after it was switched out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum AwayState {
+    /// It was still runnable.
+    #[default]
+    Runnable,
+    /// `D`.
+    Uninterruptible,
+    Sleeping,
+}
+
+/// Nanoseconds of the last stretch of a task: before, and on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StretchTimes {
+    /// From the last switch-out to the switch-in, by state.
+    pub wait: WaitTimes,
+    /// From wakeup to switch-in.
+    pub delay: u64,
+    /// On the CPU.
+    pub run: u64,
+    /// From wakeup to the first migration to another CPU.
+    pub before_migration: u64,
+}
+
+/// Nanoseconds not on a CPU, by the state in which the task was switched out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WaitTimes {
+    /// Asleep, except for `D`.
+    pub sleep: u64,
+    /// `D`: usually waiting for a device.
+    pub iowait: u64,
+    /// Runnable: preempted.
+    pub preempt: u64,
+}
+
+impl WaitTimes {
+    /// Returns the sum.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.sleep + self.iowait + self.preempt
+    }
+}
+
+/// The times of a task.
+#[derive(Debug, Clone, Default)]
+pub struct TaskTimes {
+    /// The run times between two switches.
+    pub runs: RunStatistics,
+    /// The last stretch.
+    pub last: StretchTimes,
+    /// Nanoseconds on a CPU.
+    pub run: u64,
+    /// Nanoseconds from wakeup to switch-in.
+    pub delay: u64,
+    /// Nanoseconds not on a CPU.
+    pub wait: WaitTimes,
+    /// Migrations to another CPU.
+    pub migrations: u64,
+    /// When it was last switched out; 0 if never.
+    pub(super) switched_out: u64,
+    pub(super) away: AwayState,
+    /// When it was woken; 0 if it was not since it was switched out.
+    pub(super) ready: u64,
+    /// When it was first moved to another CPU since then; 0 if it was not.
+    pub(super) moved: u64,
+    /// Its priority at the last switch.
+    pub(super) priority: Option<i32>,
+}
+
+impl TaskTimes {
+    /// Adds a stretch on a CPU from `from` to `to`; `from` is 0 if unknown.
+    pub(super) fn add_stretch(&mut self, from: u64, to: u64) {
+        let mut last = StretchTimes::default();
+        if from > 0 {
+            last.run = to.saturating_sub(from);
+            if self.ready > 0 {
+                last.delay = from.saturating_sub(self.ready);
+                if self.moved > self.ready && self.moved < from {
+                    last.before_migration = self.moved - self.ready;
+                }
+            }
+            if self.switched_out > 0 {
+                let wait = from.saturating_sub(self.switched_out);
+                match self.away {
+                    AwayState::Runnable => last.wait.preempt = wait,
+                    AwayState::Uninterruptible => last.wait.iowait = wait,
+                    AwayState::Sleeping => last.wait.sleep = wait,
+                }
+            }
+        }
+        self.last = last;
+        self.runs.add(last.run);
+        self.run += last.run;
+        self.delay += last.delay;
+        self.wait.sleep += last.wait.sleep;
+        self.wait.iowait += last.wait.iowait;
+        self.wait.preempt += last.wait.preempt;
+    }
+}
+
+/// A task with its times.
+#[derive(Debug, Clone)]
+pub struct TimedTask {
+    /// The task, with its last name.
+    pub task: SchedTask,
+    /// Its times.
+    pub times: TaskTimes,
+}

@@ -1,0 +1,114 @@
+//! The states of a task.
+
+use std::fmt::{self, Write as _};
+
+use rperf_tracepoint::typed::TaskState;
+
+/// The state of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RunState {
+    /// Created and not woken yet.
+    New,
+    /// Runnable, waiting for a CPU.
+    Runnable(WaitReason),
+    /// Running.
+    Running,
+    /// Sleeping.
+    Sleeping(Sleep),
+}
+
+/// Why a runnable task is waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WaitReason {
+    /// It was woken.
+    Woken,
+    /// It was preempted by another task.
+    Preempted,
+    /// It yielded its CPU, or the kernel does not trace preemption.
+    Yielded,
+}
+
+/// The kind of sleep, by the letter of ps(1) and of the kernel's tracepoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Sleep {
+    /// `S`: interruptible by signals.
+    Interruptible,
+    /// `D`: usually waiting for a device.
+    Uninterruptible,
+    /// `T`: stopped by a signal.
+    Stopped,
+    /// `t`: stopped by a debugger.
+    Traced,
+    /// `P`: a parked kernel thread.
+    Parked,
+    /// `I`: an idle kernel thread.
+    Idle,
+    /// Another letter, or unknown, as in SWITCH records.
+    Other,
+}
+
+/// The decoded `prev_state` of a context switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SwitchedOut {
+    /// It is still runnable.
+    Runnable(WaitReason),
+    /// It sleeps.
+    Sleeping(Sleep),
+    /// It is dead: this was its last switch.
+    Dead,
+}
+
+impl RunState {
+    /// Whether the task runs.
+    #[must_use]
+    pub fn is_running(self) -> bool {
+        self == Self::Running
+    }
+
+    /// Whether the task waits for a CPU.
+    #[must_use]
+    pub fn is_runnable(self) -> bool {
+        matches!(self, Self::Runnable(_))
+    }
+}
+
+impl From<TaskState<'_>> for SwitchedOut {
+    fn from(state: TaskState<'_>) -> Self {
+        if state.is_runnable() {
+            return Self::Runnable(match state.is_preempted() {
+                true => WaitReason::Preempted,
+                false => WaitReason::Yielded,
+            });
+        }
+        let mut letter = FirstCharacter(None);
+        // Keeps the first letter: killable sleeps were once `D|K`.
+        let _stopped = write!(letter, "{state}");
+        Self::Sleeping(match letter.0 {
+            Some('S') => Sleep::Interruptible,
+            Some('D') => Sleep::Uninterruptible,
+            Some('T') => Sleep::Stopped,
+            Some('t') => Sleep::Traced,
+            Some('P') => Sleep::Parked,
+            Some('I') => Sleep::Idle,
+            Some('X' | 'x' | 'Z') => return Self::Dead,
+            // Without names, use the two bits that never changed.
+            _ if state.bits() & 3 == 1 => Sleep::Interruptible,
+            _ if state.bits() & 3 == 2 => Sleep::Uninterruptible,
+            _ => Sleep::Other,
+        })
+    }
+}
+
+/// Keeps the first character written.
+struct FirstCharacter(Option<char>);
+
+impl fmt::Write for FirstCharacter {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = self.0.or(text.chars().next());
+        if self.0.is_some() {
+            Err(fmt::Error)
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Event counts of each thread, from READ records.
+
+use rperf_perfdata::EventDesc;
+use rperf_replay::{EventIndex, Replay};
+use rperf_wire::{Read, Record, RecordKind};
+use rustc_hash::FxHashMap;
+
+/// Counts of a recording's threads (`record -s`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ThreadCounts {
+    /// The events: name, and index in the recording.
+    pub events: Vec<(String, usize)>,
+    /// The threads, in the order of their first READ records.
+    pub threads: Vec<ThreadCount>,
+}
+
+/// The counts of one thread.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ThreadCount {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// One count per event of [`ThreadCounts::events`].
+    pub counts: Vec<u64>,
+}
+
+impl ThreadCounts {
+    /// Returns the counts of all threads. A thread has a record per CPU; these are added up.
+    #[must_use]
+    pub fn of_recording(replay: &Replay<'_>) -> Self {
+        let mut counting = ThreadCounter::default();
+        for record in replay.non_samples(&[RecordKind::READ]) {
+            // Undecodable records were counted when the recording was opened.
+            let read = Record::decode(&record.raw, replay.data().endian());
+            if let (Some(event), Ok(Record::Read(read))) = (record.event, read) {
+                counting.add(&read, event, replay.data().events());
+            }
+        }
+        let mut counted = counting.counted;
+        for thread in &mut counted.threads {
+            thread.counts.resize(counted.events.len(), 0);
+        }
+        counted
+    }
+}
+
+#[derive(Default)]
+struct ThreadCounter {
+    counted: ThreadCounts,
+    columns: FxHashMap<EventIndex, usize>,
+    /// By process and thread.
+    rows: FxHashMap<(u32, u32), usize>,
+}
+
+impl ThreadCounter {
+    fn add(&mut self, read: &Read<'_>, event: EventIndex, described: &[EventDesc]) {
+        let ThreadCounts { events, threads } = &mut self.counted;
+        let column = *self.columns.entry(event).or_insert_with(|| {
+            let place = event.0 as usize;
+            let name = described.get(place).map(|event| event.name.clone());
+            events.push((name.unwrap_or_default(), place));
+            events.len() - 1
+        });
+        let (pid, tid) = (read.pid, read.tid);
+        let row = *self.rows.entry((pid, tid)).or_insert_with(|| {
+            let counts = Vec::new();
+            threads.push(ThreadCount { pid, tid, counts });
+            threads.len() - 1
+        });
+        let Some(thread) = threads.get_mut(row) else {
+            return;
+        };
+        if thread.counts.len() <= column {
+            thread.counts.resize(column + 1, 0);
+        }
+        if let Some(count) = thread.counts.get_mut(column) {
+            *count = count.saturating_add(read.words.get(0).unwrap_or_default());
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Durations and running threads, compared with simple loops over all records.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+
+use proptest::prelude::*;
+use rperf_analysis::{
+    Durations, EventPair, FilteredSamples, KeyedEvent, running_threads, sample_times,
+};
+use rperf_replay::EventIndex;
+use rperf_resolve::{Resolver, SampleCriteria};
+use rperf_symbol::{MemoryFiles, SearchPaths};
+use rperf_wire::{Endian, Misc};
+
+use crate::recording::{CYCLES, Recording, with_replay};
+
+const SWITCHED: EventIndex = EventIndex(0);
+const WOKEN: EventIndex = EventIndex(1);
+
+/// A sample of a recording: time, CPU, thread, whether it is a wakeup, and the thread that is woken or switched to.
+type Happened = (u64, u32, u32, bool, u32);
+
+fn recording(endian: Endian, happened: &[Happened]) -> Vec<u8> {
+    let mut recording = Recording::new(endian);
+    for (time, cpu, tid, wakes, other) in happened {
+        match wakes {
+            true => recording.wakeup(*time, *cpu, *tid, *other),
+            false => recording.switch(*time, *cpu, (*tid, 1), *other),
+        }
+    }
+    recording.sample(CYCLES, (1, 0, 1), &[]);
+    recording.finish()
+}
+
+/// Begin and end of all spans, by searching for the last begin before each end.
+fn oracle(happened: &[Happened], key: impl Fn(&Happened) -> u32) -> Vec<(u64, u64)> {
+    let mut sorted: Vec<&Happened> = happened.iter().collect();
+    sorted.sort_by_key(|one| one.0);
+    let mut open = BTreeMap::new();
+    let mut spans = Vec::new();
+    for one in sorted {
+        if one.3 {
+            open.insert(key(one), one.0);
+        } else if let Some(begin) = open.remove(&key(one)) {
+            spans.push((one.0, one.0 - begin));
+        }
+    }
+    spans
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn durations_are_from_the_last_begin(
+        happened in proptest::collection::vec((1..500_u64, 0..2_u32, 1..4_u32, any::<bool>(), 1..4_u32), 0..60),
+        by_field in any::<bool>(),
+        threads in 1..3_usize,
+        big in any::<bool>(),
+    ) {
+        let file = recording(if big { Endian::Big } else { Endian::Little }, &happened);
+        let (found, counts) = with_replay(&file, |data, replay| {
+            let files = MemoryFiles::default();
+            let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));
+            let formats = data.metadata().formats().expect("descriptions");
+            let keyed = |event: EventIndex, field: &str| {
+                let attr = &data.events()[event.0 as usize].attr;
+                let tracepoint = formats.of_event(attr).expect("a description");
+                let reader = tracepoint.reader(field).expect("a field");
+                let key = if by_field { vec![reader] } else { Vec::new() };
+                KeyedEvent { event, key }
+            };
+            let pair = EventPair { from: keyed(WOKEN, "pid"), to: keyed(SWITCHED, "next_pid") };
+            let filter = FilteredSamples { filter: &SampleCriteria::default(), resolver: &resolver };
+            let threads = NonZeroUsize::new(threads).expect("threads");
+            let times = sample_times(replay, WOKEN, filter, true, threads);
+            assert_eq!(times.len(), happened.iter().filter(|one| one.3).count());
+            let found = Durations::measure(replay, &pair, filter, threads).expect("memory");
+            let spans = found.spans.iter().map(|span| (span.end, span.nanos));
+            (spans.collect::<Vec<_>>(), found.counts)
+        });
+        let expected = oracle(&happened, |one| if by_field { one.4 } else { one.2 });
+        prop_assert_eq!(counts.complete, expected.len() as u64);
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn running_threads_are_forked_and_not_exited(
+        happened in proptest::collection::vec((1..500_u64, 0..2_u32, 0..4_u32, 0..4_u8), 0..60),
+    ) {
+        let mut recording = Recording::new(Endian::NATIVE);
+        for (time, cpu, tid, kind) in &happened {
+            let at = (*time, *cpu, *tid);
+            match kind {
+                0 => recording.switch_record(at, Misc(0)),
+                1 => recording.switch_record(at, Misc::SWITCH_OUT),
+                2 => recording.switch_record(at, Misc(Misc::SWITCH_OUT.0 | Misc::SWITCH_OUT_PREEMPT.0)),
+                _ => recording.exit(at),
+            }
+        }
+        let file = recording.finish();
+        let steps = with_replay(&file, |_, replay| running_threads(replay)).expect("switches");
+        let found: Vec<(u64, u32)> = steps.iter().map(|(order, count)| (order.time, *count)).collect();
+        let mut sorted = happened;
+        sorted.sort_by_key(|one| one.0);
+        let mut running = BTreeSet::new();
+        let mut expected = Vec::new();
+        for (time, _, tid, kind) in sorted {
+            let changed = match kind {
+                0 => tid != 0 && running.insert(tid),
+                _ => running.remove(&tid),
+            };
+            if changed {
+                expected.push((time, running.len() as u32));
+            }
+        }
+        prop_assert_eq!(found, expected);
+    }
+}

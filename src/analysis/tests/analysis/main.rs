@@ -1,0 +1,16 @@
+//! Analyses of whole recordings in memory.
+
+#[expect(dead_code, reason = "`attr` and `new` are for others")]
+#[path = "../../../replay/tests/replay/file.rs"]
+mod file;
+#[expect(dead_code, reason = "its `main` opens a file")]
+#[path = "../../../../examples/longest_wait.rs"]
+mod longest_wait;
+mod machines;
+mod order;
+mod recording;
+mod sched_latency;
+mod sched_times;
+mod thread_counts;
+mod tree;
+mod waits;

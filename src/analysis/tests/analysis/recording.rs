@@ -1,0 +1,216 @@
+//! A generated recording of scheduler tracepoints.
+
+use rperf_perfdata::{EventDesc, PerfData};
+use rperf_replay::Replay;
+use rperf_tracepoint::TracingDataBuilder;
+use rperf_wire::{
+    Attr, AttrFlags, Comm, Endian, EventType, Lost, Misc, Record, RecordKind, SampleId,
+    SampleRecord, SampleType, Switch, Task,
+};
+
+use crate::file::FileBuilder;
+
+/// `attr.config` and id of `sched:sched_switch`.
+pub(crate) const SWITCH: u64 = 316;
+/// `attr.config` and id of `sched:sched_wakeup`.
+pub(crate) const WAKEUP: u64 = 318;
+/// An event without a tracepoint format.
+pub(crate) const CYCLES: u64 = 1;
+
+const SWITCH_FORMAT: &str = "name: sched_switch\nID: 316\nformat:\n\
+    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+    \tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+    \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+    \tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+    \tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\
+    \tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n\
+    \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n\
+    \tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n\n\
+    print fmt: \"prev_state=%s%s\", (REC->prev_state & 0xff) ? __print_flags(REC->prev_state & 0xff, \"|\", { 0x01, \"S\" }, \
+    { 0x02, \"D\" }, { 0x04, \"T\" }, { 0x08, \"t\" }, { 0x10, \"X\" }, { 0x20, \"Z\" }, { 0x40, \"P\" }, { 0x80, \"I\" }) : \"R\", \
+    REC->prev_state & 0x100 ? \"+\" : \"\"\n";
+const WAKEUP_FORMAT: &str = "name: sched_wakeup\nID: 318\nformat:\n\
+    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+    \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+    \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+    \tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+    \tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\n\
+    print fmt: \"%d\", REC->pid\n";
+
+/// A recording under construction.
+pub(crate) struct Recording {
+    endian: Endian,
+    file: FileBuilder,
+    records: Vec<(u64, u64)>,
+}
+
+fn attr(kind: EventType, config: u64) -> Attr {
+    Attr {
+        kind,
+        config,
+        sample_period: 1,
+        sample_type: SampleType::IDENTIFIER
+            | SampleType::TID
+            | SampleType::TIME
+            | SampleType::CPU
+            | SampleType::RAW,
+        flags: AttrFlags::SAMPLE_ID_ALL | AttrFlags::CONTEXT_SWITCH,
+        ..Attr::default()
+    }
+}
+
+impl Recording {
+    pub(crate) fn new(endian: Endian) -> Self {
+        let events = [
+            (attr(EventType::TRACEPOINT, SWITCH), vec![SWITCH]),
+            (attr(EventType::TRACEPOINT, WAKEUP), vec![WAKEUP]),
+            (attr(EventType::SOFTWARE, 0), vec![CYCLES]),
+        ];
+        let mut tracing = TracingDataBuilder::new(endian, 8, 4096);
+        tracing.event("sched", SWITCH_FORMAT.as_bytes());
+        tracing.event("sched", WAKEUP_FORMAT.as_bytes());
+        let features = [(1, tracing.encode())].into();
+        let file = FileBuilder::with_features(endian, &events, features);
+        let records = Vec::new();
+        Self {
+            endian,
+            file,
+            records,
+        }
+    }
+
+    /// Returns times and positions of all records with a time.
+    pub(crate) fn records(&self) -> &[(u64, u64)] {
+        &self.records
+    }
+
+    /// Adds a sample while `tid` runs on `cpu`.
+    pub(crate) fn sample(&mut self, id: u64, (time, cpu, tid): (u64, u32, u32), raw: &[u8]) {
+        let event = [SWITCH, WAKEUP, CYCLES].iter().position(|own| *own == id);
+        let sample = SampleRecord {
+            id: Some(id),
+            pid_tid: Some((tid, tid)),
+            time: Some(time),
+            cpu: Some(cpu),
+            raw: Some(raw),
+            ..SampleRecord::default()
+        };
+        let position = self.file.sample(event.expect("an event"), Misc(1), &sample);
+        self.records.push((time, position));
+    }
+
+    /// Adds a `sched:sched_switch` sample.
+    pub(crate) fn switch(&mut self, time: u64, cpu: u32, (prev, state): (u32, u64), next: u32) {
+        let mut raw = vec![0; 64];
+        self.put(&mut raw, 24, &prev.to_le_bytes());
+        self.put(&mut raw, 32, &state.to_le_bytes());
+        self.put(&mut raw, 56, &next.to_le_bytes());
+        self.sample(SWITCH, (time, cpu, prev), &raw);
+    }
+
+    /// Adds a `sched:sched_wakeup` sample by `waker`.
+    pub(crate) fn wakeup(&mut self, time: u64, cpu: u32, waker: u32, woken: u32) {
+        let mut raw = vec![0; 40];
+        self.put(&mut raw, 24, &woken.to_le_bytes());
+        self.put(&mut raw, 32, &cpu.to_le_bytes());
+        self.sample(WAKEUP, (time, cpu, waker), &raw);
+    }
+
+    fn put(&self, raw: &mut [u8], at: usize, little: &[u8]) {
+        let place = &mut raw[at..at + little.len()];
+        place.copy_from_slice(little);
+        if self.endian == Endian::Big {
+            place.reverse();
+        }
+    }
+
+    /// Adds another record while `tid` runs on `cpu`.
+    pub(crate) fn record(
+        &mut self,
+        (time, cpu, tid): (u64, u32, u32),
+        misc: Misc,
+        record: &Record<'_>,
+    ) {
+        let id = SampleId {
+            pid_tid: Some((tid, tid)),
+            time: Some(time),
+            cpu: Some(cpu),
+            id: Some(CYCLES),
+            ..SampleId::default()
+        };
+        let position = self.file.record(2, misc, record, &id);
+        self.records.push((time, position));
+    }
+
+    pub(crate) fn lost(&mut self, at: (u64, u32, u32), lost: u64) {
+        let id = CYCLES;
+        self.record(at, Misc(0), &Record::Lost(Lost { id, lost }));
+    }
+
+    pub(crate) fn fork(&mut self, at: (u64, u32, u32), child: u32) {
+        let task = Task {
+            pid: child,
+            ppid: at.2,
+            tid: child,
+            ptid: at.2,
+            time: at.0,
+        };
+        self.record(at, Misc(0), &Record::Fork(task));
+    }
+
+    pub(crate) fn exit(&mut self, at: (u64, u32, u32)) {
+        let task = Task {
+            pid: at.2,
+            ppid: 1,
+            tid: at.2,
+            ptid: 1,
+            time: at.0,
+        };
+        self.record(at, Misc(0), &Record::Exit(task));
+    }
+
+    pub(crate) fn comm(&mut self, at: (u64, u32, u32), name: &[u8]) {
+        let (pid, tid, comm) = (at.2, at.2, name);
+        let record = Record::Comm(Comm { pid, tid, comm });
+        self.record(at, Misc::COMM_EXEC, &record);
+    }
+
+    pub(crate) fn switch_record(&mut self, at: (u64, u32, u32), misc: Misc) {
+        let next_prev = None;
+        self.record(at, misc, &Record::Switch(Switch { next_prev }));
+    }
+
+    pub(crate) fn round(&mut self) {
+        self.file.round();
+    }
+
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.file.finish()
+    }
+}
+
+/// Opens a recording.
+pub(crate) fn with_replay<R>(file: &[u8], with: impl FnOnce(&PerfData<'_>, &Replay<'_>) -> R) -> R {
+    let data = PerfData::parse(file).expect("a recording");
+    let replay = Replay::open(&data).expect("records");
+    with(&data, &replay)
+}
+
+/// The bytes of all records, split into rounds.
+pub(crate) fn rounds(data: &PerfData<'_>) -> Vec<Vec<u8>> {
+    let mut rounds = vec![Vec::new()];
+    for record in data.records().map(|record| record.expect("whole records")) {
+        if record.raw.kind == RecordKind::FINISHED_ROUND {
+            rounds.push(Vec::new());
+        } else {
+            let round = rounds.last_mut().expect("a round");
+            record.raw.encode(data.endian(), round);
+        }
+    }
+    rounds
+}
+
+/// The events, for readers of records without the file.
+pub(crate) fn events(data: &PerfData<'_>) -> Vec<EventDesc> {
+    data.events().to_vec()
+}

@@ -1,0 +1,31 @@
+//! Per-thread counts from READ records.
+
+use rperf_analysis::ThreadCounts;
+use rperf_wire::{Endian, Misc, Read, Record, U64s};
+
+use crate::recording::{Recording, with_replay};
+
+#[test]
+fn counts_of_a_thread_are_summed_over_cpus() {
+    for endian in [Endian::Little, Endian::Big] {
+        let mut recording = Recording::new(endian);
+        for (time, tid, count) in [(30, 7, 5_u64), (10, 8, 1), (20, 7, 100)] {
+            let word = match endian {
+                Endian::Little => count.to_le_bytes(),
+                Endian::Big => count.to_be_bytes(),
+            };
+            let words = U64s::new(&word, endian);
+            let read = Read { pid: 7, tid, words };
+            recording.record((time, 0, tid), Misc(0), &Record::Read(read));
+        }
+        let file = recording.finish();
+        let (counted, event) = with_replay(&file, |data, replay| {
+            let name = data.events()[2].name.clone();
+            (ThreadCounts::of_recording(replay), (name, 2))
+        });
+        assert_eq!(counted.events, [event]);
+        let rows = counted.threads.iter();
+        let rows: Vec<_> = rows.map(|thread| (thread.tid, &*thread.counts)).collect();
+        assert_eq!(rows, [(8, &[1][..]), (7, &[105])], "{endian:?}");
+    }
+}

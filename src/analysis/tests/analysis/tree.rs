@@ -1,0 +1,87 @@
+//! The tree of threads.
+
+use rperf_analysis::task_tree;
+use rperf_wire::{Endian, Misc, Mmap, Record, Task};
+
+use crate::recording::{Recording, with_replay};
+
+#[test]
+fn threads_follow_their_creators() {
+    for endian in [Endian::Little, Endian::Big] {
+        let mut recording = Recording::new(endian);
+        recording.comm((1, 0, 10), b"sh");
+        recording.fork((2, 0, 10), 12);
+        recording.fork((3, 0, 12), 11);
+        // Each is the parent of the other.
+        recording.fork((4, 0, 31), 30);
+        recording.fork((5, 0, 30), 31);
+        let file = recording.finish();
+        let tree = with_replay(&file, |_, replay| task_tree(replay.world(), false));
+        let shown: Vec<_> = tree
+            .iter()
+            .map(|task| (task.tid, task.level, &*task.comm, task.parent))
+            .collect();
+        let expected = [
+            (0, 0, "swapper", None),
+            (10, 0, "sh", None),
+            (12, 1, "sh", Some(10)),
+            (11, 2, "sh", Some(12)),
+        ];
+        assert_eq!(shown, expected, "{endian:?}");
+    }
+}
+
+fn map(recording: &mut Recording, time: u64, pid: u32, (start, len): (u64, u64), name: &[u8]) {
+    let mmap = Mmap {
+        pid: pid.cast_signed(),
+        tid: pid,
+        start,
+        len,
+        pgoff: 0x100,
+        filename: name,
+    };
+    recording.record((time, 0, pid), Misc(2), &Record::Mmap(mmap));
+}
+
+#[test]
+fn hidden_mappings_are_not_listed() {
+    let mut recording = Recording::new(Endian::NATIVE);
+    map(&mut recording, 1, 10, (0x1000, 0x1000), b"/bin/a");
+    map(&mut recording, 2, 10, (0x1400, 0x400), b"/bin/b");
+    recording.fork((3, 0, 10), 11);
+    map(&mut recording, 4, 10, (0x1000, 0x1000), b"/bin/c");
+    // One that started before the recording: it has mappings but no fork.
+    let (pid, ppid, time) = (12, 10, 5);
+    let task = Task {
+        pid,
+        ppid,
+        tid: pid,
+        ptid: ppid,
+        time,
+    };
+    recording.record((5, 0, 10), Misc::FORK_EXEC, &Record::Fork(task));
+    let file = recording.finish();
+    let tree = with_replay(&file, |_, replay| task_tree(replay.world(), true));
+    let shown: Vec<_> = tree
+        .iter()
+        .flat_map(|task| task.mappings.iter().map(|part| (task.tid, part)))
+        .map(|(tid, part)| (tid, part.start, part.end, part.offset, &*part.name))
+        .collect();
+    let expected = [
+        (10, 0x1000, 0x2000, 0x100, "/bin/c"),
+        (11, 0x1000, 0x1400, 0x100, "/bin/a"),
+        (11, 0x1400, 0x1800, 0x100, "/bin/b"),
+        (11, 0x1800, 0x2000, 0x900, "/bin/a"),
+    ];
+    assert_eq!(shown, expected);
+    // Only mappings refer to a thread 20.
+    let mut recording = Recording::new(Endian::NATIVE);
+    map(&mut recording, 1, 20, (0x1000, 0x1000), b"/bin/a");
+    let file = recording.finish();
+    let count = |with_mappings| {
+        with_replay(&file, |_, replay| {
+            task_tree(replay.world(), with_mappings).len()
+        })
+    };
+    assert_eq!([count(false), count(true)], [1, 2], "with the idle task");
+}

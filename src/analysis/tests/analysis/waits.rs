@@ -1,0 +1,45 @@
+//! The example `longest_wait`.
+
+use std::num::NonZeroUsize;
+
+use rperf_analysis::{AllSamples, EventLayouts, ObserverPass, RunState, WaitReason};
+use rperf_wire::Endian;
+
+use crate::longest_wait::LongestWait;
+use crate::recording::{Recording, with_replay};
+
+const PREEMPTED: u64 = 0x100;
+const ASLEEP: u64 = 1;
+
+#[test]
+fn the_longest_wait_of_each_task_is_found() {
+    for endian in [Endian::Little, Endian::Big] {
+        let mut recording = Recording::new(endian);
+        recording.wakeup(100, 0, 0, 7);
+        recording.switch(110, 0, (0, 0), 7);
+        recording.switch(150, 0, (7, PREEMPTED), 8);
+        recording.switch(250, 0, (8, ASLEEP), 7);
+        recording.lost((260, 0, 7), 5);
+        recording.switch(300, 0, (7, ASLEEP), 0);
+        recording.wakeup(320, 0, 0, 8);
+        recording.switch(325, 0, (0, 0), 8);
+        let file = recording.finish();
+        let waits = with_replay(&file, |data, replay| {
+            let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
+            assert!(layouts.has("sched:sched_switch") && layouts.unresolved().is_empty());
+            let mut waits = LongestWait::default();
+            let pass = ObserverPass::new(&layouts, AllSamples);
+            let delivered = pass
+                .run(replay, NonZeroUsize::MIN, &mut waits)
+                .expect("memory");
+            assert_eq!((delivered.events, delivered.lost), (7, 5));
+            waits.longest
+        });
+        let found: Vec<_> = waits
+            .values()
+            .map(|wait| (wait.tid, wait.from, wait.to))
+            .collect();
+        assert_eq!(found, [(7, 150, 250), (8, 320, 325)], "{endian:?}");
+        assert_eq!(waits[&7].state, RunState::Runnable(WaitReason::Preempted));
+    }
+}

@@ -1,0 +1,173 @@
+//! Hardware breakpoints: threads that inherit them, and switching them on and off.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rperf_sys::{Counter, ObservedTask};
+use rperf_wire::{Attr, AttrFlags, EventType};
+
+use crate::BenchError;
+
+/// `HW_BREAKPOINT_RW` (linux/hw_breakpoint.h).
+const READ_WRITE: u32 = 3;
+/// Bytes that are watched: `HW_BREAKPOINT_LEN_1`.
+const LENGTH: u64 = 1;
+
+/// Opens a breakpoint on a byte for the calling thread and, if inherited, the threads that it starts.
+fn open(watched: &AtomicBool, inherited: bool) -> Result<Counter, BenchError> {
+    let attr = Attr {
+        kind: EventType::BREAKPOINT,
+        bp_type: READ_WRITE,
+        config1: watched.as_ptr() as u64,
+        config2: LENGTH,
+        sample_period: 1,
+        flags: match inherited {
+            true => AttrFlags::INHERIT | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
+            false => AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
+        },
+        ..Attr::default()
+    };
+    let own = ObservedTask { pid: 0, cpu: -1 };
+    Counter::open(&attr, own, None).map_err(unavailable)
+}
+
+/// A breakpoint that cannot be opened is one that the machine does not have.
+fn unavailable(error: io::Error) -> BenchError {
+    BenchError::Unavailable(format!("perf_event_open: {error}"))
+}
+
+/// The benchmark `breakpoint thread`.
+#[derive(Debug, Clone, Copy)]
+pub struct BreakpointThreads {
+    /// Breakpoints.
+    pub breakpoints: u32,
+    /// Threads that start and join others at the same time.
+    pub parallelism: u32,
+    /// Threads that each of those starts and joins.
+    pub threads: u32,
+}
+
+impl BreakpointThreads {
+    /// Runs the benchmark; returns the time of all threads.
+    ///
+    /// # Errors
+    /// [`BenchError::Unavailable`] if the machine has too few breakpoints.
+    pub fn run(&self) -> Result<Duration, BenchError> {
+        let watched: Vec<AtomicBool> = (0..self.breakpoints)
+            .map(|_| AtomicBool::new(false))
+            .collect();
+        let opened = watched.iter().map(|byte| open(byte, true));
+        let _opened = opened.collect::<Result<Vec<Counter>, BenchError>>()?;
+        let start = Instant::now();
+        thread::scope(|scope| {
+            let parallel = || {
+                for _ in 0..self.threads {
+                    let thread = thread::Builder::new().spawn(|| ())?;
+                    thread.join().map_err(|_| io::ErrorKind::Other)?;
+                }
+                Ok(())
+            };
+            let spawn = |_| scope.spawn(parallel);
+            let threads: Vec<_> = (0..self.parallelism).map(spawn).collect();
+            threads.into_iter().try_for_each(|thread| {
+                let ended: io::Result<()> = thread.join().map_err(|_| BenchError::Thread)?;
+                ended.map_err(BenchError::of("cannot start a thread"))
+            })
+        })?;
+        Ok(start.elapsed())
+    }
+}
+
+/// The benchmark `breakpoint enable`.
+#[derive(Debug, Clone, Copy)]
+pub struct BreakpointSwitch {
+    /// Threads that sleep meanwhile.
+    pub passive: u32,
+    /// Threads that run meanwhile.
+    pub active: u32,
+}
+
+impl BreakpointSwitch {
+    /// How often the breakpoint is switched off and on.
+    pub const LOOPS: u64 = 10;
+
+    /// Runs the benchmark; returns the time of all switches.
+    ///
+    /// # Errors
+    /// [`BenchError::Unavailable`] if the machine has no breakpoint.
+    pub fn run(&self) -> Result<Duration, BenchError> {
+        let watched = AtomicBool::new(false);
+        let counter = open(&watched, true)?;
+        let done = AtomicBool::new(false);
+        let ready = Barrier::new(self.passive as usize + self.active as usize + 1);
+        let (sender, receiver) = mpsc::channel::<()>();
+        let receiver = std::sync::Mutex::new(receiver);
+        thread::scope(|scope| {
+            for _ in 0..self.passive {
+                scope.spawn(|| {
+                    ready.wait();
+                    let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+                    // Ends when the sender is dropped.
+                    let _ = receiver.recv();
+                });
+            }
+            for _ in 0..self.active {
+                scope.spawn(|| {
+                    ready.wait();
+                    while !done.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            ready.wait();
+            let start = Instant::now();
+            let switched = (0..Self::LOOPS).try_for_each(|_| {
+                counter.disable()?;
+                counter.enable()
+            });
+            let time = start.elapsed();
+            done.store(true, Ordering::Relaxed);
+            drop(sender);
+            switched.map_err(BenchError::of("breakpoint"))?;
+            Ok(time)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn breakpoints_are_inherited_and_switched() {
+        let threads = BreakpointThreads {
+            breakpoints: 1,
+            parallelism: 2,
+            threads: 3,
+        };
+        let switch = BreakpointSwitch {
+            passive: 2,
+            active: 1,
+        };
+        for result in [threads.run(), switch.run()] {
+            match result {
+                Ok(time) => assert!(time > Duration::ZERO),
+                // Not permitted, or no breakpoints here.
+                Err(error) => assert!(matches!(error, BenchError::Unavailable(_)), "{error:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn too_many_breakpoints_are_reported() {
+        let bench = BreakpointThreads {
+            breakpoints: 100,
+            parallelism: 1,
+            threads: 1,
+        };
+        assert!(matches!(bench.run(), Err(BenchError::Unavailable(_))));
+    }
+}

@@ -1,0 +1,130 @@
+//! Threads that add, modify and remove descriptors.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rperf_sys::{Epoll, EpollMode, EventFd};
+
+use super::{Nested, addresses, events, next_random};
+use crate::BenchError;
+use crate::timed::TimedThreads;
+
+/// The benchmark `epoll ctl`.
+#[derive(Debug, Clone, Copy)]
+pub struct Control {
+    /// Number of threads.
+    pub threads: u32,
+    /// Descriptors of each thread.
+    pub descriptors: u32,
+    /// How long it runs.
+    pub duration: Duration,
+    /// Whether each thread is bound to a CPU.
+    pub bound: bool,
+    /// Sets around the one with the descriptors.
+    pub nested: u32,
+    /// Whether operations and descriptors are chosen at random.
+    pub random: bool,
+}
+
+/// Result of a thread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ControlThread {
+    /// Addresses of its first and last descriptor.
+    pub addresses: [usize; 2],
+    /// Descriptors that were added, modified and removed.
+    pub operations: [u64; 3],
+}
+
+impl Control {
+    /// Runs the benchmark: all threads use one set.
+    ///
+    /// # Errors
+    /// Too few threads or descriptors.
+    pub fn run(&self) -> Result<Vec<ControlThread>, BenchError> {
+        let events = events(self.threads, self.descriptors)?;
+        let set = Nested::new(self.nested).map_err(BenchError::of("epoll"))?;
+        let threads = TimedThreads {
+            threads: events.len(),
+            duration: self.duration,
+            bound: self.bound,
+        };
+        let (counts, _) = threads.run(|number, stop| {
+            let own = events.get(number).map_or(&[][..], Vec::as_slice);
+            match self.random {
+                true => at_random(set.inner()?, own, stop, number as u64 + 1),
+                false => in_order(set.inner()?, own, stop),
+            }
+        })?;
+        let thread = |(own, operations): (&Vec<EventFd>, [u64; 3])| ControlThread {
+            addresses: addresses(own),
+            operations,
+        };
+        Ok(events.iter().zip(counts).map(thread).collect())
+    }
+}
+
+/// Adds, modifies and removes each descriptor in turn.
+fn in_order(set: &Epoll, own: &[EventFd], stop: &AtomicBool) -> io::Result<[u64; 3]> {
+    let (mut rounds, mode) = (0, EpollMode::default());
+    while !stop.load(Ordering::Relaxed) {
+        own.iter().try_for_each(|event| set.add(event, mode, 0))?;
+        own.iter()
+            .try_for_each(|event| set.modify(event, mode, 0))?;
+        own.iter().try_for_each(|event| set.remove(event))?;
+        rounds += own.len() as u64;
+    }
+    Ok([rounds; 3])
+}
+
+/// Operations on descriptors at random; those that fail because of a descriptor's state are not counted.
+fn at_random(set: &Epoll, own: &[EventFd], stop: &AtomicBool, seed: u64) -> io::Result<[u64; 3]> {
+    let (mut counts, mut state) = ([0; 3], seed);
+    let mode = EpollMode::default();
+    while !stop.load(Ordering::Relaxed) {
+        let event = own.get(next_random(&mut state) % own.len().max(1));
+        let event = event.ok_or(io::ErrorKind::NotFound)?;
+        let operation = next_random(&mut state) % counts.len();
+        let result = match operation {
+            0 => set.add(event, mode, 0),
+            1 => set.modify(event, mode, 0),
+            _ => set.remove(event),
+        };
+        match result {
+            Ok(()) => counts
+                .iter_mut()
+                .skip(operation)
+                .take(1)
+                .for_each(|count| *count += 1),
+            Err(error) => match error.kind() {
+                io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => {}
+                _ => return Err(error),
+            },
+        }
+    }
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_changes_its_descriptors() {
+        for (random, nested) in [(false, 0), (true, 2)] {
+            let bench = Control {
+                threads: 2,
+                descriptors: 4,
+                duration: Duration::from_millis(30),
+                bound: true,
+                nested,
+                random,
+            };
+            let threads = bench.run().unwrap();
+            assert_eq!(threads.len(), 2);
+            let [add, modify, remove] = threads[0].operations;
+            assert!(add > 0 && remove > 0 && add - remove <= 4, "{threads:?}");
+            assert!(random || (add == modify && add == remove), "{threads:?}");
+        }
+    }
+}

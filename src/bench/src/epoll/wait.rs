@@ -1,0 +1,197 @@
+//! Threads that wait for events which another thread causes.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rperf_sys::{EpollMode, EventFd};
+
+use super::{Nested, addresses, events, next_random};
+use crate::BenchError;
+use crate::timed::{TimedThreads, rate};
+
+/// How long a thread waits before it looks whether it must stop.
+const PATIENCE_MILLIS: i32 = 20;
+
+/// The benchmark `epoll wait`.
+#[derive(Debug, Clone, Copy)]
+pub struct Wait {
+    /// Number of threads.
+    pub threads: u32,
+    /// Descriptors of each thread.
+    pub descriptors: u32,
+    /// How long it runs.
+    pub duration: Duration,
+    /// Whether each thread is bound to a CPU.
+    pub bound: bool,
+    /// Whether each thread has an epoll set of its own.
+    pub multiple: bool,
+    /// Sets around the one with the descriptors.
+    pub nested: u32,
+    /// Whether descriptors are written in random order.
+    pub random: bool,
+    /// Whether threads ask again instead of waiting.
+    pub nonblocking: bool,
+    /// How descriptors report.
+    pub mode: EpollMode,
+}
+
+/// Result of a thread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WaitThread {
+    /// Addresses of its first and last descriptor.
+    pub addresses: [usize; 2],
+    /// Events per second.
+    pub rate: f64,
+}
+
+/// Results of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitResult {
+    /// Of the waiting threads.
+    pub threads: Vec<WaitThread>,
+    /// How often all descriptors were written.
+    pub rounds: u64,
+}
+
+impl Wait {
+    /// Runs the benchmark.
+    ///
+    /// # Errors
+    /// Too few threads or descriptors.
+    pub fn run(&self) -> Result<WaitResult, BenchError> {
+        let events = events(self.threads, self.descriptors)?;
+        let sets = self.sets(&events).map_err(BenchError::of("epoll"))?;
+        let threads = TimedThreads {
+            threads: events.len(),
+            duration: self.duration,
+            bound: self.bound,
+        };
+        let (done, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
+        let all: Vec<&EventFd> = events.iter().flatten().collect();
+        let measured = thread::scope(|scope| {
+            let writer = scope.spawn(|| self.write(&all, &done, &rounds));
+            let measured = threads.run(|number, stop| {
+                let set = sets.get(if self.multiple { number } else { 0 });
+                self.receive(set.ok_or(io::ErrorKind::NotFound)?, &all, stop)
+            });
+            done.store(true, Ordering::Relaxed);
+            writer.join().map_err(|_| BenchError::Thread)?;
+            measured
+        });
+        let (counts, time) = measured?;
+        let thread = |(own, count): (&Vec<EventFd>, u64)| WaitThread {
+            addresses: addresses(own),
+            rate: rate(count, time),
+        };
+        Ok(WaitResult {
+            threads: events.iter().zip(counts).map(thread).collect(),
+            rounds: rounds.load(Ordering::Relaxed),
+        })
+    }
+
+    /// The epoll set of each thread, or one for all. The data of a descriptor is its number among all.
+    fn sets(&self, events: &[Vec<EventFd>]) -> io::Result<Vec<Nested>> {
+        let count = if self.multiple { events.len() } else { 1 };
+        let sets = (0..count).map(|_| Nested::new(self.nested));
+        let sets: Vec<Nested> = sets.collect::<io::Result<_>>()?;
+        let mut data = 0;
+        for (number, own) in events.iter().enumerate() {
+            for event in own {
+                let set = sets.get(if self.multiple { number } else { 0 });
+                if let Some(set) = set {
+                    set.inner()?.add(event, self.mode, data)?;
+                }
+                data += 1;
+            }
+        }
+        Ok(sets)
+    }
+
+    /// Waits for events until stopped; returns their number.
+    fn receive(&self, set: &Nested, all: &[&EventFd], stop: &AtomicBool) -> io::Result<u64> {
+        let timeout = if self.nonblocking { 0 } else { PATIENCE_MILLIS };
+        let mut count = 0;
+        while !stop.load(Ordering::Relaxed) {
+            let found = match set.wait(timeout) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                found => found?,
+            };
+            let Some(data) = found else { continue };
+            let event = usize::try_from(data).ok().and_then(|index| all.get(index));
+            let event = event.ok_or(io::ErrorKind::InvalidData)?;
+            match event.take() {
+                Ok(_) => count += 1,
+                // Another thread was faster.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            if self.mode.oneshot {
+                set.inner()?.modify(event, self.mode, data)?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Writes all descriptors again and again until done.
+    fn write(&self, all: &[&EventFd], done: &AtomicBool, rounds: &AtomicU64) {
+        let mut state = 1;
+        while !done.load(Ordering::Relaxed) {
+            for index in 0..all.len() {
+                let chosen = match self.random {
+                    true => next_random(&mut state) % all.len(),
+                    false => index,
+                };
+                if let Some(event) = all.get(chosen) {
+                    // A counter at its limit stays readable.
+                    let _ = event.signal();
+                }
+            }
+            rounds.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_arrive_in_every_arrangement() {
+        let plain = Wait {
+            threads: 2,
+            descriptors: 4,
+            duration: Duration::from_millis(40),
+            bound: true,
+            multiple: false,
+            nested: 0,
+            random: false,
+            nonblocking: false,
+            mode: EpollMode::default(),
+        };
+        let strange = Wait {
+            nested: 2,
+            random: true,
+            nonblocking: true,
+            bound: false,
+            mode: EpollMode {
+                edge: false,
+                oneshot: true,
+            },
+            ..plain
+        };
+        let multiple = Wait {
+            multiple: true,
+            ..plain
+        };
+        for bench in [plain, strange, multiple] {
+            let result = bench.run().unwrap();
+            assert_eq!(result.threads.len(), 2);
+            assert!(
+                result.rounds > 0 && result.threads.iter().any(|one| one.rate > 0.0),
+                "{bench:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Why a benchmark has no result.
+
+use std::io;
+use std::process::ExitStatus;
+
+/// Why a benchmark has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// A system call failed.
+    #[error("{action}")]
+    System {
+        /// What failed: `fork`.
+        action: &'static str,
+        /// The cause.
+        source: io::Error,
+    },
+    /// This machine, kernel or user cannot run the benchmark.
+    #[error("{0}")]
+    Unavailable(String),
+    /// A process of the benchmark failed.
+    #[error("a process of the benchmark failed: {0}")]
+    Child(ExitStatus),
+    /// A thread of the benchmark panicked.
+    #[error("a thread of the benchmark panicked")]
+    Thread,
+}
+
+impl BenchError {
+    /// Returns a function that adds what failed to an error of the system.
+    pub(crate) fn of(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { action, source }
+    }
+}

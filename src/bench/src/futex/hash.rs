@@ -1,0 +1,98 @@
+//! The kernel's table of futexes: waits that return at once.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use super::FutexScope;
+use crate::BenchError;
+use crate::timed::{TimedThreads, rate};
+
+/// A value that no word has.
+const OTHER: u32 = 1234;
+/// `EAGAIN`, the answer to each wait.
+const AGAIN: io::ErrorKind = io::ErrorKind::WouldBlock;
+
+/// The benchmark `futex hash`.
+#[derive(Debug, Clone, Copy)]
+pub struct Hash {
+    /// Number of threads.
+    pub threads: u32,
+    /// Words of each thread.
+    pub futexes: u32,
+    /// How long it runs.
+    pub duration: Duration,
+    /// Who may wait.
+    pub scope: FutexScope,
+}
+
+/// Result of a thread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HashThread {
+    /// Address of its first word.
+    pub first: usize,
+    /// Address of its last word.
+    pub last: usize,
+    /// Operations per second.
+    pub rate: f64,
+}
+
+impl Hash {
+    /// Runs the benchmark.
+    ///
+    /// # Errors
+    /// Too few threads, or another answer of futex(2).
+    pub fn run(&self) -> Result<Vec<HashThread>, BenchError> {
+        let words = || (0..self.futexes).map(|_| AtomicU32::new(0)).collect();
+        let words: Vec<Vec<AtomicU32>> = (0..self.threads).map(|_| words()).collect();
+        let threads = TimedThreads {
+            threads: words.len(),
+            duration: self.duration,
+            bound: true,
+        };
+        let (counts, time) = threads.run(|number, stop| {
+            let own = words.get(number).map_or(&[][..], Vec::as_slice);
+            let mut operations = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                for word in own {
+                    match self.scope.wait(word, OTHER) {
+                        Err(error) if error.kind() == AGAIN => {}
+                        Err(error) => return Err(error),
+                        Ok(()) => return Err(io::ErrorKind::InvalidData.into()),
+                    }
+                }
+                operations += own.len() as u64;
+            }
+            Ok(operations)
+        })?;
+        let address = |word: Option<&AtomicU32>| word.map_or(0, |word| word.as_ptr() as usize);
+        let thread = |(own, count): (&Vec<AtomicU32>, u64)| HashThread {
+            first: address(own.first()),
+            last: address(own.last()),
+            rate: rate(count, time),
+        };
+        Ok(words.iter().zip(counts).map(thread).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_has_words_of_its_own() {
+        let bench = Hash {
+            threads: 2,
+            futexes: 10,
+            duration: Duration::from_millis(20),
+            scope: FutexScope::Shared,
+        };
+        let threads = bench.run().unwrap();
+        assert_eq!(threads.len(), 2);
+        for thread in &threads {
+            assert_eq!(thread.last - thread.first, 36);
+            assert!(thread.rate > 0.0, "{threads:?}");
+        }
+        assert_ne!(threads[0].first, threads[1].first);
+    }
+}

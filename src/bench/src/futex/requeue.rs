@@ -1,0 +1,98 @@
+//! Moving waiting threads to another futex.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::FutexScope;
+use super::waiters::{FutexWords, Waiters, until_all};
+use crate::BenchError;
+
+/// The benchmark `futex requeue`.
+#[derive(Debug, Clone, Copy)]
+pub struct Requeue {
+    /// Waiting threads.
+    pub threads: u32,
+    /// Threads moved by a call.
+    pub at_once: u32,
+    /// Who may wait.
+    pub scope: FutexScope,
+    /// Whether they are moved to a lock with priority inheritance.
+    pub pi: bool,
+}
+
+/// Result of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Requeued {
+    /// Threads that were moved.
+    pub moved: u32,
+    /// Threads that acquired the lock instead.
+    pub woken: u32,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Requeue {
+    /// Lets the threads wait, moves them all, and wakes them.
+    ///
+    /// # Errors
+    /// Too few threads; what futex(2) reports.
+    pub fn run(&self, words: &FutexWords) -> Result<Requeued, BenchError> {
+        let wait = || match self.pi {
+            false => self.scope.wait(&words.waiting, 0),
+            true => {
+                self.wait_pi(words)?;
+                self.scope.unlock_pi(&words.target)
+            }
+        };
+        thread::scope(|scope| {
+            let waiters = Waiters::start(scope, self.threads, words, self.scope, wait)?;
+            let start = Instant::now();
+            let reached = until_all(self.threads, || {
+                let (from, to) = (&words.waiting, &words.target);
+                match self.pi {
+                    false => self.scope.requeue(from, to, 0, self.at_once),
+                    true => self.scope.requeue_pi(from, to, 0, self.at_once),
+                }
+            });
+            let time = start.elapsed();
+            waiters.finish()?;
+            let reached = reached.map_err(BenchError::of("futex requeue"))?;
+            let woken = u32::from(self.pi).min(reached);
+            Ok(Requeued {
+                moved: reached - woken,
+                woken,
+                time,
+            })
+        })
+    }
+
+    /// Waits to be moved to the lock and to acquire it.
+    fn wait_pi(&self, words: &FutexWords) -> io::Result<()> {
+        loop {
+            match self.scope.wait_requeue_pi(&words.waiting, 0, &words.target) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                ended => return ended,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_threads_are_moved() {
+        for (pi, at_once, expected) in [(false, 2, (3, 0)), (true, 1, (2, 1))] {
+            let bench = Requeue {
+                threads: 3,
+                at_once,
+                scope: FutexScope::Private,
+                pi,
+            };
+            let result = bench.run(&FutexWords::default()).unwrap();
+            assert_eq!((result.moved, result.woken), expected);
+        }
+    }
+}

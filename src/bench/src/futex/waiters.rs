@@ -1,0 +1,133 @@
+//! Threads that wait on a futex until another one wakes or moves them.
+
+use std::io;
+use std::sync::atomic::AtomicU32;
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use super::FutexScope;
+use crate::BenchError;
+
+/// How long the threads have to fall asleep after they are ready.
+const ASLEEP: Duration = Duration::from_millis(100);
+
+/// The words of a benchmark, which keep their addresses in all runs.
+#[derive(Debug, Default)]
+pub struct FutexWords {
+    /// The word that threads wait on; always 0.
+    pub(super) waiting: AtomicU32,
+    /// The word or lock that waiting threads are moved to.
+    pub(super) target: AtomicU32,
+}
+
+impl FutexWords {
+    /// Returns the addresses of the word that threads wait on, and of the one that they are moved to.
+    #[must_use]
+    pub fn addresses(&self) -> [usize; 2] {
+        [&self.waiting, &self.target].map(|word| word.as_ptr() as usize)
+    }
+}
+
+/// Waiting threads.
+pub(super) struct Waiters<'scope> {
+    threads: Vec<ScopedJoinHandle<'scope, io::Result<()>>>,
+    words: &'scope FutexWords,
+    scope: FutexScope,
+}
+
+impl<'scope> Waiters<'scope> {
+    /// Starts threads that call `wait`, again if it was interrupted, and lets them fall asleep.
+    pub(super) fn start<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        count: u32,
+        words: &'scope FutexWords,
+        kind: FutexScope,
+        wait: impl Fn() -> io::Result<()> + Copy + Send + 'scope,
+    ) -> Result<Self, BenchError> {
+        let (sender, ready) = std::sync::mpsc::channel();
+        let mut waiters = Self {
+            threads: Vec::new(),
+            words,
+            scope: kind,
+        };
+        for _ in 0..count {
+            let sender = sender.clone();
+            let thread = thread::Builder::new().spawn_scoped(scope, move || {
+                // The receiver waits for all threads.
+                let _ = sender.send(());
+                loop {
+                    match wait() {
+                        Err(error) if is_spurious(&error) => {}
+                        ended => return ended,
+                    }
+                }
+            });
+            match thread {
+                Ok(thread) => waiters.threads.push(thread),
+                Err(error) => {
+                    waiters.finish()?;
+                    return Err(BenchError::of("cannot start a thread")(error));
+                }
+            }
+        }
+        drop(sender);
+        for () in ready.iter().take(waiters.threads.len()) {}
+        thread::sleep(ASLEEP);
+        Ok(waiters)
+    }
+
+    /// Wakes the threads that still wait, and waits until all have ended.
+    pub(super) fn finish(self) -> Result<(), BenchError> {
+        while self.threads.iter().any(|thread| !thread.is_finished()) {
+            for word in [&self.words.waiting, &self.words.target] {
+                // A lock has no plain waiters, which the kernel reports; its owners wake each other.
+                let _ = self.scope.wake(word, u32::MAX >> 1);
+            }
+            thread::yield_now();
+        }
+        self.threads.into_iter().try_for_each(|thread| {
+            let ended = thread.join().map_err(|_| BenchError::Thread)?;
+            ended.map_err(BenchError::of("a waiting thread failed"))
+        })
+    }
+}
+
+fn is_spurious(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted
+}
+
+/// Repeats an operation until it has reached all `threads`; returns the number that it reached.
+pub(super) fn until_all(
+    threads: u32,
+    mut operation: impl FnMut() -> io::Result<u32>,
+) -> io::Result<u32> {
+    let mut reached = 0;
+    while reached < threads {
+        match operation() {
+            Ok(0) => thread::yield_now(),
+            Ok(more) => reached += more,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => thread::yield_now(),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(reached)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn waiting_threads_are_woken_when_they_are_finished() {
+        let words = FutexWords::default();
+        let kind = FutexScope::Private;
+        thread::scope(|scope| {
+            let wait = || kind.wait(&words.waiting, 0);
+            let waiters = Waiters::start(scope, 3, &words, kind, wait).unwrap();
+            assert_eq!(waiters.threads.len(), 3);
+            waiters.finish().unwrap();
+        });
+        assert_eq!(words.waiting.load(Ordering::Relaxed), 0);
+    }
+}

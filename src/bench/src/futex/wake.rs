@@ -1,0 +1,128 @@
+//! Waking threads, by one thread or by several at the same time.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rperf_count::Spread;
+
+use super::FutexScope;
+use super::waiters::{FutexWords, Waiters, until_all};
+use crate::BenchError;
+
+/// The benchmark `futex wake`.
+#[derive(Debug, Clone, Copy)]
+pub struct Wake {
+    /// Waiting threads.
+    pub threads: u32,
+    /// Threads woken by a call.
+    pub at_once: u32,
+    /// Who may wait.
+    pub scope: FutexScope,
+}
+
+/// Result of one run of [`Wake`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WakeTime {
+    /// Threads that were woken.
+    pub woken: u32,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Wake {
+    /// Lets the threads wait and wakes them all.
+    ///
+    /// # Errors
+    /// Too few threads; what futex(2) reports.
+    pub fn run(&self, words: &FutexWords) -> Result<WakeTime, BenchError> {
+        let wait = || self.scope.wait(&words.waiting, 0);
+        thread::scope(|scope| {
+            let waiters = Waiters::start(scope, self.threads, words, self.scope, wait)?;
+            let start = Instant::now();
+            let woken = until_all(self.threads, || {
+                self.scope.wake(&words.waiting, self.at_once)
+            });
+            let time = start.elapsed();
+            waiters.finish()?;
+            let woken = woken.map_err(BenchError::of("futex wake"))?;
+            Ok(WakeTime { woken, time })
+        })
+    }
+}
+
+/// The benchmark `futex wake-parallel`.
+#[derive(Debug, Clone, Copy)]
+pub struct WakeParallel {
+    /// Waiting threads.
+    pub threads: u32,
+    /// Threads that wake others; each wakes the same number.
+    pub wakers: u32,
+    /// Who may wait.
+    pub scope: FutexScope,
+}
+
+impl WakeParallel {
+    /// Lets the threads wait and wakes them; returns the milliseconds of the waking threads.
+    ///
+    /// # Errors
+    /// Too few threads; what futex(2) reports.
+    pub fn run(&self, words: &FutexWords) -> Result<Spread, BenchError> {
+        let each = self.threads / self.wakers.max(1);
+        let wait = || self.scope.wait(&words.waiting, 0);
+        thread::scope(|scope| {
+            let waiters = Waiters::start(scope, self.threads, words, self.scope, wait)?;
+            let barrier = Barrier::new(self.wakers as usize);
+            let wake = || {
+                barrier.wait();
+                let start = Instant::now();
+                let woken = self.scope.wake(&words.waiting, each);
+                woken.map(|_| start.elapsed())
+            };
+            let times = thread::scope(|inner| {
+                let wakers: Vec<_> = (0..self.wakers).map(|_| inner.spawn(wake)).collect();
+                let times = wakers.into_iter().map(|thread| match thread.join() {
+                    Ok(time) => time.map_err(BenchError::of("futex wake")),
+                    Err(_) => Err(BenchError::Thread),
+                });
+                times.collect::<Result<Vec<Duration>, BenchError>>()
+            });
+            waiters.finish()?;
+            let mut spread = Spread::default();
+            for time in times? {
+                spread.add(time.as_secs_f64() * 1e3);
+            }
+            Ok(spread)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_threads_are_woken() {
+        let bench = Wake {
+            threads: 3,
+            at_once: 2,
+            scope: FutexScope::Private,
+        };
+        let result = bench.run(&FutexWords::default()).unwrap();
+        assert!(
+            result.woken == 3 && result.time > Duration::ZERO,
+            "{result:?}"
+        );
+    }
+
+    #[test]
+    fn each_waking_thread_has_a_time() {
+        let bench = WakeParallel {
+            threads: 4,
+            wakers: 2,
+            scope: FutexScope::Shared,
+        };
+        let spread = bench.run(&FutexWords::default()).unwrap();
+        assert!(spread.number() == 2 && spread.mean() > 0.0, "{spread:?}");
+    }
+}

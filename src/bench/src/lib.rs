@@ -1,0 +1,22 @@
+//! Benchmarks of the kernel and of this machine: each is a structure with its settings whose `run` returns plain times and counts.
+//!
+//! [`Report`] holds the results of several benchmarks, is written and read as JSON, and is compared with another one.
+
+pub mod breakpoint;
+pub mod epoll;
+mod error;
+pub mod futex;
+mod gate;
+pub mod mem;
+mod report;
+pub mod sched;
+mod series;
+pub mod syscall;
+mod timed;
+mod verdict;
+mod workers;
+
+pub use error::BenchError;
+pub use report::{Entry, Report, ReportError};
+pub use series::{Better, Series, Value};
+pub use verdict::{Comparison, Verdict};

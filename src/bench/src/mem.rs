@@ -1,0 +1,11 @@
+//! Memory: copying, filling, mapping, and searching bits.
+
+mod block;
+mod cycles;
+mod find_bit;
+mod mapping;
+
+pub use block::{Block, BlockFunction, BlockOperation};
+pub use cycles::{Clock, Cost};
+pub use find_bit::{BitTimes, FindBit};
+pub use mapping::{Mmap, MmapFunction, MmapSpeed};

@@ -1,0 +1,84 @@
+//! What memory operations cost: time, or cycles of the processor.
+
+use std::time::{Duration, Instant};
+
+use rperf_sys::{Counter, ObservedTask};
+use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
+
+use crate::BenchError;
+
+/// `PERF_COUNT_HW_CPU_CYCLES`.
+const CYCLES: u64 = 0;
+
+/// What measures.
+#[derive(Debug)]
+pub enum Clock {
+    /// The monotonic clock.
+    Time,
+    /// A counter of cycles.
+    Cycles(Counter),
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cost {
+    /// Time.
+    Time(Duration),
+    /// Cycles.
+    Cycles(u64),
+}
+
+impl Clock {
+    /// Opens a counter of cycles in user space for this thread.
+    ///
+    /// # Errors
+    /// [`BenchError::Unavailable`] without such a counter.
+    pub fn cycles() -> Result<Self, BenchError> {
+        let attr = Attr {
+            kind: EventType::HARDWARE,
+            config: CYCLES,
+            flags: AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
+            ..Attr::default()
+        };
+        let own = ObservedTask { pid: 0, cpu: -1 };
+        let counter = Counter::open(&attr, own, None);
+        counter.map(Self::Cycles).map_err(|error| {
+            BenchError::Unavailable(format!("Failed to open cycles counter: {error}"))
+        })
+    }
+
+    /// Measures a function.
+    ///
+    /// # Errors
+    /// The counter cannot be read.
+    pub fn measure(&self, run: impl FnOnce()) -> Result<Cost, BenchError> {
+        match self {
+            Self::Time => {
+                let start = Instant::now();
+                run();
+                Ok(Cost::Time(start.elapsed()))
+            }
+            Self::Cycles(counter) => {
+                let value = || {
+                    let read = counter.read(ReadFormat::default());
+                    read.map(|read| read.value)
+                        .map_err(BenchError::of("failed to read the cycles counter"))
+                };
+                let before = value()?;
+                run();
+                Ok(Cost::Cycles(value()? - before))
+            }
+        }
+    }
+}
+
+impl Cost {
+    /// Returns the rate of `bytes`, in bytes per second; `None` for cycles.
+    #[must_use]
+    pub fn rate(self, bytes: f64) -> Option<f64> {
+        match self {
+            Self::Time(time) => Some(bytes / time.as_secs_f64().max(1e-9)),
+            Self::Cycles(_) => None,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Memory that is mapped, used and unmapped.
+
+use std::hint::black_box;
+use std::io;
+
+use rperf_count::Spread;
+use rperf_sys::{AnonymousMap, PageOptions, page_size};
+
+use super::{Clock, Cost};
+use crate::BenchError;
+
+/// When pages come to exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MmapFunction {
+    /// When they are used.
+    Demand,
+    /// When they are mapped.
+    Populate,
+}
+
+impl MmapFunction {
+    /// Every function.
+    pub const ALL: [Self; 2] = [Self::Demand, Self::Populate];
+
+    /// Returns perf's name for it and its description.
+    #[must_use]
+    pub fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Demand => ("demand", "Demand loaded mmap()"),
+            Self::Populate => ("populate", "Eagerly populated mmap()"),
+        }
+    }
+}
+
+/// The benchmark `mem mmap`.
+#[derive(Debug, Clone, Copy)]
+pub struct Mmap {
+    /// Bytes of the memory.
+    pub size: usize,
+    /// How often each thread maps it.
+    pub loops: u64,
+    /// Threads that run at the same time.
+    pub threads: u32,
+    /// Seed for pages used in random order; `None` for their own order.
+    pub seed: Option<u64>,
+    /// Base-2 logarithm of the size of huge pages; `None` for ordinary ones.
+    pub huge_bits: Option<u32>,
+}
+
+/// Costs of the threads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MmapSpeed(pub Vec<Cost>);
+
+impl MmapSpeed {
+    /// Returns mean and deviation of the threads' values: bytes per second, or cycles per byte.
+    #[must_use]
+    pub fn spread(&self, bytes: f64) -> Spread {
+        let mut spread = Spread::default();
+        for cost in &self.0 {
+            spread.add(match cost {
+                Cost::Time(_) => cost.rate(bytes).unwrap_or_default(),
+                Cost::Cycles(cycles) => *cycles as f64 / bytes,
+            });
+        }
+        spread
+    }
+}
+
+impl Mmap {
+    /// Returns the number of bytes that each thread maps.
+    #[must_use]
+    pub fn bytes(&self) -> f64 {
+        self.size as f64 * self.loops as f64
+    }
+
+    /// Maps the memory, uses each page and unmaps it.
+    ///
+    /// # Errors
+    /// [`BenchError::Unavailable`] if there is not enough memory of such pages.
+    pub fn run(&self, function: MmapFunction, cycles: bool) -> Result<MmapSpeed, BenchError> {
+        let measured = std::thread::scope(|scope| {
+            let thread = |number| scope.spawn(move || self.run_thread(function, cycles, number));
+            let threads: Vec<_> = (0..u64::from(self.threads)).map(thread).collect();
+            let costs = threads.into_iter().map(|thread| match thread.join() {
+                Ok(cost) => cost,
+                Err(_) => Err(BenchError::Thread),
+            });
+            costs.collect::<Result<Vec<Cost>, BenchError>>()
+        });
+        measured.map(MmapSpeed)
+    }
+
+    fn run_thread(
+        &self,
+        function: MmapFunction,
+        cycles: bool,
+        number: u64,
+    ) -> Result<Cost, BenchError> {
+        let clock = match cycles {
+            true => Clock::cycles()?,
+            false => Clock::Time,
+        };
+        let mut failed = None;
+        let cost = clock.measure(|| {
+            for _ in 0..self.loops {
+                if let Err(error) = self.map_once(function, number) {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        })?;
+        match failed {
+            None => Ok(cost),
+            Some(error) => Err(BenchError::Unavailable(format!(
+                "memory of {} bytes: {error}",
+                self.size
+            ))),
+        }
+    }
+
+    fn map_once(&self, function: MmapFunction, number: u64) -> io::Result<()> {
+        let pages = PageOptions {
+            huge_bits: self.huge_bits,
+            populate: function == MmapFunction::Populate,
+        };
+        let mut map = AnonymousMap::new(self.size, pages)?;
+        let page = self.huge_bits.map_or_else(page_size, |bits| 1 << bits);
+        let count = self.size.div_ceil(page);
+        let mut state = self.seed.map(|seed| seed.wrapping_add(number) | 1);
+        let bytes = map.bytes_mut();
+        for index in 0..count {
+            let chosen = match &mut state {
+                None => index,
+                Some(state) => next_random(state) as usize % count,
+            };
+            if let Some(byte) = bytes.get_mut(chosen * page) {
+                *byte = 1;
+            }
+        }
+        black_box(bytes);
+        Ok(())
+    }
+}
+
+/// The next of a sequence of random numbers (Marsaglia's xorshift); the state must not be 0.
+fn next_random(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_maps_the_memory() {
+        for (function, seed) in [
+            (MmapFunction::Demand, None),
+            (MmapFunction::Populate, Some(7)),
+        ] {
+            let bench = Mmap {
+                size: 100_000,
+                loops: 2,
+                threads: 2,
+                seed,
+                huge_bits: None,
+            };
+            let speed = bench.run(function, false).unwrap();
+            let spread = speed.spread(bench.bytes());
+            assert!(spread.number() == 2 && spread.mean() > 0.0, "{speed:?}");
+        }
+    }
+
+    #[test]
+    fn impossible_memory_is_reported() {
+        let bench = Mmap {
+            size: 1 << 60,
+            loops: 1,
+            threads: 1,
+            seed: None,
+            huge_bits: None,
+        };
+        let error = bench.run(MmapFunction::Demand, false).unwrap_err();
+        assert!(matches!(error, BenchError::Unavailable(_)), "{error:?}");
+    }
+}

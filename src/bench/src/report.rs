@@ -1,0 +1,121 @@
+//! The results of several benchmarks, as JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Series;
+
+/// The version of the JSON layout.
+const FORMAT: u32 = 1;
+
+/// The results of several benchmarks on one machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Version of the layout.
+    format: u32,
+    /// Name and version of this program.
+    pub program: String,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Architecture of the machine.
+    pub machine: String,
+    /// CPUs that the program may run on.
+    pub cpus: usize,
+    /// The benchmarks in the order of their runs.
+    pub benchmarks: Vec<Entry>,
+}
+
+/// The results of one benchmark.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The name, such as `sched/pipe`.
+    pub name: String,
+    /// The options as given on the command line.
+    pub options: Vec<String>,
+    /// What was measured.
+    pub results: Vec<Series>,
+    /// Why it was not run or did not end, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Why text is not a report.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// It is not JSON of this layout.
+    #[error("not a report of 'bench --json'")]
+    Json(#[from] serde_json::Error),
+    /// It has another version of the layout.
+    #[error("version {0} of the report is unknown, version 1 is known")]
+    Format(u32),
+}
+
+impl Report {
+    /// Returns a report without benchmarks.
+    #[must_use]
+    pub fn new(program: String, kernel: String, machine: String, cpus: usize) -> Self {
+        Self {
+            format: FORMAT,
+            program,
+            kernel,
+            machine,
+            cpus,
+            benchmarks: Vec::new(),
+        }
+    }
+
+    /// Parses a report.
+    ///
+    /// # Errors
+    /// Text that [`Report::to_json`] does not write.
+    pub fn parse(text: &[u8]) -> Result<Self, ReportError> {
+        let report: Self = serde_json::from_slice(text)?;
+        match report.format {
+            FORMAT => Ok(report),
+            other => Err(ReportError::Format(other)),
+        }
+    }
+
+    /// Returns the report as JSON of several lines.
+    ///
+    /// # Errors
+    /// A number that JSON cannot express never occurs in measured values.
+    pub fn to_json(&self) -> Result<String, ReportError> {
+        Ok(serde_json::to_string_pretty(self)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Better, Value};
+
+    #[test]
+    fn a_report_survives_json() {
+        let mut report = Report::new("rperf 1".into(), "6.1".into(), "x86_64".into(), 2);
+        let mut series = Series::of(&Value {
+            variant: "default".into(),
+            unit: "GB/sec",
+            better: Better::Higher,
+            value: 0.0,
+        });
+        series.add(3.5);
+        report.benchmarks.push(Entry {
+            name: "mem/memcpy".into(),
+            options: vec!["-l".into(), "2".into()],
+            results: vec![series],
+            error: None,
+        });
+        let text = report.to_json().unwrap();
+        assert!(text.contains("\"better\": \"higher\""), "{text}");
+        assert_eq!(Report::parse(text.as_bytes()).unwrap(), report);
+    }
+
+    #[test]
+    fn other_text_is_refused() {
+        assert!(matches!(Report::parse(b"{}"), Err(ReportError::Json(_))));
+        let newer =
+            br#"{"format":2,"program":"","kernel":"","machine":"","cpus":1,"benchmarks":[]}"#;
+        assert!(matches!(Report::parse(newer), Err(ReportError::Format(2))));
+    }
+}

@@ -1,0 +1,130 @@
+//! Groups of senders and receivers: every sender of a group writes to every receiver of the group.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rperf_sys::raise_open_files_limit;
+
+use crate::BenchError;
+use crate::gate::{Gate, WorkerGate};
+use crate::workers::Workers;
+
+/// Senders of a group, and receivers of a group.
+const SIDE: u32 = 20;
+/// Bytes of a message.
+const MESSAGE: usize = 100;
+
+/// The benchmark `sched messaging`.
+#[derive(Debug, Clone, Copy)]
+pub struct Messaging {
+    /// Groups of 20 senders and 20 receivers.
+    pub groups: u32,
+    /// Messages that each sender writes to each receiver.
+    pub loops: u64,
+    /// Whether the tasks are threads instead of processes.
+    pub threads: bool,
+    /// Whether they use pipes instead of socket pairs.
+    pub pipes: bool,
+}
+
+impl Messaging {
+    /// Senders in a group, which is also the number of receivers in a group.
+    pub const SIDE: u32 = SIDE;
+
+    /// Returns the number of senders and receivers in all groups.
+    #[must_use]
+    pub fn tasks(&self) -> u64 {
+        u64::from(self.groups) * u64::from(2 * SIDE)
+    }
+
+    /// Runs the benchmark; returns the time from the start of the first message until all tasks have ended.
+    ///
+    /// # Errors
+    /// Too few processes, threads or descriptors.
+    pub fn run(&self) -> Result<Duration, BenchError> {
+        if self.threads {
+            raise_open_files_limit().map_err(BenchError::of("setrlimit"))?;
+        }
+        let gate = Gate::new().map_err(BenchError::of("pipe"))?;
+        let mut workers = Workers::new(self.threads);
+        for _ in 0..self.groups {
+            self.start_group(&gate, &mut workers)?;
+        }
+        let start = Instant::now();
+        gate.open(self.tasks())
+            .map_err(BenchError::of("a task ended before the start"))?;
+        workers.wait()?;
+        Ok(start.elapsed())
+    }
+
+    fn start_group(&self, gate: &Gate, workers: &mut Workers) -> Result<(), BenchError> {
+        let mut ends = Vec::new();
+        for _ in 0..SIDE {
+            let (receiver, sender) = self.channel().map_err(BenchError::of("socketpair"))?;
+            let (gate, messages) = (gate.worker(), self.loops * u64::from(SIDE));
+            workers.start(move || receive(&gate, receiver, messages))?;
+            ends.push(sender);
+        }
+        let ends = Arc::new(ends);
+        for _ in 0..SIDE {
+            let (gate, ends, loops) = (gate.worker(), Arc::clone(&ends), self.loops);
+            workers.start(move || send(&gate, &ends, loops))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the ends of the receiver and of the senders.
+    fn channel(&self) -> io::Result<(File, File)> {
+        let (receiver, sender): (OwnedFd, OwnedFd) = if self.pipes {
+            let (reader, writer) = io::pipe()?;
+            (reader.into(), writer.into())
+        } else {
+            let (one, other) = UnixStream::pair()?;
+            (one.into(), other.into())
+        };
+        Ok((receiver.into(), sender.into()))
+    }
+}
+
+fn receive(gate: &WorkerGate, mut end: File, messages: u64) -> io::Result<()> {
+    gate.pass()?;
+    let mut message = [0; MESSAGE];
+    for _ in 0..messages {
+        end.read_exact(&mut message)?;
+    }
+    Ok(())
+}
+
+fn send(gate: &WorkerGate, ends: &[File], loops: u64) -> io::Result<()> {
+    gate.pass()?;
+    let message = [0; MESSAGE];
+    for _ in 0..loops {
+        for mut end in ends {
+            end.write_all(&message)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_arrives_by_each_kind_of_task_and_channel() {
+        for (threads, pipes) in [(false, false), (false, true), (true, false), (true, true)] {
+            let bench = Messaging {
+                groups: 1,
+                loops: 3,
+                threads,
+                pipes,
+            };
+            assert_eq!(bench.tasks(), 40);
+            assert!(bench.run().unwrap() > Duration::ZERO, "{bench:?}");
+        }
+    }
+}

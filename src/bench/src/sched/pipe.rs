@@ -1,0 +1,102 @@
+//! Two tasks that pass a message back and forth through two pipes.
+
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use rperf_sys::{poll, set_nonblocking};
+
+use crate::BenchError;
+use crate::workers::Workers;
+
+/// The benchmark `sched pipe`.
+#[derive(Debug, Clone, Copy)]
+pub struct PingPong {
+    /// Number of round trips.
+    pub loops: u64,
+    /// Whether the tasks are threads instead of processes.
+    pub threads: bool,
+    /// Whether reads return at once and are repeated when poll(2) reports data.
+    pub nonblocking: bool,
+    /// Bytes of a message.
+    pub size: usize,
+}
+
+impl PingPong {
+    /// Runs the benchmark; returns the time of all round trips.
+    ///
+    /// # Errors
+    /// What pipe(2), fork(2), read(2) and write(2) report.
+    pub fn run(&self) -> Result<Duration, BenchError> {
+        let channels = || -> io::Result<_> {
+            let (own_reader, writer) = self.pipe()?;
+            let (reader, own_writer) = self.pipe()?;
+            Ok(((own_reader, own_writer), (reader, writer)))
+        };
+        let (mut own, mut other) = channels().map_err(BenchError::of("pipe"))?;
+        let (loops, size) = (self.loops, self.size);
+        let mut workers = Workers::new(self.threads);
+        let start = Instant::now();
+        workers.start(move || {
+            let mut message = vec![0; size];
+            for _ in 0..loops {
+                receive(&mut other.0, &mut message)?;
+                other.1.write_all(&message)?;
+            }
+            Ok(())
+        })?;
+        let mut message = vec![0; size];
+        for _ in 0..loops {
+            let sent = own.1.write_all(&message);
+            let round = sent.and_then(|()| receive(&mut own.0, &mut message));
+            round.map_err(BenchError::of("pipe between the two tasks"))?;
+        }
+        workers.wait()?;
+        Ok(start.elapsed())
+    }
+
+    fn pipe(&self) -> io::Result<(PipeReader, PipeWriter)> {
+        let (reader, writer) = io::pipe()?;
+        if self.nonblocking {
+            set_nonblocking(&reader)?;
+        }
+        Ok((reader, writer))
+    }
+}
+
+/// Reads a message, waiting if the pipe doesn't.
+fn receive(reader: &mut PipeReader, message: &mut [u8]) -> io::Result<()> {
+    let mut read = 0;
+    while let Some(rest) = message.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match reader.read(rest) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(bytes) => read += bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                poll(&[reader.as_fd()], -1)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_go_back_and_forth_between_tasks_of_each_kind() {
+        for (threads, nonblocking, size) in
+            [(false, false, 4), (false, true, 100_000), (true, true, 4)]
+        {
+            let bench = PingPong {
+                loops: 20,
+                threads,
+                nonblocking,
+                size,
+            };
+            assert!(bench.run().unwrap() > Duration::ZERO, "{bench:?}");
+        }
+    }
+}

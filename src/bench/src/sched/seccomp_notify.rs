@@ -1,0 +1,95 @@
+//! System calls of one process that another one answers.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::parent_id;
+use std::time::{Duration, Instant};
+
+use rperf_sys::{Pidfd, SyscallListener};
+
+use crate::BenchError;
+
+/// `EPERM`, for an error without a number.
+const NO_PERMISSION: i32 = 1;
+/// The answer to each call.
+const ANSWER: u32 = 0x7e11;
+
+/// The benchmark `sched seccomp-notify`.
+#[derive(Debug, Clone, Copy)]
+pub struct SeccompNotify {
+    /// Number of system calls.
+    pub loops: u64,
+    /// Whether the kernel switches to the other process at once (Linux 6.6).
+    pub synchronous: bool,
+}
+
+impl SeccompNotify {
+    /// Runs the benchmark; returns the time of all system calls.
+    ///
+    /// # Errors
+    /// [`BenchError::Unavailable`] if the kernel or a sandbox does not allow such a filter.
+    pub fn run(&self) -> Result<Duration, BenchError> {
+        let (mut number, mut announced) = io::pipe().map_err(BenchError::of("pipe"))?;
+        let loops = self.loops;
+        let mut children = rperf_sys::Children::default();
+        let caller = move || {
+            let listener = SyscallListener::install();
+            let reply = match &listener {
+                Ok(listener) => listener.number(),
+                Err(error) => -error.raw_os_error().unwrap_or(NO_PERMISSION),
+            };
+            let sent = announced.write_all(&reply.to_ne_bytes()).is_ok();
+            let are_right = listener.is_ok() && (0..loops).all(|_| parent_id() == ANSWER);
+            u8::from(!(sent && are_right))
+        };
+        let pid = children.fork(caller).map_err(BenchError::of("fork"))?;
+        let mut reply = [0; 4];
+        number
+            .read_exact(&mut reply)
+            .map_err(BenchError::of("the calling process ended"))?;
+        let number = i32::from_ne_bytes(reply);
+        if number < 0 {
+            let error = io::Error::from_raw_os_error(-number);
+            return Err(BenchError::Unavailable(format!(
+                "seccomp filter that notifies another process: {error}"
+            )));
+        }
+        let listener = Pidfd::of_process(pid)
+            .and_then(|process| SyscallListener::of_process(&process, number))
+            .map_err(|error| BenchError::Unavailable(format!("pidfd_getfd: {error}")))?;
+        if self.synchronous {
+            listener.wake_synchronously().map_err(|error| {
+                BenchError::Unavailable(format!("synchronous notifications: {error}"))
+            })?;
+        }
+        let start = Instant::now();
+        for _ in 0..self.loops {
+            listener
+                .answer(ANSWER.into())
+                .map_err(BenchError::of("seccomp notification"))?;
+        }
+        match children.wait().map_err(BenchError::of("wait"))? {
+            None => Ok(start.elapsed()),
+            Some(status) => Err(BenchError::Child(status)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_is_answered() {
+        for synchronous in [false, true] {
+            let bench = SeccompNotify {
+                loops: 50,
+                synchronous,
+            };
+            match bench.run() {
+                Ok(time) => assert!(time > Duration::ZERO),
+                // Older kernels and sandboxes.
+                Err(error) => assert!(matches!(error, BenchError::Unavailable(_)), "{error:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! System calls, repeated.
+
+use std::hint::black_box;
+use std::os::unix::process::parent_id;
+use std::time::{Duration, Instant};
+
+use rperf_sys::{Children, execute, process_group};
+
+use crate::BenchError;
+
+/// A system call that is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// getppid(2), which does next to nothing in the kernel.
+    Getppid,
+    /// getpgid(2).
+    Getpgid,
+    /// fork(2) of a process that exits at once, and the wait for it.
+    Fork,
+    /// fork(2) and execve(2) of `/bin/true`, and the wait for it.
+    Execve,
+}
+
+impl Call {
+    /// Returns the name of the call.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Getppid => "getppid",
+            Self::Getpgid => "getpgid",
+            Self::Fork => "fork",
+            Self::Execve => "execve",
+        }
+    }
+
+    /// Makes the call this many times; returns the time of all.
+    ///
+    /// # Errors
+    /// What fork(2) reports, or a program that cannot be run.
+    pub fn run(self, loops: u64) -> Result<Duration, BenchError> {
+        let start = Instant::now();
+        for _ in 0..loops {
+            match self {
+                Self::Getppid => {
+                    black_box(parent_id());
+                }
+                Self::Getpgid => {
+                    black_box(process_group());
+                }
+                Self::Fork => run_child(|| 0)?,
+                Self::Execve => run_child(|| {
+                    let _ = execute(c"/bin/true");
+                    1
+                })?,
+            }
+        }
+        Ok(start.elapsed())
+    }
+}
+
+fn run_child(work: impl FnOnce() -> u8) -> Result<(), BenchError> {
+    let mut children = Children::default();
+    children.fork(work).map_err(BenchError::of("fork"))?;
+    match children.wait().map_err(BenchError::of("wait"))? {
+        None => Ok(()),
+        Some(status) => Err(BenchError::Child(status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_is_made() {
+        for call in [Call::Getppid, Call::Getpgid, Call::Fork, Call::Execve] {
+            assert!(call.run(3).unwrap() > Duration::ZERO, "{call:?}");
+        }
+        assert!(matches!(run_child(|| 3), Err(BenchError::Child(_))));
+    }
+}

@@ -1,0 +1,114 @@
+//! Whether results differ from earlier ones by more than chance explains.
+
+use crate::series::t_95;
+use crate::{Better, Series};
+
+/// How a result differs from an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Better, at a confidence of 95 %.
+    Better,
+    /// Worse, at a confidence of 95 %.
+    Worse,
+    /// No difference that exceeds chance.
+    Same,
+    /// Both have one run only.
+    Unknown,
+}
+
+/// A result compared with an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// Change of the mean, in percent of the earlier one.
+    pub change_percent: f64,
+    /// Half the width of the 95 % confidence interval of the change, in percent of the earlier mean; `None` if unknown.
+    pub interval_percent: Option<f64>,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+impl Comparison {
+    /// Compares `later` with `earlier` by Student's t-test for two samples of the same variance.
+    #[must_use]
+    pub fn new(earlier: &Series, later: &Series) -> Self {
+        let [old, new] = [earlier, later].map(|series| (series.samples.len(), series.spread()));
+        let (old_mean, difference) = (old.1.mean(), new.1.mean() - old.1.mean());
+        let percent = |value: f64| match old_mean {
+            0.0 => 0.0,
+            mean => 100.0 * value / mean.abs(),
+        };
+        // Squared deviations from the mean, of both.
+        let squares: f64 = [old, new]
+            .iter()
+            .map(|(number, spread)| {
+                let number = *number as f64;
+                spread.deviation().powi(2) * number * (number - 1.0).max(0.0)
+            })
+            .sum();
+        let freedom = (old.0 + new.0).saturating_sub(2);
+        let interval = (freedom > 0 && old.0 > 0 && new.0 > 0).then(|| {
+            let variance = squares / freedom as f64;
+            t_95(freedom) * (variance * (1.0 / old.0 as f64 + 1.0 / new.0 as f64)).sqrt()
+        });
+        let improved = match later.better {
+            Better::Lower => difference < 0.0,
+            Better::Higher => difference > 0.0,
+        };
+        let verdict = match interval {
+            None => Verdict::Unknown,
+            Some(interval) if difference.abs() <= interval => Verdict::Same,
+            Some(_) if improved => Verdict::Better,
+            Some(_) => Verdict::Worse,
+        };
+        Self {
+            change_percent: percent(difference),
+            interval_percent: interval.map(percent),
+            verdict,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+
+    fn series(better: Better, samples: &[f64]) -> Series {
+        let mut series = Series::of(&Value {
+            variant: String::new(),
+            unit: "x",
+            better,
+            value: 0.0,
+        });
+        samples.iter().for_each(|sample| series.add(*sample));
+        series
+    }
+
+    #[test]
+    fn a_difference_beyond_chance_has_a_direction() {
+        let old = [10.0, 10.1, 9.9, 10.0];
+        let new = [12.0, 12.1, 11.9, 12.0];
+        let compare = |better| Comparison::new(&series(better, &old), &series(better, &new));
+        assert_eq!(compare(Better::Lower).verdict, Verdict::Worse);
+        assert_eq!(compare(Better::Higher).verdict, Verdict::Better);
+        let worse = compare(Better::Lower);
+        assert!((worse.change_percent - 20.0).abs() < 1e-9);
+        // Pooled deviation 0.08165, t of 6 degrees of freedom 2.447.
+        let interval = 2.447 * 0.081_649_66 * 0.5_f64.sqrt() * 10.0;
+        assert!((worse.interval_percent.unwrap() - interval).abs() < 1e-5);
+    }
+
+    #[test]
+    fn noise_is_no_difference_and_single_runs_are_unknown() {
+        let noisy = |samples: &[f64]| series(Better::Lower, samples);
+        let same = Comparison::new(&noisy(&[10.0, 14.0, 12.0]), &noisy(&[11.0, 13.0, 15.0]));
+        assert_eq!(same.verdict, Verdict::Same);
+        let single = Comparison::new(&noisy(&[10.0]), &noisy(&[20.0]));
+        assert_eq!(
+            (single.verdict, single.interval_percent),
+            (Verdict::Unknown, None)
+        );
+        let one_earlier = Comparison::new(&noisy(&[10.0]), &noisy(&[20.0, 20.1, 19.9]));
+        assert_eq!(one_earlier.verdict, Verdict::Worse);
+    }
+}

@@ -1,0 +1,48 @@
+//! `--size`: what an archive would contain.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use rperf_buildid_cache::Cache;
+use rperf_safefs::FoundFile;
+
+use super::{ArchiveContents, ObjectFiles, missing_name};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// Width of sizes.
+const WIDTH: usize = 12;
+
+/// Prints the bytes, build-id and name of each object, of the recording if there is one, and of all together.
+pub(super) fn print(
+    recording: Option<&Path>,
+    contents: ArchiveContents<'_>,
+    context: &Context,
+) -> Result<(), CliError> {
+    let cache = context.buildid_dir().map(Cache::new);
+    let mut out = context.stdout();
+    let mut total: u64 = 0;
+    if let Some(recording) = recording {
+        total = size(recording)?;
+        writeln!(out, "{total:>WIDTH$} {}", recording.display())?;
+    }
+    for object in contents.objects {
+        let Some(found) = ObjectFiles::of(object, cache.as_ref())? else {
+            writeln!(out, "{:>WIDTH$} {}", "missing", missing_name(object))?;
+            continue;
+        };
+        let mut bytes: u64 = 0;
+        for file in &found.files {
+            bytes = bytes.saturating_add(size(file.path())?);
+        }
+        total = total.saturating_add(bytes);
+        writeln!(out, "{bytes:>WIDTH$} {} {}", found.id, found.name.display())?;
+    }
+    writeln!(out, "{total:>WIDTH$} bytes before compression")?;
+    out.flush()?;
+    Ok(())
+}
+
+fn size(file: &Path) -> std::io::Result<u64> {
+    Ok(FoundFile::find(file)?.metadata().len())
+}

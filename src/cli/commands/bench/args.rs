@@ -1,0 +1,193 @@
+//! The options common to all benchmarks, and the options' reading in each.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgMatches, Command};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::{flag, number, switch, value};
+
+const ABOUT: &str = "\
+Measures the kernel, the machine and this program. 'bench' lists the collections of benchmarks, 'bench <collection>' its benchmarks, \
+'bench <collection> <benchmark> -h' the options of a benchmark. 'bench <collection> all' and 'bench all' run several with their \
+default options; a benchmark that cannot run on this machine is reported, and the others run.
+
+-r and --precision repeat a benchmark and show the mean of each result with its standard error. --json writes all results as one \
+object. --baseline compares them with such a file: a result is better or worse if the difference of the means exceeds the 95 % \
+confidence interval (Student's t-test).";
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("bench")
+        .long_about(ABOUT)
+        .arg(
+            value("format", "default|simple")
+                .short('f')
+                .help("default: as text; simple: one number per benchmark"),
+        )
+        .arg(
+            value("repeat", "n")
+                .short('r')
+                .value_parser(number)
+                .help("run each benchmark n times and show means; with --precision: at most n times"),
+        )
+        .arg(
+            value("precision", "percent")
+                .help("repeat until the 95 % confidence interval of each mean is within +- this percentage"),
+        )
+        .arg(switch("json").help("print the results as one JSON object"))
+        .arg(
+            value("baseline", "file")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("compare with an earlier output of --json; 10 runs if neither -r nor --precision is given"),
+        )
+        .arg(
+            Arg::new("words")
+                .num_args(0..)
+                .trailing_var_arg(true)
+                .allow_hyphen_values(true)
+                .value_parser(clap::value_parser!(OsString))
+                .value_name("benchmark"),
+        )
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// As text.
+    Default,
+    /// One number.
+    Simple,
+    /// One JSON object at the end.
+    Json,
+}
+
+/// The common options.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    pub(super) format: Format,
+    /// `-r`.
+    pub(super) repeat: Option<u32>,
+    /// `--precision`, in percent.
+    pub(super) precision: Option<f64>,
+    /// `--baseline`.
+    pub(super) baseline: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Reads the options.
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let json = flag(matches, "json") == Some(true);
+        let format = match matches.get_one::<String>("format").map(String::as_str) {
+            Some(_) if json => {
+                return Err(CliError::usage(format!(
+                    "{} bench: --json and --format exclude each other",
+                    context.program
+                )));
+            }
+            None if json => Format::Json,
+            None | Some("default") => Format::Default,
+            Some("simple") => Format::Simple,
+            Some(other) => {
+                let message = format!("Unknown format descriptor: '{other}'");
+                return Err(CliError::message(1, message).hint("use 'default' or 'simple'"));
+            }
+        };
+        let repeat = match matches.get_one::<u64>("repeat") {
+            None => None,
+            Some(runs) => match u32::try_from(*runs) {
+                Ok(runs) if runs > 0 => Some(runs),
+                _ => {
+                    let message = "Invalid repeat option: Must specify a positive value";
+                    return Err(CliError::message(1, message).hint("the largest is 4294967295"));
+                }
+            },
+        };
+        Ok(Self {
+            format,
+            repeat,
+            precision: precision(matches, context)?,
+            baseline: matches.get_one::<PathBuf>("baseline").cloned(),
+        })
+    }
+}
+
+fn precision(matches: &ArgMatches, context: &Context) -> Result<Option<f64>, CliError> {
+    let Some(word) = matches.get_one::<String>("precision") else {
+        return Ok(None);
+    };
+    let percent = word.strip_suffix('%').unwrap_or(word).parse::<f64>().ok();
+    match percent.filter(|percent| percent.is_finite() && *percent > 0.0) {
+        Some(percent) => Ok(Some(percent)),
+        None => Err(CliError::usage(format!(
+            "{} bench: --precision '{word}': expected a percentage above 0, such as 2",
+            context.program
+        ))),
+    }
+}
+
+/// Declares an option with a number.
+pub(super) fn numeric(long: &'static str, short: char, help: &'static str) -> Arg {
+    value(long, "n")
+        .short(short)
+        .value_parser(number)
+        .help(help)
+}
+
+/// Declares a switch with a letter.
+pub(super) fn lettered(long: &'static str, short: char, help: &'static str) -> Arg {
+    switch(long).short(short).help(help)
+}
+
+/// The options of one benchmark.
+#[derive(Clone, Copy)]
+pub(super) struct Options<'m>(pub(super) &'m ArgMatches);
+
+impl<'m> Options<'m> {
+    /// Returns a number.
+    pub(super) fn number(self, id: &str) -> Option<u64> {
+        self.0.get_one::<u64>(id).copied()
+    }
+
+    /// Returns a number of things that must be at least one; `default` if not given.
+    pub(super) fn positive(self, id: &str, default: u64) -> Result<u64, CliError> {
+        match self.number(id) {
+            Some(0) => Err(CliError::usage(format!(
+                " Error: option `{id}' expects a number above 0"
+            ))),
+            given => Ok(given.unwrap_or(default)),
+        }
+    }
+
+    /// Returns a number of tasks or the like, which is at least one and not larger than 2^31.
+    pub(super) fn quantity(self, id: &str, default: u32) -> Result<u32, CliError> {
+        let number = self.positive(id, default.into())?;
+        let number = u32::try_from(number)
+            .ok()
+            .filter(|number| *number <= 1 << 31);
+        number.ok_or_else(|| {
+            CliError::usage(format!(" Error: option `{id}' expects a smaller number"))
+        })
+    }
+
+    /// Returns a number of tasks or the like, which may be 0 and is not larger than 2^16.
+    pub(super) fn small(self, id: &str, default: u32) -> Result<u32, CliError> {
+        let number = u32::try_from(self.number(id).unwrap_or(default.into()));
+        let number = number.ok().filter(|number| *number <= 1 << 16);
+        number.ok_or_else(|| {
+            CliError::usage(format!(" Error: option `{id}' expects a smaller number"))
+        })
+    }
+
+    /// Returns the text of an option.
+    pub(super) fn word(self, id: &str) -> Option<&'m str> {
+        self.0.get_one::<String>(id).map(String::as_str)
+    }
+
+    /// Whether a switch was given.
+    pub(super) fn is_on(self, id: &str) -> bool {
+        self.0.get_one::<bool>(id) == Some(&true)
+    }
+}

@@ -1,0 +1,108 @@
+//! `--baseline`: results compared with those of an earlier run.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use rperf_bench::{Comparison, Entry, Report, Verdict};
+
+use super::runner::label;
+use crate::cli::error::CliError;
+
+/// Maximum size of a report in bytes.
+const MAX_REPORT: u64 = 64 << 20;
+
+/// Results of an earlier run.
+pub(super) struct Baseline {
+    report: Report,
+    path: String,
+}
+
+impl Baseline {
+    /// Reads a file written by `--json`.
+    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+        let shown = path.display().to_string();
+        let text = rperf_safefs::read(path, MAX_REPORT).map_err(|error| {
+            CliError::failure(
+                255,
+                anyhow::Error::new(error).context(format!("failed to open {shown}")),
+            )
+        })?;
+        let report = Report::parse(&text).map_err(|error| {
+            CliError::failure(255, anyhow::Error::new(error).context(shown.clone()))
+                .hint("write one with 'bench --json -r 10 <collection> <benchmark> > FILE'")
+        })?;
+        Ok(Self {
+            report,
+            path: shown,
+        })
+    }
+
+    /// Returns a line per result, and whether one is worse or missing.
+    pub(super) fn compare(&self, report: &Report) -> (String, bool) {
+        let mut text = format!("\n# Compared with {}:\n", self.path);
+        let own = (&report.kernel, &report.machine, report.cpus);
+        let earlier = (&self.report.kernel, &self.report.machine, self.report.cpus);
+        if own != earlier {
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "# measured on another system: Linux {}, {}, {} CPUs",
+                earlier.0, earlier.1, earlier.2
+            );
+        }
+        let mut is_worse = false;
+        for entry in &report.benchmarks {
+            is_worse |= self.compare_entry(entry, &mut text);
+        }
+        (text, is_worse)
+    }
+
+    fn compare_entry(&self, entry: &Entry, text: &mut String) -> bool {
+        let of_name = |other: &&Entry| other.name == entry.name;
+        let found = self.report.benchmarks.iter().filter(of_name);
+        let found = found.clone().find(|other| other.options == entry.options);
+        let Some(earlier) = found else {
+            let known = self.report.benchmarks.iter().any(|other| of_name(&other));
+            let why = match known {
+                true => "has other options there",
+                false => "is not there",
+            };
+            let _ = writeln!(text, "  {}: not compared: {why}", entry.name);
+            return false;
+        };
+        if let Some(error) = &entry.error {
+            let _ = writeln!(text, "  {}: not compared: {error}", entry.name);
+            return earlier.error.is_none();
+        }
+        let mut is_worse = false;
+        for result in &entry.results {
+            let label = label(&entry.name, &result.variant);
+            let same = earlier
+                .results
+                .iter()
+                .find(|other| (&other.variant, &other.unit) == (&result.variant, &result.unit));
+            let Some(same) = same else {
+                let _ = writeln!(text, "  {label}: not compared: is not there");
+                continue;
+            };
+            let compared = Comparison::new(same, result);
+            is_worse |= compared.verdict == Verdict::Worse;
+            let interval = match compared.interval_percent {
+                Some(percent) => format!(" (+- {percent:.2}%)"),
+                None => String::new(),
+            };
+            let verdict = match compared.verdict {
+                Verdict::Better => "better",
+                Verdict::Worse => "worse",
+                Verdict::Same => "no difference",
+                Verdict::Unknown => "unknown: one run each, use -r",
+            };
+            let _ = writeln!(
+                text,
+                "  {label}: {:.6} -> {:.6} {}, {:+.2}%{interval}: {verdict}",
+                same.mean, result.mean, result.unit, compared.change_percent
+            );
+        }
+        is_worse
+    }
+}

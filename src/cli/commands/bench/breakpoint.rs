@@ -1,0 +1,120 @@
+//! `bench breakpoint`.
+
+use clap::{ArgMatches, Command};
+use rperf_bench::breakpoint::{BreakpointSwitch, BreakpointThreads};
+use rperf_bench::{Better, Value};
+
+use super::args::{Options, numeric};
+use super::catalogue::Benchmark;
+use super::runner::{Runner, Shown, Simple};
+use super::text;
+use crate::cli::error::CliError;
+
+/// The benchmarks of the collection.
+pub(super) const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "thread",
+        summary: "Benchmark thread start/finish with breakpoints",
+        build: thread_command,
+        run: thread,
+    },
+    Benchmark {
+        name: "enable",
+        summary: "Benchmark breakpoint enable/disable",
+        build: enable_command,
+        run: enable,
+    },
+];
+
+fn thread_command() -> Command {
+    Command::new("breakpoint")
+        .arg(numeric(
+            "breakpoints",
+            'b',
+            "number of breakpoints (default: 1)",
+        ))
+        .arg(numeric(
+            "parallelism",
+            'p',
+            "threads that start others at the same time (default: 1)",
+        ))
+        .arg(numeric(
+            "threads",
+            't',
+            "threads that each of them starts and joins (default: 10)",
+        ))
+}
+
+fn thread(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let bench = BreakpointThreads {
+        breakpoints: options.quantity("breakpoints", 1)?,
+        parallelism: options.quantity("parallelism", 1)?,
+        threads: options.quantity("threads", 10)?,
+    };
+    let all = u64::from(bench.threads) * u64::from(bench.parallelism);
+    runner.measure(
+        || bench.run(),
+        |time| {
+            let each = text::micros_each(*time, all);
+            Shown {
+                text: format!(
+                    "# Created/joined {} threads with {} breakpoints and {} parallelism\n{}\n \
+                     {each:>14.6} usecs/op\n {:>14.6} usecs/op/cpu\n",
+                    bench.threads,
+                    bench.breakpoints,
+                    bench.parallelism,
+                    text::total_time(*time),
+                    each * f64::from(bench.parallelism)
+                ),
+                simple: Some(Simple {
+                    value: time.as_secs_f64(),
+                    decimals: 3,
+                }),
+                values: vec![text::time_each(*time, all)],
+            }
+        },
+    )
+}
+
+fn enable_command() -> Command {
+    let running = "threads that run meanwhile (default: 0)";
+    let sleeping = "threads that sleep meanwhile (default: 0)";
+    Command::new("breakpoint")
+        .arg(numeric("active", 'a', running))
+        .arg(numeric("passive", 'p', sleeping))
+}
+
+fn enable(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let bench = BreakpointSwitch {
+        passive: options.small("passive", 0)?,
+        active: options.small("active", 0)?,
+    };
+    let loops = BreakpointSwitch::LOOPS;
+    runner.measure(
+        || bench.run(),
+        |time| {
+            let each = text::micros_each(*time, loops);
+            Shown {
+                text: format!(
+                    "# Enabled/disabled breakpoint {loops} time with {} passive and {} active threads\n{}\n \
+                     {each:>14.6} usecs/op\n",
+                    bench.passive,
+                    bench.active,
+                    text::total_time(*time),
+                ),
+                simple: Some(Simple {
+                    value: time.as_secs_f64(),
+                    decimals: 3,
+                }),
+                values: vec![Value {
+                    variant: String::new(),
+                    unit: "usecs/op",
+                    better: Better::Lower,
+                    value: each,
+                }],
+            }
+        },
+    )
+}

@@ -1,0 +1,82 @@
+//! The benchmarks by collection. Names and summaries are perf's where perf has the benchmark.
+
+use clap::{ArgMatches, Command};
+
+use super::runner::Runner;
+use super::{breakpoint, epoll, futex, internals, mem, sched, syscall};
+use crate::cli::error::CliError;
+
+/// The name of all collections, or of all benchmarks of a collection.
+pub(super) const ALL: &str = "all";
+
+/// Benchmarks of one part of the system.
+pub(super) struct Collection {
+    pub(super) name: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) benchmarks: &'static [Benchmark],
+    /// The summary of all of them.
+    pub(super) all: &'static str,
+}
+
+/// One benchmark.
+pub(super) struct Benchmark {
+    pub(super) name: &'static str,
+    pub(super) summary: &'static str,
+    /// Its options.
+    pub(super) build: fn() -> Command,
+    /// Runs it and prints its results.
+    pub(super) run: fn(&ArgMatches, &mut Runner<'_>) -> Result<(), CliError>,
+}
+
+/// Benchmarks of perf that are not built: collection, benchmark (empty: all), and the alternative.
+pub(super) const NOT_BUILT: &[(&str, &str, &str)] = &[
+    ("internals", "inject-build-id", "use Linux perf"),
+    ("numa", "", "use Linux perf"),
+    ("uprobe", "", "use Linux perf"),
+];
+
+/// Every collection, in the order of the list.
+pub(super) const COLLECTIONS: &[Collection] = &[
+    Collection {
+        name: "sched",
+        summary: "Scheduler and IPC benchmarks",
+        benchmarks: sched::BENCHMARKS,
+        all: "Run all scheduler benchmarks",
+    },
+    Collection {
+        name: "syscall",
+        summary: "System call benchmarks",
+        benchmarks: syscall::BENCHMARKS,
+        all: "Run all syscall benchmarks",
+    },
+    Collection {
+        name: "mem",
+        summary: "Memory access benchmarks",
+        benchmarks: mem::BENCHMARKS,
+        all: "Run all memory access benchmarks",
+    },
+    Collection {
+        name: "futex",
+        summary: "Futex stressing benchmarks",
+        benchmarks: futex::BENCHMARKS,
+        all: "Run all futex benchmarks",
+    },
+    Collection {
+        name: "epoll",
+        summary: "Epoll stressing benchmarks",
+        benchmarks: epoll::BENCHMARKS,
+        all: "Run all epoll benchmarks",
+    },
+    Collection {
+        name: "internals",
+        summary: "Perf-internals benchmarks",
+        benchmarks: internals::BENCHMARKS,
+        all: "Run all internals benchmarks",
+    },
+    Collection {
+        name: "breakpoint",
+        summary: "Breakpoint benchmarks",
+        benchmarks: breakpoint::BENCHMARKS,
+        all: "Run all breakpoint benchmarks",
+    },
+];

@@ -1,0 +1,220 @@
+//! `bench epoll`.
+
+use std::process;
+use std::time::Duration;
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_bench::epoll::{Control, Wait};
+use rperf_bench::{Better, Value};
+use rperf_sys::{EpollMode, parallelism};
+
+use super::args::{Options, lettered, numeric};
+use super::catalogue::Benchmark;
+use super::runner::{Runner, Shown};
+use super::text::{averaged, per_second};
+use crate::cli::error::CliError;
+
+/// The benchmarks of the collection.
+pub(super) const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "wait",
+        summary: "Benchmark epoll concurrent epoll_waits",
+        build: wait_command,
+        run: wait,
+    },
+    Benchmark {
+        name: "ctl",
+        summary: "Benchmark epoll concurrent epoll_ctls",
+        build: control_command,
+        run: control,
+    },
+];
+
+/// The options of both benchmarks.
+fn common() -> [Arg; 7] {
+    [
+        numeric("nfds", 'f', "descriptors of each thread (default: 64)"),
+        numeric(
+            "nested",
+            'N',
+            "epoll sets around the one with the descriptors (default: 0)",
+        ),
+        lettered("noaffinity", 'n', "do not bind threads to CPUs"),
+        lettered("randomize", 'R', "choose descriptors at random"),
+        numeric("runtime", 'r', "seconds to run (default: 8)"),
+        numeric(
+            "threads",
+            't',
+            "number of threads (default: number of CPUs)",
+        ),
+        lettered("verbose", 'v', "show what is done"),
+    ]
+}
+
+/// The values of the options of both benchmarks.
+struct Common {
+    threads: u32,
+    descriptors: u32,
+    duration: Duration,
+    bound: bool,
+    nested: u32,
+    random: bool,
+    verbose: bool,
+}
+
+impl Common {
+    fn new(options: Options<'_>) -> Result<Self, CliError> {
+        Ok(Self {
+            threads: options.quantity("threads", u32::try_from(parallelism()).unwrap_or(1))?,
+            descriptors: options.quantity("nfds", 64)?,
+            duration: Duration::from_secs(options.quantity("runtime", 8)?.into()),
+            bound: !options.is_on("noaffinity"),
+            nested: options.small("nested", 0)?,
+            random: options.is_on("randomize"),
+            verbose: options.is_on("verbose"),
+        })
+    }
+}
+
+fn wait_command() -> Command {
+    Command::new("epoll")
+        .arg(lettered("nonblocking", 'B', "ask again instead of waiting"))
+        .arg(lettered("edge", 'E', "report changes only (EPOLLET)"))
+        .arg(lettered(
+            "multiq",
+            'm',
+            "give each thread an epoll set of its own",
+        ))
+        .arg(lettered(
+            "oneshot",
+            'S',
+            "report once, then enable again (EPOLLONESHOT)",
+        ))
+        .args(common())
+}
+
+fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let common = Common::new(options)?;
+    let bench = Wait {
+        threads: common.threads,
+        descriptors: common.descriptors,
+        duration: common.duration,
+        bound: common.bound,
+        multiple: options.is_on("multiq"),
+        nested: common.nested,
+        random: common.random,
+        nonblocking: options.is_on("nonblocking"),
+        mode: EpollMode {
+            edge: options.is_on("edge"),
+            oneshot: options.is_on("oneshot"),
+        },
+    };
+    let seconds = bench.duration.as_secs();
+    if common.verbose {
+        let model = if bench.multiple { "multi" } else { "single" };
+        runner.print_always(&format!(
+            "Using {model} queue model\nNesting level(s): {}\n",
+            bench.nested
+        ))?;
+    }
+    runner.print_always(&format!(
+        "Run summary [PID {}]: {} threads monitoring{} on {} file-descriptors for {seconds} secs.\n\n",
+        process::id(),
+        bench.threads,
+        if bench.mode.oneshot { " (EPOLLONESHOT semantics)" } else { "" },
+        bench.descriptors
+    ))?;
+    runner.measure(
+        || bench.run(),
+        |result| {
+            let mut text = String::new();
+            if common.verbose {
+                text = format!("writer-thread: total full-loops: {}\n", result.rounds);
+            }
+            for (number, thread) in result.threads.iter().enumerate() {
+                let place = place(thread.addresses);
+                text.push_str(&format!(
+                    "[thread {number:2}] {place} [ {:.0} ops/sec ]\n",
+                    thread.rate
+                ));
+            }
+            let spread = per_second(result.threads.iter().map(|thread| thread.rate));
+            text.push_str(&format!("\n{}", averaged(&spread, seconds)));
+            Shown {
+                text,
+                simple: None,
+                values: vec![value("", "ops/sec", spread.mean())],
+            }
+        },
+    )
+}
+
+fn place([first, last]: [usize; 2]) -> String {
+    format!("fdmap: {first:#x} ... {last:#x}")
+}
+
+fn value(variant: &str, unit: &'static str, value: f64) -> Value {
+    Value {
+        variant: variant.to_owned(),
+        unit,
+        better: Better::Higher,
+        value,
+    }
+}
+
+fn control_command() -> Command {
+    Command::new("epoll").args(common())
+}
+
+fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let common = Common::new(Options(matches))?;
+    let bench = Control {
+        threads: common.threads,
+        descriptors: common.descriptors,
+        duration: common.duration,
+        bound: common.bound,
+        nested: common.nested,
+        random: common.random,
+    };
+    if common.verbose {
+        runner.print_always(&format!("Nesting level(s): {}\n", bench.nested))?;
+    }
+    runner.print_always(&format!(
+        "Run summary [PID {}]: {} threads doing epoll_ctl ops {} file-descriptors for {} secs.\n\n",
+        process::id(),
+        bench.threads,
+        bench.descriptors,
+        bench.duration.as_secs()
+    ))?;
+    runner.measure(
+        || bench.run(),
+        |threads| {
+            let mut text = String::new();
+            for (number, thread) in threads.iter().enumerate() {
+                let [add, modify, remove] = thread.operations;
+                text.push_str(&format!(
+                    "[thread {number:2}] {} [ add: {add} ops; mod: {modify} ops; del: {remove} ops ]\n",
+                    place(thread.addresses)
+                ));
+            }
+            text.push('\n');
+            let mut values = Vec::new();
+            for (index, name) in ["ADD", "MOD", "DEL"].into_iter().enumerate() {
+                let counts = threads.iter().filter_map(|thread| thread.operations.get(index));
+                let spread = per_second(counts.map(|count| *count as f64));
+                text.push_str(&format!(
+                    "Averaged {:.0} {name} operations (+- {:.2}%)\n",
+                    spread.mean(),
+                    spread.percent()
+                ));
+                values.push(value(name, "ops", spread.mean()));
+            }
+            Shown {
+                text,
+                simple: None,
+                values,
+            }
+        },
+    )
+}

@@ -1,0 +1,427 @@
+//! `bench futex`.
+
+use std::process;
+use std::time::Duration;
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_bench::futex::{
+    FutexScope, FutexWords, Hash, LockPi, Requeue, Wake, WakeParallel, lock_memory, set_buckets,
+};
+use rperf_bench::{Better, Value};
+use rperf_sys::parallelism;
+
+use super::args::{Options, lettered, numeric};
+use super::catalogue::Benchmark;
+use super::runner::{Runner, Shown, failed};
+use super::text::{averaged, per_second};
+use crate::cli::error::CliError;
+
+/// The benchmarks of the collection.
+pub(super) const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "hash",
+        summary: "Benchmark for futex hash table",
+        build: hash_command,
+        run: hash,
+    },
+    Benchmark {
+        name: "wake",
+        summary: "Benchmark for futex wake calls",
+        build: wake_command,
+        run: wake,
+    },
+    Benchmark {
+        name: "wake-parallel",
+        summary: "Benchmark for parallel futex wake calls",
+        build: wake_parallel_command,
+        run: wake_parallel,
+    },
+    Benchmark {
+        name: "requeue",
+        summary: "Benchmark for futex requeue calls",
+        build: requeue_command,
+        run: requeue,
+    },
+    Benchmark {
+        name: "lock-pi",
+        summary: "Benchmark for futex lock_pi calls",
+        build: lock_pi_command,
+        run: lock_pi,
+    },
+];
+
+/// Runs of the benchmarks that repeat themselves, as in perf.
+const RUNS: u32 = 10;
+
+/// The options of all benchmarks.
+fn common() -> [Arg; 5] {
+    [
+        numeric(
+            "buckets",
+            'b',
+            "buckets of the process's futex table (Linux 6.16)",
+        ),
+        lettered("mlockall", 'm', "keep all memory in RAM"),
+        lettered("shared", 'S', "use futexes that processes can share"),
+        lettered("silent", 's', "show only the means"),
+        numeric(
+            "threads",
+            't',
+            "number of threads (default: number of CPUs)",
+        ),
+    ]
+}
+
+/// The values of the options of all benchmarks.
+struct Common {
+    threads: u32,
+    scope: FutexScope,
+    silent: bool,
+}
+
+impl Common {
+    /// Reads the options, and applies those that concern the process.
+    fn new(options: Options<'_>) -> Result<Self, CliError> {
+        let common = Self {
+            threads: options.quantity("threads", u32::try_from(parallelism()).unwrap_or(1))?,
+            scope: match options.is_on("shared") {
+                true => FutexScope::Shared,
+                false => FutexScope::Private,
+            },
+            silent: options.is_on("silent"),
+        };
+        if options.number("buckets").is_some() {
+            set_buckets(options.quantity("buckets", 0)?).map_err(failed)?;
+        }
+        if options.is_on("mlockall") {
+            lock_memory().map_err(failed)?;
+        }
+        Ok(common)
+    }
+
+    fn scope(&self) -> &'static str {
+        match self.scope {
+            FutexScope::Private => "private",
+            FutexScope::Shared => "shared",
+        }
+    }
+}
+
+fn runtime(options: Options<'_>) -> Result<Duration, CliError> {
+    Ok(Duration::from_secs(options.quantity("runtime", 10)?.into()))
+}
+
+fn runtime_option() -> Arg {
+    numeric("runtime", 'r', "seconds to run (default: 10)")
+}
+
+fn hash_command() -> Command {
+    Command::new("futex")
+        .args(common())
+        .arg(numeric(
+            "futexes",
+            'f',
+            "futexes of each thread (default: 1024)",
+        ))
+        .arg(runtime_option())
+}
+
+fn hash(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let common = Common::new(options)?;
+    let bench = Hash {
+        threads: common.threads,
+        futexes: options.quantity("futexes", 1024)?,
+        duration: runtime(options)?,
+        scope: common.scope,
+    };
+    let seconds = bench.duration.as_secs();
+    runner.print_always(&format!(
+        "Run summary [PID {}]: {} threads, each operating on {} [{}] futexes for {seconds} secs.\n\n",
+        process::id(),
+        bench.threads,
+        bench.futexes,
+        common.scope(),
+    ))?;
+    runner.measure(
+        || bench.run(),
+        |threads| {
+            let mut text = String::new();
+            for (number, thread) in threads.iter().enumerate().filter(|_| !common.silent) {
+                let place = match bench.futexes {
+                    1 => format!("futex: {:#x}", thread.first),
+                    _ => format!("futexes: {:#x} ... {:#x}", thread.first, thread.last),
+                };
+                text.push_str(&format!(
+                    "[thread {number:2}] {place} [ {:.0} ops/sec ]\n",
+                    thread.rate
+                ));
+            }
+            rates(
+                text,
+                threads.iter().map(|thread| thread.rate),
+                &common,
+                seconds,
+            )
+        },
+    )
+}
+
+/// The means below the lines of the threads.
+fn rates(
+    mut text: String,
+    rates: impl Iterator<Item = f64>,
+    common: &Common,
+    seconds: u64,
+) -> Shown {
+    let spread = per_second(rates);
+    if !common.silent {
+        text.push('\n');
+    }
+    text.push_str(&averaged(&spread, seconds));
+    Shown {
+        text,
+        simple: None,
+        values: vec![Value {
+            variant: String::new(),
+            unit: "ops/sec",
+            better: Better::Higher,
+            value: spread.mean(),
+        }],
+    }
+}
+
+fn lock_pi_command() -> Command {
+    Command::new("futex")
+        .args(common())
+        .arg(lettered(
+            "multi",
+            'M',
+            "give each thread a futex of its own",
+        ))
+        .arg(runtime_option())
+}
+
+fn lock_pi(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let common = Common::new(options)?;
+    let bench = LockPi {
+        threads: common.threads,
+        duration: runtime(options)?,
+        scope: common.scope,
+        multiple: options.is_on("multi"),
+    };
+    let seconds = bench.duration.as_secs();
+    runner.print_always(&format!(
+        "Run summary [PID {}]: {} threads doing pi lock/unlock pairing for {seconds} secs.\n\n",
+        process::id(),
+        bench.threads,
+    ))?;
+    runner.measure(
+        || bench.run(),
+        |threads| {
+            let mut text = String::new();
+            for (number, thread) in threads.iter().enumerate().filter(|_| !common.silent) {
+                text.push_str(&format!(
+                    "[thread {number:3}] futex: {:#x} [ {:.0} ops/sec ]\n",
+                    thread.address, thread.rate
+                ));
+            }
+            rates(
+                text,
+                threads.iter().map(|thread| thread.rate),
+                &common,
+                seconds,
+            )
+        },
+    )
+}
+
+/// A value in milliseconds.
+fn millis(value: f64) -> Vec<Value> {
+    vec![Value {
+        variant: String::new(),
+        unit: "ms",
+        better: Better::Lower,
+        value,
+    }]
+}
+
+/// The line of a run, unless `-s` was given.
+fn run_line(common: &Common, run: &mut u32, text: &str, values: Vec<Value>) -> Shown {
+    *run += 1;
+    Shown {
+        text: match common.silent {
+            true => String::new(),
+            false => format!("[Run {run}]: {text}\n"),
+        },
+        simple: None,
+        values,
+    }
+}
+
+fn wake_command() -> Command {
+    Command::new("futex").args(common()).arg(numeric(
+        "nwakes",
+        'w',
+        "threads woken by a call (default: 1)",
+    ))
+}
+
+fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let common = Common::new(options)?;
+    let bench = Wake {
+        threads: common.threads,
+        at_once: options.quantity("nwakes", 1)?,
+        scope: common.scope,
+    };
+    let words = FutexWords::default();
+    let [address, _] = words.addresses();
+    runner.print_always(&format!(
+        "Run summary [PID {}]: blocking on {} threads (at [{}] futex {address:#x}), waking up {} at a time.\n\n",
+        process::id(),
+        bench.threads,
+        common.scope(),
+        bench.at_once
+    ))?;
+    let mut run = 0;
+    let series = runner.series(
+        RUNS,
+        || bench.run(&words),
+        |result| {
+            let time = result.time.as_secs_f64() * 1e3;
+            let woken = format!("Wokeup {} of {} threads", result.woken, bench.threads);
+            run_line(
+                &common,
+                &mut run,
+                &format!("{woken} in {time:.4} ms"),
+                millis(time),
+            )
+        },
+    )?;
+    let threads = bench.threads;
+    runner.print_always(&format!(
+        "Wokeup {threads} of {threads} threads in {:.4} ms (+-{:.2}%)\n",
+        series.mean(),
+        series.percent()
+    ))
+}
+
+fn wake_parallel_command() -> Command {
+    Command::new("futex").args(common()).arg(numeric(
+        "nwakers",
+        'w',
+        "number of waking threads (default: one for each waiting thread)",
+    ))
+}
+
+fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let common = Common::new(options)?;
+    let threads = common.threads;
+    let bench = WakeParallel {
+        threads,
+        wakers: options.quantity("nwakers", threads)?.min(threads),
+        scope: common.scope,
+    };
+    if threads % bench.wakers != 0 {
+        let message = "Must be perfectly divisible";
+        return Err(CliError::message(1, message).hint(format!(
+            "{threads} waiting threads cannot be divided equally among {} waking threads",
+            bench.wakers
+        )));
+    }
+    let each = threads / bench.wakers;
+    let words = FutexWords::default();
+    let [address, _] = words.addresses();
+    runner.print_always(&format!(
+        "Run summary [PID {}]: blocking on {threads} threads (at [{}] futex {address:#x}), \
+         {} threads waking up {each} at a time.\n\n",
+        process::id(),
+        common.scope(),
+        bench.wakers
+    ))?;
+    let latency = format!("Avg per-thread latency (waking {each}/{threads} threads)");
+    let mut run = 0;
+    let series = runner.series(
+        RUNS,
+        || bench.run(&words),
+        |spread| {
+            let (mean, percent) = (spread.mean(), spread.percent());
+            let text = format!("{latency} in {mean:.4} ms (+-{percent:.2}%)");
+            run_line(&common, &mut run, &text, millis(mean))
+        },
+    )?;
+    runner.print_always(&format!(
+        "{latency} in {:.4} ms (+-{:.2}%)\n",
+        series.mean(),
+        series.percent()
+    ))
+}
+
+fn requeue_command() -> Command {
+    Command::new("futex")
+        .args(common())
+        .arg(lettered("broadcast", 'B', "move all threads at once"))
+        .arg(lettered(
+            "pi",
+            'p',
+            "move them to a lock with priority inheritance",
+        ))
+        .arg(numeric(
+            "nrequeue",
+            'q',
+            "threads moved by a call (default: 1)",
+        ))
+}
+
+fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let common = Common::new(options)?;
+    let threads = common.threads;
+    let bench = Requeue {
+        threads,
+        at_once: match options.is_on("broadcast") {
+            true => threads,
+            false => options.quantity("nrequeue", 1)?.min(threads),
+        },
+        scope: common.scope,
+        pi: options.is_on("pi"),
+    };
+    let words = FutexWords::default();
+    let [from, to] = words.addresses();
+    runner.print_always(&format!(
+        "Run summary [PID {}]: Requeuing {threads} threads (from [{}] {from:#x} to {}{to:#x}), {} at a time.\n\n",
+        process::id(),
+        common.scope(),
+        if bench.pi { "PI " } else { "" },
+        bench.at_once
+    ))?;
+    let mut run = 0;
+    let series = runner.series(
+        RUNS,
+        || bench.run(&words),
+        |result| {
+            let time = result.time.as_secs_f64() * 1e3;
+            let text = match bench.pi {
+                false => format!("Requeued {} of {threads} threads", result.moved),
+                true => format!(
+                    "Awoke and Requeued ({}+{}) of {threads} threads",
+                    result.woken, result.moved
+                ),
+            };
+            run_line(
+                &common,
+                &mut run,
+                &format!("{text} in {time:.4} ms"),
+                millis(time),
+            )
+        },
+    )?;
+    runner.print_always(&format!(
+        "Requeued {threads} of {threads} threads in {:.4} ms (+-{:.2}%)\n",
+        series.mean(),
+        series.percent()
+    ))
+}

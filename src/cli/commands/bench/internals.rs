@@ -1,0 +1,380 @@
+//! `bench internals`: parts of rperf itself.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::io;
+use std::process;
+use std::time::Instant;
+
+use clap::{ArgMatches, Command};
+use rperf_bench::{BenchError, Better, Value};
+use rperf_count::Spread;
+use rperf_session::TaskSynthesis;
+use rperf_symbol::kallsyms;
+use rperf_sys::{Counter, ObservedTask, Proc, allowed_cpus, kernel_file, parallelism};
+use rperf_wire::{Attr, AttrFlags, EventType};
+
+use super::args::{Options, lettered, numeric};
+use super::catalogue::Benchmark;
+use super::runner::{Runner, Shown};
+use crate::cli::error::CliError;
+use crate::cli::options::{switch, unsupported, value};
+use crate::cli::pmus::MachinePmus;
+
+/// The benchmarks of the collection.
+pub(super) const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "synthesize",
+        summary: "Benchmark perf event synthesis",
+        build: synthesize_command,
+        run: synthesize,
+    },
+    Benchmark {
+        name: "kallsyms-parse",
+        summary: "Benchmark kallsyms parsing",
+        build: kallsyms_command,
+        run: kallsyms_parse,
+    },
+    Benchmark {
+        name: "evlist-open-close",
+        summary: "Benchmark evlist open and close",
+        build: open_close_command,
+        run: open_close,
+    },
+    Benchmark {
+        name: "pmu-scan",
+        summary: "Benchmark sysfs PMU info scanning",
+        build: pmu_scan_command,
+        run: pmu_scan,
+    },
+];
+
+/// The kernel's symbols.
+const KALLSYMS: &str = "/proc/kallsyms";
+/// `PERF_COUNT_SW_DUMMY`.
+const DUMMY: u64 = 9;
+
+/// Calls a function this many times; returns the microseconds.
+fn times(iterations: u64, mut run: impl FnMut() -> io::Result<()>) -> io::Result<Spread> {
+    let mut spread = Spread::default();
+    for _ in 0..iterations {
+        let start = Instant::now();
+        run()?;
+        spread.add(start.elapsed().as_secs_f64() * 1e6);
+    }
+    Ok(spread)
+}
+
+fn system(action: &'static str) -> impl FnOnce(io::Error) -> BenchError {
+    move |source| BenchError::System { action, source }
+}
+
+fn time(variant: &str, unit: &'static str, value: f64) -> Value {
+    Value {
+        variant: variant.to_owned(),
+        unit,
+        better: Better::Lower,
+        value,
+    }
+}
+
+fn synthesize_command() -> Command {
+    Command::new("internals")
+        .arg(numeric(
+            "multi-iterations",
+            'I',
+            "repetitions for each number of threads (default: 1000)",
+        ))
+        .arg(numeric(
+            "single-iterations",
+            'i',
+            "repetitions in one thread (default: 10000)",
+        ))
+        .arg(numeric(
+            "max-threads",
+            'M',
+            "most threads (default: number of CPUs)",
+        ))
+        .arg(numeric("min-threads", 'm', "fewest threads (default: 1)"))
+        .arg(lettered(
+            "st",
+            's',
+            "describe this process in one thread (default)",
+        ))
+        .arg(lettered(
+            "mt",
+            't',
+            "describe all processes in several threads",
+        ))
+}
+
+fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let multiple = options.is_on("mt");
+    if options.is_on("st") || !multiple {
+        let iterations = options.positive("single-iterations", 10_000)?;
+        runner.print_always(
+            "Computing performance of single threaded perf event synthesis by\n\
+             synthesizing events on the perf process itself:\n",
+        )?;
+        for data in [false, true] {
+            let synthesis = TaskSynthesis {
+                process: Some(process::id()),
+                data,
+                threads: 1,
+            };
+            let name = if data { "data synthesis" } else { "synthesis" };
+            measure_synthesis(&synthesis, iterations, &[name, "  "], runner)?;
+        }
+    }
+    if multiple {
+        let iterations = options.positive("multi-iterations", 1000)?;
+        let most = u32::try_from(parallelism()).unwrap_or(1);
+        let (fewest, most) = (
+            options.quantity("min-threads", 1)?,
+            options.quantity("max-threads", most)?,
+        );
+        runner.print_always(
+            "Computing performance of multi threaded perf event synthesis by\n\
+             synthesizing events on CPU 0:\n",
+        )?;
+        for threads in fewest..=most {
+            runner.print_always(&format!("  Number of synthesis threads: {threads}\n"))?;
+            let synthesis = TaskSynthesis {
+                process: None,
+                data: false,
+                threads: threads as usize,
+            };
+            measure_synthesis(&synthesis, iterations, &["synthesis", "    "], runner)?;
+        }
+    }
+    Ok(())
+}
+
+/// Measures with a name and an indentation of the lines.
+fn measure_synthesis(
+    synthesis: &TaskSynthesis,
+    iterations: u64,
+    [name, indent]: &[&str; 2],
+    runner: &mut Runner<'_>,
+) -> Result<(), CliError> {
+    let proc = Proc::new("/proc");
+    let variant = match synthesis.process {
+        Some(_) => (*name).to_owned(),
+        None => format!("{name} {} threads", synthesis.threads),
+    };
+    runner.measure(
+        || {
+            let mut records = Spread::default();
+            let taken = times(iterations, || {
+                records.add(synthesis.run(&proc)? as f64);
+                Ok(())
+            });
+            Ok((taken.map_err(system("synthesis of records"))?, records))
+        },
+        |(taken, records)| {
+            let each = taken.mean() / records.mean().max(1.0);
+            Shown {
+                text: format!(
+                    "{indent}Average {name} took: {:.3} usec (+- {:.3} usec)\n\
+                     {indent}Average num. events: {:.3} (+- {:.3})\n\
+                     {indent}Average time per event {each:.3} usec\n",
+                    taken.mean(),
+                    taken.deviation(),
+                    records.mean(),
+                    records.deviation()
+                ),
+                simple: None,
+                values: vec![time(&variant, "usec/event", each)],
+            }
+        },
+    )
+}
+
+fn iterations_option(help: &'static str) -> Command {
+    Command::new("internals").arg(numeric("iterations", 'i', help))
+}
+
+fn kallsyms_command() -> Command {
+    iterations_option("repetitions (default: 1)")
+}
+
+fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let iterations = Options(matches).positive("iterations", 1)?;
+    runner.measure(
+        || {
+            let parse = || {
+                black_box(kallsyms::parse(&kernel_file(KALLSYMS)?, None));
+                Ok(())
+            };
+            times(iterations, parse).map_err(system("failed to read /proc/kallsyms"))
+        },
+        |taken| Shown {
+            text: format!(
+                "  Average kallsyms__parse took: {:.3} ms (+- {:.3} ms)\n",
+                taken.mean() / 1e3,
+                taken.deviation() / 1e3
+            ),
+            simple: None,
+            values: vec![time("", "ms", taken.mean() / 1e3)],
+        },
+    )
+}
+
+fn pmu_scan_command() -> Command {
+    iterations_option("repetitions (default: 100)")
+}
+
+fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let iterations = Options(matches).positive("iterations", 100)?;
+    let pmus = MachinePmus::find(runner.context());
+    runner.print_always(&format!(
+        "Computing performance of sysfs PMU event scan for {iterations} times\n"
+    ))?;
+    let scan = |is_wanted: &dyn Fn(&str) -> bool| {
+        for (pmu, _) in pmus.sysfs.pmu_types()? {
+            if is_wanted(&pmu) {
+                for folder in ["format", "events"] {
+                    for name in pmus.sysfs.pmu_files(&pmu, folder) {
+                        black_box(pmus.sysfs.pmu_file(&pmu, folder, &name));
+                    }
+                }
+            }
+        }
+        Ok(())
+    };
+    let is_core = |pmu: &str| pmu == "cpu" || pmu.starts_with("cpu_") || pmu.starts_with("armv8");
+    runner.measure(
+        || {
+            let all = |_: &str| true;
+            let core = times(iterations, || scan(&is_core)).map_err(system("sysfs"))?;
+            Ok([
+                core,
+                times(iterations, || scan(&all)).map_err(system("sysfs"))?,
+            ])
+        },
+        |spreads| {
+            let mut text = String::new();
+            let mut values = Vec::new();
+            for (spread, name) in spreads.iter().zip(["core PMU", "PMU"]) {
+                let (mean, deviation) = (spread.mean(), spread.deviation());
+                // Writing to a String cannot fail.
+                let _ = writeln!(
+                    text,
+                    "  Average {name} scanning took: {mean:.3} usec (+- {deviation:.3} usec)"
+                );
+                values.push(time(name, "usec", mean));
+            }
+            Shown {
+                text,
+                simple: None,
+                values,
+            }
+        },
+    )
+}
+
+fn open_close_command() -> Command {
+    let pid = value("pid", "pid")
+        .short('p')
+        .value_parser(crate::cli::options::number);
+    Command::new("internals")
+        .arg(lettered(
+            "all-cpus",
+            'a',
+            "open the events for all tasks on each CPU",
+        ))
+        .arg(unsupported("cpu", "use 'taskset'").short('C'))
+        .arg(unsupported("event", "dummy events are opened").short('e'))
+        .arg(numeric("iterations", 'i', "repetitions (default: 100)"))
+        .arg(numeric(
+            "nr-events",
+            'n',
+            "number of dummy events (default: 1)",
+        ))
+        .arg(pid.help("open the events for the threads of this process"))
+        .arg(unsupported("tid", "use --pid").short('t'))
+        .arg(unsupported("uid", "use --pid").short('u'))
+        .arg(switch("per-thread").help("open the events for any CPU"))
+}
+
+fn open_close(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let (iterations, events) = (
+        options.positive("iterations", 100)?,
+        options.quantity("nr-events", 1)?,
+    );
+    let cpus = observed_cpus(&options)?;
+    let tasks = observed_tasks(&options, &cpus)?;
+    runner.print_always(&format!(
+        "  Number of cpus:\t{}\n  Number of threads:\t{}\n  Number of events:\t{events} ({} fds)\n  Number of iterations:\t{iterations}\n",
+        cpus.len(),
+        tasks.len(),
+        cpus.len() * tasks.len() * events as usize
+    ))?;
+    let attr = Attr {
+        kind: EventType::SOFTWARE,
+        config: DUMMY,
+        flags: AttrFlags::DISABLED,
+        ..Attr::default()
+    };
+    let open = || {
+        let mut opened = Vec::new();
+        for _ in 0..events {
+            for cpu in &cpus {
+                for pid in &tasks {
+                    let observed = ObservedTask {
+                        pid: *pid,
+                        cpu: *cpu,
+                    };
+                    opened.push(Counter::open(&attr, observed, None)?);
+                }
+            }
+        }
+        drop(opened);
+        Ok(())
+    };
+    runner.measure(
+        || times(iterations, open).map_err(system("perf_event_open")),
+        |taken| Shown {
+            text: format!(
+                "  Average open-close took: {:.3} usec (+- {:.3} usec)\n",
+                taken.mean(),
+                taken.deviation()
+            ),
+            simple: None,
+            values: vec![time("", "usec", taken.mean())],
+        },
+    )
+}
+
+/// The CPUs that events are opened for; -1 is any.
+fn observed_cpus(options: &Options<'_>) -> Result<Vec<i32>, CliError> {
+    if options.is_on("per-thread") {
+        return Ok(vec![-1]);
+    }
+    let cpus = allowed_cpus()?;
+    Ok(cpus.numbers().iter().map(|cpu| cpu.cast_signed()).collect())
+}
+
+/// The threads that events are opened for: -1 is all, 0 the calling one.
+fn observed_tasks(options: &Options<'_>, cpus: &[i32]) -> Result<Vec<i32>, CliError> {
+    let all = options.is_on("all-cpus");
+    let Some(pid) = options.number("pid") else {
+        if all && cpus == [-1] {
+            return Err(CliError::usage(
+                "--all-cpus and --per-thread exclude each other",
+            ));
+        }
+        return Ok(vec![if all { -1 } else { 0 }]);
+    };
+    if all {
+        return Err(CliError::usage("--all-cpus and --pid exclude each other"));
+    }
+    let tids = u32::try_from(pid)
+        .ok()
+        .and_then(|pid| Proc::new("/proc").threads(pid).ok());
+    let tids = tids.filter(|tids| !tids.is_empty());
+    let tids = tids.ok_or_else(|| CliError::message(244, format!("no process {pid}")))?;
+    Ok(tids.into_iter().map(u32::cast_signed).collect())
+}

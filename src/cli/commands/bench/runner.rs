@@ -1,0 +1,290 @@
+//! Runs a benchmark as often as requested, prints what it measured and collects it for JSON and `--baseline`.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use rperf_bench::{BenchError, Entry, Report, Series, Value};
+use rperf_count::Spread;
+use rperf_sys::{parallelism, uname};
+
+use super::args::{Format, Settings};
+use super::baseline::Baseline;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+
+/// The most runs for `--precision` without `-r`.
+const MOST_RUNS: u32 = 100;
+/// The fewest runs for `--precision`.
+const FEWEST_RUNS: u32 = 3;
+/// Runs for `--baseline` without `-r`, which are perf's default.
+const BASELINE_RUNS: u32 = 10;
+
+/// What one run measured, as it is shown.
+pub(super) struct Shown {
+    /// The text of perf.
+    pub(super) text: String,
+    /// The number for `-f simple`, with its decimals; `None` if the text is printed in that format, too.
+    pub(super) simple: Option<Simple>,
+    /// The values for repetitions, JSON and baseline.
+    pub(super) values: Vec<Value>,
+}
+
+/// The number for `-f simple`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Simple {
+    pub(super) value: f64,
+    pub(super) decimals: usize,
+}
+
+/// Runs benchmarks.
+pub(super) struct Runner<'a> {
+    settings: Settings,
+    context: &'a Context,
+    report: Report,
+    baseline: Option<Baseline>,
+    /// Whether a benchmark failed for another reason than the machine's lack of what it needs.
+    has_failed: bool,
+}
+
+impl<'a> Runner<'a> {
+    /// Reads the baseline.
+    pub(super) fn new(settings: Settings, context: &'a Context) -> Result<Self, CliError> {
+        let machine = uname()?;
+        let program = format!("{} {}", context.program, env!("CARGO_PKG_VERSION"));
+        let baseline = settings.baseline.as_deref().map(Baseline::open);
+        Ok(Self {
+            report: Report::new(program, machine.release, machine.machine, parallelism()),
+            baseline: baseline.transpose()?,
+            settings,
+            context,
+            has_failed: false,
+        })
+    }
+
+    pub(super) fn context(&self) -> &'a Context {
+        self.context
+    }
+
+    /// Begins a benchmark.
+    pub(super) fn begin(&mut self, name: &str, words: &[OsString]) -> Result<(), CliError> {
+        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+        self.report.benchmarks.push(Entry {
+            name: name.to_owned(),
+            options: words.collect(),
+            results: Vec::new(),
+            error: None,
+        });
+        Ok(())
+    }
+
+    /// Notes that the benchmark has failed.
+    pub(super) fn fail(&mut self, error: &CliError) {
+        let text = error.text();
+        let first = text.lines().next().unwrap_or_default().to_owned();
+        if let Some(entry) = self.report.benchmarks.last_mut() {
+            entry.error = Some(first);
+        }
+    }
+
+    /// Reports on stderr that one of several benchmarks has failed.
+    pub(super) fn report_failure(&mut self, name: &str, error: &CliError) -> Result<(), CliError> {
+        self.context.stdout().flush()?;
+        self.has_failed |= error.exit() != ExitStatus::Failure(UNAVAILABLE);
+        let text = error.text();
+        let first = text.lines().next().unwrap_or_default();
+        self.context.note(format_args!("{name}: {first}"));
+        Ok(())
+    }
+
+    /// Prints text unless the output is one number or JSON. It appears before the next measurement.
+    pub(super) fn print(&self, text: &str) -> Result<(), CliError> {
+        match self.settings.format {
+            Format::Default => self.print_always(text),
+            Format::Simple | Format::Json => Ok(()),
+        }
+    }
+
+    /// Prints text that perf also prints with `-f simple`.
+    pub(super) fn print_always(&self, text: &str) -> Result<(), CliError> {
+        if self.settings.format != Format::Json {
+            let mut out = self.context.stdout();
+            out.write_all(text.as_bytes())?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Runs a benchmark as often as requested; prints each result, and the means if there are several.
+    pub(super) fn measure<T>(
+        &mut self,
+        run: impl FnMut() -> Result<T, BenchError>,
+        show: impl FnMut(&T) -> Shown,
+    ) -> Result<(), CliError> {
+        let (runs, series) = self.repeat(1, run, show)?;
+        if runs > 1 {
+            self.print(&means(runs, &series))?;
+        }
+        self.keep(runs, series);
+        Ok(())
+    }
+
+    /// Runs a benchmark that perf runs `runs` times if `-r` is not given; prints each result. Returns mean and deviation of the first
+    /// value of all runs.
+    pub(super) fn series<T>(
+        &mut self,
+        runs: u32,
+        run: impl FnMut() -> Result<T, BenchError>,
+        show: impl FnMut(&T) -> Shown,
+    ) -> Result<Spread, CliError> {
+        let (runs, series) = self.repeat(runs, run, show)?;
+        let spread = series.first().map(Series::spread).unwrap_or_default();
+        self.keep(runs, series);
+        Ok(spread)
+    }
+
+    fn repeat<T>(
+        &self,
+        default: u32,
+        mut run: impl FnMut() -> Result<T, BenchError>,
+        mut show: impl FnMut(&T) -> Shown,
+    ) -> Result<(u32, Vec<Series>), CliError> {
+        let mut series: Vec<Series> = Vec::new();
+        let mut simple = Vec::new();
+        let mut runs = 0;
+        while self.needs_run(runs, default, &series) {
+            let result = run().map_err(failed)?;
+            let shown = show(&result);
+            runs += 1;
+            add(&mut series, &shown.values);
+            match (self.settings.format, shown.simple) {
+                (Format::Default, _) | (Format::Simple, None) => self.print_always(&shown.text)?,
+                (Format::Simple, Some(number)) => simple.push(number),
+                (Format::Json, _) => {}
+            }
+        }
+        if let Some(first) = simple.first() {
+            let sum: f64 = simple.iter().map(|number| number.value).sum();
+            let mean = sum / simple.len() as f64;
+            self.print_always(&format!("{mean:.*}\n", first.decimals))?;
+        }
+        Ok((runs, series))
+    }
+
+    fn keep(&mut self, runs: u32, series: Vec<Series>) {
+        if let Some(wanted) = self.settings.precision {
+            for one in series.iter().filter(|one| !is_precise(one, wanted)) {
+                let reached = one.interval_percent().unwrap_or(f64::INFINITY);
+                let name = self.report.benchmarks.last().map(|entry| &*entry.name);
+                let label = label(name.unwrap_or_default(), &one.variant);
+                self.context.warn(format_args!(
+                    "{label}: +-{wanted}% was not reached in {runs} runs: +-{reached:.2}%"
+                ));
+            }
+        }
+        if let Some(entry) = self.report.benchmarks.last_mut() {
+            entry.results.extend(series);
+        }
+    }
+
+    /// Whether there must be another run after these.
+    fn needs_run(&self, runs: u32, default: u32, series: &[Series]) -> bool {
+        let Settings {
+            repeat, precision, ..
+        } = &self.settings;
+        match (precision, repeat) {
+            (Some(wanted), most) => {
+                let most = most.unwrap_or(MOST_RUNS);
+                let is_done = series.iter().all(|one| is_precise(one, *wanted));
+                runs < FEWEST_RUNS.min(most) || (runs < most && !is_done)
+            }
+            (None, Some(repeat)) => runs < *repeat,
+            (None, None) if self.baseline.is_some() => runs < BASELINE_RUNS,
+            (None, None) => runs < default,
+        }
+    }
+
+    /// Prints JSON and the comparison with the baseline; returns the exit status.
+    pub(super) fn finish(self) -> Result<ExitStatus, CliError> {
+        if self.settings.format == Format::Json {
+            let json = self.report.to_json();
+            let json = json.map_err(|error| CliError::failure(1, error))?;
+            writeln!(self.context.stdout(), "{json}")?;
+        }
+        let is_worse = match &self.baseline {
+            None => false,
+            Some(baseline) => {
+                let (text, is_worse) = baseline.compare(&self.report);
+                match self.settings.format {
+                    // The object stays the only content of stdout.
+                    Format::Json => text.lines().for_each(|line| self.context.note(line)),
+                    Format::Default | Format::Simple => {
+                        self.context.stdout().write_all(text.as_bytes())?;
+                    }
+                }
+                is_worse
+            }
+        };
+        Ok(match is_worse || self.has_failed {
+            true => ExitStatus::Failure(1),
+            false => ExitStatus::Ok,
+        })
+    }
+}
+
+/// Exit status of a benchmark that this machine cannot run.
+const UNAVAILABLE: u8 = 2;
+
+/// Returns the error of a benchmark.
+pub(super) fn failed(error: BenchError) -> CliError {
+    match error {
+        BenchError::Unavailable(_) => CliError::failure(UNAVAILABLE, error),
+        error => CliError::failure(1, error),
+    }
+}
+
+/// The name of a result in messages.
+pub(super) fn label(benchmark: &str, variant: &str) -> String {
+    match variant {
+        "" => benchmark.to_owned(),
+        variant => format!("{benchmark} {variant}"),
+    }
+}
+
+fn is_precise(series: &Series, wanted: f64) -> bool {
+    series
+        .interval_percent()
+        .is_some_and(|percent| percent <= wanted)
+}
+
+fn add(series: &mut Vec<Series>, values: &[Value]) {
+    for value in values {
+        let known = series.iter_mut().find(|one| one.variant == value.variant);
+        match known {
+            Some(one) => one.add(value.value),
+            None => {
+                let mut one = Series::of(value);
+                one.add(value.value);
+                series.push(one);
+            }
+        }
+    }
+}
+
+/// The means of several runs.
+fn means(runs: u32, series: &[Series]) -> String {
+    let mut text = format!("\n# Mean of {runs} runs:\n");
+    for one in series {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            " {:>14.6} {} (+- {:.2}%){}{}",
+            one.mean,
+            one.unit,
+            one.deviation_percent,
+            if one.variant.is_empty() { "" } else { " " },
+            one.variant
+        );
+    }
+    text
+}

@@ -1,0 +1,177 @@
+//! `bench sched`.
+
+use std::time::Duration;
+
+use clap::{ArgMatches, Command};
+use rperf_bench::sched::{Messaging, PingPong, SeccompNotify};
+use rperf_bench::{Better, Value};
+
+use super::args::{Options, lettered, numeric};
+use super::catalogue::Benchmark;
+use super::runner::{Runner, Shown, Simple};
+use super::text;
+use crate::cli::error::CliError;
+use crate::cli::options::unsupported;
+
+/// The benchmarks of the collection.
+pub(super) const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "messaging",
+        summary: "Benchmark for scheduling and IPC",
+        build: messaging_command,
+        run: messaging,
+    },
+    Benchmark {
+        name: "pipe",
+        summary: "Benchmark for pipe() between two processes",
+        build: pipe_command,
+        run: pipe,
+    },
+    Benchmark {
+        name: "seccomp-notify",
+        summary: "Benchmark for seccomp user notify",
+        build: seccomp_notify_command,
+        run: seccomp_notify,
+    },
+];
+
+fn messaging_command() -> Command {
+    Command::new("messaging")
+        .arg(numeric("group", 'g', "number of groups (default: 10)"))
+        .arg(numeric(
+            "nr_loops",
+            'l',
+            "messages from each sender to each receiver (default: 100)",
+        ))
+        .arg(lettered("pipe", 'p', "use pipes instead of socket pairs"))
+        .arg(lettered("thread", 't', "use threads instead of processes"))
+}
+
+fn messaging(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let bench = Messaging {
+        groups: options.quantity("group", 10)?,
+        loops: options.positive("nr_loops", 100)?,
+        threads: options.is_on("thread"),
+        pipes: options.is_on("pipe"),
+    };
+    let kind = tasks(bench.threads);
+    let heading = format!(
+        "# {} sender and receiver {kind} per group\n# {} groups == {} {kind} run\n\n",
+        Messaging::SIDE,
+        bench.groups,
+        bench.tasks()
+    );
+    runner.measure(
+        || bench.run(),
+        |time| Shown {
+            text: format!("{heading}{}", text::total_time(*time)),
+            simple: Some(seconds(*time)),
+            values: vec![Value {
+                variant: String::new(),
+                unit: "sec",
+                better: Better::Lower,
+                value: time.as_secs_f64(),
+            }],
+        },
+    )
+}
+
+fn pipe_command() -> Command {
+    Command::new("pipe")
+        .arg(unsupported("cgroups", "run it in a cgroup").short('G'))
+        .arg(numeric(
+            "loop",
+            'l',
+            "number of round trips (default: 1000000)",
+        ))
+        .arg(lettered(
+            "nonblocking",
+            'n',
+            "use pipes whose reads do not wait, and poll(2)",
+        ))
+        .arg(numeric(
+            "write-size",
+            's',
+            "bytes of a message (default: 4)",
+        ))
+        .arg(lettered(
+            "threaded",
+            'T',
+            "use threads instead of processes",
+        ))
+}
+
+fn pipe(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let bench = PingPong {
+        loops: options.positive("loop", 1_000_000)?,
+        threads: options.is_on("threaded"),
+        nonblocking: options.is_on("nonblocking"),
+        size: options.quantity("write-size", 4)? as usize,
+    };
+    let heading = format!(
+        "# Executed {} pipe operations between two {}\n\n",
+        bench.loops,
+        tasks(bench.threads)
+    );
+    runner.measure(
+        || bench.run(),
+        |time| operations(&heading, *time, bench.loops),
+    )
+}
+
+fn seccomp_notify_command() -> Command {
+    Command::new("seccomp-notify")
+        .arg(numeric(
+            "loop",
+            'l',
+            "number of system calls (default: 1000000)",
+        ))
+        .arg(lettered(
+            "sync-mode",
+            's',
+            "let the kernel switch to the other process at once",
+        ))
+}
+
+fn seccomp_notify(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let bench = SeccompNotify {
+        loops: options.positive("loop", 1_000_000)?,
+        synchronous: options.is_on("sync-mode"),
+    };
+    let heading = format!("# Executed {} system calls\n\n", bench.loops);
+    runner.measure(
+        || bench.run(),
+        |time| operations(&heading, *time, bench.loops),
+    )
+}
+
+/// Total time, a blank line, and rates.
+fn operations(heading: &str, time: Duration, loops: u64) -> Shown {
+    Shown {
+        text: format!(
+            "{heading}{}\n{}",
+            text::total_time(time),
+            text::rates(time, loops)
+        ),
+        simple: Some(seconds(time)),
+        values: vec![text::time_each(time, loops)],
+    }
+}
+
+/// The number for `-f simple`.
+fn seconds(time: Duration) -> Simple {
+    Simple {
+        value: time.as_secs_f64(),
+        decimals: 3,
+    }
+}
+
+fn tasks(threads: bool) -> &'static str {
+    match threads {
+        true => "threads",
+        false => "processes",
+    }
+}

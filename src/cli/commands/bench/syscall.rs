@@ -1,0 +1,76 @@
+//! `bench syscall`.
+
+use clap::{ArgMatches, Command};
+use rperf_bench::syscall::Call;
+
+use super::args::{Options, numeric};
+use super::catalogue::Benchmark;
+use super::runner::{Runner, Shown, Simple};
+use super::text;
+use crate::cli::error::CliError;
+
+/// The benchmarks of the collection.
+pub(super) const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "basic",
+        summary: "Benchmark for basic getppid(2) calls",
+        build: quick_command,
+        run: |matches, runner| measure(Call::Getppid, QUICK, matches, runner),
+    },
+    Benchmark {
+        name: "getpgid",
+        summary: "Benchmark for getpgid(2) calls",
+        build: quick_command,
+        run: |matches, runner| measure(Call::Getpgid, QUICK, matches, runner),
+    },
+    Benchmark {
+        name: "fork",
+        summary: "Benchmark for fork(2) calls",
+        build: slow_command,
+        run: |matches, runner| measure(Call::Fork, SLOW, matches, runner),
+    },
+    Benchmark {
+        name: "execve",
+        summary: "Benchmark for execve(2) calls",
+        build: slow_command,
+        run: |matches, runner| measure(Call::Execve, SLOW, matches, runner),
+    },
+];
+
+/// Calls without `-l`.
+const QUICK: u64 = 10_000_000;
+/// Calls that create processes, without `-l`.
+const SLOW: u64 = 10_000;
+
+fn quick_command() -> Command {
+    Command::new("syscall").arg(numeric("loop", 'l', "number of calls (default: 10000000)"))
+}
+
+fn slow_command() -> Command {
+    Command::new("syscall").arg(numeric("loop", 'l', "number of calls (default: 10000)"))
+}
+
+fn measure(
+    call: Call,
+    default: u64,
+    matches: &ArgMatches,
+    runner: &mut Runner<'_>,
+) -> Result<(), CliError> {
+    let loops = Options(matches).positive("loop", default)?;
+    runner.measure(
+        || call.run(loops),
+        |time| Shown {
+            text: format!(
+                "# Executed {loops} {}() calls\n{}\n{}",
+                call.name(),
+                text::total_time(*time),
+                text::rates(*time, loops)
+            ),
+            simple: Some(Simple {
+                value: time.as_secs_f64(),
+                decimals: 3,
+            }),
+            values: vec![text::time_each(*time, loops)],
+        },
+    )
+}

@@ -1,0 +1,60 @@
+//! Lines that several benchmarks print.
+
+use std::time::Duration;
+
+use rperf_bench::{Better, Value};
+use rperf_count::Spread;
+
+/// Returns a line of a list.
+pub(super) fn listed(name: &str, summary: &str) -> String {
+    format!("{name:>14}: {summary}\n")
+}
+
+/// Returns the line with the total time.
+pub(super) fn total_time(time: Duration) -> String {
+    let millis = time.as_millis();
+    format!(
+        " {:>14}: {}.{:03} [sec]\n",
+        "Total time",
+        millis / 1000,
+        millis % 1000
+    )
+}
+
+/// Returns the microseconds that one of `operations` took.
+pub(super) fn micros_each(time: Duration, operations: u64) -> f64 {
+    time.as_secs_f64() * 1e6 / operations.max(1) as f64
+}
+
+/// Returns the lines with the time of an operation and the rate of operations.
+pub(super) fn rates(time: Duration, operations: u64) -> String {
+    let micros = micros_each(time, operations);
+    let rate = (1e6 / micros.max(f64::MIN_POSITIVE)) as u64;
+    format!(" {micros:>14.6} usecs/op\n {rate:>14} ops/sec\n")
+}
+
+/// Returns the value of a time per operation.
+pub(super) fn time_each(time: Duration, operations: u64) -> Value {
+    Value {
+        variant: String::new(),
+        unit: "usecs/op",
+        better: Better::Lower,
+        value: micros_each(time, operations),
+    }
+}
+
+/// Returns mean and deviation of the threads' rates.
+pub(super) fn per_second(rates: impl Iterator<Item = f64>) -> Spread {
+    let mut spread = Spread::default();
+    rates.for_each(|rate| spread.add(rate));
+    spread
+}
+
+/// Returns the line with the mean rate of the threads.
+pub(super) fn averaged(spread: &Spread, seconds: u64) -> String {
+    format!(
+        "Averaged {:.0} operations/sec (+- {:.2}%), total secs = {seconds}\n",
+        spread.mean(),
+        spread.percent()
+    )
+}

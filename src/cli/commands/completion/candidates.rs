@@ -1,0 +1,202 @@
+//! Candidates for the word that is being typed.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use clap::Command;
+
+use super::{options, values, words};
+use crate::cli::argv::{self, Cursor};
+use crate::cli::commands::{COMMANDS, CommandEntry, PARTS, part};
+use crate::cli::context::Context;
+use crate::cli::globals;
+
+/// A word with its description.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) word: String,
+    pub(super) meaning: String,
+}
+
+impl Candidate {
+    pub(super) fn new(word: impl Into<String>, meaning: impl Into<String>) -> Self {
+        Self {
+            word: word.into(),
+            meaning: meaning.into(),
+        }
+    }
+}
+
+/// Candidates that the shell adds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum ShellCandidates {
+    #[default]
+    None,
+    /// Files, whose names begin after this prefix of the word.
+    Files(String),
+    /// Directories, likewise.
+    Directories(String),
+    /// Candidates for the command line that begins at the word of this index; 0 is the program's name.
+    Command(usize),
+}
+
+/// The candidates for a word. The shell drops those that do not match the typed text.
+#[derive(Debug, Default)]
+pub(super) struct Completion {
+    pub(super) source: ShellCandidates,
+    pub(super) candidates: Vec<Candidate>,
+}
+
+impl From<ShellCandidates> for Completion {
+    fn from(source: ShellCandidates) -> Self {
+        Self {
+            source,
+            candidates: Vec::new(),
+        }
+    }
+}
+
+impl From<Vec<Candidate>> for Completion {
+    fn from(candidates: Vec<Candidate>) -> Self {
+        Self {
+            source: ShellCandidates::None,
+            candidates,
+        }
+    }
+}
+
+impl fmt::Display for Completion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            ShellCandidates::None => writeln!(f, "none")?,
+            ShellCandidates::Files(prefix) => writeln!(f, "files {prefix}")?,
+            ShellCandidates::Directories(prefix) => writeln!(f, "directories {prefix}")?,
+            ShellCandidates::Command(first) => writeln!(f, "command {first}")?,
+        }
+        for Candidate { word, meaning } in &self.candidates {
+            let meaning = meaning.lines().next().unwrap_or_default();
+            writeln!(f, "{word}\t{meaning}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The candidates for the last of `words`, the first of which is the program's name.
+pub(super) fn answer(words: &[OsString], context: &Context) -> Completion {
+    let program = globals::options();
+    let own = words.get(1..).unwrap_or_default();
+    match Cursor::find(&program, own) {
+        Some(Cursor::Workload { first }) if first + 1 == own.len() => commands().into(),
+        Some(Cursor::Workload { first }) => of_command(words, first + 1, context),
+        Some(cursor) => {
+            let line = CommandWords {
+                entry: None,
+                command: &program,
+                words: own,
+            };
+            line.answer(&cursor, context)
+        }
+        None => Completion::default(),
+    }
+}
+
+/// The names of the commands.
+pub(super) fn commands() -> Vec<Candidate> {
+    let named = |entry: &CommandEntry| Candidate::new(entry.name, entry.summary);
+    COMMANDS.iter().map(named).collect()
+}
+
+/// The candidates if the word at `place` is the command.
+fn of_command(words: &[OsString], place: usize, context: &Context) -> Completion {
+    let (before, line) = words.split_at(place);
+    let Some((name, own)) = line.split_first() else {
+        return Completion::default();
+    };
+    let Some(entry) = COMMANDS.iter().find(|entry| name == entry.name) else {
+        return Completion::default();
+    };
+    let mut line = CommandWords {
+        entry: Some(entry),
+        command: &(entry.build)(),
+        words: own,
+    };
+    let typed = own.len().saturating_sub(1);
+    let word = argv::first_word(line.command, own.get(..typed).unwrap_or_default());
+    let part = word.and_then(|at| Some((at, part(entry, own.get(at)?.to_str()?)?)));
+    // As on execution, the word that names a subcommand is removed.
+    let (without, command);
+    let mut taken_out = None;
+    if let Some((at, part)) = part {
+        command = (part.build)();
+        let (before, after) = own.split_at(at);
+        without = [before, after.get(1..).unwrap_or_default()].concat();
+        line = CommandWords {
+            entry: Some(part),
+            command: &command,
+            words: &without,
+        };
+        taken_out = Some(at);
+    }
+    let Some(cursor) = Cursor::find(line.command, line.words) else {
+        return Completion::default();
+    };
+    let mut answer = line.answer(&cursor, context);
+    if let ShellCandidates::Command(first) = &mut answer.source {
+        let shift = usize::from(taken_out.is_some_and(|at| at <= *first));
+        *first += before.len() + 1 + shift;
+    }
+    answer
+}
+
+/// A command with the words that follow it.
+struct CommandWords<'a> {
+    /// `None` for the program itself.
+    entry: Option<&'static CommandEntry>,
+    command: &'a Command,
+    words: &'a [OsString],
+}
+
+impl CommandWords<'_> {
+    /// The candidates for the last word, which is at `cursor`. Indices count from the first word.
+    fn answer(&self, cursor: &Cursor<'_>, context: &Context) -> Completion {
+        let name = self.entry.map_or("", |entry| entry.name);
+        let typed = self.words.last().map(|word| word.to_string_lossy());
+        let typed = typed.unwrap_or_default();
+        match *cursor {
+            // Options before the command have no negated forms.
+            Cursor::Option => {
+                options::candidates(self.command, &typed, self.entry.is_some()).into()
+            }
+            Cursor::Value { arg, start } => {
+                let (prefix, value) = typed.split_at_checked(start).unwrap_or_default();
+                let place = values::PartialValue {
+                    command: name,
+                    arg,
+                    prefix,
+                    value,
+                };
+                place.answer(context)
+            }
+            Cursor::Workload { first } if name == "script" => {
+                words::of_script(self.words.get(first..).unwrap_or_default())
+            }
+            Cursor::Workload { first } => {
+                let is_first = first + 1 == self.words.len();
+                Completion {
+                    source: ShellCandidates::Command(first),
+                    candidates: if is_first { parts(name) } else { Vec::new() },
+                }
+            }
+            Cursor::Word { before } => words::of(name, before, &typed),
+        }
+    }
+}
+
+/// The subcommands of a command.
+fn parts(command: &str) -> Vec<Candidate> {
+    let part = |entry: &CommandEntry| {
+        let word = entry.name.strip_prefix(command)?.strip_prefix(' ')?;
+        Some(Candidate::new(word, entry.summary))
+    };
+    PARTS.iter().filter_map(part).collect()
+}

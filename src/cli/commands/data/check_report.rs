@@ -1,0 +1,57 @@
+//! `rperf data check`: checks a recording for errors.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+
+use super::{check, is_set};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::OpenedInput;
+
+/// Checks the recording.
+pub(super) fn run(
+    words: &[&str],
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let file = file(words, matches, context)?;
+    let opened = OpenedInput::named(file, is_set(matches, "force"), context)?;
+    let input = opened.complete(context)?;
+    let data = input.read(context)?;
+    let checked = check::check(&data)?;
+    if !is_set(matches, "quiet") {
+        let out = &mut context.stdout();
+        let shown = input.path.display();
+        for fault in &checked.faults {
+            writeln!(out, "{shown}: {fault}")?;
+        }
+        for note in &checked.notes {
+            writeln!(out, "{shown}: note: {note}")?;
+        }
+        writeln!(out, "{shown}: {}", checked.summary())?;
+        out.flush()?;
+    }
+    Ok(match checked.faults.is_empty() {
+        true => ExitStatus::Ok,
+        false => ExitStatus::Failure(1),
+    })
+}
+
+/// The file, given as argument or option.
+fn file(
+    words: &[&str],
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<Option<PathBuf>, CliError> {
+    let named = matches.get_one::<String>("input").map(PathBuf::from);
+    match (words, named) {
+        ([], named) => Ok(named),
+        ([file], None) => Ok(Some(file.into())),
+        ([_, more, ..], _) | ([more], Some(_)) => Err(CliError::usage(format!(
+            "{} data check: unexpected word '{more}': one file can be checked at a time",
+            context.program
+        ))),
+    }
+}

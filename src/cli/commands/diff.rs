@@ -1,0 +1,235 @@
+//! `rperf diff`: compares the profiles of recordings.
+
+mod args;
+mod counting;
+mod runs;
+mod settings;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use clap::ArgMatches;
+use rperf_hist::{ComparedRow, Comparison, Histogram};
+use rperf_view::diff::{DiffEvent, write_diff, write_json};
+
+use self::counting::{CountedEvent, CountedFile};
+use self::settings::DiffSettings;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+
+pub(super) use self::args::command;
+
+/// The most rows that a message lists.
+const LISTED: usize = 3;
+
+/// The comparison of one event of the baseline.
+struct EventComparison {
+    name: String,
+    comparison: Comparison,
+    /// Whether another file has the event.
+    is_paired: bool,
+}
+
+/// Prints the comparison.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let settings = DiffSettings::new(matches, context)?;
+    let mut files = Vec::new();
+    for (number, path) in settings.files.iter().enumerate() {
+        let file = CountedFile::count(path, number, &settings, context);
+        files.push(file.map_err(|error| with_advice(error, matches, context))?);
+    }
+    warn_of_files(&files, &settings, context);
+    let compared = compare(&files, &settings, context);
+    if let Some(options) = &settings.runs {
+        let printed = runs::print(&files, &compared, options, &settings, context);
+        for file in files {
+            file.damage?;
+        }
+        return printed.map(|()| ExitStatus::Ok);
+    }
+    print(&files, &compared, &settings, context)?;
+    if files.iter().all(|file| file.samples() == 0) {
+        return Err(CliError::message(
+            255,
+            "nothing to compare: no file has samples",
+        ));
+    }
+    if !compared.iter().any(|event| event.is_paired) {
+        return Err(no_pairs(&files));
+    }
+    for file in files {
+        file.damage?;
+    }
+    growth(changes(&compared), settings.fail_above)?;
+    Ok(ExitStatus::Ok)
+}
+
+/// Explains the default files if they are missing.
+fn with_advice(error: CliError, matches: &ArgMatches, context: &Context) -> CliError {
+    let given = matches
+        .get_many::<String>("files")
+        .map_or(0, Iterator::count);
+    match given < 2 && !error.has_hints() {
+        true => error.hint(format!(
+            "name both files: '{} diff OLD NEW'; without a second one the baseline is perf.data.old",
+            context.program
+        )),
+        false => error,
+    }
+}
+
+/// Warns about files that make the comparison pointless.
+fn warn_of_files(files: &[CountedFile], settings: &DiffSettings, context: &Context) {
+    let mut seen = BTreeSet::new();
+    for (file, path) in files.iter().zip(&settings.files) {
+        let place = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if !seen.insert(place) {
+            context.warn(format_args!("{} is compared with itself", file.name));
+        }
+        if file.samples() == 0 {
+            context.warn(format_args!("{} has no samples", file.name));
+        }
+    }
+}
+
+/// Compares each event of the baseline.
+fn compare(
+    files: &[CountedFile],
+    settings: &DiffSettings,
+    context: &Context,
+) -> Vec<EventComparison> {
+    let Some((baseline, others)) = files.split_first() else {
+        return Vec::new();
+    };
+    let mut compared = Vec::new();
+    for event in &baseline.events {
+        let pairs: Vec<_> = others.iter().map(|file| file.pair_of(event)).collect();
+        let has_samples = event.histogram.total().samples > 0;
+        for (file, _) in others.iter().zip(&pairs).filter(|(_, pair)| pair.is_none()) {
+            if has_samples {
+                context.warn(format_args!("{} has no event '{}'", file.name, event.name));
+            }
+        }
+        let own = std::iter::once(Some(event));
+        let events: Vec<_> = own.chain(pairs.iter().copied()).collect();
+        compared.push(EventComparison {
+            name: event.name.clone(),
+            comparison: comparison(&events, settings),
+            is_paired: pairs.iter().any(Option::is_some),
+        });
+    }
+    compared
+}
+
+/// Compares an event; `None` for files without it.
+fn comparison(events: &[Option<&CountedEvent>], settings: &DiffSettings) -> Comparison {
+    let compare =
+        |histograms: Vec<Option<&Histogram>>| Comparison::new(&histograms, &settings.compare);
+    let counted = events
+        .iter()
+        .map(|event| event.map(|event| &event.histogram));
+    let mut comparison = compare(counted.collect());
+    if events
+        .first()
+        .copied()
+        .flatten()
+        .is_some_and(|event| event.unfiltered.is_some())
+    {
+        let all = events
+            .iter()
+            .map(|event| event.and_then(|event| event.unfiltered.as_ref()));
+        comparison.baseline_total = compare(all.collect()).baseline_total;
+    }
+    comparison
+}
+
+fn print(
+    files: &[CountedFile],
+    compared: &[EventComparison],
+    settings: &DiffSettings,
+    context: &Context,
+) -> Result<(), CliError> {
+    let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+    let events = compared.iter().map(|event| DiffEvent {
+        name: &event.name,
+        files: &names,
+        comparison: &event.comparison,
+    });
+    let events: Vec<DiffEvent<'_>> = events.collect();
+    if settings.json {
+        let out = &mut context.stdout();
+        write_json(out, &names, &events)?;
+        out.flush()?;
+        return Ok(());
+    }
+    context.paginate("diff")?;
+    let out = &mut context.stdout();
+    for (number, event) in events.iter().enumerate() {
+        write_diff(out, event, &settings.layout, number == 0)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn no_pairs(files: &[CountedFile]) -> CliError {
+    let listed = files.iter().map(|file| {
+        let names: Vec<&str> = file.events.iter().map(|event| &*event.name).collect();
+        format!("{} has {}", file.name, names.join(", "))
+    });
+    let listed: Vec<String> = listed.collect();
+    CliError::message(255, "nothing to compare: the files have no event in common")
+        .hint(listed.join("; "))
+}
+
+/// The greatest change of each row in percentage points, with its name.
+fn changes(compared: &[EventComparison]) -> impl Iterator<Item = (f64, String)> {
+    let rows = compared.iter().flat_map(|event| {
+        let rows = event.comparison.rows.iter();
+        rows.map(move |row| (&event.comparison, row))
+    });
+    rows.map(|(comparison, row)| {
+        let has_samples = |file: &usize| comparison.totals.get(*file).is_some_and(|all| *all > 0);
+        let files = (1..comparison.totals.len()).filter(has_samples);
+        let change = files.map(|file| comparison.change(row, file));
+        (change.fold(f64::NEG_INFINITY, f64::max), label(row))
+    })
+}
+
+/// The error, with status 1, if a change is above the limit; lists these rows.
+fn growth(
+    changes: impl Iterator<Item = (f64, String)>,
+    limit: Option<f64>,
+) -> Result<(), CliError> {
+    let Some(limit) = limit else {
+        return Ok(());
+    };
+    let mut grown: Vec<(f64, String)> = changes.filter(|(change, _)| *change > limit).collect();
+    if grown.is_empty() {
+        return Ok(());
+    }
+    grown.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let listed = grown.iter().take(LISTED);
+    let listed = listed.map(|(change, name)| format!("{name} ({change:+.2}%)"));
+    let mut listed: Vec<String> = listed.collect();
+    if grown.len() > LISTED {
+        listed.push("...".to_owned());
+    }
+    let rows = if grown.len() == 1 { "row" } else { "rows" };
+    let message = format!(
+        "{} {rows} grew by more than {limit}%: {}",
+        grown.len(),
+        listed.join(", ")
+    );
+    Err(CliError::message(1, message))
+}
+
+/// The row in a message: its function, otherwise all keys.
+fn label(row: &ComparedRow) -> String {
+    match row.function.is_empty() {
+        true => {
+            let cells: Vec<&str> = row.cells.iter().map(|cell| cell.trim()).collect();
+            cells.join(" ")
+        }
+        false => row.function.clone(),
+    }
+}

@@ -1,0 +1,121 @@
+//! The options of `diff`, in perf's order.
+
+use clap::{Arg, Command};
+
+use crate::cli::filter::args as choose;
+use crate::cli::input;
+use crate::cli::options::{counter, number, switch, unsupported, value};
+use crate::cli::symbol_options::args as names;
+use crate::cli::{debuginfod, jobs};
+
+const ABOUT: &str = "\
+Compares the profiles of two or more recordings: one row per object and function, with its share of the first recording \
+(the baseline) and the difference of each other one. Without files it compares perf.data.old with perf.data.
+
+Functions are paired by the names of object and function, so recordings of different builds can be compared. Events are \
+paired by type, otherwise by name; a row without a baseline is new, one without a difference is gone.
+
+With --runs it compares two groups of recordings, OLD... -- NEW...: mean shares of the runs, and the 95% confidence \
+interval of their difference by Welch's t-test. Rows with an interval that contains 0 are left out; if nothing has changed, about one row \
+in 20 is still shown.";
+
+const COMPUTE: &str = "\
+How files are compared with the baseline:
+  delta         difference of the shares, in percentage points
+  delta-abs     the same, sorted by absolute value (default)
+  ratio         quotient of the periods
+  wdiff:W1,W2   difference of the periods: new * W2 - baseline * W1";
+
+const PERCENT_HELP: &str =
+    "percentages of filtered samples: relative to them, or absolute (of all samples, the default)";
+
+/// The command and its options.
+pub(in crate::cli::commands) fn command() -> Command {
+    let command = Command::new("diff").long_about(ABOUT);
+    let files = Arg::new("files").num_args(0..).value_name("file");
+    let new_files = Arg::new("new-files").num_args(0..).value_name("file");
+    command
+        .args(table())
+        .args(selection())
+        .args(rest())
+        .arg(files)
+        .arg(new_files.last(true))
+}
+
+fn table() -> Vec<Arg> {
+    vec![
+        // Before perf's options: for an ambiguous prefix, the last two matches are listed.
+        debuginfod::option(),
+        jobs::option(),
+        names::vmlinux(),
+        names::ignore_vmlinux(),
+        names::demangle(),
+        names::demangle_kernel(),
+        switch("runs").help(
+            "compare two groups of runs (OLD... -- NEW...): mean shares, and 95% confidence intervals of their differences (Welch's t); only rows with an interval that excludes 0",
+        ),
+        switch("all").help("with --runs: also rows without a significant difference"),
+        switch("json").help("print the comparison as JSON"),
+        value("fail-above", "percent").help(
+            "exit with status 1 if the share of a row grew by more than this many percentage points: 5%",
+        ),
+        counter("verbose")
+            .short('v')
+            .help("show symbol addresses, symbol sources and full object paths, and the list of files; report problems with symbols"),
+        switch("quiet")
+            .short('q')
+            .help("print only the rows, no headings and no warnings"),
+        switch("baseline-only")
+            .short('b')
+            .help("only rows of the baseline that another file has, too"),
+        value("compute", "method")
+            .short('c')
+            .help("delta, delta-abs (default), ratio or wdiff:W1,W2 (see --help)")
+            .long_help(COMPUTE),
+        switch("period")
+            .short('p')
+            .help("show the periods of both files"),
+        switch("formula")
+            .short('F')
+            .help("show the calculation of each value"),
+        unsupported("cycles-hist", "basic blocks are not compared"),
+        switch("dump-raw-trace")
+            .short('D')
+            .help("first dump all records of the files"),
+        input::force(),
+        names::kallsyms(),
+        names::modules(),
+    ]
+}
+
+fn selection() -> Vec<Arg> {
+    vec![
+        choose::dsos().short('d'),
+        choose::comms().short('C'),
+        choose::symbols(),
+        value("sort", "key[,key...]")
+            .short('s')
+            .help("sort keys, as of report (default: dso,symbol)"),
+        value("field-separator", "separator")
+            .short('t')
+            .help("column separator; columns are not padded"),
+        names::symfs(),
+    ]
+}
+
+fn rest() -> Vec<Arg> {
+    vec![
+        value("order", "number")
+            .short('o')
+            .value_parser(number)
+            .help("number of the file that rows are sorted by, 0 for the baseline (default: 1)"),
+        value("percentage", "relative|absolute").help(PERCENT_HELP),
+        value("time", "start,end[:start,end...]").help(
+            "only samples of this time range: percent of each recording (0%-10%), or seconds, separated by colons for each file",
+        ),
+        choose::cpu().short(None),
+        choose::pid(),
+        choose::tid(),
+        unsupported("stream", "branch streams are not compared"),
+    ]
+}

@@ -1,0 +1,225 @@
+//! Counts the samples of one of the compared recordings.
+
+use std::mem;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use rperf_hist::{
+    CountedItems, Histogram, HistogramOptions, Key, NamingContext, RecordingInfo, SelectSamples,
+    compared_columns,
+};
+use rperf_perfdata::{FileFinding, PerfData};
+use rperf_resolve::SampleCriteria;
+use rperf_view::dump::Dump;
+use rperf_wire::{EventType, RecordKind};
+
+use super::settings::DiffSettings;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::findings::report_symbol_problems;
+use crate::cli::input::OpenedInput;
+use crate::cli::record_dump;
+use crate::cli::shared::analysis::{Analysis, sockets};
+use crate::cli::shared::columns::check;
+use crate::cli::shared::report_options::{PARENT, compile};
+use crate::cli::shared::tracepoints::Tracepoints;
+use crate::cli::stack_folding::{StackFolding, fold, source, unwinding_limit};
+
+/// The default sort keys.
+const KEYS: &str = "dso,symbol";
+
+/// Kinds of records that a comparison ignores.
+const IGNORED_RECORDS: &[RecordKind] = &[
+    RecordKind::THROTTLE,
+    RecordKind::UNTHROTTLE,
+    RecordKind::AUXTRACE_ERROR,
+    RecordKind::THREAD_MAP,
+    RecordKind::CPU_MAP,
+    RecordKind::STAT_CONFIG,
+    RecordKind::STAT,
+    RecordKind::STAT_ROUND,
+    RecordKind::ID_INDEX,
+    RecordKind::EVENT_UPDATE,
+];
+
+/// The counted samples of a recording.
+pub(super) struct CountedFile {
+    /// The file as the user named it.
+    pub(super) name: String,
+    pub(super) events: Vec<CountedEvent>,
+    /// The error if not all records could be read, reported after the comparison.
+    pub(super) damage: Result<(), CliError>,
+}
+
+/// One event of a recording.
+pub(super) struct CountedEvent {
+    pub(super) name: String,
+    kind: EventType,
+    config: u64,
+    pub(super) histogram: Histogram,
+    /// The same of all tasks and code, if the total of filtered rows is needed.
+    pub(super) unfiltered: Option<Histogram>,
+}
+
+impl CountedFile {
+    /// Counts the file with this number.
+    pub(super) fn count(
+        path: &Path,
+        number: usize,
+        settings: &DiffSettings,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        let opened = OpenedInput::named(Some(path.to_owned()), settings.force, context)?;
+        let input = opened.complete(context)?;
+        let data = input.parse(context)?;
+        let analysis = Analysis::open(&input, &data, settings.jobs, context)?;
+        if settings.dumps {
+            context.paginate("diff")?;
+            dump(&analysis)?;
+        }
+        let filter = settings.filters.of_file(number);
+        let filter = filter.filter(data.metadata(), false)?.non_empty();
+        let select = filter.as_ref().map(|filter| filter as &dyn SelectSamples);
+        let mut counted = histograms(&analysis, settings, select)?;
+        let moments = filter.as_ref().and_then(|filter| moments(filter, settings));
+        let mut unfiltered = match &moments {
+            Some(moments) => histograms(&analysis, settings, Some(moments))?,
+            None => Vec::new(),
+        };
+        analysis.end_progress();
+        let damage = analysis.conclude().and_then(|()| complete(&data, path));
+        let events = data.events().iter().enumerate();
+        let events = events.map(|(event, described)| CountedEvent {
+            name: described.name.clone(),
+            kind: described.attr.kind,
+            config: described.attr.config,
+            histogram: counted.get_mut(event).map(mem::take).unwrap_or_default(),
+            unfiltered: unfiltered.get_mut(event).map(mem::take),
+        });
+        Ok(Self {
+            name: path.display().to_string(),
+            events: events.collect(),
+            damage,
+        })
+    }
+
+    /// The event that is compared with one of the baseline: of the same type, otherwise of the same name.
+    pub(super) fn pair_of(&self, other: &CountedEvent) -> Option<&CountedEvent> {
+        let is_same =
+            |event: &&CountedEvent| (event.kind, event.config) == (other.kind, other.config);
+        let has_name = |event: &&CountedEvent| event.name == other.name;
+        let mut events = self.events.iter();
+        events
+            .find(is_same)
+            .or_else(|| self.events.iter().find(has_name))
+    }
+
+    /// The number of samples of all events.
+    pub(super) fn samples(&self) -> u64 {
+        let events = self.events.iter();
+        events.map(|event| event.histogram.total().samples).sum()
+    }
+}
+
+/// The filter without tasks and code, if samples that these exclude count for the total of the rows of both files.
+fn moments(filter: &SampleCriteria, settings: &DiffSettings) -> Option<SampleCriteria> {
+    let is_needed = settings.compare.baseline_only && !settings.relative;
+    is_needed.then(|| SampleCriteria {
+        comms: None,
+        pids: None,
+        tids: None,
+        dsos: None,
+        symbols: None,
+        ..filter.clone()
+    })
+}
+
+/// Missing records were reported when the file was opened; the comparison of an incomplete recording is not a success.
+fn complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
+    let truncated = |finding: &FileFinding| matches!(finding, FileFinding::DataTruncated { .. });
+    match data.findings().iter().any(truncated) {
+        true => Err(CliError::message(
+            255,
+            format!("{}: compared without its missing records", path.display()),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The histogram of each event.
+fn histograms(
+    analysis: &Analysis<'_>,
+    settings: &DiffSettings,
+    select: Option<&dyn SelectSamples>,
+) -> Result<Vec<Histogram>, CliError> {
+    let data = analysis.data();
+    let context = analysis.context;
+    let mut tracepoints = Tracepoints::new(context, &analysis.input.path, data.metadata(), false);
+    let mut options = options(settings, &mut tracepoints)?;
+    if options.shows_payload() {
+        tracepoints.read()?;
+    }
+    let symbols = settings.symbols.of_recording(&analysis.input.path);
+    let resolver = analysis.resolver(&symbols);
+    let limit = unwinding_limit(data.metadata(), &mut options);
+    let source = RecordingInfo {
+        groups: (0..data.events().len()).map(|event| vec![event]).collect(),
+        sockets: sockets(data.metadata()),
+        payloads: &tracepoints.text(&resolver),
+        ..source(data.metadata(), None)
+    };
+    let threads: NonZeroUsize = analysis.jobs;
+    let naming = NamingContext::new(&options, &source, &resolver, threads);
+    let folding = StackFolding {
+        naming: &naming,
+        resolver: &resolver,
+        limit,
+        select,
+        weight: None,
+        jobs: threads,
+    };
+    let (folded, _) = fold(&analysis.replay, &folding);
+    let histograms = naming.histograms(folded);
+    report_symbol_problems(context, &resolver, settings.verbose);
+    Ok(histograms)
+}
+
+/// What is counted.
+fn options(
+    settings: &DiffSettings,
+    tracepoints: &mut Tracepoints<'_>,
+) -> Result<HistogramOptions, CliError> {
+    let resolved = settings.columns.resolve(KEYS, &[], &mut |option, word| {
+        tracepoints.find(option, word)
+    })?;
+    let fields = resolved.columns.iter().chain(&resolved.order_by);
+    check(fields.clone(), CountedItems::Samples)?;
+    if fields.clone().any(|field| field.number().is_some()) {
+        let error = CliError::usage("--sort takes keys, not numbers: rows are paired by keys");
+        return Err(error.hint("-p shows periods"));
+    }
+    let mut keys = fields.filter_map(|field| field.key());
+    if keys.clone().any(Key::shows_parallelism) {
+        return Err(CliError::usage("--sort parallelism: not supported by diff"));
+    }
+    let parent = keys.any(Key::shows_parent);
+    let parent = parent.then(|| compile("parent", PARENT)).transpose()?;
+    Ok(HistogramOptions {
+        columns: compared_columns(&resolved.columns, &resolved.order_by),
+        order_by: resolved.order_by,
+        relative: settings.relative,
+        places: settings.verbose,
+        parent,
+        ..HistogramOptions::default()
+    })
+}
+
+/// Prints every record, as `report -D` does.
+fn dump(analysis: &Analysis<'_>) -> Result<(), CliError> {
+    let path = analysis.input.path.to_string_lossy();
+    let records = Dump::new(analysis.metadata(), &path).passing_over(IGNORED_RECORDS);
+    let out = &mut analysis.context.stdout();
+    records.write_start(out)?;
+    record_dump::write(out, &analysis.replay, records, |_, _| Ok(()))?;
+    Ok(())
+}

@@ -1,0 +1,320 @@
+//! The settings of `diff`, from the command line and the configuration.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use rperf_hist::{ComparisonMethod, ComparisonOptions};
+use rperf_names::nearest;
+use rperf_view::diff::DiffLayout;
+
+use crate::cli::color::paints;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::filter::RequestedFilters;
+use crate::cli::input::DEFAULT;
+use crate::cli::jobs::jobs;
+use crate::cli::options::{count, flag};
+use crate::cli::shared::columns::ColumnOptions;
+use crate::cli::shared::report_options::{is_relative, percent, separator};
+use crate::cli::symbol_options::SymbolSources;
+
+/// The default baseline.
+const BASELINE: &str = "perf.data.old";
+
+/// The names of the methods.
+const METHODS: &[&str] = &["delta", "delta-abs", "ratio", "wdiff"];
+
+/// The settings of one run.
+pub(super) struct DiffSettings {
+    /// The recordings, the baseline first.
+    pub(super) files: Vec<PathBuf>,
+    /// `--runs`.
+    pub(super) runs: Option<RunOptions>,
+    pub(super) compare: ComparisonOptions,
+    pub(super) columns: ColumnOptions,
+    pub(super) filters: FileFilters,
+    /// Whether percentages are relative to the accepted samples.
+    pub(super) relative: bool,
+    /// Whether symbols are shown with addresses, and objects with paths.
+    pub(super) verbose: bool,
+    pub(super) layout: DiffLayout,
+    pub(super) json: bool,
+    /// `--fail-above`, in percentage points.
+    pub(super) fail_above: Option<f64>,
+    pub(super) symbols: SymbolSources,
+    pub(super) jobs: NonZeroUsize,
+    /// `-f`.
+    pub(super) force: bool,
+    /// `-D`.
+    pub(super) dumps: bool,
+}
+
+/// Two groups of runs.
+pub(super) struct RunOptions {
+    /// The number of files in the baseline's group, which come first.
+    pub(super) baseline: usize,
+    /// Whether rows without a significant difference are shown.
+    pub(super) shows_all: bool,
+}
+
+impl DiffSettings {
+    /// Reads options and configuration.
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let is_on = |id| flag(matches, id) == Some(true);
+        let text = |id| matches.get_one::<String>(id).map(String::as_str);
+        let quiet = is_on("quiet");
+        context.output.set_quiet(quiet);
+        let runs = runs(matches)?;
+        let files = files(matches);
+        let verbose = count(matches, "verbose") > 0 && !quiet;
+        let json = is_on("json");
+        if json && text("field-separator").is_some() {
+            return Err(CliError::usage(
+                "--json and --field-separator exclude each other",
+            ));
+        }
+        if json && is_on("dump-raw-trace") {
+            return Err(CliError::usage(
+                "--json and --dump-raw-trace exclude each other",
+            ));
+        }
+        Ok(Self {
+            runs,
+            compare: compare(matches, context, files.len())?,
+            columns: ColumnOptions::or(matches, None),
+            filters: FileFilters::new(matches, files.len())?,
+            relative: is_relative(matches, context)?,
+            layout: DiffLayout {
+                formula: is_on("formula"),
+                periods: is_on("period"),
+                quiet,
+                lists_files: verbose || files.len() > 2,
+                separator: cell_separator(text("field-separator"))?,
+                colors: paints(context, "color", None)?,
+                escapes: context.output.is_terminal(),
+            },
+            verbose,
+            json,
+            fail_above: fail_above(text("fail-above"))?,
+            symbols: SymbolSources::new(matches, context)?,
+            jobs: jobs(matches, context)?,
+            force: is_on("force"),
+            dumps: is_on("dump-raw-trace"),
+            files,
+        })
+    }
+}
+
+/// Reads `--runs`, which compares shares only.
+fn runs(matches: &ArgMatches) -> Result<Option<RunOptions>, CliError> {
+    let is_on = |id| flag(matches, id) == Some(true);
+    let given = |id| matches.get_many::<String>(id).map_or(0, Iterator::count);
+    if !is_on("runs") {
+        return match is_on("all") {
+            true => Err(CliError::usage("--all needs --runs")),
+            false => Ok(None),
+        };
+    }
+    if given("files") < 2 || given("new-files") < 2 {
+        let error = CliError::usage("--runs: give at least two recordings of each group");
+        return Err(error.hint("name them as OLD... -- NEW...: --runs old*.data -- new*.data"));
+    }
+    let switches = ["baseline-only", "formula", "period"];
+    let order = matches.get_one::<u64>("order").map(|_| "order");
+    let compute = matches.get_one::<String>("compute").map(|_| "compute");
+    let other = switches.into_iter().find(|id| is_on(*id));
+    match other.or(order).or(compute) {
+        Some(option) => Err(CliError::usage(format!(
+            "--runs and --{option} exclude each other: means of shares are compared"
+        ))),
+        None => Ok(Some(RunOptions {
+            baseline: given("files"),
+            shows_all: is_on("all"),
+        })),
+    }
+}
+
+/// The given files, with perf's defaults: a single one is compared with the default baseline.
+fn files(matches: &ArgMatches) -> Vec<PathBuf> {
+    let given = ["files", "new-files"].map(|id| matches.get_many::<String>(id));
+    let given = given.into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = given.map(PathBuf::from).collect();
+    if files.is_empty() {
+        files.push(DEFAULT.into());
+    }
+    if files.len() == 1 {
+        files.insert(0, BASELINE.into());
+    }
+    files
+}
+
+fn compare(
+    matches: &ArgMatches,
+    context: &Context,
+    files: usize,
+) -> Result<ComparisonOptions, CliError> {
+    let given = matches.get_one::<String>("compute").map(String::as_str);
+    let word = given.or_else(|| context.config.text("diff.compute"));
+    let order = matches.get_one::<u64>("order").copied();
+    let configured = || context.config.text("diff.order")?.parse().ok();
+    let order = order.or_else(configured).unwrap_or(1);
+    let order = usize::try_from(order)
+        .ok()
+        .filter(|order| *order < files)
+        .ok_or_else(|| {
+            let hint = format!(
+                "give 0 for the baseline, or up to {} for the other files",
+                files - 1
+            );
+            CliError::message(255, "Order option out of limit.").hint(hint)
+        })?;
+    Ok(ComparisonOptions {
+        method: word.map_or(Ok(ComparisonMethod::default()), method)?,
+        order,
+        baseline_only: flag(matches, "baseline-only") == Some(true),
+    })
+}
+
+/// Parses `--compute`.
+fn method(text: &str) -> Result<ComparisonMethod, CliError> {
+    let (word, option) = match text.split_once(':') {
+        Some((word, option)) => (word, Some(option)),
+        None => (text, None),
+    };
+    let method = match word {
+        "delta" => ComparisonMethod::Delta,
+        "delta-abs" => ComparisonMethod::AbsoluteDelta,
+        "ratio" => ComparisonMethod::Ratio,
+        "wdiff" => return weights(option.unwrap_or_default()),
+        "cycles" => {
+            let error =
+                CliError::usage("-c cycles is not supported yet: basic blocks are not compared");
+            return Err(
+                error.hint("'report --total-cycles' shows the basic blocks of one recording")
+            );
+        }
+        _ => {
+            let message = format!(
+                "Failed: '{word}' is not computation method (use 'delta','ratio' or 'wdiff')"
+            );
+            let error = CliError::usage(message);
+            return Err(match nearest(word, METHODS.iter().copied()) {
+                Some(near) => error.hint(format!("did you mean '{near}'?")),
+                None => error,
+            });
+        }
+    };
+    match option {
+        Some(option) => Err(CliError::usage(format!(
+            "Failed: extra option specified '{option}'"
+        ))),
+        None => Ok(method),
+    }
+}
+
+/// Parses the weights of `wdiff`: that of the baseline, that of the other files.
+fn weights(text: &str) -> Result<ComparisonMethod, CliError> {
+    let parsed = text.split_once(',').and_then(|(baseline, other)| {
+        Some(ComparisonMethod::WeightedDifference {
+            baseline: baseline.parse().ok()?,
+            other: other.parse().ok()?,
+        })
+    });
+    parsed.ok_or_else(|| {
+        CliError::usage("Failed: wrong weight data, use 'wdiff:w1,w2'").hint(
+            "w1 is the weight of the baseline's periods, w2 that of the other file's: wdiff:2,1",
+        )
+    })
+}
+
+/// Parses `-t`. The empty separator is none, as in perf.
+fn cell_separator(text: Option<&str>) -> Result<Option<String>, CliError> {
+    match text {
+        None | Some("") => Ok(None),
+        Some(".") => Err(CliError::usage(
+            "'.' is the only non valid --field-separator argument",
+        )),
+        Some(text) => Ok(Some(separator(text))),
+    }
+}
+
+fn fail_above(text: Option<&str>) -> Result<Option<f64>, CliError> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let limit = percent(text).ok_or_else(|| {
+        CliError::usage(format!("--fail-above: '{text}' is not a percentage"))
+            .hint("give percentage points from 0 to 100: 5%")
+    })?;
+    Ok(Some(limit))
+}
+
+/// The sample filters of each file.
+pub(super) struct FileFilters {
+    filters: RequestedFilters,
+    /// The time ranges of each file, if they differ.
+    times: Option<Vec<String>>,
+}
+
+impl FileFilters {
+    fn new(matches: &ArgMatches, files: usize) -> Result<Self, CliError> {
+        let filters = RequestedFilters::new(matches)?;
+        let times = filters.time().filter(|times| times.contains(':'));
+        let times: Option<Vec<String>> =
+            times.map(|times| times.split(':').map(str::to_owned).collect());
+        if let Some(times) = &times
+            && times.len() != files
+        {
+            let message = format!(
+                "--time: {} time ranges separated by colons for {files} files",
+                times.len()
+            );
+            return Err(CliError::usage(message)
+                .hint("give one for each file, or one without a colon for all"));
+        }
+        Ok(Self { filters, times })
+    }
+
+    /// The filters of the file with this number.
+    pub(super) fn of_file(&self, file: usize) -> RequestedFilters {
+        let own = self.times.as_ref().and_then(|times| times.get(file));
+        self.filters
+            .at_time(own.map(String::as_str).or(self.filters.time()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_are_parsed_and_the_nearest_one_is_suggested() {
+        let weighted = ComparisonMethod::WeightedDifference {
+            baseline: -2,
+            other: 1,
+        };
+        for (text, expected) in [
+            ("delta", ComparisonMethod::Delta),
+            ("delta-abs", ComparisonMethod::AbsoluteDelta),
+            ("ratio", ComparisonMethod::Ratio),
+            ("wdiff:-2,1", weighted),
+        ] {
+            assert_eq!(method(text).ok(), Some(expected), "{text}");
+        }
+        for text in [
+            "",
+            "wdiff",
+            "wdiff:1",
+            "wdiff:1,x",
+            "wdiff:1,2,3",
+            "delta:1",
+            "cycles",
+            "+delta",
+        ] {
+            assert!(method(text).is_err(), "{text}");
+        }
+        let unknown = method("ratoi").expect_err("unknown").text();
+        assert!(unknown.contains("did you mean 'ratio'?"), "{unknown}");
+    }
+}

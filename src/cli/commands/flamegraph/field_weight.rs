@@ -1,0 +1,85 @@
+//! `--weight FIELD`: the value of a tracepoint's field as the weight of a sample.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rperf_names::by_distance;
+use rperf_perfdata::Metadata;
+use rperf_replay::Sample;
+use rperf_tracepoint::{FieldReader, Value};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::stack_folding::SampleWeight;
+
+/// A numeric field of a tracepoint.
+pub(super) struct FieldWeight<'n> {
+    name: &'n str,
+    reader: FieldReader,
+    /// Number of samples whose value is negative, such as an error code: they have no weight.
+    negative: AtomicU64,
+}
+
+impl<'n> FieldWeight<'n> {
+    /// The field `name` of an event.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: the event is not a tracepoint, or has no number of this name.
+    pub(super) fn new(
+        recording: Metadata<'_>,
+        event: usize,
+        name: &'n str,
+    ) -> Result<Self, CliError> {
+        let described = recording.events.get(event);
+        let event = described.map_or("", |event| &event.name);
+        let refused = |hint: String| {
+            let message = format!("--weight: {event} has no field '{name}' with a number");
+            CliError::usage(message).hint(hint)
+        };
+        let formats = recording.formats().unwrap_or_default();
+        let tracepoint = described.and_then(|event| formats.of_event(&event.attr).ok());
+        let Some(tracepoint) = tracepoint else {
+            return Err(refused(
+                "it is not a tracepoint: use samples or period, or select a tracepoint with -e"
+                    .to_owned(),
+            ));
+        };
+        if let Some(reader) = tracepoint.reader(name).filter(FieldReader::is_number) {
+            return Ok(Self {
+                name,
+                reader,
+                negative: AtomicU64::new(0),
+            });
+        }
+        let numbers = tracepoint.fields().filter(|(_, reader)| reader.is_number());
+        let names = by_distance(name, numbers.map(|(field, _)| field.name.as_str()));
+        Err(refused(format!(
+            "its numbers, most similar first: {}",
+            names.join(", ")
+        )))
+    }
+
+    /// Reports samples that are not drawn.
+    pub(super) fn report(&self, context: &Context) {
+        let negative = self.negative.load(Ordering::Relaxed);
+        if negative > 0 {
+            let name = self.name;
+            context.note(format_args!(
+                "{negative} samples with a negative {name} are not drawn"
+            ));
+        }
+    }
+}
+
+impl SampleWeight for FieldWeight<'_> {
+    fn weight(&self, sample: &Sample<'_>) -> u64 {
+        match sample.wire.raw.and_then(|raw| self.reader.value(raw)) {
+            Some(Value::Unsigned(number)) => number,
+            Some(Value::Signed(number)) => u64::try_from(number).unwrap_or_else(|_| {
+                self.negative.fetch_add(1, Ordering::Relaxed);
+                0
+            }),
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The stacks of a recording, or of folded text.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use rperf_flame::{FrameKind, Stacks, is_idle, read_folded};
+use rperf_hist::{
+    CodeOrigin, Direction, GraphForm, GraphOptions, HistogramOptions, NamedStacks, NamingContext,
+    SampleTreatment, SelectSamples, StackView, parse_fields,
+};
+use rperf_perfdata::{Error, FileHeader};
+use rperf_replay::{EventIndex, Sample, World};
+use rperf_resolve::{Frame, Resolver, SampleCriteria};
+use rperf_safefs::open_regular;
+
+use super::field_weight::FieldWeight;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::event_lookup::{drawn_event, is_off_cpu};
+use crate::cli::filter::RequestedFilters;
+use crate::cli::findings::report_symbol_problems;
+use crate::cli::input::{Input, TextOrRecording};
+use crate::cli::jobs::jobs;
+use crate::cli::options::flag;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::stack_folding::{
+    SampleWeight, StackFolding, copied, fold, source, unwinding_limit, warn_of_truncated,
+};
+use crate::cli::symbol_options::SymbolSources;
+
+/// The root frame of stacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RootFrame {
+    None,
+    Comm,
+    Pid,
+    Tid,
+    /// `comm (pid)`, as in perf's flame graphs.
+    Process,
+}
+
+/// The weight of a stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum StackWeight {
+    Samples,
+    Period,
+    /// The value of this field of the tracepoint.
+    Field(String),
+}
+
+/// The options that apply to a recording.
+pub(super) struct FlamegraphInput {
+    wanted: RequestedFilters,
+    symbols: SymbolSources,
+    jobs: NonZeroUsize,
+    force: bool,
+    verbose: bool,
+    inlines: Option<bool>,
+    /// The event's name.
+    event: Option<String>,
+    root: RootFrame,
+    /// `None`: samples, or periods of off-CPU time.
+    weighing: Option<StackWeight>,
+    idle: bool,
+    max_stack: Option<usize>,
+    max_depth: usize,
+}
+
+/// Stacks, with title and unit.
+pub(super) struct TitledStacks {
+    pub(super) stacks: Stacks,
+    /// The error if not all records could be read, reported after drawing.
+    pub(super) damage: Result<(), CliError>,
+    /// The title.
+    pub(super) title: String,
+    /// The unit of the weights.
+    pub(super) unit: String,
+}
+
+impl FlamegraphInput {
+    /// Reads the options.
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
+        let frames = |id: &str| {
+            let count = matches.get_one::<u64>(id);
+            count.map(|count| usize::try_from(*count).unwrap_or(usize::MAX))
+        };
+        Ok(Self {
+            wanted: RequestedFilters::new(matches)?,
+            symbols: SymbolSources::for_recording(matches, context)?,
+            jobs: jobs(matches, context)?,
+            force: flag(matches, "force") == Some(true),
+            verbose: context.verbosity(matches) > 0,
+            inlines: flag(matches, "inline"),
+            event: text("event").map(str::to_owned),
+            root: text("root").map_or(Ok(RootFrame::Comm), root)?,
+            weighing: text("weight").map(weighing),
+            idle: flag(matches, "idle") != Some(false),
+            max_stack: frames("max-stack"),
+            max_depth: frames("max-depth").unwrap_or(usize::MAX),
+        })
+    }
+
+    /// The stacks of a file, by default of perf.data.
+    pub(super) fn read(
+        &self,
+        path: Option<PathBuf>,
+        context: &Context,
+    ) -> Result<TitledStacks, CliError> {
+        if let Some(path) = path.as_deref().filter(|path| is_text(path)) {
+            let shown = path.display().to_string();
+            let file = open_regular(path)
+                .map_err(|error| CliError::message(255, format!("{shown}: {error}")))?;
+            return read_text(&shown, file);
+        }
+        match TextOrRecording::named(path, self.force, context)? {
+            TextOrRecording::Text(text) => read_text("-", text),
+            TextOrRecording::Recording(input) => {
+                self.read_recording(&input.complete(context)?, context)
+            }
+        }
+    }
+
+    fn read_recording(&self, input: &Input, context: &Context) -> Result<TitledStacks, CliError> {
+        let data = input.parse(context)?;
+        let analysis = Analysis::open(input, &data, self.jobs, context)?;
+        let wanted = self.event.as_deref();
+        let event = drawn_event(&analysis.replay, &input.path, wanted, context)?;
+        let name = data
+            .events()
+            .get(event)
+            .map_or("", |event| event.name.as_str());
+        let usual = match is_off_cpu(name) {
+            true => StackWeight::Period,
+            false => StackWeight::Samples,
+        };
+        let weighing = self.weighing.as_ref().unwrap_or(&usual);
+        let stacks = self.stacks(&analysis, event, weighing)?;
+        let damage = analysis.conclude();
+        if stacks.is_empty() {
+            damage?;
+            let message = format!("{}: no samples to draw", input.path.display());
+            return Err(CliError::message(255, message)
+                .hint("no sample matches the filters (--time, --cpu, --comms, --no-idle, ...)"));
+        }
+        Ok(TitledStacks {
+            stacks,
+            damage,
+            title: format!("Flame Graph: {name}"),
+            unit: match weighing {
+                StackWeight::Period if is_off_cpu(name) => "ns".to_owned(),
+                StackWeight::Samples => "samples".to_owned(),
+                StackWeight::Period => name.to_owned(),
+                StackWeight::Field(field) => field.clone(),
+            },
+        })
+    }
+
+    fn stacks(
+        &self,
+        analysis: &Analysis<'_>,
+        event: usize,
+        weighing: &StackWeight,
+    ) -> Result<Stacks, CliError> {
+        let (data, replay, context) = (analysis.data(), &analysis.replay, analysis.context);
+        let field = match weighing {
+            StackWeight::Field(name) => Some(FieldWeight::new(data.metadata(), event, name)?),
+            StackWeight::Samples | StackWeight::Period => None,
+        };
+        let chosen = OneEvent {
+            event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
+            chosen: self.wanted.filter(data.metadata(), false)?.non_empty(),
+        };
+        let mut options = self.options();
+        let resolver = analysis.resolver(&self.symbols);
+        let limit = unwinding_limit(data.metadata(), &mut options);
+        let source = source(data.metadata(), self.inlines);
+        let naming = NamingContext::new(&options, &source, &resolver, self.jobs);
+        let select = Some(&chosen as &dyn SelectSamples);
+        let (folded, summary) = fold(
+            replay,
+            &StackFolding {
+                naming: &naming,
+                resolver: &resolver,
+                limit,
+                select,
+                weight: field.as_ref().map(|field| field as &dyn SampleWeight),
+                jobs: self.jobs,
+            },
+        );
+        let named = naming.named_stacks(folded);
+        if let Some(field) = &field {
+            field.report(context);
+        }
+        report_symbol_problems(context, &resolver, self.verbose);
+        warn_of_truncated(context, &summary, copied(data.events()));
+        let mut stacks = Stacks::default();
+        for event in &named {
+            self.add(event, weighing, &mut stacks);
+        }
+        Ok(stacks)
+    }
+
+    /// Options for complete call graphs, grouped by comm and, if the root needs it, tid.
+    fn options(&self) -> HistogramOptions {
+        let keys = match self.root {
+            RootFrame::None | RootFrame::Comm => "comm",
+            RootFrame::Pid | RootFrame::Tid | RootFrame::Process => "comm,tid",
+        };
+        HistogramOptions {
+            order_by: parse_fields(keys).unwrap_or_default(),
+            order: Direction::Caller,
+            graph: Some(GraphOptions {
+                form: GraphForm::Graph,
+                min_percent: 0.0,
+                by_address: false,
+                by_line: false,
+                tells_branches: false,
+            }),
+            max_stack: self.max_stack.unwrap_or(usize::MAX),
+            ..HistogramOptions::default()
+        }
+    }
+
+    /// Adds the stacks of one event with their roots and weights.
+    fn add(&self, named: &NamedStacks, weighing: &StackWeight, stacks: &mut Stacks) {
+        let places: Vec<(u32, bool)> = named
+            .places
+            .iter()
+            .map(|place| {
+                let idle = place.origin == CodeOrigin::Kernel && is_idle(&place.name);
+                (stacks.label(&place.name, kind(place.origin)), idle)
+            })
+            .collect();
+        let mut frames = Vec::new();
+        for stack in named.iter() {
+            let idle = || stack.frames.iter().any(|place| places[*place as usize].1);
+            if !self.idle && idle() {
+                continue;
+            }
+            frames.clear();
+            frames.extend(
+                self.root(&stack)
+                    .map(|root| stacks.label(&root, FrameKind::User)),
+            );
+            frames.extend(stack.frames.iter().map(|place| places[*place as usize].0));
+            frames.truncate(self.max_depth);
+            let weight = match weighing {
+                StackWeight::Samples => stack.sum.samples,
+                StackWeight::Period | StackWeight::Field(_) => stack.sum.period,
+            };
+            stacks.add(&frames, weight);
+        }
+    }
+
+    fn root(&self, stack: &StackView<'_>) -> Option<String> {
+        let comm = stack.comm.unwrap_or("[unknown]");
+        // As stackcollapse-perf.pl writes comms.
+        let comm = comm.replace(' ', "_");
+        match self.root {
+            RootFrame::None => None,
+            RootFrame::Comm => Some(comm),
+            RootFrame::Pid => Some(format!("{comm}-{}", stack.pid)),
+            RootFrame::Tid => Some(format!("{comm}-{}/{}", stack.pid, stack.tid)),
+            RootFrame::Process => Some(format!("{comm} ({})", stack.pid)),
+        }
+    }
+}
+
+/// Reads folded stacks from the file of this name.
+fn read_text(shown: &str, text: impl Read) -> Result<TitledStacks, CliError> {
+    let failed =
+        |error: &dyn std::fmt::Display| CliError::message(255, format!("{shown}: {error}"));
+    let stacks = read_folded(BufReader::new(text)).map_err(|error| failed(&error))?;
+    Ok(TitledStacks {
+        stacks: stacks.map_err(|error| failed(&error))?,
+        damage: Ok(()),
+        title: "Flame Graph".to_owned(),
+        unit: "samples".to_owned(),
+    })
+}
+
+/// The selected samples of one event.
+struct OneEvent {
+    event: EventIndex,
+    chosen: Option<SampleCriteria>,
+}
+
+impl SelectSamples for OneEvent {
+    fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {
+        if sample.event != self.event {
+            return SampleTreatment::Ignored;
+        }
+        let chosen = self.chosen.as_ref();
+        chosen.map_or(SampleTreatment::Counted, |chosen| {
+            chosen.sample(world, sample)
+        })
+    }
+
+    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
+        let chosen = self.chosen.as_ref();
+        chosen.map_or(SampleTreatment::Counted, |chosen| {
+            chosen.place(resolver, frame)
+        })
+    }
+}
+
+fn kind(origin: CodeOrigin) -> FrameKind {
+    match origin {
+        CodeOrigin::User => FrameKind::User,
+        CodeOrigin::Kernel => FrameKind::Kernel,
+        CodeOrigin::Inlined => FrameKind::Inlined,
+        CodeOrigin::Jit => FrameKind::Jit,
+    }
+}
+
+/// Whether this is a text file rather than a recording, which may also be a directory or a pipe.
+fn is_text(path: &Path) -> bool {
+    let mut first = Vec::new();
+    let begin = |file: File| file.take(FileHeader::SIZE as u64).read_to_end(&mut first);
+    let is_read = open_regular(path)
+        .and_then(begin)
+        .is_ok_and(|count| count > 0);
+    let is_foreign = matches!(FileHeader::decode(&first), Err(Error::Magic { .. }));
+    is_read && is_foreign && !first.contains(&0)
+}
+
+fn root(word: &str) -> Result<RootFrame, CliError> {
+    match word {
+        "none" => Ok(RootFrame::None),
+        "comm" => Ok(RootFrame::Comm),
+        "pid" => Ok(RootFrame::Pid),
+        "tid" => Ok(RootFrame::Tid),
+        "process" => Ok(RootFrame::Process),
+        _ => Err(CliError::usage(format!(
+            "--root: '{word}' is none of comm, pid, tid, process, none"
+        ))),
+    }
+}
+
+fn weighing(word: &str) -> StackWeight {
+    match word {
+        "samples" => StackWeight::Samples,
+        "period" => StackWeight::Period,
+        field => StackWeight::Field(field.to_owned()),
+    }
+}

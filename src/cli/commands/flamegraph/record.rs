@@ -1,0 +1,146 @@
+//! The recording that is drawn: of a command, of running processes, or of the whole system.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use rperf_safefs::Folder;
+
+use super::text;
+use crate::cli::context::Context;
+use crate::cli::dispatch;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::options::flag;
+
+/// The name of a temporary recording in its folder.
+const FILE: &str = "perf.data";
+/// Attempts to find an unused name.
+const ATTEMPTS: u32 = 100;
+/// Options with a value that only matter for recording.
+const VALUES: [&str; 4] = ["freq", "call-graph", "unwind", "keep"];
+
+/// A finished recording.
+pub(super) struct Recorded {
+    pub(super) path: PathBuf,
+    /// How the workload ended.
+    pub(super) exit: ExitStatus,
+    /// Removes the file.
+    _temporary: Option<TemporaryFolder>,
+}
+
+impl Recorded {
+    /// Records what the options name; `None` if they name neither a command nor processes nor the system.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: options for recording without anything to record. Those of `record`.
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Option<Self>, CliError> {
+        let workload = matches.get_many::<OsString>("workload");
+        let workload: Vec<OsString> = workload.unwrap_or_default().cloned().collect();
+        let system = flag(matches, "all-cpus") == Some(true);
+        let attached = text(matches, "attach");
+        if workload.is_empty() && attached.is_none() && !system {
+            return refuse(matches, context).map(|()| None);
+        }
+        let recording = text(matches, "keep").or_else(|| text(matches, "input"));
+        let (path, temporary) = match recording {
+            Some(path) => (PathBuf::from(path), None),
+            None => {
+                let folder = TemporaryFolder::create()?;
+                (folder.path(), Some(folder))
+            }
+        };
+        let mut words = options(matches, &path);
+        if system {
+            words.push("-a".into());
+        }
+        if let Some(processes) = attached {
+            words.extend(["-p".into(), processes.into()]);
+        }
+        if !workload.is_empty() {
+            words.push("--".into());
+            words.extend(workload);
+        }
+        Ok(Some(Self {
+            exit: dispatch(context, OsStr::new("record"), &words)?,
+            path,
+            _temporary: temporary,
+        }))
+    }
+}
+
+/// Refuses options for recording, since nothing is recorded.
+fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
+    let value = VALUES.into_iter().find(|id| text(matches, id).is_some());
+    let off_cpu = (flag(matches, "off-cpu") == Some(true)).then_some("off-cpu");
+    match value.or(off_cpu) {
+        None => Ok(()),
+        Some(option) => {
+            let message = format!(
+                "{} flamegraph: --{option} applies to recording",
+                context.program
+            );
+            Err(CliError::usage(message).hint("give a command to record, processes (-p) or -a"))
+        }
+    }
+}
+
+/// The options of `record`, with the output file.
+fn options(matches: &ArgMatches, path: &Path) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec!["-o".into(), path.into()];
+    let unwind = text(matches, "unwind");
+    let usual = match unwind {
+        Some("live") => "dwarf",
+        _ => "fp",
+    };
+    words.push("--call-graph".into());
+    words.push(text(matches, "call-graph").unwrap_or(usual).into());
+    for (option, id) in [("-F", "freq"), ("-e", "event"), ("--unwind", "unwind")] {
+        if let Some(value) = text(matches, id) {
+            words.extend([option.into(), value.into()]);
+        }
+    }
+    if flag(matches, "off-cpu") == Some(true) {
+        words.push("--off-cpu".into());
+    }
+    words
+}
+
+/// A private folder that is removed with its contents when dropped.
+struct TemporaryFolder {
+    parent: Folder,
+    name: OsString,
+}
+
+impl TemporaryFolder {
+    fn create() -> Result<Self, CliError> {
+        let path = std::env::temp_dir();
+        let failed = |error: &io::Error| {
+            let message = format!("{}: no temporary recording: {error}", path.display());
+            CliError::message(255, message).hint("--keep FILE writes it elsewhere")
+        };
+        let parent = Folder::open(&path).map_err(|error| failed(&error))?;
+        let process = std::process::id();
+        for attempt in 0..ATTEMPTS {
+            let name = OsString::from(format!("rperf-flamegraph-{process}-{attempt}"));
+            match parent.create_folder(&name, 0o700) {
+                Ok(_) => return Ok(Self { parent, name }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        Err(failed(&io::ErrorKind::AlreadyExists.into()))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.parent.path().join(&self.name).join(FILE)
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        // A folder that cannot be removed stays in the temporary directory.
+        let _ = self.parent.remove_tree(&self.name);
+    }
+}

@@ -1,0 +1,33 @@
+//! Probe events without hits.
+
+use rperf_session::Summary;
+
+use crate::cli::context::Context;
+use crate::cli::shared::probing;
+
+/// Maximum number of events that are named without `-v`.
+const NAMED: usize = 3;
+
+/// Lists them; only their number if there are many, unless `is_verbose`.
+pub(super) fn print(context: &Context, recorded: &Summary, is_verbose: bool) {
+    if recorded.tracepoints_without_hits.is_empty() {
+        return;
+    }
+    let probes = probing::names(context);
+    let tracepoints_without_hits = recorded.tracepoints_without_hits.iter();
+    let tracepoints_without_hits: Vec<&String> = tracepoints_without_hits
+        .filter(|name| probes.contains(*name))
+        .collect();
+    if tracepoints_without_hits.len() > NAMED && !is_verbose {
+        context.note(format_args!(
+            "{} probe events were never hit; -v names them",
+            tracepoints_without_hits.len()
+        ));
+        return;
+    }
+    for name in tracepoints_without_hits {
+        context.note(format_args!(
+            "{name} was never hit: the probed code did not run, its filter never matched, or the code was inlined or optimized out"
+        ));
+    }
+}

@@ -1,0 +1,115 @@
+//! `rperf sched`: records the scheduler's events and analyses them.
+
+mod latency;
+mod losses;
+mod map;
+mod record;
+mod recording;
+mod timehist;
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{Arg, ArgMatches, Command};
+
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::options::{counter, flag, unsupported};
+use crate::cli::{dispatch, input};
+
+pub(super) use self::latency::{command as latency_command, run as latency};
+pub(super) use self::map::{command as map_command, run as map};
+pub(super) use self::timehist::{command as timehist_command, run as timehist};
+
+const ABOUT: &str = "\
+'sched record' records context switches, wakeups, migrations and run times of all tasks. 'sched latency' shows the run time \
+of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs after each switch, 'sched script' prints the events. -i may precede the subcommand.";
+
+/// Subcommands of Linux perf that are not implemented, each with the alternative.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("replay", "use Linux perf"),
+    ("stats", "read /proc/schedstat, or use Linux perf"),
+    ("diff", "compare the output of 'sched latency -s runtime'"),
+];
+
+/// The words that Linux perf abbreviates, to at least three letters.
+const ABBREVIATED: &[&str] = &["record", "latency", "replay"];
+
+/// The options of `sched` and of its subcommands that read a recording.
+fn common() -> [Arg; 4] {
+    [
+        unsupported("dump-raw-trace", "use 'script -D'").short('D'),
+        input::force(),
+        input::option(),
+        counter("verbose")
+            .short('v')
+            .help("list all stretches of time in which records were lost"),
+    ]
+}
+
+/// The options.
+pub(super) fn command() -> Command {
+    Command::new("sched").long_about(ABOUT).args(common()).arg(
+        Arg::new("words")
+            .num_args(0..)
+            .trailing_var_arg(true)
+            .allow_hyphen_values(true)
+            .value_parser(clap::value_parser!(OsString))
+            .value_name("word"),
+    )
+}
+
+/// Returns the complete name of an abbreviated subcommand.
+pub(super) fn full_name(word: &str) -> &str {
+    let mut names = ABBREVIATED.iter();
+    let name = names.find(|name| word.len() > 2 && name.starts_with(word));
+    name.copied().unwrap_or(word)
+}
+
+/// Runs the subcommands that continue as another command; refuses others.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let program = context.program;
+    let words = matches.get_many::<OsString>("words").unwrap_or_default();
+    let words: Vec<OsString> = words.cloned().collect();
+    let Some((name, rest)) = words.split_first() else {
+        return Err(
+            CliError::usage(format!("{program} sched: no subcommand given"))
+                .hint("use 'sched record', 'sched latency', 'sched timehist', 'sched map' or 'sched script'"),
+        );
+    };
+    let name = name.to_string_lossy();
+    match full_name(&name) {
+        "record" => record::run(rest, matches, context),
+        "script" => {
+            let words = [reading_options(matches), rest.to_vec()].concat();
+            dispatch(context, OsStr::new("script"), &words)
+        }
+        name => Err(refusal(name, context)),
+    }
+}
+
+fn refusal(name: &str, context: &Context) -> CliError {
+    let program = context.program;
+    let mut unsupported = UNSUPPORTED.iter();
+    if let Some((_, instead)) = unsupported.find(|(known, _)| *known == name) {
+        return CliError::usage(format!(
+            "{program}: 'sched {name}' is not implemented; {instead}"
+        ));
+    }
+    CliError::usage(format!("{program} sched: unknown subcommand '{name}'")).hint(
+        "use 'sched record', 'sched latency', 'sched timehist', 'sched map' or 'sched script'",
+    )
+}
+
+/// Returns the options before the subcommand, for a command that reads a recording.
+fn reading_options(matches: &ArgMatches) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    if let Some(path) = matches.get_one::<String>("input") {
+        words.extend(["-i".into(), path.into()]);
+    }
+    if flag(matches, "force") == Some(true) {
+        words.push("-f".into());
+    }
+    let verbose = usize::from(matches.get_count("verbose"));
+    words.extend(std::iter::repeat_n("-v".into(), verbose));
+    words
+}

@@ -1,0 +1,127 @@
+//! `sched latency`: run times, and delays between wakeup and running.
+
+use clap::{ArgMatches, Command};
+use rperf_analysis::sched::latency::{LatencyOptions, LatencySortKey, SchedLatency};
+use rperf_analysis::{AllSamples, ObserverPass};
+use rperf_view::sched::delays::{write_json, write_percentiles};
+use rperf_view::sched::latency::write;
+
+use super::recording::{SchedRecording, losses, warn_of_truncated};
+use super::{common, losses as stretches};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::Input;
+use crate::cli::jobs::{self, jobs};
+use crate::cli::options::{flag, number, switch, value};
+use crate::cli::shared::analysis::Analysis;
+
+const ABOUT: &str = "\
+Shows for each command name the run time, the number of waits for a CPU, their average and maximum, and when the longest \
+one began and ended. A wait begins when a task is woken, preempted or yields, and ends when it is switched in.";
+
+const SORT: &str = "\
+sort keys, highest first: avg, max (delay), switch, runtime, pid (default: avg,max,switch,runtime)";
+
+/// How the table is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LatencyFormat {
+    /// The columns of Linux perf.
+    Perf,
+    Percentiles,
+    Json,
+}
+
+impl LatencyFormat {
+    fn of(matches: &ArgMatches) -> Result<Self, CliError> {
+        let is_set = |id| flag(matches, id) == Some(true);
+        match (is_set("percentiles"), is_set("json")) {
+            (true, true) => Err(CliError::usage(
+                "--percentiles and --json exclude each other: JSON has the percentiles",
+            )),
+            (true, false) => Ok(Self::Percentiles),
+            (false, true) => Ok(Self::Json),
+            (false, false) => Ok(Self::Perf),
+        }
+    }
+}
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("sched latency")
+        .long_about(ABOUT)
+        .arg(
+            value("CPU", "n")
+                .short('C')
+                .value_parser(number)
+                .help("only run times and waits on this CPU"),
+        )
+        .arg(
+            switch("pids")
+                .short('p')
+                .help("one row per thread instead of per command name"),
+        )
+        .arg(value("sort", "key[,key...]").short('s').help(SORT))
+        .arg(
+            switch("percentiles").help(
+                "show the distribution of the waits (p50 to p99.9) instead of the longest one",
+            ),
+        )
+        .arg(
+            switch("json")
+                .help("print run times and the distribution of the waits as JSON, in nanoseconds"),
+        )
+        .args(common())
+        .arg(jobs::option())
+}
+
+/// Prints the table.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let keys = sort_keys(matches)?;
+    let cpu = matches.get_one::<u64>("CPU").copied();
+    let cpu = cpu.map(u32::try_from).transpose().map_err(|_| {
+        CliError::usage("-C: give the number of a CPU, as in the output of 'sched script'")
+    })?;
+    let merge_names = flag(matches, "pids") != Some(true);
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let recording = SchedRecording::new(&analysis)?;
+    let format = LatencyFormat::of(matches)?;
+    let options = LatencyOptions {
+        cpu,
+        with_distributions: format != LatencyFormat::Perf,
+    };
+    let mut latency = SchedLatency::new(&recording.layouts, options);
+    let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
+    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut latency)?;
+    let table = latency.finish(merge_names, &keys);
+    analysis.end_progress();
+    context.paginate("sched")?;
+    let (mut out, losses) = (context.stdout(), losses(&analysis));
+    match format {
+        LatencyFormat::Perf => write(&mut out, &table, losses)?,
+        LatencyFormat::Percentiles => write_percentiles(&mut out, &table)?,
+        LatencyFormat::Json => write_json(&mut out, &table, losses.lost)?,
+    }
+    warn_of_truncated(delivered, context);
+    stretches::warn(&table.losses, matches, context);
+    analysis.conclude()?;
+    Ok(ExitStatus::Ok)
+}
+
+fn sort_keys(matches: &ArgMatches) -> Result<Vec<LatencySortKey>, CliError> {
+    let Some(list) = matches.get_one::<String>("sort") else {
+        return Ok(LatencySortKey::DEFAULT.to_vec());
+    };
+    let words = list.split([',', ' ']).filter(|word| !word.is_empty());
+    let keys = words.map(|word| {
+        LatencySortKey::named(word).ok_or_else(|| {
+            CliError::usage(format!("  Error: Unknown --sort key: `{word}'"))
+                .hint("the keys are runtime, switch, avg, max and pid")
+        })
+    });
+    keys.collect()
+}

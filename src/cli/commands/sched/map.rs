@@ -1,0 +1,105 @@
+//! `sched map`: which task runs on each CPU after each switch.
+
+use std::io::{self, Write as _};
+
+use clap::{ArgMatches, Command};
+use rperf_analysis::sched::map::{MapRow, SwitchMap};
+use rperf_analysis::{AllSamples, ObserverPass};
+use rperf_replay::FoldControl;
+use rperf_sys::CpuList;
+use rperf_view::sched::latency::write_losses;
+use rperf_view::sched::map::MapColumns;
+
+use super::recording::{SchedRecording, losses, warn_of_truncated};
+use super::{common, losses as stretches};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::filter::words;
+use crate::cli::input::Input;
+use crate::cli::jobs::{self, jobs};
+use crate::cli::options::{flag, switch, unsupported, value};
+use crate::cli::progress::Progress;
+use crate::cli::shared::analysis::Analysis;
+
+const ABOUT: &str = "\
+Prints a row for each context switch, with a column for each CPU: * marks the CPU that switched, two characters stand for a \
+task, a dot for the idle task. The row of a task's first switch has its name.";
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("sched map")
+        .long_about(ABOUT)
+        .arg(value("color-cpus", "cpus").help("highlight switches of these CPUs on a terminal"))
+        .arg(value("color-pids", "pids").help("highlight these threads on a terminal"))
+        .arg(switch("compact").help("show only CPUs that have switched, in that order"))
+        .arg(value("cpus", "cpus").help("only switches of these CPUs: 0,2-3"))
+        .arg(unsupported("task-name", "use 'sched timehist -t'"))
+        .arg(unsupported("fuzzy-name", "use 'sched timehist -t'"))
+        .args(common())
+        .arg(jobs::option())
+}
+
+/// Prints the rows.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let mut columns = columns(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let progress = Progress::for_text_output(context, data.data().len());
+    let jobs = jobs(matches, context)?;
+    let analysis = Analysis::with_progress(&input, &data, jobs, progress, context)?;
+    let recording = SchedRecording::new(&analysis)?;
+    let cpus = data.features().nr_cpus();
+    columns.cpu_count = cpus.map_or(0, |cpus| cpus.available);
+    context.paginate("sched")?;
+    let mut stdout = context.stdout();
+    let mut written: io::Result<()> = Ok(());
+    let mut line = Vec::new();
+    let shown = columns.cpus.clone();
+    let mut map = SwitchMap::new(shown, |row: &MapRow<'_>| {
+        written = columns
+            .write_row(&mut line, row)
+            .and_then(|()| stdout.write_all(&line));
+        line.clear();
+        match written {
+            Ok(()) => FoldControl::Continue,
+            Err(_) => FoldControl::Stop,
+        }
+    });
+    let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
+    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut map)?;
+    let lost = map.into_losses();
+    written?;
+    write_losses(&mut stdout, losses(&analysis))?;
+    stdout.flush()?;
+    warn_of_truncated(delivered, context);
+    stretches::warn(&lost, matches, context);
+    analysis.conclude()?;
+    Ok(ExitStatus::Ok)
+}
+
+fn columns(matches: &ArgMatches, context: &Context) -> Result<MapColumns, CliError> {
+    let tids = words(matches, "color-pids").unwrap_or_default();
+    let tids = tids.iter().map(|word| {
+        word.parse()
+            .map_err(|_| CliError::usage(format!("--color-pids: '{word}' is not a thread id")))
+    });
+    Ok(MapColumns {
+        cpu_count: 0,
+        cpus: cpus(matches, "cpus")?,
+        is_compact: flag(matches, "compact") == Some(true),
+        with_names: context.verbosity(matches) > 0,
+        color_cpus: cpus(matches, "color-cpus")?.unwrap_or_default(),
+        color_tids: tids.collect::<Result<_, _>>()?,
+        csi: context.output.is_terminal().then(|| context.output.csi()),
+    })
+}
+
+fn cpus(matches: &ArgMatches, id: &str) -> Result<Option<Vec<u32>>, CliError> {
+    let list = matches.get_one::<String>(id).map(|list| {
+        CpuList::parse(list).map_err(|error| CliError::usage(format!("--{id} {list}: {error}")))
+    });
+    Ok(list.transpose()?.map(|cpus| cpus.numbers().to_vec()))
+}

@@ -1,0 +1,207 @@
+//! The options of `sched timehist`.
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_analysis::sched::timehist::TimeHistoryOptions;
+use rperf_sys::CpuList;
+use rperf_view::sched::timehist::TimeColumns;
+
+use crate::cli::commands::sched::common;
+use crate::cli::error::CliError;
+use crate::cli::filter::words;
+use crate::cli::jobs;
+use crate::cli::options::{flag, number, switch, value};
+use crate::cli::symbol_options::args as names;
+
+const ABOUT: &str = "\
+Prints a row for each time that a task is switched out: how long it had waited, how long of that it was runnable \
+(scheduling delay), and how long it ran, in milliseconds. With callchains (sched record -g), the row ends with the stack.";
+
+/// The default number of frames.
+const MAX_STACK: usize = 5;
+/// The highest priority: 0 to 99 are for real-time tasks, 100 to 139 for others.
+const MAX_PRIORITY: i32 = 139;
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("sched timehist")
+        .long_about(ABOUT)
+        .args(filters())
+        .args(columns())
+        .args([names::vmlinux(), names::kallsyms(), names::symfs()])
+        .args(common())
+        .arg(jobs::option())
+}
+
+fn filters() -> [Arg; 5] {
+    [
+        value("cpu", "cpu[,cpu...]")
+            .short('C')
+            .help("only these CPUs: 0,2-3"),
+        value("pid", "pid[,pid...]")
+            .short('p')
+            .help("only tasks of these processes"),
+        value("tid", "tid[,tid...]")
+            .short('t')
+            .help("only these threads"),
+        value("time", "start,end").help("only this time range in seconds; either may be omitted"),
+        value("prio", "prio[,prio...]")
+            .help("only tasks with these priorities: 120, or 0-99 for real-time tasks"),
+    ]
+}
+
+fn columns() -> Vec<Arg> {
+    vec![
+        switch("call-graph")
+            .short('g')
+            .help("show stacks if the recording has callchains (default: on)"),
+        value("max-stack", "n")
+            .value_parser(number)
+            .help("number of frames of a stack (default: 5)"),
+        switch("idle-hist").short('I').help("show idle times only"),
+        switch("migrations").short('M').help("show migrations"),
+        switch("next").short('n').help("show the next task"),
+        switch("pre-migrations")
+            .short('P')
+            .help("show the time from wakeup to the first migration"),
+        switch("show-prio").help("show priorities"),
+        switch("state").help("show the state in which the task is switched out"),
+        switch("summary")
+            .short('s')
+            .help("show only sums by task and CPU"),
+        switch("with-summary")
+            .short('S')
+            .help("show rows and the summary"),
+        switch("cpu-visual")
+            .short('V')
+            .help("show a picture of the CPUs: s switch, i idle, m migration"),
+        switch("wakeups").short('w').help("show wakeups"),
+    ]
+}
+
+/// What the options request.
+pub(super) struct TimehistRequest {
+    pub(super) options: TimeHistoryOptions,
+    pub(super) columns: TimeColumns,
+    pub(super) max_stack: usize,
+    pub(super) is_summary_only: bool,
+    pub(super) with_summary: bool,
+}
+
+impl TimehistRequest {
+    pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
+        let is_set = |id| flag(matches, id) == Some(true);
+        let is_summary_only = is_set("summary");
+        if is_summary_only && (is_set("wakeups") || is_set("next")) {
+            return Err(CliError::usage(
+                " Error: -s and -[n|w] are mutually exclusive.",
+            ));
+        }
+        let max_stack = matches.get_one::<u64>("max-stack").copied();
+        let max_stack = max_stack.map_or(MAX_STACK, |frames| {
+            usize::try_from(frames).unwrap_or(usize::MAX)
+        });
+        let (start, end) = time_range(matches)?;
+        let idle_only = is_set("idle-hist");
+        Ok(Self {
+            options: TimeHistoryOptions {
+                start,
+                end,
+                cpus: cpus(matches)?,
+                pids: ids(matches, "pid")?,
+                tids: ids(matches, "tid")?,
+                priorities: priorities(matches)?,
+                idle_only,
+                with_wakeups: is_set("wakeups"),
+                with_migrations: is_set("migrations"),
+                with_migration_times: is_set("pre-migrations"),
+                cpu_count: 0,
+            },
+            columns: TimeColumns {
+                cpus: is_set("cpu-visual"),
+                priority: is_set("show-prio"),
+                before_migration: is_set("pre-migrations"),
+                state: is_set("state"),
+                next: is_set("next"),
+                wakeups: is_set("wakeups"),
+                stacks: flag(matches, "call-graph") != Some(false),
+                idle_only,
+            },
+            max_stack,
+            is_summary_only,
+            with_summary: is_summary_only || is_set("with-summary"),
+        })
+    }
+}
+
+fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
+    let list = matches.get_one::<String>("cpu").map(|list| {
+        CpuList::parse(list).map_err(|error| {
+            CliError::message(255, "Invalid cpu_list").detail(format!("{list}: {error}"))
+        })
+    });
+    Ok(list.transpose()?.map(|cpus| cpus.numbers().to_vec()))
+}
+
+fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<i32>>, CliError> {
+    let parsed = words(matches, id).map(|words| {
+        let ids = words.iter().map(|word| {
+            word.parse().map_err(|_| {
+                CliError::usage(format!(
+                    "problems parsing {id} list: '{word}' is not a number"
+                ))
+            })
+        });
+        ids.collect()
+    });
+    parsed.transpose()
+}
+
+/// Parses `120,0-99`.
+fn priorities(matches: &ArgMatches) -> Result<Option<Vec<(i32, i32)>>, CliError> {
+    let parsed = words(matches, "prio").map(|words| {
+        let ranges = words.iter().map(|word| {
+            let (low, high) = word.split_once('-').unwrap_or((word, word));
+            let bounds = low.parse().ok().zip(high.parse().ok());
+            bounds
+                .filter(|(low, high)| 0 <= *low && low <= high && *high <= MAX_PRIORITY)
+                .ok_or_else(|| {
+                    CliError::usage(format!(
+                        "--prio: '{word}' is not a priority from 0 to {MAX_PRIORITY} or a range of them"
+                    ))
+                })
+        });
+        ranges.collect()
+    });
+    parsed.transpose()
+}
+
+/// Parses `START,END` in seconds into nanoseconds; 0 if open.
+fn time_range(matches: &ArgMatches) -> Result<(u64, u64), CliError> {
+    let Some(text) = matches.get_one::<String>("time") else {
+        return Ok((0, 0));
+    };
+    let (start, end) = text.split_once(',').unwrap_or((text, ""));
+    let bounds = nanoseconds(start).zip(nanoseconds(end));
+    bounds
+        .filter(|(start, end)| *end == 0 || start <= end)
+        .ok_or_else(|| {
+            CliError::message(234, "Invalid time string").hint(
+                "give START,END in seconds, as printed by 'sched timehist'; either may be omitted",
+            )
+        })
+}
+
+/// Parses seconds with up to nine decimals; an empty text is 0.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (seconds, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(seconds) || !is_number(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let seconds = match seconds {
+        "" => 0,
+        digits => digits.parse::<u64>().ok()?,
+    };
+    let fraction = format!("{fraction:0<9}").parse::<u64>().ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(fraction)
+}

@@ -1,0 +1,205 @@
+//! Formats tables: title, rows, times.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use clap::ArgMatches;
+use rperf_count::{Aggregation, Aggregator, CountRow, CountState, CountTable};
+use rperf_session::Target;
+use rperf_sys::thousands_separator;
+use rperf_view::stat::{
+    Footer, StatFormat, StatPrefix, StatStyle, Times, write_footer, write_heading, write_metrics,
+    write_table, write_title,
+};
+
+use super::plan::StatPlan;
+use crate::cli::context::Context;
+use crate::cli::options::flag;
+
+/// The number of intervals below a heading.
+const HEADING_EVERY: u64 = 25;
+
+/// The subject of tables.
+#[derive(Clone, Copy)]
+pub(super) struct TableSubject<'a> {
+    /// The target that was counted.
+    pub(super) title: &'a str,
+    /// The aggregation of rows.
+    pub(super) by: Aggregation,
+    /// Names of threads, for aggregation by thread.
+    pub(super) threads: &'a BTreeMap<u32, String>,
+    /// Whether there is a table for each interval.
+    pub(super) in_intervals: bool,
+}
+
+/// The format of tables.
+pub(super) struct TableFormat {
+    separator: Option<String>,
+    json: bool,
+    thousands: String,
+    /// Whether CSV marks the rows of the final table with `summary`.
+    name_summary: bool,
+    clear: bool,
+    runs_table: bool,
+    /// The names of the metrics shown last, with `--metric-only`.
+    metrics: Option<RefCell<Vec<String>>>,
+}
+
+impl TableFormat {
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Self {
+        let separator = matches.get_one::<String>("field-separator");
+        let big_num = flag(matches, "big-num").or_else(|| context.config.flag("stat.big-num"));
+        let wanted = big_num != Some(false) && has_locale(context);
+        let unnamed = flag(matches, "no-csv-summary");
+        let unnamed = unnamed.or_else(|| context.config.flag("stat.no-csv-summary"));
+        Self {
+            // Users type a backslash and a t.
+            separator: separator.map(|text| {
+                if text == "\\t" {
+                    "\t".to_owned()
+                } else {
+                    text.clone()
+                }
+            }),
+            json: flag(matches, "json-output") == Some(true),
+            thousands: if wanted {
+                thousands_separator()
+            } else {
+                String::new()
+            },
+            name_summary: unnamed != Some(true),
+            clear: flag(matches, "interval-clear") == Some(true),
+            runs_table: flag(matches, "table") == Some(true),
+            metrics: is_metrics_alone(matches).then(RefCell::default),
+        }
+    }
+
+    /// Whether the format is CSV or JSON.
+    pub(super) fn is_for_programs(&self) -> bool {
+        self.json || self.separator.is_some()
+    }
+
+    fn format(&self) -> StatFormat<'_> {
+        match &self.separator {
+            _ if self.json => StatFormat::Json,
+            Some(separator) => StatFormat::Csv { separator },
+            None => StatFormat::Text {
+                thousands: &self.thousands,
+            },
+        }
+    }
+
+    /// Whether each interval is shown on a cleared screen.
+    pub(super) fn clears(&self) -> bool {
+        self.clear
+    }
+
+    /// Writes one interval, number `number` from 0 on, that ended at `time`.
+    pub(super) fn interval(
+        &self,
+        subject: TableSubject<'_>,
+        number: u64,
+        time: Duration,
+        table: &CountTable,
+    ) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        let anew = !self.is_for_programs() && (self.clear || number.is_multiple_of(HEADING_EVERY));
+        match &self.metrics {
+            Some(shown) if anew => shown.borrow_mut().clear(),
+            None if anew => write_heading(&mut out, subject.by)?,
+            _ => {}
+        }
+        self.rows(
+            &mut out,
+            table,
+            &self.style(subject, StatPrefix::Time(time)),
+        )?;
+        Ok(out)
+    }
+
+    /// Writes the final table.
+    pub(super) fn final_table(
+        &self,
+        subject: TableSubject<'_>,
+        table: &CountTable,
+        times: Times,
+        runs: &[Duration],
+    ) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        let prefix = match subject.in_intervals && self.name_summary {
+            true => StatPrefix::Summary,
+            false => StatPrefix::None,
+        };
+        let style = self.style(subject, prefix);
+        if self.is_for_programs() {
+            self.rows(&mut out, table, &style)?;
+            return Ok(out);
+        }
+        write_title(&mut out, subject.title, table.runs)?;
+        self.rows(&mut out, table, &style)?;
+        let footer = Footer {
+            times,
+            below_rows: !table.rows.is_empty(),
+            runs: self.runs_table.then_some(runs),
+        };
+        write_footer(&mut out, &footer)?;
+        Ok(out)
+    }
+
+    /// Writes all rows, or the metrics only.
+    fn rows(&self, out: &mut Vec<u8>, table: &CountTable, style: &StatStyle<'_>) -> io::Result<()> {
+        match &self.metrics {
+            Some(shown) => write_metrics(out, table, style, &mut shown.borrow_mut()),
+            None => write_table(out, table, style),
+        }
+    }
+
+    fn style<'a>(&'a self, subject: TableSubject<'a>, prefix: StatPrefix) -> StatStyle<'a> {
+        StatStyle {
+            format: self.format(),
+            by: subject.by,
+            threads: subject.threads,
+            prefix,
+        }
+    }
+}
+
+/// Whether only metrics are shown: `--metric-only`, which `--topdown` implies.
+fn is_metrics_alone(matches: &ArgMatches) -> bool {
+    let on = |id| flag(matches, id);
+    on("metric-only").unwrap_or(on("topdown") == Some(true))
+}
+
+/// The table of all counts.
+pub(super) fn table(plan: &StatPlan, aggregator: &Aggregator<'_>) -> CountTable {
+    let mut table = aggregator.table();
+    plan.metrics.compute(&plan.specs(), &mut table);
+    if plan.request.target == Target::Everyone {
+        busiest_first(&mut table);
+    }
+    table
+}
+
+/// Drops rows without a count, and sorts those of each event by count in descending order.
+fn busiest_first(table: &mut CountTable) {
+    let value = |row: &CountRow| match row.state {
+        CountState::Counted(value) => value.value,
+        _ => 0.0,
+    };
+    table.rows.retain(|row| value(row) > 0.0);
+    table.rows.sort_by(|one, other| {
+        let by_event = one.event.cmp(&other.event);
+        by_event.then(value(other).total_cmp(&value(one)))
+    });
+}
+
+/// Whether the environment selects a locale other than C or POSIX.
+fn has_locale(context: &Context) -> bool {
+    let names = ["LC_ALL", "LC_NUMERIC", "LANG"];
+    let name = names.into_iter().find_map(|name| context.var(name));
+    // `C.UTF-8` formats numbers like `C`.
+    let is_plain = |name: &str| name == "C" || name == "POSIX" || name.starts_with("C.");
+    name.is_some_and(|name| !is_plain(&name.to_string_lossy()))
+}

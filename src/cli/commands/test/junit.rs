@@ -1,0 +1,108 @@
+//! Results as JUnit XML.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use super::environment::Ending;
+use super::runner::FinishedTest;
+use crate::cli::error::CliError;
+
+/// Writes the file.
+pub(super) fn write(path: &Path, tests: &[FinishedTest]) -> Result<(), CliError> {
+    let text = document(tests);
+    let written = rperf_safefs::write_atomic(path, |file| file.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        CliError::from(
+            anyhow::Error::new(error).context(format!("failed to write {}", path.display())),
+        )
+    })
+}
+
+fn document(tests: &[FinishedTest]) -> String {
+    let count = |wanted: fn(&Ending) -> bool| {
+        let endings = tests.iter().filter_map(|test| test.ending.as_ref());
+        endings.filter(|ending| wanted(ending)).count()
+    };
+    let failures = count(|ending| matches!(ending, Ending::Failed(_)));
+    let skipped = count(|ending| matches!(ending, Ending::Skip(_)));
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<testsuites>\n  <testsuite name=\"rperf\" tests=\"{}\" failures=\"{failures}\" \
+         skipped=\"{skipped}\">\n",
+        tests.len()
+    );
+    for test in tests {
+        let result = match &test.ending {
+            None => String::new(),
+            Some(Ending::Skip(reason)) => {
+                format!("      <skipped message=\"{}\"/>\n", escaped(reason))
+            }
+            Some(Ending::Failed(what)) => {
+                let details = escaped(&test.details);
+                format!(
+                    "      <failure message=\"{}\">{details}</failure>\n",
+                    escaped(what)
+                )
+            }
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "    <testcase classname=\"rperf\" name=\"{}\" time=\"{:.3}\">\n{result}    </testcase>",
+            escaped(test.name),
+            test.time.as_secs_f64()
+        );
+    }
+    text.push_str("  </testsuite>\n</testsuites>\n");
+    text
+}
+
+/// Text for attributes and elements. Characters that XML 1.0 does not allow become question marks.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(letter),
+            '\u{fffe}' | '\u{ffff}' => out.push('?'),
+            letter if letter.is_control() => out.push('?'),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn results_are_counted_and_names_escaped() {
+        let test = |ending| FinishedTest {
+            name: "a & b",
+            number: 1,
+            ending,
+            details: "x < \x1b\n".to_owned(),
+            time: Duration::from_millis(1500),
+        };
+        let tests = [
+            test(None),
+            test(Some(Ending::Skip("no \"PMU\"".to_owned()))),
+            test(Some(Ending::Failed("broken".to_owned()))),
+        ];
+        let text = document(&tests);
+        for part in [
+            "tests=\"3\" failures=\"1\" skipped=\"1\">",
+            "name=\"a &amp; b\" time=\"1.500\">\n    </testcase>",
+            "<skipped message=\"no &quot;PMU&quot;\"/>",
+            "<failure message=\"broken\">x &lt; ?\n</failure>",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}

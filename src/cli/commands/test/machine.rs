@@ -1,0 +1,305 @@
+//! What the kernel, the machine and the user's rights allow.
+
+use std::path::Path;
+
+use rperf_sys::{
+    Counter, CpuState, ObservedTask, Proc, Sysctl, Sysfs, cpuid, effective_user, kernel_text,
+    page_size, uname,
+};
+use rperf_wire::{Attr, AttrFlags, BranchSampleType, EventType};
+
+use super::environment::{Ending, TestResult, TestRun, skip};
+use crate::cli::live::explain::reason;
+use crate::cli::tracefs::MachineTracepoints;
+
+/// `PERF_COUNT_SW_CPU_CLOCK`.
+const CPU_CLOCK: u64 = 0;
+/// Settings of the kernel that decide what can be recorded.
+const SETTINGS: &[&str] = &[
+    "kernel/perf_event_paranoid",
+    "kernel/perf_event_mlock_kb",
+    "kernel/perf_event_max_sample_rate",
+    "kernel/perf_event_max_stack",
+    "kernel/perf_cpu_time_max_percent",
+    "kernel/kptr_restrict",
+    "kernel/yama/ptrace_scope",
+    "kernel/nmi_watchdog",
+    "kernel/unprivileged_bpf_disabled",
+    "net/core/bpf_jit_enable",
+];
+/// The kernel's default of perf_event_mlock_kb for pages of 4 KiB: rings of 512 KiB and their header page.
+const USUAL_MLOCK_KB: u64 = 516;
+/// The program's own threads on any CPU.
+const OWN: ObservedTask = ObservedTask { pid: 0, cpu: -1 };
+
+/// Kernel, processor, and this program.
+pub(super) fn kernel(run: &mut TestRun<'_>) -> TestResult {
+    let name = uname()?;
+    run.log(format_args!(
+        "rperf {} for {}",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH
+    ));
+    run.log(format_args!("kernel {} {}", name.release, name.machine));
+    let version = kernel_text("/proc/version").unwrap_or_default();
+    run.log(version.trim_end());
+    let sysfs = Sysfs::new("/sys");
+    if let Some(id) = cpuid(sysfs.root()) {
+        run.log(format_args!("processor {id}"));
+    }
+    if let Ok(model) = Proc::new("/proc").cpu_description(&["model name", "Processor"]) {
+        run.log(model);
+    }
+    if let Ok(cpus) = sysfs.cpus(CpuState::Online) {
+        run.log(format_args!("CPUs online {cpus}"));
+    }
+    run.log(format_args!("page size {}", page_size()));
+    Ok(())
+}
+
+/// The user, settings and limits.
+pub(super) fn settings(run: &mut TestRun<'_>) -> TestResult {
+    run.log(format_args!("effective user {}", effective_user()));
+    let status = kernel_text("/proc/self/status")?;
+    let granted = status.lines().filter(|line| line.starts_with("CapEff"));
+    granted.for_each(|line| run.log(line));
+    for name in SETTINGS {
+        let value = kernel_text(Path::new("/proc/sys").join(name));
+        let value = value.map_or_else(|error| reason(&error), |text| text.trim_end().to_owned());
+        run.log(format_args!("{name} {value}"));
+    }
+    let limits = kernel_text("/proc/self/limits")?;
+    let is_relevant = |line: &&str| line.contains("locked memory") || line.contains("open files");
+    let limits = limits.lines().filter(is_relevant);
+    limits.for_each(|line| run.log(line.trim_end()));
+    Ok(())
+}
+
+/// Memory for rings.
+pub(super) fn ring_memory(run: &mut TestRun<'_>) -> TestResult {
+    let Some(kilobytes) = Sysctl::new("/proc").perf_event_mlock_kb() else {
+        return skip("no perf_event_mlock_kb");
+    };
+    run.log(format_args!("perf_event_mlock_kb {kilobytes}"));
+    if kilobytes < USUAL_MLOCK_KB && effective_user() != 0 {
+        return skip(format!(
+            "perf_event_mlock_kb is {kilobytes}: use a smaller -m"
+        ));
+    }
+    Ok(())
+}
+
+/// Opens an event and logs the result.
+fn open(run: &mut TestRun<'_>, attr: &Attr, observed: ObservedTask) -> TestResult {
+    match Counter::open(attr, observed, None) {
+        Ok(_) => {
+            run.log("perf_event_open(2): opened");
+            Ok(())
+        }
+        Err(error) => {
+            let reason = reason(&error);
+            run.log(format_args!("perf_event_open(2): {reason}"));
+            let paranoid = Sysctl::new("/proc").perf_event_paranoid();
+            let refused = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
+            let is_missing = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EOPNOTSUPP));
+            skip(match paranoid.filter(|_| refused) {
+                Some(level) => format!("{reason}, perf_event_paranoid is {level}"),
+                None if is_missing => "not supported by this machine".to_owned(),
+                None => reason,
+            })
+        }
+    }
+}
+
+fn clock(flags: AttrFlags) -> Attr {
+    Attr {
+        kind: EventType::SOFTWARE,
+        config: CPU_CLOCK,
+        flags: flags | AttrFlags::DISABLED | AttrFlags::EXCLUDE_HV,
+        ..Attr::default()
+    }
+}
+
+/// Own threads in user space: what every recording needs.
+pub(super) fn own_user(run: &mut TestRun<'_>) -> TestResult {
+    open(run, &clock(AttrFlags::EXCLUDE_KERNEL), OWN)
+}
+
+/// Own threads in the kernel.
+pub(super) fn own_kernel(run: &mut TestRun<'_>) -> TestResult {
+    open(run, &clock(AttrFlags::default()), OWN)
+}
+
+/// Everything on a CPU, as with `-a`.
+pub(super) fn system_wide(run: &mut TestRun<'_>) -> TestResult {
+    open(
+        run,
+        &clock(AttrFlags::default()),
+        ObservedTask { pid: -1, cpu: 0 },
+    )
+}
+
+/// A process of another user, as with `-p`.
+pub(super) fn other_processes(run: &mut TestRun<'_>) -> TestResult {
+    let scope = kernel_text("/proc/sys/kernel/yama/ptrace_scope");
+    let scope = scope.map_or_else(|error| reason(&error), |text| text.trim_end().to_owned());
+    run.log(format_args!("ptrace_scope {scope}; observed is process 1"));
+    let observed = ObservedTask { pid: 1, cpu: -1 };
+    open(run, &clock(AttrFlags::EXCLUDE_KERNEL), observed)
+}
+
+/// The processor's counters.
+pub(super) fn hardware(run: &mut TestRun<'_>) -> TestResult {
+    for unit in Sysfs::new("/sys").pmu_types().unwrap_or_default() {
+        let (name, number) = unit;
+        run.log(format_args!("PMU {name}, type {number}"));
+    }
+    open(run, &cycles(), OWN)
+}
+
+fn cycles() -> Attr {
+    Attr {
+        kind: EventType::HARDWARE,
+        flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
+        ..Attr::default()
+    }
+}
+
+/// Branch records.
+pub(super) fn branches(run: &mut TestRun<'_>) -> TestResult {
+    let attr = Attr {
+        sample_period: 100_000,
+        sample_type: rperf_wire::SampleType::BRANCH_STACK,
+        branch_sample_type: BranchSampleType::ANY | BranchSampleType::USER,
+        ..cycles()
+    };
+    open(run, &attr, OWN)
+}
+
+/// Breakpoints.
+pub(super) fn breakpoints(run: &mut TestRun<'_>) -> TestResult {
+    static WATCHED: u32 = 0;
+    let attr = Attr {
+        kind: EventType::BREAKPOINT,
+        // HW_BREAKPOINT_W of linux/hw_breakpoint.h.
+        bp_type: 2,
+        config1: (&raw const WATCHED).addr() as u64,
+        config2: 4,
+        flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
+        ..Attr::default()
+    };
+    open(run, &attr, OWN)
+}
+
+/// Tracepoints.
+pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
+    let found = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
+    run.log(format_args!("tracefs {}", found.root().display()));
+    let systems = found.systems().map_err(|error| {
+        run.log(reason(&error));
+        let hint = "mount -t tracefs nodev /sys/kernel/tracing";
+        Ending::Skip(match error.kind() {
+            std::io::ErrorKind::NotFound => format!("not mounted: {hint}"),
+            _ => format!("{}: {}", found.root().display(), reason(&error)),
+        })
+    })?;
+    let names = systems
+        .iter()
+        .map(|system| found.names(system).map_or(0, |names| names.len()));
+    let count: usize = names.sum();
+    run.log(format_args!(
+        "{count} tracepoints in {} systems",
+        systems.len()
+    ));
+    match count {
+        0 => skip("the kernel has no tracepoints"),
+        _ => Ok(()),
+    }
+}
+
+/// Probe events of a kind: the file of tracefs that defines them, and the PMU.
+fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
+    let found = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
+    let units = Sysfs::new("/sys").pmu_types().unwrap_or_default();
+    let unit = units.iter().find(|(name, _)| name == kind);
+    if let Some((_, number)) = unit {
+        run.log(format_args!("PMU {kind}, type {number}"));
+    }
+    let file = format!("{kind}_events");
+    let path = found.root().join(&file);
+    match (found.read(&file), unit) {
+        (Ok(defined), _) => {
+            let defined = String::from_utf8_lossy(&defined);
+            run.log(format_args!(
+                "{}: {} defined",
+                path.display(),
+                defined.lines().count()
+            ));
+            Ok(())
+        }
+        (Err(_), _) if matches!(found.root().join("trace").try_exists(), Ok(false)) => {
+            skip("tracefs is not mounted")
+        }
+        (Err(error), None) if error.kind() == std::io::ErrorKind::NotFound => {
+            skip(format!("the kernel has no {kind}s"))
+        }
+        (Err(error), _) => skip(format!("{}: {}", path.display(), reason(&error))),
+    }
+}
+
+/// Probes in the kernel.
+pub(super) fn kprobes(run: &mut TestRun<'_>) -> TestResult {
+    probes(run, "kprobe")
+}
+
+/// Probes in programs.
+pub(super) fn uprobes(run: &mut TestRun<'_>) -> TestResult {
+    probes(run, "uprobe")
+}
+
+/// BPF programs.
+pub(super) fn bpf(run: &mut TestRun<'_>) -> TestResult {
+    run.log("rperf itself loads no BPF programs");
+    match kernel_text("/proc/sys/kernel/unprivileged_bpf_disabled") {
+        Ok(value) => {
+            run.log(format_args!(
+                "unprivileged_bpf_disabled {}",
+                value.trim_end()
+            ));
+            Ok(())
+        }
+        Err(_) => skip("the kernel has no bpf(2)"),
+    }
+}
+
+/// The kernel's types.
+pub(super) fn btf(run: &mut TestRun<'_>) -> TestResult {
+    let path = "/sys/kernel/btf/vmlinux";
+    match rperf_sys::kernel_file(path) {
+        Ok(types) => {
+            run.log(format_args!("{path}: {} bytes", types.len()));
+            Ok(())
+        }
+        Err(error) => skip(format!("{path}: {}", reason(&error))),
+    }
+}
+
+/// Programs that other commands start.
+pub(super) fn utilities(run: &mut TestRun<'_>) -> TestResult {
+    let search = run.environment.search.clone().unwrap_or_default();
+    let folders: Vec<_> = std::env::split_paths(&search).collect();
+    for (name, use_of) in [
+        ("less", "pager"),
+        ("objdump", "annotate --objdump"),
+        ("python3", "scripts for Linux perf's text"),
+        ("perf", "Linux perf"),
+    ] {
+        let mut paths = folders.iter().map(|folder| folder.join(name));
+        let found = paths.find(|path| path.exists());
+        let place = found.map_or("not found".to_owned(), |path| path.display().to_string());
+        run.log(format_args!("{name} ({use_of}): {place}"));
+    }
+    let servers = run.environment.debuginfod.clone().unwrap_or_default();
+    run.log(format_args!("DEBUGINFOD_URLS {}", servers.display()));
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Recordings of workloads by this program, read again: their functions, threads and values are known.
+
+use super::environment::{Ending, TestResult, TestRun, failed, skip};
+use super::machine;
+
+/// Events that every user may record.
+const RECORD: &str = "record -q -o perf.data -e cpu-clock:u";
+
+/// Skips the test if this machine does not allow recordings at all.
+fn require_events(run: &mut TestRun<'_>) -> TestResult {
+    machine::own_user(run)
+}
+
+/// Records a workload with additional options.
+fn record(run: &mut TestRun<'_>, options: &str, workload: &str) -> TestResult {
+    require_events(run)?;
+    let separator = if options.is_empty() { "" } else { " " };
+    run.succeed(&format!(
+        "{RECORD}{separator}{options} -- PROGRAM test -w {workload}"
+    ))?;
+    Ok(())
+}
+
+/// `record`, `report`.
+pub(super) fn report(run: &mut TestRun<'_>) -> TestResult {
+    record(run, "", "noploop 0.2")?;
+    let text = run.succeed("report --stdio -s symbol")?;
+    run.expect(&text, &["noploop"])
+}
+
+/// `record`, `script`, `data check`.
+pub(super) fn script(run: &mut TestRun<'_>) -> TestResult {
+    record(run, "", "thloop 0.2 3")?;
+    let text = run.succeed("script -F comm,tid,time,event,ip,sym")?;
+    run.expect(&text, &["cpu-clock", " test_loop\n"])?;
+    run.succeed("data check perf.data")?;
+    Ok(())
+}
+
+/// A compressed recording in a directory, by several threads.
+pub(super) fn compressed(run: &mut TestRun<'_>) -> TestResult {
+    record(run, "-z", "noploop 0.2")?;
+    let text = run.succeed("report --stdio -s symbol")?;
+    run.expect(&text, &["noploop"])
+}
+
+/// `stat`.
+pub(super) fn stat(run: &mut TestRun<'_>) -> TestResult {
+    require_events(run)?;
+    let line = "stat -x , -o stat.txt -e task-clock:u,page-faults:u -- PROGRAM test -w noploop 0.1";
+    run.succeed(line)?;
+    match run.size_of("stat.txt")? {
+        0 => failed("stat.txt is empty"),
+        _ => Ok(()),
+    }
+}
+
+/// A call chain in text of `script -F ip,sym`: functions from the innermost one.
+fn expect_chain(run: &mut TestRun<'_>, text: &str, chain: &str) -> TestResult {
+    let names = |sample: &str| {
+        let names = sample
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(1));
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let is_there = text
+        .split("\n\n")
+        .map(names)
+        .any(|sample| sample.contains(chain));
+    match is_there {
+        true => Ok(()),
+        false => {
+            run.expect(text, &["leaf", "parent", "leafloop"])?;
+            failed(format!("no sample has the call chain {chain}"))
+        }
+    }
+}
+
+/// Call chains by frame pointers.
+pub(super) fn frame_pointers(run: &mut TestRun<'_>) -> TestResult {
+    record(run, "--call-graph fp", "leafloop 0.2")?;
+    let text = run.succeed("script -F ip,sym")?;
+    expect_chain(run, &text, "leaf parent leafloop")
+}
+
+/// Call chains from copies of the stack.
+pub(super) fn dwarf(run: &mut TestRun<'_>) -> TestResult {
+    record(run, "--call-graph dwarf", "leafloop 0.2")?;
+    let text = run.succeed("script --no-inline -F ip,sym")?;
+    expect_chain(run, &text, "leaf parent leafloop")
+}
+
+/// Call chains that are unwound while recording.
+pub(super) fn live_unwinding(run: &mut TestRun<'_>) -> TestResult {
+    record(run, "--call-graph dwarf --unwind live", "leafloop 0.2")?;
+    let text = run.succeed("script --no-inline -F ip,sym")?;
+    expect_chain(run, &text, "leaf parent leafloop")
+}
+
+/// Source lines and inlined functions.
+pub(super) fn lines(run: &mut TestRun<'_>) -> TestResult {
+    record(run, "--call-graph dwarf", "inlineloop 0.2")?;
+    let text = run.succeed("script -F ip,sym,srcline")?;
+    if !text.contains("inlineloop.c") {
+        return skip("the program has no debug information");
+    }
+    run.expect(&text, &["inlineloop.c:21 (inlined)\n", "inlineloop.c:34\n"])
+}
+
+/// Code generated at run time.
+pub(super) fn generated_code(run: &mut TestRun<'_>) -> TestResult {
+    record(run, "-k mono", "jitdump 5000")?;
+    let text = run.succeed("report --stdio -s symbol")?;
+    run.expect(&text, &["jit_workload"])
+}
+
+/// A flame graph.
+pub(super) fn flame_graph(run: &mut TestRun<'_>) -> TestResult {
+    record(run, "--call-graph fp", "leafloop 0.2")?;
+    run.succeed("flamegraph -o flames.svg")?;
+    match run.size_of("flames.svg")? {
+        0 => failed("flames.svg is empty"),
+        _ => Ok(()),
+    }
+}
+
+/// Instructions with their samples.
+pub(super) fn annotation(run: &mut TestRun<'_>) -> TestResult {
+    record(run, "", "noploop 0.2")?;
+    let text = run.succeed("annotate --stdio noploop")?;
+    run.expect(&text, &["Percent", "noploop"])
+}
+
+/// A probe on a function of this program, for one run.
+pub(super) fn probe(run: &mut TestRun<'_>) -> TestResult {
+    machine::uprobes(run)?;
+    let program = run.environment.program.display().to_string();
+    if program.contains([' ', ':']) {
+        return skip("the program's path contains a blank or a colon");
+    }
+    let line = format!(
+        "record -q -o perf.data --probe {program}:leafloop -- PROGRAM test -w leafloop 0.05"
+    );
+    let output = run.run(&line)?;
+    if !output.status.success() && is_refused(&output.stderr) {
+        return skip("the user may not define probes");
+    }
+    if !output.status.success() {
+        return failed(format!("record: {}", output.status));
+    }
+    let text = run.succeed("script -F comm,event")?;
+    run.expect(&text, &["leafloop"])?;
+    match text.lines().count() {
+        1 => Ok(()),
+        count => failed(format!(
+            "the function was called once, and the probe hit {count} times"
+        )),
+    }
+}
+
+fn is_refused(message: &str) -> bool {
+    let words = ["permi", "Permi", "not allowed", "paranoid"];
+    words.iter().any(|word| message.contains(word))
+}
+
+/// Tracepoints of a process.
+pub(super) fn tracepoint(run: &mut TestRun<'_>) -> TestResult {
+    machine::tracepoints(run)?;
+    let line =
+        "record -q -o perf.data -e sched:sched_process_fork -- PROGRAM test -w sqrtloop 0.05";
+    let output = run.run(line)?;
+    match output.status.success() {
+        true => {}
+        false if is_refused(&output.stderr) => return skip("the user may not record tracepoints"),
+        false => return failed(format!("record: {}", output.status)),
+    }
+    let text = run.succeed("script")?;
+    run.expect(&text, &["sched:sched_process_fork:", "child_pid="])
+}
+
+/// The whole system.
+pub(super) fn whole_system(run: &mut TestRun<'_>) -> TestResult {
+    machine::system_wide(run)?;
+    run.succeed("record -q -o perf.data -a -e cpu-clock -- PROGRAM test -w noploop 0.3")?;
+    let text = run.succeed("report --stdio -s symbol")?;
+    run.expect(&text, &["noploop"])
+}
+
+/// Time off the CPU.
+pub(super) fn off_cpu(run: &mut TestRun<'_>) -> TestResult {
+    require_events(run)?;
+    let line = "record -q -o perf.data -e cpu-clock:u --off-cpu -- PROGRAM test -w context_switch_loop 500";
+    let output = run.run(line)?;
+    match output.status.success() {
+        true => {}
+        false if is_refused(&output.stderr) => {
+            return skip("the user may not record context switches");
+        }
+        false => return failed(format!("record: {}", output.status)),
+    }
+    let text = run.succeed("script -F comm,event")?;
+    run.expect(&text, &["offcpu-time"])
+        .map_err(|ending| match ending {
+            Ending::Failed(_) => Ending::Failed("no time off the CPU was recorded".to_owned()),
+            ending => ending,
+        })
+}

@@ -1,0 +1,111 @@
+//! Symbols of the kernel and of this program.
+
+use std::path::Path;
+
+use rperf_symbol::{Binding, ObjectKind, ObjectRequest, SearchPaths, load};
+use rperf_sys::{Sysctl, kernel_file, uname};
+
+use super::environment::{TestResult, TestRun, failed, skip};
+use crate::cli::files::DiskFiles;
+use crate::cli::live::explain::reason;
+
+/// Functions that must be there.
+const WORKLOADS: &[&str] = &[
+    "noploop",
+    "test_loop",
+    "leaf",
+    "parent",
+    "leafloop",
+    "brstack",
+];
+
+/// The kernel's listing and image.
+pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
+    let restriction = Sysctl::new("/proc").kptr_restrict();
+    let restriction = restriction.map_or("unknown".to_owned(), |level| level.to_string());
+    let paranoid = Sysctl::new("/proc").perf_event_paranoid();
+    let paranoid = paranoid.map_or("unknown".to_owned(), |level| level.to_string());
+    run.log(format_args!("kptr_restrict {restriction}"));
+    let release = uname()?.release;
+    for path in [
+        format!("/usr/lib/debug/boot/vmlinux-{release}"),
+        format!("/usr/lib/debug/lib/modules/{release}/vmlinux"),
+        format!("/boot/vmlinux-{release}"),
+        "/proc/kcore".to_owned(),
+    ] {
+        let state = if Path::new(&path).exists() {
+            "found"
+        } else {
+            "not found"
+        };
+        run.log(format_args!("{path}: {state}"));
+    }
+    let listing = match kernel_file("/proc/kallsyms") {
+        Ok(listing) => listing,
+        Err(error) => return skip(format!("/proc/kallsyms: {}", reason(&error))),
+    };
+    let lines = listing
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let is_hidden = |line: &&[u8]| {
+        line.iter()
+            .take_while(|byte| **byte != b' ')
+            .all(|byte| *byte == b'0')
+    };
+    let count = lines.clone().count();
+    // Per-CPU variables have the address 0 on some kernels.
+    let hidden = lines.filter(is_hidden).count();
+    run.log(format_args!(
+        "/proc/kallsyms: {count} symbols, {hidden} without an address"
+    ));
+    match (count, hidden) {
+        (0, _) => skip("/proc/kallsyms is empty"),
+        (count, hidden) if count == hidden => skip(format!(
+            "addresses are hidden, kptr_restrict is {restriction}, perf_event_paranoid is {paranoid}"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// This program's symbol table; with `-vv` every symbol, as scripts look for them.
+pub(super) fn of_program(run: &mut TestRun<'_>) -> TestResult {
+    let program = run.environment.program.clone();
+    run.log(format_args!("Testing {}", program.display()));
+    let request = ObjectRequest::new(&program, ObjectKind::User);
+    let loaded = load(&DiskFiles, &SearchPaths::new(None), &request);
+    for finding in &loaded.findings {
+        run.log(finding);
+    }
+    let table = loaded.table;
+    run.log(format_args!(
+        "{} symbols from {}",
+        table.len(),
+        loaded.source.display()
+    ));
+    if table.is_empty() {
+        return skip("the program is stripped");
+    }
+    if run.environment.verbosity > 1 {
+        for (index, symbol) in table.iter() {
+            let binding = match symbol.binding {
+                Binding::Local => 'l',
+                Binding::Weak => 'w',
+                _ => 'g',
+            };
+            let name = table.name(index);
+            run.log(format_args!(
+                " {:x}-{:x} {binding} {name}",
+                symbol.start, symbol.end
+            ));
+        }
+    }
+    let found = |name: &&&str| {
+        table
+            .iter()
+            .any(|(index, _)| table.raw_name(index) == **name)
+    };
+    match WORKLOADS.iter().find(|name| !found(name)) {
+        Some(missing) => failed(format!("no symbol {missing}")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,87 @@
+//! Batch output: blocks of lines, one for each interval and event, for files and pipes.
+
+use std::io::{self, Write};
+
+use rperf_sys::{unix_time, utc_offset};
+use rperf_view::header::clock;
+use rperf_view::report::ReportLayout;
+use rperf_view::top::{IntervalStatus, JsonInterval, RowLimits, write_first_rows, write_json};
+
+use super::code::LiveCode;
+use super::session::TopSession;
+
+/// The contents of a block.
+pub(super) struct BatchOutput {
+    pub(super) layout: ReportLayout,
+    pub(super) limits: RowLimits,
+    /// Whether JSON objects, one per line, are written instead of text.
+    pub(super) json: bool,
+    /// The annotation of the watched function, instead of rows.
+    pub(super) code: Option<LiveCode>,
+}
+
+impl BatchOutput {
+    /// Writes the last interval of every event, and flushes.
+    pub(super) fn write(
+        &mut self,
+        out: &mut dyn Write,
+        session: &mut TopSession,
+    ) -> io::Result<()> {
+        let now = i64::try_from(unix_time()).unwrap_or_default();
+        for number in 0..session.tables() {
+            let Some((_, table)) = session.table(number) else {
+                continue;
+            };
+            let histogram = table.histogram();
+            if self.json {
+                let own_cost = session.interval().own_cost;
+                session.status(number, |status| {
+                    let interval = JsonInterval {
+                        time: now,
+                        status: &status,
+                        own_cost,
+                    };
+                    write_json(out, &interval, histogram, self.limits)
+                })?;
+                continue;
+            }
+            session.status(number, |status| title(out, now, &status, session))?;
+            if let Some(code) = &mut self.code {
+                code.write(out, session, number, 0)?;
+                continue;
+            }
+            if histogram.rows.is_empty() {
+                writeln!(out, "     ({})", session.why_empty())?;
+            }
+            write_first_rows(out, histogram, &self.layout, self.limits)?;
+            out.write_all(b"\n")?;
+        }
+        out.flush()
+    }
+}
+
+/// `12:30:01  245 samples/s  kernel 2.6%  lost 0/0  [499Hz cpu-clock], (all, 2 CPUs)  own CPU 0.4%`.
+fn title(
+    out: &mut dyn Write,
+    now: i64,
+    status: &IntervalStatus<'_>,
+    session: &TopSession,
+) -> io::Result<()> {
+    let time = clock(now + utc_offset(now));
+    write!(
+        out,
+        "{time}  {:.0} samples/s  kernel {:.1}%  lost {}/{}",
+        status.per_second, status.kernel, status.lost.0, status.lost.1
+    )?;
+    writeln!(
+        out,
+        "  [{}], ({})  own CPU {:.1}%",
+        status.event,
+        status.scope,
+        session.interval().own_cost
+    )?;
+    match session.interval().losses > 0 && status.lost.0 > 0 {
+        true => writeln!(out, "     ({})", super::LOST),
+        false => Ok(()),
+    }
+}

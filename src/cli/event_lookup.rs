@@ -1,0 +1,84 @@
+//! The event shown in a chart.
+
+use std::cmp::Reverse;
+use std::path::Path;
+
+use rperf_replay::Replay;
+
+use super::context::Context;
+use super::error::CliError;
+
+/// The event of `record --off-cpu`: its periods are the nanoseconds that a task waited.
+const OFF_CPU: &str = "offcpu-time";
+
+/// Whether this is the event of `record --off-cpu`.
+pub(crate) fn is_off_cpu(name: &str) -> bool {
+    is_named(name, OFF_CPU)
+}
+
+/// Returns the index of the event to draw: that of the name `wanted`, otherwise off-CPU time, otherwise the event with most samples. Prints
+/// a note if samples of other events are not drawn.
+///
+/// # Errors
+///
+/// Those of [`find_event`]; also a recording without samples.
+pub(crate) fn drawn_event(
+    replay: &Replay<'_>,
+    path: &Path,
+    wanted: Option<&str>,
+    context: &Context,
+) -> Result<usize, CliError> {
+    if let Some(wanted) = wanted {
+        return find_event(replay, path, wanted);
+    }
+    let events = replay.data().events();
+    let counted = events.iter().zip(replay.sample_counts()).enumerate();
+    let counted: Vec<_> = counted.filter(|(_, (_, samples))| **samples > 0).collect();
+    let weight = |(index, (event, samples)): &(usize, (&rperf_perfdata::EventDesc, &u64))| {
+        (is_off_cpu(&event.name), **samples, Reverse(*index))
+    };
+    let Some((drawn, (event, samples))) = counted.iter().copied().max_by_key(weight) else {
+        let message = format!("The {} data has no samples!", path.display());
+        return Err(CliError::message(255, message));
+    };
+    let others = counted.iter().filter(|(index, _)| *index != drawn);
+    let others: Vec<String> = others
+        .map(|(_, (event, samples))| format!("{} ({samples})", event.name))
+        .collect();
+    if !others.is_empty() {
+        context.note(format_args!(
+            "using the {samples} samples of {}; not used: {}",
+            event.name,
+            others.join(", ")
+        ));
+        context.note("hint: -e NAME selects another event");
+    }
+    Ok(drawn)
+}
+
+/// Returns the index of the event of that name.
+///
+/// # Errors
+///
+/// Status 255: there is none; the text lists the existing ones.
+pub(crate) fn find_event(
+    replay: &Replay<'_>,
+    path: &Path,
+    wanted: &str,
+) -> Result<usize, CliError> {
+    let events = replay.data().events();
+    let found = events
+        .iter()
+        .position(|event| is_named(&event.name, wanted));
+    found.ok_or_else(|| {
+        let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        let message = format!("{} has no event '{wanted}'", path.display());
+        CliError::message(255, message).hint(format!("its events: {}", names.join(", ")))
+    })
+}
+
+/// Whether an event has this name, with or without its modifiers.
+fn is_named(name: &str, wanted: &str) -> bool {
+    let bare = name.rsplit_once(':').map(|(name, _)| name);
+    name == wanted || bare == Some(wanted)
+}

@@ -1,0 +1,65 @@
+//! Which events share a table.
+
+use rperf_perfdata::{EventDesc, Metadata};
+use rperf_view::EventGroups;
+
+/// Events that share one table.
+pub(crate) struct EventTable {
+    /// Their indices, the leader first.
+    pub(crate) events: Vec<usize>,
+    /// The table's event name.
+    pub(crate) name: String,
+    /// Whether perf writes "events": it does even for a leader alone.
+    pub(crate) plural: bool,
+}
+
+/// Returns the tables of a recording: one per group, or one per event without `--group`. If groups are requested and the recording has
+/// none, all events form one.
+pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<EventTable> {
+    let events = recording.events;
+    let grouped = wanted != Some(false);
+    let described = recording.features.group_desc().unwrap_or_default();
+    // perf then makes the first event a leader even if its group is disabled.
+    let forced = wanted.is_some() && described.is_empty() && events.len() > 1;
+    if forced && grouped {
+        return vec![EventTable {
+            events: (0..events.len()).collect(),
+            name: names(events),
+            plural: true,
+        }];
+    }
+    let groups = EventGroups::new(described, events.len());
+    let shown = (0..events.len()).filter(|place| !(grouped && groups.is_member(*place)));
+    let table = |place: usize| {
+        let group = groups.led_by(place);
+        let (places, name) = match group.filter(|_| grouped) {
+            Some(group) => {
+                let name = if group.name.is_empty() {
+                    "anon group"
+                } else {
+                    &group.name
+                };
+                let members = events.get(group.places()).unwrap_or_default();
+                (
+                    group.places().collect(),
+                    format!("{name} {{ {} }}", names(members)),
+                )
+            }
+            None => {
+                let name = events.get(place).map(|event| event.name.clone());
+                (vec![place], name.unwrap_or_default())
+            }
+        };
+        EventTable {
+            events: places,
+            name,
+            plural: group.is_some() || (forced && place == 0),
+        }
+    };
+    shown.map(table).collect()
+}
+
+fn names(events: &[EventDesc]) -> String {
+    let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+    names.join(", ")
+}

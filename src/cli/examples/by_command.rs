@@ -1,0 +1,554 @@
+//! The example lines of each command, for `-h` and `--help`. Tests run them.
+
+/// A command line and what it does.
+pub(crate) struct CommandLine {
+    /// The line without the program's name.
+    pub(crate) line: &'static str,
+    /// What it does.
+    pub(crate) what: &'static str,
+}
+
+/// Creates a command line.
+const fn run(line: &'static str, what: &'static str) -> CommandLine {
+    CommandLine { line, what }
+}
+
+/// Returns the examples of a command or subcommand; without own ones those of the words before the last.
+pub(crate) fn of(command: &str) -> &'static [CommandLine] {
+    match BY_COMMAND.iter().find(|(name, _)| *name == command) {
+        Some((_, lines)) => lines,
+        None => command.rsplit_once(' ').map_or(&[], |(name, _)| of(name)),
+    }
+}
+
+/// Commands with their examples.
+const BY_COMMAND: &[(&str, &[CommandLine])] = &[
+    (
+        "annotate",
+        &[
+            run(
+                "annotate --stdio",
+                "print the hottest functions with samples per instruction",
+            ),
+            run("annotate --stdio compute", "annotate one function"),
+            run(
+                "annotate --stdio -s compute --hot 5",
+                "show only its five hottest instructions",
+            ),
+            run(
+                "annotate --stdio -l --percent-limit 10",
+                "start with the hottest source lines",
+            ),
+            run(
+                "annotate -M intel --asm-raw",
+                "Intel syntax, with the bytes of instructions",
+            ),
+        ],
+    ),
+    (
+        "archive",
+        &[
+            run("archive", "pack the objects of perf.data"),
+            run("archive --all", "pack the recording, too"),
+            run(
+                "archive --unpack perf.data.tar.bz2",
+                "unpack objects into the build-id cache",
+            ),
+        ],
+    ),
+    (
+        "bench",
+        &[
+            run("bench", "list the collections of benchmarks"),
+            run("bench sched", "list the benchmarks of a collection"),
+            run(
+                "bench syscall basic -l 10000",
+                "measure the cost of a system call",
+            ),
+            run(
+                "bench -r 5 syscall fork -l 100",
+                "mean and deviation of five runs",
+            ),
+            run(
+                "bench --precision 10 sched pipe -l 10000",
+                "repeat until the mean is known to 10 %",
+            ),
+            run(
+                "bench --json -r 10 syscall getpgid -l 10000",
+                "save the results for --baseline",
+            ),
+        ],
+    ),
+    (
+        "bench breakpoint",
+        &[
+            run(
+                "bench breakpoint thread -b 2 -t 20",
+                "threads that inherit two breakpoints",
+            ),
+            run("bench breakpoint enable -a 1", "while another thread runs"),
+        ],
+    ),
+    (
+        "bench epoll",
+        &[
+            run(
+                "bench epoll wait -t 2 -r 1 -f 8",
+                "two threads that wait for a second",
+            ),
+            run("bench epoll ctl -t 2 -r 1 -N 1", "with a nested epoll set"),
+        ],
+    ),
+    (
+        "bench internals",
+        &[
+            run(
+                "bench -r 3 internals kallsyms-parse",
+                "read the kernel's symbols",
+            ),
+            run("bench internals synthesize -i 10", "describe this process"),
+            run(
+                "bench internals evlist-open-close -i 5 -n 4",
+                "open and close four events",
+            ),
+        ],
+    ),
+    (
+        "bench futex",
+        &[
+            run("bench futex hash -t 2 -r 1", "two threads for a second"),
+            run(
+                "bench -r 3 futex wake -t 4 -w 2",
+                "wake four threads, two at a time",
+            ),
+            run("bench -r 3 futex requeue -t 4 -p", "move threads to a lock"),
+        ],
+    ),
+    (
+        "bench mem",
+        &[
+            run("bench mem memcpy -s 64KB -l 100", "copy 64 KB, 100 times"),
+            run(
+                "bench -r 5 mem memset -f default",
+                "one function, five runs",
+            ),
+            run("bench mem mmap -s 1MB -t 2", "map memory in two threads"),
+            run("bench mem find_bit -i 2 -j 100", "search bitmaps"),
+        ],
+    ),
+    (
+        "bench sched",
+        &[
+            run(
+                "bench sched messaging -g 2 -l 10",
+                "80 processes that exchange messages",
+            ),
+            run("bench sched messaging -t -p -l 10", "threads and pipes"),
+            run(
+                "bench sched pipe -l 10000",
+                "two processes, 10000 round trips",
+            ),
+            run(
+                "bench sched seccomp-notify -l 1000",
+                "system calls answered by a process",
+            ),
+        ],
+    ),
+    (
+        "bench syscall",
+        &[
+            run("bench syscall basic -l 100000", "the cheapest system call"),
+            run("bench syscall fork -l 100", "processes that exit at once"),
+            run(
+                "bench -r 5 syscall execve -l 100",
+                "programs started, five times",
+            ),
+        ],
+    ),
+    (
+        "buildid-cache",
+        &[
+            run("buildid-cache -a ./program", "add a program"),
+            run("buildid-cache -l", "list the cache"),
+            run(
+                "buildid-cache -M perf.data",
+                "list objects that the recording needs and the cache lacks",
+            ),
+            run(
+                "buildid-cache -p ./program",
+                "remove all builds of a program",
+            ),
+            run(
+                "buildid-cache --max-size 2G",
+                "remove the least recently used objects above 2 GB",
+            ),
+        ],
+    ),
+    (
+        "buildid-list",
+        &[
+            run("buildid-list", "list build-ids of perf.data"),
+            run("buildid-list -H", "list only objects with samples"),
+            run(
+                "buildid-list -i ./program",
+                "show the build-id of a program",
+            ),
+            run("buildid-list -k", "show the build-id of the running kernel"),
+        ],
+    ),
+    (
+        "check",
+        &[
+            run("check feature dwarf", "show whether DWARF is supported"),
+            run("check feature zstd,debuginfod", "check several features"),
+            run("check -q feature dwarf", "set the exit status only"),
+        ],
+    ),
+    (
+        "completion",
+        &[
+            run("completion bash", "print the script for bash"),
+            run("completion zsh", "print the script for zsh"),
+        ],
+    ),
+    (
+        "config",
+        &[
+            run("config", "list all settings"),
+            run("config report.children", "show one setting"),
+            run(
+                "config report.children=false",
+                "change a setting in ~/.perfconfig",
+            ),
+        ],
+    ),
+    (
+        "data",
+        &[
+            run("data check", "check perf.data for damage"),
+            run(
+                "data convert --to-pprof profile.pb.gz",
+                "convert for 'go tool pprof'",
+            ),
+            run(
+                "data convert --to-firefox profile.json.gz",
+                "convert for profiler.firefox.com",
+            ),
+            run(
+                "data convert --to-perfetto trace.pftrace",
+                "convert for ui.perfetto.dev",
+            ),
+            run("data convert --to-folded -", "print folded stacks"),
+        ],
+    ),
+    (
+        "diff",
+        &[
+            run("diff", "compare perf.data with perf.data.old"),
+            run(
+                "diff -c ratio -p perf.data.old perf.data",
+                "show how many times more each function took",
+            ),
+            run(
+                "diff -s dso -q perf.data.old perf.data",
+                "compare the objects, rows only",
+            ),
+            run(
+                "diff --fail-above 5% perf.data.old perf.data",
+                "fail if the share of a function grew by more than 5 percentage points",
+            ),
+            run("diff --json perf.data.old perf.data", "for scripts"),
+        ],
+    ),
+    (
+        "evlist",
+        &[
+            run("evlist", "list event names"),
+            run("evlist -F", "show sampling frequencies"),
+            run("evlist -v", "show all attributes"),
+            run("evlist --trace-fields", "show the fields of tracepoints"),
+        ],
+    ),
+    (
+        "flamegraph",
+        &[
+            run("flamegraph", "draw perf.data into flamegraph.svg"),
+            run("flamegraph -- ./program", "record a command and draw it"),
+            run(
+                "flamegraph -a -F 99 -- sleep 10",
+                "record the whole system for ten seconds and draw it",
+            ),
+            run("flamegraph --folded -o stacks.txt", "write folded stacks"),
+            run(
+                "flamegraph --diff perf.data.old",
+                "color the differences from an earlier recording",
+            ),
+        ],
+    ),
+    (
+        "heatmap",
+        &[
+            run("heatmap", "draw perf.data into heatmap.svg"),
+            run(
+                "heatmap --comms program -o program.svg",
+                "draw the samples of one command",
+            ),
+            run(
+                "heatmap --from sched:sched_switch --to sched:sched_switch",
+                "draw the times between context switches of each thread",
+            ),
+        ],
+    ),
+    (
+        "help",
+        &[
+            run("help record", "show the manual of a command"),
+            run("help examples", "show example command lines"),
+            run("help --man man/man1", "write manual pages"),
+        ],
+    ),
+    (
+        "kallsyms",
+        &[
+            run("kallsyms schedule", "show module and address of a function"),
+            run("kallsyms schedule,vfs_read", "look up two functions"),
+            run("kallsyms -v schedule", "also print the number of symbols"),
+        ],
+    ),
+    (
+        "list",
+        &[
+            run("list", "list all events"),
+            run("list sw", "list software events"),
+            run("list 'sched:*'", "list the tracepoints of the scheduler"),
+            run(
+                "list -v sched:sched_switch",
+                "show fields and print format of a tracepoint",
+            ),
+            run("list --json sw", "print JSON"),
+        ],
+    ),
+    (
+        "probe",
+        &[
+            run(
+                "probe -x ./program compute",
+                "add a probe at a function of a program",
+            ),
+            run(
+                "probe -x ./program 'compute%return $retval'",
+                "add a return probe with the return value",
+            ),
+            run(
+                "probe -x ./program -V compute",
+                "list the variables available at the function",
+            ),
+            run("probe -x ./program -F", "list functions of the program"),
+            run("probe -l", "list probe events"),
+            run("probe -d 'probe_program:*'", "delete probe events"),
+        ],
+    ),
+    (
+        "record",
+        &[
+            run(
+                "record -g -- ./program",
+                "run a command and sample it with callchains",
+            ),
+            run(
+                "record -p 1234 -- sleep 10",
+                "sample a running process for ten seconds",
+            ),
+            run(
+                "record -a -F 99 -g -- sleep 10",
+                "sample the whole system at 99 Hz",
+            ),
+            run(
+                "record --call-graph dwarf --unwind live -- ./program",
+                "callchains without frame pointers",
+            ),
+            run(
+                "record -e sched:sched_switch -a -- sleep 1",
+                "record a tracepoint",
+            ),
+            run(
+                "record --off-cpu -g -- ./program",
+                "also record where the program waits",
+            ),
+        ],
+    ),
+    (
+        "report",
+        &[
+            run(
+                "report",
+                "browse the report, or print it without a terminal",
+            ),
+            run(
+                "report --stdio --no-children",
+                "print own overhead, with callers",
+            ),
+            run(
+                "report --stdio -g none -s comm,dso",
+                "print a flat profile by command and object",
+            ),
+            run(
+                "report --stdio -n --percent-limit 1",
+                "show sample counts, hide rows below 1%",
+            ),
+            run(
+                "report --csv --no-children -F overhead,period,sym",
+                "print rows for a spreadsheet",
+            ),
+            run(
+                "report --header-only",
+                "show machine and command line of the recording",
+            ),
+        ],
+    ),
+    (
+        "sched",
+        &[
+            run(
+                "sched record -- sleep 10",
+                "record the scheduler's events for ten seconds",
+            ),
+            run("sched latency", "show how long tasks waited for a CPU"),
+            run("sched timehist", "print each time that a task ran"),
+            run("sched script", "print every event"),
+        ],
+    ),
+    (
+        "sched latency",
+        &[
+            run("sched latency", "one row per command name"),
+            run(
+                "sched latency -p -s max",
+                "one row per thread, longest delay first",
+            ),
+            run("sched latency -C 0", "only what ran on one CPU"),
+            run(
+                "sched latency --percentiles",
+                "medians and percentiles of the waits",
+            ),
+        ],
+    ),
+    (
+        "sched map",
+        &[
+            run("sched map", "one column per CPU"),
+            run("sched map --compact", "only CPUs that have switched"),
+            run("sched map --cpus 0", "only switches of one CPU"),
+        ],
+    ),
+    (
+        "sched timehist",
+        &[
+            run(
+                "sched timehist -n --state",
+                "also show the state of each task and the next one",
+            ),
+            run(
+                "sched timehist -MVw",
+                "also show wakeups, migrations and a picture of the CPUs",
+            ),
+            run("sched timehist -s", "print only sums by task and CPU"),
+        ],
+    ),
+    (
+        "script",
+        &[
+            run("script", "print every sample"),
+            run(
+                "script -F comm,tid,time,event,ip,sym",
+                "print selected fields",
+            ),
+            run("script --time 10%-20%", "print a part of the recording"),
+            run("script --json", "print JSON lines"),
+            run("script report flamegraph", "draw a flame graph"),
+            run("script -D", "dump all records"),
+        ],
+    ),
+    (
+        "stat",
+        &[
+            run("stat -- ./program", "count default events of a command"),
+            run("stat -r 5 -- ./program", "mean and deviation of five runs"),
+            run(
+                "stat -e task-clock,page-faults -p 1234 -- sleep 5",
+                "count two events of a process",
+            ),
+            run(
+                "stat -a -I 1000 -- sleep 5",
+                "count the whole system, every second",
+            ),
+            run("stat -a -A -e cpu-clock -- sleep 1", "show each CPU"),
+            run("stat -j -- ./program", "print JSON"),
+        ],
+    ),
+    (
+        "test",
+        &[
+            run("test", "check what can be recorded here"),
+            run("test -v 1 hardware", "show the details of two tests"),
+            run(
+                "test list symbols",
+                "list the tests with a word in their names",
+            ),
+            run(
+                "test --list-workloads -v",
+                "list workloads with their arguments",
+            ),
+            run(
+                "test -w noploop 0.1",
+                "loop in one function for 0.1 seconds",
+            ),
+            run("test -w thloop 0.1 4", "loop in one function of 4 threads"),
+        ],
+    ),
+    (
+        "top",
+        &[
+            run("top", "sample the whole system"),
+            run("top -p 1234 -g", "sample a process with call graphs"),
+            run(
+                "top -s comm,dso -d 5",
+                "rows by command and object, every five seconds",
+            ),
+            run("top --roll --intervals 3", "print three intervals as text"),
+            run("top --json --intervals 1", "print one interval as JSON"),
+        ],
+    ),
+    (
+        "version",
+        &[
+            run("version", "print the version"),
+            run("version --build-options", "also print what is built in"),
+        ],
+    ),
+    (
+        "stat record",
+        &[
+            run(
+                "stat record -- ./program",
+                "count a command and save the counts",
+            ),
+            run(
+                "stat record -a -A -- sleep 10",
+                "save the counts of each CPU",
+            ),
+            run(
+                "stat record -a -I 1000 -o counts.data -- sleep 10",
+                "save the counts of each second",
+            ),
+        ],
+    ),
+    (
+        "stat report",
+        &[
+            run("stat report", "show the counts in perf.data"),
+            run("stat report --per-socket", "aggregate them per socket"),
+            run("stat report -i counts.data -j", "print JSON"),
+        ],
+    ),
+];

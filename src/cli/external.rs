@@ -1,0 +1,36 @@
+//! External commands: programs named `perf-NAME` in the directory of `--exec-path`.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::context::Context;
+use super::error::{CliError, ExitStatus};
+
+/// The environment variable that names the directory if the option is not given, as in perf.
+const VARIABLE: &str = "PERF_EXEC_PATH";
+
+/// Returns the directory of external commands.
+pub(super) fn directory(context: &Context) -> Option<PathBuf> {
+    let variable = || context.var(VARIABLE).map(PathBuf::from);
+    context.globals.exec_path.clone().or_else(variable)
+}
+
+/// Replaces this process with the external command `name`; returns only if there is none, with `None`, or if it cannot be run.
+pub(super) fn run(
+    context: &Context,
+    name: &str,
+    words: &[OsString],
+) -> Option<Result<ExitStatus, CliError>> {
+    let is_plain = !name.is_empty() && !name.contains('/');
+    let program = directory(context)
+        .filter(|_| is_plain)?
+        .join(format!("perf-{name}"));
+    if !program.is_file() {
+        return None;
+    }
+    let error = Command::new(&program).args(words).exec();
+    let error = anyhow::Error::new(error).context(program.display().to_string());
+    Some(Err(CliError::from(error)))
+}

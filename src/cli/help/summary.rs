@@ -1,0 +1,135 @@
+//! The output of `-h`: usage, options by group, examples.
+
+use clap::{Arg, Command};
+
+use super::{WIDTH, groups};
+use crate::cli::commands::CommandTitle;
+use crate::cli::context::Program;
+use crate::cli::examples;
+use crate::cli::options::{OptionShape, options};
+use crate::cli::shared::wrap::wrap;
+
+/// The column of the descriptions.
+const COLUMN: usize = 26;
+
+/// Returns the output of `-h`: usage; the options of each group, short ones first; examples. With keywords only the options that match
+/// one.
+pub(crate) fn summary(
+    program: Program,
+    title: CommandTitle<'_>,
+    command: &Command,
+    keywords: &[String],
+) -> String {
+    let wanted = |arg: &Arg| {
+        keywords.is_empty() || keywords.iter().any(|keyword| matches_keyword(arg, keyword))
+    };
+    let mut text = format!("\n{}\n", usage(program, title, " Usage: "));
+    for (heading, args) in groups::grouped(title.name, command, wanted) {
+        text.push_str(&format!("\n {heading}:\n{}", lines(args)));
+    }
+    let examples = examples::of(title.name);
+    if keywords.is_empty() && !examples.is_empty() {
+        text.push_str("\n Examples:\n");
+        for example in examples {
+            let line = format!("    {program} {}", example.line);
+            text.push_str(&described(&line, example.what));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// Returns the usage lines of a command, the first prefixed with `lead`, the others with `or: ` in the same column.
+pub(crate) fn usage(program: Program, title: CommandTitle<'_>, lead: &str) -> String {
+    let or = format!("{:>width$}", "or: ", width = lead.len());
+    let lines = title.usage.iter().enumerate().map(|(index, form)| {
+        let lead = if index == 0 { lead } else { or.as_str() };
+        format!("{lead}{program} {} {form}", title.name)
+            .trim_end()
+            .to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the summary lines of the `wanted` options.
+pub(crate) fn lines_of(command: &Command, wanted: impl Fn(&Arg) -> bool) -> String {
+    let shown =
+        options(command).filter(|arg| OptionShape::of(arg) != OptionShape::NotYet && wanted(arg));
+    lines(shown.collect())
+}
+
+/// Returns the lines of options: those with a letter first, then by name.
+fn lines(mut shown: Vec<&Arg>) -> String {
+    shown.sort_by_key(|arg| match arg.get_short() {
+        Some(short) => (false, short.to_ascii_lowercase().to_string()),
+        None => (true, arg.get_long().unwrap_or_default().to_owned()),
+    });
+    let line = |arg: &Arg| {
+        let short = arg
+            .get_short()
+            .map_or("    ".to_owned(), |short| format!("-{short}"));
+        let comma = if arg.get_short().is_some() && arg.get_long().is_some() {
+            ", "
+        } else {
+            ""
+        };
+        let long = arg
+            .get_long()
+            .map(|long| format!("--{long}"))
+            .unwrap_or_default();
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        described(
+            &format!("    {short}{comma}{long}{}", value_text(arg)),
+            &help,
+        )
+    };
+    shown.into_iter().map(line).collect()
+}
+
+/// Returns a line with its description, which is wrapped in its own column, two columns away from the line or below it.
+fn described(head: &str, text: &str) -> String {
+    let text = wrap(text, COLUMN, WIDTH);
+    if head.len() + 2 <= COLUMN {
+        format!("{head:<COLUMN$}{}", text.trim_start_matches(' '))
+    } else {
+        format!("{head}\n{text}")
+    }
+}
+
+/// Returns every long option of the command, on one line.
+pub(crate) fn list_options(command: &Command) -> String {
+    let shown = options(command).filter(|arg| OptionShape::of(arg) != OptionShape::NotYet);
+    shown
+        .filter_map(Arg::get_long)
+        .map(|long| format!("--{long}"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Formats the value of an option as shown after its name.
+pub(super) fn value_text(arg: &Arg) -> String {
+    let name = arg
+        .get_value_names()
+        .and_then(<[_]>::first)
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    match OptionShape::of(arg) {
+        OptionShape::Value => format!(" <{name}>"),
+        OptionShape::Attached => format!("[=<{name}>]"),
+        OptionShape::Optional => format!(" [<{name}>]"),
+        OptionShape::Switch | OptionShape::Counter | OptionShape::NotYet => String::new(),
+    }
+}
+
+fn matches_keyword(arg: &Arg, keyword: &str) -> bool {
+    let keyword = keyword.trim_start_matches('-').to_lowercase();
+    let contains = |text: &str| text.to_lowercase().contains(&keyword);
+    let short = arg
+        .get_short()
+        .is_some_and(|short| short.to_string() == keyword);
+    short
+        || arg.get_long().is_some_and(contains)
+        || arg
+            .get_help()
+            .is_some_and(|help| contains(&help.to_string()))
+}

@@ -1,0 +1,90 @@
+//! Options that make an event have fewer samples.
+
+use rperf_session::SampledRate;
+
+/// The shortest period of a clock in nanoseconds (`perf_swevent_start_hrtimer` of the kernel).
+const SHORTEST: u64 = 10_000;
+
+/// An event with too many samples.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TooFrequent<'a> {
+    /// Its name.
+    pub(crate) event: &'a str,
+    /// Its sampling rate.
+    pub(crate) rate: SampledRate,
+    /// Whether `-F` and `-c` mean the same for all events of the recording.
+    pub(crate) is_alike: bool,
+}
+
+impl TooFrequent<'_> {
+    /// Returns the option that reduces `all` samples to about `wanted`: `-F 1000`, `-e cpu-clock/freq=1000/`.
+    pub(crate) fn option(self, wanted: u64, all: u64) -> String {
+        let longer = |period: u64| {
+            let factor = u128::from(all.div_ceil(wanted.max(1)).max(1));
+            ("-c", "period", u128::from(period.max(1)) * factor)
+        };
+        let (option, term, value) = match self.rate {
+            SampledRate::Frequency(rate) => {
+                let lower = u128::from(rate) * u128::from(wanted) / u128::from(all.max(1));
+                ("-F", "freq", lower.max(1))
+            }
+            SampledRate::Period(period) => longer(period),
+            SampledRate::Nanoseconds(period) => longer(period.max(SHORTEST)),
+            // One event in N would separate those that belong together.
+            SampledRate::Tracepoint(_) => {
+                return "--filter with a condition on its fields".to_owned();
+            }
+        };
+        match (self.is_alike, self.event.split_once(':')) {
+            (true, _) => format!("{option} {value}"),
+            (false, Some((name, modifiers))) => format!("-e {name}/{term}={value}/{modifiers}"),
+            (false, None) => format!("-e {}/{term}={value}/", self.event),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_fit_the_kind_of_event() {
+        let option = |event, rate, is_alike| {
+            let event = TooFrequent {
+                event,
+                rate,
+                is_alike,
+            };
+            event.option(10, 25)
+        };
+        for (event, rate, alone, mixed) in [
+            (
+                "cycles",
+                SampledRate::Frequency(4000),
+                "-F 1600",
+                "-e cycles/freq=1600/",
+            ),
+            (
+                "faults",
+                SampledRate::Period(2),
+                "-c 6",
+                "-e faults/period=6/",
+            ),
+            (
+                "cpu-clock:u",
+                SampledRate::Nanoseconds(1),
+                "-c 30000",
+                "-e cpu-clock/period=30000/u",
+            ),
+            (
+                "sched:sched_switch",
+                SampledRate::Tracepoint(1),
+                "--filter with a condition on its fields",
+                "--filter with a condition on its fields",
+            ),
+        ] {
+            assert_eq!(option(event, rate, true), alone);
+            assert_eq!(option(event, rate, false), mixed);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `--pid-ns`: ids of processes and threads as a container sees them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+
+use rperf_sys::{Proc, kernel_text};
+
+use super::PROC;
+use super::explain::reason;
+use crate::cli::error::CliError;
+
+/// Converts ids of the PID namespace of process `member` to this one's.
+pub(super) fn own_ids(ids: &[u32], member: u64) -> Result<Vec<u32>, CliError> {
+    let namespace = namespace(member).map_err(|error| {
+        CliError::message(244, format!("--pid-ns {member}: {}", reason(&error)))
+            .hint("give a running process of the container by its id outside of it")
+    })?;
+    let known = tasks(&namespace);
+    let own = |id: &u32| {
+        known.get(id).copied().ok_or_else(|| {
+            let error = format!("no task {id} in the PID namespace of process {member}");
+            CliError::message(244, error).hint("without --pid-ns, ids are those of this namespace")
+        })
+    };
+    ids.iter().map(own).collect()
+}
+
+/// Returns the name of a process's PID namespace: `pid:[4026531836]`.
+fn namespace(pid: u64) -> std::io::Result<PathBuf> {
+    fs::read_link(format!("{PROC}/{pid}/ns/pid"))
+}
+
+/// Returns the tasks of a namespace: id there, and here. Processes that exit meanwhile are skipped.
+fn tasks(wanted: &PathBuf) -> HashMap<u32, u32> {
+    let proc = Proc::new(PROC);
+    let processes = proc.processes().unwrap_or_default().into_iter();
+    let members = processes.filter(|pid| namespace((*pid).into()).is_ok_and(|own| own == *wanted));
+    let threads = members.flat_map(|pid| proc.threads(pid).unwrap_or_default());
+    let inner = |tid: u32| {
+        let status = kernel_text(format!("{PROC}/{tid}/status")).ok()?;
+        Some((innermost(&status)?, tid))
+    };
+    threads.filter_map(inner).collect()
+}
+
+/// Returns the id in the task's own namespace: the last one of `NSpid:` (proc_pid_status(5)).
+fn innermost(status: &str) -> Option<u32> {
+    let mut lines = status.lines();
+    let ids = lines.find_map(|line| line.strip_prefix("NSpid:"))?;
+    ids.split_whitespace().next_back()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_id_is_the_tasks_own() {
+        assert_eq!(
+            innermost("Name:\tsh\nNSpid:\t812\t7\t1\nFDSize:\t64\n"),
+            Some(1)
+        );
+        assert_eq!(innermost("NSpid:\t812\n"), Some(812));
+        assert_eq!(innermost("Name:\tsh\n"), None);
+    }
+
+    #[test]
+    fn ids_of_this_namespace_are_unchanged() {
+        let own = std::process::id();
+        assert_eq!(own_ids(&[own], own.into()).ok(), Some(vec![own]));
+        assert!(own_ids(&[u32::MAX], own.into()).is_err());
+        assert!(own_ids(&[own], u64::MAX).is_err());
+    }
+}

@@ -1,0 +1,278 @@
+//! Messages while events are opened: fallbacks, and with `-v` and `-vv` each attr and each call, in perf's layout.
+
+use std::io;
+
+use clap::ArgMatches;
+use rperf_session::{ListedDetail, SessionNotice, SessionObserver};
+use rperf_view::evlist::frequency;
+use rperf_wire::{Attr, AttrText, attr_fields};
+
+use super::explain::{self, LOCKED};
+use super::limits::setting;
+use super::lower_rate::TooFrequent;
+use crate::cli::context::Context;
+
+/// Width of the separator line around an attr, and of the column of its field names.
+const RULE: usize = 60;
+const NAMES: usize = 32;
+
+/// Prints messages on stderr.
+pub(crate) struct RecordReporter<'a> {
+    context: &'a Context,
+    verbosity: u8,
+    /// Whether every attr and every call is shown: `-vv`, `--debug perf-event-open`.
+    shows_perf_event_open: bool,
+    /// The missing hardware counter was reported; reported once.
+    clock_reported: bool,
+    /// What the command does, in notes: `recording`, `counting`.
+    doing: &'static str,
+    /// The missing permission was reported; reported once.
+    user_reported: bool,
+}
+
+impl<'a> RecordReporter<'a> {
+    pub(crate) fn new(context: &'a Context, matches: &ArgMatches) -> Self {
+        Self {
+            context,
+            verbosity: context.verbosity(matches),
+            shows_perf_event_open: context.verbosity(matches) > 1
+                || context.globals.shows_perf_event_open,
+            doing: "recording",
+            clock_reported: false,
+            user_reported: false,
+        }
+    }
+
+    /// Sets what the command does, for notes; `recording` by default.
+    pub(crate) fn doing(mut self, doing: &'static str) -> Self {
+        self.doing = doing;
+        self
+    }
+
+    /// Reports that an event is restricted to user space, where a silent one never fires.
+    fn user_only(&mut self, event: &str, paranoid: Option<i64>, is_silent: bool) {
+        if !self.user_reported {
+            let note = explain::user_only_note(paranoid, self.doing);
+            self.context.note(format_args!("{note}, as {event}"));
+        }
+        self.user_reported = true;
+        if is_silent {
+            self.context.warn(explain::silent_in_user_space(event));
+        }
+    }
+
+    fn attr(&self, attr: &Attr) {
+        let rule = "-".repeat(RULE);
+        self.context.note(&rule);
+        self.context.note("perf_event_attr:");
+        let size = u32::try_from(Attr::SIZE).unwrap_or_default();
+        for (name, value) in attr_fields(attr, size) {
+            self.context.note(format_args!("  {name:NAMES$} {value}"));
+        }
+        self.context.note(&rule);
+    }
+
+    /// Reports control commands, and the messages of `-v` and `-vv`.
+    fn detail(&self, notice: SessionNotice<'_>) {
+        let context = self.context;
+        match notice {
+            SessionNotice::EventSwitched { event, on } => {
+                let state = if on { "enabled" } else { "disabled" };
+                context.note(format_args!("Event {event} {state}"));
+            }
+            SessionNotice::NoSuchEvent { event } => {
+                context.note(format_args!("failed: can't find '{event}' event"));
+            }
+            SessionNotice::Listed {
+                name,
+                attr,
+                listing,
+            } => context.note(listed(name, attr, listing)),
+            SessionNotice::NotUnderstood { order } => context.warn(format_args!(
+                "unknown control command '{order}': enable, disable, evlist [-v|-g|-F], snapshot, stop, ping"
+            )),
+            SessionNotice::LeftOut { field } if self.verbosity > 0 => {
+                context.note(format_args!("this kernel does not support {field}: not used"));
+            }
+            SessionNotice::LessPrecise { level } if self.verbosity > 1 => {
+                context.note(format_args!("decreasing precise_ip by one ({level})"));
+            }
+            SessionNotice::Opening { attr } if self.shows_perf_event_open => self.attr(attr),
+            SessionNotice::Opened {
+                observed,
+                flags,
+                group,
+                outcome,
+            } if self.shows_perf_event_open => {
+                let group = group.unwrap_or(-1);
+                self.call(
+                    &format!(
+                        "sys_perf_event_open: pid {}  cpu {}  group_fd {group}  flags {flags:#x}",
+                        observed.pid, observed.cpu
+                    ),
+                    outcome,
+                );
+            }
+            SessionNotice::TraceMapped { bytes } if self.verbosity > 0 => {
+                context.note(format_args!("AUX area mmap length {bytes}"));
+            }
+            SessionNotice::Mapped { bytes } if self.verbosity > 0 => {
+                context.note(format_args!("mmap size {bytes}B"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Prints a perf_event_open call.
+    fn call(&self, call: &str, outcome: Result<i32, &io::Error>) {
+        match outcome {
+            Ok(fd) => self.context.note(format_args!("{call} = {fd}")),
+            Err(error) => {
+                self.context.note(call);
+                let number = error.raw_os_error().map_or(0, |number| -number);
+                let failed = format_args!("sys_perf_event_open failed, error {number}");
+                self.context.note(failed);
+            }
+        }
+    }
+}
+
+impl SessionObserver for RecordReporter<'_> {
+    fn on_event(&mut self, notice: SessionNotice<'_>) {
+        let context = self.context;
+        match notice {
+            SessionNotice::ClockInstead { event, instead } => {
+                let bare = |name: &'_ str| name.split(':').next().unwrap_or_default().to_owned();
+                if !self.clock_reported {
+                    context.note(format_args!(
+                        "this machine has no hardware counter for {}: recording {} instead",
+                        bare(event),
+                        bare(instead)
+                    ));
+                }
+                self.clock_reported = true;
+            }
+            SessionNotice::UserOnly {
+                event,
+                paranoid,
+                is_silent,
+            } => self.user_only(event, paranoid, is_silent),
+            SessionNotice::NotDeferred => context.warn(
+                "deferred user callchains need Linux 6.19 or later: recording them at each sample (--call-graph fp)"
+            ),
+            SessionNotice::SmallerRings { requested, had } => context.note(format_args!(
+                "ring buffers have {had} instead of {requested} pages: limited by {} or RLIMIT_MEMLOCK",
+                setting(LOCKED)
+            )),
+            SessionNotice::KernelAddressesHidden => {
+                context.warn(format_args!(
+                    "kernel addresses are hidden by {} and {}: kernel samples have no symbols",
+                    setting("kptr_restrict"),
+                    setting("perf_event_paranoid")
+                ));
+            }
+            SessionNotice::Switched { on } => {
+                context.note(if on { "Events enabled" } else { "Events disabled" });
+            }
+            SessionNotice::SizeReached { bytes } => context.note(format_args!(
+                "[ {} record: perf size limit reached ({} KB), stopping session ]",
+                context.program,
+                bytes >> 10
+            )),
+            SessionNotice::GrowingFast { bytes, samples, event, rate, is_only, copies } => {
+                let event = TooFrequent { event, rate, is_alike: is_only };
+                context.note(growing(bytes, samples, &lower(bytes, event, copies)));
+            }
+            SessionNotice::Dumped { path } => context.note(format_args!(
+                "[ {} record: Dump {} ]",
+                context.program,
+                path.display()
+            )),
+            SessionNotice::GroupBroken { leader } => context.warn(format_args!(
+                "the group of {leader} needs more counters than there are: its events are sampled separately"
+            )),
+            SessionNotice::WorkloadStays { pid } => context.note(format_args!(
+                "the recording is complete; waiting for process {pid} to exit (SIGTERM was sent): interrupt again to leave it running"
+            )),
+            other => self.detail(other),
+        }
+    }
+}
+
+/// The growth of a recording that needs no warning, in bytes per minute.
+const MAX_BYTES_PER_MINUTE: u64 = 1 << 30;
+
+/// Suggests how to reduce the growth of a recording of so many bytes per minute.
+fn lower(bytes: u64, event: TooFrequent<'_>, copies: bool) -> String {
+    let rate = event.option(MAX_BYTES_PER_MINUTE, bytes);
+    match copies {
+        true => {
+            format!("{rate}, or --unwind live, which stores callchains instead of stack copies")
+        }
+        false => rate,
+    }
+}
+
+/// The warning that a recording will be large.
+fn growing(bytes: u64, samples: u64, lower: &str) -> String {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "one decimal of a gigabyte is shown"
+    )]
+    let gigabytes = bytes as f64 / f64::from(1 << 30);
+    let megabytes = (bytes / 60) >> 20;
+    let samples = match samples {
+        0 => String::new(),
+        samples => format!(" and {samples} samples"),
+    };
+    format!("hint: {megabytes} MB{samples} a second make {gigabytes:.1} GB a minute: try {lower}")
+}
+
+/// Formats one line of the event list, as `evlist` does.
+fn listed(name: &str, attr: &Attr, listing: ListedDetail) -> String {
+    match listing {
+        ListedDetail::Frequency => format!("{name}: {}", frequency(attr)),
+        ListedDetail::Attr => {
+            let size = u32::try_from(Attr::SIZE).unwrap_or_default();
+            let separator = ": ";
+            let text = AttrText {
+                attr,
+                size,
+                separator,
+            };
+            format!("{name}: {text}")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_session::SampledRate;
+
+    use super::*;
+
+    #[test]
+    fn the_suggested_rate_writes_a_gigabyte_a_minute() {
+        let three = 3 << 30;
+        let clock = |rate| TooFrequent {
+            event: "cpu-clock",
+            rate,
+            is_alike: true,
+        };
+        let (often, rare) = (
+            clock(SampledRate::Frequency(4000)),
+            clock(SampledRate::Frequency(1)),
+        );
+        assert_eq!(lower(three, often, false), "-F 1333");
+        assert_eq!(
+            lower(three + 1, clock(SampledRate::Period(10)), false),
+            "-c 40"
+        );
+        assert_eq!(lower(three, clock(SampledRate::Period(0)), false), "-c 3");
+        assert!(lower(three, rare, true).starts_with("-F 1, or --unwind live"));
+        let line = "hint: 51 MB and 70 samples a second make 3.0 GB a minute: try -F 9";
+        assert_eq!(growing(three, 70, "-F 9"), line);
+        assert!(growing(three, 0, "x").starts_with("hint: 51 MB a second make"));
+    }
+}

@@ -1,0 +1,110 @@
+//! Notes on code whose names are unknown: objects without symbols, and missing perf maps.
+
+use std::fmt::Write as _;
+
+use rperf_replay::{Dso, DsoId, DsoKind};
+use rperf_resolve::Resolver;
+use rperf_symbol::SymbolFinding;
+
+/// Maximum number of objects that a note names.
+const NAMED: usize = 3;
+
+/// Returns the lines about the objects in which addresses without a name were looked up.
+pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
+    let mut objects = Vec::new();
+    let mut kernel = None;
+    let mut maps = Vec::new();
+    for id in resolver.objects_lacking_names() {
+        let dso = resolver.world().dso(id);
+        if let DsoKind::PerfMap(pid) = dso.kind {
+            if is_missing(resolver, id) {
+                maps.push(format!("/tmp/perf-{pid}.map"));
+            }
+            continue;
+        }
+        let reason = resolver.findings_of(id).iter().rev().find_map(reason);
+        match reason {
+            Some(reason) if dso.is_kernel() => kernel = Some(reason),
+            Some(reason) => objects.push(format!("{} ({reason})", name(dso))),
+            None => {}
+        }
+    }
+    let mut notes = Vec::new();
+    if let Some(list) = list(objects) {
+        notes.push(format!("functions without names: {list}"));
+        notes.push(
+            "hint: install the packages with their debug symbols, or get them from servers with --debuginfod"
+                .to_owned(),
+        );
+    }
+    if let Some(reason) = kernel {
+        notes.push(format!("kernel functions without names: {reason}"));
+        notes.push(
+            "hint: record with kernel.kptr_restrict at 0, or name the kernel's image with -k or --kallsyms"
+                .to_owned(),
+        );
+    }
+    if let Some(list) = list(maps) {
+        notes.push(format!("Failed to open {list}, continuing without symbols"));
+        notes.push(
+            "hint: the runtime writes the file: java -XX:+DumpPerfMapAtExit, node --perf-basic-prof, python3 -X perf".to_owned(),
+        );
+    }
+    notes
+}
+
+/// Whether a process has neither a perf map nor a JIT dump. Unusable ones are reported as findings.
+fn is_missing(resolver: &Resolver<'_>, dso: DsoId) -> bool {
+    resolver.source(dso).is_none() && resolver.findings_of(dso).is_empty()
+}
+
+/// Returns why an object has no symbols; `None` for findings with warnings of their own.
+fn reason(finding: &SymbolFinding) -> Option<String> {
+    Some(match finding {
+        SymbolFinding::NotFound { .. } => "not found".to_owned(),
+        SymbolFinding::Unreadable { reason, .. } | SymbolFinding::Damaged { reason, .. } => {
+            reason.clone()
+        }
+        SymbolFinding::Stripped { .. } => "stripped".to_owned(),
+        SymbolFinding::OnlyDynamic { .. } => "only exported names".to_owned(),
+        SymbolFinding::KernelAddressesHidden { .. }
+        | SymbolFinding::NoKernelSymbols { .. }
+        | SymbolFinding::NoRelocationSymbol { .. } => finding.to_string(),
+        _ => return None,
+    })
+}
+
+fn name(dso: &Dso) -> &str {
+    match dso.kind {
+        DsoKind::User => &dso.long_name,
+        _ => &dso.short_name,
+    }
+}
+
+/// Returns the first of the sorted names, and the number of the others; `None` if there are no names.
+fn list(mut names: Vec<String>) -> Option<String> {
+    names.sort_unstable();
+    names.dedup();
+    let first = names.get(..NAMED).unwrap_or(&names);
+    let mut list = first.join(", ");
+    let more = names.len() - first.len();
+    if more > 0 {
+        // Writing to a String cannot fail.
+        let _ = write!(list, " and {more} more");
+    }
+    (!names.is_empty()).then_some(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted_and_short() {
+        let names = |names: &[&str]| list(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(names(&[]), None);
+        assert_eq!(names(&["b", "a", "b"]).as_deref(), Some("a, b"));
+        let many = names(&["e", "d", "c", "b", "a"]);
+        assert_eq!(many.as_deref(), Some("a, b, c and 2 more"));
+    }
+}

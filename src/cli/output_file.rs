@@ -1,0 +1,37 @@
+//! Output files derived from recordings.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use rperf_safefs::{PathOrigin, find_in_place, write_atomic};
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::text_file;
+
+/// Writes a file atomically; `-` is the standard output.
+pub(crate) fn write_to(
+    path: &Path,
+    context: &Context,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), CliError> {
+    if path == Path::new("-") {
+        context.output.make_verbatim();
+        let mut out = context.stdout();
+        write(&mut out)?;
+        out.flush()?;
+        return Ok(());
+    }
+    let written = find_in_place(path, PathOrigin::Given).and_then(|found| match found {
+        // Non-regular files, such as /dev/stdout, can't be replaced.
+        Some(found) => {
+            let mut out = BufWriter::new(text_file(found.for_writing()?));
+            write(&mut out)?;
+            out.flush()
+        }
+        None => write_atomic(path, |out| write(out)),
+    });
+    written.map_err(|error| {
+        CliError::message(255, format!("failed to write {}: {error}", path.display()))
+    })
+}

@@ -1,0 +1,163 @@
+//! Parses the words of a command with its declared options, and answers the requests for help that every command accepts.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+
+use clap::{ArgMatches, Command};
+
+use super::argv::{self, ParsedCommand, UsageError};
+use super::commands::CommandTitle;
+use super::context::Context;
+use super::error::{CliError, ExitStatus};
+use super::help;
+use super::output::OutputStreams;
+
+/// The result of [`parse`].
+pub(crate) enum Parsed {
+    /// The options and words of the command, which is to be run.
+    Matches(ArgMatches),
+    /// Help was requested and printed.
+    Answered(ExitStatus),
+}
+
+/// Parses `words`, which follow the name of the command.
+///
+/// # Errors
+///
+/// Status 129: an unknown option, a missing or invalid value, an extra word.
+pub(crate) fn parse(
+    context: &Context,
+    title: CommandTitle<'_>,
+    command: Command,
+    words: &[OsString],
+) -> Result<Parsed, CliError> {
+    let words = match argv::normalise(&command, words) {
+        Ok(ParsedCommand::Run(words)) => words,
+        Ok(ParsedCommand::Summary(keywords)) => {
+            OutputStreams::error(&help::summary(context.program, title, &command, &keywords));
+            return Ok(Parsed::Answered(ExitStatus::Usage));
+        }
+        Ok(ParsedCommand::Manual) => {
+            help::manual(context, title, &command)?;
+            return Ok(Parsed::Answered(ExitStatus::Ok));
+        }
+        Ok(ParsedCommand::ListOptions) => {
+            writeln!(context.stdout(), "{}", help::list_options(&command))?;
+            return Ok(Parsed::Answered(ExitStatus::Ok));
+        }
+        Err(misuse) => return Err(explain(context, title, &command, misuse)),
+    };
+    let parser = command
+        .no_binary_name(true)
+        .disable_help_flag(true)
+        .disable_version_flag(true);
+    let matches = parser
+        .args_override_self(true)
+        .try_get_matches_from(words)
+        .map_err(|error| refused(context, title, &error))?;
+    Ok(Parsed::Matches(matches))
+}
+
+/// Explains why the options cannot be parsed.
+fn explain(
+    context: &Context,
+    title: CommandTitle<'_>,
+    command: &Command,
+    misuse: UsageError,
+) -> CliError {
+    let usage = || help::usage(context.program, title, " Usage: ");
+    let hint = format!("'{} {} -h' lists the options", context.program, title.name);
+    let near = |nearest: Option<String>, words: &str| {
+        nearest
+            .map(|name| format!("; {words} {name}?"))
+            .unwrap_or_default()
+    };
+    match misuse {
+        UsageError::UnknownOption(name, nearest) => {
+            let nearest = near(nearest, "did you mean");
+            CliError::usage(format!("  Error: unknown option '{name}'{nearest}"))
+                .details(&usage())
+                .hint(hint)
+        }
+        UsageError::UnknownSwitch(letter, long) => {
+            let long = near(long, "did you mean (with two dashes)");
+            CliError::usage(format!("  Error: unknown switch '{letter}'{long}"))
+                .details(&usage())
+                .hint(hint)
+        }
+        UsageError::Ambiguous {
+            given,
+            pair: [first, second],
+            ids,
+        } => {
+            let candidates = help::lines_of(command, |arg| {
+                ids.iter().any(|id| arg.get_id() == id.as_str())
+            });
+            CliError::usage(format!(
+                " Error: Ambiguous option: {given} (could be {first} or {second})"
+            ))
+            .details(&usage())
+            .details(candidates.trim_end())
+        }
+        UsageError::NeedsValue(given) => {
+            CliError::usage(format!(" Error: {given} requires a value"))
+                .details(&usage())
+                .hint(hint)
+        }
+        UsageError::TakesNoValue(given) => {
+            CliError::usage(format!(" Error: {given} takes no value"))
+                .details(&usage())
+                .hint(hint)
+        }
+        UsageError::NotYet(option, instead) => {
+            let separator = if instead.is_empty() { "" } else { "; " };
+            let command = format!("{} {}", context.program, title.name);
+            CliError::usage(format!(
+                "{command}: {option} is not supported yet{separator}{instead}"
+            ))
+        }
+    }
+}
+
+/// Explains what clap rejected: an invalid number, an extra word.
+fn refused(context: &Context, title: CommandTitle<'_>, error: &clap::Error) -> CliError {
+    use clap::error::{ContextKind, ErrorKind};
+    let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    let argument = part(ContextKind::InvalidArg);
+    let argument = argument
+        .split([' ', '='])
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches('-')
+        .to_owned();
+    let message = match error.kind() {
+        ErrorKind::ValueValidation => {
+            let cause = std::error::Error::source(error)
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            format!(
+                " Error: option `{argument}' {cause}: '{}'",
+                part(ContextKind::InvalidValue)
+            )
+        }
+        ErrorKind::UnknownArgument => format!(
+            "  Error: unexpected word '{}'",
+            part(ContextKind::InvalidArg)
+        ),
+        _ => format!(
+            " Error: {}",
+            error
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+        ),
+    };
+    CliError::usage(message)
+        .details(&help::usage(context.program, title, " Usage: "))
+        .hint(format!(
+            "'{} {} -h' lists the options",
+            context.program, title.name
+        ))
+}

@@ -1,0 +1,17 @@
+//! Code shared by several commands, which do not use each other.
+
+pub(crate) mod analysis;
+pub(crate) mod annotation;
+pub(crate) mod browser;
+pub(crate) mod built_in_scripts;
+pub(crate) mod columns;
+pub(crate) mod event_listing;
+pub(crate) mod features;
+pub(crate) mod namespace;
+pub(crate) mod probing;
+pub(crate) mod recorded_objects;
+pub(crate) mod recording_output;
+pub(crate) mod report_options;
+pub(crate) mod sampling;
+pub(crate) mod tracepoints;
+pub(crate) mod wrap;

@@ -1,0 +1,101 @@
+//! A recording opened for analysis: the setup and the final checks of all commands that read samples.
+
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+
+use rperf_perfdata::{Metadata, PerfData};
+use rperf_replay::Replay;
+use rperf_resolve::Resolver;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::findings::conclude;
+use crate::cli::input::Input;
+use crate::cli::progress::Progress;
+use crate::cli::symbol_options::SymbolSources;
+use crate::cli::symbols::replay;
+
+/// A recording after pass 1, with the progress line of this and later passes.
+pub(crate) struct Analysis<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) input: &'a Input,
+    pub(crate) replay: Replay<'a>,
+    /// The number of threads.
+    pub(crate) jobs: NonZeroUsize,
+    progress: Cell<Option<Progress>>,
+}
+
+impl<'a> Analysis<'a> {
+    /// Runs pass 1 over the records of `input`, parsed as `data`, for a command that prints nothing until it is done.
+    ///
+    /// # Errors
+    ///
+    /// The recording cannot be replayed.
+    pub(crate) fn open(
+        input: &'a Input,
+        data: &'a PerfData<'a>,
+        jobs: NonZeroUsize,
+        context: &'a Context,
+    ) -> Result<Self, CliError> {
+        let progress = Progress::start(context, data.data().len());
+        Self::with_progress(input, data, jobs, progress, context)
+    }
+
+    /// Runs pass 1 as [`Analysis::open`] does, with another progress line.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Analysis::open`].
+    pub(crate) fn with_progress(
+        input: &'a Input,
+        data: &'a PerfData<'a>,
+        jobs: NonZeroUsize,
+        progress: Progress,
+        context: &'a Context,
+    ) -> Result<Self, CliError> {
+        Ok(Self {
+            context,
+            input,
+            replay: replay(data, jobs, &progress)?,
+            jobs,
+            progress: Cell::new(Some(progress)),
+        })
+    }
+
+    /// Returns the recording.
+    pub(crate) fn data(&self) -> &'a PerfData<'a> {
+        self.replay.data()
+    }
+
+    /// Returns the recording's events and features.
+    pub(crate) fn metadata(&self) -> Metadata<'a> {
+        self.data().metadata()
+    }
+
+    /// Returns the resolver configured by the symbol options.
+    pub(crate) fn resolver(&self, symbols: &SymbolSources) -> Resolver<'_> {
+        symbols.resolver(self.context, self.replay.world(), self.data().features())
+    }
+
+    /// Removes the progress line before the command prints.
+    pub(crate) fn end_progress(&self) {
+        drop(self.progress.take());
+    }
+
+    /// Warns about lost or skipped records, after all passes.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: reading stopped before the end of the recording.
+    pub(crate) fn conclude(&self) -> Result<(), CliError> {
+        self.end_progress();
+        conclude(&self.input.path, &self.replay.diagnostics(), self.context)
+    }
+}
+
+/// The socket of each CPU, if recorded.
+pub(crate) fn sockets(recording: Metadata<'_>) -> Vec<i32> {
+    let topology = recording.features.cpu_topology();
+    let places = topology.map(|topology| topology.cpus).unwrap_or_default();
+    places.iter().map(|place| place.socket).collect()
+}

@@ -1,0 +1,90 @@
+//! Functions annotated with their samples: for `annotate`, and for the browsers of `report` and `top`.
+
+mod annotator;
+mod chosen_functions;
+pub(crate) mod code;
+mod function_files;
+mod missing_code;
+mod objdump;
+mod print;
+mod request;
+mod sources;
+
+use rperf_disasm::{AddressCounts, SampledFunctions};
+use rperf_hist::SelectSamples;
+use rperf_resolve::Resolver;
+
+pub(crate) use self::annotator::{Annotator, save_function};
+use self::chosen_functions::ChosenFunctions;
+pub(crate) use self::missing_code::why_no_code;
+use self::print::AnnotationPrinter;
+pub(crate) use self::request::AnnotationRequest;
+pub(crate) use self::sources::SourceTexts;
+use crate::cli::error::CliError;
+use crate::cli::shared::analysis::Analysis;
+
+/// A recording whose samples are counted by function.
+pub(crate) struct FunctionCounts<'c, 'w> {
+    /// The recording.
+    pub(crate) analysis: &'c Analysis<'c>,
+    /// The resolver.
+    pub(crate) resolver: &'c Resolver<'w>,
+    /// Selects the counted samples; all by default.
+    pub(crate) select: Option<&'c dyn SelectSamples>,
+    /// How code is shown.
+    pub(crate) request: &'c AnnotationRequest,
+}
+
+impl<'c, 'w> FunctionCounts<'c, 'w> {
+    /// Counts the samples and calls `with` with the annotator of the functions.
+    ///
+    /// # Errors
+    ///
+    /// No sample is in a function.
+    pub(crate) fn with<R>(
+        &self,
+        with: impl FnOnce(&Annotator<'_, '_>) -> R,
+    ) -> Result<R, CliError> {
+        let functions = self.functions()?;
+        let tables = self.tables(&functions)?;
+        let printer = self.printer(&functions);
+        Ok(with(&Annotator::new(printer, &tables)))
+    }
+
+    /// Counts samples by function; functions that cannot reach the requested minimum percentage may be omitted.
+    pub(crate) fn functions(&self) -> Result<SampledFunctions, CliError> {
+        let (resolver, select) = (self.resolver, self.select);
+        // A function selected by name may have any number of samples.
+        let name = self.request.symbol.as_ref();
+        let least = name.map_or(self.request.limit, |_| 0.0);
+        let hits = || AddressCounts::new(resolver, select).from_share(least);
+        let Analysis { replay, jobs, .. } = self.analysis;
+        Ok(replay.fold(*jobs, hits).functions(*jobs))
+    }
+
+    pub(crate) fn tables(
+        &self,
+        functions: &SampledFunctions,
+    ) -> Result<Vec<ChosenFunctions>, CliError> {
+        chosen_functions::choose(
+            self.request,
+            functions,
+            self.resolver,
+            self.analysis.metadata(),
+            self.analysis.input,
+        )
+    }
+
+    pub(crate) fn printer<'f>(&self, functions: &'f SampledFunctions) -> AnnotationPrinter<'f, 'w>
+    where
+        'c: 'f,
+    {
+        AnnotationPrinter {
+            request: self.request,
+            functions,
+            resolver: self.resolver,
+            events: self.analysis.data().events(),
+            jobs: self.analysis.jobs,
+        }
+    }
+}

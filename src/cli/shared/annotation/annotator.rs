@@ -1,0 +1,219 @@
+//! Functions as shown in a browser.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rperf_disasm::{FunctionCode, SampledFunction, SampledFunctions};
+use rperf_replay::DsoId;
+use rperf_resolve::SymbolId;
+use rperf_symbol::{Binding, Symbol};
+use rperf_tui::{
+    Annotated, BrowserRequest, FunctionKey, PreparedScreen, ReaderMessage, ShownFunction,
+    TextScreen,
+};
+
+use super::chosen_functions::ChosenFunctions;
+use super::function_files::AnnotationFiles;
+use super::missing_code::{self, MissingCode, why_no_code};
+use super::print::AnnotationPrinter;
+use super::sources::SourceTexts;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// Serves a browser's requests for annotated functions.
+pub(crate) struct Annotator<'a, 'w> {
+    pub(crate) printer: AnnotationPrinter<'a, 'w>,
+    pub(crate) tables: &'a [ChosenFunctions],
+    sources: Mutex<SourceTexts>,
+}
+
+impl<'a, 'w> Annotator<'a, 'w> {
+    pub(crate) fn new(printer: AnnotationPrinter<'a, 'w>, tables: &'a [ChosenFunctions]) -> Self {
+        let sources = Mutex::new(SourceTexts::new(printer.request.prefix.clone()));
+        Self {
+            printer,
+            tables,
+            sources,
+        }
+    }
+
+    /// Returns the hottest function whose code is available.
+    ///
+    /// # Errors
+    ///
+    /// Status 1: no function has code.
+    pub(crate) fn first(&self, context: &Context) -> Result<Annotated, CliError> {
+        let mut missing = MissingCode::default();
+        let mut tried = 0;
+        for table in self.tables {
+            for function in &table.functions {
+                match self.printer.code(function)? {
+                    Ok(code) => return Ok(self.annotated(table, code)),
+                    Err(why) => missing.add(function, why),
+                }
+                tried += 1;
+            }
+        }
+        missing.report(self.printer.resolver, tried, context)?;
+        Err(CliError::message(
+            1,
+            "all functions are below --percent-limit",
+        ))
+    }
+
+    /// Serves a request about functions; `None` for any other.
+    pub(crate) fn answer(
+        &self,
+        request: &BrowserRequest,
+    ) -> Option<Result<ReaderMessage, CliError>> {
+        let answer = match request {
+            BrowserRequest::Annotate(place) => self.named(place),
+            BrowserRequest::Map(place) => self.map(place),
+            BrowserRequest::Follow(seen, address) => self.open_at(*seen, *address),
+            BrowserRequest::Hotter(seen) => self.neighbour(*seen, -1),
+            BrowserRequest::Colder(seen) => self.neighbour(*seen, 1),
+            BrowserRequest::SaveFunction(name, text) => save_function(name, text),
+            _ => return None,
+        };
+        Some(answer)
+    }
+
+    fn named(&self, place: &ShownFunction) -> Result<ReaderMessage, CliError> {
+        let (table, function) = self.find(place)?;
+        self.shown(table, function)
+    }
+
+    /// Lists the symbols of a function's object: start, end, binding and name.
+    fn map(&self, place: &ShownFunction) -> Result<ReaderMessage, CliError> {
+        let resolver = self.printer.resolver;
+        let named = (0..).zip(resolver.world().dsos());
+        let mut named = named.filter(|(_, dso)| {
+            let name = place.dso.as_ref();
+            name.is_some_and(|name| dso.is_called(name))
+        });
+        let dso = match named.next() {
+            Some((number, _)) => DsoId(number),
+            None => self.find(place)?.1.symbol.dso,
+        };
+        let line = |(id, symbol): (SymbolId, Symbol)| {
+            let binding = match symbol.binding {
+                Binding::Global => 'g',
+                Binding::Weak => 'w',
+                Binding::Local => 'l',
+                Binding::Other => 'u',
+            };
+            let (start, end) = (symbol.start, symbol.end);
+            format!(
+                "{start:16x} {end:16x} {binding} {}",
+                resolver.symbol_name(id)
+            )
+        };
+        let lines = resolver.symbols(dso).map(line).collect();
+        let title = &resolver.world().dso(dso).long_name;
+        Ok(ReaderMessage::Shown(PreparedScreen::new(TextScreen::new(
+            title, lines,
+        ))))
+    }
+
+    /// Returns the function shown in these rows.
+    fn find(
+        &self,
+        place: &ShownFunction,
+    ) -> Result<(&ChosenFunctions, &SampledFunction), CliError> {
+        let resolver = self.printer.resolver;
+        let table = self.table(place.event)?;
+        let name = |function: &SampledFunction| resolver.symbol_name(function.symbol);
+        let is_it = |function: &&SampledFunction| {
+            let dso = resolver.world().dso(function.symbol.dso);
+            let in_dso = |wanted: &String| dso.is_called(wanted);
+            name(function) == place.symbol && place.dso.as_ref().is_none_or(in_dso)
+        };
+        match table.functions.iter().find(is_it) {
+            Some(function) => Ok((table, function)),
+            None => {
+                let names = table.functions.iter().map(name);
+                Err(missing_code::no_samples_in(
+                    &place.symbol,
+                    names,
+                    &"the recording",
+                ))
+            }
+        }
+    }
+
+    /// Opens the function at an address of the same object.
+    fn open_at(&self, seen: FunctionKey, address: u64) -> Result<ReaderMessage, CliError> {
+        let table = self.table(seen.event)?;
+        let frame = seen.begin.frame_at(self.printer.resolver, address);
+        let found = frame.and_then(|frame| self.printer.functions.at(&frame, &table.events));
+        match found {
+            Some(function) => self.shown(table, &function),
+            None => {
+                let text = format!("No symbol at {address:#x}.");
+                Ok(ReaderMessage::Notice(text))
+            }
+        }
+    }
+
+    /// Opens the function `step` positions away in the order of samples.
+    fn neighbour(&self, seen: FunctionKey, step: isize) -> Result<ReaderMessage, CliError> {
+        let table = self.table(seen.event)?;
+        let symbol = seen.begin.symbol();
+        let functions = &table.functions;
+        let here = functions
+            .iter()
+            .position(|function| Some(function.symbol) == symbol);
+        let there = match here {
+            Some(here) => here.checked_add_signed(step),
+            None => Some(0),
+        };
+        match there.and_then(|there| functions.get(there)) {
+            Some(function) => self.shown(table, function),
+            None => Ok(ReaderMessage::Notice("Unknown function.".to_owned())),
+        }
+    }
+
+    /// Returns the table of an event.
+    fn table(&self, event: usize) -> Result<&ChosenFunctions, CliError> {
+        let is_in =
+            |table: &&ChosenFunctions| table.events.iter().any(|found| found.0 as usize == event);
+        let found = self.tables.iter().find(is_in);
+        found.ok_or_else(|| CliError::message(1, "this event has no samples in functions"))
+    }
+
+    fn shown(
+        &self,
+        table: &ChosenFunctions,
+        function: &SampledFunction,
+    ) -> Result<ReaderMessage, CliError> {
+        Ok(match self.printer.code(function)? {
+            Ok(code) => ReaderMessage::Code(Arc::new(self.annotated(table, code))),
+            Err(why) => ReaderMessage::Notice(why_no_code(self.printer.resolver, function, why)),
+        })
+    }
+
+    fn annotated(&self, table: &ChosenFunctions, code: FunctionCode) -> Annotated {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        Annotated {
+            counted: self.printer.counted(table).to_string(),
+            event: table.events.first().map_or(0, |event| event.0 as usize),
+            totals: self.printer.totals(table, SampledFunctions::total),
+            sources: sources.of(&code),
+            bottom: String::new(),
+            code,
+        }
+    }
+}
+
+/// Writes a function's lines to the working directory, overwriting an existing file.
+pub(crate) fn save_function(function: &str, text: &str) -> Result<ReaderMessage, CliError> {
+    let mut files = AnnotationFiles::new(Path::new("."));
+    let path = files.write(function, |out| out.write_all(text.as_bytes()))?;
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    Ok(ReaderMessage::Notice(format!(
+        "{} was written.",
+        name.unwrap_or_default()
+    )))
+}

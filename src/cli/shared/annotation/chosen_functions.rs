@@ -1,0 +1,84 @@
+//! The displayed functions, by table.
+
+use rperf_disasm::{HitCount, SampledFunction, SampledFunctions};
+use rperf_perfdata::Metadata;
+use rperf_replay::EventIndex;
+use rperf_resolve::Resolver;
+
+use super::missing_code;
+use super::request::AnnotationRequest;
+use crate::cli::error::CliError;
+use crate::cli::event_tables::tables;
+use crate::cli::input::Input;
+
+/// Functions with samples of the same events.
+pub(crate) struct ChosenFunctions {
+    /// The events, the leader first.
+    pub(crate) events: Vec<EventIndex>,
+    /// The name of the events.
+    pub(crate) name: String,
+    /// Whether perf writes "events".
+    pub(crate) plural: bool,
+    /// The displayed functions, hottest first.
+    pub(crate) functions: Vec<SampledFunction>,
+}
+
+/// Returns the functions to show.
+///
+/// # Errors
+///
+/// Status 1 or 255: there are none.
+pub(crate) fn choose(
+    request: &AnnotationRequest,
+    functions: &SampledFunctions,
+    resolver: &Resolver<'_>,
+    recording: Metadata<'_>,
+    input: &Input,
+) -> Result<Vec<ChosenFunctions>, CliError> {
+    let has_samples = |event: &EventIndex| functions.total(*event).samples > 0;
+    let tables = tables(recording, request.group).into_iter().map(|table| {
+        let events = table.events.iter();
+        let events = events.filter_map(|place| u32::try_from(*place).ok().map(EventIndex));
+        let events = events.filter(|event| !request.skip_empty || has_samples(event));
+        let events: Vec<EventIndex> = events.collect();
+        ChosenFunctions {
+            functions: functions.of(&events),
+            events,
+            name: table.name,
+            plural: table.plural,
+        }
+    });
+    let mut tables: Vec<ChosenFunctions> = tables.collect();
+    let name = |function: &SampledFunction| resolver.symbol_name(function.symbol);
+    if let Some(symbol) = &request.symbol {
+        let is_named = |function: &SampledFunction| symbol == name(function);
+        let functions = tables.iter().flat_map(|table| &table.functions);
+        if !functions.clone().any(is_named) {
+            return Err(missing_code::no_samples_in(
+                symbol,
+                functions.map(name),
+                &input.path.display(),
+            ));
+        }
+        for table in &mut tables {
+            table.functions.retain(is_named);
+        }
+    }
+    if tables.iter().all(|table| table.functions.is_empty()) {
+        return Err(missing_code::no_samples(
+            functions,
+            resolver,
+            &input.path.display(),
+        ));
+    }
+    for table in &mut tables {
+        let events = table.events.iter();
+        let totals: Vec<HitCount> = events.map(|event| functions.total(*event)).collect();
+        let is_hot = |function: &SampledFunction| {
+            let mut parts = function.sums.iter().zip(&totals);
+            parts.any(|(sum, total)| sum.share_of(*total) >= request.limit)
+        };
+        table.functions.retain(is_hot);
+    }
+    Ok(tables)
+}

@@ -1,0 +1,80 @@
+//! Writes each function to a file.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::cli::error::CliError;
+use rperf_safefs::Folder;
+
+/// The output directory.
+pub(crate) struct AnnotationFiles<'d> {
+    directory: &'d Path,
+    /// Names already used.
+    taken: BTreeSet<String>,
+}
+
+/// The maximum number of characters of a function's name in a file name.
+const NAME: usize = 120;
+
+impl<'d> AnnotationFiles<'d> {
+    pub(crate) fn new(directory: &'d Path) -> Self {
+        Self {
+            directory,
+            taken: BTreeSet::new(),
+        }
+    }
+
+    /// Creates a function's file with the output of `write`, and returns its path.
+    ///
+    /// # Errors
+    ///
+    /// Status 1: it can't be written.
+    pub(crate) fn write(
+        &mut self,
+        function: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PathBuf, CliError> {
+        let path = self.path(function);
+        let written = Folder::open_own_or_create(self.directory, 0o777).and_then(|folder| {
+            let name = path.file_name().unwrap_or_default();
+            folder.write_atomic(name, 0o666, |out| write(out))
+        });
+        match written {
+            Ok(()) => Ok(path),
+            Err(error) => Err(CliError::message(1, format!("{}: {error}", path.display()))),
+        }
+    }
+
+    /// Returns `NAME.annotation`, as in perf's browser, with a number if the name is used.
+    fn path(&mut self, function: &str) -> PathBuf {
+        let name = function.chars().take(NAME).map(|letter| match letter {
+            '/' => '_',
+            letter if letter.is_control() => '_',
+            letter => letter,
+        });
+        let name: String = name.collect();
+        let mut file = format!("{name}.annotation");
+        let mut number = 2;
+        while !self.taken.insert(file.clone()) {
+            file = format!("{name}-{number}.annotation");
+            number += 1;
+        }
+        self.directory.join(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_function_has_a_file_of_its_own() {
+        let mut files = AnnotationFiles::new(Path::new("out"));
+        assert_eq!(files.path("leaf"), Path::new("out/leaf.annotation"));
+        assert_eq!(files.path("leaf"), Path::new("out/leaf-2.annotation"));
+        assert_eq!(files.path("../a/b"), Path::new("out/.._a_b.annotation"));
+        let long = files.path(&"x".repeat(5000));
+        assert!(long.to_string_lossy().len() < 200);
+    }
+}

@@ -1,0 +1,154 @@
+//! What could not be shown, and hints.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::Path;
+
+use rperf_disasm::{NoCode, SampledFunction, SampledFunctions};
+use rperf_names::nearest;
+use rperf_replay::DsoId;
+use rperf_resolve::Resolver;
+use rperf_symbol::BuildId;
+use rperf_view::terminal::one_line;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// The maximum number of functions named in an error.
+const NAMED: usize = 8;
+
+/// The maximum number of objects named in an error.
+const OBJECTS: usize = 3;
+
+/// The error that the requested function has no samples.
+pub(crate) fn no_samples_in<'n>(
+    symbol: &str,
+    names: impl Iterator<Item = &'n str>,
+    recording: &dyn Display,
+) -> CliError {
+    let mut names: Vec<&str> = names.collect();
+    let near = nearest(symbol, names.iter().copied());
+    names.truncate(NAMED);
+    let error = CliError::message(1, format!("{recording}: no samples in '{symbol}'"));
+    let error = match near {
+        Some(near) => error.hint(format!("did you mean '{near}'?")),
+        None => error,
+    };
+    error.hint(format!("most samples are in: {}", names.join(", ")))
+}
+
+/// The error that no function has samples.
+pub(crate) fn no_samples(
+    functions: &SampledFunctions,
+    resolver: &Resolver<'_>,
+    recording: &dyn Display,
+) -> CliError {
+    if !functions.has_samples() {
+        return CliError::message(255, format!("The {recording} data has no samples!"));
+    }
+    let message = format!("{recording}: no samples in functions with symbols");
+    let mut error = CliError::message(1, message);
+    for (dso, samples) in functions.unnamed().into_iter().take(OBJECTS) {
+        let object = resolver.world().dso(dso);
+        let name = &object.long_name;
+        error = error.detail(
+            match object.build_id.as_deref().and_then(BuildId::from_bytes) {
+                Some(id) => format!("{samples} samples are in {name} with build-id {id}"),
+                None => format!("{samples} samples are in {name}"),
+            },
+        );
+    }
+    error.hint("add the recorded files with 'buildid-cache --add', or use --symfs or --debuginfod")
+}
+
+/// Explains why a function's code is not shown, with a hint.
+pub(crate) fn why_no_code(
+    resolver: &Resolver<'_>,
+    function: &SampledFunction,
+    why: NoCode,
+) -> String {
+    let mut missing = MissingCode::default();
+    missing.add(function, why);
+    let lines = missing.lines(resolver).into_iter();
+    let lines = lines.map(|(line, hint)| format!("{}\nhint: {hint}", one_line(&line)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Functions without code, by object and reason.
+#[derive(Default)]
+pub(crate) struct MissingCode(BTreeMap<DsoId, (NoCode, usize, u64)>);
+
+impl MissingCode {
+    pub(crate) fn add(&mut self, function: &SampledFunction, why: NoCode) {
+        let found = self.0.entry(function.symbol.dso);
+        let (_, functions, samples) = found.or_insert((why, 0, 0));
+        *functions += 1;
+        *samples += function.samples();
+    }
+
+    /// Warns once per object.
+    ///
+    /// # Errors
+    ///
+    /// Status 1: none of the `wanted` functions could be shown.
+    pub(crate) fn report(
+        &self,
+        resolver: &Resolver<'_>,
+        wanted: usize,
+        context: &Context,
+    ) -> Result<(), CliError> {
+        let lines = self.lines(resolver);
+        let functions: usize = self.0.values().map(|(_, functions, _)| functions).sum();
+        if functions < wanted {
+            for (line, hint) in lines {
+                context.warn(line);
+                context.note(format_args!("hint: {hint}"));
+            }
+            return Ok(());
+        }
+        match lines.into_iter().next() {
+            Some((line, hint)) => Err(CliError::message(1, line).hint(hint)),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns for each object what is missing, and a hint.
+    pub(crate) fn lines(&self, resolver: &Resolver<'_>) -> Vec<(String, &'static str)> {
+        let mut lines = Vec::new();
+        for (dso, (why, functions, samples)) in &self.0 {
+            let object = resolver.world().dso(*dso);
+            let hint = match why {
+                NoCode::Missing if object.is_kernel() => match Path::new("/proc/kcore").exists() {
+                    true => {
+                        "name the kernel image with -k vmlinux or 'buildid-cache --add vmlinux', or run as root to read /proc/kcore"
+                    }
+                    false => {
+                        "name the kernel image with -k vmlinux or 'buildid-cache --add vmlinux'"
+                    }
+                },
+                NoCode::Missing => {
+                    "the recorded file was not found: use --symfs, --debuginfod or 'buildid-cache --add'"
+                }
+                NoCode::Foreign => {
+                    "its architecture is not supported: only x86 and arm64 are disassembled"
+                }
+                NoCode::Empty => "its symbols have no size",
+            };
+            let plural = if *functions == 1 { "" } else { "s" };
+            let mut line = format!(
+                "{}: no code of {functions} function{plural} with {samples} samples",
+                object.name
+            );
+            if let Some(id) = object.build_id.as_deref().and_then(BuildId::from_bytes)
+                && *why == NoCode::Missing
+            {
+                line.push_str(&match object.is_kernel() {
+                    true => format!(": No vmlinux file with build id {id} was found in the path."),
+                    false => format!(": no file with build-id {id} was found"),
+                });
+            }
+            lines.push((line, hint));
+        }
+        lines
+    }
+}

@@ -1,0 +1,59 @@
+//! `--objdump`: disassembly by an external program.
+
+use std::ops::Range;
+use std::path::Path;
+use std::process::Command;
+
+use rperf_disasm::{ObjdumpListing, SampledFunction};
+use rperf_insn::Syntax;
+use rperf_resolve::Resolver;
+
+use crate::cli::error::CliError;
+
+/// Returns the output of `program` for the code of `function`, at `place` in its object.
+///
+/// # Errors
+///
+/// Status 1: it can't be started, or prints no code.
+pub(crate) fn run_objdump(
+    program: &Path,
+    resolver: &Resolver<'_>,
+    function: &SampledFunction,
+    place: &Range<u64>,
+    syntax: Syntax,
+) -> Result<ObjdumpListing, CliError> {
+    let dso = function.symbol.dso;
+    let object = &*resolver.world().dso(dso).path();
+    let read = resolver.source(dso).filter(|read| *read != object);
+    let mut messages = String::new();
+    for file in read.into_iter().chain([object]) {
+        let mut command = Command::new(program);
+        command
+            .arg("-d")
+            .arg(format!("--start-address={:#x}", place.start))
+            .arg(format!("--stop-address={:#x}", place.end));
+        if syntax == Syntax::Intel {
+            command.args(["-M", "intel"]);
+        }
+        let output = command.arg(file).output().map_err(|error| {
+            CliError::message(1, format!("--objdump {}: {error}", program.display()))
+        })?;
+        let listing = ObjdumpListing::parse(&String::from_utf8_lossy(&output.stdout));
+        if !listing.is_empty() {
+            return Ok(listing);
+        }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        messages = errors.lines().next().unwrap_or_default().to_owned();
+    }
+    let name = resolver.symbol_name(function.symbol);
+    let error = format!(
+        "--objdump {}: it printed no code of {name} in {}",
+        program.display(),
+        object.display()
+    );
+    let error = CliError::message(1, error);
+    Err(match messages.is_empty() {
+        true => error,
+        false => error.detail(messages),
+    })
+}

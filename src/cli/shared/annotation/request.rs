@@ -1,0 +1,273 @@
+//! The options of annotation.
+
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use rperf_disasm::{ListOptions, Listing, ObjdumpListing, SampledFunction};
+use rperf_insn::Syntax;
+use rperf_resolve::Resolver;
+use rperf_view::annotate::{AnnotateColumn, AnnotateLayout, AnnotateOptions};
+
+use super::objdump::run_objdump;
+use super::sources::PathPrefix;
+use crate::cli::color::paints;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::{flag, given_value};
+use crate::cli::shared::report_options::limit_option;
+
+/// What percentages are relative to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PercentType {
+    /// Relative to the event's total instead of the function's.
+    pub(crate) global: bool,
+    /// Count samples instead of periods.
+    pub(crate) hits: bool,
+}
+
+impl PercentType {
+    /// Parses `--percent-type`, for commands that have it.
+    fn new(matches: &ArgMatches) -> Result<Self, CliError> {
+        let word = given_value::<String>(matches, "percent-type");
+        let word = word.map_or("local-period", String::as_str);
+        Self::named(word).ok_or_else(|| {
+            CliError::usage(format!("--percent-type: unknown type '{word}'"))
+                .hint("choose from local-period, local-hits, global-period, global-hits")
+        })
+    }
+
+    fn named(word: &str) -> Option<Self> {
+        let (scope, what) = word.split_once('-')?;
+        Some(Self {
+            global: match scope {
+                "global" => true,
+                "local" => false,
+                _ => return None,
+            },
+            hits: match what {
+                "hits" => true,
+                "period" => false,
+                _ => return None,
+            },
+        })
+    }
+
+    /// Returns the name used in headings.
+    pub(crate) fn text(self) -> String {
+        let scope = if self.global { "global" } else { "local" };
+        let what = if self.hits { "hits" } else { "period" };
+        format!("{scope} {what}")
+    }
+}
+
+/// The parsed options.
+pub(crate) struct AnnotationRequest {
+    /// The function to show; `None` for all.
+    pub(crate) symbol: Option<String>,
+    pub(crate) share: PercentType,
+    /// The minimum percentage of an event for a function to be shown.
+    pub(crate) limit: f64,
+    pub(crate) syntax: Syntax,
+    pub(crate) looks: AnnotateOptions,
+    pub(crate) prefix: PathPrefix,
+    /// Whether the events of a group, or all, are shown side by side, if given.
+    pub(crate) group: Option<bool>,
+    /// Whether events without samples get no column.
+    pub(crate) skip_empty: bool,
+    /// Whether functions without code are skipped silently.
+    pub(crate) skip_missing: bool,
+    /// The objdump to use.
+    pub(crate) objdump: Option<PathBuf>,
+    /// The directory for per-function files.
+    pub(crate) directory: Option<PathBuf>,
+}
+
+impl AnnotationRequest {
+    pub(crate) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
+        let is_set = |id| flag(matches, id) == Some(true);
+        refuse(matches)?;
+        let share = PercentType::new(matches)?;
+        let directory: Option<PathBuf> = text("output").map(Into::into);
+        let has_browser = context.output.is_terminal() && !is_set("stdio");
+        let colors = paints(context, "stdio-color", text("stdio-color"))?;
+        Ok(Self {
+            symbol: symbol(matches, context)?,
+            share,
+            limit: limit_option(matches)?.unwrap_or_default(),
+            syntax: syntax(matches, context)?,
+            looks: AnnotateOptions {
+                layout: match is_set("stdio2") {
+                    true => AnnotateLayout::Brief,
+                    false => AnnotateLayout::Full,
+                },
+                column: column(matches, context),
+                by_samples: share.hits,
+                raw: is_set("asm-raw"),
+                source: shows_source(matches, context, is_set("stdio2") || has_browser),
+                lines: is_set("print-line"),
+                full_paths: is_set("full-paths"),
+                colors: colors.filter(|_| directory.is_none()),
+                hottest: hottest(matches)?,
+                least: None,
+            },
+            prefix: PathPrefix::new(matches),
+            group: flag(matches, "group"),
+            skip_empty: is_set("skip-empty"),
+            skip_missing: is_set("skip-missing"),
+            objdump: text("objdump").map(Into::into),
+            directory,
+        })
+    }
+
+    /// Returns the defaults: all functions, with their source.
+    fn usual() -> Self {
+        Self {
+            symbol: None,
+            share: PercentType {
+                global: false,
+                hits: false,
+            },
+            limit: 0.0,
+            syntax: Syntax::Att,
+            looks: AnnotateOptions {
+                source: true,
+                ..AnnotateOptions::default()
+            },
+            prefix: PathPrefix::default(),
+            group: None,
+            skip_empty: false,
+            skip_missing: false,
+            objdump: None,
+            directory: None,
+        }
+    }
+
+    /// Parses the code options of `report` and `top`.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: unknown values.
+    pub(crate) fn of_browser(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let usual = Self::usual();
+        let objdump = given_value::<String>(matches, "objdump");
+        let share = PercentType::new(matches)?;
+        Ok(Self {
+            share,
+            objdump: objdump.map(Into::into),
+            syntax: syntax(matches, context)?,
+            looks: AnnotateOptions {
+                raw: flag(matches, "asm-raw") == Some(true),
+                source: shows_source(matches, context, true),
+                column: column(matches, context),
+                by_samples: share.hits,
+                ..usual.looks
+            },
+            prefix: PathPrefix::new(matches),
+            ..usual
+        })
+    }
+
+    /// Returns the initial view options, and whether percentages are relative to all functions.
+    pub(crate) fn view_options(&self) -> (AnnotateOptions, bool) {
+        (self.looks, self.share.global)
+    }
+
+    /// Returns how code is listed; `objdump` is objdump's output for it.
+    pub(crate) fn listing<'t>(&self, objdump: Option<&'t ObjdumpListing>) -> ListOptions<'t> {
+        ListOptions {
+            syntax: self.syntax,
+            sources: self.needs_lines(),
+            objdump,
+        }
+    }
+
+    /// Returns objdump's output for a function, if objdump is used.
+    ///
+    /// # Errors
+    ///
+    /// Status 1: it cannot be started, or prints no code.
+    pub(crate) fn objdump_listing(
+        &self,
+        resolver: &Resolver<'_>,
+        function: &SampledFunction,
+    ) -> Result<Option<ObjdumpListing>, CliError> {
+        let listing_of = |program| {
+            let place = Listing::place(resolver, function).ok()?;
+            let syntax = self.syntax;
+            Some(run_objdump(program, resolver, function, &place, syntax))
+        };
+        self.objdump.as_deref().and_then(listing_of).transpose()
+    }
+
+    /// Whether source lines are needed.
+    fn needs_lines(&self) -> bool {
+        self.looks.source || self.looks.lines
+    }
+}
+
+/// Rejects contradictory options.
+fn refuse(matches: &ArgMatches) -> Result<(), CliError> {
+    let is_set = |id| flag(matches, id) == Some(true);
+    if is_set("show-nr-samples") && is_set("show-total-period") {
+        return Err(CliError::usage(
+            " Error: switch `n' cannot be used with show-total-period",
+        ));
+    }
+    Ok(())
+}
+
+fn column(matches: &ArgMatches, context: &Context) -> AnnotateColumn {
+    let is_set = |id, setting| {
+        let configured = || context.config.flag(setting);
+        flag(matches, id).or_else(configured) == Some(true)
+    };
+    let is_given = flag(matches, "show-nr-samples") == Some(true);
+    let shows_periods = is_set("show-total-period", "annotate.show_total_period");
+    let shows_samples = is_set("show-nr-samples", "annotate.show_nr_samples");
+    match (shows_periods && !is_given, shows_samples) {
+        (true, _) => AnnotateColumn::Period,
+        (false, true) => AnnotateColumn::Samples,
+        (false, false) => AnnotateColumn::Percent,
+    }
+}
+
+/// Whether source lines are shown. The setting applies only to forms other than `--stdio` (`can_hide`), as in perf.
+fn shows_source(matches: &ArgMatches, context: &Context, can_hide: bool) -> bool {
+    let configured = || context.config.flag("annotate.hide_src_code");
+    let hidden = || can_hide && configured() == Some(true);
+    flag(matches, "source").unwrap_or_else(|| !hidden())
+}
+
+/// Parses the number of hottest instructions to show.
+fn hottest(matches: &ArgMatches) -> Result<Option<usize>, CliError> {
+    match matches.get_one::<u64>("hot") {
+        None => Ok(None),
+        Some(0) => Err(CliError::usage("--hot 0: give at least 1")),
+        Some(count) => Ok(Some(usize::try_from(*count).unwrap_or(usize::MAX))),
+    }
+}
+
+/// Returns the requested function, from `-s` or a positional word.
+fn symbol(matches: &ArgMatches, context: &Context) -> Result<Option<String>, CliError> {
+    let words: Vec<&String> = matches.get_many("word").unwrap_or_default().collect();
+    let named = matches.get_one::<String>("symbol");
+    match (named, words.as_slice()) {
+        (named, []) => Ok(named.cloned()),
+        (None, [word]) => Ok(Some((*word).clone())),
+        _ => Err(CliError::usage(format!(
+            "{} annotate: more than one function given",
+            context.program
+        ))),
+    }
+}
+
+fn syntax(matches: &ArgMatches, context: &Context) -> Result<Syntax, CliError> {
+    let given = matches.get_one::<String>("disassembler-style");
+    let configured = || context.config.text("annotate.disassembler_style");
+    match given.map(String::as_str).or_else(configured) {
+        Some("att") | None => Ok(Syntax::Att),
+        Some("intel") => Ok(Syntax::Intel),
+        Some(word) => Err(CliError::usage(format!("-M {word}: give att or intel"))),
+    }
+}

@@ -1,0 +1,136 @@
+//! Browser screens shared by several commands: output of other commands, saved reports.
+
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap::ArgMatches;
+use rperf_safefs::Folder;
+use rperf_tui::{PreparedScreen, ReaderMessage, ShownFunction, TextScreen};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::given_value;
+
+/// The maximum number of bytes of another command's output.
+const MAX_OUTPUT_BYTES: u64 = 16 << 20;
+/// The options that select symbol sources.
+const NAMING: &[&str] = &["vmlinux", "kallsyms", "symfs"];
+
+/// Runs other commands on the same recording and shows their output.
+pub(crate) struct CommandRunner<'o> {
+    pub(crate) matches: &'o ArgMatches,
+    pub(crate) context: &'o Context,
+    /// The recording.
+    pub(crate) path: &'o Path,
+}
+
+impl CommandRunner<'_> {
+    /// Shows individual samples: all, or those of a function.
+    pub(crate) fn samples(&self, place: Option<&ShownFunction>) -> Result<ReaderMessage, CliError> {
+        let limit = given_value::<u64>(self.matches, "samples").copied();
+        match place {
+            None => self.other("Samples", &["script"], limit),
+            Some(place) => {
+                let title = format!("Samples of {}", place.symbol);
+                self.other(&title, &["script", "-S", &place.symbol], limit)
+            }
+        }
+    }
+
+    /// Shows the output of another command for this recording on a scrollable screen: at most [`MAX_OUTPUT_BYTES`], and at most
+    /// `limit` samples.
+    fn other(
+        &self,
+        title: &str,
+        words: &[&str],
+        limit: Option<u64>,
+    ) -> Result<ReaderMessage, CliError> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(words).arg("-i").arg(self.path);
+        for option in NAMING {
+            if let Some(value) = self.matches.get_one::<String>(option) {
+                command.arg(format!("--{option}={value}"));
+            }
+        }
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let mut text = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            stdout.take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
+        }
+        let output = child.wait_with_output()?;
+        if text.is_empty() {
+            let message = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Ok(ReaderMessage::Notice(message));
+        }
+        if let Some(limit) = limit {
+            truncate(&mut text, usize::try_from(limit).unwrap_or(usize::MAX));
+        }
+        let name = self.context.program;
+        Ok(shown(
+            &format!("{title} ({name} {})", words.join(" ")),
+            &text,
+        ))
+    }
+}
+
+/// Keeps the first `limit` samples of the text of `script`, whose frames are indented by tabs and end with an empty line.
+fn truncate(text: &mut Vec<u8>, limit: usize) {
+    let mut end = 0;
+    let mut samples = 0;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        samples += usize::from(!line.starts_with(b"\t") && line != b"\n");
+        if samples > limit {
+            return text.truncate(end);
+        }
+        end += line.len();
+    }
+}
+
+/// Returns a scrollable screen of text.
+pub(crate) fn shown(title: &str, text: &[u8]) -> ReaderMessage {
+    let lines = String::from_utf8_lossy(text);
+    let lines = lines.lines().map(str::to_owned).collect();
+    ReaderMessage::Shown(PreparedScreen::new(TextScreen::new(title, lines)))
+}
+
+/// Writes to the first unused name of perf.hist.0, perf.hist.1, …
+pub(crate) fn save(text: &str) -> Result<ReaderMessage, CliError> {
+    let folder = Folder::open(Path::new("."))?;
+    for number in 0.. {
+        let name = format!("perf.hist.{number}");
+        match folder.create_file(name.as_ref(), 0o666) {
+            Ok(mut file) => {
+                file.write_all(text.as_bytes())?;
+                return Ok(ReaderMessage::Notice(format!("{name} was written.")));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                let error = anyhow::Error::new(error).context(format!("failed to write {name}"));
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(ReaderMessage::Notice(
+        "No unused file name is left.".to_owned(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_limited_with_their_frames() {
+        let shown = |limit| {
+            let mut text = b"a 1:\n\tf\n\tg\n\nb 2:\n\tf\n\n c 3: x\n d 4: y\n".to_vec();
+            truncate(&mut text, limit);
+            String::from_utf8(text).unwrap()
+        };
+        assert_eq!(shown(0), "");
+        assert_eq!(shown(1), "a 1:\n\tf\n\tg\n\n");
+        assert_eq!(shown(3), "a 1:\n\tf\n\tg\n\nb 2:\n\tf\n\n c 3: x\n");
+        assert_eq!(shown(9).lines().count(), 9);
+    }
+}

@@ -1,0 +1,350 @@
+//! `--sort`, `--fields` and related options: the columns of a report, and the order of its rows.
+
+use clap::ArgMatches;
+use rperf_hist::{CountedItems, Key, NumberField, ReportField, find_field};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::filter::words;
+use crate::cli::options::{flag, given_value};
+
+/// The parsed options.
+pub(crate) struct ColumnOptions {
+    /// Empty if the kinds of events decide.
+    sort: Vec<SortWord>,
+    /// Whether the key `parent` is appended.
+    with_parent: bool,
+    /// Whether [`Self::sort`] is appended to the default keys of the events.
+    adds_keys: bool,
+    fields: Vec<SortWord>,
+    /// Whether only [`Self::fields`] and sort keys are shown.
+    only_fields: bool,
+    /// Number columns enabled by switches.
+    numbers: Vec<NumberField>,
+    /// Columns filtered to a single value, with that value.
+    chosen: Vec<(&'static str, String)>,
+    /// Whether `--sort` was given.
+    pub(crate) sorted: bool,
+}
+
+/// A word of `--sort` or `--fields`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum SortWord {
+    Known(ReportField),
+    /// A tracepoint field, if the recording has it.
+    Other(String),
+}
+
+impl SortWord {
+    /// Parses a list of words.
+    fn list(words: &str) -> Vec<Self> {
+        let words = words.split([',', ' ']).filter(|word| !word.is_empty());
+        let word =
+            |word| find_field(word).map_or_else(|| Self::Other(str::to_owned(word)), Self::Known);
+        words.map(word).collect()
+    }
+
+    fn key(&self) -> Option<&'static Key> {
+        match self {
+            Self::Known(field) => field.key(),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+/// Keys whose columns are removed when a filter selects a single value, with the filter's option.
+const FILTERED: &[(&str, &str)] = &[("comm", "comms"), ("dso", "dsos"), ("symbol", "symbols")];
+
+impl ColumnOptions {
+    /// Parses options and configuration.
+    pub(crate) fn new(matches: &ArgMatches, context: &Context) -> Self {
+        Self::or(matches, context.config.text("report.sort_order"))
+    }
+
+    /// Parses options; `configured` are the default sort keys.
+    pub(crate) fn or(matches: &ArgMatches, configured: Option<&str>) -> Self {
+        let text = |id| given_value::<String>(matches, id).map(String::as_str);
+        let sort = text("sort").or(configured);
+        let fields = text("fields");
+        let (adds_keys, keys) = added(sort.unwrap_or_default());
+        let (adds_fields, shown) = added(fields.unwrap_or_default());
+        let is_on = |id| flag(matches, id) == Some(true);
+        let numbers: &[(bool, &[NumberField])] = &[
+            (
+                is_on("show-cpu-utilization") || is_on("showcpuutilization"),
+                &[NumberField::Kernel, NumberField::User],
+            ),
+            (is_on("show-nr-samples"), &[NumberField::Samples]),
+            (is_on("show-total-period"), &[NumberField::Period]),
+        ];
+        let requested = numbers.iter().filter(|(requested, _)| *requested);
+        Self {
+            sort: SortWord::list(keys),
+            with_parent: text("parent").is_some(),
+            adds_keys,
+            fields: SortWord::list(shown),
+            only_fields: fields.is_some() && !adds_fields,
+            numbers: requested
+                .flat_map(|(_, numbers)| *numbers)
+                .copied()
+                .collect(),
+            chosen: chosen(matches),
+            sorted: sort.is_some(),
+        }
+    }
+
+    /// Returns columns and order; `usual` are the default sort keys, `shares` the numbers before them. `find` resolves the words that are
+    /// not built-in keys.
+    pub(crate) fn resolve(
+        &self,
+        usual: &str,
+        shares: &[NumberField],
+        find: FindFields<'_>,
+    ) -> Result<ResolvedColumns, CliError> {
+        let given = !self.sort.is_empty() && !self.adds_keys;
+        let mut sort = match given || (self.only_fields && self.sort.is_empty()) {
+            true => Vec::new(),
+            false => fields(&SortWord::list(usual), "sort", find)?,
+        };
+        extend(&mut sort, &fields(&self.sort, "sort", find)?);
+        if self.with_parent {
+            extend(&mut sort, &fields(&SortWord::list("parent"), "sort", find)?);
+        }
+        let shares = self.shares(shares, &sort);
+        // Rows are sorted by the numbers that `--sort` does not name first.
+        let first = shares.iter().filter(|share| !sort.contains(share));
+        let first: Vec<ReportField> = first.copied().collect();
+        let (mut columns, mut order_by) = (Vec::new(), Vec::new());
+        if !self.only_fields {
+            let numbers: Vec<ReportField> = self
+                .numbers
+                .iter()
+                .copied()
+                .map(ReportField::Number)
+                .collect();
+            extend(&mut columns, &shares);
+            extend(&mut columns, &numbers);
+            extend(&mut order_by, &first);
+        }
+        extend(&mut columns, &fields(&self.fields, "fields", find)?);
+        extend(&mut columns, &sort);
+        extend(&mut order_by, &sort);
+        extend(&mut order_by, &columns);
+        Ok(self.without_chosen(columns, order_by))
+    }
+
+    /// Returns the shares in front of the keys: the default ones, but only those of `sort` if it names a latency. perf does this too, unless
+    /// latencies come first.
+    fn shares(&self, default: &[NumberField], sort: &[ReportField]) -> Vec<ReportField> {
+        let is_latency = |number: &NumberField| number.is_latency();
+        let named = sort.iter().filter_map(|field| field.number());
+        let is_named = named.clone().any(|number| number.is_latency());
+        let shares: Vec<NumberField> = match is_named && !default.first().is_some_and(is_latency) {
+            true => named.filter(|number| number.is_share()).collect(),
+            false => default.to_vec(),
+        };
+        shares.into_iter().map(ReportField::Number).collect()
+    }
+
+    /// Removes the columns with a single known value, unless only numbers would remain.
+    fn without_chosen(
+        &self,
+        columns: Vec<ReportField>,
+        order_by: Vec<ReportField>,
+    ) -> ResolvedColumns {
+        let keys = columns.iter().filter_map(|field| field.key());
+        let value_of = |name| self.chosen.iter().find(|(known, _)| *known == name);
+        let values: Vec<(&'static str, String)> = keys
+            .clone()
+            .filter_map(|key| value_of(key.name))
+            .cloned()
+            .collect();
+        let some_left = keys.clone().any(|key| value_of(key.name).is_none());
+        let stays = |field: &ReportField| {
+            !some_left || field.key().is_none_or(|key| value_of(key.name).is_none())
+        };
+        ResolvedColumns {
+            columns: columns
+                .iter()
+                .filter(|field| stays(field))
+                .copied()
+                .collect(),
+            order_by,
+            values,
+        }
+    }
+
+    /// Whether rows have a single key.
+    pub(crate) fn is_overview(&self) -> bool {
+        self.sort.len() == 1
+    }
+
+    /// Whether the columns are exactly those of `--fields`.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.only_fields
+    }
+
+    /// Whether the first sort key is the function.
+    pub(crate) fn begins_with_symbol(&self) -> bool {
+        let first = self.sort.first().and_then(SortWord::key);
+        self.sorted && !self.adds_keys && first.is_some_and(|key| key.name == "symbol")
+    }
+}
+
+/// Columns and order for one recording.
+pub(crate) struct ResolvedColumns {
+    pub(crate) columns: Vec<ReportField>,
+    pub(crate) order_by: Vec<ReportField>,
+    /// Columns removed because they have a single value, and that value.
+    pub(crate) values: Vec<(&'static str, String)>,
+}
+
+/// Returns the fields that a word of an option names, if it is not a built-in key.
+pub(crate) type FindFields<'f> =
+    &'f mut dyn FnMut(&str, &str) -> Result<Vec<ReportField>, CliError>;
+
+/// Returns the fields of a list of words.
+fn fields(
+    words: &[SortWord],
+    option: &str,
+    find: FindFields<'_>,
+) -> Result<Vec<ReportField>, CliError> {
+    let mut fields = Vec::new();
+    for word in words {
+        match word {
+            SortWord::Known(field) => extend(&mut fields, &[*field]),
+            SortWord::Other(word) => extend(&mut fields, &find(option, word)?),
+        }
+    }
+    Ok(fields)
+}
+
+fn extend(fields: &mut Vec<ReportField>, more: &[ReportField]) {
+    for field in more {
+        if !fields.contains(field) {
+            fields.push(*field);
+        }
+    }
+}
+
+/// Whether a list starts with `+`, and the list without it.
+fn added(list: &str) -> (bool, &str) {
+    let rest = list.strip_prefix('+');
+    (rest.is_some(), rest.unwrap_or(list))
+}
+
+fn chosen(matches: &ArgMatches) -> Vec<(&'static str, String)> {
+    let one = |(key, option): &(&'static str, &str)| match &words(matches, option)?[..] {
+        [only] => Some((*key, only.clone())),
+        _ => None,
+    };
+    FILTERED.iter().filter_map(one).collect()
+}
+
+/// Rejects keys that are not counted.
+pub(crate) fn check<'f>(
+    fields: impl IntoIterator<Item = &'f ReportField>,
+    counted: CountedItems,
+) -> Result<(), CliError> {
+    let mut keys = fields.into_iter().filter_map(|field| field.key());
+    let strange = keys.find(|key| key.needs().is_some_and(|needed| needed != counted));
+    let Some(key) = strange else {
+        return Ok(());
+    };
+    let error = CliError::usage(format!("Invalid --sort key: `{}'", key.name));
+    Err(error.hint(match key.needs() {
+        Some(CountedItems::Branches) => "it needs branch stacks: 'record -b', then 'report -b'",
+        _ => "it needs --mem-mode",
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_hist::parse_fields;
+
+    use super::*;
+
+    const OWN: &[NumberField] = &[NumberField::Own];
+    const CHILDREN: &[NumberField] = &[NumberField::Total, NumberField::Own];
+
+    fn none(_: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
+        Err(CliError::usage(word))
+    }
+
+    fn columns(sort: &str, fields: Option<&str>) -> ColumnOptions {
+        let (adds_keys, keys) = added(sort);
+        let (adds_fields, shown) = added(fields.unwrap_or_default());
+        ColumnOptions {
+            sort: SortWord::list(keys),
+            with_parent: false,
+            adds_keys,
+            fields: SortWord::list(shown),
+            only_fields: fields.is_some() && !adds_fields,
+            numbers: vec![NumberField::Samples],
+            chosen: Vec::new(),
+            sorted: !sort.is_empty(),
+        }
+    }
+
+    fn same(fields: &[ReportField], words: &str) {
+        assert_eq!(fields, parse_fields(words).expect("known words"));
+    }
+
+    #[test]
+    fn fields_replace_the_default_columns_and_keys_follow() {
+        let resolved = columns("", Some("comm,overhead")).resolve("dso", CHILDREN, &mut none);
+        let resolved = resolved.expect("known words");
+        same(&resolved.columns, "comm,overhead");
+        same(&resolved.order_by, "comm,overhead");
+        let resolved = columns("dso", Some("comm,overhead")).resolve("sym", CHILDREN, &mut none);
+        let resolved = resolved.expect("known words");
+        same(&resolved.columns, "comm,overhead,dso");
+        same(&resolved.order_by, "dso,comm,overhead");
+    }
+
+    #[test]
+    fn a_plus_adds_to_the_defaults() {
+        let resolved = columns("+cpu", Some("+period")).resolve("comm,dso", CHILDREN, &mut none);
+        let resolved = resolved.expect("known words");
+        same(
+            &resolved.columns,
+            "overhead_children,overhead,sample,period,comm,dso,cpu",
+        );
+        same(
+            &resolved.order_by,
+            "overhead_children,overhead,comm,dso,cpu,sample,period",
+        );
+    }
+
+    #[test]
+    fn a_share_that_is_named_sorts_where_it_is_named() {
+        let resolved = |sort, shares| {
+            let resolved = columns(sort, None).resolve("sym", shares, &mut none);
+            resolved.expect("known words")
+        };
+        let named = resolved("comm,overhead", CHILDREN);
+        same(&named.columns, "overhead_children,overhead,sample,comm");
+        same(&named.order_by, "overhead_children,comm,overhead,sample");
+        let both = &[NumberField::Own, NumberField::Latency];
+        let latency = resolved("latency,parallelism,comm", both);
+        same(&latency.columns, "latency,sample,parallelism,comm");
+        same(&latency.order_by, "latency,parallelism,comm,sample");
+        let first = resolved("comm,latency", &[NumberField::Latency, NumberField::Own]);
+        same(&first.columns, "latency,overhead,sample,comm");
+        same(&first.order_by, "overhead,comm,latency,sample");
+    }
+
+    #[test]
+    fn columns_with_one_filtered_value_are_removed_unless_last() {
+        let mut columns = columns("comm,dso", None);
+        columns.chosen.push(("comm", "calc".to_owned()));
+        let resolved = columns.resolve("sym", OWN, &mut none).expect("known words");
+        same(&resolved.columns, "overhead,sample,dso");
+        same(&resolved.order_by, "overhead,comm,dso,sample");
+        assert_eq!(resolved.values, [("comm", "calc".to_owned())]);
+        columns.chosen.push(("dso", "libc.so.6".to_owned()));
+        let resolved = columns.resolve("sym", OWN, &mut none).expect("known words");
+        same(&resolved.columns, "overhead,sample,comm,dso");
+        assert_eq!(resolved.values.len(), 2);
+    }
+}

@@ -1,0 +1,271 @@
+//! This machine's events that match the given words.
+
+use std::io;
+
+use rperf_buildid_cache::Cache;
+use rperf_events::list::{EventKind, EventList, EventSelection, ListSources, ListedEvent};
+use rperf_events::vendor::VendorMetric;
+use rperf_events::{Catalogue, EventSources as _};
+use rperf_sys::{Counter, ObservedTask};
+use rperf_view::list::MetricListing;
+use rperf_wire::{Attr, AttrFlags};
+
+use crate::cli::context::Context;
+use crate::cli::pmus::MachinePmus;
+use crate::cli::tracefs::MachineTracepoints;
+use crate::cli::usdt_markers::{UsdtMarker, marks};
+
+/// The event sources of this machine.
+pub(crate) struct MachineEvents {
+    pub(crate) pmus: MachinePmus,
+    pub(crate) tracepoints: MachineTracepoints,
+    cache: Option<Cache>,
+}
+
+/// Matching events and metrics.
+pub(crate) struct MatchingEvents<'m> {
+    pub(crate) rows: Vec<ListedEvent>,
+    pub(crate) metrics: Vec<&'m VendorMetric>,
+    pub(crate) form: MetricListing,
+    /// Whether a word matched nothing.
+    pub(crate) missed: bool,
+}
+
+impl MachineEvents {
+    pub(crate) fn find(context: &Context) -> Self {
+        Self {
+            pmus: MachinePmus::find(context),
+            tracepoints: MachineTracepoints::find(context.globals.debugfs_dir.as_deref()),
+            cache: context.buildid_dir().map(Cache::new),
+        }
+    }
+
+    /// Returns the USDT markers of programs in the build-id cache.
+    pub(crate) fn marks(&self) -> Vec<UsdtMarker> {
+        self.cache.as_ref().map(marks).unwrap_or_default()
+    }
+
+    pub(crate) fn catalogue(&self) -> Catalogue<'_> {
+        self.pmus.catalogue(&self.tracepoints)
+    }
+
+    /// Finds the matches of each word in order. Words without a match are reported.
+    pub(crate) fn find_all<'m>(
+        &'m self,
+        words: &[&str],
+        catalogue: &Catalogue<'_>,
+        context: &Context,
+    ) -> MatchingEvents<'m> {
+        let sources = ListSources {
+            catalogue,
+            opens: &|attr| OpenPermission::to(attr) != OpenPermission::None,
+            marks: &|| self.cache.as_ref().map(marked).unwrap_or_default(),
+        };
+        let mut tracepoint_error = None;
+        let mut rows = Vec::new();
+        let mut take = |wanted: &EventSelection| {
+            let listing = EventList::new(wanted, sources);
+            tracepoint_error = tracepoint_error.take().or(listing.tracepoint_error);
+            let found = listing.rows.len();
+            rows.extend(listing.rows);
+            found > 0
+        };
+        let mut chosen = ChosenMetrics::new(self.metrics(catalogue));
+        let mut missed = false;
+        if words.is_empty() {
+            take(&EventSelection::All);
+            chosen.all(MetricListing::InGroups);
+        }
+        for word in words {
+            if chosen.is_kind(word, context) {
+                continue;
+            }
+            let wanted = EventSelection::new(word);
+            let mut readings = EventSelection::readings(word).into_iter();
+            let found = readings.any(|wanted| take(&wanted) | chosen.take(&wanted));
+            match &wanted {
+                _ if found => {}
+                // Access problems are reported below.
+                EventSelection::Kinds(kinds)
+                    if kinds.contains(&EventKind::Tracepoint)
+                        && catalogue.tracepoints.systems().is_err() => {}
+                EventSelection::Kinds(kinds) => context.note(absent(kinds)),
+                _ => {
+                    missed = true;
+                    context.note(nothing_called(word));
+                }
+            }
+        }
+        if let Some(error) = tracepoint_error {
+            self.say_untraced(&error, context);
+        }
+        MatchingEvents {
+            rows,
+            metrics: chosen.chosen,
+            form: chosen.form,
+            missed,
+        }
+    }
+
+    /// Returns the metrics whose PMU this machine has.
+    fn metrics(&self, catalogue: &Catalogue<'_>) -> Vec<&VendorMetric> {
+        let pmus = || catalogue.pmus.iter().map(|(name, _)| name.as_str());
+        let all = self.pmus.vendor().metrics().iter();
+        let has = |metric: &&VendorMetric| match &metric.pmu {
+            None => pmus().any(|pmu| self.pmus.is_core(pmu)),
+            Some(unit) => pmus().any(|pmu| pmu == unit),
+        };
+        all.filter(has).collect()
+    }
+
+    fn say_untraced(&self, error: &io::Error, context: &Context) {
+        let folder = self.tracepoints.0.events().display();
+        context.note(format_args!(
+            "tracepoints are not listed: {folder}: {error}"
+        ));
+        context.note(format_args!(
+            "hint: run as root, or give a group access: 'mount -o remount,gid=GROUP,mode=750 {}'",
+            self.tracepoints.0.root().display()
+        ));
+    }
+}
+
+/// Returns every event that `-e` accepts on this machine.
+pub(crate) fn events(context: &Context) -> Vec<ListedEvent> {
+    let machine = MachineEvents::find(context);
+    let mut rows = machine.find_all(&[], &machine.catalogue(), context).rows;
+    rows.retain(|row| !matches!(row.kind, EventKind::Raw | EventKind::Breakpoint));
+    rows
+}
+
+/// Returns the names of all metrics of this machine.
+pub(crate) fn metrics(context: &Context) -> Vec<String> {
+    let machine = MachineEvents::find(context);
+    let found = machine.find_all(&["metric"], &machine.catalogue(), context);
+    let names = found.metrics.iter().map(|metric| metric.name.clone());
+    names.collect()
+}
+
+/// The metrics selected by words.
+struct ChosenMetrics<'m> {
+    all: Vec<&'m VendorMetric>,
+    chosen: Vec<&'m VendorMetric>,
+    form: MetricListing,
+}
+
+impl<'m> ChosenMetrics<'m> {
+    fn new(all: Vec<&'m VendorMetric>) -> Self {
+        Self {
+            all,
+            chosen: Vec::new(),
+            form: MetricListing::Alone,
+        }
+    }
+
+    fn all(&mut self, form: MetricListing) {
+        self.chosen.clone_from(&self.all);
+        self.form = form;
+    }
+
+    /// Adds the metrics of a word that names all metrics or groups.
+    fn is_kind(&mut self, word: &str, context: &Context) -> bool {
+        let form = match word {
+            "metric" | "metrics" => MetricListing::Alone,
+            "metricgroup" | "metricgroups" => MetricListing::Groups,
+            _ => return false,
+        };
+        if self.all.is_empty() {
+            context.note("no metrics: the event tables have none for the PMUs of this machine");
+        }
+        let both = !self.chosen.is_empty() && self.form != form;
+        self.all(if both { MetricListing::InGroups } else { form });
+        true
+    }
+
+    fn take(&mut self, wanted: &EventSelection) -> bool {
+        let before = self.chosen.len();
+        let found = self
+            .all
+            .iter()
+            .filter(|metric| wanted.matches_metric(metric));
+        self.chosen.extend(found);
+        let has_found = self.chosen.len() > before;
+        if has_found && before == 0 {
+            self.form = MetricListing::InGroups;
+        }
+        has_found
+    }
+}
+
+/// Returns why there are no events of a requested kind.
+fn absent(kinds: &[EventKind]) -> &'static str {
+    match kinds {
+        [EventKind::Hardware | EventKind::Cache] => "no hardware PMU found",
+        [EventKind::Pmu] => "the PMUs of this machine have no named events",
+        [EventKind::Sdt] => {
+            "no program in the build-id cache has USDT probes; add programs with 'buildid-cache --add'"
+        }
+        _ => "this machine has no such events",
+    }
+}
+
+/// The message for an unknown name: it may be an event of other machines.
+fn nothing_called(word: &str) -> String {
+    let spec = rperf_events::parse(word, &Catalogue::default()).unwrap_or_default();
+    match spec.as_slice() {
+        [event] => format!(
+            "'{word}' is type {}, config {:#x}: this machine cannot count it",
+            event.attr.kind.0, event.attr.config
+        ),
+        _ => format!("no event matches '{word}'; 'list' without arguments shows all events"),
+    }
+}
+
+/// Whether the kernel opens an event for this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenPermission {
+    None,
+    /// In user space only.
+    User,
+    All,
+}
+
+impl OpenPermission {
+    pub(crate) fn to(attr: &Attr) -> Self {
+        let mut attr = Attr {
+            flags: AttrFlags::DISABLED,
+            ..attr.clone()
+        };
+        let observed = ObservedTask { pid: 0, cpu: -1 };
+        match Counter::open(&attr, observed, None) {
+            Ok(_) => Self::All,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                attr.flags.0 |= AttrFlags::EXCLUDE_KERNEL.0;
+                let opened = Counter::open(&attr, observed, None);
+                opened.map_or(Self::None, |_| Self::User)
+            }
+            Err(_) => Self::None,
+        }
+    }
+}
+
+/// Returns the name of a marker that several programs share, with the program.
+pub(crate) fn with_program(mark: &UsdtMarker) -> String {
+    let UsdtMarker {
+        name, id, program, ..
+    } = mark;
+    format!("{name}@{}({id:.12})", program.display())
+}
+
+/// Returns the USDT markers of the programs in the cache, with the program for names that are not unique.
+fn marked(cache: &Cache) -> Vec<String> {
+    let marks = marks(cache);
+    let shared = marks.chunk_by(|one, next| one.name == next.name);
+    let named = shared.flat_map(|same| {
+        same.iter().map(|mark| match same.len() {
+            1 => mark.name.clone(),
+            _ => with_program(mark),
+        })
+    });
+    named.collect()
+}

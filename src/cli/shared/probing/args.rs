@@ -1,0 +1,212 @@
+//! The options of `probe`, in perf's order.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_probe::SearchOptions;
+
+use super::target::ProbedObject;
+use crate::cli::context::Context;
+use crate::cli::debuginfod;
+use crate::cli::error::CliError;
+use crate::cli::jobs;
+use crate::cli::options::{counter, list, number, optional, switch, value};
+
+const ABOUT: &str = "\
+Adds dynamic tracepoints (probe events) at functions and source lines of the kernel (kprobes) or of a program or library \
+(-x, uprobes), with variables as fields. record, stat and script use them by name. A probe has no cost until its event \
+is enabled.
+
+A definition is [[GROUP:]EVENT=]PLACE [[NAME=]ARGUMENT[:TYPE]]... A PLACE is FUNCTION, FUNCTION+OFFSET, FUNCTION%return, \
+FUNCTION:LINE (relative to the function's first line) or FUNCTION;PATTERN, each followed by @FILE if several files \
+define the function; FILE:LINE or FILE;PATTERN; 0xADDRESS; %sdt_PROVIDER:NAME (a USDT probe of the program), or \
+%[GROUP:]EVENT (an event stored with --cache). In function names * and ? are wildcards.
+An ARGUMENT is a variable or parameter (size, it->name, a.b[2]), $params, $vars, $retval, a register (%di), \
+memory (@SYMBOL, +8(%di)), $stack0, $comm or \\NUMBER. TYPE is u8 to u64, s8 to s64, x8 to x64, string, an array of these.
+
+Variables and lines need debug information (-g). For the running kernel, parameters of functions and their members are \
+known from BTF.";
+
+/// Returns the command with its options.
+pub(crate) fn command() -> Command {
+    Command::new("probe")
+        .long_about(ABOUT)
+        .args(changes())
+        .args(listing_options())
+        .args(bounds())
+        .arg(
+            Arg::new("words")
+                .num_args(0..)
+                .value_name("[program] definition"),
+        )
+}
+
+/// Returns the options that add and delete events.
+fn changes() -> Vec<Arg> {
+    let definition = "definition";
+    vec![
+        counter("verbose").short('v').help("be verbose"),
+        switch("quiet").short('q').help("print only errors"),
+        optional("list", "[group:]event", "*:*")
+            .short('l')
+            .help("list probe events, or those that match"),
+        list("del", "[group:]event")
+            .short('d')
+            .help("delete probe events by name or pattern"),
+        list("add", definition).short('a').help("add a probe event"),
+        list("definition", definition)
+            .short('D')
+            .help("print the definition in the syntax of kprobe_events or uprobe_events"),
+        switch("force")
+            .short('f')
+            .help("allow existing event names: append a number"),
+    ]
+}
+
+/// Returns the options that show an object's probe points.
+fn listing_options() -> Vec<Arg> {
+    vec![
+        value("line", "function or file[:first[-last]]")
+            .short('L')
+            .help("show source code, with numbers at lines that can be probed"),
+        value("vars", "place")
+            .short('V')
+            .help("list the variables available at a place"),
+        switch("externs").help("with --vars: include global variables"),
+        switch("range")
+            .help("with --vars: show where each variable is valid, and list those valid elsewhere in the function"),
+        value("vmlinux", "file")
+            .short('k')
+            .help("kernel image with debug information; may be that of another kernel"),
+        value("source", "folder")
+            .short('s')
+            .help("look up source files below this directory"),
+        list("module", "module or its file")
+            .short('m')
+            .help("kernel module that the following definitions refer to"),
+    ]
+}
+
+/// Returns the options that restrict a search or locate files.
+fn bounds() -> Vec<Arg> {
+    vec![
+        switch("inlines").help(
+            "also probe inlined copies of functions (default: on)",
+        ),
+        switch("dry-run")
+            .short('n')
+            .help("print what would be added or deleted, change nothing"),
+        value("max-probes", "number")
+            .value_parser(number)
+            .help("maximum number of places of one definition (default: 128)"),
+        optional("funcs", "pattern", "")
+            .short('F')
+            .help("list functions that can be probed, or those that match"),
+        value("filter", "condition")
+            .help("with --vars and --funcs: only names that match these patterns, combined with &, | and ! ('!__k* & *')"),
+        list("exec", "program or library")
+            .short('x')
+            .help("program or library that the following definitions refer to"),
+        switch("demangle").help("demangle C++ and Rust symbols (default: on)"),
+        switch("demangle-kernel").help("also demangle kernel symbols"),
+        switch("cache").help(
+            "also store events in the build-id cache (with --dry-run: only there), or list or delete stored ones; %[group:]event adds a stored event",
+        ),
+        value("symfs", "folder")
+            .help("look up files with symbols and debug information below this directory"),
+        value("target-ns", "pid")
+            .value_parser(number)
+            .help("look up files in the mount namespace of this process"),
+        switch("bootconfig").help("with --definition: print lines for the kernel's boot configuration (bootconfig)"),
+        jobs::option(),
+        debuginfod::option(),
+    ]
+}
+
+/// A definition and its target.
+#[derive(Debug, Clone)]
+pub(crate) struct ProbeSpec {
+    pub(crate) target: ProbedObject,
+    pub(crate) definition: String,
+}
+
+/// Returns the definitions of an option, each with the `-x` or `-m` preceding it, otherwise with the first; those of `--add` may also be
+/// positional words.
+pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<ProbeSpec>, CliError> {
+    let given = matches.get_many::<String>(option).unwrap_or_default();
+    let places = matches.indices_of(option).unwrap_or_default();
+    let mut found: Vec<(usize, String)> = places.zip(given.cloned()).collect();
+    let mut own = None;
+    if option == "add" {
+        let words = matches.get_many::<String>("words").unwrap_or_default();
+        let mut words: Vec<&str> = words.map(String::as_str).collect();
+        // A leading path names the object.
+        if let Some(first) = words.first().filter(|word| word.starts_with('/')) {
+            own = Some(ProbedObject::Program(PathBuf::from(*first)));
+            words.remove(0);
+        }
+        if !words.is_empty() {
+            found.push((usize::MAX, words.join(" ")));
+        }
+    }
+    let subjects = subjects(matches);
+    let target = |place: usize| {
+        let before = subjects.iter().rev().find(|(at, _)| *at < place);
+        let subject = before.or(subjects.first()).map(|(_, subject)| subject);
+        own.clone()
+            .or(subject.cloned())
+            .unwrap_or(ProbedObject::Kernel)
+    };
+    let given = found.into_iter().map(|(place, definition)| ProbeSpec {
+        target: target(place),
+        definition,
+    });
+    Ok(given.collect())
+}
+
+/// Returns the values of `-x` and `-m`, with their indices among the words.
+fn subjects(matches: &ArgMatches) -> Vec<(usize, ProbedObject)> {
+    let named = |option: &str| {
+        let values = matches.get_many::<String>(option).unwrap_or_default();
+        let places = matches.indices_of(option).unwrap_or_default();
+        let named: Vec<(usize, String)> = places.zip(values.cloned()).collect();
+        named.into_iter()
+    };
+    let programs = named("exec").map(|(at, path)| (at, ProbedObject::Program(path.into())));
+    let modules = named("module").map(|(at, module)| (at, ProbedObject::Module(module)));
+    let mut found: Vec<_> = programs.chain(modules).collect();
+    found.sort_by_key(|(at, _)| *at);
+    found
+}
+
+/// Returns the last value of `-x` or `-m`; by default the kernel. For actions without definitions.
+pub(crate) fn target(matches: &ArgMatches) -> ProbedObject {
+    let last = subjects(matches).pop();
+    last.map_or(ProbedObject::Kernel, |(_, subject)| subject)
+}
+
+/// The error if no action is given.
+pub(crate) fn no_action(context: &Context) -> CliError {
+    let program = context.program;
+    CliError::usage(format!("{program} probe: nothing to do")).hint(format!(
+        "'{program} probe FUNCTION' adds an event in the kernel, '{program} probe -x PROGRAM FUNCTION' in a program, '{program} probe -l' lists probe events"
+    ))
+}
+
+/// Returns the restrictions of the search.
+pub(crate) fn search_options(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<SearchOptions, CliError> {
+    let mut options = SearchOptions {
+        threads: jobs::jobs(matches, context)?,
+        ..SearchOptions::default()
+    };
+    if let Some(most) = matches.get_one::<u64>("max-probes") {
+        options.max_probes = usize::try_from(*most)?;
+    }
+    options.inlines = crate::cli::options::flag(matches, "inlines") != Some(false);
+    let root = matches.get_one::<String>("source").map(Path::new);
+    options.source_root = root.map(Path::to_owned);
+    Ok(options)
+}

@@ -1,0 +1,261 @@
+//! The kernel's lists of probe events in tracefs.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+
+use rperf_probe::{ExistingEvent, ProbeEvent, ProbeTarget};
+use rperf_safefs::Folder;
+use rperf_sys::Tracefs;
+
+use super::place_messages::NOT_FOUND;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::live::explain::reason;
+use crate::cli::tracefs::MachineTracepoints;
+
+/// perf's exit status for EACCES.
+const NOT_PERMITTED: u8 = 243;
+/// The kernel's log of recent errors.
+const ERRORS: &str = "error_log";
+
+/// The maximum number of reads of a list that keeps changing.
+const MAX_READINGS: usize = 32;
+
+/// The list files of uprobe and kprobe events.
+pub(crate) const PROGRAMS: &str = "uprobe_events";
+pub(crate) const KERNEL: &str = "kprobe_events";
+
+/// Both lists.
+pub(crate) struct EventLists(Tracefs);
+
+impl EventLists {
+    pub(crate) fn find(context: &Context) -> Self {
+        Self(MachineTracepoints::find(context.globals.debugfs_dir.as_deref()).0)
+    }
+
+    /// Returns all events with their lists, in the order of their lines, for a command that changes them.
+    pub(crate) fn existing(&self) -> Result<Vec<(ExistingEvent, &'static str)>, CliError> {
+        let read = self.read();
+        read.map_err(|error| self.refused(&error, PROGRAMS))
+    }
+
+    /// Like [`Self::existing`], for a command that only reads.
+    pub(crate) fn listed(&self) -> Result<Vec<(ExistingEvent, &'static str)>, CliError> {
+        self.read().map_err(|error| self.unreadable(&error))
+    }
+
+    /// Returns how often events were hit while enabled, from the kernel's profiles: by path (empty for the kernel) and event.
+    pub(crate) fn hits(&self) -> HashMap<(String, String), u64> {
+        let text = |profile| {
+            let bytes = self.0.read(profile).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let (programs, kernel) = (text("uprobe_profile"), text("kprobe_profile"));
+        let programs = programs.lines().filter_map(program_hits);
+        programs
+            .chain(kernel.lines().filter_map(kernel_hits))
+            .collect()
+    }
+
+    /// Reads both lists; a kernel may have only one.
+    fn read(&self) -> io::Result<Vec<(ExistingEvent, &'static str)>> {
+        let mut lines = Vec::new();
+        let mut failures = Vec::new();
+        for list in [KERNEL, PROGRAMS] {
+            match self.settled(list) {
+                Ok(text) => {
+                    let text = String::from_utf8_lossy(&text).into_owned();
+                    lines.extend(text.lines().map(|line| (line.to_owned(), list)));
+                }
+                Err(error) => failures.push(error),
+            }
+        }
+        if failures.len() == 2
+            && let Some(error) = failures.pop()
+        {
+            return Err(error);
+        }
+        lines.sort();
+        let parsed = lines
+            .iter()
+            .map(|(line, list)| (ExistingEvent::parse(line), *list));
+        Ok(parsed
+            .filter_map(|(existing, list)| Some((existing?, list)))
+            .collect())
+    }
+
+    /// Reads a list until two consecutive reads agree. The kernel delivers it in chunks by line number: if lines are removed in between,
+    /// others are skipped.
+    fn settled(&self, list: &str) -> io::Result<Vec<u8>> {
+        let mut text = self.0.read(list)?;
+        for _ in 0..MAX_READINGS {
+            let again = self.0.read(list)?;
+            if again == text {
+                break;
+            }
+            text = again;
+        }
+        Ok(text)
+    }
+
+    /// Locks out other runs of this program while names are chosen, until dropped. `None` if the lists cannot be read: then no names are
+    /// chosen.
+    pub(crate) fn lock(&self) -> Option<File> {
+        let mut locks = [PROGRAMS, KERNEL].into_iter().map(|list| self.0.lock(list));
+        locks.find_map(Result::ok)
+    }
+
+    /// Writes the line of a new event.
+    pub(crate) fn write(&self, list: &str, line: &str) -> Result<(), CliError> {
+        self.try_write(list, line)
+            .map_err(|error| match error.raw_os_error() {
+                Some(libc::EACCES | libc::EPERM | libc::ENOENT) if !self.has(list) => {
+                    self.refused(&error, list)
+                }
+                Some(libc::EROFS) => self.refused(&error, list),
+                _ => self.explained(&error, line),
+            })
+    }
+
+    /// Returns the error for an event that was not deleted.
+    pub(crate) fn unremoved(&self, error: &io::Error, list: &str, name: &str) -> CliError {
+        let failure = match error.raw_os_error() {
+            Some(libc::EACCES | libc::EPERM | libc::EROFS) => self.refused(error, list),
+            Some(libc::EBUSY) => CliError::message(NOT_FOUND, format!("{name} is in use"))
+                .hint("remove it after the recordings that use it have ended"),
+            _ => CliError::message(NOT_FOUND, format!("{name}: {}", reason(error))),
+        };
+        failure.detail("  Error: Failed to delete events.")
+    }
+
+    /// Writes one line; returns the plain error.
+    pub(crate) fn try_write(&self, list: &str, line: &str) -> io::Result<()> {
+        self.0.append(list, line)
+    }
+
+    /// Whether lists exist that this user may not write. Such a user may not open the uprobe PMU either.
+    pub(crate) fn are_forbidden(&self) -> bool {
+        let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        self.0.read(PROGRAMS).is_err_and(denied)
+    }
+
+    /// Whether the kernel has this list.
+    pub(crate) fn has(&self, list: &str) -> bool {
+        self.0.read(list).is_ok()
+    }
+
+    /// Returns the error for lists that cannot be read.
+    fn unreadable(&self, error: &io::Error) -> CliError {
+        if error.kind() != io::ErrorKind::PermissionDenied {
+            return self.refused(error, PROGRAMS);
+        }
+        let root = self.0.root().display();
+        CliError::message(NOT_PERMITTED, "No permission to read tracefs.")
+            .detail(format!("Please try 'sudo mount -o remount,mode=755 {root}'"))
+            .hint(format!(
+                "the lists of probes have mode 640 since Linux 5.16: 'sudo mount -o remount,mode=750,gid=GROUP {root}' lets a group read them"
+            ))
+    }
+
+    /// Returns the error for a list that cannot be opened.
+    fn refused(&self, error: &io::Error, list: &str) -> CliError {
+        let root = self.0.root().display();
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                CliError::message(NOT_PERMITTED, "No permission to write tracefs.")
+                    .detail("Please run this command again with sudo.")
+            }
+            io::ErrorKind::NotFound if Folder::open(self.0.events()).is_err() => {
+                CliError::message(NOT_FOUND, format!("tracefs is not mounted at {root}"))
+                    .hint(format!("run as root: mount -t tracefs nodev {root}"))
+            }
+            io::ErrorKind::NotFound => {
+                let option = match list {
+                    KERNEL => "CONFIG_KPROBE_EVENTS",
+                    _ => "CONFIG_UPROBE_EVENTS",
+                };
+                CliError::message(NOT_FOUND, format!("{root}/{list} does not exist."))
+                    .detail(format!("Please rebuild kernel with {option}=y."))
+            }
+            io::ErrorKind::ReadOnlyFilesystem => {
+                CliError::message(NOT_FOUND, format!("tracefs is mounted read-only at {root}"))
+                    .hint(format!("run as root: mount -o remount,rw {root}"))
+            }
+            _ => {
+                let reason = reason(error);
+                CliError::message(NOT_FOUND, format!("{root}/{list}: {reason}"))
+            }
+        }
+    }
+
+    /// Explains which part of a line the kernel rejected, from its error log.
+    fn explained(&self, error: &io::Error, line: &str) -> CliError {
+        let failure = CliError::message(
+            NOT_FOUND,
+            format!("the kernel refused the event: {}", reason(error)),
+        );
+        let log = self.0.read(ERRORS).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log).into_owned();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines
+            .iter()
+            .rposition(|line| line.contains("error: "))
+            .and_then(|at| lines.get(at..))
+            .unwrap_or_default();
+        let is_about_it = last.iter().any(|message| message.contains(line));
+        let failure = match is_about_it {
+            true => last
+                .iter()
+                .fold(failure, |failure, line| failure.detail(*line)),
+            false => failure.detail(format!("  {line}")),
+        };
+        failure.detail("  Error: Failed to add events.")
+    }
+}
+
+/// Parses `  PATH EVENT HITS`; a path may contain blanks.
+fn program_hits(line: &str) -> Option<((String, String), u64)> {
+    let (rest, hits) = line.trim().rsplit_once(char::is_whitespace)?;
+    let (path, event) = rest.trim_end().rsplit_once(char::is_whitespace)?;
+    Some((
+        (path.trim().to_owned(), event.to_owned()),
+        hits.parse().ok()?,
+    ))
+}
+
+/// Parses `  EVENT HITS MISSES`.
+fn kernel_hits(line: &str) -> Option<((String, String), u64)> {
+    let mut words = line.split_whitespace();
+    let (event, hits) = (words.next()?, words.next()?);
+    Some(((String::new(), event.to_owned()), hits.parse().ok()?))
+}
+
+/// Returns the list that an event belongs to.
+pub(crate) fn list_of(event: &ProbeEvent) -> &'static str {
+    match event.target {
+        ProbeTarget::Program { .. } => PROGRAMS,
+        ProbeTarget::Kernel { .. } => KERNEL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_count_hits() {
+        let key = |path: &str, event: &str| (path.to_owned(), event.to_owned());
+        let line = "  /opt/my program middle                                              12";
+        assert_eq!(
+            program_hits(line),
+            Some((key("/opt/my program", "middle"), 12))
+        );
+        let line = "  vfs_read                                                 7               1";
+        assert_eq!(kernel_hits(line), Some((key("", "vfs_read"), 7)));
+        for damaged in ["", "  x", "x y z"] {
+            assert_eq!(program_hits(damaged), None);
+            assert_eq!(kernel_hits(damaged), None);
+        }
+    }
+}

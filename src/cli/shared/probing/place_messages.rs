@@ -1,0 +1,61 @@
+//! Messages about probe points that were found or not.
+
+use rperf_probe::{Error, SearchNote, SyntaxError};
+
+use crate::cli::error::CliError;
+
+/// perf's exit status for ENOENT.
+pub(crate) const NOT_FOUND: u8 = 254;
+/// perf's exit status for EEXIST.
+pub(crate) const EXISTS: u8 = 239;
+
+/// Formats an error as perf does: what is wrong, `  Error: Failed to …`, and a hint.
+pub(crate) fn problem(error: &Error, doing: &str) -> CliError {
+    let message = CliError::message(NOT_FOUND, error.to_string());
+    let message = error.details().into_iter().fold(message, CliError::detail);
+    let message = message.detail(format!("  Error: Failed to {doing}."));
+    let hints = error.hints();
+    hints.into_iter().fold(message, CliError::hint)
+}
+
+/// The error for a syntax error in `text`, with its position marked.
+pub(crate) fn faulty(fault: SyntaxError, text: &str) -> CliError {
+    let pointed = fault.pointed(text);
+    pointed
+        .into_iter()
+        .fold(CliError::usage(fault.message), CliError::detail)
+}
+
+/// Formats a note on a found probe point, in one or more lines.
+pub(crate) fn note(note: &SearchNote) -> Vec<String> {
+    let line = match note {
+        SearchNote::SkippedPrologue { address } => {
+            return vec![
+                "Target program is compiled without optimization. Skipping prologue.".to_owned(),
+                format!("Probe on address {address:#x} to force probing at the function entry."),
+                String::new(),
+            ];
+        }
+        SearchNote::Incomplete { argument, places } => {
+            format!("'{argument}' is unknown at {places} of the places, which record 0xdeade12d")
+        }
+        SearchNote::Truncated { argument } => {
+            format!("'{argument}' exceeds max-bitwidth. Cut down to 64 bits.")
+        }
+        SearchNote::Indirect { name, variants } => {
+            let which = match variants.as_slice() {
+                [] => String::new(),
+                variants => format!(" ({}, …)", variants.join(", ")),
+            };
+            format!(
+                "Warning: {name} is an indirect function: the function that runs is chosen when a program starts. Probe that one{which}."
+            )
+        }
+        SearchNote::MissingSplit { units } => {
+            format!(
+                "the .dwo files of {units} units are missing: functions and variables in them are not found"
+            )
+        }
+    };
+    vec![line]
+}

@@ -1,0 +1,328 @@
+//! `--cache`: events stored in the build-id cache with the object they belong to.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use rperf_buildid_cache::{
+    Cache, Cached, DEBUG_FILES, KERNEL_OBJECT, NewObject, SpecialObject, debug_file,
+};
+use rperf_names::matches_pattern;
+use rperf_probe::{
+    CachedEntry, Definition, Point, ProbeEvent, cached_entries, heading, keep_entry,
+};
+use rperf_symbol::{BuildId, Files as _};
+
+use super::place_messages::NOT_FOUND;
+use super::running_kernel::running_id;
+use super::target::{OpenedObject, ProbedObject};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::files::DiskFiles;
+use crate::cli::live::explain::reason;
+use crate::cli::shared::namespace::{MountNamespace, NO_CACHE};
+use crate::cli::usdt_markers::is_installed;
+
+/// The file with the kernel's symbols.
+const KALLSYMS: &str = "/proc/kallsyms";
+
+/// An object with events in the cache.
+#[derive(Debug, Clone)]
+pub(crate) struct CachedObject {
+    /// The program; `None` for the kernel.
+    program: Option<PathBuf>,
+    id: BuildId,
+}
+
+impl CachedObject {
+    /// Returns `None` for objects without a build-id, and for modules.
+    pub(crate) fn of(opened: &OpenedObject) -> Option<Self> {
+        match opened {
+            OpenedObject::Program(binary) => Some(Self {
+                program: Some(binary.path().to_owned()),
+                id: binary.build_id()?,
+            }),
+            OpenedObject::Kernel(kernel) if kernel.module().is_some() => None,
+            // Symbols are kept with the events, and only those of the running kernel are available.
+            OpenedObject::Kernel(kernel) => Some(Self {
+                program: None,
+                id: kernel
+                    .build_id()
+                    .filter(|id| running_id().as_ref() == Some(id))?,
+            }),
+        }
+    }
+
+    /// Returns its entries in the cache; none is not an error.
+    fn entries(&self, context: &Context) -> Vec<CachedEntry> {
+        let cached = context
+            .buildid_dir()
+            .and_then(|root| Cache::new(root).object(&self.id.to_string()));
+        let text = cached.and_then(|cached| cached.probes().ok());
+        cached_entries(&text.unwrap_or_default())
+    }
+
+    /// Returns the cached events of exactly this definition.
+    pub(crate) fn events_for(
+        &self,
+        definition: &Definition,
+        group: &str,
+        context: &Context,
+    ) -> Option<Vec<ProbeEvent>> {
+        let text = heading(definition, group);
+        let entries = self.entries(context);
+        let own = entries
+            .iter()
+            .rev()
+            .find(|entry| !entry.is_marker && entry.text == text)?;
+        let events: Vec<ProbeEvent> = own.events().collect();
+        (!events.is_empty()).then_some(events)
+    }
+
+    /// Returns the user-defined events that `%[GROUP:]NAME` matches.
+    pub(crate) fn named(&self, point: &Point, context: &Context) -> Vec<ProbeEvent> {
+        let entries = self.entries(context);
+        let user_defined = entries.iter().filter(|entry| !entry.is_marker);
+        let events = user_defined.flat_map(CachedEntry::events);
+        events.filter(|event| is_covered(point, event)).collect()
+    }
+
+    /// Adds the object to the cache, and the entry to its list.
+    fn keep(&self, entry: Option<CachedEntry>, cache: &Cache) -> io::Result<()> {
+        let id = self.id.to_string();
+        if cache.object(&id).is_none() {
+            self.add(&id, cache)?;
+        }
+        let cached = cache.object(&id).ok_or(io::ErrorKind::NotFound)?;
+        let Some(entry) = entry else {
+            return Ok(());
+        };
+        cached.change_probes(|list| {
+            let mut entries = cached_entries(list);
+            keep_entry(&mut entries, entry);
+            (text(&entries), ())
+        })
+    }
+
+    fn add(&self, id: &str, cache: &Cache) -> io::Result<()> {
+        let Some(program) = &self.program else {
+            let symbols = || Ok(DiskFiles.read(Path::new(KALLSYMS))?.to_vec());
+            let kernel = SpecialObject::kernel(self.id.as_bytes());
+            return cache.add_special(&kernel, symbols);
+        };
+        let present = MountNamespace::current()
+            .read(program)
+            .map_err(io::Error::other)?;
+        cache.add(&NewObject {
+            path: &present.path,
+            file: &present.file,
+            id,
+            debug: debug_file(Path::new(DEBUG_FILES), id).as_deref(),
+            probes: Some(&present.probes),
+        })
+    }
+}
+
+/// Whether `%[GROUP:]NAME` matches an event. The group may be given without `sdt_`.
+fn is_covered(point: &Point, event: &ProbeEvent) -> bool {
+    let Point::Marker { provider, name } = point else {
+        return false;
+    };
+    let group = provider.as_ref().is_none_or(|provider| {
+        let sdt_group = format!("sdt_{provider}");
+        matches_pattern(provider, &event.group) || matches_pattern(&sdt_group, &event.group)
+    });
+    group && matches_pattern(name, &event.name)
+}
+
+fn text(entries: &[CachedEntry]) -> String {
+    entries.iter().map(CachedEntry::to_string).collect()
+}
+
+/// Opens the cache to be changed or listed.
+fn cache(context: &Context) -> Result<Cache, CliError> {
+    let root = context.buildid_dir();
+    let root = root.filter(|root| root != Path::new(NO_CACHE));
+    let root = root.ok_or_else(|| {
+        CliError::message(255, "--cache: no build-id cache, its directory is unknown")
+            .hint("set one: --buildid-dir DIR before the command, the setting buildid.dir, or HOME")
+    })?;
+    Ok(Cache::new(root))
+}
+
+/// A cache entry to add for one definition.
+pub(crate) struct CacheAddition {
+    home: CachedObject,
+    /// `None` for USDT markers: those are added with the object.
+    entry: Option<CachedEntry>,
+}
+
+impl CacheAddition {
+    /// Checks that the cache can store it.
+    ///
+    /// # Errors
+    /// The object has no build-id, or is a module.
+    pub(crate) fn new(
+        definition: &Definition,
+        home: Option<&CachedObject>,
+        events: &[ProbeEvent],
+    ) -> Result<Self, CliError> {
+        let home = home.ok_or_else(|| {
+            CliError::message(255, "--cache: the object has no build-id")
+                .detail("  Error: Failed to add events.")
+                .hint("link programs with --build-id; events of modules and of other kernels are not stored")
+        })?;
+        let is_marker = matches!(definition.point, Point::Marker { .. });
+        let group = events.first().map(|event| event.group.clone());
+        let group = group.unwrap_or_default();
+        Ok(Self {
+            home: home.clone(),
+            entry: (!is_marker).then(|| CachedEntry::new(definition, &group, events)),
+        })
+    }
+}
+
+/// Writes the additions to the cache.
+pub(crate) fn keep(additions: Vec<CacheAddition>, context: &Context) -> Result<(), CliError> {
+    let cache = cache(context)?;
+    for CacheAddition { home, entry } in additions {
+        home.keep(entry, &cache).map_err(|error| {
+            let root = cache.root().display();
+            CliError::message(255, format!("--cache: {root}: {}", reason(&error)))
+                .detail("  Error: Failed to keep events.")
+        })?;
+    }
+    Ok(())
+}
+
+/// Returns the objects with lists; only those of a program if one is named.
+fn lists(
+    cache: &Cache,
+    within: &ProbedObject,
+) -> Result<Vec<(Cached, Vec<CachedEntry>)>, CliError> {
+    let root = cache.root().display().to_string();
+    let objects = cache.objects();
+    let objects =
+        objects.map_err(|error| CliError::from(anyhow::Error::new(error).context(root)))?;
+    let wanted = objects.into_iter().filter(|cached| match within {
+        ProbedObject::Kernel => true,
+        ProbedObject::Program(program) => cached.name == *program,
+        ProbedObject::Module(_) => false,
+    });
+    let lists = wanted.map(|cached| {
+        let folder = cached.folder.display().to_string();
+        let text = cached.probes();
+        let text = text.map_err(|error| anyhow::Error::new(error).context(folder))?;
+        Ok((cached, cached_entries(&text)))
+    });
+    lists.collect()
+}
+
+/// `--list`: prints the entries of each object.
+pub(crate) fn list(
+    pattern: &str,
+    within: &ProbedObject,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let cache = cache(context)?;
+    let mut out = context.stdout();
+    let mut any = false;
+    for (cached, entries) in lists(&cache, within)? {
+        let covered: Vec<_> = entries
+            .iter()
+            .filter(|entry| entry.is_covered(pattern))
+            .collect();
+        if !covered.is_empty() {
+            any = true;
+            writeln!(out, "{} ({}):", cached.name.display(), cached.id)?;
+        }
+        for entry in covered {
+            writeln!(out, "{}", entry.text)?;
+        }
+    }
+    out.flush()?;
+    if !any {
+        let root = cache.root().display();
+        context.note(format_args!(
+            "no event in the build-id cache {root} matches {pattern}"
+        ));
+    }
+    Ok(ExitStatus::Ok)
+}
+
+/// `--del`: deletes the matching entries, and prints them.
+pub(crate) fn delete(
+    patterns: &[&String],
+    within: &ProbedObject,
+    is_dry: bool,
+    context: &Context,
+) -> Result<(), CliError> {
+    let cache = cache(context)?;
+    let lists = lists(&cache, within)?;
+    for pattern in patterns {
+        let is_hit = |entry: &CachedEntry| entry.is_covered(pattern);
+        if !lists.iter().flat_map(|(_, entries)| entries).any(is_hit) {
+            let error = format!("\"{pattern}\" does not hit any cached event.");
+            return Err(
+                CliError::message(NOT_FOUND, error).detail("  Error: Failed to delete events.")
+            );
+        }
+    }
+    let is_matched = |entry: &CachedEntry| patterns.iter().any(|pattern| entry.is_covered(pattern));
+    for (cached, entries) in lists {
+        let mut removed: Vec<_> = entries.into_iter().filter(is_matched).collect();
+        if !removed.is_empty() && !is_dry {
+            let folder = cached.folder.display().to_string();
+            // Re-reads the list: another run may have added to it.
+            let taken = cached.change_probes(|list| {
+                let entries = cached_entries(list).into_iter();
+                let (removed, left): (Vec<_>, Vec<_>) = entries.partition(is_matched);
+                (text(&left), removed)
+            });
+            removed = taken.map_err(|error| anyhow::Error::new(error).context(folder))?;
+        }
+        let doing = if is_dry { "Would remove" } else { "Removed" };
+        for entry in removed {
+            context.note(format_args!("{doing} cached event: {}", entry.text));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the programs, and whether the running kernel too, with cached events that `%[GROUP:]NAME` matches.
+pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, bool) {
+    let root = context.buildid_dir();
+    let objects = root.and_then(|root| Cache::new(root).objects().ok());
+    let kernel = running_id().map(|id| id.to_string());
+    let (mut programs, mut in_kernel) = (Vec::new(), false);
+    for cached in objects.unwrap_or_default() {
+        let entries = cached_entries(&cached.probes().unwrap_or_default());
+        let mut user_defined = entries.iter().filter(|entry| !entry.is_marker);
+        if !user_defined.any(|entry| entry.events().any(|event| is_covered(point, &event))) {
+            continue;
+        }
+        if cached.name == Path::new(KERNEL_OBJECT) {
+            in_kernel |= kernel.as_ref() == Some(&cached.id);
+        } else if !programs.contains(&cached.name) && is_installed(&cached) {
+            programs.push(cached.name);
+        }
+    }
+    (programs, in_kernel)
+}
+
+/// Returns cached events for a definition, with its name and its values if given.
+pub(crate) fn under_own_names(
+    cached: Vec<ProbeEvent>,
+    definition: &Definition,
+) -> Result<Vec<(ProbeEvent, Option<String>)>, CliError> {
+    if !cached.is_empty() && !definition.arguments.is_empty() {
+        let place = &definition.point;
+        let error = format!("{place} is a stored event with its own arguments: it takes no others");
+        return Err(CliError::usage(error));
+    }
+    let named = cached.into_iter().map(|mut event| {
+        event.group = definition.group.clone().unwrap_or(event.group);
+        event.name = definition.event.clone().unwrap_or(event.name);
+        (event, None)
+    });
+    Ok(named.collect())
+}

@@ -1,0 +1,246 @@
+//! The kernel or a module: its symbols and types, and its image if available.
+
+use std::cell::OnceCell;
+use std::path::Path;
+
+use clap::ArgMatches;
+use rperf_probe::{
+    Btf, Definition, Error, Kernel, KernelSymbolList, Point, Probe, ProbePoints, ProbeTarget,
+    SearchOptions, find, place_in_kernel,
+};
+use rperf_symbol::{
+    BuildId, Endianness, FileBytes, Files as _, ObjectKind, ObjectRequest, SearchPaths,
+    build_id_of_notes, load,
+};
+use rperf_sys::{Proc, kernel_notes, uname};
+
+use super::place_messages::problem;
+use super::target::{ProbedBinary, search_paths};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::files::DiskFiles;
+
+const SYSFS: &str = "/sys";
+const PROC: &str = "/proc";
+
+/// The symbols, types and image of the kernel or a module.
+pub(crate) struct RunningKernel {
+    /// `/proc/kallsyms`, which the kernel takes a while to generate.
+    listing: OnceCell<FileBytes>,
+    /// BTF of the kernel and the module.
+    types: OnceCell<Vec<FileBytes>>,
+    module: Option<String>,
+    machine: String,
+    release: String,
+    /// The image given by the user.
+    named: Option<Box<ProbedBinary>>,
+    /// Where other images are searched.
+    paths: SearchPaths,
+}
+
+/// The probe points of a definition, each with its target.
+pub(crate) struct ResolvedProbes {
+    pub(crate) found: ProbePoints,
+    pub(crate) targets: Vec<ProbeTarget>,
+}
+
+impl RunningKernel {
+    /// Opens the running kernel; `module` is the name of a module or the path of its file.
+    pub(crate) fn open(
+        module: Option<&str>,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        let names = uname()?;
+        let paths = search_paths(matches, context)?.with_kernel_release(&names.release);
+        let file = module.filter(|module| module.contains('/')).map(Path::new);
+        let image = matches.get_one::<String>("vmlinux").map(Path::new);
+        let named = file.or(image).map(|path| {
+            let path = paths.symfs.as_ref().map_or_else(
+                || path.to_owned(),
+                |root| root.join(path.strip_prefix("/").unwrap_or(path)),
+            );
+            ProbedBinary::at_kernel(path, &paths).map(Box::new)
+        });
+        let module = module.map(module_name);
+        Ok(Self {
+            listing: OnceCell::new(),
+            types: OnceCell::new(),
+            module,
+            machine: names.machine,
+            release: names.release,
+            named: named.transpose()?,
+            paths,
+        })
+    }
+
+    pub(crate) fn module(&self) -> Option<&str> {
+        self.module.as_deref()
+    }
+
+    /// Returns the kernel's and the module's BTF from sysfs.
+    fn types(&self) -> &[FileBytes] {
+        self.types.get_or_init(|| {
+            let btf = Path::new(SYSFS).join("kernel/btf");
+            let own = self.module.as_ref().map(|module| btf.join(module));
+            let files = [Some(btf.join("vmlinux")), own].into_iter().flatten();
+            files.map_while(|path| DiskFiles.read(&path).ok()).collect()
+        })
+    }
+
+    /// Calls `work` with the running kernel's symbols and types.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&Kernel<'_>) -> T) -> T {
+        let listing = self.listing.get_or_init(|| {
+            let listing = DiskFiles.read(&Path::new(PROC).join("kallsyms"));
+            listing.unwrap_or_else(|_| Vec::new().into())
+        });
+        let symbols = KernelSymbolList::parse(listing);
+        let mut types = self.types().iter().map(|bytes| &bytes[..]);
+        let base = types.next().and_then(|bytes| Btf::parse(bytes).ok());
+        let types = base.map(|base| match types.next() {
+            Some(own) => base.clone().with_module(own).unwrap_or(base),
+            None => base,
+        });
+        work(&Kernel {
+            symbols: &symbols,
+            types: types.as_ref(),
+            module: self.module(),
+            machine: &self.machine,
+        })
+    }
+
+    /// Returns the build-id of the image given by the user, otherwise of the running kernel.
+    pub(crate) fn build_id(&self) -> Option<BuildId> {
+        match &self.named {
+            Some(image) => image.build_id(),
+            None => running_id(),
+        }
+    }
+
+    /// Returns the image given by the user, which then is the only source.
+    pub(crate) fn named(&self) -> Option<&ProbedBinary> {
+        self.named.as_deref()
+    }
+
+    /// Returns the image of the running kernel, or of its module, with debug information.
+    pub(crate) fn image(&self) -> Option<ProbedBinary> {
+        let path = match &self.module {
+            None => {
+                let id = running_id()?;
+                let name = Path::new("[kernel.kallsyms]");
+                let request = ObjectRequest::new(name, ObjectKind::Kernel);
+                let loaded = load(&DiskFiles, &self.paths, &request.with_build_id(Some(&id)));
+                loaded.debug?.path().to_owned()
+            }
+            Some(module) => {
+                let library = format!("/lib/modules/{}", self.release);
+                let modules = Proc::new(PROC).modules(Path::new(&library)).ok()?;
+                let own = modules.into_iter().find(|other| other.name == *module);
+                own?.file?
+            }
+        };
+        let image = ProbedBinary::at_kernel(path, &self.paths).ok()?;
+        image.has_debug_info().then_some(image)
+    }
+
+    /// Returns the error if no image has debug information, with the searched paths.
+    pub(crate) fn no_image(&self, doing: &str) -> CliError {
+        let tried = self.paths.vmlinux_candidates.iter();
+        let tried: Vec<String> = tried.map(|path| path.display().to_string()).collect();
+        problem(&Error::NoKernelImage, doing).hint(format!(
+            "searched in the build-id cache and as {}",
+            tried.join(", ")
+        ))
+    }
+
+    /// Finds the probe points of a definition: from the running kernel's symbols and BTF, otherwise from its image.
+    pub(crate) fn find(
+        &self,
+        definition: &Definition,
+        options: &SearchOptions,
+    ) -> Result<ResolvedProbes, CliError> {
+        let failed = |error: Error| match error {
+            Error::NoKernelImage => self.no_image("add events"),
+            error => problem(&error, "add events"),
+        };
+        if let Some(image) = &self.named {
+            return self
+                .in_image(image, definition, options, false)
+                .map_err(failed);
+        }
+        let own = self.with(|kernel| {
+            let found = kernel.find(definition, options)?;
+            let targets = found.probes.iter().map(|probe| kernel.target(probe));
+            let targets = targets.collect();
+            Ok(ResolvedProbes { found, targets })
+        });
+        // Function entries need only kallsyms; lines and variables require debug information.
+        match own {
+            Err(error) if needs_image(&error, definition) => match self.image() {
+                Some(image) => {
+                    let places = self.in_image(&image, definition, options, true);
+                    places.map_err(failed)
+                }
+                None => Err(failed(error)),
+            },
+            own => own.map_err(failed),
+        }
+    }
+
+    fn in_image(
+        &self,
+        image: &ProbedBinary,
+        definition: &Definition,
+        options: &SearchOptions,
+        is_running: bool,
+    ) -> Result<ResolvedProbes, Error> {
+        let object = image.object()?;
+        let found = find(&object, definition, options)?;
+        let target = |probe: &Probe| place_in_kernel(&object, probe, self.module(), is_running);
+        let targets = found.probes.iter().map(target).collect();
+        Ok(ResolvedProbes { found, targets })
+    }
+}
+
+/// Returns the build-id of the running kernel.
+pub(crate) fn running_id() -> Option<BuildId> {
+    let notes = kernel_notes(Path::new(SYSFS)).ok()?;
+    let endian = match cfg!(target_endian = "big") {
+        true => Endianness::Big,
+        false => Endianness::Little,
+    };
+    build_id_of_notes(&notes, endian)
+}
+
+fn needs_image(error: &Error, definition: &Definition) -> bool {
+    match error {
+        Error::NoKernelImage | Error::NoSignature { .. } | Error::NoVariable { .. } => true,
+        // It may be inlined at every call.
+        Error::NoPoint { .. } => matches!(definition.point, Point::Function { .. }),
+        _ => false,
+    }
+}
+
+/// Returns `snd_hda` for `snd-hda`, `/lib/modules/…/snd-hda.ko.xz` or `snd_hda.ko.debug`.
+pub(crate) fn module_name(given: &str) -> String {
+    let file = given.rsplit('/').next().unwrap_or(given);
+    let name = file.split(".ko").next().unwrap_or(file);
+    name.replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::module_name;
+
+    #[test]
+    fn modules_by_name_or_file() {
+        for (given, name) in [
+            ("drm", "drm"),
+            ("snd-hda", "snd_hda"),
+            ("/lib/modules/6.1/snd-hda.ko.xz", "snd_hda"),
+            ("./a-b.ko.debug", "a_b"),
+        ] {
+            assert_eq!(module_name(given), name);
+        }
+    }
+}

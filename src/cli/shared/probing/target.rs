@@ -1,0 +1,277 @@
+//! The program or library given by `-x`.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::ArgMatches;
+use rperf_probe::{Error, KERNEL_GROUP, ObjectInputs, ProbeObject, Symbols, group_of};
+use rperf_symbol::{
+    BuildId, DebugInfo, FileBytes, Files as _, ObjectFiles, ObjectKind, ObjectRequest, SearchPaths,
+    Servers, SymbolTable, build_id_of_elf,
+};
+
+use super::args::target;
+use super::running_kernel::RunningKernel;
+use crate::cli::context::Context;
+use crate::cli::debuginfod;
+use crate::cli::error::CliError;
+use crate::cli::files::DiskFiles;
+use crate::cli::options::flag;
+
+/// The directories of libraries that are given without a path.
+const LIBRARIES: [&str; 8] = [
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+];
+
+/// The probed object, as given by the user.
+#[derive(Debug, Clone)]
+pub(crate) enum ProbedObject {
+    /// A program or library.
+    Program(PathBuf),
+    Kernel,
+    /// A kernel module, by name or file.
+    Module(String),
+}
+
+/// The opened object.
+pub(crate) enum OpenedObject {
+    Program(Box<ProbedBinary>),
+    Kernel(Box<RunningKernel>),
+}
+
+impl OpenedObject {
+    pub(crate) fn open(
+        subject: &ProbedObject,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        let kernel = |module| {
+            RunningKernel::open(module, matches, context)
+                .map(|kernel| Self::Kernel(Box::new(kernel)))
+        };
+        match subject {
+            ProbedObject::Program(path) => {
+                let binary = ProbedBinary::open(path, matches, context)?;
+                Ok(Self::Program(Box::new(binary)))
+            }
+            ProbedObject::Kernel => kernel(None),
+            ProbedObject::Module(module) => kernel(Some(module)),
+        }
+    }
+
+    /// Returns the default group of its events.
+    pub(crate) fn group(&self) -> String {
+        match self {
+            Self::Program(binary) => group_of(binary.path()),
+            Self::Kernel(_) => KERNEL_GROUP.to_owned(),
+        }
+    }
+}
+
+/// Returns where files with symbols and debug information are searched, according to the options.
+pub(crate) fn search_paths(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<SearchPaths, CliError> {
+    let mut paths = SearchPaths::new(context.buildid_dir());
+    paths.demangle = flag(matches, "demangle") != Some(false);
+    paths.demangle_kernel = flag(matches, "demangle-kernel") == Some(true);
+    paths.symfs = matches.get_one::<String>("symfs").map(PathBuf::from);
+    let servers = debuginfod::client(matches, "rperf.debuginfod", context)?;
+    paths.servers = servers.map(|client| Arc::new(client) as Arc<dyn Servers>);
+    Ok(paths)
+}
+
+/// A file with code, its symbols and debug information.
+pub(crate) struct ProbedBinary {
+    /// The path for the kernel.
+    path: PathBuf,
+    bytes: FileBytes,
+    located: ObjectFiles,
+    /// Read on demand: debug information has nearly all symbols.
+    table: OnceCell<SymbolTable>,
+    paths: SearchPaths,
+    /// Opened on demand: sections may have to be decompressed.
+    info: OnceCell<Option<DebugInfo>>,
+    is_kernel: bool,
+}
+
+impl ProbedBinary {
+    /// Opens the file given by the user.
+    pub(crate) fn open(
+        target: &Path,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        let path = resolve(target, matches, context)?;
+        Self::at(path, &search_paths(matches, context)?)
+    }
+
+    /// Opens the kernel's image, or a module's file.
+    pub(crate) fn at_kernel(path: PathBuf, paths: &SearchPaths) -> Result<Self, CliError> {
+        let paths = SearchPaths {
+            demangle: paths.demangle_kernel,
+            ..paths.clone()
+        };
+        let binary = Self::at(path, &paths)?;
+        Ok(Self {
+            is_kernel: true,
+            ..binary
+        })
+    }
+
+    pub(crate) fn has_debug_info(&self) -> bool {
+        self.info().is_some()
+    }
+
+    /// Opens the file at an already resolved path.
+    pub(crate) fn at(path: PathBuf, paths: &SearchPaths) -> Result<Self, CliError> {
+        let bytes = DiskFiles
+            .read(&path)
+            .map_err(|error| CliError::message(129, format!("{}: {error}", path.display())))?;
+        let located = ObjectFiles::find(
+            &DiskFiles,
+            paths,
+            &ObjectRequest::new(&path, ObjectKind::User),
+        );
+        Ok(Self {
+            path,
+            bytes,
+            located,
+            table: OnceCell::new(),
+            paths: paths.clone(),
+            info: OnceCell::new(),
+            is_kernel: false,
+        })
+    }
+
+    /// Returns its build-id, if any.
+    pub(crate) fn build_id(&self) -> Option<BuildId> {
+        build_id_of_elf(&self.bytes)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn info(&self) -> Option<&DebugInfo> {
+        let open = |source| DebugInfo::open(&DiskFiles, &self.paths, &source);
+        let info = self
+            .info
+            .get_or_init(|| self.located.debug().and_then(open));
+        info.as_ref()
+    }
+
+    /// Returns the object for finding places.
+    pub(crate) fn object(&self) -> Result<ProbeObject<'_>, Error> {
+        self.object_with(self.info())
+    }
+
+    /// Returns the object with symbols only.
+    pub(crate) fn symbols(&self) -> Result<ProbeObject<'_>, Error> {
+        self.object_with(None)
+    }
+
+    fn object_with<'b>(&'b self, info: Option<&'b DebugInfo>) -> Result<ProbeObject<'b>, Error> {
+        ProbeObject::parse(ObjectInputs {
+            files: &DiskFiles,
+            path: &self.path,
+            bytes: &self.bytes,
+            symbols: self,
+            info,
+            is_kernel: self.is_kernel,
+        })
+    }
+}
+
+impl Symbols for ProbedBinary {
+    fn table(&self) -> &SymbolTable {
+        self.table.get_or_init(|| self.located.read().table)
+    }
+
+    fn may_have(&self, part: &str) -> bool {
+        self.located.may_have(part)
+    }
+}
+
+/// Returns the last target of `-x` or `-m`, a program by its path, which need not exist; by default the kernel.
+pub(crate) fn named(matches: &ArgMatches, context: &Context) -> Result<ProbedObject, CliError> {
+    match target(matches) {
+        ProbedObject::Program(path) => {
+            let found = resolve(&path, matches, context);
+            // Events outlive their programs.
+            let is_gone = path.components().count() > 1 && fs::symlink_metadata(&path).is_err();
+            match std::path::absolute(&path) {
+                Ok(path) if found.is_err() && is_gone => Ok(ProbedObject::Program(path)),
+                _ => found.map(ProbedObject::Program),
+            }
+        }
+        other => Ok(other),
+    }
+}
+
+/// Returns the absolute path of a file, with links resolved; a bare name is searched in the working directory, `PATH` and the library
+/// directories.
+fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
+    if let Some(pid) = matches.get_one::<u64>("target-ns") {
+        let inside = target.strip_prefix("/").unwrap_or(target);
+        let path = PathBuf::from(format!("/proc/{pid}/root")).join(inside);
+        return match path.is_file() {
+            true => Ok(path),
+            false => Err(absent(target, "No such file or directory")),
+        };
+    }
+    located(target, context)
+}
+
+/// Whether [`resolve`] finds such a file.
+pub(crate) fn is_file(target: &Path, context: &Context) -> bool {
+    located(target, context).is_ok()
+}
+
+fn located(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
+    let here = fs::canonicalize(target);
+    if let Ok(path) = here {
+        return match path.is_file() {
+            // The kernel may be able to read the link's own path.
+            true if !is_readable_word(&path) => match std::path::absolute(target) {
+                Ok(given) if is_readable_word(&given) => Ok(given),
+                _ => Ok(path),
+            },
+            true => Ok(path),
+            false => Err(absent(target, "not a regular file")),
+        };
+    }
+    let is_name = target.components().count() == 1 && !target.starts_with("/");
+    let path = context.var("PATH").unwrap_or_default();
+    let programs = std::env::split_paths(&path);
+    let mut folders = programs.chain(LIBRARIES.iter().map(PathBuf::from));
+    let found = folders.find_map(|folder| fs::canonicalize(folder.join(target)).ok());
+    found
+        .filter(|path| is_name && path.is_file())
+        .ok_or_else(|| absent(target, "No such file or directory"))
+}
+
+/// Whether the kernel parses this path as one word: blanks separate words in the lists of events, and `#` starts a comment
+/// (kernel/trace/trace.c, `trace_parse_run_command`).
+pub(crate) fn is_readable_word(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'#' | 0x0b);
+    !bytes.iter().any(ends)
+}
+
+fn absent(target: &Path, why: &str) -> CliError {
+    CliError::usage(format!(
+        "Failed to get the absolute path of {}: {why}",
+        target.display()
+    ))
+}

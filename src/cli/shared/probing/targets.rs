@@ -1,0 +1,63 @@
+//! The objects that a definition applies to.
+
+use rperf_buildid_cache::Cache;
+use rperf_names::{is_pattern, matches_pattern};
+use rperf_probe::{Definition, Point, group_of_provider};
+
+use super::args::ProbeSpec;
+use super::place_messages::NOT_FOUND;
+use super::probe_cache;
+use super::target::ProbedObject;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::usdt_markers::marks;
+
+/// Returns the object given by `-x` or `-m`. Without either, USDT markers and kept events are searched in all objects of the build-id
+/// cache.
+pub(crate) fn of(
+    given: &ProbeSpec,
+    definition: &Definition,
+    context: &Context,
+) -> Result<Vec<ProbedObject>, CliError> {
+    let (ProbedObject::Kernel, Point::Marker { provider, name }) =
+        (&given.target, &definition.point)
+    else {
+        return Ok(vec![given.target.clone()]);
+    };
+    let group = match provider {
+        Some(provider) if is_pattern(provider) => format!("sdt_{provider}"),
+        Some(provider) => group_of_provider(provider),
+        None => "*".to_owned(),
+    };
+    let wanted = format!("{group}:{name}");
+    let marks = context
+        .buildid_dir()
+        .map(|folder| marks(&Cache::new(folder)));
+    let mut programs = Vec::new();
+    for mark in marks.into_iter().flatten() {
+        if matches_pattern(&wanted, &mark.name) && !programs.contains(&mark.program) {
+            programs.push(mark.program);
+        }
+    }
+    let (defined, in_kernel) = probe_cache::objects_with(&definition.point, context);
+    for program in defined {
+        if !programs.contains(&program) {
+            programs.push(program);
+        }
+    }
+    if programs.is_empty() && !in_kernel {
+        let place = &definition.point;
+        let error =
+            format!("no program in the build-id cache has a USDT probe or stored event {place}");
+        return Err(CliError::message(NOT_FOUND, error)
+            .detail("  Error: Failed to add events.")
+            .hint(format!(
+                "'{program} buildid-cache --add PROGRAM' adds the USDT probes of a program, '{program} probe -x PROGRAM {place}' needs no cache; '{program} probe --cache --list' lists them",
+                program = context.program
+            )));
+    }
+    let programs = programs.into_iter().map(ProbedObject::Program);
+    Ok(programs
+        .chain(in_kernel.then_some(ProbedObject::Kernel))
+        .collect())
+}

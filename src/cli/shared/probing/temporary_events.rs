@@ -1,0 +1,318 @@
+//! Temporary events: created for one run, and deleted when it ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rperf_events::EventSpec;
+use rperf_probe::{ProbeEvent, distinct_name, parse};
+use rperf_sys::Signals;
+
+use super::args::ProbeSpec;
+use super::event_lists::{EventLists, list_of};
+use super::place_messages::EXISTS;
+use super::target::{ProbedObject, is_file};
+use super::{DefinitionResult, args, described, events, targets, uprobe_pmu};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::live::explain::reason;
+
+/// The signals that end a run: they are blocked until its events are deleted.
+pub(crate) const BLOCKED_SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+/// The number of attempts to delete an event that is still in use, and the delay between them.
+const DELETE_ATTEMPTS: u32 = 20;
+const DELETE_DELAY: Duration = Duration::from_millis(50);
+
+/// The events created by this run.
+#[derive(Debug, Default)]
+pub(crate) struct OwnProbes {
+    made: Mutex<Vec<TemporaryEvent>>,
+    signals: Mutex<Option<Signals>>,
+}
+
+/// The result of an option, for the event parser.
+#[derive(Debug)]
+pub(crate) enum ParserEvent {
+    /// Event names.
+    Text(String),
+    /// Events without names in the kernel.
+    Events(Vec<EventSpec>),
+}
+
+/// Added events: their names, and the lines to print.
+#[derive(Debug, Default)]
+struct AddedEvents {
+    names: Vec<String>,
+    lines: Vec<String>,
+}
+
+/// A temporary event.
+#[derive(Debug)]
+struct TemporaryEvent {
+    list: &'static str,
+    /// `GROUP:EVENT`.
+    name: String,
+    removal: String,
+}
+
+impl OwnProbes {
+    /// Creates the events of a definition, given as words of the `probe` command, and returns their names (`GROUP:EVENT`). Existing
+    /// events keep their names; several places share a name if their arguments are the same.
+    ///
+    /// # Errors
+    /// Those of `probe --add`. Events created before the error are kept until [`Self::remove`].
+    pub(crate) fn make(&self, words: &[&str], context: &Context) -> Result<Vec<String>, CliError> {
+        self.add_all(defined(words, context)?, context)
+    }
+
+    fn add_all(
+        &self,
+        all: Vec<DefinitionResult>,
+        context: &Context,
+    ) -> Result<Vec<String>, CliError> {
+        let mut added = AddedEvents::default();
+        self.block_signals()?;
+        for defined in all {
+            self.add(defined, &mut added, context)?;
+        }
+        let AddedEvents { names, lines } = added;
+        let several = if lines.len() > 1 { "s" } else { "" };
+        context.note(format_args!("Added new event{several} for this run:"));
+        for line in lines {
+            context.note(line);
+        }
+        Ok(names)
+    }
+
+    /// Creates the events of `[PROGRAM:]DEFINITION`, by default in the kernel. If tracefs is not mounted, events of programs use the
+    /// uprobe PMU.
+    ///
+    /// # Errors
+    /// Those of [`Self::make`].
+    pub(crate) fn define(&self, text: &str, context: &Context) -> Result<ParserEvent, CliError> {
+        let defined = match split(text, |name| is_file(Path::new(name), context)) {
+            (Some(program), definition) => defined(&["-x", program, "--add", definition], context)?,
+            (None, definition) => defined(&["--add", definition], context)?,
+        };
+        let tables = EventLists::find(context);
+        match tables.existing() {
+            Err(error) if tables.are_forbidden() => Err(error),
+            Ok(_) => Ok(ParserEvent::Text(self.add_all(defined, context)?.join(","))),
+            Err(error) => uprobe_pmu::specs(defined, error, context).map(ParserEvent::Events),
+        }
+    }
+
+    /// Whether the build-id cache has `%[GROUP:]EVENT`.
+    pub(crate) fn are_cached(&self, text: &str, context: &Context) -> bool {
+        let given = ProbeSpec {
+            target: ProbedObject::Kernel,
+            definition: text.to_owned(),
+        };
+        parse(text).is_ok_and(|definition| targets::of(&given, &definition, context).is_ok())
+    }
+
+    /// Blocks the signals that would end the process before its events are deleted.
+    fn block_signals(&self) -> Result<(), CliError> {
+        let mut signals = locked(&self.signals);
+        if signals.is_none() {
+            *signals = Some(Signals::block_for_run(&BLOCKED_SIGNALS).map_err(anyhow::Error::new)?);
+        }
+        Ok(())
+    }
+
+    fn add(
+        &self,
+        defined: DefinitionResult,
+        added: &mut AddedEvents,
+        context: &Context,
+    ) -> Result<(), CliError> {
+        let AddedEvents { names, lines } = added;
+        let tables = EventLists::find(context);
+        let _alone = tables.lock();
+        let mut taken: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (event, _) in tables.existing()? {
+            taken.entry(event.group).or_default().insert(event.name);
+        }
+        let DefinitionResult {
+            definition, events, ..
+        } = defined;
+        // Maps names before they are made unique to the final name and the lines to print.
+        let mut shared: BTreeMap<String, (String, usize)> = BTreeMap::new();
+        let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+        for (mut event, _) in events {
+            let (requested, base) = (event.full_name(), event.name.clone());
+            let described = described(&definition, None, &event.target);
+            if let Some((name, line)) = shared.get(&requested) {
+                event.name.clone_from(name);
+                // The kernel appends a place with the same arguments to an event.
+                if tables
+                    .try_write(list_of(&event), &event.to_string())
+                    .is_ok()
+                {
+                    *places.entry(*line).or_insert(1) += 1;
+                    continue;
+                }
+            }
+            let taken = taken.entry(event.group.clone()).or_default();
+            event.name = base;
+            create(&mut event, taken, &tables)?;
+            shared.insert(requested, (event.name.clone(), lines.len()));
+            let name = event.full_name();
+            lines.push(format!("  {name:<20} {described}"));
+            locked(&self.made).push(TemporaryEvent::of(&event));
+            names.push(name);
+        }
+        for (line, count) in places {
+            if let Some(line) = lines.get_mut(line) {
+                line.push_str(&format!(" at {count} places"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the events of this run, and reports those that others still use. Signals that arrived meanwhile are then delivered.
+    pub(crate) fn remove(&self, context: &Context) {
+        let made = std::mem::take(&mut *locked(&self.made));
+        if !made.is_empty() {
+            let tables = EventLists::find(context);
+            for TemporaryEvent {
+                list,
+                name,
+                removal,
+            } in made
+            {
+                if let Err(error) = removed(&tables, list, &removal) {
+                    context.warn(format_args!(
+                        "{name} remains: {}; '{} probe -d {name}' removes it",
+                        reason(&error),
+                        context.program
+                    ));
+                }
+            }
+        }
+        let signals = locked(&self.signals).take();
+        let came = signals.as_ref().and_then(|signals| signals.next().ok()?);
+        drop(signals);
+        if let Some(signal) = came {
+            rperf_sys::exit_by_signal(signal);
+        }
+    }
+}
+
+impl TemporaryEvent {
+    fn of(event: &ProbeEvent) -> Self {
+        Self {
+            list: list_of(event),
+            name: event.full_name(),
+            removal: event.removal(),
+        }
+    }
+}
+
+/// Returns the events of definitions, given as words of the `probe` command.
+fn defined(words: &[&str], context: &Context) -> Result<Vec<DefinitionResult>, CliError> {
+    let parser = args::command().no_binary_name(true);
+    let matches = parser.try_get_matches_from(words)?;
+    let given = args::definitions(&matches, "add")?;
+    let defined = given.iter().map(|given| events(given, &matches, context));
+    defined.collect()
+}
+
+/// Ignores poisoning: events are deleted even after a panic.
+fn locked<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Creates an event under its name, or with a numeric suffix if it exists.
+fn create(
+    event: &mut ProbeEvent,
+    taken: &mut BTreeSet<String>,
+    tables: &EventLists,
+) -> Result<(), CliError> {
+    let base = event.name.clone();
+    loop {
+        event.name = distinct_name(&base, taken).ok_or_else(|| too_many(&base))?;
+        taken.insert(event.name.clone());
+        match tables.try_write(list_of(event), &event.to_string()) {
+            // Another tool created it first.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(_) => return tables.write(list_of(event), &event.to_string()),
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+/// Retries: the kernel releases an event shortly after its last user.
+fn removed(tables: &EventLists, list: &str, removal: &str) -> io::Result<()> {
+    let mut result = tables.try_write(list, removal);
+    for _ in 0..DELETE_ATTEMPTS {
+        match &result {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+            _ => break,
+        }
+        sleep(DELETE_DELAY);
+        result = tables.try_write(list, removal);
+    }
+    match result {
+        // Another process has deleted it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// Splits `./calc:middle n`. The text before a colon is a program if `is_file` says so, or if it has a slash and no number follows; a
+/// function's name is followed by a line number.
+fn split(text: &str, is_file: impl Fn(&str) -> bool) -> (Option<&str>, &str) {
+    let end = text.find([' ', '=', ';']).unwrap_or(text.len());
+    let colons = text.match_indices(':').take_while(|(at, _)| *at < end);
+    let halves = colons.map(|(at, _)| (text.get(..at).unwrap_or_default(), &text[at + 1..]));
+    let halves: Vec<(&str, &str)> = halves.collect();
+    let is_line = |rest: &str| {
+        rest.starts_with(|first: char| first.is_ascii_digit()) && !rest.starts_with("0x")
+    };
+    let is_program = |(name, rest): &(&str, &str)| !is_line(rest) && is_file(name);
+    let absent = |(name, rest): &(&str, &str)| name.contains('/') && !is_line(rest);
+    let found = halves.iter().find(|halves| is_program(halves));
+    match found.or_else(|| halves.iter().find(|halves| absent(halves))) {
+        Some((program, definition)) => (Some(program), definition),
+        None => (None, text),
+    }
+}
+
+fn too_many(base: &str) -> CliError {
+    CliError::message(EXISTS, format!("Too many events are named {base}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn programs_precede_definitions() {
+        let is_file = |name: &str| ["./calc", "libc.so.6", "/a:b", "read"].contains(&name);
+        for (text, program, definition) in [
+            ("./calc:middle it->val", Some("./calc"), "middle it->val"),
+            ("./calc:middle:4 s", Some("./calc"), "middle:4 s"),
+            ("./calc:calc.c:12", Some("./calc"), "calc.c:12"),
+            ("./calc:g:e=leaf n:u8", Some("./calc"), "g:e=leaf n:u8"),
+            ("./calc:0x1139", Some("./calc"), "0x1139"),
+            (
+                "libc.so.6:malloc size=%di",
+                Some("libc.so.6"),
+                "malloc size=%di",
+            ),
+            ("/a:b:main", Some("/a:b"), "main"),
+            ("./none:main", Some("./none"), "main"),
+            ("vfs_read", None, "vfs_read"),
+            ("read:5", None, "read:5"),
+            ("fs/open.c:12 n", None, "fs/open.c:12 n"),
+            ("g:e=vfs_read", None, "g:e=vfs_read"),
+            ("vfs_read n:u8", None, "vfs_read n:u8"),
+        ] {
+            assert_eq!(split(text, is_file), (program, definition), "{text}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Temporary events if tracefs is not mounted: uprobes through the kernel's `uprobe` PMU.
+
+use std::collections::BTreeSet;
+use std::ffi::CString;
+
+use rperf_events::{EventSpec, Uprobe};
+use rperf_probe::{ProbeEvent, ProbeTarget, distinct_name};
+
+use super::{DefinitionResult, described};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use rperf_sys::kernel_text;
+
+const PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
+
+/// Returns the events of definitions; `error` says why they cannot be created in tracefs, and is returned for those with arguments.
+pub(crate) fn specs(
+    defined: Vec<DefinitionResult>,
+    error: CliError,
+    context: &Context,
+) -> Result<Vec<EventSpec>, CliError> {
+    let number = kernel_text(PMU).ok();
+    let Some(pmu) = number.and_then(|number| number.trim().parse().ok()) else {
+        return Err(error);
+    };
+    let mut specs = Vec::new();
+    let mut taken = BTreeSet::new();
+    let mut lines = Vec::new();
+    for DefinitionResult {
+        definition, events, ..
+    } in defined
+    {
+        for (event, place) in events {
+            let Some(place_in_file) = uprobe(&event, pmu) else {
+                return Err(error.hint(
+                    "probes of programs without arguments need no tracefs: --probe PROGRAM:FUNCTION",
+                ));
+            };
+            let full = event.full_name();
+            let name = distinct_name(&full, &taken).unwrap_or(full);
+            taken.insert(name.clone());
+            let description = described(&definition, place.as_deref(), &event.target);
+            lines.push(format!("  {name:<20} {description}"));
+            specs.push(EventSpec::of_uprobe(name, place_in_file));
+        }
+    }
+    let several = if lines.len() > 1 { "s" } else { "" };
+    context.note(format_args!(
+        "Added new event{several} for this run, by the uprobe PMU because tracefs is not mounted:"
+    ));
+    for line in lines {
+        context.note(line);
+    }
+    Ok(specs)
+}
+
+/// Returns `None` if the PMU does not support the event.
+fn uprobe(event: &ProbeEvent, pmu: u32) -> Option<Uprobe> {
+    let ProbeTarget::Program {
+        object,
+        file_offset,
+        semaphore,
+    } = &event.target
+    else {
+        return None;
+    };
+    if !event.fields.is_empty() {
+        return None;
+    }
+    let semaphore = semaphore.map(u32::try_from).transpose().ok()?;
+    Some(Uprobe {
+        pmu,
+        path: CString::new(object.as_str()).ok()?,
+        offset: *file_offset,
+        semaphore,
+        is_return: event.is_return,
+    })
+}

@@ -1,0 +1,94 @@
+//! Options of commands that sample: events, rates, ring buffers, callchains.
+
+mod call_graph;
+mod rate;
+pub(crate) mod ring_size;
+pub(crate) mod size;
+pub(crate) mod synthesis;
+pub(crate) mod traces;
+
+use std::path::Path;
+
+use clap::ArgMatches;
+use rperf_events::{EventSpec, default_event, on_all_cores};
+use rperf_session::{Target, may_profile_kernel};
+use rperf_sys::{Sysctl, cpuid};
+
+pub(crate) use self::call_graph::CallchainOptions;
+pub(crate) use self::rate::sampling;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::live::{PROC, events, explain};
+use crate::cli::options::flag;
+use crate::cli::pmus::{MachinePmus, SYSFS};
+use crate::cli::tracefs::MachineTracepoints;
+
+/// Returns the events to record: those given, or the default.
+pub(crate) fn events_to_record(
+    matches: &ArgMatches,
+    context: &Context,
+    target: &Target,
+    pmus: &MachinePmus,
+    machine: &MachineTracepoints,
+) -> Result<Vec<EventSpec>, CliError> {
+    let events = match events::events(matches, context, pmus, machine)? {
+        Some(events) => events,
+        None => on_all_cores(usual_event(context, target), &pmus.catalogue(machine)),
+    };
+    if let Some(tool) = events.iter().find(|event| event.tool.is_some()) {
+        let message = format!("event {} can only be counted, by 'stat'", tool.name);
+        return Err(CliError::usage(message));
+    }
+    if let Some(summed) = events.iter().find(|event| event.settings.per_core) {
+        let message = format!(
+            "event {}: `percore' is supported by 'stat' only",
+            summed.name
+        );
+        return Err(CliError::usage(message));
+    }
+    traces::check(&events)?;
+    Ok(match flag(matches, "group") {
+        Some(true) => events::grouped(events),
+        _ => events,
+    })
+}
+
+/// Parses `-r`.
+pub(crate) fn real_time(matches: &ArgMatches) -> Result<Option<i32>, CliError> {
+    let Some(priority) = matches.get_one::<u64>("realtime") else {
+        return Ok(None);
+    };
+    let fits = i32::try_from(*priority)
+        .ok()
+        .filter(|priority| (1..=99).contains(priority));
+    let wrong = || {
+        CliError::usage(format!(
+            "-r: {priority} is not a real-time priority: 1 to 99"
+        ))
+    };
+    fits.map(Some).ok_or_else(wrong)
+}
+
+/// Returns the command line, with the program's path.
+pub(crate) fn command_line(context: &Context) -> Vec<String> {
+    let program = std::env::current_exe()
+        .ok()
+        .map(std::path::PathBuf::into_os_string);
+    let words = program
+        .into_iter()
+        .chain(context.argv.iter().skip(1).cloned());
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Returns the default event.
+fn usual_event(context: &Context, target: &Target) -> EventSpec {
+    // CPU-wide events cannot exclude the kernel: if not permitted, opening the event fails.
+    let allowed = matches!(target, Target::Cpus(_)) || may_profile_kernel();
+    if !allowed {
+        let paranoid = Sysctl::new(PROC).perf_event_paranoid();
+        context.note(explain::user_only_note(paranoid, "recording"));
+    }
+    default_event(allowed, &cpuid(Path::new(SYSFS)).unwrap_or_default())
+}

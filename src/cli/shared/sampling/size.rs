@@ -1,0 +1,61 @@
+//! Sizes in options: `64K`, `5M`, `2G`, `100B`.
+
+/// Parses a number with the suffix `B`, `K`, `M` or `G` into bytes; `None` for anything else.
+pub(crate) fn with_unit(word: &str) -> Option<u64> {
+    scaled(word)?.filter(|size| *size > 0)
+}
+
+/// Parses bytes, with or without a suffix; `None` if not a number.
+pub(crate) fn bytes(word: &str) -> Option<u64> {
+    word.parse().ok().or_else(|| with_unit(word))
+}
+
+/// Parses a number with a suffix; the outer `None` is for a word without a suffix.
+#[expect(
+    clippy::option_option,
+    reason = "no unit, and no number before it, are not the same"
+)]
+pub(crate) fn scaled(word: &str) -> Option<Option<u64>> {
+    let unit = word.chars().last()?;
+    let shift = match unit.to_ascii_uppercase() {
+        'B' => 0,
+        'K' => 10,
+        'M' => 20,
+        'G' => 30,
+        _ => return None,
+    };
+    let number = word.get(..word.len() - 1).unwrap_or_default();
+    let number = number.parse::<u64>().ok();
+    Some(number.and_then(|number| number.checked_mul(1 << shift)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_a_unit() {
+        assert_eq!(
+            [with_unit("100B"), with_unit("64k"), with_unit("2G")],
+            [Some(100), Some(64 << 10), Some(2 << 30)]
+        );
+        for bad in [
+            "",
+            "5",
+            "0K",
+            "1.5M",
+            "K",
+            "99999999999999999999G",
+            "9999999999999G",
+            "é",
+        ] {
+            assert_eq!(with_unit(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn bytes_need_no_unit() {
+        assert_eq!([bytes("4096"), bytes("64K")], [Some(4096), Some(64 << 10)]);
+        assert_eq!([bytes(""), bytes("x"), bytes("-1")], [None; 3]);
+    }
+}

@@ -1,0 +1,320 @@
+//! Tracepoints of a recording: their text, and their fields as sort keys.
+
+use std::path::Path;
+
+use rperf_hist::{FieldValue, FieldValues, Key, PayloadText, ReportField, field_names};
+use rperf_lines::TracepointPrinter;
+use rperf_names::by_distance;
+use rperf_perfdata::Metadata;
+use rperf_replay::EventIndex;
+use rperf_resolve::Resolver;
+use rperf_tracepoint::{Abi, Field as Member, FieldReader, Tracepoint};
+use rperf_wire::EventType;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::payloads::payloads;
+
+/// Data type keys of newer releases.
+const OF_TYPES: &[&str] = &["type", "typeoff", "typecln"];
+
+/// The tracepoints of a recording. Their formats are read on first use.
+pub(crate) struct Tracepoints<'a> {
+    context: &'a Context,
+    path: &'a Path,
+    recording: Metadata<'a>,
+    /// `--raw-trace`: values without `print fmt`.
+    raw: bool,
+    payloads: Option<TracepointPrinter>,
+    keys: Vec<FieldKey>,
+}
+
+/// A field used as key.
+struct FieldKey {
+    event: EventIndex,
+    member: Member,
+    reader: FieldReader,
+    raw: bool,
+}
+
+/// A parsed key: `EVENT.FIELD/raw`, where all but FIELD may be missing.
+struct ParsedFieldKey<'w> {
+    event: Option<&'w str>,
+    field: &'w str,
+    raw: bool,
+}
+
+/// The key for all fields of all tracepoints.
+pub(crate) const ALL: &str = "trace_fields";
+
+impl<'a> Tracepoints<'a> {
+    /// The tracepoints of the recording at `path`.
+    pub(crate) fn new(
+        context: &'a Context,
+        path: &'a Path,
+        recording: Metadata<'a>,
+        raw: bool,
+    ) -> Self {
+        Self {
+            context,
+            path,
+            recording,
+            raw,
+            payloads: None,
+            keys: Vec::new(),
+        }
+    }
+
+    /// Reads the formats.
+    pub(crate) fn read(&mut self) -> Result<(), CliError> {
+        if self.payloads.is_none() {
+            self.payloads = Some(payloads(self.context, self.path, self.recording)?);
+        }
+        Ok(())
+    }
+
+    /// The keys that `word`, given with `option`, selects, in file order.
+    pub(crate) fn find(&mut self, option: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
+        self.read()?;
+        let unknown = || self.unknown(option, word);
+        let key = ParsedFieldKey::new(word).ok_or_else(unknown)?;
+        let only = match key.event {
+            Some(name) if key.field != ALL => Some(self.event(name).ok_or_else(unknown)?),
+            _ => None,
+        };
+        let mut found = Vec::new();
+        for (event, tracepoint) in self.described() {
+            if only.is_some_and(|only| only != event) {
+                continue;
+            }
+            let format = &tracepoint.format;
+            let members = match key.field {
+                ALL => &format.fields[..],
+                "*" if only.is_some() => &format.fields[..],
+                name => format.field(name).map_or(&[][..], std::slice::from_ref),
+            };
+            let raw = key.raw || self.raw;
+            found.extend(members.iter().map(|member| FieldKey {
+                event,
+                member: member.clone(),
+                reader: member.reader(tracepoint.abi.endian),
+                raw,
+            }));
+        }
+        if found.is_empty() && key.field != ALL {
+            return Err(self.unknown(option, word));
+        }
+        Ok(found.into_iter().map(|key| self.key(key)).collect())
+    }
+
+    /// The tracepoints that have a format.
+    fn described(&self) -> impl Iterator<Item = (EventIndex, &Tracepoint)> {
+        let payloads = self.payloads.iter();
+        let events = (0..).map(EventIndex).take(self.recording.events.len());
+        payloads.flat_map(move |payloads| {
+            let events = events.clone();
+            events.filter_map(|event| Some((event, payloads.tracepoint(event)?)))
+        })
+    }
+
+    /// The event of this name: `%N` for the Nth, `SYSTEM:EVENT`, or a substring of only one event's name.
+    fn event(&self, name: &str) -> Option<EventIndex> {
+        let events = &self.recording.events;
+        if let Some(number) = name.strip_prefix('%') {
+            let number: u32 = number.parse().ok()?;
+            return Some(EventIndex(number.saturating_sub(1)));
+        }
+        let is_meant = |own: &str| match name.contains(':') {
+            true => own == name,
+            false => own.contains(name),
+        };
+        let mut meant = (0..)
+            .zip(events.iter())
+            .filter(|(_, event)| is_meant(&event.name));
+        let (first, _) = meant.next()?;
+        let is_clear = name.contains(':') || meant.next().is_none();
+        is_clear.then_some(EventIndex(first))
+    }
+
+    /// The key of a field; each field has only one.
+    fn key(&mut self, key: FieldKey) -> ReportField {
+        let same =
+            |old: &FieldKey| (old.event, old.raw, &old.member) == (key.event, key.raw, &key.member);
+        let number = self.keys.iter().position(same);
+        let number = number.unwrap_or(self.keys.len());
+        let (event, name) = (key.event.0 as usize, key.member.name.clone());
+        let described = self.recording.events.get(event);
+        let system = described.map_or("", |event| &event.name);
+        let full = format!("{system}.{name}{}", if key.raw { "/raw" } else { "" });
+        if number == self.keys.len() {
+            self.keys.push(key);
+        }
+        ReportField::Key(Key::of_field(event, number, &name, &full))
+    }
+
+    /// The error for an unknown key, in perf's words, with the existing keys and fields, the most similar first.
+    fn unknown(&self, option: &str, word: &str) -> CliError {
+        let error = CliError::usage(format!("Unknown --{option} key: `{word}'"));
+        if OF_TYPES.contains(&word) {
+            return error.hint("data types are not supported; use symbol_daddr for variables, srcline for the accessing line");
+        }
+        let key = ParsedFieldKey::new(word);
+        let field = key.as_ref().map_or(word, |key| key.field);
+        let event = key.and_then(|key| key.event);
+        if let Some(event) = event.filter(|event| self.event(event).is_none()) {
+            let is_tracepoint =
+                |event: &&rperf_perfdata::EventDesc| event.attr.kind == EventType::TRACEPOINT;
+            let events = self.recording.events.iter().filter(is_tracepoint);
+            let names = by_distance(event, events.map(|event| event.name.as_str()));
+            return error.hint(match names.is_empty() {
+                true => "the recording has no tracepoints".to_owned(),
+                false => format!(
+                    "'{event}' does not select one of its tracepoints: {}",
+                    names.join(", ")
+                ),
+            });
+        }
+        let only = event.and_then(|event| self.event(event));
+        let described = self.described();
+        let described = described.filter(|(event, _)| only.is_none_or(|only| only == *event));
+        let members = described.flat_map(|(_, tracepoint)| &tracepoint.format.fields);
+        let mut fields: Vec<&str> = members.map(|member| member.name.as_str()).collect();
+        fields.sort_unstable();
+        fields.dedup();
+        if event.is_none() {
+            fields.extend(
+                field_names()
+                    .filter(|name| fields.binary_search(name).is_err())
+                    .collect::<Vec<_>>(),
+            );
+        }
+        let what = if event.is_some() {
+            "its fields"
+        } else {
+            "the keys"
+        };
+        error.hint(format!(
+            "{what}, most similar first: {}",
+            by_distance(field, fields).join(", ")
+        ))
+    }
+
+    /// The text and the key fields of samples, for a histogram.
+    pub(crate) fn text<'t, 'w>(&'t self, resolver: &'t Resolver<'w>) -> TracepointText<'t, 'w> {
+        TracepointText {
+            tracepoints: self,
+            resolver,
+        }
+    }
+}
+
+impl<'w> ParsedFieldKey<'w> {
+    /// Parses a word; `None` if what follows the slash is not `raw`.
+    fn new(word: &'w str) -> Option<Self> {
+        let (name, raw) = match word.split_once('/') {
+            Some((name, "raw")) => (name, true),
+            Some(_) => return None,
+            None => (word, false),
+        };
+        let (event, field) = match name.split_once('.') {
+            Some((event, field)) => (Some(event), field),
+            None => (None, name),
+        };
+        Some(Self { event, field, raw })
+    }
+}
+
+/// Text and key fields of samples; kernel addresses are shown as symbols.
+pub(crate) struct TracepointText<'t, 'w> {
+    tracepoints: &'t Tracepoints<'t>,
+    resolver: &'t Resolver<'w>,
+}
+
+impl PayloadText for TracepointText<'_, '_> {
+    fn has(&self, event: EventIndex) -> bool {
+        let payloads = self.tracepoints.payloads.as_ref();
+        payloads.is_some_and(|payloads| payloads.has(event))
+    }
+
+    fn write(&self, event: EventIndex, raw: &[u8], out: &mut Vec<u8>) {
+        let Some(payloads) = &self.tracepoints.payloads else {
+            return;
+        };
+        match payloads.tracepoint(event) {
+            Some(tracepoint) if self.tracepoints.raw => {
+                tracepoint.format.write_fields(raw, tracepoint.abi, out);
+            }
+            _ => payloads.write(event, raw, self.resolver, out),
+        }
+    }
+
+    fn fields(&self, event: EventIndex, raw: &[u8]) -> FieldValues {
+        let keys = &self.tracepoints.keys;
+        let payloads = self.tracepoints.payloads.as_ref();
+        let Some(tracepoint) = payloads.and_then(|payloads| payloads.tracepoint(event)) else {
+            return Vec::new();
+        };
+        let mut text = Vec::new();
+        if keys.iter().any(|key| key.event == event && !key.raw) {
+            self.write(event, raw, &mut text);
+        }
+        let value = |key: &FieldKey| {
+            let text = if key.raw { &[][..] } else { &text };
+            (key.event == event).then(|| value(tracepoint.abi, key, raw, text))
+        };
+        keys.iter().map(value).collect()
+    }
+}
+
+/// A field's value as formatted in the event's text, otherwise the raw value.
+fn value(abi: Abi, key: &FieldKey, raw: &[u8], text: &[u8]) -> FieldValue {
+    let FieldKey { member, reader, .. } = key;
+    let bytes = match member.is_string {
+        true => reader.text(raw),
+        false => reader.bytes(raw),
+    };
+    let bytes = bytes.unwrap_or_default();
+    let mut plain = Vec::new();
+    let shown = shown(text, member.name.as_bytes()).unwrap_or_else(|| {
+        member.write(raw, abi, &mut plain);
+        &plain
+    });
+    FieldValue {
+        bytes: bytes.to_vec(),
+        text: String::from_utf8_lossy(shown).into_owned(),
+    }
+}
+
+/// The value after `NAME=` or `NAME:` in an event's text.
+fn shown<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
+    let mut words = text.split(|byte| *byte == b' ');
+    words.find_map(|word| match word.strip_prefix(name)? {
+        [b'=' | b':', value @ ..] if !value.is_empty() => Some(value),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_event_field_and_form() {
+        let read = |word| {
+            let key = ParsedFieldKey::new(word)?;
+            Some((key.event, key.field, key.raw))
+        };
+        assert_eq!(read("pid"), Some((None, "pid", false)));
+        assert_eq!(read("a:b.*/raw"), Some((Some("a:b"), "*", true)));
+        assert_eq!(read("pid/hex"), None);
+    }
+
+    #[test]
+    fn fields_are_found_by_full_name() {
+        let text = b"prev_comm=sh prev_state=S ==> state: 0x1 pid:7";
+        assert_eq!(shown(text, b"prev_state"), Some(&b"S"[..]));
+        assert_eq!(shown(text, b"pid"), Some(&b"7"[..]));
+        assert_eq!(shown(text, b"prev"), None);
+        assert_eq!(shown(text, b"state"), None);
+    }
+}

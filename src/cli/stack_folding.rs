@@ -1,0 +1,214 @@
+//! Samples and their stacks, for the commands that show callchains; user stacks are unwound from copies.
+
+use std::mem;
+use std::num::NonZeroUsize;
+
+use rperf_hist::{
+    FoldedSamples, HistogramOptions, NamingContext, NoPayloads, RecordingInfo, SelectSamples,
+};
+use rperf_perfdata::{EventDesc, Metadata};
+use rperf_replay::{Fold, Replay, Sample, World};
+use rperf_resolve::{LEAF_REGISTERS, Resolver, StackOptions, StackSummary, UserStacks};
+use rperf_wire::{BranchSampleType, SampleType};
+
+use super::context::Context;
+use super::symbols::shows_inlines;
+
+/// The kernel's maximum size of a stack copy.
+const MAX_STACK_COPY: u32 = 65_528;
+
+/// Whether samples carry data that completes their callchains: stack copies, LBR call stacks, or the link register of 64-bit Arm.
+pub(crate) fn has_copies(events: &[EventDesc]) -> bool {
+    let wanted = SampleType::CALLCHAIN | SampleType::REGS_USER;
+    let mut attrs = events.iter().map(|event| &event.attr);
+    has_calls(events)
+        || attrs.any(|attr| {
+            let has_stack = attr.sample_type.contains(SampleType::STACK_USER);
+            let has_link = attr.sample_regs_user == LEAF_REGISTERS;
+            attr.sample_type.contains(wanted) && (has_stack || has_link)
+        })
+}
+
+/// Whether branch stacks are LBR call stacks (`--call-graph lbr`).
+fn has_calls(events: &[EventDesc]) -> bool {
+    let wanted = SampleType::CALLCHAIN | SampleType::BRANCH_STACK;
+    let mut attrs = events.iter().map(|event| &event.attr);
+    attrs.any(|attr| {
+        let calls = attr
+            .branch_sample_type
+            .contains(BranchSampleType::CALL_STACK);
+        attr.sample_type.contains(wanted) && calls
+    })
+}
+
+/// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of kernel and of user frames; without one
+/// nothing is unwound.
+pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> StackOptions {
+    let machine = recording.features.arch();
+    StackOptions {
+        machine: machine
+            .unwrap_or_else(|| std::env::consts::ARCH.into())
+            .to_string(),
+        endian: recording.endian,
+        limit,
+        outermost: false,
+        calls: has_calls(recording.events),
+    }
+}
+
+/// Returns the maximum number of user and of kernel frames if user stacks are unwound; `None` if they aren't, or callchains are not
+/// shown. Unwound stacks are already truncated to the limit of `options`, which is therefore removed.
+pub(crate) fn unwinding_limit(
+    recording: Metadata<'_>,
+    options: &mut HistogramOptions,
+) -> Option<usize> {
+    let unwinds = options.reads_chains() && has_copies(recording.events);
+    unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX))
+}
+
+/// How samples are folded.
+pub(crate) struct StackFolding<'f, 'w> {
+    pub(crate) naming: &'f NamingContext<'f, 'w>,
+    pub(crate) resolver: &'f Resolver<'w>,
+    /// The limit of [`unwinding_limit`].
+    pub(crate) limit: Option<usize>,
+    /// Selects the counted samples; `None` for all.
+    pub(crate) select: Option<&'f dyn SelectSamples>,
+    /// Weight of samples instead of their periods.
+    pub(crate) weight: Option<&'f dyn SampleWeight>,
+    /// The number of threads.
+    pub(crate) jobs: NonZeroUsize,
+}
+
+/// The weight of samples.
+pub(crate) trait SampleWeight: Sync {
+    /// The weight of a sample, in place of its period.
+    fn weight(&self, sample: &Sample<'_>) -> u64;
+}
+
+/// A fold of samples with other weights.
+struct WeightedFold<'f, F> {
+    inner: F,
+    weight: Option<&'f dyn SampleWeight>,
+}
+
+impl<F: Fold> Fold for WeightedFold<'_, F> {
+    fn fields(&self) -> SampleType {
+        match self.weight {
+            None => self.inner.fields(),
+            Some(_) => SampleType::ALL,
+        }
+    }
+
+    fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        match self.weight {
+            None => self.inner.sample(world, sample),
+            Some(weight) => {
+                let period = weight.weight(sample);
+                let weighted = Sample {
+                    period,
+                    ..sample.clone()
+                };
+                self.inner.sample(world, &weighted);
+            }
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.inner.merge(later.inner);
+    }
+}
+
+/// Folds samples, and returns them with statistics on the unwound user stacks.
+pub(crate) fn fold(
+    replay: &Replay<'_>,
+    folding: &StackFolding<'_, '_>,
+) -> (FoldedSamples, StackSummary) {
+    let StackFolding {
+        naming,
+        resolver,
+        limit,
+        select,
+        weight,
+        jobs,
+    } = *folding;
+    let options = StackOptions {
+        outermost: naming.begins_with_callers(),
+        ..stack_options(replay.data().metadata(), limit)
+    };
+    let stacks = UserStacks::new(resolver, options);
+    let fold = || {
+        let samples = replay.fold(jobs, || WeightedFold {
+            inner: stacks.fold(naming.samples(select)),
+            weight,
+        });
+        samples.inner.into_inner().finish(jobs)
+    };
+    // A filter may drop all samples of the kernel.
+    let needs_kernel = select.is_none() && replay.has_kernel_samples();
+    let samples = match jobs.get() > 1 && needs_kernel {
+        true => resolver.while_reading_kernel(fold),
+        false => fold(),
+    };
+    (samples, stacks.summary())
+}
+
+/// Returns the histogram settings for a recording, for one without groups, sockets and tracepoint texts. `inlines` is `--inline` or
+/// `--no-inline`.
+pub(crate) fn source(recording: Metadata<'_>, inlines: Option<bool>) -> RecordingInfo<'static> {
+    let attrs = || recording.events.iter().map(|event| &event.attr);
+    RecordingInfo {
+        endian: recording.endian,
+        callchains: attrs()
+            .map(|attr| attr.sample_type.contains(SampleType::CALLCHAIN))
+            .collect(),
+        inlines: attrs().map(|attr| shows_inlines(attr, inlines)).collect(),
+        groups: Vec::new(),
+        sockets: Vec::new(),
+        payloads: &NoPayloads,
+    }
+}
+
+/// Returns the maximum number of bytes copied from each stack.
+pub(crate) fn copied(events: &[EventDesc]) -> Option<u32> {
+    let events = events.iter();
+    events.map(|event| event.attr.sample_stack_user).max()
+}
+
+/// Warns once how many stacks lack frames, and why; `copied` is the size of each stack copy in bytes.
+pub(crate) fn warn_of_truncated(context: &Context, found: &StackSummary, copied: Option<u32>) {
+    let incomplete = found.incomplete();
+    if incomplete > 0 {
+        let causes = found
+            .truncated
+            .iter()
+            .map(|truncated| match &truncated.object {
+                Some(object) => format!("{} {} (as {object})", truncated.stacks, truncated.cause),
+                None => format!("{} {}", truncated.stacks, truncated.cause),
+            });
+        let causes: Vec<String> = causes.collect();
+        context.warn(format_args!(
+            "{incomplete} of {} user callchains are incomplete: {}",
+            found.stacks,
+            causes.join(", ")
+        ));
+        if !found.marked {
+            context.note("hint: --mark-truncated adds a frame with the reason");
+        }
+    }
+    if found.is_copied_too_short()
+        && let Some(copied) = copied
+        && copied < MAX_STACK_COPY
+    {
+        let wider = copied.saturating_mul(2).min(MAX_STACK_COPY);
+        context.note(format_args!(
+            "hint: {copied} bytes of each stack were copied; record with --call-graph dwarf,{wider} for more"
+        ));
+    }
+    if found.guessed > 0 {
+        context.note(format_args!(
+            "{} of {} user callchains were unwound with frame pointers where unwind information is missing",
+            found.guessed, found.stacks
+        ));
+    }
+}

@@ -1,0 +1,52 @@
+//! USDT markers of programs in the build-id cache.
+
+use std::path::PathBuf;
+
+use rperf_buildid_cache::{Cache, Cached};
+use rperf_probe::{CachedEntry, cached_entries};
+use rperf_symbol::{Files as _, build_id_of_elf};
+
+use super::files::DiskFiles;
+
+/// A USDT marker of a program.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct UsdtMarker {
+    /// `sdt_PROVIDER:NAME`.
+    pub(crate) name: String,
+    /// The build-id of the program.
+    pub(crate) id: String,
+    /// Its installed path.
+    pub(crate) program: PathBuf,
+    /// The lines that create its events.
+    pub(crate) lines: Vec<String>,
+}
+
+/// Returns the markers of all programs in the cache, by name; each program once.
+pub(crate) fn marks(cache: &Cache) -> Vec<UsdtMarker> {
+    let mut marks = Vec::new();
+    for cached in cache.objects().unwrap_or_default() {
+        let entries = cached_entries(&cached.probes().unwrap_or_default());
+        let marked = entries.iter().filter(|entry| entry.is_marker);
+        let named = marked.filter_map(|entry| Some((entry.text.split_once('=')?.0, entry)));
+        let named: Vec<(&str, &CachedEntry)> = named.collect();
+        // A program that was removed or replaced by another build cannot be probed.
+        if !named.is_empty() && is_installed(&cached) {
+            marks.extend(named.into_iter().map(|(name, entry)| UsdtMarker {
+                name: name.to_owned(),
+                id: cached.id.clone(),
+                program: cached.name.clone(),
+                lines: entry.lines.clone(),
+            }));
+        }
+    }
+    marks.sort_unstable();
+    marks.dedup();
+    marks
+}
+
+/// Whether the file at the object's path has that build-id.
+pub(crate) fn is_installed(cached: &Cached) -> bool {
+    let bytes = DiskFiles.read(&cached.name).ok();
+    let found = bytes.and_then(|bytes| build_id_of_elf(&bytes));
+    found.is_some_and(|found| found.to_string() == cached.id)
+}

@@ -1,0 +1,237 @@
+//! Aggregation of readings over units and runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::shadow::UnitCounts;
+use crate::{
+    Aggregation, AggregationUnit, CountRow, CountState, CountTable, CountValue, CountedEvent,
+    CounterReading, Role, Spread, Topology,
+};
+
+/// How readings are aggregated into rows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AggregationRules {
+    /// The aggregation mode.
+    pub by: Aggregation,
+    /// Topology of the CPUs.
+    pub topology: Topology,
+    /// Whether counts are not scaled for multiplexing (`--no-scale`).
+    pub unscaled: bool,
+}
+
+/// Aggregates the counts of events over one or several runs.
+#[derive(Debug, Clone)]
+pub struct Aggregator<'a> {
+    grouping: &'a AggregationRules,
+    events: Vec<CountedEvent>,
+    /// Sums by event.
+    units: Vec<BTreeMap<AggregationUnit, EventSums>>,
+    elapsed: Spread,
+}
+
+/// Sums of an event in one unit.
+#[derive(Debug, Clone, Default)]
+struct EventSums {
+    /// Number of CPUs or threads.
+    merged: usize,
+    value: Spread,
+    enabled: Spread,
+    running: Spread,
+}
+
+/// Sums of one run.
+#[derive(Debug, Clone, Copy, Default)]
+struct RunSums {
+    merged: usize,
+    value: f64,
+    enabled: u64,
+    running: u64,
+    /// Time enabled of counters that ran at all.
+    seen: u64,
+}
+
+impl<'a> Aggregator<'a> {
+    /// Creates an empty aggregator.
+    #[must_use]
+    pub fn new(events: Vec<CountedEvent>, grouping: &'a AggregationRules) -> Self {
+        Self {
+            grouping,
+            units: vec![BTreeMap::new(); events.len()],
+            events,
+            elapsed: Spread::default(),
+        }
+    }
+
+    /// Adds a run of duration `elapsed`: the readings of each event.
+    pub fn add(&mut self, elapsed: Duration, readings: &[Vec<CounterReading>]) {
+        self.elapsed.add(elapsed.as_secs_f64() * 1e9);
+        let mut runs: Vec<BTreeMap<AggregationUnit, RunSums>> =
+            vec![BTreeMap::new(); self.events.len()];
+        for (index, (event, cells)) in self.events.iter().zip(readings).enumerate() {
+            let Some(units) = runs.get_mut(event.merged_into.unwrap_or(index)) else {
+                continue;
+            };
+            let by = self.grouping.by_of(event);
+            for cell in cells {
+                let run = units.entry(self.grouping.unit(by, cell)).or_default();
+                run.add(cell, self.grouping.unscaled);
+            }
+        }
+        for (units, runs) in self.units.iter_mut().zip(runs) {
+            for (unit, run) in runs {
+                units.entry(unit).or_default().add(&run);
+            }
+        }
+    }
+
+    /// Durations of the runs in nanoseconds.
+    #[must_use]
+    pub fn elapsed(&self) -> Spread {
+        self.elapsed
+    }
+
+    /// The rows: ordered by event and then by unit if units are CPUs or threads, otherwise by unit
+    /// and then by event.
+    #[must_use]
+    pub fn table(&self) -> CountTable {
+        let all: BTreeSet<AggregationUnit> = self
+            .units
+            .iter()
+            .flat_map(BTreeMap::keys)
+            .copied()
+            .collect();
+        let shown: Vec<usize> = (0..self.events.len())
+            .filter(|index| {
+                self.events
+                    .get(*index)
+                    .is_some_and(|event| event.merged_into.is_none())
+            })
+            .collect();
+        let mut rows: Vec<CountRow> = Vec::new();
+        for unit in &all {
+            let counted = self.counted(*unit);
+            rows.extend(
+                shown
+                    .iter()
+                    .filter_map(|index| self.row(*index, *unit, &counted)),
+            );
+        }
+        if matches!(self.grouping.by, Aggregation::Cpu | Aggregation::Thread) {
+            rows.sort_by_key(|row| row.event);
+        }
+        CountTable {
+            events: self.events.clone(),
+            rows,
+            runs: self.elapsed.number(),
+        }
+    }
+
+    /// The counts of a unit for metrics.
+    fn counted(&self, unit: AggregationUnit) -> UnitCounts<'_> {
+        let bases = self.events.iter().enumerate().filter_map(|(index, event)| {
+            let sums = self.units.get(index)?.get(&unit)?;
+            let is_base = event.role != Role::Other && event.supported && sums.value.number() > 0;
+            is_base.then(|| (index, sums.value.mean()))
+        });
+        UnitCounts {
+            events: &self.events,
+            bases: bases.collect(),
+            elapsed: self.elapsed.mean(),
+        }
+    }
+
+    /// The row of an event in a unit; `None` if it isn't counted there.
+    fn row(
+        &self,
+        index: usize,
+        unit: AggregationUnit,
+        counted: &UnitCounts<'_>,
+    ) -> Option<CountRow> {
+        let event = self.events.get(index)?;
+        let sums = self.units.get(index)?.get(&unit)?;
+        let mut row = CountRow {
+            event: index,
+            unit,
+            merged: sums.merged,
+            state: CountState::NotCounted,
+            metrics: Vec::new(),
+        };
+        if !event.supported {
+            row.state = CountState::NotSupported;
+            // perf stops at the first CPU.
+            row.merged = 1;
+        } else if sums.value.number() > 0 {
+            let raw = sums.value.mean();
+            let value = raw * event.scale;
+            row.metrics = counted.metrics(event, raw, value);
+            row.state = CountState::Counted(CountValue {
+                value,
+                deviation: sums.value.percent(),
+                enabled: sums.enabled.mean(),
+                running: sums.running.mean(),
+            });
+        }
+        Some(row)
+    }
+}
+
+impl AggregationRules {
+    /// The aggregation mode of an event.
+    fn by_of(&self, event: &CountedEvent) -> Aggregation {
+        match self.by {
+            Aggregation::Cpu if event.per_core => Aggregation::Core,
+            by => by,
+        }
+    }
+
+    fn unit(&self, by: Aggregation, cell: &CounterReading) -> AggregationUnit {
+        match (by, cell.cpu, cell.thread) {
+            (Aggregation::Global, ..) => AggregationUnit::All,
+            (Aggregation::Thread, _, Some(thread)) => AggregationUnit::Thread(thread),
+            (by, Some(cpu), _) => self.topology.unit(by, cpu),
+            _ => AggregationUnit::All,
+        }
+    }
+}
+
+impl RunSums {
+    fn add(&mut self, cell: &CounterReading, unscaled: bool) {
+        let counts = cell.counts;
+        self.merged += 1;
+        self.enabled += counts.enabled;
+        self.running += counts.running;
+        if let Some(scaled) = counts.scaled() {
+            self.seen += counts.enabled;
+            self.value += if unscaled { counts.value } else { scaled } as f64;
+        } else if unscaled {
+            self.seen += counts.enabled;
+        }
+    }
+
+    /// The count; if some counters never ran, it is extrapolated from the others.
+    fn value(&self) -> Option<f64> {
+        if self.running == 0 {
+            return None;
+        }
+        let missed = self.seen > 0 && self.seen < self.enabled;
+        Some(match missed {
+            true => (self.value * self.enabled as f64 / self.seen as f64).round(),
+            false => self.value,
+        })
+    }
+}
+
+impl EventSums {
+    fn add(&mut self, run: &RunSums) {
+        self.merged = self.merged.max(run.merged);
+        if let Some(value) = run.value() {
+            self.value.add(value);
+            self.enabled.add(run.enabled as f64);
+            self.running.add(run.running as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+//! Counts of a recording (`stat record`), by interval.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use rperf_wire::{Stat, StatRound, UserRecord};
+
+use crate::{CounterCounts, CounterReading};
+
+/// CPU and thread of a counter, as in [`CounterReading`].
+type CpuAndThread = (Option<u32>, Option<u32>);
+
+/// Collects the counts in a recording's records.
+#[derive(Debug, Clone)]
+pub struct RecordedCounts {
+    /// Event index by counter id.
+    events: BTreeMap<u64, usize>,
+    /// By event: the last and the previous reading of each counter.
+    cells: Vec<BTreeMap<CpuAndThread, (CounterCounts, CounterCounts)>>,
+    /// The CPUs of events that aren't counted on all.
+    own_cpus: BTreeMap<usize, BTreeSet<u32>>,
+    cpus: Vec<Option<u32>>,
+    threads: Vec<Option<u32>>,
+    last: Duration,
+}
+
+/// Counts of an interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntervalCounts {
+    /// Time of the interval's end since the start.
+    pub at: Duration,
+    /// Duration of the interval.
+    pub duration: Duration,
+    /// Whether the readings are totals, or the difference to the previous interval.
+    pub is_total: bool,
+    /// The readings of each event.
+    pub readings: Vec<Vec<CounterReading>>,
+}
+
+impl RecordedCounts {
+    /// Creates a collector for events with these counter ids.
+    #[must_use]
+    pub fn new<'i>(ids: impl IntoIterator<Item = &'i [u64]>) -> Self {
+        let mut events = BTreeMap::new();
+        let mut number = 0;
+        for ids in ids {
+            events.extend(ids.iter().map(|id| (*id, number)));
+            number += 1;
+        }
+        Self {
+            events,
+            cells: vec![BTreeMap::new(); number],
+            own_cpus: BTreeMap::new(),
+            cpus: vec![None],
+            threads: vec![None],
+            last: Duration::ZERO,
+        }
+    }
+
+    /// Index of the event with this counter id.
+    #[must_use]
+    pub fn event(&self, id: u64) -> Option<usize> {
+        self.events.get(&id).copied()
+    }
+
+    /// Sets the CPUs on which an event is counted (EVENT_UPDATE).
+    pub fn set_cpus(&mut self, event: usize, cpus: impl IntoIterator<Item = u32>) {
+        self.own_cpus.insert(event, cpus.into_iter().collect());
+    }
+
+    /// Whether CPUs were counted instead of threads.
+    #[must_use]
+    pub fn is_per_cpu(&self) -> bool {
+        self.cpus.iter().any(Option::is_some)
+    }
+
+    /// Processes the next record; returns the counts at the end of an interval.
+    pub fn process(&mut self, record: &UserRecord<'_>) -> Option<IntervalCounts> {
+        match record {
+            UserRecord::CpuMap(map) => {
+                let cpus: Vec<_> = map.cpus().into_iter().map(Some).collect();
+                self.cpus = if cpus.is_empty() { vec![None] } else { cpus };
+            }
+            UserRecord::ThreadMap(map) => {
+                // All bits set means any.
+                let thread = |pid: u64| u32::try_from(pid).ok();
+                self.threads = map
+                    .threads
+                    .iter()
+                    .map(|thread_of| thread(thread_of.pid))
+                    .collect();
+            }
+            UserRecord::Stat(stat) => self.read(stat),
+            UserRecord::StatRound(round) => return Some(self.round(round)),
+            _ => {}
+        }
+        None
+    }
+
+    fn read(&mut self, stat: &Stat) {
+        let event = self.event(stat.id);
+        let Some(cells) = event.and_then(|event| self.cells.get_mut(event)) else {
+            return;
+        };
+        let cpu = Some(stat.cpu).filter(|cpu| *cpu != u32::MAX);
+        let thread = usize::try_from(stat.thread).ok();
+        let thread = thread.and_then(|thread| *self.threads.get(thread)?);
+        let (now, _) = cells.entry((cpu, thread)).or_default();
+        *now = CounterCounts {
+            value: stat.value,
+            enabled: stat.enabled,
+            running: stat.running,
+        };
+    }
+
+    fn round(&mut self, round: &StatRound) -> IntervalCounts {
+        const INTERVAL: u64 = 0;
+        let at = Duration::from_nanos(round.time);
+        let is_total = round.kind != INTERVAL;
+        let default_keys = self.default_keys();
+        let mut readings = Vec::with_capacity(self.cells.len());
+        for (event, cells) in self.cells.iter_mut().enumerate() {
+            let own = self.own_cpus.get(&event);
+            // Counters without a STAT record have a row, too.
+            for (cpu, thread) in &default_keys {
+                let is_excluded = cpu.is_some_and(|cpu| own.is_some_and(|own| !own.contains(&cpu)));
+                if !is_excluded {
+                    cells.entry((*cpu, *thread)).or_default();
+                }
+            }
+            let cell =
+                |(key, (now, before)): (&CpuAndThread, &mut (CounterCounts, CounterCounts))| {
+                    let counts = if is_total { *now } else { now.since(*before) };
+                    *before = *now;
+                    CounterReading {
+                        cpu: key.0,
+                        thread: key.1,
+                        counts,
+                    }
+                };
+            readings.push(cells.iter_mut().map(cell).collect());
+        }
+        let began = if is_total { Duration::ZERO } else { self.last };
+        self.last = at;
+        IntervalCounts {
+            at,
+            duration: at.saturating_sub(began),
+            is_total,
+            readings,
+        }
+    }
+
+    /// The last readings of an event's counters as recorded, totals since the start: for each thread, in the order of the thread map, by CPU.
+    #[must_use]
+    pub fn totals(&self, event: usize) -> Vec<CounterReading> {
+        let cells = self.cells.get(event).into_iter().flatten();
+        let mut readings: Vec<_> = cells
+            .map(|((cpu, thread), (counts, _))| CounterReading {
+                cpu: *cpu,
+                thread: *thread,
+                counts: *counts,
+            })
+            .collect();
+        let position = |thread| self.threads.iter().position(|known| *known == thread);
+        readings
+            .sort_by_key(|reading| (position(reading.thread).unwrap_or(usize::MAX), reading.cpu));
+        readings
+    }
+
+    /// The CPUs and threads of an event that has no CPU list of its own.
+    fn default_keys(&self) -> Vec<CpuAndThread> {
+        let (cpu, thread) = (self.cpus.first(), self.threads.first());
+        let on_cpus = self
+            .cpus
+            .iter()
+            .map(|cpu| (*cpu, thread.copied().flatten()));
+        let in_threads = self.threads.iter().skip(1);
+        let in_threads = in_threads.map(|thread| (cpu.copied().flatten(), *thread));
+        on_cpus.chain(in_threads).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{CpuMap, ThreadMap, ThreadMapEntry};
+
+    fn stat(id: u64, cpu: u32, thread: u32, value: u64) -> UserRecord<'static> {
+        UserRecord::Stat(Stat {
+            id,
+            cpu,
+            thread,
+            value,
+            enabled: 10 * value,
+            running: 10 * value,
+        })
+    }
+
+    fn end(kind: u64, time: u64) -> UserRecord<'static> {
+        UserRecord::StatRound(StatRound { kind, time })
+    }
+
+    /// CPU, thread and value of each cell.
+    fn cells(cells: &[CounterReading]) -> Vec<(Option<u32>, Option<u32>, u64)> {
+        let cell = |cell: &CounterReading| (cell.cpu, cell.thread, cell.counts.value);
+        cells.iter().map(cell).collect()
+    }
+
+    #[test]
+    fn intervals_are_differences_of_counts() {
+        let mut rounds = RecordedCounts::new([&[5_u64, 6][..], &[][..], &[9][..]]);
+        let list = UserRecord::CpuMap(CpuMap::List(vec![0, 2]));
+        assert!(rounds.process(&list).is_none() && rounds.is_per_cpu());
+        rounds.set_cpus(2, [2]);
+        for record in [
+            stat(5, 0, 0, 7),
+            stat(6, 2, 0, 8),
+            stat(99, 0, 0, 1),
+            stat(9, 2, 0, 3),
+        ] {
+            assert!(rounds.process(&record).is_none());
+        }
+        let first = rounds.process(&end(0, 100)).unwrap();
+        assert_eq!(
+            (first.duration, first.is_total),
+            (Duration::from_nanos(100), false)
+        );
+        assert_eq!(
+            cells(&first.readings[0]),
+            [(Some(0), None, 7), (Some(2), None, 8)]
+        );
+        assert_eq!(
+            cells(&first.readings[1]),
+            [(Some(0), None, 0), (Some(2), None, 0)],
+            "never opened"
+        );
+        assert_eq!(cells(&first.readings[2]), [(Some(2), None, 3)]);
+        rounds.process(&stat(5, 0, 0, 10));
+        let second = rounds.process(&end(0, 150)).unwrap();
+        assert_eq!(second.duration, Duration::from_nanos(50));
+        assert_eq!(
+            cells(&second.readings[0]),
+            [(Some(0), None, 3), (Some(2), None, 0)]
+        );
+        assert_eq!(second.readings[0][0].counts.enabled, 30);
+        assert_eq!(
+            cells(&rounds.totals(0)),
+            [(Some(0), None, 10), (Some(2), None, 8)]
+        );
+        assert_eq!(rounds.totals(7), []);
+        let last = rounds.process(&end(1, 200)).unwrap();
+        assert_eq!(last.duration, Duration::from_nanos(200));
+        assert_eq!(cells(&last.readings[0])[0].2, 10);
+    }
+
+    #[test]
+    fn threads_are_named_by_the_thread_map() {
+        let mut rounds = RecordedCounts::new([&[1_u64, 2][..]]);
+        let entry = |pid| ThreadMapEntry {
+            pid,
+            comm: Vec::new(),
+        };
+        let threads = vec![entry(70), entry(80)];
+        rounds.process(&UserRecord::ThreadMap(ThreadMap { threads }));
+        rounds.process(&UserRecord::CpuMap(CpuMap::List(vec![u16::MAX])));
+        assert!(!rounds.is_per_cpu());
+        rounds.process(&stat(2, u32::MAX, 1, 4));
+        rounds.process(&stat(1, u32::MAX, 77, 5));
+        let round = rounds.process(&end(1, 1)).unwrap();
+        assert_eq!(
+            cells(&round.readings[0]),
+            [(None, None, 5), (None, Some(70), 0), (None, Some(80), 4)],
+            "an index outside the thread map is no thread"
+        );
+        assert_eq!(
+            cells(&rounds.totals(0)),
+            [(None, Some(70), 0), (None, Some(80), 4), (None, None, 5)]
+        );
+    }
+
+    #[test]
+    fn aggregations_have_perfs_numbers() {
+        use crate::Aggregation;
+        for by in [Aggregation::Cpu, Aggregation::Thread, Aggregation::Node] {
+            assert_eq!(Aggregation::of_number(by.number()), by);
+        }
+        assert_eq!(Aggregation::Cluster.number(), 1);
+        assert_eq!(Aggregation::of_number(6), Aggregation::Global);
+    }
+}

@@ -1,0 +1,30 @@
+//! Progress and error callbacks.
+
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Progress of a download.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// The object's name in the recording.
+    pub object: &'a Path,
+    /// The server's address.
+    pub server: &'a str,
+    /// Bytes received, decompressed.
+    pub received: u64,
+    /// Total bytes, if the server sent it.
+    pub total: Option<u64>,
+}
+
+/// Receives progress and errors of a client. Called from any thread, by one at a time.
+pub trait DownloadObserver: Send + Sync {
+    /// Reports progress. Called for every chunk; the implementation limits the update rate.
+    fn progress(&self, progress: &Progress<'_>);
+
+    /// Reports the end of the current download, successful or not.
+    fn ended(&self);
+
+    /// Reports an unusable server or file. Called once for each server.
+    fn failed(&self, error: &Error);
+}

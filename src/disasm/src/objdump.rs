@@ -1,0 +1,72 @@
+//! Disassembly by objdump, if the user selects one.
+
+use std::collections::BTreeMap;
+
+/// Instructions in the output of objdump.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ObjdumpListing(BTreeMap<u64, (usize, String)>);
+
+impl ObjdumpListing {
+    /// Parses the output of `objdump -d` of GNU or LLVM: address and colon, bytes, a tab, the
+    /// instruction. A line without an instruction continues the bytes of the previous one.
+    #[must_use]
+    pub fn parse(output: &str) -> Self {
+        let mut objdump: BTreeMap<u64, (usize, String)> = BTreeMap::new();
+        let mut last = None;
+        for line in output.lines() {
+            let Some((address, rest)) = line.split_once(':') else {
+                continue;
+            };
+            let Ok(address) = u64::from_str_radix(address.trim(), 16) else {
+                continue;
+            };
+            let (bytes, text) = match rest.trim_start().split_once('\t') {
+                Some((bytes, text)) => (bytes, text.trim()),
+                None => (rest, ""),
+            };
+            let digits = bytes.bytes().filter(u8::is_ascii_hexdigit).count();
+            match last.and_then(|last| objdump.get_mut(&last)) {
+                Some((length, _)) if text.is_empty() => *length += digits / 2,
+                _ => {
+                    let text = text.replace('\t', " ");
+                    objdump.insert(address, (digits / 2, text));
+                    last = Some(address);
+                }
+            }
+        }
+        Self(objdump)
+    }
+
+    /// The instruction at an address: its size in bytes and its text.
+    pub(crate) fn at(&self, address: u64) -> Option<(usize, &str)> {
+        let (length, text) = self.0.get(&address)?;
+        (*length > 0).then_some((*length, text.as_str()))
+    }
+
+    /// Whether there are no instructions.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_printing_are_read() {
+        let gnu = "\n0000000000001139 <leaf>:\n    1139:\t55                   \tpush   %rbp\n    \
+            113d:\t48 c7 45 f8 00 00 00 \tmovq   $0x0,-0x8(%rbp)\n    1144:\t00 \n";
+        let objdump = ObjdumpListing::parse(gnu);
+        assert_eq!(objdump.at(0x1139), Some((1, "push   %rbp")));
+        assert_eq!(objdump.at(0x113d), Some((8, "movq   $0x0,-0x8(%rbp)")));
+        assert_eq!(objdump.at(0x1144), None);
+        let llvm = "    1139: 55                           \tpushq\t%rbp\n";
+        assert_eq!(
+            ObjdumpListing::parse(llvm).at(0x1139),
+            Some((1, "pushq %rbp"))
+        );
+        assert!(ObjdumpListing::parse("no code here: none\n").is_empty());
+    }
+}

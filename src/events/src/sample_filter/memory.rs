@@ -1,0 +1,128 @@
+//! The parts of a memory access that filters compare: bit-fields of `union perf_mem_data_src` (linux/perf_event.h), with perf's
+//! names for their values.
+
+/// A part of the data source.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct MemoryPart {
+    /// Its term: `mem_op`.
+    pub(super) name: &'static str,
+    /// First bit and number of bits.
+    bits: (u32, u32),
+    /// Bits above these: those of newer processors.
+    more: Option<(u32, u32)>,
+    /// Named values.
+    words: &'static [(&'static str, u64)],
+}
+
+/// All parts.
+pub(super) const PARTS: [MemoryPart; 8] = [
+    MemoryPart {
+        name: "mem_op",
+        bits: (0, 5),
+        more: None,
+        words: &[
+            ("na", 1),
+            ("load", 2),
+            ("store", 4),
+            ("pfetch", 8),
+            ("exec", 16),
+        ],
+    },
+    MemoryPart {
+        name: "mem_lvl",
+        bits: (33, 4),
+        more: None,
+        words: &[
+            ("l1", 1),
+            ("l2", 2),
+            ("l3", 3),
+            ("l4", 4),
+            ("cxl", 9),
+            ("io", 10),
+            ("any_cache", 11),
+            ("lfb", 12),
+            ("ram", 13),
+            ("pmem", 14),
+            ("na", 15),
+        ],
+    },
+    MemoryPart {
+        name: "mem_snoop",
+        bits: (19, 5),
+        more: Some((38, 2)),
+        words: &[
+            ("na", 1),
+            ("none", 2),
+            ("hit", 4),
+            ("miss", 8),
+            ("hitm", 16),
+            ("fwd", 32),
+            ("peer", 64),
+        ],
+    },
+    MemoryPart {
+        name: "mem_remote",
+        bits: (37, 1),
+        more: None,
+        words: &[("remote", 1)],
+    },
+    MemoryPart {
+        name: "mem_lock",
+        bits: (24, 2),
+        more: None,
+        words: &[("na", 1), ("locked", 2)],
+    },
+    MemoryPart {
+        name: "mem_dtlb",
+        bits: (26, 7),
+        more: None,
+        words: &[
+            ("na", 1),
+            ("any_hit", 2),
+            ("any_miss", 4),
+            ("l1_hit", 8 | 2),
+            ("l1_miss", 8 | 4),
+            ("l2_hit", 16 | 2),
+            ("l2_miss", 16 | 4),
+            ("walk", 32),
+            ("fault", 64),
+        ],
+    },
+    MemoryPart {
+        name: "mem_blk",
+        bits: (40, 3),
+        more: None,
+        words: &[("na", 1), ("by_data", 2), ("by_addr", 4)],
+    },
+    MemoryPart {
+        name: "mem_hops",
+        bits: (43, 3),
+        more: None,
+        words: &[("hops0", 1), ("hops1", 2), ("hops2", 3), ("hops3", 4)],
+    },
+];
+
+impl MemoryPart {
+    /// Returns its value in a data source.
+    pub(super) fn of(&self, source: u64) -> u64 {
+        let (first, count) = self.bits;
+        let more = self.more;
+        let more = more.map_or(0, |(first, count)| field(source, first, count));
+        field(source, first, count) | more << count
+    }
+
+    /// Returns the value of a name.
+    pub(super) fn word(&self, name: &str) -> Option<u64> {
+        let found = self.words.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| *value)
+    }
+
+    /// Returns the names of its values.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.words.iter().map(|(name, _)| *name).collect()
+    }
+}
+
+fn field(source: u64, first: u32, count: u32) -> u64 {
+    source >> first & ((1 << count) - 1)
+}

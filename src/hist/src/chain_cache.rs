@@ -1,0 +1,91 @@
+//! Resolution of consecutive callchains, reusing their common outer part.
+
+use rperf_replay::Epoch;
+use rperf_wire::CpuMode;
+
+/// A callchain and the sites of its frames. Consecutive samples usually share their outer callers,
+/// whose sites are reused.
+#[derive(Debug, Default)]
+pub(crate) struct ChainCache {
+    /// Inputs of site lookups besides the frames.
+    of: Option<(Epoch, u32)>,
+    /// Outermost first once resolved, and so are the sites.
+    frames: Vec<(CpuMode, u64)>,
+    /// One or more for each frame.
+    sites: Vec<u32>,
+    /// End index of each frame's sites.
+    ends: Vec<usize>,
+    /// The frames of the next chain, innermost first.
+    next: Vec<(CpuMode, u64)>,
+    next_of: Option<(Epoch, u32)>,
+}
+
+impl ChainCache {
+    /// Starts a chain of a sample of this event and epoch.
+    pub(crate) fn begin(&mut self, epoch: Epoch, event: u32) {
+        self.next_of = Some((epoch, event));
+        self.next.clear();
+    }
+
+    /// Adds the next outer frame.
+    #[inline]
+    pub(crate) fn push(&mut self, mode: CpuMode, ip: u64) {
+        self.next.push((mode, ip));
+    }
+
+    /// Resolves the sites of all frames, outermost first. `append` adds those of a frame, innermost
+    /// first, unless known from the previous chain.
+    pub(crate) fn name(&mut self, mut append: impl FnMut(CpuMode, u64, &mut Vec<u32>)) -> &[u32] {
+        if self.of != self.next_of {
+            self.frames.clear();
+            self.of = self.next_of;
+        }
+        let both = self.frames.iter().zip(self.next.iter().rev());
+        let common = both.take_while(|(old, new)| old == new).count();
+        let known = common.checked_sub(1).and_then(|last| self.ends.get(last));
+        self.sites.truncate(known.copied().unwrap_or_default());
+        self.frames.truncate(common);
+        self.ends.truncate(common);
+        for (mode, ip) in self.next.iter().rev().skip(common) {
+            let start = self.sites.len();
+            append(*mode, *ip, &mut self.sites);
+            self.sites[start..].reverse();
+            self.frames.push((*mode, *ip));
+            self.ends.push(self.sites.len());
+        }
+        &self.sites
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changed_frames_are_resolved() {
+        let mut trail = ChainCache::default();
+        let mut name = |epoch, ips: &[u64]| {
+            let epoch = Epoch {
+                user: epoch,
+                kernel: 0,
+            };
+            trail.begin(epoch, 0);
+            ips.iter().for_each(|ip| trail.push(CpuMode::User, *ip));
+            let mut looked_up = Vec::new();
+            let sites = trail.name(|_, ip, sites| {
+                looked_up.push(ip);
+                // Inlined functions are frames, too.
+                sites.extend((ip == 2).then_some(2));
+                sites.push(ip as u32 + 100);
+            });
+            (sites.to_vec(), looked_up)
+        };
+        assert_eq!(name(1, &[3, 2, 1]), (vec![101, 102, 2, 103], vec![1, 2, 3]));
+        assert_eq!(name(1, &[4, 2, 1]), (vec![101, 102, 2, 104], vec![4]));
+        assert_eq!(name(1, &[2, 1]), (vec![101, 102, 2], vec![]));
+        assert_eq!(name(1, &[5, 2, 1]), (vec![101, 102, 2, 105], vec![5]));
+        assert_eq!(name(1, &[1]), (vec![101], vec![]));
+        assert_eq!(name(2, &[2, 1]), (vec![101, 102, 2], vec![1, 2]));
+        assert_eq!(name(2, &[]), (vec![], vec![]));
+    }
+}

@@ -1,0 +1,87 @@
+//! The order of compared rows.
+
+use std::cmp::Ordering;
+
+use super::{ComparedRow, Comparison, ComparisonMethod};
+use crate::keys::CellPadding;
+
+/// Compares rows, in perf's order: by the values of the chosen file, the baseline, the values of each file, and names.
+pub(super) struct RowOrder<'c> {
+    pub(super) comparison: &'c Comparison,
+    /// The chosen file; 0 for the baseline.
+    pub(super) order: usize,
+}
+
+impl RowOrder<'_> {
+    pub(super) fn compare(&self, one: &ComparedRow, other: &ComparedRow) -> Ordering {
+        let baseline = |row: &ComparedRow| row.period(0).unwrap_or_default();
+        let chosen = || match self.order {
+            0 => Ordering::Equal,
+            file => self.by_chosen(one, other, file),
+        };
+        let files = 1..self.comparison.totals.len();
+        let by_pair = || other.has_pair().cmp(&one.has_pair());
+        let by_files = || {
+            files
+                .map(|file| by_pair().then_with(|| self.by_value(one, other, file)))
+                .fold(Ordering::Equal, Ordering::then)
+        };
+        chosen()
+            .then_with(|| baseline(other).cmp(&baseline(one)))
+            .then_with(by_files)
+            .then_with(|| self.by_names(one, other))
+    }
+
+    /// By the value of the chosen file: rows that it lacks come last, and before them those whose value is undefined.
+    fn by_chosen(&self, one: &ComparedRow, other: &ComparedRow, file: usize) -> Ordering {
+        let is_missing = |row: &ComparedRow| row.period(file).is_none();
+        let is_undefined = |row: &ComparedRow| row.period(0).is_none() && !self.is_relative();
+        let missing = is_missing(one).cmp(&is_missing(other));
+        missing.then_with(|| match (is_undefined(one), is_undefined(other)) {
+            (false, false) => self.by_value(one, other, file),
+            (one, other) => one.cmp(&other),
+        })
+    }
+
+    /// By the value of a file, descending; rows that it lacks come last.
+    fn by_value(&self, one: &ComparedRow, other: &ComparedRow, file: usize) -> Ordering {
+        let absolute = self.comparison.method == ComparisonMethod::AbsoluteDelta;
+        let value = |row| self.comparison.computed(row, file);
+        match (value(one), value(other)) {
+            (Some(one), Some(other)) => one.descending(other, absolute),
+            (one, other) => other.is_some().cmp(&one.is_some()),
+        }
+    }
+
+    fn is_relative(&self) -> bool {
+        matches!(
+            self.comparison.method,
+            ComparisonMethod::Delta | ComparisonMethod::AbsoluteDelta
+        )
+    }
+
+    /// By the text of the keys: functions by name, unknown ones last, numbers by value.
+    fn by_names(&self, one: &ComparedRow, other: &ComparedRow) -> Ordering {
+        let cells = one.cells.iter().zip(&other.cells);
+        let keys = self.comparison.keys.iter().zip(cells);
+        let compared = keys.map(|(key, (one_cell, other_cell))| {
+            if key.shows_function() {
+                let name = |row: &ComparedRow| (row.function.is_empty(), row.function.clone());
+                return name(one).cmp(&name(other));
+            }
+            match key.pads {
+                CellPadding::Before => number(one_cell).cmp(&number(other_cell)),
+                _ => Ordering::Equal,
+            }
+            .then_with(|| one_cell.cmp(other_cell))
+        });
+        compared.fold(Ordering::Equal, Ordering::then)
+    }
+}
+
+/// The number that a cell begins with.
+fn number(cell: &str) -> Option<u64> {
+    let cell = cell.trim_start();
+    let end = cell.find(|letter: char| !letter.is_ascii_digit());
+    cell.get(..end.unwrap_or(cell.len()))?.parse().ok()
+}

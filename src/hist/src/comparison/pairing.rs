@@ -1,0 +1,89 @@
+//! Rows of several histograms with the same names.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+use super::ComparedRow;
+use crate::histogram::{Histogram, HistogramRow};
+use crate::keys::{FUNCTION_NAME, Key};
+
+/// The cells that identify a row: those of its keys, with the name of the function in place of its text.
+type RowNames = Vec<String>;
+
+/// The keys of the rows, without the name of the function.
+pub(super) fn keys(files: &[Option<&Histogram>]) -> Vec<&'static Key> {
+    let known = files.iter().flatten().next();
+    let columns = known.map_or(&[][..], |histogram| &histogram.columns);
+    let keys = columns.iter().filter_map(|field| field.key());
+    keys.filter(|key| **key != FUNCTION_NAME).collect()
+}
+
+/// The rows of all files, in order of their first appearance.
+pub(super) fn paired(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
+    let mut rows: Vec<ComparedRow> = Vec::new();
+    let mut places: FxHashMap<RowNames, usize> = FxHashMap::default();
+    let keys = keys(files);
+    for (file, histogram) in files.iter().enumerate() {
+        let Some(histogram) = histogram else {
+            continue;
+        };
+        for row in &histogram.rows {
+            let fresh = || compared(row, &keys, files.len());
+            let place = match places.entry(names(row, &keys)) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => {
+                    rows.push(fresh());
+                    *new.insert(rows.len() - 1)
+                }
+            };
+            let Some(known) = rows.get_mut(place) else {
+                continue;
+            };
+            let is_first = known.periods.iter().take(file).all(Option::is_none);
+            let cells = cells(row, &keys);
+            if is_first && comes_first(cells, &known.cells) {
+                known.cells = cells.to_vec();
+            }
+            if let Some(period) = known.periods.get_mut(file) {
+                let sum = period.unwrap_or_default();
+                *period = Some(sum.saturating_add(row.weights.own));
+            }
+        }
+    }
+    rows
+}
+
+fn compared(row: &HistogramRow, keys: &[&Key], files: usize) -> ComparedRow {
+    ComparedRow {
+        cells: cells(row, keys).to_vec(),
+        function: row.cells.get(keys.len()).cloned().unwrap_or_default(),
+        unresolved: row.unresolved,
+        periods: vec![None; files],
+    }
+}
+
+/// The cells of the keys.
+fn cells<'r>(row: &'r HistogramRow, keys: &[&Key]) -> &'r [String] {
+    row.cells.get(..keys.len()).unwrap_or(&row.cells)
+}
+
+fn names(row: &HistogramRow, keys: &[&Key]) -> RowNames {
+    let shown = keys.iter().zip(&row.cells);
+    let other = shown.filter(|(key, _)| !key.shows_function());
+    let function = row.cells.get(keys.len());
+    other
+        .map(|(_, cell)| cell)
+        .chain(function)
+        .cloned()
+        .collect()
+}
+
+/// Whether a row with these cells has lower addresses: perf shows the lowest of those that it adds up.
+fn comes_first(cells: &[String], known: &[String]) -> bool {
+    let length_and_text = |cells: &[String]| -> Vec<(usize, String)> {
+        let cells = cells.iter().cloned();
+        cells.map(|cell| (cell.len(), cell)).collect()
+    };
+    length_and_text(cells) < length_and_text(known)
+}

@@ -1,0 +1,371 @@
+//! A decaying histogram for live views: rows decay at each refresh, and new samples are added.
+//!
+//! ```text
+//! samples of an interval --histogram--> Histogram --add--> fresh --refresh--> rows, old counts times 7/8
+//! ```
+//!
+//! Rows are identified by their cells, so that nothing refers to the World, which is pruned.
+
+mod graph;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::fields::{NumberField, ReportField};
+use crate::histogram::{ColumnSum, Histogram, HistogramRow, Weights};
+use crate::options::{GraphOptions, HistogramOptions};
+
+/// Treatment of existing rows at a refresh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Decay {
+    /// Counts decay to seven eighths; rows that reach 0 are removed.
+    #[default]
+    Slowly,
+    /// Rows are removed: only the last interval is shown.
+    AtOnce,
+    /// Rows are unchanged, while events are disabled.
+    Not,
+}
+
+/// Samples that are hidden, and not counted if possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HiddenSamples {
+    /// Hide kernel samples.
+    pub kernel: bool,
+    /// Hide user samples.
+    pub user: bool,
+}
+
+/// The rows of one event, or of a group.
+#[derive(Debug)]
+pub struct DecayingHistogram {
+    order_by: Vec<ReportField>,
+    graph: Option<GraphOptions>,
+    /// As last shown, with complete call graphs.
+    rows: Vec<HistogramRow>,
+    /// Samples without a row, by event.
+    rest: Vec<ColumnSum>,
+    /// Samples since the last refresh.
+    fresh: Option<Histogram>,
+    /// Number of all samples.
+    seen: u64,
+    /// The displayed histogram.
+    shown: Histogram,
+}
+
+impl DecayingHistogram {
+    /// Creates an empty histogram for these options.
+    #[must_use]
+    pub fn new(options: &HistogramOptions) -> Self {
+        let shown = Histogram {
+            columns: options.columns.clone(),
+            children: options.children,
+            ..Histogram::default()
+        };
+        Self {
+            order_by: options.order_by.clone(),
+            graph: options.graph,
+            rows: Vec::new(),
+            rest: Vec::new(),
+            fresh: None,
+            seen: 0,
+            shown,
+        }
+    }
+
+    /// Options for histograms that can be added to each other: with all branches of call graphs.
+    #[must_use]
+    pub fn addable_options(options: &HistogramOptions) -> HistogramOptions {
+        let graph = options.graph.map(|graph| GraphOptions {
+            min_percent: 0.0,
+            ..graph
+        });
+        HistogramOptions {
+            graph,
+            ..options.clone()
+        }
+    }
+
+    /// Adds samples, to be shown at the next refresh.
+    pub fn add(&mut self, more: Histogram) {
+        self.seen += more.total().samples;
+        match &mut self.fresh {
+            Some(fresh) => {
+                let graph = self.graph;
+                add_rows(&mut fresh.rows, more.rows, graph);
+                add_sums(&mut fresh.totals, &more.totals);
+            }
+            None => self.fresh = Some(more),
+        }
+    }
+
+    /// Applies `fade` to rows and adds the samples since the last refresh.
+    pub fn refresh(&mut self, fade: Decay, hidden: HiddenSamples) {
+        self.fade(fade, hidden);
+        if let Some(fresh) = self.fresh.take() {
+            let mut rest = fresh.totals.clone();
+            for row in &fresh.rows {
+                for (rest, own) in rest.iter_mut().zip(sums(row)) {
+                    *rest = rest.without(own);
+                }
+            }
+            add_sums(&mut self.rest, &rest);
+            self.shown.events = fresh.events;
+            add_rows(&mut self.rows, fresh.rows, self.graph);
+        }
+        self.show();
+    }
+
+    /// The displayed histogram.
+    #[must_use]
+    pub fn histogram(&self) -> &Histogram {
+        &self.shown
+    }
+
+    /// Number of all samples added.
+    #[must_use]
+    pub fn sample_count(&self) -> u64 {
+        self.seen
+    }
+
+    fn fade(&mut self, fade: Decay, hidden: HiddenSamples) {
+        match fade {
+            Decay::Not => {}
+            Decay::AtOnce => {
+                self.rows.clear();
+                self.rest.clear();
+            }
+            Decay::Slowly => {
+                for row in &mut self.rows {
+                    fade_weights(&mut row.weights);
+                    row.others.iter_mut().for_each(fade_weights);
+                    decay(&mut row.chains);
+                    graph::fade(&mut row.graph);
+                }
+                self.rest.iter_mut().for_each(fade_sum);
+                self.rows.retain(|row| {
+                    let mut all = std::iter::once(&row.weights).chain(&row.others);
+                    all.any(|weights| weights.total > 0 || weights.own > 0)
+                });
+            }
+        }
+        self.rows.retain(|row| !hidden.hides(&row.weights));
+    }
+
+    /// Sorts rows, and limits their call graphs to the displayed branches.
+    fn show(&mut self) {
+        let order_by = &self.order_by;
+        self.rows
+            .sort_by(|one, other| by_weight(one, other, order_by));
+        let mut totals = self.rest.clone();
+        for row in &self.rows {
+            add_sums(&mut totals, &sums(row).collect::<Vec<_>>());
+        }
+        let all = totals.first().copied().unwrap_or_default();
+        let least = self
+            .graph
+            .map(|graph| graph::BranchThreshold::new(&graph, all.period));
+        let rows = self.rows.iter().map(|row| HistogramRow {
+            graph: least.map_or_else(Vec::new, |least| least.displayed(&row.graph)),
+            others: row.others.clone(),
+            cells: row.cells.clone(),
+            ..*row
+        });
+        self.shown.rows = rows.collect();
+        self.shown.totals = totals;
+        self.shown.all = all;
+    }
+}
+
+impl HiddenSamples {
+    fn hides(self, weights: &Weights) -> bool {
+        let [kernel, user, ..] = weights.modes;
+        let is_kernel = weights.own > 0 && kernel == weights.own;
+        let is_user = weights.own > 0 && user == weights.own;
+        self.kernel && is_kernel || self.user && is_user
+    }
+}
+
+/// Multiplies by seven eighths and rounds down, so that small counts reach 0.
+fn decay(value: &mut u64) {
+    *value = u64::try_from(u128::from(*value) * 7 / 8).unwrap_or(*value);
+}
+
+/// Decays a sum of older samples.
+pub(crate) fn fade_sum(sum: &mut ColumnSum) {
+    decay(&mut sum.period);
+    decay(&mut sum.samples);
+    decay(&mut sum.latency);
+}
+
+fn fade_weights(weights: &mut Weights) {
+    decay(&mut weights.own);
+    weights.modes.iter_mut().for_each(decay);
+    decay(&mut weights.total);
+    decay(&mut weights.samples);
+    decay(&mut weights.latency);
+    decay(&mut weights.total_latency);
+    weights.costs.iter_mut().for_each(decay);
+}
+
+/// The row's own sums, by event.
+fn sums(row: &HistogramRow) -> impl Iterator<Item = ColumnSum> {
+    let all = std::iter::once(&row.weights).chain(&row.others);
+    all.map(|weights| ColumnSum {
+        period: weights.own,
+        samples: weights.samples,
+        latency: weights.latency,
+    })
+}
+
+fn add_sums(sums: &mut Vec<ColumnSum>, more: &[ColumnSum]) {
+    sums.resize(sums.len().max(more.len()), ColumnSum::default());
+    for (sum, more) in sums.iter_mut().zip(more) {
+        sum.add(*more);
+    }
+}
+
+/// Adds rows to those with the same cells.
+fn add_rows(rows: &mut Vec<HistogramRow>, more: Vec<HistogramRow>, graph: Option<GraphOptions>) {
+    let known = rows.iter().enumerate();
+    let known: FxHashMap<&[String], usize> = known.map(|(at, row)| (&row.cells[..], at)).collect();
+    let places: Vec<Option<usize>> = more
+        .iter()
+        .map(|row| known.get(&row.cells[..]).copied())
+        .collect();
+    // New rows may have equal cells.
+    let mut new: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    let is_list = graph.is_some_and(|graph| graph.form.is_list());
+    for (row, place) in more.into_iter().zip(places) {
+        let place = place.or_else(|| new.get(&row.cells).copied());
+        match place.and_then(|place| rows.get_mut(place)) {
+            Some(known) => add_row(known, row, is_list),
+            None => {
+                new.insert(row.cells.clone(), rows.len());
+                rows.push(row);
+            }
+        }
+    }
+}
+
+fn add_row(row: &mut HistogramRow, more: HistogramRow, is_list: bool) {
+    row.add(&more);
+    row.chains += more.chains;
+    row.unresolved &= more.unresolved;
+    graph::add(&mut row.graph, more.graph, is_list);
+}
+
+/// Descending by the numbers in the sort order; then by cells.
+fn by_weight(one: &HistogramRow, other: &HistogramRow, order_by: &[ReportField]) -> Ordering {
+    let numbers = order_by.iter().filter_map(|field| match field {
+        ReportField::Number(number) => Some(*number),
+        ReportField::Key(_) => None,
+    });
+    let compared =
+        numbers.map(|number: NumberField| other.numbers(number).cmp(one.numbers(number)));
+    let compared = compared.fold(Ordering::Equal, Ordering::then);
+    compared.then_with(|| one.cells.cmp(&other.cells))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(cell: &str, own: u64) -> HistogramRow {
+        HistogramRow {
+            weights: Weights {
+                own,
+                modes: [0, own, 0, 0],
+                total: own,
+                samples: 1,
+                ..Weights::default()
+            },
+            others: Vec::new(),
+            cells: vec![cell.to_owned()],
+            unresolved: false,
+            chains: 0,
+            graph: Vec::new(),
+        }
+    }
+
+    fn histogram(rows: Vec<HistogramRow>, rest: u64) -> Histogram {
+        let own: u64 = rows.iter().map(|row| row.weights.own).sum();
+        let all = ColumnSum {
+            period: own + rest,
+            samples: rows.len() as u64,
+            latency: 0,
+        };
+        Histogram {
+            events: vec![0],
+            totals: vec![all],
+            all,
+            rows,
+            ..Histogram::default()
+        }
+    }
+
+    fn decaying() -> DecayingHistogram {
+        DecayingHistogram::new(&HistogramOptions {
+            order_by: vec![ReportField::Number(NumberField::Own)],
+            ..HistogramOptions::default()
+        })
+    }
+
+    fn shown(decaying: &DecayingHistogram) -> Vec<(&str, u64)> {
+        let rows = decaying.histogram().rows.iter();
+        rows.map(|row| (row.cells[0].as_str(), row.weights.own))
+            .collect()
+    }
+
+    #[test]
+    fn rows_decay_to_seven_eighths_and_are_removed_at_zero() {
+        let mut decaying = decaying();
+        decaying.add(histogram(vec![row("a", 16), row("b", 1)], 8));
+        decaying.refresh(Decay::Slowly, HiddenSamples::default());
+        assert_eq!(shown(&decaying), [("a", 16), ("b", 1)]);
+        assert_eq!(decaying.histogram().all.period, 25);
+        decaying.add(histogram(vec![row("c", 20), row("a", 1)], 0));
+        decaying.refresh(Decay::Slowly, HiddenSamples::default());
+        assert_eq!(shown(&decaying), [("c", 20), ("a", 15)]);
+        assert_eq!(decaying.histogram().all.period, 35 + 7);
+        // perf's values: 15, 13, 11, 9, 7, 6, 5, 4, 3, 2, 1, 0.
+        for left in [13, 11, 9, 7, 6, 5, 4, 3, 2, 1] {
+            decaying.refresh(Decay::Slowly, HiddenSamples::default());
+            assert_eq!(shown(&decaying).last(), Some(&("a", left)));
+        }
+        decaying.refresh(Decay::Slowly, HiddenSamples::default());
+        assert!(shown(&decaying).iter().all(|(cell, _)| *cell != "a"));
+        assert_eq!(decaying.sample_count(), 4);
+    }
+
+    #[test]
+    fn rows_of_several_histograms_of_one_interval_are_one() {
+        let mut decaying = decaying();
+        decaying.add(histogram(vec![row("a", 2), row("a", 3)], 0));
+        decaying.add(histogram(vec![row("a", 4), row("b", 9)], 0));
+        decaying.refresh(Decay::AtOnce, HiddenSamples::default());
+        assert_eq!(shown(&decaying), [("a", 9), ("b", 9)]);
+        decaying.refresh(Decay::Not, HiddenSamples::default());
+        assert_eq!(shown(&decaying), [("a", 9), ("b", 9)]);
+        decaying.refresh(Decay::AtOnce, HiddenSamples::default());
+        assert_eq!(shown(&decaying), []);
+    }
+
+    #[test]
+    fn rows_of_a_hidden_mode_are_removed() {
+        let mut decaying = decaying();
+        let mut kernel = row("k", 5);
+        kernel.weights.modes = [5, 0, 0, 0];
+        decaying.add(histogram(vec![row("u", 5), kernel], 0));
+        decaying.refresh(Decay::Slowly, HiddenSamples::default());
+        let hidden = HiddenSamples {
+            kernel: true,
+            user: false,
+        };
+        decaying.refresh(Decay::Not, hidden);
+        assert_eq!(shown(&decaying), [("u", 5)]);
+        assert_eq!(decaying.histogram().all.period, 5, "shares are of the rest");
+    }
+}

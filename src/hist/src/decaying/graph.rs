@@ -1,0 +1,211 @@
+//! Merging, decay and pruning of call graphs.
+
+use std::cmp::Reverse;
+
+use super::fade_sum;
+use crate::histogram::Branch;
+use crate::options::{GraphForm, GraphOptions};
+
+/// Merges branches with the same start; in list forms, with equal frames.
+pub(super) fn add(branches: &mut Vec<Branch>, more: Vec<Branch>, is_list: bool) {
+    for branch in more {
+        let is_same = |known: &&mut Branch| match is_list {
+            true => known.frames == branch.frames,
+            false => known.frames.first() == branch.frames.first(),
+        };
+        match branches.iter_mut().find(is_same) {
+            Some(known) => join(known, branch, is_list),
+            None => branches.push(branch),
+        }
+    }
+}
+
+/// Merges a branch into one with the same first frame.
+fn join(known: &mut Branch, mut more: Branch, is_list: bool) {
+    let both = known.frames.iter().zip(&more.frames);
+    let common = both.take_while(|(known, more)| known == more).count();
+    if common < known.frames.len() {
+        let below = Branch {
+            frames: known.frames.split_off(common),
+            all: known.all,
+            own: std::mem::take(&mut known.own),
+            branches: std::mem::take(&mut known.branches),
+        };
+        known.branches.push(below);
+    }
+    known.all.add(more.all);
+    if common == more.frames.len() {
+        known.own.add(more.own);
+        add(&mut known.branches, more.branches, is_list);
+    } else {
+        more.frames.drain(..common);
+        add(&mut known.branches, vec![more], is_list);
+    }
+}
+
+/// Decays branches; those that reach 0 are removed, and single sub-branches joined.
+pub(super) fn fade(branches: &mut Vec<Branch>) {
+    for branch in branches.iter_mut() {
+        fade_sum(&mut branch.all);
+        fade_sum(&mut branch.own);
+        fade(&mut branch.branches);
+        join_single_branches(branch);
+    }
+    branches.retain(|branch| branch.all.period > 0);
+}
+
+fn join_single_branches(branch: &mut Branch) {
+    let ends_here = branch.own.period > 0;
+    if let ([_], false) = (&branch.branches[..], ends_here)
+        && let Some(below) = branch.branches.pop()
+    {
+        branch.frames.extend(below.frames);
+        branch.own = below.own;
+        branch.branches = below.branches;
+    }
+}
+
+/// Threshold for displayed branches.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BranchThreshold {
+    form: GraphForm,
+    share: f64,
+    /// Minimum period, if the threshold is relative to all events.
+    events: u64,
+}
+
+impl BranchThreshold {
+    /// The threshold for a total period of `all`.
+    pub(super) fn new(graph: &GraphOptions, all: u64) -> Self {
+        let share = graph.min_percent / 100.0;
+        Self {
+            form: graph.form,
+            share,
+            events: (all as f64 * share) as u64,
+        }
+    }
+
+    /// The displayed branches, heaviest first.
+    pub(super) fn displayed(self, branches: &[Branch]) -> Vec<Branch> {
+        let fork: u64 = branches.iter().map(|branch| branch.all.period).sum();
+        let least = match self.form {
+            GraphForm::Fractal => (fork as f64 * self.share).ceil() as u64,
+            _ => self.events,
+        };
+        let weight = |branch: &Branch| match self.form.is_list() {
+            true => branch.own.period,
+            false => branch.all.period,
+        };
+        let displayed = branches.iter().filter(|branch| weight(branch) >= least);
+        let mut displayed: Vec<Branch> = displayed
+            .map(|branch| Branch {
+                frames: branch.frames.clone(),
+                all: branch.all,
+                own: branch.own,
+                branches: self.displayed(&branch.branches),
+            })
+            .collect();
+        displayed.sort_by(|one, other| {
+            let by_weight = Reverse(weight(one)).cmp(&Reverse(weight(other)));
+            by_weight.then_with(|| one.frames.cmp(&other.frames))
+        });
+        displayed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decay;
+    use super::*;
+    use crate::histogram::ColumnSum;
+
+    fn sum(period: u64) -> ColumnSum {
+        ColumnSum {
+            period,
+            samples: period,
+            latency: 0,
+        }
+    }
+
+    /// A chain of frames named by letters.
+    fn chain(frames: &str, period: u64) -> Branch {
+        Branch {
+            frames: frames
+                .chars()
+                .map(|frame| frame.to_string().into())
+                .collect(),
+            all: sum(period),
+            own: sum(period),
+            branches: Vec::new(),
+        }
+    }
+
+    fn text(branches: &[Branch]) -> String {
+        let one = |branch: &Branch| {
+            let below = text(&branch.branches);
+            let (all, own) = (branch.all.period, branch.own.period);
+            format!("{}:{all}/{own}({below})", branch.frames.concat())
+        };
+        branches.iter().map(one).collect()
+    }
+
+    const TREE: GraphOptions = GraphOptions {
+        form: GraphForm::Graph,
+        min_percent: 0.0,
+        by_address: false,
+        by_line: false,
+        tells_branches: false,
+    };
+
+    #[test]
+    fn chains_fork_where_they_differ() {
+        let mut tree = Vec::new();
+        for (frames, period) in [("abc", 8), ("abd", 16), ("a", 8), ("abc", 8), ("x", 1)] {
+            add(&mut tree, vec![chain(frames, period)], false);
+        }
+        assert_eq!(text(&tree), "a:40/8(b:32/0(c:16/16()d:16/16()))x:1/1()");
+        fade(&mut tree);
+        assert_eq!(text(&tree), "a:35/7(b:28/0(c:14/14()d:14/14()))");
+        let least = BranchThreshold::new(
+            &GraphOptions {
+                min_percent: 50.0,
+                ..TREE
+            },
+            40,
+        );
+        assert_eq!(text(&least.displayed(&tree)), "a:35/7(b:28/0())");
+    }
+
+    #[test]
+    fn a_fork_of_one_branch_is_none() {
+        let mut tree = Vec::new();
+        add(&mut tree, vec![chain("abc", 80), chain("abd", 1)], false);
+        fade(&mut tree);
+        assert_eq!(text(&tree), "abc:70/70()");
+    }
+
+    #[test]
+    fn listed_chains_stay_complete() {
+        let mut list = Vec::new();
+        add(&mut list, vec![chain("abc", 2), chain("ab", 5)], true);
+        add(&mut list, vec![chain("abc", 1)], true);
+        let least = BranchThreshold::new(
+            &GraphOptions {
+                form: GraphForm::Folded,
+                ..TREE
+            },
+            8,
+        );
+        assert_eq!(text(&least.displayed(&list)), "ab:5/5()abc:3/3()");
+    }
+
+    #[test]
+    fn zero_decays_to_zero() {
+        let mut none = 0;
+        decay(&mut none);
+        assert_eq!(none, 0);
+        let mut most = u64::MAX;
+        decay(&mut most);
+        assert_eq!(most, u64::MAX / 8 * 7 + 6);
+    }
+}

@@ -1,0 +1,134 @@
+//! Unique stacks with frame names, for flame graphs and folded text.
+
+use std::ops::Range;
+
+use rperf_replay::{DsoKind, World};
+use rperf_resolve::Level;
+
+use crate::histogram::ColumnSum;
+use crate::keys::CodeSite;
+use crate::names::RecordingNames;
+use crate::stacks::MergedStacks;
+
+/// The unique stacks of one event.
+#[derive(Debug, Default)]
+pub struct NamedStacks {
+    /// The code locations of frames.
+    pub places: Vec<NamedPlace>,
+    stacks: Vec<NamedStack>,
+    frames: Vec<u32>,
+}
+
+/// A code location.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedPlace {
+    /// The function; if unknown, the short name of the object in brackets, or `[unknown]`.
+    pub name: String,
+    /// Type of the code.
+    pub origin: CodeOrigin,
+}
+
+/// Type of the code at a location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeOrigin {
+    /// User space, or unknown.
+    User,
+    /// A kernel, the host's or a guest's.
+    Kernel,
+    /// An inlined function, contained in the next outer frame.
+    Inlined,
+    /// JIT-compiled code, named by a perf map or a jitdump.
+    Jit,
+}
+
+/// One unique stack.
+#[derive(Debug)]
+struct NamedStack {
+    comm: Option<Box<str>>,
+    pid: u32,
+    tid: u32,
+    frames: Range<usize>,
+    sum: ColumnSum,
+}
+
+/// A unique stack, returned by [`NamedStacks::iter`].
+#[derive(Debug, Clone, Copy)]
+pub struct StackView<'a> {
+    /// The task's name, if the options have the key `comm`.
+    pub comm: Option<&'a str>,
+    /// The process, if the options have the keys `pid` or `tid`.
+    pub pid: u32,
+    /// The thread, if the options have the keys `pid` or `tid`.
+    pub tid: u32,
+    /// Indices in [`NamedStacks::places`], in call graph order. Without callchains, only the
+    /// sampled location.
+    pub frames: &'a [u32],
+    /// Its samples and their period.
+    pub sum: ColumnSum,
+}
+
+impl NamedStacks {
+    /// All stacks, unordered; may contain duplicates from several parts of the recording.
+    pub fn iter(&self) -> impl Iterator<Item = StackView<'_>> {
+        self.stacks.iter().map(|stack| StackView {
+            comm: stack.comm.as_deref(),
+            pid: stack.pid,
+            tid: stack.tid,
+            frames: &self.frames[stack.frames.clone()],
+            sum: stack.sum,
+        })
+    }
+
+    pub(crate) fn new(
+        layout: &MergedStacks,
+        callchains: bool,
+        world: &World,
+        names: &dyn RecordingNames,
+    ) -> Self {
+        let place = |site: &CodeSite| NamedPlace {
+            name: name(site, names),
+            origin: origin(site, world, names),
+        };
+        let mut named = Self {
+            places: layout.sites.iter().map(place).collect(),
+            ..Self::default()
+        };
+        for stack in &layout.stacks {
+            let start = named.frames.len();
+            match callchains {
+                true => named.frames.extend_from_slice(layout.frames(stack)),
+                false => named.frames.push(stack.leaf),
+            }
+            let context = layout.contexts[stack.context as usize];
+            named.stacks.push(NamedStack {
+                comm: context.comm.map(|comm| names.comm(comm).into()),
+                pid: context.thread.pid,
+                tid: context.thread.tid,
+                frames: start..named.frames.len(),
+                sum: stack.weight.sum(),
+            });
+        }
+        named
+    }
+}
+
+fn name(site: &CodeSite, names: &dyn RecordingNames) -> String {
+    match (site.symbol, site.dso) {
+        (Some(symbol), _) => names.symbol(symbol).to_owned(),
+        // Kernel code and DSOs without a file already have names in brackets.
+        (None, Some(dso)) if names.dso(dso).starts_with('[') => names.dso(dso).to_owned(),
+        (None, Some(dso)) => format!("[{}]", names.dso(dso)),
+        (None, None) => "[unknown]".to_owned(),
+    }
+}
+
+fn origin(site: &CodeSite, world: &World, names: &dyn RecordingNames) -> CodeOrigin {
+    let is_inlined = |symbol| names.is_inlined(symbol);
+    let kind = site.dso.map(|dso| world.dso(dso).kind);
+    match (site.level, kind) {
+        _ if site.symbol.is_some_and(is_inlined) => CodeOrigin::Inlined,
+        (Some(Level::Kernel | Level::GuestKernel), _) => CodeOrigin::Kernel,
+        (_, Some(DsoKind::PerfMap(_))) => CodeOrigin::Jit,
+        _ => CodeOrigin::User,
+    }
+}

@@ -1,0 +1,382 @@
+//! Properties of samples used by keys, besides code, thread and CPU: recorded values and resolved
+//! addresses.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rperf_replay::{DsoId, Mapping, Sample, World};
+use rperf_resolve::{AddressContext, Frame, Level, Resolver};
+use rperf_wire::{BranchEntry, CpuMode, DataSource, MAP_SHARED, PROT_EXEC, SampleType};
+
+use crate::keys::{CodeSite, Key, KeyDependency};
+use crate::options::{CountedItems, HistogramOptions};
+use crate::parallelism::Parallelism;
+use crate::sites::SiteBuilder;
+use crate::stacks::Interner;
+
+/// A property of samples used by keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Property {
+    /// Its time.
+    Time,
+    /// Its weight.
+    Weight,
+    /// Its cgroup.
+    Cgroup,
+    /// The cgroup namespace.
+    CgroupId,
+    /// The transaction flags.
+    Transaction,
+    /// The page size of its code.
+    CodePage,
+    /// The memory access.
+    Access,
+    /// The branch.
+    Branch,
+    /// The number of running threads.
+    Parallelism,
+}
+
+/// The properties that are used.
+#[derive(Debug, Clone)]
+pub(crate) struct UsedProperties {
+    facts: Vec<Property>,
+    time_quantum: u64,
+    weight_parts: Vec<bool>,
+    branches: bool,
+    parallelism: Option<Arc<Parallelism>>,
+    costs: bool,
+}
+
+/// A sample's recorded properties; unused ones have their default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct RawProperties {
+    time: u64,
+    weight: SampleWeight,
+    cgroup: u64,
+    cgroup_id: (u64, u64),
+    transaction: u64,
+    code_page: u64,
+    access: Option<RawAccess>,
+    branch: Option<(u64, u64, u64)>,
+    parallelism: u32,
+}
+
+/// The weight of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct SampleWeight {
+    /// In hardware units, usually cycles.
+    pub(crate) total: u64,
+    /// Latency of the instruction, for weights with parts.
+    pub(crate) instruction: u64,
+    /// Third part: the time until retirement.
+    pub(crate) retirement: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct RawAccess {
+    address: u64,
+    physical: u64,
+    source: u64,
+    page: u64,
+}
+
+impl UsedProperties {
+    /// The properties used by `keys`.
+    pub(crate) fn new(options: &HistogramOptions, keys: &[&Key]) -> Self {
+        let fact = |key: &&Key| match key.reads {
+            KeyDependency::Property(fact) => Some(fact),
+            _ => None,
+        };
+        Self {
+            facts: keys.iter().filter_map(fact).collect(),
+            time_quantum: options.time_quantum.max(1),
+            weight_parts: options.weight_parts.clone(),
+            branches: options.counted == CountedItems::Branches,
+            parallelism: options.parallelism.clone(),
+            costs: options.counts_costs(),
+        }
+    }
+
+    /// Number of threads running at a sample; `None` if not used.
+    pub(crate) fn parallelism(&self, sample: &Sample<'_>) -> Option<u32> {
+        let parallelism = self.parallelism.as_ref();
+        parallelism.map(|parallelism| parallelism.at(sample.order))
+    }
+
+    /// Whether sums other than events and samples are used.
+    pub(crate) fn any_extra(&self) -> bool {
+        self.costs || self.parallelism.is_some()
+    }
+
+    /// The parts of a sample's weight.
+    pub(crate) fn costs(&self, sample: &Sample<'_>) -> [u64; 3] {
+        let weight = self.weight(sample);
+        [weight.total, weight.instruction, weight.retirement]
+    }
+
+    /// Whether any property is used.
+    pub(crate) fn any(&self) -> bool {
+        !self.facts.is_empty()
+    }
+
+    /// Decodes the weight of a sample: 64 bits, or 32 followed by two parts
+    /// (`PERF_SAMPLE_WEIGHT_STRUCT`).
+    pub(crate) fn weight(&self, sample: &Sample<'_>) -> SampleWeight {
+        let weight = sample.wire.weight.unwrap_or_default();
+        match self.weight_parts.get(sample.event.0 as usize) {
+            Some(true) => SampleWeight {
+                total: weight & u64::from(u32::MAX),
+                instruction: weight >> 32 & 0xffff,
+                retirement: weight >> 48,
+            },
+            _ => SampleWeight {
+                total: weight,
+                ..SampleWeight::default()
+            },
+        }
+    }
+
+    /// The properties of a sample, or of one of its branches.
+    pub(crate) fn facts(
+        &self,
+        world: &World,
+        sample: &Sample<'_>,
+        branch: Option<BranchEntry>,
+    ) -> RawProperties {
+        let mut raw = RawProperties::default();
+        let wire = &sample.wire;
+        for fact in &self.facts {
+            match fact {
+                Property::Time => {
+                    let time = wire.time.unwrap_or_default();
+                    raw.time = time / self.time_quantum * self.time_quantum;
+                }
+                // perf uses the cycles before a branch as its weight.
+                Property::Weight if self.branches => {
+                    let cycles = branch.map_or(0, |branch| branch.cycles());
+                    raw.weight.total = cycles.max(1);
+                }
+                Property::Weight => raw.weight = self.weight(sample),
+                Property::Cgroup => raw.cgroup = wire.cgroup.unwrap_or_default(),
+                Property::CgroupId => raw.cgroup_id = cgroup_id(world, sample),
+                Property::Transaction => raw.transaction = wire.transaction.unwrap_or_default(),
+                Property::CodePage => raw.code_page = wire.code_page_size.unwrap_or_default(),
+                Property::Access => {
+                    raw.access = Some(RawAccess {
+                        address: wire.addr.unwrap_or_default(),
+                        physical: wire.phys_addr.unwrap_or_default(),
+                        source: wire.data_src.unwrap_or_default(),
+                        page: wire.data_page_size.unwrap_or_default(),
+                    });
+                }
+                Property::Parallelism => {
+                    raw.parallelism = self.parallelism(sample).unwrap_or_default();
+                }
+                Property::Branch => {
+                    raw.branch = branch.map(|branch| (branch.from, branch.to, branch.flags));
+                }
+            }
+        }
+        raw
+    }
+}
+
+/// Whether weights of events with this sample type have parts.
+#[must_use]
+pub fn has_weight_parts(kinds: SampleType) -> bool {
+    kinds.contains(SampleType::WEIGHT_STRUCT)
+}
+
+/// Index of the cgroup namespace among those of a thread.
+const CGROUP_NAMESPACE: usize = 6;
+
+fn cgroup_id(world: &World, sample: &Sample<'_>) -> (u64, u64) {
+    // A NAMESPACES record takes effect at its own position.
+    let links = world.namespaces_at(sample.tid, sample.order);
+    let link = links.get(CGROUP_NAMESPACE);
+    link.map_or((0, 0), |link| (link.dev, link.inode))
+}
+
+/// A sample's resolved properties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Properties {
+    /// Nanoseconds, rounded to the time quantum.
+    pub(crate) time: u64,
+    pub(crate) weight: SampleWeight,
+    /// Its id, 0 if not recorded.
+    pub(crate) cgroup: u64,
+    /// Device and inode of the cgroup namespace.
+    pub(crate) cgroup_id: (u64, u64),
+    /// `PERF_TXN_*`.
+    pub(crate) transaction: u64,
+    /// Page size of the code in bytes.
+    pub(crate) code_page: u64,
+    pub(crate) access: Option<MemoryAccess>,
+    pub(crate) branch: Option<BranchProperty>,
+    /// Number of running threads.
+    pub(crate) parallelism: u32,
+}
+
+/// A memory access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct MemoryAccess {
+    /// The code address.
+    pub(crate) code: PropertyAddress,
+    pub(crate) data: PropertyAddress,
+    pub(crate) line: Cacheline,
+    /// Physical data address.
+    pub(crate) physical: u64,
+    pub(crate) source: DataSource,
+    /// Page size of the data in bytes.
+    pub(crate) page: u64,
+}
+
+/// Identity of the cache line of an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Cacheline {
+    /// Level of the code.
+    level: Level,
+    /// Whether the address is unmapped.
+    pub(crate) unmapped: bool,
+    object: Option<DsoId>,
+    /// For anonymous memory, the process.
+    pid: u32,
+    /// Address in the object.
+    pub(crate) address: u64,
+    /// Whether the data are shared between processes through a file.
+    pub(crate) shared: bool,
+}
+
+/// A branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct BranchProperty {
+    pub(crate) from: PropertyAddress,
+    pub(crate) to: PropertyAddress,
+    /// Flags as in [`BranchEntry`].
+    pub(crate) flags: u64,
+}
+
+/// A resolved address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PropertyAddress {
+    pub(crate) site: CodeSite,
+    /// The recorded address.
+    pub(crate) ip: u64,
+    /// Address in the object.
+    pub(crate) address: u64,
+}
+
+/// Cache line size of all supported machines.
+const LINE: u64 = 64;
+
+/// Resolves the addresses of properties.
+pub(crate) struct PropertyResolver<'f, 'a, 'w> {
+    pub(crate) sites: &'f SiteBuilder<'a, 'w>,
+    pub(crate) resolver: &'a Resolver<'w>,
+    pub(crate) at: AddressContext,
+    pub(crate) mode: CpuMode,
+}
+
+impl PropertyResolver<'_, '_, '_> {
+    /// The properties of a sample at `ip`.
+    pub(crate) fn facts(&self, raw: &RawProperties, ip: u64) -> Properties {
+        Properties {
+            time: raw.time,
+            weight: raw.weight,
+            cgroup: raw.cgroup,
+            cgroup_id: raw.cgroup_id,
+            transaction: raw.transaction,
+            code_page: raw.code_page,
+            parallelism: raw.parallelism,
+            access: raw.access.map(|access| self.access(&access, ip)),
+            branch: raw.branch.map(|(from, to, flags)| BranchProperty {
+                from: self.spot(&self.resolve_code(from)),
+                to: self.spot(&self.resolve_code(to)),
+                flags,
+            }),
+        }
+    }
+
+    /// Resolves a code address in kernel or user space.
+    pub(crate) fn resolve_code(&self, ip: u64) -> Frame {
+        locate_anywhere(self.resolver, self.at, ip)
+    }
+
+    fn spot(&self, frame: &Frame) -> PropertyAddress {
+        PropertyAddress {
+            site: self.sites.leaf(frame),
+            ip: frame.ip,
+            address: frame.address,
+        }
+    }
+
+    fn access(&self, raw: &RawAccess, ip: u64) -> MemoryAccess {
+        // As in perf, resolved in the mode of the code: kernel accesses to user space stay
+        // unresolved.
+        let data = self.resolver.locate(self.at, self.mode, raw.address);
+        MemoryAccess {
+            code: self.spot(&self.resolver.locate(self.at, self.mode, ip)),
+            data: self.spot(&data),
+            line: self.line(&data),
+            physical: raw.physical,
+            source: DataSource(raw.source),
+            page: raw.page,
+        }
+    }
+
+    fn line(&self, data: &Frame) -> Cacheline {
+        let world = self.resolver.world();
+        let mapping: Option<&Mapping> = data.mapping.map(|mapping| world.mapping(mapping));
+        let kernel = self.mode == CpuMode::Kernel;
+        let is_file = data
+            .dso
+            .is_some_and(|dso| world.dso(dso).long_name.starts_with('/'));
+        let shared = mapping.is_some_and(|mapping| mapping.flags & MAP_SHARED != 0);
+        let runs = mapping.is_some_and(|mapping| mapping.prot & PROT_EXEC != 0);
+        let private = mapping.is_some() && !kernel && !shared && !is_file;
+        Cacheline {
+            level: self.mode.into(),
+            unmapped: mapping.is_none(),
+            object: data.dso,
+            pid: if private { self.at.pid } else { 0 },
+            address: data.address / LINE * LINE,
+            shared: !kernel && !runs && shared && is_file,
+        }
+    }
+}
+
+/// Resolves `ip` in kernel or user space, whichever has a mapping.
+pub(crate) fn locate_anywhere(resolver: &Resolver<'_>, at: AddressContext, ip: u64) -> Frame {
+    let modes = [
+        CpuMode::Kernel,
+        CpuMode::User,
+        CpuMode::GuestKernel,
+        CpuMode::GuestUser,
+    ];
+    let known = modes
+        .into_iter()
+        .find(|mode| resolver.mapping(at, *mode, ip).is_some());
+    resolver.locate(at, known.unwrap_or(CpuMode::User), ip)
+}
+
+/// Index of properties. It differs between runs, so output must not be ordered by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PropertiesId(pub(crate) u32);
+
+/// All distinct properties of a recording, filled by several threads.
+#[derive(Debug, Default)]
+pub(crate) struct PropertyPool(Mutex<Interner<Properties>>);
+
+impl PropertyPool {
+    /// The index of `facts`.
+    pub(crate) fn number(&self, facts: Properties) -> PropertiesId {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        PropertiesId(all.number(facts))
+    }
+
+    /// The properties by index.
+    pub(crate) fn finish(self) -> Vec<Properties> {
+        let all = self.0.into_inner();
+        all.unwrap_or_else(PoisonError::into_inner).into_items()
+    }
+}

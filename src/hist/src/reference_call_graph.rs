@@ -1,0 +1,150 @@
+//! Call graphs of one event used for another without callchains: `--show-ref-call-graph`.
+
+use rustc_hash::FxHashMap;
+
+use crate::histogram::{Branch, ColumnSum, Histogram, HistogramRow};
+
+/// Copies the call graphs of the first event with callchains to rows with the same name of events without callchains,
+/// scaled to the counts of these rows.
+pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchains: &[bool]) {
+    let has_chains = |histogram: &Histogram| {
+        let leader = histogram.events.first();
+        leader.is_some_and(|event| callchains.get(*event) == Some(&true))
+    };
+    let Some(reference) = histograms.iter().position(has_chains) else {
+        return;
+    };
+    let lenders = std::mem::take(&mut histograms[reference].rows);
+    // Of several rows with the same name, the first is used.
+    let rows = lenders.iter().rev();
+    let graphs: FxHashMap<&[String], &HistogramRow> = rows.map(|row| (&*row.cells, row)).collect();
+    for histogram in histograms.iter_mut().filter(|other| !has_chains(other)) {
+        histogram.reference_call_graphs = true;
+        for row in &mut histogram.rows {
+            if let Some(lender) = graphs.get(&*row.cells) {
+                let part = CountRatio::of(row, lender);
+                row.graph = part.of_branches(&lender.graph);
+                row.chains = part.of_samples(lender.chains);
+            }
+        }
+    }
+    histograms[reference].rows = lenders;
+}
+
+/// Ratio of a row's counts to another's.
+#[derive(Clone, Copy)]
+struct CountRatio {
+    periods: (u64, u64),
+    samples: (u64, u64),
+}
+
+impl CountRatio {
+    fn of(row: &HistogramRow, lender: &HistogramRow) -> Self {
+        let (own, theirs) = (&row.weights, &lender.weights);
+        Self {
+            periods: (own.total, theirs.total),
+            samples: (own.samples, lender.chains),
+        }
+    }
+
+    fn of_branches(self, branches: &[Branch]) -> Vec<Branch> {
+        let part = |branch: &Branch| Branch {
+            frames: branch.frames.clone(),
+            all: self.of_sum(branch.all),
+            own: self.of_sum(branch.own),
+            branches: self.of_branches(&branch.branches),
+        };
+        branches.iter().map(part).collect()
+    }
+
+    fn of_sum(self, sum: ColumnSum) -> ColumnSum {
+        let (above, below) = self.periods;
+        ColumnSum {
+            period: scaled(sum.period, above, below),
+            samples: self.of_samples(sum.samples),
+            latency: scaled(sum.latency, above, below),
+        }
+    }
+
+    fn of_samples(self, samples: u64) -> u64 {
+        let (above, below) = self.samples;
+        scaled(samples, above, below)
+    }
+}
+
+/// `value` times a fraction, rounded; 0 if the denominator is 0.
+fn scaled(value: u64, above: u64, below: u64) -> u64 {
+    let product = u128::from(value) * u128::from(above) + u128::from(below / 2);
+    let scaled = product.checked_div(u128::from(below)).unwrap_or_default();
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::histogram::Weights;
+
+    fn sum(period: u64, samples: u64) -> ColumnSum {
+        ColumnSum {
+            period,
+            samples,
+            latency: 0,
+        }
+    }
+
+    fn histogram(event: usize, (total, samples): (u64, u64), graph: Vec<Branch>) -> Histogram {
+        let row = HistogramRow {
+            weights: Weights {
+                total,
+                samples,
+                ..Weights::default()
+            },
+            others: Vec::new(),
+            cells: vec!["leaf".to_owned()],
+            unresolved: false,
+            chains: if graph.is_empty() { 0 } else { samples },
+            graph,
+        };
+        Histogram {
+            events: vec![event],
+            rows: vec![row],
+            ..Histogram::default()
+        }
+    }
+
+    #[test]
+    fn graphs_keep_their_shares() {
+        let graph = vec![Branch {
+            frames: vec!["leaf".into(), "main".into()],
+            all: sum(100, 10),
+            own: sum(30, 3),
+            branches: Vec::new(),
+        }];
+        let mut histograms = [
+            histogram(0, (0, 0), Vec::new()),
+            histogram(1, (100, 10), graph.clone()),
+            histogram(2, (5000, 4), Vec::new()),
+        ];
+        copy_reference_call_graphs(&mut histograms, &[false, true, false]);
+        assert_eq!(
+            histograms.each_ref().map(|one| one.reference_call_graphs),
+            [true, false, true]
+        );
+        let [nothing, lender, borrower] = histograms.map(|mut one| one.rows.remove(0));
+        assert_eq!(lender.graph, graph);
+        assert_eq!(nothing.graph[0].all, sum(0, 0));
+        assert_eq!(borrower.graph[0].frames, graph[0].frames);
+        assert_eq!(borrower.graph[0].all, sum(5000, 4));
+        assert_eq!(borrower.graph[0].own, sum(1500, 1));
+        assert_eq!(borrower.chains, 4);
+    }
+
+    #[test]
+    fn no_reference_without_callchains() {
+        let mut histograms = [histogram(0, (3, 1), Vec::new())];
+        copy_reference_call_graphs(&mut histograms, &[false]);
+        assert!(histograms[0].rows[0].graph.is_empty());
+        assert_eq!(scaled(7, u64::MAX, 1), u64::MAX);
+        assert_eq!(scaled(7, 1, 0), 0);
+    }
+}

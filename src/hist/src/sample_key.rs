@@ -1,0 +1,123 @@
+//! The key of a sample, and the parts of the sample that it is made of.
+
+use rperf_replay::{CommId, Epoch, OrderRange, Sample, ThreadState, World};
+use rperf_wire::Misc;
+
+use crate::keys::{Key, KeyDependency, Thread};
+use crate::options::{CountedItems, HistogramOptions};
+
+/// The parts of a sample that are used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsedParts {
+    pub(crate) comm: bool,
+    pub(crate) thread: bool,
+    pub(crate) cpu: bool,
+    pub(crate) payload: bool,
+    pub(crate) chain: bool,
+    /// Branches before the callchain.
+    pub(crate) branches: bool,
+}
+
+impl UsedParts {
+    pub(crate) fn new(options: &HistogramOptions) -> Self {
+        let keys = options.keys();
+        let reads = |part| keys.iter().any(|key: &&Key| key.reads == part);
+        Self {
+            comm: reads(KeyDependency::Comm),
+            thread: reads(KeyDependency::Thread),
+            cpu: reads(KeyDependency::Cpu),
+            payload: keys
+                .iter()
+                .any(|key| key.shows_payload() || key.shows_field()),
+            chain: options.counted != CountedItems::Branches && options.reads_chains(),
+            branches: options.leads_with_branches(),
+        }
+    }
+}
+
+/// The distinguishing properties of a sample besides addresses and payload; unused ones have a
+/// constant value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SampleKey {
+    pub(crate) event: u32,
+    /// The CPU mode, the only part of a record's flags that is used.
+    pub(crate) misc: Misc,
+    pub(crate) epoch: Epoch,
+    pub(crate) comm: Option<CommId>,
+    pub(crate) thread: Thread,
+    pub(crate) cpu: u32,
+    /// Index of the properties, if any are used.
+    pub(crate) facts: Option<u32>,
+}
+
+impl SampleKey {
+    /// The key of a sample of a thread in this state, without properties.
+    pub(crate) fn new(wanted: UsedParts, moment: ThreadState, sample: &Sample<'_>) -> Self {
+        let (pid, tid) = (sample.pid, sample.tid);
+        let thread = Thread { pid, tid };
+        Self {
+            event: sample.event.0,
+            misc: mode_of(sample),
+            epoch: moment.epoch,
+            comm: wanted.comm.then_some(moment.comm_final),
+            thread: if wanted.thread {
+                thread
+            } else {
+                Thread::default()
+            },
+            cpu: if wanted.cpu { sample.cpu } else { 0 },
+            facts: None,
+        }
+    }
+}
+
+/// The mode of a sample, without other flags.
+#[inline]
+fn mode_of(sample: &Sample<'_>) -> Misc {
+    Misc(sample.misc.0 & CPU_MODE)
+}
+
+/// `PERF_RECORD_MISC_CPUMODE_MASK`.
+const CPU_MODE: u16 = 7;
+
+/// Number of last keys.
+pub(crate) const LAST_KEYS: usize = 64;
+
+/// The key of a thread's last sample.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastKey {
+    pub(crate) thread: Thread,
+    /// The version of the World for which `span` is valid.
+    pub(crate) version: u64,
+    /// The range of the order in which the thread has the same state.
+    pub(crate) span: OrderRange,
+    pub(crate) head: SampleKey,
+    /// The index of the head.
+    pub(crate) number: u32,
+    /// The address, and the index of the weight, of a sample that has nothing else.
+    pub(crate) flat: Option<(u64, usize)>,
+}
+
+impl LastKey {
+    /// Whether a sample has this key, apart from its properties. Machine, address space and comm follow from thread, mode
+    /// and order.
+    #[inline(always)]
+    pub(crate) fn is_of(&self, wanted: UsedParts, world: &World, sample: &Sample<'_>) -> bool {
+        let thread = Thread {
+            pid: sample.pid,
+            tid: sample.tid,
+        };
+        self.thread == thread
+            && self.head.event == sample.event.0
+            && self.head.misc == mode_of(sample)
+            && (!wanted.cpu || self.head.cpu == sample.cpu)
+            && self.version == world.version()
+            && self.span.contains(sample.order)
+    }
+}
+
+/// The place of a sample's thread among the last keys.
+#[inline]
+pub(crate) fn slot_of(sample: &Sample<'_>) -> usize {
+    sample.tid as usize % LAST_KEYS
+}

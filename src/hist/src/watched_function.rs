@@ -1,0 +1,110 @@
+//! A function in a live view, with samples by instruction.
+
+use rperf_replay::{EventIndex, Sample};
+use rperf_resolve::{AddressContext, Frame, Resolver};
+use rustc_hash::FxHashMap;
+
+use crate::decaying::{Decay, fade_sum};
+use crate::histogram::ColumnSum;
+
+/// A function whose samples are counted by address.
+#[derive(Debug, Clone)]
+pub struct WatchedFunction {
+    symbol: String,
+    /// The object's name, if restricted to it.
+    dso: Option<String>,
+    /// The last sampled frame; its location is unknown before.
+    frame: Option<Frame>,
+    sums: FxHashMap<(EventIndex, u64), ColumnSum>,
+}
+
+impl WatchedFunction {
+    /// Creates it from the names of the function and its object, as shown in rows.
+    #[must_use]
+    pub fn named(symbol: &str, dso: Option<&str>) -> Self {
+        Self {
+            symbol: symbol.to_owned(),
+            dso: dso.map(str::to_owned),
+            frame: None,
+            sums: FxHashMap::default(),
+        }
+    }
+
+    /// Creates it from a frame; `None` without a symbol.
+    #[must_use]
+    pub fn at(resolver: &Resolver<'_>, frame: Frame) -> Option<Self> {
+        let symbol = resolver.symbol_name(frame.symbol?);
+        let dso = frame
+            .dso
+            .map(|dso| resolver.world().dso(dso).long_name.as_str());
+        let named = Self::named(symbol, dso);
+        let frame = Some(frame);
+        Some(Self { frame, ..named })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn symbol(&self) -> &str {
+        &self.symbol
+    }
+
+    /// A frame in it, if known.
+    #[must_use]
+    pub fn frame(&self) -> Option<&Frame> {
+        self.frame.as_ref()
+    }
+
+    /// Sums by address, in terms of [`Frame::address`], and event.
+    pub fn sums(&self) -> impl Iterator<Item = (EventIndex, u64, ColumnSum)> {
+        let sums = self.sums.iter();
+        sums.map(|((event, address), sum)| (*event, *address, *sum))
+    }
+
+    /// Counts a sample if it is in the function.
+    pub(crate) fn sample(&mut self, resolver: &Resolver<'_>, sample: &Sample<'_>) {
+        let Some(ip) = sample.wire.ip else {
+            return;
+        };
+        let place = AddressContext::of(sample);
+        let frame = resolver.locate(place, sample.cpu_mode(), ip);
+        if !self.is_it(resolver, &frame) {
+            return;
+        }
+        self.frame = Some(frame);
+        let sum = self.sums.entry((sample.event, frame.address)).or_default();
+        sum.add(ColumnSum {
+            period: sample.period,
+            samples: 1,
+            latency: 0,
+        });
+    }
+
+    fn is_it(&self, resolver: &Resolver<'_>, frame: &Frame) -> bool {
+        let Some(symbol) = frame.symbol else {
+            return false;
+        };
+        if let Some(known) = &self.frame
+            && known.symbol == frame.symbol
+        {
+            return true;
+        }
+        let dso = resolver.world().dso(symbol.dso);
+        let in_dso = |wanted: &String| dso.is_called(wanted);
+        resolver.symbol_name(symbol) == self.symbol && self.dso.as_ref().is_none_or(in_dso)
+    }
+
+    /// Decays older samples.
+    pub(crate) fn fade(&mut self, fade: Decay) {
+        match fade {
+            Decay::Not => return,
+            Decay::AtOnce => self.sums.clear(),
+            Decay::Slowly => self.sums.values_mut().for_each(fade_sum),
+        }
+        self.sums.retain(|_, sum| sum.samples > 0 || sum.period > 0);
+    }
+
+    /// Discards the location after mapping ids changed.
+    pub(crate) fn forget_place(&mut self) {
+        self.frame = None;
+    }
+}

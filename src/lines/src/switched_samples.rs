@@ -1,0 +1,86 @@
+//! Events that enable and disable the display of others, for samples in any order.
+
+use std::num::NonZeroUsize;
+
+use rperf_replay::{Fold, Order, Replay, Sample, World};
+
+use crate::EventSwitch;
+
+/// The samples that `--switch-on` and `--switch-off` show, for passes that do not see samples in order.
+#[derive(Debug)]
+pub struct SwitchedSamples {
+    /// In ascending order.
+    changes: Vec<SwitchSample>,
+    /// Whether samples before the first change are shown.
+    first: bool,
+}
+
+/// A switching sample.
+#[derive(Debug)]
+struct SwitchSample {
+    at: Order,
+    /// Whether the sample itself is shown.
+    itself: bool,
+    /// Whether samples after it are shown.
+    behind: bool,
+}
+
+impl SwitchedSamples {
+    /// Searches all samples for switching ones, on `threads`. `None` if no events switch.
+    #[must_use]
+    pub fn find(
+        replay: &Replay<'_>,
+        mut switch: EventSwitch,
+        threads: NonZeroUsize,
+    ) -> Option<Self> {
+        if !switch.is_needed() {
+            return None;
+        }
+        let SwitchCollector { mut found, .. } = replay.fold(threads, || SwitchCollector {
+            switch: &switch,
+            found: Vec::new(),
+        });
+        found.sort_unstable();
+        let first = switch.is_on();
+        let change = |(at, event): (Order, usize)| SwitchSample {
+            at,
+            itself: switch.shows(event),
+            behind: switch.is_on(),
+        };
+        let changes = found.into_iter().map(change).collect();
+        Some(Self { changes, first })
+    }
+
+    /// Whether the sample at this position is shown.
+    #[must_use]
+    pub fn shows(&self, at: Order) -> bool {
+        let before = self.changes.partition_point(|change| change.at <= at);
+        let last = before
+            .checked_sub(1)
+            .and_then(|last| self.changes.get(last));
+        match last {
+            None => self.first,
+            Some(change) if change.at == at => change.itself,
+            Some(change) => change.behind,
+        }
+    }
+}
+
+/// The samples of switching events.
+struct SwitchCollector<'s> {
+    switch: &'s EventSwitch,
+    found: Vec<(Order, usize)>,
+}
+
+impl Fold for SwitchCollector<'_> {
+    fn sample(&mut self, _: &World, sample: &Sample<'_>) {
+        let event = sample.event.0 as usize;
+        if self.switch.concerns(event) {
+            self.found.push((sample.order, event));
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.found.extend(later.found);
+    }
+}

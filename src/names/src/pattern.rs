@@ -1,0 +1,141 @@
+//! Shell patterns for names.
+
+/// Whether `text` is a pattern rather than a plain name.
+#[must_use]
+pub fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+/// Whether `pattern` matches all of `name`: `*` matches any run of bytes, `?` any byte, `[a-c]` one
+/// of a set, `[!a-c]` any other, `\` escapes the next byte. An unbalanced bracket is literal.
+#[must_use]
+pub fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let (mut pattern, mut name) = (pattern.as_bytes(), name.as_bytes());
+    // Backtracking position after a mismatch: after the last star, which then matches one more
+    // byte.
+    let mut retry: Option<(&[u8], &[u8])> = None;
+    loop {
+        if let [b'*', rest @ ..] = pattern {
+            pattern = rest;
+            retry = Some((rest, name));
+            continue;
+        }
+        let next = match (one(pattern, name.first().copied()), name) {
+            (Some(rest), [_, after @ ..]) => Some((rest, after)),
+            _ => None,
+        };
+        if let Some(next) = next {
+            (pattern, name) = next;
+            continue;
+        }
+        if pattern.is_empty() && name.is_empty() {
+            return true;
+        }
+        match retry {
+            Some((star, [_, after @ ..])) => {
+                (pattern, name) = (star, after);
+                retry = Some((star, after));
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// The pattern after its first element, if that matches `byte`.
+fn one(pattern: &[u8], byte: Option<u8>) -> Option<&[u8]> {
+    let byte = byte?;
+    match pattern {
+        [b'?', rest @ ..] => Some(rest),
+        [b'\\', escaped, rest @ ..] => (*escaped == byte).then_some(rest),
+        [b'[', inside @ ..] => match inside.iter().skip(1).position(|end| *end == b']') {
+            Some(end) => {
+                let (set, rest) = inside.split_at(end + 1);
+                in_set(set, byte).then_some(rest.get(1..)?)
+            }
+            None => (byte == b'[').then_some(inside),
+        },
+        [plain, rest @ ..] => (*plain == byte).then_some(rest),
+        [] => None,
+    }
+}
+
+fn in_set(set: &[u8], byte: u8) -> bool {
+    let (negated, mut set) = match set {
+        [b'!', rest @ ..] => (true, rest),
+        _ => (false, set),
+    };
+    let mut found = false;
+    loop {
+        set = match set {
+            [first, b'-', last, rest @ ..] => {
+                found |= (*first..=*last).contains(&byte);
+                rest
+            }
+            [single, rest @ ..] => {
+                found |= *single == byte;
+                rest
+            }
+            [] => return found != negated,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition, by exhaustive search.
+    fn naive(pattern: &[u8], name: &[u8]) -> bool {
+        match (pattern, name) {
+            ([], []) => true,
+            ([b'*', rest @ ..], _) => (0..=name.len()).any(|taken| naive(rest, &name[taken..])),
+            ([b'?', rest @ ..], [_, after @ ..]) => naive(rest, after),
+            ([own, rest @ ..], [first, after @ ..]) => own == first && naive(rest, after),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_matches_as_defined(pattern in "[ab*?]{0,9}", name in "[ab]{0,9}") {
+            let expected = naive(pattern.as_bytes(), name.as_bytes());
+            prop_assert_eq!(matches_pattern(&pattern, &name), expected);
+        }
+
+        #[test]
+        fn every_pattern_is_tried_without_harm(pattern in "[a\\\\\\[\\]!*é-]{0,12}", name in ".{0,12}") {
+            let _either = matches_pattern(&pattern, &name);
+        }
+    }
+
+    #[test]
+    fn stars_match_any_number_of_characters() {
+        for pattern in ["*", "sched_*", "*switch", "s*_*h", "sched_switch*", "***h"] {
+            assert!(matches_pattern(pattern, "sched_switch"), "{pattern}");
+        }
+        for pattern in ["", "sched_", "*swich", "s*_*x", "sched_switch?"] {
+            assert!(!matches_pattern(pattern, "sched_switch"), "{pattern}");
+        }
+        assert!(matches_pattern("", "") && matches_pattern("*", ""));
+    }
+
+    #[test]
+    fn sets_ranges_and_their_negation() {
+        assert!(matches_pattern("sched_process_[ef]*", "sched_process_fork"));
+        assert!(!matches_pattern(
+            "sched_process_[ef]*",
+            "sched_process_wait"
+        ));
+        assert!(matches_pattern("x[!a-c]", "xd") && !matches_pattern("x[!a-c]", "xb"));
+        assert!(matches_pattern("x[]]", "x]") && matches_pattern("x[", "x["));
+        assert!(matches_pattern(r"x\*", "x*") && !matches_pattern(r"x\*", "xy"));
+    }
+
+    #[test]
+    fn many_stars_match_in_polynomial_time() {
+        let name = "a".repeat(2000);
+        assert!(!matches_pattern(&format!("{}b", "*a".repeat(500)), &name));
+    }
+}

@@ -1,0 +1,191 @@
+//! Incremental decompression of COMPRESSED records.
+//!
+//! ```text
+//! in    COMM | COMPRESSED: SAMPLE SAM | MMAP2 | COMPRESSED: PLE SAMPLE | FINISHED_ROUND
+//! out   COMM | SAMPLE | MMAP2 | SAMPLE SAMPLE | FINISHED_ROUND
+//! ```
+//!
+//! The compressed data are one stream of records, split at arbitrary positions. A decompressed
+//! record is output after the COMPRESSED record with its last byte. Since the decoder buffers
+//! output up to its window size, uncompressed records are held back until the decompressed records
+//! before them are complete.
+
+use std::collections::VecDeque;
+
+use rperf_wire::{Cursor, Endian, RawRecord, RecordHeader, RecordKind};
+
+use crate::zstd::Zstd;
+use crate::{Error, RecordAt};
+
+/// Replaces COMPRESSED records by the records they contain.
+#[derive(Debug)]
+pub struct Decompressor {
+    endian: Endian,
+    zstd: Zstd,
+    /// Decompressed bytes from position `output` on.
+    decompressed: Vec<u8>,
+    /// Number of decompressed bytes already output.
+    output: u64,
+    /// Uncompressed records that are held back, each with the number of decompressed bytes before
+    /// it.
+    held: VecDeque<(u64, Vec<u8>)>,
+    /// Total size of COMPRESSED records.
+    compressed: u64,
+}
+
+/// Maximum average compression ratio. Records of real recordings reach about a hundred.
+const MAX_RATIO: u64 = 1024;
+/// Decompressed size that is always allowed, in bytes.
+const ALLOWED_SIZE: u64 = 1 << 20;
+
+impl Decompressor {
+    /// Creates a decompressor for a recording of unknown length.
+    #[must_use]
+    pub fn new(endian: Endian) -> Self {
+        Self::with_input(endian, 0)
+    }
+
+    /// Creates a decompressor for a recording of `bytes` bytes, or for one file of a directory. The length limits the
+    /// memory of the decoder.
+    #[must_use]
+    pub fn with_input(endian: Endian, bytes: u64) -> Self {
+        Self {
+            endian,
+            zstd: Zstd::new(bytes),
+            decompressed: Vec::new(),
+            output: 0,
+            held: VecDeque::new(),
+            compressed: 0,
+        }
+    }
+
+    /// Whether records of this type are compressed.
+    #[inline]
+    #[must_use]
+    pub fn is_compressed(kind: RecordKind) -> bool {
+        matches!(kind, RecordKind::COMPRESSED | RecordKind::COMPRESSED2)
+    }
+
+    /// Takes the next record and appends to `out` all records that are complete by now.
+    ///
+    /// # Errors
+    /// [`Error::Zstd`], [`Error::Ratio`] and [`Error::CompressedSize`] with the offset of the
+    /// record that cannot be decompressed, and [`Error::RecordSize`] for an invalid record inside
+    /// it. Decompression can't continue after an error.
+    pub fn push(&mut self, record: &RecordAt<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+        if Self::is_compressed(record.raw.kind) {
+            self.decompress(record)?;
+        } else if self.held.is_empty() && self.output == self.zstd.produced() {
+            encode(record, self.endian, out);
+            return Ok(());
+        } else {
+            let mut bytes = Vec::new();
+            encode(record, self.endian, &mut bytes);
+            self.held.push_back((self.zstd.produced(), bytes));
+        }
+        self.append_decompressed(record.position, out)
+    }
+
+    /// Appends the records that are held back, at the end of input.
+    ///
+    /// # Errors
+    /// Those of [`Decompressor::push`]; [`Error::CompressedTruncated`] if the last decompressed record is
+    /// incomplete. Complete records were appended nevertheless.
+    pub fn finish(&mut self, position: u64, out: &mut Vec<u8>) -> Result<(), Error> {
+        let finished = self.zstd.finish(&mut self.decompressed);
+        finished.map_err(|source| Error::Zstd {
+            offset: position,
+            source,
+        })?;
+        self.append_decompressed(position, out)?;
+        for (_, bytes) in self.held.drain(..) {
+            out.extend_from_slice(&bytes);
+        }
+        match self.decompressed.len() {
+            0 => Ok(()),
+            left => Err(Error::CompressedTruncated { left: left as u64 }),
+        }
+    }
+
+    fn decompress(&mut self, record: &RecordAt<'_>) -> Result<(), Error> {
+        let offset = record.position;
+        let body = content(record, self.endian)?;
+        self.compressed += body.len() as u64;
+        let fed = self.zstd.feed(body, &mut self.decompressed);
+        fed.map_err(|source| Error::Zstd { offset, source })?;
+        let most = ALLOWED_SIZE + self.compressed.saturating_mul(MAX_RATIO);
+        let size = self.zstd.produced();
+        if size > most {
+            return Err(Error::Ratio { offset, size, most });
+        }
+        Ok(())
+    }
+
+    /// Appends decompressed records, and the uncompressed ones at their positions between them.
+    fn append_decompressed(&mut self, position: u64, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut used = 0;
+        let result = loop {
+            let before = self.held.front().map_or(u64::MAX, |(before, _)| *before);
+            let room = usize::try_from(before - self.output).unwrap_or(usize::MAX);
+            let rest = self.decompressed.get(used..).unwrap_or_default();
+            match complete_record(rest, self.endian) {
+                Ok(Some(size)) if size <= room => {
+                    out.extend_from_slice(rest.get(..size).unwrap_or_default());
+                    used += size;
+                    self.output += size as u64;
+                }
+                // A decompressed record that is incomplete, or extends beyond the position of the held record,
+                // follows it.
+                _ if rest.len() >= room => {
+                    if let Some((_, bytes)) = self.held.pop_front() {
+                        out.extend_from_slice(&bytes);
+                    }
+                }
+                Ok(_) => break Ok(()),
+                Err(size) => {
+                    break Err(Error::RecordSize {
+                        offset: position,
+                        size,
+                    });
+                }
+            }
+        };
+        self.decompressed.drain(..used);
+        result
+    }
+}
+
+/// Returns the size of the first record if it is complete; an error with its size if it is invalid.
+fn complete_record(bytes: &[u8], endian: Endian) -> Result<Option<usize>, u16> {
+    let Ok(header) = RecordHeader::decode(bytes, endian) else {
+        return Ok(None);
+    };
+    if header.record_size() < RecordHeader::SIZE {
+        return Err(header.size);
+    }
+    let split = RawRecord::split(bytes, endian);
+    Ok(split.map(|(_, size)| size))
+}
+
+/// Returns the compressed bytes of a record: all of it, or as many as its first field specifies.
+fn content<'a>(record: &RecordAt<'a>, endian: Endian) -> Result<&'a [u8], Error> {
+    if record.raw.kind != RecordKind::COMPRESSED2 {
+        return Ok(record.raw.body);
+    }
+    let mut at = Cursor::new(record.raw.body, endian);
+    let size = at.u64("data_size").unwrap_or(u64::MAX);
+    let content = usize::try_from(size)
+        .ok()
+        .and_then(|size| at.rest().get(..size));
+    content.ok_or(Error::CompressedSize {
+        offset: record.position,
+        size,
+        have: at.rest().len() as u64,
+    })
+}
+
+/// Appends a record with its payload, unchanged.
+fn encode(record: &RecordAt<'_>, endian: Endian, out: &mut Vec<u8>) {
+    record.raw.encode(endian, out);
+    out.extend_from_slice(record.payload);
+}

@@ -1,0 +1,62 @@
+//! Metadata of a recording, from a file or a stream.
+
+use std::sync::Arc;
+
+use rperf_tracepoint::Formats;
+use rperf_wire::{Endian, EventType};
+
+use crate::{Error, EventDesc, Features, PerfData, PipeHead};
+
+/// Events and header features of a file, or those of a stream so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Metadata<'d> {
+    /// Byte order of the records.
+    pub endian: Endian,
+    /// The events, in the order of the recording.
+    pub events: &'d [EventDesc],
+    /// The header features.
+    pub features: &'d Features<'d>,
+    /// Whether the recording is in pipe mode, in which perf decides some things before it knows the
+    /// events.
+    pub is_pipe: bool,
+}
+
+impl Metadata<'_> {
+    /// The formats of the recorded tracepoints; nothing is parsed if there are none.
+    ///
+    /// # Errors
+    /// As [`Features::formats`].
+    pub fn formats(&self) -> Result<Arc<Formats>, Error> {
+        let mut kinds = self.events.iter().map(|event| event.attr.kind);
+        match kinds.any(|kind| kind == EventType::TRACEPOINT) {
+            true => self.features.formats(),
+            false => Ok(Arc::default()),
+        }
+    }
+}
+
+impl<'a> PerfData<'a> {
+    /// The metadata of the recording.
+    #[must_use]
+    pub fn metadata(&self) -> Metadata<'_> {
+        Metadata {
+            endian: self.endian(),
+            events: self.events(),
+            features: self.features(),
+            is_pipe: self.header().is_pipe(),
+        }
+    }
+}
+
+impl<'a> PipeHead<'a> {
+    /// The metadata of the recording so far.
+    #[must_use]
+    pub fn metadata(&self) -> Metadata<'_> {
+        Metadata {
+            endian: self.endian(),
+            events: self.events(),
+            features: self.features(),
+            is_pipe: true,
+        }
+    }
+}

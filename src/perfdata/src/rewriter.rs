@@ -1,0 +1,28 @@
+//! The interface for changing records before they are written.
+
+use std::fmt;
+
+use crate::EventDesc;
+
+/// Builds a [`Rewriter`] for each recording.
+pub trait BuildRewriter: fmt::Debug + Send + Sync {
+    /// Changes the event descriptions to match the rewritten samples.
+    fn describe(&self, events: &mut [EventDesc]);
+    /// Creates a rewriter for a recording of these events, already changed by [`BuildRewriter::describe`].
+    fn build(&self, events: &[EventDesc]) -> Box<dyn Rewriter>;
+}
+
+/// Changes the records of one recording. [`Rewriter::note`] and [`Rewriter::rewrite`] get the same complete records
+/// in the same order, but divided differently.
+pub trait Rewriter: Send {
+    /// Inspects records when they are read from their source.
+    fn note(&mut self, _records: &[u8]) {}
+    /// Called when no later record can be older than those noted so far, such as at the end of a file.
+    fn note_end(&mut self) {}
+    /// Appends the rewritten `records`, which are from rounds before the last one noted; if `is_behind`, this should
+    /// take no longer than copying them.
+    fn rewrite(&mut self, records: &[u8], is_behind: bool, to: &mut Vec<u8>);
+    /// Appends records held back, after all noted records were rewritten: at the end of a file, which another may
+    /// follow.
+    fn end(&mut self, _to: &mut Vec<u8>) {}
+}

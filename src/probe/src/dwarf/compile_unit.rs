@@ -1,0 +1,210 @@
+//! A compilation unit, and the units that its entries refer to.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use gimli::{
+    DebugInfoOffset, DebugTypeSignature, DwTag, Dwarf, Unit, UnitOffset, UnitRef, UnitType,
+};
+use rperf_symbol::dwarf::{CachedNames, DieScanner, FunctionEntries, Slice, WantedNames};
+use rperf_symbol::{DebugInfo, DebugUnit};
+
+use super::die::Die;
+use super::lines::{LineTable, has_file};
+
+/// A unit whose entries are read.
+#[derive(Debug)]
+pub(crate) struct UnitReader<'u> {
+    pub(super) dwarf: &'u Dwarf<Slice<'u>>,
+    pub(super) unit: Rc<Unit<Slice<'u>>>,
+    /// Whether it is in the shared (supplementary) file, and its offset.
+    pub(super) key: (bool, usize),
+}
+
+/// The unit that is searched.
+#[derive(Debug)]
+pub(crate) struct CompileUnit<'u> {
+    info: &'u DebugInfo,
+    pub(super) home: Rc<UnitReader<'u>>,
+    /// Sections used by the line table.
+    line_dwarf: &'u Dwarf<Slice<'u>>,
+    skeleton: Rc<Unit<Slice<'u>>>,
+    lines: OnceCell<LineTable<'u>>,
+    others: RefCell<HashMap<(bool, usize), Rc<UnitReader<'u>>>>,
+    /// Type units by signature: their offsets, and the type within them.
+    types: OnceCell<HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)>>,
+    /// Known names, for filtering units.
+    pub(super) known: Option<&'u CachedNames>,
+}
+
+impl<'u> CompileUnit<'u> {
+    pub(crate) fn new(unit: DebugUnit<'u>) -> Self {
+        let key = (false, offset_of(&unit.unit));
+        Self {
+            info: unit.info,
+            line_dwarf: unit.lines,
+            skeleton: unit.skeleton,
+            home: Rc::new(UnitReader {
+                dwarf: unit.dwarf,
+                unit: unit.unit,
+                key,
+            }),
+            lines: OnceCell::new(),
+            others: RefCell::default(),
+            types: OnceCell::new(),
+            known: unit.known,
+        }
+    }
+
+    /// Returns the line table.
+    pub(crate) fn lines(&self) -> &LineTable<'u> {
+        let read = || LineTable::read(UnitRef::new(self.line_dwarf, &self.skeleton));
+        self.lines.get_or_init(read)
+    }
+
+    /// Whether a file of the unit has the file name `name` and a path that passes `is_wanted`.
+    pub(crate) fn has_file(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+        has_file(
+            UnitRef::new(self.line_dwarf, &self.skeleton),
+            name,
+            is_wanted,
+        )
+    }
+
+    /// Returns the entry of the unit itself.
+    pub(crate) fn root(&self) -> Option<Die<'_, 'u>> {
+        self.at(self.home.unit.header.root_offset())
+    }
+
+    /// Reads the main attributes of the entries with some tags.
+    pub(crate) fn scanner(&self, is_wanted: &dyn Fn(DwTag) -> bool) -> Option<DieScanner<'u, 'u>> {
+        DieScanner::new(self.home.dwarf, &self.home.unit.header, is_wanted)
+    }
+
+    /// Returns the functions of the unit, with their main attributes.
+    pub(super) fn function_entries(&self, wanted: Option<WantedNames<'_>>) -> FunctionEntries {
+        FunctionEntries::read(self.home.dwarf, &self.home.unit.header, wanted)
+    }
+
+    /// Returns the entry at this offset of the unit.
+    pub(crate) fn at(&self, offset: UnitOffset) -> Option<Die<'_, 'u>> {
+        Die::read(self, &self.home, offset)
+    }
+
+    /// Whether the unit was compiled with optimisation, so that variables have location lists.
+    pub(crate) fn is_optimised(&self) -> bool {
+        let Ok(mut entries) = self.home.unit.entries_raw(None) else {
+            return false;
+        };
+        let mut found = false;
+        while !found && !entries.is_empty() {
+            let Ok(abbreviation) = entries.read_abbreviation() else {
+                break;
+            };
+            let Some(abbreviation) = abbreviation else {
+                continue;
+            };
+            found = abbreviation.attributes().iter().any(|attribute| {
+                attribute.name() == gimli::DW_AT_location
+                    && matches!(
+                        attribute.form(),
+                        gimli::DW_FORM_sec_offset | gimli::DW_FORM_loclistx
+                    )
+            });
+            if entries.skip_attributes(abbreviation.attributes()).is_err() {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Returns the entry at `offset` of `.debug_info`, of the shared file if `is_shared`.
+    pub(super) fn other(&self, offset: DebugInfoOffset, is_shared: bool) -> Option<Die<'_, 'u>> {
+        let dwarf = match is_shared {
+            true => self.home.dwarf.sup()?,
+            false => self.home.dwarf,
+        };
+        let at = match (is_shared, self.home.unit.dwo_id) {
+            (false, None) => self.info.unit_containing(offset)?,
+            // The supplementary file has no index, and a split file has a single compilation unit.
+            _ => containing(dwarf, offset)?,
+        };
+        let home = self.unit_at(dwarf, is_shared, at.0)?;
+        let entry = offset.to_unit_offset(&home.unit.header)?;
+        Die::read(self, &home, entry)
+    }
+
+    /// Returns the unit at an offset of `dwarf`, cached.
+    fn unit_at(
+        &self,
+        dwarf: &'u Dwarf<Slice<'u>>,
+        is_shared: bool,
+        offset: usize,
+    ) -> Option<Rc<UnitReader<'u>>> {
+        let key = (is_shared, offset);
+        if key == self.home.key {
+            return Some(Rc::clone(&self.home));
+        }
+        let known = self.others.borrow().get(&key).cloned();
+        if known.is_some() {
+            return known;
+        }
+        let header = dwarf.unit_header(DebugInfoOffset(offset)).ok()?;
+        let unit = Rc::new(dwarf.unit(header).ok()?);
+        let home = Rc::new(UnitReader { dwarf, unit, key });
+        self.others.borrow_mut().insert(key, Rc::clone(&home));
+        Some(home)
+    }
+
+    /// Returns the type of this signature, in a type unit (`-fdebug-types-section`).
+    pub(super) fn typed(&self, signature: DebugTypeSignature) -> Option<Die<'_, 'u>> {
+        let dwarf = self.home.dwarf;
+        let types = self.types.get_or_init(|| type_units(dwarf));
+        let (at, entry) = *types.get(&signature)?;
+        let home = self.unit_at(dwarf, false, at.0)?;
+        Die::read(self, &home, entry)
+    }
+}
+
+/// Returns all type units.
+fn type_units(
+    dwarf: &Dwarf<Slice<'_>>,
+) -> HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)> {
+    let mut found = HashMap::new();
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        let (UnitType::Type {
+            type_signature,
+            type_offset,
+        }
+        | UnitType::SplitType {
+            type_signature,
+            type_offset,
+        }) = header.type_()
+        else {
+            continue;
+        };
+        if let Some(at) = header.debug_info_offset() {
+            found.insert(type_signature, (at, type_offset));
+        }
+    }
+    found
+}
+
+fn offset_of(unit: &Unit<Slice<'_>>) -> usize {
+    let offset = unit.header.debug_info_offset();
+    offset.map_or(0, |offset| offset.0)
+}
+
+/// Returns the unit of the entry at `offset`, searched sequentially.
+fn containing(dwarf: &Dwarf<Slice<'_>>, offset: DebugInfoOffset) -> Option<DebugInfoOffset> {
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        let start = header.debug_info_offset()?;
+        if offset.0 < start.0.saturating_add(header.length_including_self()) {
+            return Some(start);
+        }
+    }
+    None
+}

@@ -1,0 +1,151 @@
+//! Entry points of functions and their inlined instances, with their declaration and call lines.
+
+use gimli::UnitOffset;
+use rperf_symbol::dwarf::{DieReference, DieScanner, ScannedDie};
+use rustc_hash::FxHashMap;
+
+use super::compile_unit::CompileUnit;
+use super::die::Die;
+use super::function::is_function_or_copy;
+
+/// The entry point of a function with code, or of an inlined instance.
+pub(crate) struct EntryPoint<'w, 'u> {
+    compile_unit: &'w CompileUnit<'u>,
+    offset: UnitOffset,
+    /// The line of the call, if it is in a wanted file.
+    pub(crate) called: Option<u32>,
+    /// The line of the declaration, if it is in a wanted file.
+    pub(crate) declared: Option<u32>,
+}
+
+impl EntryPoint<'_, '_> {
+    /// Returns the entry address.
+    pub(crate) fn address(&self) -> Option<u64> {
+        self.compile_unit.at(self.offset)?.entry_address()
+    }
+}
+
+/// An entry's declaration: whether it is in a wanted file, and its line.
+type Declaration = (bool, Option<u32>);
+
+/// All entry points in a unit with a line in a wanted file, in entry order.
+pub(crate) struct EntryPoints<'p, 'w, 'u> {
+    compile_unit: &'w CompileUnit<'u>,
+    entries: Option<DieScanner<'u, 'u>>,
+    is_wanted_file: &'p dyn Fn(u64) -> bool,
+    is_wanted_path: &'p dyn Fn(&str) -> bool,
+    /// The depth of the enclosing function.
+    function: Option<isize>,
+    /// Cached declarations of inlined instances with the same abstract origin.
+    origins: FxHashMap<UnitOffset, Declaration>,
+}
+
+impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
+    /// Creates the iterator; `is_wanted_file` selects files by index in the line table, `is_wanted_path` by path.
+    pub(crate) fn new(
+        compile_unit: &'w CompileUnit<'u>,
+        is_wanted_file: &'p dyn Fn(u64) -> bool,
+        is_wanted_path: &'p dyn Fn(&str) -> bool,
+    ) -> Self {
+        Self {
+            compile_unit,
+            entries: compile_unit.scanner(&is_function_or_copy),
+            is_wanted_file,
+            is_wanted_path,
+            function: None,
+            origins: FxHashMap::default(),
+        }
+    }
+
+    fn next_in(&mut self, entries: &mut DieScanner<'u, 'u>) -> Option<EntryPoint<'w, 'u>> {
+        loop {
+            // Most inlined calls are in other files.
+            let entry = entries.next_unless(&mut |call| {
+                !(self.is_wanted_file)(call.file) && !self.declaration_of_origin(call.origin).0
+            })?;
+            if !self.has_code(&entry) {
+                continue;
+            }
+            let called = entry
+                .call_line
+                .filter(|_| entry.call_file.is_some_and(self.is_wanted_file));
+            let called = called.and_then(|line| u32::try_from(line).ok());
+            let declared = self.declared(&entry);
+            if called.is_some() || declared.is_some() {
+                return Some(EntryPoint {
+                    compile_unit: self.compile_unit,
+                    offset: entry.offset,
+                    called,
+                    declared,
+                });
+            }
+        }
+    }
+
+    /// Whether an entry is a function with code, or within one.
+    fn has_code(&mut self, entry: &ScannedDie) -> bool {
+        self.function = self.function.filter(|depth| entry.depth > *depth);
+        match entry.tag {
+            gimli::DW_TAG_inlined_subroutine => self.function.is_some(),
+            gimli::DW_TAG_subprogram if !entry.is_declaration && entry.has_addresses => {
+                let die = self.compile_unit.at(entry.offset);
+                let has_code = die.is_some_and(|die| die.entry_address().is_some());
+                if has_code {
+                    self.function.get_or_insert(entry.depth);
+                }
+                has_code
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the line of the declaration, if that is in a wanted file.
+    fn declared(&mut self, entry: &ScannedDie) -> Option<u32> {
+        let line = entry
+            .declared_line
+            .and_then(|line| u32::try_from(line).ok());
+        let (is_wanted, line) = match (entry.declared_file, line, entry.origin) {
+            (Some(file), Some(line), _) => ((self.is_wanted_file)(file), Some(line)),
+            (file, line, Some(DieReference::SameUnit(origin))) => {
+                let declaration = self.declaration_of_origin(origin);
+                (
+                    file.map_or(declaration.0, self.is_wanted_file),
+                    line.or(declaration.1),
+                )
+            }
+            _ => self.declaration_at(entry.offset),
+        };
+        line.filter(|_| is_wanted)
+    }
+
+    fn declaration_of_origin(&mut self, origin: UnitOffset) -> Declaration {
+        if let Some(known) = self.origins.get(&origin) {
+            return *known;
+        }
+        let declaration = self.declaration_at(origin);
+        self.origins.insert(origin, declaration);
+        declaration
+    }
+
+    fn declaration_at(&self, offset: UnitOffset) -> Declaration {
+        let Some(die) = self.compile_unit.at(offset) else {
+            return (false, None);
+        };
+        let file = die.declared_file();
+        (
+            file.is_some_and(|file| (self.is_wanted_path)(&file)),
+            Die::declared_line(&die),
+        )
+    }
+}
+
+impl<'w, 'u> Iterator for EntryPoints<'_, 'w, 'u> {
+    type Item = EntryPoint<'w, 'u>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut entries = self.entries.take()?;
+        let found = self.next_in(&mut entries);
+        self.entries = Some(entries);
+        found
+    }
+}

@@ -1,0 +1,149 @@
+//! The values that a marker records: its own arguments, or the requested ones.
+
+use super::{Marker, operand};
+use crate::definition::{Argument, ArgumentValue};
+use crate::error::Error;
+use crate::field::{Dereference, ProbeField};
+use crate::object::ProbeObject;
+use crate::search::{FetchAddress, raw_fields};
+
+/// The prefix of the names of a marker's arguments, which are numbered from 1.
+const NUMBERED: &str = "arg";
+
+/// The values of one marker.
+pub(super) struct Values<'a> {
+    pub(super) object: &'a ProbeObject<'a>,
+    pub(super) marker: &'a Marker,
+}
+
+impl Values<'_> {
+    /// Returns `arg1`, `arg2`, …: the arguments that the kernel can fetch.
+    pub(super) fn all(&self) -> Vec<ProbeField> {
+        let words = self.words();
+        let fields = words.iter().zip(1..).filter_map(|(word, number)| {
+            Some(ProbeField {
+                name: Some(format!("{NUMBERED}{number}")),
+                ..self.fetched(word)?
+            })
+        });
+        fields.collect()
+    }
+
+    /// Returns the requested values: `argN`, with a name and a type if given, registers and memory in the kernel's syntax, and
+    /// all arguments for `$params` and `$vars`.
+    ///
+    /// # Errors
+    /// [`Error::Member`] for other names and arguments that can't be fetched, and the errors of raw values.
+    pub(super) fn requested(
+        &self,
+        arguments: &[Argument],
+        within: FetchAddress,
+    ) -> Result<Vec<ProbeField>, Error> {
+        let mut fields = Vec::new();
+        for argument in arguments {
+            match &argument.value {
+                ArgumentValue::Raw(_) => fields.extend(raw_fields(
+                    self.object,
+                    std::slice::from_ref(argument),
+                    within,
+                )?),
+                ArgumentValue::Parameters | ArgumentValue::Variables => fields.extend(self.all()),
+                ArgumentValue::Variable { name, members } => {
+                    let number = name.strip_prefix(NUMBERED);
+                    let number = number.and_then(|number| number.parse().ok());
+                    let number = number.filter(|_| members.is_empty());
+                    let number = number.ok_or_else(|| self.unknown(argument))?;
+                    fields.push(self.numbered(number, argument)?);
+                }
+            }
+        }
+        Ok(fields)
+    }
+
+    /// Returns the argument of this number.
+    fn numbered(&self, number: usize, argument: &Argument) -> Result<ProbeField, Error> {
+        let words = self.words();
+        let word = number.checked_sub(1).and_then(|index| words.get(index));
+        let word = word.ok_or_else(|| self.unknown(argument))?;
+        let field = self.fetched(word).ok_or_else(|| Error::Member {
+            message: format!(
+                "{NUMBERED}{number} of marker {} is {word}, which the kernel cannot fetch",
+                self.name()
+            ),
+            known: self.recordable(),
+        })?;
+        let name = argument.name.clone();
+        let name = name.unwrap_or_else(|| format!("{NUMBERED}{number}"));
+        Ok(ProbeField {
+            name: Some(name),
+            ..typed(field, argument)
+        })
+    }
+
+    /// Returns the field for an argument in assembler syntax; `None` if the kernel cannot fetch it.
+    fn fetched(&self, word: &str) -> Option<ProbeField> {
+        let operand = operand::parse(self.object.architecture(), word)?;
+        let place = |name: &str| {
+            let address = self.object.symbol(name)?;
+            self.object.memory(address, self.marker.address)
+        };
+        Some(ProbeField {
+            name: None,
+            base: match operand.base {
+                operand::OperandBase::Known(text) => text,
+                operand::OperandBase::Symbol(name, offset) => {
+                    format!("@+{:#x}", place(&name)?.wrapping_add_signed(offset))
+                }
+            },
+            reads: operand.reads,
+            kind: Some(operand.kind),
+        })
+    }
+
+    fn words(&self) -> Vec<&str> {
+        self.marker.arguments.split_ascii_whitespace().collect()
+    }
+
+    fn unknown(&self, argument: &Argument) -> Error {
+        Error::Member {
+            message: format!(
+                "'{}' is not an argument of marker {}: they have numbers, not names, and no members",
+                argument.text,
+                self.name()
+            ),
+            known: self.recordable(),
+        }
+    }
+
+    /// Returns the arguments that can be recorded.
+    fn recordable(&self) -> Vec<String> {
+        let names = self.all().into_iter().filter_map(|field| field.name);
+        names.collect()
+    }
+
+    fn name(&self) -> String {
+        format!("{}:{}", self.marker.provider, self.marker.name)
+    }
+}
+
+/// Applies the requested type. A string or an array is at the address that the argument contains; `u`, `s` and `x` keep the argument's
+/// size.
+fn typed(mut field: ProbeField, argument: &Argument) -> ProbeField {
+    let Some(kind) = &argument.kind else {
+        return field;
+    };
+    let element = kind.split('[').next().unwrap_or_default();
+    if matches!(element, "string" | "ustring") || element != kind {
+        field.reads.push(Dereference {
+            offset: 0,
+            is_user: argument.is_user,
+        });
+    }
+    let own = field.kind.unwrap_or_default();
+    let size = own.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+    field.kind = Some(match element {
+        "u" | "s" | "x" => format!("{element}{size}"),
+        _ => kind.clone(),
+    });
+    field
+}

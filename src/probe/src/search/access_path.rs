@@ -1,0 +1,216 @@
+//! Follows an access path from a value, by its type.
+
+use crate::definition::Member;
+use crate::error::Error;
+use crate::field::Dereference;
+use crate::object::nearest;
+use crate::shape::{RecordMember, TypeCategory, TypeShape};
+
+/// The maximum width of a recorded number.
+const MAX_BITS: u64 = 64;
+
+/// The value at a step of the path.
+pub(crate) struct PathStep<T> {
+    /// The dereferences so far.
+    pub(crate) reads: Vec<Dereference>,
+    /// The current variable, member, or array being indexed.
+    shape: T,
+    /// The number of indices applied to a multi-dimensional array.
+    depth: usize,
+    bits: Option<(u64, u64, u64)>,
+    /// The name of the path so far.
+    name: String,
+    is_user: bool,
+}
+
+pub(crate) fn member(message: String) -> Error {
+    Error::Member {
+        message,
+        known: Vec::new(),
+    }
+}
+
+impl<T: TypeShape> PathStep<T> {
+    /// Creates the walk for a variable at this location. `is_user` means that its pointers refer to user memory.
+    pub(crate) fn new(variable: T, name: &str, reads: Vec<Dereference>, is_user: bool) -> Self {
+        Self {
+            reads,
+            shape: variable,
+            depth: 0,
+            bits: None,
+            name: name.to_owned(),
+            is_user,
+        }
+    }
+
+    /// Applies all steps of the path.
+    pub(crate) fn steps(&mut self, members: &[Member]) -> Result<(), Error> {
+        members.iter().try_for_each(|step| self.step(step))
+    }
+
+    fn step(&mut self, step: &Member) -> Result<(), Error> {
+        let found = self.shape.real_type();
+        let found =
+            found.ok_or_else(|| member(format!("Failed to get the type of {}.", self.name)))?;
+        match step {
+            Member::Element(index) => self.element(&found, *index),
+            Member::Field(name) | Member::Pointed(name) => {
+                let is_arrow = matches!(step, Member::Pointed(_));
+                self.field(&found, name, is_arrow)
+            }
+        }
+    }
+
+    fn element(&mut self, found: &T, index: i64) -> Result<(), Error> {
+        let kind = found.kind();
+        let inner = match kind {
+            TypeCategory::Array => found.lengths().into_iter().skip(self.depth + 1).collect(),
+            _ => Vec::new(),
+        };
+        let element = found.real_type().and_then(|element| element.whole_size());
+        let inner_lengths = inner.iter();
+        let size = inner_lengths.fold(element, |size, length| size?.checked_mul((*length)?));
+        let size = size.and_then(|size| i64::try_from(size).ok());
+        let distance = size.and_then(|size| size.checked_mul(index));
+        let Some(distance) =
+            distance.filter(|_| matches!(kind, TypeCategory::Array | TypeCategory::Pointer))
+        else {
+            let name = &self.name;
+            return Err(member(format!(
+                "Semantic error: {name} is not a pointer nor array."
+            )));
+        };
+        match kind {
+            TypeCategory::Pointer => self.read(distance),
+            _ => self.shift(distance)?,
+        }
+        self.bits = None;
+        match inner.is_empty() {
+            true => self.become_part(found.clone()),
+            // The result is still an array.
+            false => self.depth += 1,
+        }
+        Ok(())
+    }
+
+    fn become_part(&mut self, shape: T) {
+        self.shape = shape;
+        self.depth = 0;
+    }
+
+    fn field(&mut self, found: &T, name: &str, is_arrow: bool) -> Result<(), Error> {
+        let (record, is_pointer) = match found.kind() {
+            TypeCategory::Pointer => {
+                if !is_arrow && !found.is_reference() {
+                    return Err(member(format!(
+                        "Semantic error: {name} must be referred by '->'"
+                    )));
+                }
+                (found.real_type(), true)
+            }
+            TypeCategory::Record if is_arrow => {
+                return Err(member(format!(
+                    "Semantic error: {name} must be referred by '.'"
+                )));
+            }
+            _ => (Some(found.clone()), false),
+        };
+        let record = record.filter(|record| record.kind() == TypeCategory::Record);
+        let record = record.ok_or_else(|| {
+            member(format!(
+                "{} is not a data structure nor a union.",
+                self.name
+            ))
+        })?;
+        let step = record.member(name).ok_or_else(|| {
+            let kind = record.name().unwrap_or_default();
+            Error::Member {
+                message: format!("{}(type:{kind}) has no member {name}.", self.name),
+                known: nearest(name, &record.member_names()),
+            }
+        })?;
+        let RecordMember {
+            offset,
+            member,
+            bits,
+        } = step;
+        match is_pointer {
+            true => self.read(offset),
+            false => self.shift(offset)?,
+        }
+        self.become_part(member);
+        self.bits = bits;
+        name.clone_into(&mut self.name);
+        Ok(())
+    }
+
+    /// Dereferences the value.
+    fn read(&mut self, offset: i64) {
+        self.reads.push(Dereference {
+            offset,
+            is_user: self.is_user,
+        });
+    }
+
+    /// Adds an offset to the last dereference.
+    fn shift(&mut self, distance: i64) -> Result<(), Error> {
+        let last = self
+            .reads
+            .last_mut()
+            .ok_or_else(|| member("Structure on a register is not supported yet.".to_owned()))?;
+        last.offset = last.offset.wrapping_add(distance);
+        last.is_user |= self.is_user;
+        Ok(())
+    }
+
+    /// Returns the kernel's type of the value: the requested one, otherwise from its type; and whether it is too wide.
+    pub(crate) fn kind(&mut self, cast: Option<&str>) -> Result<(Option<String>, bool), Error> {
+        let (letter, is_text) = match cast {
+            None => (None, false),
+            Some("string" | "ustring") => (None, true),
+            Some(letter @ ("u" | "s" | "x")) => (Some(letter), false),
+            Some(other) => return Ok((Some(other.to_owned()), false)),
+        };
+        if let Some((width, low, bytes)) = self.bits.filter(|_| cast.is_none()) {
+            return Ok((Some(format!("b{width}@{low}/{}", bytes * 8)), false));
+        }
+        let Some(found) = self.shape.real_type() else {
+            return Ok((cast.map(str::to_owned), false));
+        };
+        if is_text {
+            self.text(&found)?;
+            return Ok((cast.map(str::to_owned), false));
+        }
+        let letter = letter.unwrap_or(if found.is_signed() { "s" } else { "x" });
+        let size = found.byte_size().filter(|size| *size > 0);
+        let Some(bits) = size.map(|size| size.saturating_mul(8)) else {
+            return Ok((None, false));
+        };
+        let is_truncated = bits > MAX_BITS;
+        // The kernel supports powers of two.
+        let bits = bits.min(MAX_BITS).checked_next_power_of_two();
+        Ok((bits.map(|bits| format!("{letter}{bits}")), is_truncated))
+    }
+
+    /// Makes the value the address of a string.
+    fn text(&mut self, found: &T) -> Result<(), Error> {
+        let name = self.shape.name().unwrap_or_default();
+        let kind = found.kind();
+        if !matches!(kind, TypeCategory::Pointer | TypeCategory::Array) {
+            let type_name = found.name().unwrap_or_default();
+            return Err(member(format!(
+                "Failed to cast into string: {name}({type_name}) is not a pointer nor array."
+            )));
+        }
+        if kind == TypeCategory::Pointer {
+            self.read(0);
+        }
+        let is_text = found.real_type().is_some_and(|found| found.is_character());
+        match is_text {
+            true => Ok(()),
+            false => Err(member(format!(
+                "Failed to cast into string: {name} is not (unsigned) char *."
+            ))),
+        }
+    }
+}

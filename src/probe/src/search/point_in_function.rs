@@ -1,0 +1,40 @@
+//! A probe point in a function, out-of-line or inlined.
+
+use crate::dwarf::{CompileUnit, Die, Functions, InlinedInstances};
+
+/// A probe point in a function.
+pub(crate) struct PointInFunction<'w, 'u> {
+    /// The function that contains the code.
+    pub(crate) function: Die<'w, 'u>,
+    /// The requested function.
+    pub(crate) scope: Die<'w, 'u>,
+    pub(crate) address: u64,
+}
+
+impl<'w, 'u> PointInFunction<'w, 'u> {
+    /// Returns the probe point at `address` in the function of this name, inlined or not; otherwise in the innermost function.
+    pub(crate) fn point_at(
+        compile_unit: &'w CompileUnit<'u>,
+        address: u64,
+        name: &str,
+    ) -> Option<Self> {
+        let function = Functions::read(compile_unit).containing(address)?;
+        let is_named = |die: &Die<'w, 'u>| die.name().as_deref() == Some(name);
+        let at = InlinedInstances::at(&function, address);
+        let mut named = at.iter().find(|die| is_named(die)).cloned();
+        // An instance's ranges need not contain its entry.
+        function.walk(&mut |die| {
+            let is_copy = die.tag() == gimli::DW_TAG_inlined_subroutine;
+            if named.is_none() && is_copy && die.entry_address() == Some(address) && is_named(die) {
+                named = Some(die.clone());
+            }
+            named.is_none()
+        });
+        let scope = named.or_else(|| at.last().cloned())?;
+        Some(Self {
+            function,
+            scope,
+            address,
+        })
+    }
+}

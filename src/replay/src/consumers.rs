@@ -1,0 +1,88 @@
+//! The traits implemented by consumers of samples.
+
+use rperf_wire::{RecordKind, SampleType};
+
+use crate::{NonSampleRecord, Sample, World};
+
+/// Processing of samples in any order: ranges of the file are folded in parallel, each into its own accumulator,
+/// which are then merged in file order.
+pub trait Fold: Send {
+    /// The fields of [`Sample::wire`] that [`Fold::sample`] reads; others may be missing, and with CPU also
+    /// [`Sample::cpu`]. Task, time and period are always there. Asked once, before the first sample.
+    fn fields(&self) -> SampleType {
+        SampleType::ALL
+    }
+
+    /// Adds one sample. Called in file order within a range.
+    fn sample(&mut self, world: &World, sample: &Sample<'_>);
+
+    /// Merges the accumulator of a later range of the file.
+    fn merge(&mut self, later: Self);
+}
+
+/// First stage of processing in order of time: runs in parallel on blocks of consecutive samples.
+///
+/// One `Out` contains the output of a whole block, so that a thousand lines of text cost one
+/// allocation and one transfer between threads.
+pub trait Render: Sync {
+    /// Output of a block of samples.
+    type Out: Default + Send;
+    /// State that a worker keeps between samples: buffers, caches.
+    type Scratch: Default + Send;
+
+    /// Appends one sample to the block's output.
+    fn render(
+        &self,
+        world: &World,
+        sample: &Sample<'_>,
+        scratch: &mut Self::Scratch,
+        out: &mut Self::Out,
+    );
+
+    /// The fields of [`Sample::wire`] that [`Render::render`] reads, as for [`Fold::fields`].
+    fn fields(&self) -> SampleType {
+        SampleType::ALL
+    }
+
+    /// Clears a block's output for reuse. Override it to keep allocated memory.
+    fn reuse(&self, out: &mut Self::Out) {
+        *out = Self::Out::default();
+    }
+
+    /// Types of records to render besides samples. If FINISHED_ROUND is among them, everything is
+    /// rendered in file order, to show the content of rounds.
+    fn wanted(&self) -> &[RecordKind] {
+        &[]
+    }
+
+    /// Appends one record of such a type to the block's output.
+    fn record(
+        &self,
+        _world: &World,
+        _record: &NonSampleRecord<'_>,
+        _scratch: &mut Self::Scratch,
+        _out: &mut Self::Out,
+    ) {
+    }
+}
+
+/// Second stage of processing in order of time: serial, blocks arrive in order. It should only concatenate or fold.
+pub trait Take<Out> {
+    /// Processes the next block. The rest of `out` is passed to [`Render::reuse`].
+    fn take(&mut self, out: &mut Out) -> FoldControl;
+}
+
+impl<Out, F: FnMut(&mut Out) -> FoldControl> Take<Out> for F {
+    fn take(&mut self, out: &mut Out) -> FoldControl {
+        self(out)
+    }
+}
+
+/// Whether to continue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoldControl {
+    /// Continue.
+    Continue,
+    /// Stop: the reader of the output has closed it.
+    Stop,
+}

@@ -1,0 +1,97 @@
+//! The events of ids.
+
+use rustc_hash::FxHashMap;
+
+use crate::EventIndex;
+
+/// Maps ids to events. The kernel numbers all counters consecutively, so those of a recording are usually in a small
+/// range and need no hashing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EventIds {
+    /// The lowest id.
+    first: u64,
+    /// The events of the ids from `first` on; [`NO_EVENT`] for an id without one. Empty if the range is large.
+    dense: Vec<u32>,
+    /// All ids, if the range is large.
+    sparse: FxHashMap<u64, EventIndex>,
+}
+
+/// Marks an id without an event.
+const NO_EVENT: u32 = u32::MAX;
+/// Size of a range that is always small enough.
+const SMALL_RANGE: u64 = 4096;
+/// Maximum size of the range per id.
+const MAX_SPARSENESS: u64 = 16;
+
+impl EventIds {
+    /// The events of `ids`; the last one of an id that has several.
+    pub(crate) fn new(ids: impl Iterator<Item = (u64, EventIndex)>) -> Self {
+        let sparse: FxHashMap<u64, EventIndex> = ids.collect();
+        let first = sparse.keys().min().copied().unwrap_or_default();
+        let last = sparse.keys().max().copied().unwrap_or_default();
+        let most = SMALL_RANGE.max(MAX_SPARSENESS.saturating_mul(sparse.len() as u64));
+        if sparse.is_empty() || last - first >= most {
+            return Self {
+                sparse,
+                ..Self::default()
+            };
+        }
+        let event_of = |id| sparse.get(&id).map_or(NO_EVENT, |event| event.0);
+        Self {
+            first,
+            dense: (first..=last).map(event_of).collect(),
+            sparse: FxHashMap::default(),
+        }
+    }
+
+    /// The event with this id.
+    #[inline]
+    pub(crate) fn get(&self, id: u64) -> Option<EventIndex> {
+        let place = usize::try_from(id.wrapping_sub(self.first)).unwrap_or(usize::MAX);
+        match self.dense.get(place) {
+            Some(event) => (*event != NO_EVENT).then_some(EventIndex(*event)),
+            None => self.of_sparse(id),
+        }
+    }
+
+    #[cold]
+    fn of_sparse(&self, id: u64) -> Option<EventIndex> {
+        self.sparse.get(&id).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn id() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            0u64..40,
+            5000u64..5040,
+            u64::MAX - 20..=u64::MAX,
+            any::<u64>()
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_map_finds(
+            ids in prop::collection::vec((id(), 0u32..5), 0..30),
+            near in prop::collection::vec((0u64..3000, 0u32..5), 0..30),
+            others in prop::collection::vec(id(), 0..30),
+        ) {
+            for ids in [ids, near] {
+                let ids: Vec<_> = ids.into_iter().map(|(id, event)| (id, EventIndex(event))).collect();
+                let expected: FxHashMap<u64, EventIndex> = ids.iter().copied().collect();
+                let table = EventIds::new(ids.iter().copied());
+                for id in ids.iter().map(|(id, _)| *id).chain(others.iter().copied()) {
+                    for id in [id, id.wrapping_add(1), id.wrapping_sub(1)] {
+                        prop_assert_eq!(table.get(id), expected.get(&id).copied());
+                    }
+                }
+            }
+        }
+    }
+}

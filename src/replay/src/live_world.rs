@@ -1,0 +1,305 @@
+//! The World of a recording in progress, and its samples as soon as everything before them is
+//! known.
+//!
+//! ```text
+//! note:     round 1 | round 2 | round 3 ...
+//! samples:            round 1 | round 2 ...     records of round 2 may precede samples of round 1
+//! ```
+
+use rperf_perfdata::EventDesc;
+use rperf_wire::{DecodeError, Endian, RawRecord, Record, RecordKind, SampleLayout};
+
+use crate::events::EventTable;
+use crate::rounds::take_up_to;
+use crate::{EventIndex, NonSampleRecord, Order, Rounds, Sample, World, WorldBuilder};
+
+/// A World that grows round by round. Positions are assigned to records in the order in which they
+/// are added, from 0 on.
+#[derive(Debug)]
+pub struct LiveWorld {
+    endian: Endian,
+    builder: WorldBuilder,
+    events: EventTable,
+    order: Rounds,
+    /// Records that change the World and have not been applied yet.
+    state: Vec<(Order, Vec<u8>)>,
+    /// Exited threads, with the time of exit.
+    ended: Vec<(Order, u32)>,
+    /// Previous value of `completed`: no later sample is older.
+    settled: u64,
+    /// Time up to which the World is complete.
+    completed: u64,
+    /// Size of the World after it was last pruned.
+    pruned_size: usize,
+    position: u64,
+}
+
+/// Minimum number of threads and mappings for pruning.
+const MIN_PRUNED_SIZE: usize = 1 << 14;
+
+impl LiveWorld {
+    /// Creates an empty World for a recording with these events.
+    #[must_use]
+    pub fn new(endian: Endian, events: &[EventDesc]) -> Self {
+        Self {
+            endian,
+            builder: WorldBuilder::live(endian),
+            events: EventTable::new(endian, events),
+            order: Rounds::new(),
+            state: Vec::new(),
+            ended: Vec::new(),
+            settled: 0,
+            completed: 0,
+            pruned_size: 0,
+            position: 0,
+        }
+    }
+
+    /// Adds complete records. Those that change the World are applied by [`LiveWorld::complete`].
+    pub fn note(&mut self, records: &[u8]) {
+        self.note_each(records, |_, _| {});
+    }
+
+    /// Like [`LiveWorld::note`]; calls `each` with every record and its position.
+    pub fn note_each(&mut self, records: &[u8], mut each: impl FnMut(Order, &RawRecord<'_>)) {
+        for (raw, record) in RawRecord::all(records, self.endian) {
+            let order = self.record(&raw, record);
+            each(order, &raw);
+            self.position += record.len() as u64;
+        }
+    }
+
+    /// Ends a round, like a FINISHED_ROUND record.
+    pub fn end_round(&mut self) {
+        self.order.finish_round();
+    }
+
+    fn record(&mut self, raw: &RawRecord<'_>, bytes: &[u8]) -> Order {
+        let position = self.position;
+        match raw.kind {
+            RecordKind::FINISHED_ROUND => {
+                self.order.finish_round();
+                self.order.order(None, position)
+            }
+            RecordKind::SAMPLE => {
+                let time = self
+                    .events
+                    .sample_head(raw.body)
+                    .and_then(|glance| glance.time);
+                self.order.order(time, position)
+            }
+            kind => {
+                let order = self.order.order(self.events.record_time(raw), position);
+                if WorldBuilder::changes_world(kind) {
+                    self.state.push((order, bytes.to_vec()));
+                }
+                if kind == RecordKind::EXIT
+                    && let Ok(Record::Exit(task)) = Record::decode(raw, self.endian)
+                {
+                    self.ended.push((order, task.tid));
+                }
+                order
+            }
+        }
+    }
+
+    /// Applies the records up to the time before which no further records can arrive: the end of
+    /// the round before the last complete one.
+    pub fn complete(&mut self) {
+        let limit = self.order.limit();
+        self.settled = std::mem::replace(&mut self.completed, limit);
+        for (order, bytes) in take_up_to(&mut self.state, limit, |(order, _)| *order) {
+            if let Some((raw, _)) = RawRecord::split(&bytes, self.endian) {
+                // A damaged record is ignored, as when reading a file.
+                let _: Result<(), DecodeError> = self.builder.push(order, &raw);
+            }
+        }
+    }
+
+    /// Prunes data that later samples can't need if the World has doubled in size; returns whether
+    /// it did. Earlier ids of mappings and epochs become invalid. Must be called when all samples
+    /// so far have been processed.
+    pub fn forget(&mut self) -> bool {
+        let size = self.builder.world().size();
+        if size + self.ended.len() < 2 * self.pruned_size + MIN_PRUNED_SIZE {
+            return false;
+        }
+        let over = take_up_to(&mut self.ended, self.settled, |(order, _)| *order);
+        self.builder.forget(&over);
+        self.pruned_size = self.builder.world().size();
+        true
+    }
+
+    /// Applies all records.
+    pub fn complete_all(&mut self) {
+        self.order.finish_all();
+        self.complete();
+    }
+
+    /// The World up to the completed time.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        self.builder.world()
+    }
+
+    /// Byte order of the records.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// Decodes the sample at a position; `None` if its event is unknown.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for a truncated sample.
+    pub fn sample<'a>(
+        &self,
+        raw: &RawRecord<'a>,
+        position: u64,
+    ) -> Result<Option<Sample<'a>>, DecodeError> {
+        let limit = self.order.limit();
+        self.events.sample(raw, |time| Order {
+            time: time.unwrap_or(limit),
+            position,
+        })
+    }
+
+    /// The current flush limit, used as the time of records without one.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.order.limit()
+    }
+
+    /// Decodes a sample at the position passed by [`LiveWorld::note_each`]; `None` if its event is unknown.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for a truncated sample.
+    pub fn sample_at<'a>(
+        &self,
+        raw: &RawRecord<'a>,
+        order: Order,
+    ) -> Result<Option<Sample<'a>>, DecodeError> {
+        self.events.sample(raw, |_| order)
+    }
+
+    /// Decodes the trailer of another record at the position passed by [`LiveWorld::note_each`].
+    #[must_use]
+    pub fn side_record<'a>(&self, raw: RawRecord<'a>, order: Order) -> NonSampleRecord<'a> {
+        self.events.side(raw, order)
+    }
+
+    /// The sample layout of an event.
+    #[must_use]
+    pub fn layout(&self, event: EventIndex) -> Option<&SampleLayout> {
+        self.events.layout(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{
+        Attr, AttrFlags, CpuMode, Encoder, Misc, Mmap, Record, RecordHeader, SampleType,
+    };
+
+    use crate::Machine;
+
+    fn events() -> Vec<EventDesc> {
+        let attr = Attr {
+            sample_type: SampleType::TID | SampleType::TIME,
+            flags: AttrFlags::SAMPLE_ID_ALL,
+            ..Attr::default()
+        };
+        let event = EventDesc {
+            attr,
+            ids: vec![1],
+            name: "cycles".to_owned(),
+        };
+        vec![event]
+    }
+
+    fn record(kind: RecordKind, body: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        assert!(RecordHeader::encode_record(
+            kind,
+            Misc(2),
+            &mut bytes,
+            Endian::NATIVE,
+            body
+        ));
+        bytes
+    }
+
+    fn mapped(time: u64) -> Vec<u8> {
+        let mmap = Record::Mmap(Mmap {
+            pid: 7,
+            tid: 7,
+            start: 0x1000,
+            len: 0x1000,
+            pgoff: 0,
+            filename: b"/bin/x",
+        });
+        record(RecordKind::MMAP, |to| {
+            mmap.encode_body(to);
+            to.u32(7);
+            to.u32(7);
+            to.u64(time);
+        })
+    }
+
+    fn sample(time: u64) -> Vec<u8> {
+        record(RecordKind::SAMPLE, |to| {
+            to.u32(7);
+            to.u32(7);
+            to.u64(time);
+        })
+    }
+
+    /// Whether a sample has a mapping at 0x1800.
+    fn sees(growing: &LiveWorld, record: &[u8], position: u64) -> bool {
+        let (raw, _) = RawRecord::split(record, Endian::NATIVE).unwrap();
+        let sample = growing.sample(&raw, position).unwrap().unwrap();
+        let world = growing.world();
+        let found = world.lookup(
+            Machine::Host,
+            CpuMode::User,
+            sample.pid,
+            sample.order,
+            0x1800,
+        );
+        found.is_some()
+    }
+
+    #[test]
+    fn a_round_sees_earlier_records_of_the_next() {
+        let mark = record(RecordKind::FINISHED_ROUND, |_| {});
+        let mut growing = LiveWorld::new(Endian::NATIVE, &events());
+        let (early, late) = (sample(10), sample(30));
+        growing.note(&[&early[..], &late, &mark].concat());
+        growing.complete();
+        assert!(!sees(&growing, &late, 24));
+        // A record of another CPU, which arrived a round later.
+        growing.note(&[&mapped(20)[..], &sample(40), &mark].concat());
+        growing.complete();
+        assert!(!sees(&growing, &early, 0));
+        assert!(sees(&growing, &late, 24));
+        // Records of the current round are not applied before its end.
+        growing.note(&mapped(50));
+        growing.complete();
+        assert_eq!(growing.world().mappings().len(), 1);
+        growing.complete_all();
+        assert_eq!(growing.world().mappings().len(), 2);
+    }
+
+    #[test]
+    fn damaged_records_change_nothing() {
+        let mut growing = LiveWorld::new(Endian::NATIVE, &events());
+        let complete = mapped(20);
+        growing.note(&record(RecordKind::MMAP, |to| to.u32(1)));
+        for end in 0..complete.len() {
+            growing.note(&complete[..end]);
+        }
+        growing.complete_all();
+        assert_eq!(growing.world().mappings().len(), 0);
+    }
+}

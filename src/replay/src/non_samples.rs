@@ -1,0 +1,21 @@
+//! Records other than samples, by type.
+
+use rperf_wire::RecordKind;
+
+use crate::{NonSampleRecord, Replay};
+
+impl<'a> Replay<'a> {
+    /// All records of these types, other than [`RecordKind::SAMPLE`], in order.
+    #[must_use]
+    pub fn non_samples(&self, kinds: &[RecordKind]) -> Vec<NonSampleRecord<'a>> {
+        let records = self.data().records();
+        let wanted = records
+            .map_while(Result::ok)
+            .filter(|record| kinds.contains(&record.raw.kind));
+        let mut sides: Vec<NonSampleRecord<'a>> = wanted
+            .map(|record| self.events.side(record.raw, self.order_of(&record)))
+            .collect();
+        sides.sort_by_key(|side| side.order);
+        sides
+    }
+}

@@ -1,0 +1,162 @@
+//! Iteration over all records of a recording in order.
+
+use std::collections::VecDeque;
+
+use rperf_perfdata::{RecordAt, Records};
+use rperf_wire::{DecodeError, RecordKind};
+
+use crate::{NonSampleRecord, Order, Replay, Rounds, Sample};
+
+/// A record in the order of the recording.
+#[derive(Debug)]
+pub struct OrderedRecord<'a> {
+    /// The record.
+    pub record: RecordAt<'a>,
+    /// Its position in the order.
+    pub order: Order,
+    /// Its content.
+    pub what: RecordContent<'a>,
+}
+
+/// Content of a record.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RecordContent<'a> {
+    /// A sample.
+    Sample(Box<Sample<'a>>),
+    /// A sample of an unknown event.
+    UnknownEvent,
+    /// A sample that cannot be decoded.
+    Broken(DecodeError),
+    /// Another kernel record.
+    Kernel {
+        /// The fields of the record, without the trailer.
+        body: &'a [u8],
+        /// Trailer and position.
+        side: NonSampleRecord<'a>,
+    },
+    /// A record written by the recorder.
+    User(NonSampleRecord<'a>),
+}
+
+/// The records of a file in perf's delivery order: those of the recorder and those without a time
+/// in file order, all others sorted at each FINISHED_ROUND.
+///
+/// Uses 16 bytes per record of two rounds.
+#[derive(Debug)]
+pub struct OrderedRecords<'r, 'a> {
+    replay: &'r Replay<'a>,
+    records: Records<'a>,
+    rounds: Rounds,
+    waiting: Vec<Order>,
+    ready: VecDeque<Order>,
+    sorted: bool,
+}
+
+impl<'a> Replay<'a> {
+    /// All records in order. The error that ended pass 1 also ends this iteration.
+    #[must_use]
+    pub fn ordered_records(&self) -> OrderedRecords<'_, 'a> {
+        OrderedRecords {
+            replay: self,
+            records: self.data().records(),
+            rounds: Rounds::new(),
+            waiting: Vec::new(),
+            ready: VecDeque::new(),
+            sorted: true,
+        }
+    }
+
+    fn turn(&self, record: RecordAt<'a>, order: Order) -> OrderedRecord<'a> {
+        let raw = &record.raw;
+        let what = if raw.kind == RecordKind::SAMPLE {
+            match self.events.sample(raw, |_| order) {
+                Ok(Some(sample)) => RecordContent::Sample(Box::new(sample)),
+                Ok(None) => RecordContent::UnknownEvent,
+                Err(error) => RecordContent::Broken(error),
+            }
+        } else {
+            let side = self.events.side(*raw, order);
+            match raw.kind.is_user() {
+                true => RecordContent::User(side),
+                false => RecordContent::Kernel {
+                    body: self.events.split(raw).0,
+                    side,
+                },
+            }
+        };
+        OrderedRecord {
+            record,
+            order,
+            what,
+        }
+    }
+}
+
+impl<'a> OrderedRecords<'_, 'a> {
+    /// Returns the records in file order instead.
+    #[must_use]
+    pub fn in_file_order(self) -> Self {
+        Self {
+            sorted: false,
+            ..self
+        }
+    }
+
+    /// Sorts waiting records and makes those before `limit`, or all, ready.
+    fn release(&mut self, limit: Option<u64>) {
+        self.waiting.sort_unstable();
+        let count = match limit {
+            Some(limit) => self.waiting.partition_point(|order| order.time <= limit),
+            None => self.waiting.len(),
+        };
+        self.ready.extend(self.waiting.drain(..count));
+    }
+
+    /// The record at a position.
+    fn read(&self, order: Order) -> Option<OrderedRecord<'a>> {
+        let bytes = self.replay.from(order.position);
+        let mut records = Records::new(bytes, order.position, self.replay.endian());
+        let record = records.next()?.ok()?;
+        Some(self.replay.turn(record, order))
+    }
+
+    /// The time of a record that is sorted by time.
+    fn time(&self, record: &RecordAt<'_>) -> Option<u64> {
+        let raw = &record.raw;
+        if raw.kind == RecordKind::SAMPLE {
+            return self.replay.events.sample_head(raw.body)?.time;
+        }
+        self.replay.events.record_time(raw)
+    }
+}
+
+impl<'a> Iterator for OrderedRecords<'_, 'a> {
+    type Item = OrderedRecord<'a>;
+
+    fn next(&mut self) -> Option<OrderedRecord<'a>> {
+        loop {
+            if let Some(order) = self.ready.pop_front() {
+                return self.read(order);
+            }
+            let Some(Ok(record)) = self.records.next() else {
+                self.release(None);
+                if self.ready.is_empty() {
+                    return None;
+                }
+                continue;
+            };
+            let time = self.time(&record);
+            let order = self.rounds.order(time, record.position);
+            if time.is_some() && self.sorted {
+                self.waiting.push(order);
+                continue;
+            }
+            if record.raw.kind == RecordKind::FINISHED_ROUND {
+                self.rounds.finish_round();
+                self.release(Some(self.rounds.limit()));
+            }
+            return Some(self.replay.turn(record, order));
+        }
+    }
+}

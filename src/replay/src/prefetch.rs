@@ -1,0 +1,82 @@
+//! Prefetching of memory that is not in the caches yet.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Progress over a recording, in bytes of all passes together.
+#[derive(Debug, Clone, Default)]
+pub struct BytesRead(Arc<AtomicU64>);
+
+impl BytesRead {
+    /// Number of bytes processed so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Prefetches memory for a loop over records. The position of the next record depends on the
+/// current header, so the loop alone would wait for memory at every header. Reading a byte of each
+/// cache line of the following range, which the processor does in parallel, is faster.
+#[derive(Debug, Clone)]
+pub(crate) struct Prefetcher<'a> {
+    bytes: &'a [u8],
+    /// Offset of `bytes` in the file.
+    start: u64,
+    /// Offset up to which the file was prefetched.
+    fetched: u64,
+    /// Number of records since the last prefetch.
+    passed: usize,
+    walked: BytesRead,
+}
+
+/// Bytes prefetched at a time; they stay in the caches until used.
+const PREFETCH_BYTES: usize = 16 << 10;
+/// If a range has fewer records than this, most of its cache lines aren't needed.
+const MIN_RECORDS: usize = PREFETCH_BYTES / 1024;
+/// Size of a cache line in bytes.
+const LINE: usize = 64;
+
+impl<'a> Prefetcher<'a> {
+    /// Prefetches for a loop over `bytes`, which start at `start` of the file.
+    pub(crate) fn new(bytes: &'a [u8], start: u64, walked: &BytesRead) -> Self {
+        Self {
+            bytes,
+            start,
+            fetched: start,
+            passed: MIN_RECORDS,
+            walked: walked.clone(),
+        }
+    }
+
+    /// Called before the record at `position` is read.
+    #[inline]
+    pub(crate) fn advance(&mut self, position: u64) {
+        self.passed += 1;
+        if position + LINE as u64 > self.fetched {
+            self.go_on(position);
+        }
+    }
+
+    #[cold]
+    fn go_on(&mut self, position: u64) {
+        let from = position.max(self.fetched);
+        let offset = usize::try_from(from - self.start).unwrap_or(usize::MAX);
+        let rest = self.bytes.get(offset..).unwrap_or_default();
+        if self.passed > MIN_RECORDS {
+            fetch(rest.get(..PREFETCH_BYTES).unwrap_or(rest));
+        }
+        let end = self.start + self.bytes.len() as u64;
+        let fetched = from + PREFETCH_BYTES as u64;
+        let walked = fetched.min(end).saturating_sub(self.fetched);
+        self.walked.0.fetch_add(walked, Ordering::Relaxed);
+        self.fetched = fetched;
+        self.passed = 0;
+    }
+}
+
+/// Reads a byte of each cache line.
+pub(crate) fn fetch(bytes: &[u8]) {
+    let read = bytes.iter().step_by(LINE).fold(0, |sum, byte| sum ^ byte);
+    std::hint::black_box(read);
+}

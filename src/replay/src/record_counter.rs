@@ -1,0 +1,95 @@
+//! Counts of records.
+
+use rperf_perfdata::RecordAt;
+use rperf_wire::{Endian, LostSamples, Record, RecordKind};
+
+use crate::{BadRecord, Diagnostics};
+
+/// Types below this number are counted in an array.
+const COMMON_KINDS: usize = 128;
+
+/// Counts updated for each record.
+#[derive(Debug)]
+pub(crate) struct RecordCounter {
+    kinds: [u64; COMMON_KINDS],
+    /// Other statistics. [`RecordCounter::finish`] computes `kinds` and derived fields.
+    pub(crate) found: Diagnostics,
+}
+
+impl Default for RecordCounter {
+    fn default() -> Self {
+        Self {
+            kinds: [0; COMMON_KINDS],
+            found: Diagnostics::default(),
+        }
+    }
+}
+
+impl RecordCounter {
+    /// Counts a record of this type.
+    #[inline]
+    pub(crate) fn count(&mut self, kind: RecordKind) {
+        match self.kinds.get_mut(kind.0 as usize) {
+            Some(count) => *count += 1,
+            // Those of simpleperf have large numbers.
+            None => self.found.unknown_kinds += u64::from(kind.name().is_none()),
+        }
+        self.found.records += 1;
+    }
+
+    /// Counts samples.
+    pub(crate) fn count_samples(&mut self, count: u64) {
+        if let Some(samples) = self.kinds.get_mut(RecordKind::SAMPLE.0 as usize) {
+            *samples += count;
+        }
+        self.found.records += count;
+    }
+
+    /// Counts a LOST or LOST_SAMPLES record.
+    pub(crate) fn lost(&mut self, at: &RecordAt<'_>, endian: Endian) {
+        let found = &mut self.found;
+        match Record::decode(&at.raw, endian) {
+            Ok(Record::Lost(lost)) => {
+                found.lost_chunks += 1;
+                found.lost_records = found.lost_records.saturating_add(lost.lost);
+            }
+            Ok(Record::LostSamples(LostSamples { lost })) => {
+                found.lost_samples = found.lost_samples.saturating_add(lost);
+            }
+            Ok(_) => {}
+            Err(error) => found.bad_records.add(BadRecord {
+                offset: at.position,
+                kind: at.raw.kind,
+                error,
+            }),
+        }
+    }
+
+    /// Adds the counts of a later part.
+    pub(crate) fn merge(&mut self, later: Self) {
+        let kinds = self.kinds.iter_mut().zip(later.kinds);
+        kinds.for_each(|(sum, count)| *sum += count);
+        let (found, later) = (&mut self.found, later.found);
+        found.records += later.records;
+        found.lost_chunks += later.lost_chunks;
+        found.lost_records = found.lost_records.saturating_add(later.lost_records);
+        found.lost_samples = found.lost_samples.saturating_add(later.lost_samples);
+        found.unknown_kinds += later.unknown_kinds;
+        found.unknown_ids += later.unknown_ids;
+        found.bad_records.merge(later.bad_records);
+    }
+
+    /// All statistics so far.
+    pub(crate) fn finish(&self) -> Diagnostics {
+        let kinds = (0..).map(RecordKind).zip(self.kinds);
+        let kinds: Vec<_> = kinds.filter(|(_, count)| *count > 0).collect();
+        let unnamed = kinds.iter().filter(|(kind, _)| kind.name().is_none());
+        let unnamed: u64 = unnamed.map(|(_, count)| count).sum();
+        let found = self.found.clone();
+        Diagnostics {
+            unknown_kinds: found.unknown_kinds + unnamed,
+            kinds,
+            ..found
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Guesses of record boundaries.
+
+use rperf_wire::{RawRecord, RecordKind};
+
+use super::chunk::ChunkScanner;
+
+/// Alignment of records: the kernel's and perf's sizes are multiples of it.
+const ALIGNMENT: usize = 8;
+/// Bytes searched: a record is shorter than 64 KiB.
+const SEARCHED: usize = 1 << 16;
+/// Number of consecutive plausible records of a guess.
+const CHAIN: usize = 16;
+
+impl ChunkScanner<'_, '_> {
+    /// Guesses the file offset of the first record at or after `from`. Stack copies and trace data may contain
+    /// anything, so the guess has to be verified.
+    pub(super) fn first_record(&self, from: u64) -> Option<u64> {
+        let start = self.data.data_offset();
+        if from == start {
+            return Some(start);
+        }
+        let first = start + (from - start).next_multiple_of(ALIGNMENT as u64);
+        let rest = self.data.data_from(first);
+        let mut candidates = (0..SEARCHED.min(rest.len())).step_by(ALIGNMENT);
+        let is_start = |at: &usize| rest.get(*at..).is_some_and(|bytes| self.is_chain(bytes));
+        Some(first + candidates.find(is_start)? as u64)
+    }
+
+    /// Whether `bytes` start with several plausible records, or consist of them.
+    fn is_chain(&self, mut bytes: &[u8]) -> bool {
+        for _ in 0..CHAIN {
+            if bytes.is_empty() {
+                break;
+            }
+            let Some((record, size)) = RawRecord::split(bytes, self.data.endian()) else {
+                return false;
+            };
+            let is_known = record.kind.name().is_some() && size % ALIGNMENT == 0;
+            if !is_known {
+                return false;
+            }
+            if record.kind == RecordKind::SAMPLE && self.events.sample_head(record.body).is_none() {
+                return false;
+            }
+            bytes = bytes.get(size..).unwrap_or_default();
+        }
+        true
+    }
+}

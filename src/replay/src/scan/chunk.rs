@@ -1,0 +1,351 @@
+//! Scanning of one chunk of the data, independently of the chunks before it.
+
+use rperf_memory::push;
+use rperf_perfdata::{PerfData, RecordAt, Records};
+use rperf_wire::{Endian, RawRecord, RecordKind};
+
+use super::{DataSlice, STATE};
+use crate::deferred::DeferredKey;
+use crate::events::{EventTable, SampleHead};
+use crate::prefetch::{BytesRead, Prefetcher};
+use crate::record_counter::RecordCounter;
+use crate::{Error, WorldBuilder};
+
+/// Size of a slice in bytes.
+const SLICE_SIZE: u64 = 256 << 10;
+
+/// The result of a guess: `None` if no record was found.
+pub(super) type Scanned<'a> = Option<Result<Chunk<'a>, Error>>;
+
+/// Scans chunks of a file.
+#[derive(Debug)]
+pub(super) struct ChunkScanner<'e, 'a> {
+    pub(super) data: &'e PerfData<'a>,
+    pub(super) events: &'e EventTable,
+    walked: &'e BytesRead,
+}
+
+/// Place of a record in the file, and its time if it has one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) position: u64,
+    pub(super) time: Option<u64>,
+}
+
+/// What the records of a chunk contain.
+#[derive(Debug)]
+pub(super) struct Chunk<'a> {
+    /// File offset of the first record.
+    pub(super) start: u64,
+    /// File offset of the end of the last record.
+    pub(super) end: u64,
+    pub(super) tally: RecordCounter,
+    /// Number of samples of each event, without those in `values`.
+    pub(super) samples: Vec<u64>,
+    pub(super) slices: Vec<DataSlice>,
+    /// The modes of samples, one bit for each.
+    pub(super) modes: u8,
+    /// Ranges between FINISHED_ROUND records.
+    pub(super) segments: Vec<Segment>,
+    /// Records that change the World.
+    pub(super) state: Vec<(Place, RawRecord<'a>)>,
+    /// Samples with counter values.
+    pub(super) values: Vec<(Place, RawRecord<'a>)>,
+    /// Deferred callchains.
+    pub(super) deferred: Vec<(Place, DeferredKey)>,
+}
+
+/// A range of records within a round.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Segment {
+    pub(super) start: u64,
+    /// Offset of the FINISHED_ROUND record, or the end of the chunk.
+    pub(super) end: u64,
+    /// Whether a FINISHED_ROUND record follows.
+    pub(super) is_finished: bool,
+    /// Lowest time, or `u64::MAX`.
+    pub(super) lowest: u64,
+    /// Highest time, or 0.
+    pub(super) highest: u64,
+    /// Offset of the first record without a time.
+    pub(super) timeless: Option<u64>,
+}
+
+impl Segment {
+    fn new(start: u64) -> Self {
+        Self {
+            start,
+            end: start,
+            is_finished: false,
+            lowest: u64::MAX,
+            highest: 0,
+            timeless: None,
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, place: Place) {
+        match place.time {
+            Some(time) => {
+                self.lowest = self.lowest.min(time);
+                self.highest = self.highest.max(time);
+            }
+            None => self.add_timeless(place.position),
+        }
+    }
+
+    /// Adds a record without a time.
+    #[cold]
+    fn add_timeless(&mut self, position: u64) {
+        self.timeless.get_or_insert(position);
+    }
+}
+
+/// Consecutive samples: fewer values to update for each than in a chunk.
+#[derive(Debug, Clone, Copy)]
+struct SampleRun {
+    samples: u64,
+    /// As in [`Chunk`].
+    modes: u8,
+    /// As in [`Segment`].
+    lowest: u64,
+    highest: u64,
+}
+
+impl SampleRun {
+    const EMPTY: Self = Self {
+        samples: 0,
+        modes: 0,
+        lowest: u64::MAX,
+        highest: 0,
+    };
+}
+
+/// `PERF_RECORD_MISC_CPUMODE_MASK`.
+const CPU_MODE: u16 = 7;
+
+impl<'e, 'a> ChunkScanner<'e, 'a> {
+    pub(super) fn new(
+        data: &'e PerfData<'a>,
+        events: &'e EventTable,
+        walked: &'e BytesRead,
+    ) -> Self {
+        Self {
+            data,
+            events,
+            walked,
+        }
+    }
+
+    /// The records from a file offset on.
+    pub(super) fn records(&self, start: u64) -> Records<'a> {
+        Records::new(self.data.data_from(start), start, self.data.endian())
+    }
+
+    /// Scans the records that begin in `start..end`, up to damage.
+    ///
+    /// # Errors
+    /// [`Error::Compressed`] for compressed records, and [`Error::OutOfMemory`].
+    pub(super) fn scan(&self, start: u64, end: u64) -> Result<Chunk<'a>, Error> {
+        // One copy of the loop for each byte order.
+        match self.data.endian() {
+            Endian::Little => self.scan_in(start, end, Endian::Little),
+            Endian::Big => self.scan_in(start, end, Endian::Big),
+        }
+    }
+
+    #[inline(always)]
+    fn scan_in(&self, start: u64, end: u64, endian: Endian) -> Result<Chunk<'a>, Error> {
+        let size = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
+        let bytes = self.data.data_from(start);
+        let mut ahead = Prefetcher::new(bytes.get(..size).unwrap_or(bytes), start, self.walked);
+        let mut records = Records::new(bytes, start, endian);
+        let mut builder = ChunkBuilder::new(self, start, endian);
+        // Not in the builder, so that it stays in registers.
+        let mut run = SampleRun::EMPTY;
+        while records.position() < end {
+            if let Some(sample) = records.next_sample() {
+                ahead.advance(records.position());
+                builder.sample(&sample, records.position(), &mut run)?;
+                continue;
+            }
+            builder.end_run(run);
+            run = SampleRun::EMPTY;
+            let Some(record) = records.next_valid() else {
+                break;
+            };
+            ahead.advance(records.position());
+            builder.non_sample(&record, records.position())?;
+        }
+        builder.end_run(run);
+        Ok(builder.finish(records.position()))
+    }
+}
+
+/// A chunk and the ranges in it that have not ended.
+struct ChunkBuilder<'e, 'a> {
+    events: &'e EventTable,
+    endian: Endian,
+    chunk: Chunk<'a>,
+    /// File offset of the start of the slice.
+    slice: u64,
+    /// Bytes of records in it that are not samples.
+    others: u64,
+    segment: Segment,
+    /// Whether samples of any event have counter values.
+    hold_values: bool,
+}
+
+impl<'e, 'a> ChunkBuilder<'e, 'a> {
+    #[inline(always)]
+    fn new(scanner: &ChunkScanner<'e, 'a>, start: u64, endian: Endian) -> Self {
+        Self {
+            events: scanner.events,
+            endian,
+            chunk: Chunk {
+                start,
+                end: start,
+                tally: RecordCounter::default(),
+                samples: vec![0; scanner.events.len()],
+                slices: Vec::new(),
+                modes: 0,
+                segments: Vec::new(),
+                state: Vec::new(),
+                values: Vec::new(),
+                deferred: Vec::new(),
+            },
+            slice: start,
+            others: 0,
+            segment: Segment::new(start),
+            hold_values: scanner.events.hold_values(),
+        }
+    }
+
+    /// Adds a sample that ends at `end` to this and to `run`.
+    #[inline(always)]
+    fn sample(&mut self, at: &RecordAt<'a>, end: u64, run: &mut SampleRun) -> Result<(), Error> {
+        run.samples += 1;
+        run.modes |= 1 << (at.raw.misc.0 & CPU_MODE);
+        match self.events.sample_head_in(at.raw.body, self.endian) {
+            Some(head) if self.hold_values => self.sample_with_values(at, head)?,
+            Some(head) => {
+                if let Some(count) = self.chunk.samples.get_mut(head.event.0 as usize) {
+                    *count += 1;
+                }
+                match head.time {
+                    Some(time) => {
+                        run.lowest = run.lowest.min(time);
+                        run.highest = run.highest.max(time);
+                    }
+                    None => self.segment.add_timeless(at.position),
+                }
+            }
+            None => self.chunk.tally.found.unknown_ids += 1,
+        }
+        if end - self.slice >= SLICE_SIZE {
+            self.end_slice(end);
+        }
+        Ok(())
+    }
+
+    /// Adds a sample of a recording in which samples have counter values.
+    #[inline(never)]
+    fn sample_with_values(&mut self, at: &RecordAt<'a>, head: SampleHead) -> Result<(), Error> {
+        let place = Place {
+            position: at.position,
+            time: head.time,
+        };
+        self.segment.add(place);
+        if self.events.holds_values(head.event) {
+            let values = &mut self.chunk.values;
+            return push(values, (place, at.raw)).map_err(Error::no_room(STATE));
+        }
+        if let Some(count) = self.chunk.samples.get_mut(head.event.0 as usize) {
+            *count += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds the samples of a run to chunk and segment.
+    fn end_run(&mut self, run: SampleRun) {
+        self.chunk.tally.count_samples(run.samples);
+        self.chunk.modes |= run.modes;
+        self.segment.lowest = self.segment.lowest.min(run.lowest);
+        self.segment.highest = self.segment.highest.max(run.highest);
+    }
+
+    /// Adds a record other than a sample that ends at `end`.
+    #[inline(never)]
+    fn non_sample(&mut self, at: &RecordAt<'a>, end: u64) -> Result<(), Error> {
+        self.chunk.tally.count(at.raw.kind);
+        self.others += end - at.position;
+        self.keep(at, end)?;
+        if end - self.slice >= SLICE_SIZE {
+            self.end_slice(end);
+        }
+        Ok(())
+    }
+
+    /// Keeps what is needed of a record other than a sample.
+    fn keep(&mut self, at: &RecordAt<'a>, end: u64) -> Result<(), Error> {
+        let raw = &at.raw;
+        match raw.kind {
+            RecordKind::FINISHED_ROUND => {
+                self.end_round(at.position, end);
+                return Ok(());
+            }
+            RecordKind::COMPRESSED | RecordKind::COMPRESSED2 => {
+                return Err(Error::Compressed {
+                    offset: at.position,
+                });
+            }
+            _ => {}
+        }
+        let place = Place {
+            position: at.position,
+            time: self.events.record_time(raw),
+        };
+        self.segment.add(place);
+        if raw.kind.is_user() {
+            return Ok(());
+        }
+        if WorldBuilder::changes_world(raw.kind) {
+            push(&mut self.chunk.state, (place, *raw)).map_err(Error::no_room(STATE))?;
+        } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
+            self.chunk.tally.lost(at, self.endian);
+        } else if raw.kind == RecordKind::CALLCHAIN_DEFERRED {
+            let key = self.events.waited_for(raw);
+            self.chunk.deferred.extend(key.map(|key| (place, key)));
+        }
+        Ok(())
+    }
+
+    fn end_round(&mut self, position: u64, end: u64) {
+        self.segment.end = position;
+        self.segment.is_finished = true;
+        let next = Segment::new(end);
+        let ended = std::mem::replace(&mut self.segment, next);
+        self.chunk.segments.push(ended);
+    }
+
+    #[cold]
+    fn end_slice(&mut self, end: u64) {
+        let start = std::mem::replace(&mut self.slice, end);
+        let others = std::mem::take(&mut self.others);
+        self.chunk.slices.push(DataSlice {
+            start,
+            end,
+            weight: end - start - others,
+        });
+    }
+
+    fn finish(mut self, end: u64) -> Chunk<'a> {
+        if end > self.slice {
+            self.end_slice(end);
+        }
+        self.segment.end = end;
+        self.chunk.segments.push(self.segment);
+        self.chunk.end = end;
+        self.chunk
+    }
+}

@@ -1,0 +1,242 @@
+//! Joining of chunks in file order: everything that depends on earlier records.
+
+use rperf_memory::push;
+use rperf_wire::{RawRecord, RecordKind};
+
+use super::chunk::{Chunk, ChunkScanner, Place, Scanned, Segment};
+use super::{DataSlice, FinishedRound, STATE, Scan, TimelessRecord};
+use crate::deferred::DeferredCallchains;
+use crate::group_samples::{GroupCounts, LastValues};
+use crate::record_counter::RecordCounter;
+use crate::{BadRecord, Error, Order, Rounds, WorldBuilder};
+
+/// Number of rounds that are all kept.
+const MAX_KEPT_ROUNDS: usize = 512;
+/// Bytes between rounds kept after them.
+pub(super) const ROUND_SPACING: u64 = 32 << 10;
+
+/// The chunks joined so far.
+pub(super) struct Join<'s, 'e, 'a> {
+    scanner: &'s ChunkScanner<'e, 'a>,
+    /// File offset of the next record.
+    position: u64,
+    /// Whether everything was read, up to the end, damage or an error.
+    ended: bool,
+    failed: Option<Error>,
+    order: Rounds,
+    /// Records that change the World, sorted later.
+    state: Vec<(Order, RawRecord<'a>)>,
+    tally: RecordCounter,
+    samples: Vec<u64>,
+    slices: Vec<DataSlice>,
+    modes: u8,
+    rounds: Vec<FinishedRound>,
+    /// Minimum time since the last round that was kept.
+    earliest: u64,
+    /// The first record without a time after each change of the limit.
+    timeless: Vec<TimelessRecord>,
+    /// Counter values in samples.
+    values: GroupCounts,
+    deferred: DeferredCallchains,
+}
+
+impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
+    pub(super) fn new(scanner: &'s ChunkScanner<'e, 'a>) -> Self {
+        Self {
+            scanner,
+            position: scanner.data.data_offset(),
+            ended: false,
+            failed: None,
+            order: Rounds::new(),
+            state: Vec::new(),
+            tally: RecordCounter::default(),
+            samples: vec![0; scanner.events.len()],
+            slices: Vec::new(),
+            modes: 0,
+            rounds: Vec::new(),
+            earliest: u64::MAX,
+            timeless: Vec::new(),
+            values: GroupCounts::default(),
+            deferred: DeferredCallchains::new(scanner.events.defer_callchains()),
+        }
+    }
+
+    /// Whether further chunks are not needed.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Adds the records that begin before `end`: those of `chunk`, unless it starts elsewhere.
+    pub(super) fn add(&mut self, chunk: Scanned<'a>, end: u64) {
+        if self.ended || self.position >= end {
+            return;
+        }
+        let starts_here = |chunk: &Chunk<'_>| chunk.start == self.position;
+        let chunk = match chunk {
+            Some(Ok(chunk)) if starts_here(&chunk) => Ok(chunk),
+            _ => self.scanner.scan(self.position, end),
+        };
+        if let Err(error) = chunk.and_then(|chunk| self.join(chunk)) {
+            self.failed = Some(error);
+            self.ended = true;
+        }
+        self.ended |= self.position < end;
+    }
+
+    fn join(&mut self, chunk: Chunk<'a>) -> Result<(), Error> {
+        let mut state = chunk.state.into_iter().peekable();
+        let mut values = chunk.values.into_iter().peekable();
+        let mut deferred = chunk.deferred.into_iter().peekable();
+        self.tally.merge(chunk.tally);
+        for segment in &chunk.segments {
+            self.segment(segment);
+            let is_inside = |place: &Place| place.position < segment.end;
+            while let Some((place, raw)) = state.next_if(|(place, _)| is_inside(place)) {
+                let order = self.order_of(place);
+                push(&mut self.state, (order, raw)).map_err(Error::no_room(STATE))?;
+            }
+            while let Some((place, raw)) = values.next_if(|(place, _)| is_inside(place)) {
+                self.values(place, &raw);
+            }
+            while let Some((place, key)) = deferred.next_if(|(place, _)| is_inside(place)) {
+                self.deferred.add(key, self.order_of(place));
+            }
+            if segment.is_finished {
+                self.round(segment.end);
+            }
+        }
+        let samples = self.samples.iter_mut().zip(chunk.samples);
+        samples.for_each(|(sum, count)| *sum += count);
+        self.slices.extend(chunk.slices);
+        self.modes |= chunk.modes;
+        self.position = chunk.end;
+        Ok(())
+    }
+
+    /// Position of a record in the order that perf would sort. Without a time it precedes everything not
+    /// delivered yet.
+    fn order_of(&self, place: Place) -> Order {
+        Order {
+            time: place.time.unwrap_or(self.order.limit()),
+            position: place.position,
+        }
+    }
+
+    fn segment(&mut self, segment: &Segment) {
+        let limit = self.order.limit();
+        let late = match segment.lowest < limit {
+            true => self.late_records(segment, limit),
+            false => 0,
+        };
+        self.order.add(segment.highest, late);
+        self.earliest = self.earliest.min(segment.lowest);
+        if let Some(position) = segment.timeless {
+            self.earliest = self.earliest.min(limit);
+            if self.timeless.last().map_or(0, |first| first.limit) != limit {
+                self.timeless.push(TimelessRecord { position, limit });
+            }
+        }
+    }
+
+    /// Number of records in a segment with a time before `limit`.
+    #[cold]
+    fn late_records(&self, segment: &Segment, limit: u64) -> u64 {
+        let events = self.scanner.events;
+        let mut records = self.scanner.records(segment.start);
+        let mut late = 0;
+        while records.position() < segment.end
+            && let Some(record) = records.next_valid()
+        {
+            let time = match record.raw.kind {
+                RecordKind::SAMPLE => events
+                    .sample_head(record.raw.body)
+                    .and_then(|head| head.time),
+                _ => events.record_time(&record.raw),
+            };
+            late += u64::from(time.is_some_and(|time| time < limit));
+        }
+        late
+    }
+
+    /// Collects the counter values of a sample. One that cannot be decoded counts as a sample without any.
+    fn values(&mut self, place: Place, raw: &RawRecord<'_>) {
+        let events = self.scanner.events;
+        let order = self.order_of(place);
+        let sample = events.sample(raw, |_| order);
+        if let Some(read) = sample.ok().flatten().and_then(|sample| sample.wire.read) {
+            let event_of = |id| events.exactly(id);
+            self.tally.found.unknown_ids += self.values.add(order, &read, event_of);
+            return;
+        }
+        let head = events.sample_head(raw.body);
+        let count = head.and_then(|head| self.samples.get_mut(head.event.0 as usize));
+        if let Some(count) = count {
+            *count += 1;
+        }
+    }
+
+    fn round(&mut self, position: u64) {
+        self.order.finish_round();
+        let last = self.rounds.last().map_or(0, |round| round.position);
+        if self.rounds.len() >= MAX_KEPT_ROUNDS && position - last < ROUND_SPACING {
+            return;
+        }
+        self.rounds.push(FinishedRound {
+            position,
+            limit: self.order.limit(),
+            // Temporarily the minimum time since the previous round; replaced by `complete_rounds`.
+            complete: std::mem::replace(&mut self.earliest, u64::MAX),
+        });
+    }
+
+    /// Computes for each round the time up to which no records follow it.
+    fn complete_rounds(&mut self) {
+        let mut earliest = self.earliest;
+        for round in self.rounds.iter_mut().rev() {
+            let before = std::mem::replace(&mut round.complete, earliest.min(round.limit));
+            earliest = earliest.min(before);
+        }
+    }
+
+    /// Builds the World.
+    ///
+    /// # Errors
+    /// The first error of a chunk.
+    pub(super) fn finish(mut self) -> Result<Scan, Error> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        self.complete_rounds();
+        let data = self.scanner.data;
+        let mut diagnostics = self.tally.finish();
+        // The rest is damaged.
+        let damage = self.scanner.records(self.position).next();
+        diagnostics.end = damage.and_then(Result::err).or_else(|| data.end().cloned());
+        diagnostics.out_of_order = self.scanner.events.out_of_order(&self.order);
+        let mut builder = WorldBuilder::new(data.endian());
+        builder.build_ids(&data.features().build_ids());
+        self.state.sort_by_key(|(order, _)| *order);
+        for (order, raw) in &self.state {
+            if let Err(error) = builder.push(*order, raw) {
+                diagnostics.bad_records.add(BadRecord {
+                    offset: order.position,
+                    kind: raw.kind,
+                    error,
+                });
+            }
+        }
+        let shares = self.values.finish(&mut LastValues::default());
+        shares.count(&mut self.samples);
+        Ok(Scan {
+            world: builder.finish(),
+            diagnostics,
+            shares,
+            deferred: self.deferred.sorted(),
+            samples: self.samples,
+            slices: self.slices,
+            modes: self.modes,
+            rounds: self.rounds,
+            timeless: self.timeless,
+        })
+    }
+}

@@ -1,0 +1,244 @@
+//! Pruning of a World for long live sessions.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::space::{MappingSpace, SpaceId};
+use super::{Lifetime, VisibleMapping, World, WorldBuilder};
+use crate::{Machine, Mapping, MappingId, Order};
+
+impl World {
+    /// Number of entries, which memory usage depends on.
+    pub(crate) fn size(&self) -> usize {
+        self.mappings.len() + self.spaces.len() + self.threads.len() + self.comms.len()
+    }
+}
+
+impl WorldBuilder {
+    /// Removes the threads in `ended`, each with the time of exit, processes without threads,
+    /// unused names, and overridden mappings. The rest is as if it had existed from the beginning.
+    /// Ids of mappings change; those of DSOs and of names in use don't.
+    ///
+    /// Does nothing if there are JIT-compiled functions, which only occur in recordings.
+    pub fn forget(&mut self, ended: &[(Order, u32)]) {
+        let world = &mut self.world;
+        if !world.code.is_empty() {
+            return;
+        }
+        for (order, tid) in ended {
+            if world.threads.end(*order, *tid) {
+                world.namespaces.ended(*tid);
+            }
+        }
+        world.threads.keep_last_names();
+        let names = world.threads.names().collect();
+        world.comms.keep(&names);
+        let alive: FxHashSet<u32> = world.threads.processes().collect();
+        let mut live = LiveObjects {
+            world,
+            numbers: FxHashMap::default(),
+            mappings: Vec::new(),
+            spaces: Vec::new(),
+        };
+        let processes = live.world.processes.iter();
+        let living = processes.filter(|((machine, pid), _)| {
+            let is_idle = *pid == 0 || *pid == u32::MAX;
+            *machine != Machine::Host || is_idle || alive.contains(pid)
+        });
+        let last: Vec<_> = living
+            .filter_map(|(process, lives)| Some((*process, lives.last()?.space)))
+            .collect();
+        let kernels: Vec<_> = live.world.kernels.clone().into_iter().collect();
+        let kernels: Vec<_> = kernels
+            .into_iter()
+            .map(|(machine, space)| (machine, live.space(space)))
+            .collect();
+        let processes = last.into_iter().map(|(process, space)| {
+            let life = Lifetime {
+                since: Order::default(),
+                space: live.space(space),
+            };
+            (process, vec![life])
+        });
+        let processes: FxHashMap<_, _> = processes.collect();
+        let LiveObjects {
+            mappings, spaces, ..
+        } = live;
+        world.processes = processes;
+        world.kernels = kernels.into_iter().collect();
+        world.mappings = mappings;
+        world.spaces = spaces;
+        world.version += 1;
+    }
+}
+
+/// State of copying.
+struct LiveObjects<'w> {
+    world: &'w World,
+    /// New ids of mappings by old id.
+    numbers: FxHashMap<MappingId, MappingId>,
+    mappings: Vec<Mapping>,
+    spaces: Vec<MappingSpace>,
+}
+
+impl LiveObjects<'_> {
+    /// Copies the final visible mappings of an address space, inherited or its own.
+    fn space(&mut self, old: SpaceId) -> SpaceId {
+        let mut space = MappingSpace::default();
+        for visible in self.world.visible_in(old) {
+            self.insert(&mut space, visible);
+        }
+        let id = SpaceId(u32::try_from(self.spaces.len()).unwrap_or(u32::MAX));
+        self.spaces.push(space);
+        id
+    }
+
+    fn insert(&mut self, space: &mut MappingSpace, visible: VisibleMapping) {
+        let VisibleMapping {
+            start,
+            end,
+            id: old,
+        } = visible;
+        let next = MappingId(u32::try_from(self.mappings.len()).unwrap_or(u32::MAX));
+        let mapping = *self.numbers.entry(old).or_insert(next);
+        if mapping == next {
+            self.mappings.push(*self.world.mapping(old));
+        }
+        space.insert(Order::default(), start..end, Some(mapping));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{Comm, CpuMode, Encoder, Endian, Misc, Mmap, RawRecord, Record, Task};
+
+    fn push(builder: &mut WorldBuilder, time: u64, record: &Record<'_>) {
+        let (kind, own) = record.kind_and_misc();
+        let mut body = Vec::new();
+        record.encode_body(&mut Encoder::new(&mut body, Endian::NATIVE));
+        let raw = RawRecord {
+            kind,
+            misc: Misc(own.0 | 2),
+            body: &body,
+        };
+        builder.push(at(time), &raw).expect("a whole record");
+    }
+
+    fn at(time: u64) -> Order {
+        Order { time, position: 0 }
+    }
+
+    fn fork(parent: u32, child: u32) -> Record<'static> {
+        Record::Fork(Task {
+            pid: child,
+            ppid: parent,
+            tid: child,
+            ptid: parent,
+            time: 0,
+        })
+    }
+
+    fn mmap(pid: i32, start: u64, filename: &'static [u8]) -> Record<'static> {
+        Record::Mmap(Mmap {
+            pid,
+            tid: pid.cast_unsigned(),
+            start,
+            len: 0x1000,
+            pgoff: 0,
+            filename,
+        })
+    }
+
+    fn seen(world: &World, pid: u32, address: u64) -> Option<&str> {
+        let mapping = world.lookup(Machine::Host, CpuMode::User, pid, at(1), address)?;
+        Some(&world.dso(world.mapping(mapping).dso).name)
+    }
+
+    #[test]
+    fn pruning_removes_exited_tasks_and_hidden_mappings() {
+        let mut builder = WorldBuilder::live(Endian::NATIVE);
+        let comm = Comm {
+            pid: 7,
+            tid: 7,
+            comm: b"server",
+        };
+        push(&mut builder, 1, &Record::Comm(comm));
+        push(&mut builder, 2, &mmap(7, 0x1000, b"/bin/server"));
+        push(&mut builder, 3, &fork(7, 8));
+        push(&mut builder, 4, &mmap(7, 0x1000, b"/bin/other"));
+        push(&mut builder, 5, &fork(7, 9));
+        push(&mut builder, 6, &fork(7, 10));
+        builder.forget(&[(at(7), 9)]);
+        let world = builder.world();
+        assert_eq!(seen(world, 7, 0x1800), Some("/bin/other"));
+        assert_eq!(
+            seen(world, 8, 0x1800),
+            Some("/bin/server"),
+            "as of the fork"
+        );
+        assert_eq!(seen(world, 9, 0x1800), None);
+        assert_eq!(seen(world, 10, 0x1800), Some("/bin/other"));
+        assert_eq!(world.comm(world.comm_at(10, at(1))), "server");
+        assert_eq!(world.mappings().len(), 2);
+        // Exited long ago, and the id was reused.
+        push(&mut builder, 8, &fork(10, 9));
+        builder.forget(&[(at(7), 9)]);
+        assert_eq!(seen(builder.world(), 9, 0x1800), Some("/bin/other"));
+    }
+
+    #[test]
+    fn memory_is_bounded_with_many_short_processes() {
+        let mut builder = WorldBuilder::live(Endian::NATIVE);
+        push(&mut builder, 1, &mmap(7, 0x1000, b"/bin/sh"));
+        let mut sizes = Vec::new();
+        for time in 1..2000_u64 {
+            let child = 100 + u32::try_from(time % 50).expect("a small number");
+            push(&mut builder, 4 * time, &fork(7, child));
+            push(
+                &mut builder,
+                4 * time + 1,
+                &mmap(child.cast_signed(), 0x5000, b"/bin/ls"),
+            );
+            builder.forget(&[(at(4 * time + 2), child)]);
+            sizes.push(builder.world().size());
+        }
+        assert!(sizes.iter().all(|size| *size <= 8), "{sizes:?}");
+    }
+
+    #[test]
+    fn names_of_exited_threads_are_pruned() {
+        const THREADS: u64 = 10_000;
+        let mut builder = WorldBuilder::live(Endian::NATIVE);
+        let tid = |thread: u64| 100 + u32::try_from(thread).expect("a small number");
+        for generation in 0..4 {
+            let begin = generation * 10 * THREADS;
+            for thread in 0..THREADS {
+                push(&mut builder, begin + 2 * thread + 1, &fork(7, tid(thread)));
+                let name = format!("job-{generation}-{thread}");
+                let comm = Comm {
+                    pid: tid(thread),
+                    tid: tid(thread),
+                    comm: name.as_bytes(),
+                };
+                push(&mut builder, begin + 2 * thread + 2, &Record::Comm(comm));
+            }
+            let now = at(begin + 3 * THREADS);
+            let name = |builder: &WorldBuilder, thread| {
+                let world = builder.world();
+                let (tid, text) = (tid(thread), format!("job-{generation}-{thread}"));
+                world.comm(world.comm_at(tid, now)) == text
+            };
+            // The first half has exited when the World is pruned, the other half before the next
+            // generation.
+            let ended = |threads: std::ops::Range<u64>| -> Vec<(Order, u32)> {
+                threads.map(|thread| (now, tid(thread))).collect()
+            };
+            builder.forget(&ended(0..THREADS / 2));
+            assert!(
+                !name(&builder, 0) && name(&builder, THREADS / 2) && name(&builder, THREADS - 1)
+            );
+            builder.forget(&ended(THREADS / 2..THREADS));
+            assert!(builder.world().size() < 100, "{}", builder.world().size());
+        }
+    }
+}

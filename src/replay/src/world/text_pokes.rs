@@ -1,0 +1,151 @@
+//! Modifications of kernel code at run time: jump labels, probes, trampolines.
+
+use std::collections::BTreeMap;
+
+use rperf_wire::TextPoke;
+
+use crate::Order;
+
+/// A modification.
+#[derive(Debug)]
+struct Modification {
+    at: Order,
+    old: Box<[u8]>,
+    new: Box<[u8]>,
+}
+
+impl Modification {
+    fn len(&self) -> usize {
+        self.old.len().max(self.new.len())
+    }
+}
+
+/// All modifications of the host kernel.
+#[derive(Debug, Default)]
+pub(super) struct TextPokes {
+    /// By address, in order of time.
+    by_address: BTreeMap<u64, Vec<Modification>>,
+    longest: u64,
+}
+
+impl TextPokes {
+    pub(super) fn add(&mut self, at: Order, poke: &TextPoke<'_>) {
+        let (old, new) = (poke.old.into(), poke.new.into());
+        let poked = Modification { at, old, new };
+        self.longest = self.longest.max(poked.len() as u64);
+        self.by_address.entry(poke.addr).or_default().push(poked);
+    }
+
+    /// The address and length of each modification in `length` bytes from `start` on.
+    fn within(&self, start: u64, length: u64) -> Vec<(u64, &Modification)> {
+        let first = start.saturating_sub(self.longest);
+        let near = self.by_address.range(first..start.saturating_add(length));
+        let near = near.flat_map(|(address, pokes)| pokes.iter().map(move |poke| (*address, poke)));
+        near.filter(|(address, poke)| address.saturating_add(poke.len() as u64) > start)
+            .collect()
+    }
+
+    /// The `code`, read at `address` at any time, as it was just before `order`; `None` if it was never modified.
+    pub(super) fn code_at(&self, order: Order, address: u64, code: &[u8]) -> Option<Vec<u8>> {
+        let mut pokes = self.within(address, code.len() as u64);
+        if pokes.is_empty() {
+            return None;
+        }
+        let mut then = code.to_vec();
+        pokes.sort_by_key(|(_, poke)| poke.at);
+        let made = pokes.partition_point(|(_, poke)| poke.at < order);
+        let (before, after) = pokes.split_at(made);
+        // The first modification after the moment, and the last one before it, take precedence.
+        for (start, poke) in after.iter().rev() {
+            put(&mut then, address, &poke.old, *start);
+        }
+        for (start, poke) in before {
+            put(&mut then, address, &poke.new, *start);
+        }
+        Some(then)
+    }
+}
+
+/// Copies the part of `bytes`, located at `start`, that overlaps `code`, located at `address`.
+fn put(code: &mut [u8], address: u64, bytes: &[u8], start: u64) {
+    let distance =
+        |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
+    let target = code.iter_mut().skip(distance(address, start));
+    let source = bytes.iter().skip(distance(start, address));
+    for (target, source) in target.zip(source) {
+        *target = *source;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(time: u64) -> Order {
+        Order {
+            time,
+            ..Order::default()
+        }
+    }
+
+    /// The 8 bytes of code at 100, after all modifications.
+    fn at(pokes: &TextPokes, time: u64) -> Vec<u8> {
+        pokes.code_at(order(time), 100, b"abCDeFgh").unwrap()
+    }
+
+    #[test]
+    fn code_is_read_as_of_a_time() {
+        let mut pokes = TextPokes::default();
+        for (time, addr, old, new) in [
+            (10, 102, &b"cde"[..], &b"xyz"[..]),
+            (20, 102, b"x", b"C"),
+            (30, 104, b"zf", b"eF"),
+            (40, 103, b"y", b"D"),
+            // These overlap its start and its end.
+            (50, 98, b"!!A", b"!!a"),
+            (60, 107, b"H!!", b"h!!"),
+            // Code is added here.
+            (70, 101, b"", b"b"),
+        ] {
+            pokes.add(order(time), &TextPoke { addr, old, new });
+        }
+        assert_eq!(
+            at(&pokes, 10),
+            b"AbcdefgH",
+            "a change is seen after its moment"
+        );
+        assert_eq!(at(&pokes, 11), b"AbxyzfgH");
+        assert_eq!(at(&pokes, 21), b"AbCyzfgH");
+        assert_eq!(at(&pokes, 31), b"AbCyeFgH");
+        assert_eq!(at(&pokes, 41), b"AbCDeFgH");
+        assert_eq!(at(&pokes, 51), b"abCDeFgH");
+        assert_eq!(at(&pokes, 71), b"abCDeFgh");
+    }
+
+    #[test]
+    fn code_outside_pokes_is_unchanged() {
+        let mut pokes = TextPokes::default();
+        let (old, new) = (&b"old"[..], &b"new"[..]);
+        pokes.add(
+            order(1),
+            &TextPoke {
+                addr: u64::MAX - 1,
+                old,
+                new,
+            },
+        );
+        pokes.add(
+            order(1),
+            &TextPoke {
+                addr: 100,
+                old,
+                new,
+            },
+        );
+        let at = |address| pokes.code_at(order(2), address, b"as it is");
+        for address in [92, 103, 0, u64::MAX - 10] {
+            assert_eq!(at(address), None, "{address}");
+        }
+        assert_eq!(at(u64::MAX - 7).unwrap(), b"as it ne");
+    }
+}

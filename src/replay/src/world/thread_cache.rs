@@ -1,0 +1,150 @@
+//! Cache of the World's state per thread.
+//!
+//! Consecutive samples often belong to the same thread, and its name and mappings change much less
+//! often than it is sampled.
+
+use super::{Epoch, World};
+use crate::{CommId, Machine, Order};
+
+/// A range of the order in which a result is the same: after `after`, up to and including `until`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrderRange {
+    pub(crate) after: Order,
+    pub(crate) until: Order,
+}
+
+impl OrderRange {
+    /// The whole recording.
+    pub(crate) const ALL: Self = Self {
+        after: Order {
+            time: 0,
+            position: 0,
+        },
+        until: Order::MAX,
+    };
+
+    /// The range between two neighbours of an ascending list: the elements before and at `index`.
+    pub(crate) fn at<T>(list: &[T], index: usize, order: impl Fn(&T) -> Order) -> Self {
+        let before = index.checked_sub(1).and_then(|before| list.get(before));
+        Self {
+            after: before.map_or(Self::ALL.after, &order),
+            until: list.get(index).map_or(Self::ALL.until, &order),
+        }
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            after: self.after.max(other.after),
+            until: self.until.min(other.until),
+        }
+    }
+
+    /// Whether `order` is in the range.
+    #[inline(always)]
+    #[must_use]
+    pub fn contains(&self, order: Order) -> bool {
+        let rank = order.rank();
+        self.after.rank() < rank && rank <= self.until.rank()
+    }
+}
+
+/// Machine, process and thread of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadKey {
+    /// The host, or a guest.
+    pub machine: Machine,
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+}
+
+/// State of a thread at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadState {
+    /// [`World::epoch`].
+    pub epoch: Epoch,
+    /// [`World::comm_at`].
+    pub comm_at: CommId,
+    /// [`World::comm_final`].
+    pub comm_final: CommId,
+}
+
+/// States by thread. Each worker has its own, for one World.
+#[derive(Debug)]
+pub struct ThreadCache {
+    places: Box<[Option<CachedThread>; CACHED_THREADS]>,
+    /// The [`World::version`] of the cached states.
+    version: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct CachedThread {
+    who: ThreadKey,
+    span: OrderRange,
+    moment: ThreadState,
+}
+
+/// Number of cached threads, indexed by the low bits of the id.
+const CACHED_THREADS: usize = 256;
+
+impl Default for ThreadCache {
+    fn default() -> Self {
+        Self {
+            places: Box::new([None; CACHED_THREADS]),
+            version: 0,
+        }
+    }
+}
+
+impl ThreadCache {
+    /// The state of a thread just before `order`.
+    #[inline]
+    pub fn moment(&mut self, world: &World, who: ThreadKey, order: Order) -> ThreadState {
+        self.moment_span(world, who, order).0
+    }
+
+    /// Like [`ThreadCache::moment`], with the range of the order in which the state is the same.
+    #[inline]
+    pub fn moment_span(
+        &mut self,
+        world: &World,
+        who: ThreadKey,
+        order: Order,
+    ) -> (ThreadState, OrderRange) {
+        if self.version != world.version {
+            *self = Self {
+                version: world.version,
+                ..Self::default()
+            };
+        }
+        let place = &mut self.places[who.tid as usize % CACHED_THREADS];
+        match place {
+            Some(known) if known.who == who && known.span.contains(order) => {
+                (known.moment, known.span)
+            }
+            _ => {
+                let known = place.insert(CachedThread::new(world, who, order));
+                (known.moment, known.span)
+            }
+        }
+    }
+}
+
+impl CachedThread {
+    #[cold]
+    fn new(world: &World, who: ThreadKey, order: Order) -> Self {
+        let (epoch, mapped) = world.epoch_span(who.machine, who.pid, order);
+        let named = world.threads.span(who.tid, order);
+        let moment = ThreadState {
+            epoch,
+            comm_at: world.comm_at(who.tid, order),
+            comm_final: world.comm_final(who.tid, order),
+        };
+        Self {
+            who,
+            span: mapped.and(named),
+            moment,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Non-sample records are delivered in order with the samples.
+
+use std::num::NonZeroUsize;
+
+use proptest::prelude::*;
+use rperf_perfdata::PerfData;
+use rperf_replay::{FoldControl, NonSampleRecord, Render, Replay, Sample, World};
+use rperf_wire::RecordKind;
+
+use crate::oracle::{events, record};
+use crate::stream::{piped, stream};
+
+const STATE: [RecordKind; 6] = [
+    RecordKind::MMAP,
+    RecordKind::MMAP2,
+    RecordKind::COMM,
+    RecordKind::FORK,
+    RecordKind::EXIT,
+    RecordKind::KSYMBOL,
+];
+
+/// The positions of all rendered items.
+struct Places(Vec<RecordKind>);
+
+impl Render for Places {
+    type Out = Vec<u64>;
+    type Scratch = ();
+
+    fn render(&self, _: &World, sample: &Sample<'_>, _: &mut (), out: &mut Vec<u64>) {
+        out.push(sample.order.position);
+    }
+
+    fn wanted(&self) -> &[RecordKind] {
+        &self.0
+    }
+
+    fn record(&self, _: &World, record: &NonSampleRecord<'_>, _: &mut (), out: &mut Vec<u64>) {
+        assert!(self.0.contains(&record.raw.kind));
+        let user = record.raw.kind.is_user();
+        assert_eq!(record.id.pid_tid.is_none(), user, "{record:?}");
+        out.push(record.order.position);
+    }
+}
+
+fn ordered(file: &[u8], places: &Places, threads: usize) -> Vec<u64> {
+    let data = PerfData::parse(file).expect("a sound file");
+    let replay = Replay::open(&data).expect("a sound recording");
+    let threads = NonZeroUsize::new(threads).expect("not zero");
+    let mut seen = Vec::new();
+    let mut take = |block: &mut Vec<u64>| {
+        seen.append(block);
+        FoldControl::Continue
+    };
+    replay.ordered(threads, places, &mut take).expect("threads");
+    seen
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn non_samples_have_the_order_of_a_serial_replay(events in events(), size in 1_usize..3000) {
+        let (file, delivered) = record(&events);
+        let expected: Vec<u64> = delivered.iter().map(|(position, _)| *position).collect();
+        let places = Places(STATE.to_vec());
+        prop_assert_eq!(&ordered(&file, &places, 1), &expected);
+        prop_assert_eq!(&ordered(&file, &places, 2), &expected);
+        let (bytes, moved) = piped(&file);
+        let mut stream = stream(&bytes, size, false).with_records(&STATE);
+        let mut seen = Vec::new();
+        while stream.advance().expect("not compressed") {
+            let mut take = |block: &mut Vec<u64>| {
+                seen.extend(block.iter().map(|position| position + moved));
+                FoldControl::Continue
+            };
+            stream.deliver(&places, &mut [()], &mut take);
+        }
+        prop_assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn rounds_are_delivered_in_file_order(events in events()) {
+        let (file, delivered) = record(&events);
+        let mut wanted = STATE.to_vec();
+        wanted.push(RecordKind::FINISHED_ROUND);
+        let data = PerfData::parse(&file).expect("a sound file");
+        let records = data.records().map(|record| record.expect("a sound record").position);
+        let expected: Vec<u64> = records.collect();
+        prop_assert!(expected.len() >= delivered.len());
+        prop_assert_eq!(ordered(&file, &Places(wanted), 2), expected);
+    }
+}

@@ -1,0 +1,241 @@
+//! The oracle: a machine updated record by record in perf's order. It keeps lists of mappings that are trimmed and
+//! split by newer ones, and copies them at fork.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// A visible part of a mapping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) pgoff: u64,
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    pid: Option<u32>,
+    comm: Option<String>,
+    parent: Option<u32>,
+    is_told: bool,
+}
+
+/// Joins adjacent pieces of the same file.
+pub(crate) fn joined(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut joined: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        match joined.last_mut() {
+            Some(last)
+                if last.end == piece.start
+                    && last.name == piece.name
+                    && last.pgoff + (last.end - last.start) == piece.pgoff =>
+            {
+                last.end = piece.end;
+            }
+            _ => joined.push(piece),
+        }
+    }
+    joined
+}
+
+/// A mutable machine.
+#[derive(Debug, Default)]
+pub(crate) struct NaiveMachine {
+    threads: HashMap<u32, Thread>,
+    maps: HashMap<u32, Vec<Piece>>,
+    kernel: Vec<Piece>,
+}
+
+/// Removes the range from all pieces, splitting those that extend beyond both ends.
+fn punch(pieces: &mut Vec<Piece>, start: u64, end: u64) {
+    let mut outside = Vec::new();
+    for piece in pieces.drain(..) {
+        if piece.start < start.min(piece.end) {
+            outside.push(Piece {
+                end: piece.end.min(start),
+                ..piece.clone()
+            });
+        }
+        if piece.end > end.max(piece.start) {
+            let from = piece.start.max(end);
+            outside.push(Piece {
+                start: from,
+                pgoff: piece.pgoff + (from - piece.start),
+                ..piece
+            });
+        }
+    }
+    *pieces = outside;
+}
+
+fn find(pieces: &[Piece], address: u64) -> Option<(String, u64)> {
+    let mut hits = pieces
+        .iter()
+        .filter(|at| at.start <= address && address < at.end);
+    let hit = hits.next()?;
+    assert_eq!(hits.next(), None, "pieces never overlap");
+    Some((hit.name.clone(), address - hit.start + hit.pgoff))
+}
+
+impl NaiveMachine {
+    pub(crate) fn new() -> Self {
+        let mut machine = Self::default();
+        machine.comm(0, 0, "swapper");
+        machine
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) -> &mut Thread {
+        let thread = self.threads.entry(tid).or_default();
+        thread.pid.get_or_insert(pid);
+        thread
+    }
+
+    pub(crate) fn mmap(&mut self, pid: u32, piece: Piece) {
+        self.thread(pid, pid);
+        let maps = self.maps.entry(pid).or_default();
+        punch(maps, piece.start, piece.end);
+        if piece.start < piece.end {
+            maps.push(piece);
+        }
+    }
+
+    pub(crate) fn comm(&mut self, pid: u32, tid: u32, name: &str) {
+        let thread = self.thread(pid, tid);
+        thread.comm = Some(name.to_owned());
+        thread.is_told = true;
+    }
+
+    pub(crate) fn fork(&mut self, parent: (u32, u32), child: (u32, u32), exec: bool) {
+        let (ppid, ptid) = parent;
+        if self.thread(ppid, ptid).pid != Some(ppid) {
+            self.threads.insert(ptid, Thread::default());
+        }
+        let parent = self.thread(ppid, ptid);
+        parent.is_told = true;
+        let comm = parent.comm.clone();
+        let (pid, tid) = child;
+        let pid_known = Some(pid);
+        self.threads.insert(
+            tid,
+            Thread {
+                pid: pid_known,
+                comm,
+                parent: Some(ptid),
+                is_told: true,
+            },
+        );
+        if pid == tid {
+            let inherits = pid != ppid && !exec;
+            let maps = self.maps.get(&ppid).filter(|_| inherits);
+            let maps = maps.cloned().unwrap_or_default();
+            self.maps.insert(pid, maps);
+        }
+    }
+
+    /// Maps the kernel or a module, which are never replaced.
+    pub(crate) fn map_kernel(&mut self, piece: Piece) {
+        punch(&mut self.kernel, piece.start, piece.end);
+        self.kernel.push(piece);
+    }
+
+    /// Handles a KSYMBOL record that registers code: it replaces what was registered there, but not kernel and modules.
+    pub(crate) fn announce(&mut self, piece: Piece) {
+        let here = find(&self.kernel, piece.start);
+        if here.is_some_and(|(name, _)| name.starts_with('[')) {
+            return;
+        }
+        self.retract(piece.start);
+        self.map_kernel(piece);
+    }
+
+    /// Handles a KSYMBOL record that unregisters code. The kernel stays.
+    pub(crate) fn retract(&mut self, address: u64) {
+        self.kernel.retain(|at| {
+            let is_kernel = at.name == "[kernel.kallsyms]";
+            is_kernel || !(at.start <= address && address < at.end)
+        });
+    }
+
+    pub(crate) fn user(&self, pid: u32, address: u64) -> Option<(String, u64)> {
+        find(self.maps.get(&pid)?, address)
+    }
+
+    pub(crate) fn kernel(&self, address: u64) -> Option<(String, u64)> {
+        find(&self.kernel, address)
+    }
+
+    /// The mappings of a process by address, with adjacent pieces joined.
+    pub(crate) fn mapped(&self, pid: u32) -> Vec<Piece> {
+        let mut pieces = self.maps.get(&pid).cloned().unwrap_or_default();
+        pieces.sort_by_key(|piece| piece.start);
+        joined(pieces)
+    }
+
+    /// Process, parent and name of every thread in FORK, COMM and EXIT records.
+    pub(crate) fn tasks(&self) -> BTreeMap<u32, (u32, Option<u32>, String)> {
+        let threads = self.threads.iter().filter(|(_, thread)| thread.is_told);
+        threads
+            .map(|(tid, thread)| {
+                let pid = thread.pid.unwrap_or(u32::MAX);
+                (*tid, (pid, thread.parent, self.comm_of(*tid)))
+            })
+            .collect()
+    }
+
+    pub(crate) fn comm_of(&self, tid: u32) -> String {
+        let comm = self
+            .threads
+            .get(&tid)
+            .and_then(|thread| thread.comm.clone());
+        comm.unwrap_or_else(|| format!(":{tid}"))
+    }
+}
+
+/// perf's queue: records with a time are delivered by rounds, others at once.
+#[derive(Debug)]
+pub(crate) struct NaiveQueue<T> {
+    waiting: Vec<(u64, T)>,
+    next: u64,
+    highest: u64,
+    pub(crate) flushed: u64,
+    pub(crate) delivered: Vec<T>,
+}
+
+impl<T> NaiveQueue<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            waiting: Vec::new(),
+            next: 0,
+            highest: 0,
+            flushed: 0,
+            delivered: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, time: u64, item: T) {
+        if time == 0 {
+            self.delivered.push(item);
+            return;
+        }
+        self.highest = self.highest.max(time);
+        let place = self.waiting.partition_point(|(at, _)| *at <= time);
+        self.waiting.insert(place, (time, item));
+    }
+
+    fn deliver(&mut self, limit: u64) {
+        let count = self.waiting.partition_point(|(at, _)| *at <= limit);
+        self.delivered
+            .extend(self.waiting.drain(..count).map(|(_, item)| item));
+    }
+
+    pub(crate) fn finish_round(&mut self) {
+        self.deliver(self.next);
+        self.flushed = self.next;
+        self.next = self.highest;
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<T> {
+        self.deliver(u64::MAX);
+        self.delivered
+    }
+}

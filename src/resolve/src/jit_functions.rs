@@ -1,0 +1,91 @@
+//! Adds JIT-compiled functions to the World at their times.
+
+use std::path::PathBuf;
+
+use rperf_replay::{Dso, DsoId, DsoKind, RuntimeFunction, World};
+use rperf_symbol::jit_dump::JitDump;
+use rperf_symbol::{Files, ObjectKind, ObjectRequest, jit_dump_of};
+
+use crate::object::{map_file, pid};
+
+/// Adds the functions in the `jit-PID.dump` of processes to `world`, so that a function is known
+/// for the time it existed. Must be called once, before samples are processed; otherwise the last
+/// function at an address is used for all of its samples.
+///
+/// Dumps have times of `CLOCK_MONOTONIC`. If the recording `is_monotonic`, too (`record -k
+/// CLOCK_MONOTONIC`), these are the recording's times. Otherwise the start of a dump and the
+/// recorded mapping of it are treated as simultaneous, which is right to some microseconds. If
+/// neither works, nothing is added.
+pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: bool) {
+    let dumped: Vec<DsoId> = (0u32..)
+        .zip(world.dsos())
+        .filter(|(_, dso)| matches!(dso.kind, DsoKind::PerfMap(_)))
+        .map(|(index, _)| DsoId(index))
+        .collect();
+    for dso in dumped {
+        if let Some(functions) = functions(world, files, dso, is_monotonic) {
+            world.add_functions(dso, &functions);
+        }
+    }
+}
+
+/// The functions of `dso` by ascending time of the recording.
+fn functions(
+    world: &World,
+    files: &dyn Files,
+    id: DsoId,
+    is_monotonic: bool,
+) -> Option<Vec<RuntimeFunction>> {
+    let dso = world.dso(id);
+    let process = world.runtime_of(id)?;
+    let (dump_dso, path) = dump_of(world.dsos(), dso)?;
+    let map = map_file(process);
+    let request = ObjectRequest {
+        pid: pid(dso),
+        jit_dump: Some(&path),
+        ..ObjectRequest::new(&map, ObjectKind::PerfMap)
+    };
+    let dump = jit_dump_of(files, &request)?;
+    let ahead = match is_monotonic {
+        true => dump.started.map(|_| 0)?,
+        false => ahead_of_recording(world, &dump, process, dump_dso)?,
+    };
+    let listed_at = |number: u32| Some(dump.functions().get(number as usize)?.start);
+    let functions = dump.functions().iter();
+    let mut functions: Vec<RuntimeFunction> = functions
+        .map(|function| RuntimeFunction {
+            time: function.time.wrapping_sub(ahead),
+            start: function.start,
+            end: function.end,
+            number: function.number,
+            listed_at: listed_at(function.number).unwrap_or(function.start),
+        })
+        .collect();
+    functions.sort_by_key(|function| function.time);
+    Some(functions)
+}
+
+/// Offset of the dump's clock from the recording's, wrapping, if its start was recorded.
+fn ahead_of_recording(world: &World, dump: &JitDump, process: u32, dso: DsoId) -> Option<u64> {
+    let mapped = world.first_mapped(process, dso)?;
+    // Mappings that existed before the recording have no time.
+    (mapped.time != 0).then(|| {
+        dump.started
+            .map(|started| started.wrapping_sub(mapped.time))
+    })?
+}
+
+/// The `jit-PID.dump` that the process of a perf map has mapped as a marker for recordings.
+pub(crate) fn dump_of(dsos: &[Dso], map: &Dso) -> Option<(DsoId, PathBuf)> {
+    let DsoKind::PerfMap(pid) = map.kind else {
+        return None;
+    };
+    let is_dump = |dso: &&Dso| {
+        let name = dso.short_name.strip_prefix("jit-");
+        dso.pid == pid && name.is_some_and(|name| name.ends_with(".dump"))
+    };
+    let position = dsos.iter().position(|dso| is_dump(&dso))?;
+    let dump = dsos.get(position)?;
+    let id = DsoId(u32::try_from(position).ok()?);
+    Some((id, dump.path().into_owned()))
+}

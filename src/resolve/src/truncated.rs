@@ -1,0 +1,64 @@
+//! Markers at the outer end of truncated stacks: pseudo-functions named after the cause.
+
+use std::path::PathBuf;
+
+use rperf_replay::DsoId;
+use rperf_symbol::perf_map;
+use rperf_unwind::TruncationCause;
+use rperf_wire::PERF_CONTEXT_MAX;
+
+use crate::frame::{Frame, Level, SymbolId};
+use crate::object::LoadedObject;
+
+/// The object of the markers, which is not in the World.
+pub(crate) const MARKS: DsoId = DsoId(u32::MAX);
+/// The first of the addresses used for causes: just below the context markers of callchains, where
+/// there is no code.
+const FIRST_CAUSE: u64 = PERF_CONTEXT_MAX - 0x100;
+
+/// The callchain address for missing frames.
+pub(crate) fn address(cause: TruncationCause) -> u64 {
+    let number = TruncationCause::ALL
+        .iter()
+        .position(|other| *other == cause);
+    FIRST_CAUSE + number.unwrap_or_default() as u64
+}
+
+/// The markers as symbols of an object.
+pub(crate) fn object() -> LoadedObject {
+    let lines = TruncationCause::ALL
+        .map(|cause| format!("{:x} 1 [stack truncated {cause}]\n", address(cause)));
+    let table = perf_map::parse(lines.concat().as_bytes()).table;
+    LoadedObject::new(table, PathBuf::new(), Vec::new())
+}
+
+/// The frame at `ip` if it is one of the `marks`.
+pub(crate) fn frame(marks: &LoadedObject, ip: u64) -> Option<Frame> {
+    let index = marks.find(ip, None)?;
+    let symbol = SymbolId { dso: MARKS, index };
+    Some(Frame {
+        symbol: Some(symbol),
+        ..Frame::unknown(ip, Level::User)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_has_a_mark() {
+        let marks = object();
+        for cause in TruncationCause::ALL {
+            let frame = frame(&marks, address(cause)).unwrap();
+            let name = marks.name(frame.symbol.unwrap().index);
+            assert_eq!(name, format!("[stack truncated {cause}]"));
+            assert!(address(cause) < PERF_CONTEXT_MAX);
+        }
+        assert_eq!(frame(&marks, FIRST_CAUSE - 1), None);
+        assert_eq!(
+            frame(&marks, FIRST_CAUSE + TruncationCause::ALL.len() as u64),
+            None
+        );
+    }
+}

@@ -1,0 +1,442 @@
+//! Off-CPU time of tasks, from samples of context switches and SWITCH records.
+//!
+//! ```text
+//! CPU 0:  sample of 7 | SWITCH out 7                                 becomes
+//! CPU 1:                              ...  SWITCH in 7               sample of 7, with the time between for its period
+//! ```
+//!
+//! The sample gets the time at which its task was switched in, so that it is not older than the records written before it.
+
+use rperf_perfdata::{EventDesc, Rewriter};
+use rperf_replay::{EventIndex, EventTable, Order, Rounds, take_up_to};
+use rperf_wire::{
+    CpuMode, Encoder, Endian, Misc, PERF_CONTEXT_USER, RawRecord, RecordHeader, RecordKind,
+    RegsAbi, SampleLayout,
+};
+use rustc_hash::FxHashMap;
+
+/// Generates off-CPU samples while recording.
+#[derive(Debug)]
+pub struct OffCpu {
+    events: EventTable,
+    /// The event sampled when tasks are switched out.
+    event: EventIndex,
+    /// Whether SWITCH records are kept.
+    keeps_switches: bool,
+    order: Rounds,
+    position: u64,
+    /// Pending changes, to be handled in time order.
+    waiting: Vec<(Order, StateChange)>,
+    asleep: FxHashMap<u32, SleepingTask>,
+    /// The minimum number of nanoseconds for a sample of its own.
+    threshold: u64,
+    /// Shorter waits, by their samples without the fields that vary.
+    short: FxHashMap<Vec<u8>, ShortWaits>,
+}
+
+/// Waits of a task at one place that were too short for samples of their own.
+#[derive(Debug)]
+struct ShortWaits {
+    /// The first of them.
+    asleep: SleepingTask,
+    nanos: u64,
+}
+
+/// The maximum number of places of short waits kept at once.
+const MAX_SHORT_WAITS: usize = 16 << 10;
+
+/// A change of a task's state.
+#[derive(Debug)]
+enum StateChange {
+    /// The task is switched out: a sample with its header.
+    Sampled { tid: u32, record: Vec<u8> },
+    /// The task was preempted, and is still runnable.
+    Preempted { tid: u32 },
+    /// The task is switched in.
+    Back { tid: u32 },
+}
+
+/// A task that is off its CPU.
+#[derive(Debug)]
+struct SleepingTask {
+    since: u64,
+    record: Vec<u8>,
+}
+
+impl OffCpu {
+    /// Creates it for these events; `event` is one of them.
+    #[must_use]
+    pub fn new(events: &[EventDesc], event: EventIndex, keeps_switches: bool) -> Self {
+        Self {
+            events: EventTable::new(Endian::NATIVE, events),
+            event,
+            keeps_switches,
+            order: Rounds::new(),
+            position: 0,
+            waiting: Vec::new(),
+            asleep: FxHashMap::default(),
+            threshold: 0,
+            short: FxHashMap::default(),
+        }
+    }
+
+    /// Sums up waits of less than `threshold` nanoseconds by task and place: their samples are written at the end.
+    #[must_use]
+    pub fn adding_up_below(mut self, threshold: u64) -> Self {
+        self.threshold = threshold;
+        self
+    }
+
+    /// Handles a context switch record; returns false for one to be kept unchanged.
+    fn takes(&mut self, raw: &RawRecord<'_>, record: &[u8]) -> bool {
+        let position = self.position;
+        match raw.kind {
+            RecordKind::SAMPLE => {
+                let Some(glance) = self.events.sample_head(raw.body) else {
+                    return false;
+                };
+                let order = self.order.order(glance.time, position);
+                if glance.event != self.event {
+                    return false;
+                }
+                if let Some(tid) = self.task_of(raw) {
+                    let record = record.to_vec();
+                    self.waiting
+                        .push((order, StateChange::Sampled { tid, record }));
+                }
+                true
+            }
+            RecordKind::SWITCH | RecordKind::SWITCH_CPU_WIDE => {
+                let (_, id) = self.events.split(raw);
+                let order = self.order.order(id.time, position);
+                let tid = id.pid_tid.map_or(0, |(_, tid)| tid);
+                let change = match raw.misc.contains(Misc::SWITCH_OUT) {
+                    false => Some(StateChange::Back { tid }),
+                    true if raw.misc.contains(Misc::SWITCH_OUT_PREEMPT) => {
+                        Some(StateChange::Preempted { tid })
+                    }
+                    true => None,
+                };
+                self.waiting.extend(change.map(|change| (order, change)));
+                !self.keeps_switches
+            }
+            RecordKind::FINISHED_ROUND => false,
+            _ => {
+                let time = self.events.record_time(raw);
+                self.order.order(time, position);
+                false
+            }
+        }
+    }
+
+    /// Returns the task of a sample, unless it is a kernel thread: those are idle most of the time.
+    fn task_of(&self, raw: &RawRecord<'_>) -> Option<u32> {
+        let sample = self.events.sample(raw, |_| Order::default()).ok()??;
+        let wire = &sample.wire;
+        let mut chain = wire.callchain.iter().flat_map(|chain| chain.iter());
+        let registers = wire.regs_user.as_ref();
+        let is_user = registers.is_some_and(|registers| registers.abi != RegsAbi::None)
+            || chain.any(|word| word == PERF_CONTEXT_USER)
+            || raw.misc.cpu_mode() == CpuMode::User;
+        (is_user && sample.tid != 0).then_some(sample.tid)
+    }
+
+    fn wake_up_to(&mut self, limit: u64, to: &mut Vec<u8>) {
+        for (order, change) in take_up_to(&mut self.waiting, limit, |(order, _)| *order) {
+            match change {
+                StateChange::Sampled { tid, record } => {
+                    let since = order.time;
+                    self.asleep.insert(tid, SleepingTask { since, record });
+                }
+                StateChange::Preempted { tid } => drop(self.asleep.remove(&tid)),
+                StateChange::Back { tid } => {
+                    if let Some(asleep) = self.asleep.remove(&tid) {
+                        self.switch_in(asleep, order.time, to);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Handles a task that is switched in at `now`.
+    fn switch_in(&mut self, asleep: SleepingTask, now: u64, to: &mut Vec<u8>) {
+        let nanos = now.saturating_sub(asleep.since);
+        if nanos >= self.threshold {
+            sample(
+                self.events.layout(self.event),
+                &asleep.record,
+                now,
+                nanos,
+                to,
+            );
+            return;
+        }
+        let mut place = Vec::new();
+        sample(
+            self.events.layout(self.event),
+            &asleep.record,
+            0,
+            0,
+            &mut place,
+        );
+        let first = ShortWaits { asleep, nanos: 0 };
+        self.short.entry(place).or_insert(first).nanos += nanos;
+        if self.short.len() >= MAX_SHORT_WAITS {
+            self.end_short(now, to);
+        }
+    }
+
+    /// Appends the sums of short waits.
+    fn end_short(&mut self, now: u64, to: &mut Vec<u8>) {
+        let mut short: Vec<ShortWaits> = self.short.drain().map(|(_, short)| short).collect();
+        short.sort_by_key(|short| short.asleep.since);
+        for ShortWaits { asleep, nanos } in short {
+            sample(
+                self.events.layout(self.event),
+                &asleep.record,
+                now,
+                nanos,
+                to,
+            );
+        }
+    }
+}
+
+impl Rewriter for OffCpu {
+    /// Appends `records`, a continuation of the previous ones; samples of context switches are replaced by samples whose period is the
+    /// off-CPU time.
+    fn rewrite(&mut self, records: &[u8], _haste: bool, to: &mut Vec<u8>) {
+        for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
+            if raw.kind == RecordKind::FINISHED_ROUND {
+                self.order.finish_round();
+                self.wake_up_to(self.order.limit(), to);
+            }
+            if !self.takes(&raw, record) {
+                to.extend_from_slice(record);
+            }
+            self.position += record.len() as u64;
+        }
+    }
+
+    /// Appends samples for tasks that are still off their CPUs, with the time until now. They continue from here.
+    fn end(&mut self, to: &mut Vec<u8>) {
+        self.order.finish_all();
+        let now = self.order.limit();
+        self.wake_up_to(now, to);
+        self.end_short(now, to);
+        let layout = self.events.layout(self.event);
+        let mut asleep: Vec<&mut SleepingTask> = self.asleep.values_mut().collect();
+        asleep.sort_by_key(|asleep| asleep.since);
+        for asleep in asleep {
+            let nanos = now.saturating_sub(asleep.since);
+            sample(layout, &asleep.record, now, nanos, to);
+            asleep.since = now;
+        }
+    }
+}
+
+/// Appends the sample of `record` with this time and period; without a time, also without the CPU.
+fn sample(layout: Option<&SampleLayout>, record: &[u8], time: u64, nanos: u64, to: &mut Vec<u8>) {
+    let split = RawRecord::split(record, Endian::NATIVE);
+    let (Some(layout), Some((raw, size))) = (layout, split) else {
+        return;
+    };
+    let Ok(mut wire) = layout.decode(raw.body, Endian::NATIVE) else {
+        return;
+    };
+    wire.time = Some(time);
+    wire.period = Some(nanos);
+    if time == 0 {
+        wire.cpu = wire.cpu.map(|_| 0);
+    }
+    let start = to.len();
+    // The same fields as in the record, so the size does not change.
+    to.extend_from_slice(record.get(..RecordHeader::SIZE).unwrap_or_default());
+    layout.encode(&wire, &mut Encoder::new(to, Endian::NATIVE));
+    if to.len() - start != size {
+        to.truncate(start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{Attr, AttrFlags, EventType, SampleRecord, SampleType, U64s};
+
+    const EVENT: u64 = 5;
+
+    fn events() -> Vec<EventDesc> {
+        let event = |id: u64, config| EventDesc {
+            attr: Attr {
+                kind: EventType::SOFTWARE,
+                config,
+                sample_type: SampleType::IDENTIFIER
+                    | SampleType::TID
+                    | SampleType::TIME
+                    | SampleType::PERIOD
+                    | SampleType::CALLCHAIN,
+                flags: AttrFlags::SAMPLE_ID_ALL,
+                ..Attr::default()
+            },
+            ids: vec![id],
+            name: format!("event {id}"),
+        };
+        vec![event(4, 0), event(EVENT, 10)]
+    }
+
+    fn record(kind: RecordKind, misc: u16, body: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        assert!(RecordHeader::encode_record(
+            kind,
+            Misc(misc),
+            &mut bytes,
+            Endian::NATIVE,
+            body
+        ));
+        bytes
+    }
+
+    fn left(id: u64, tid: u32, time: u64, chain: &[u64]) -> Vec<u8> {
+        let chain: Vec<u8> = chain.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let sample = SampleRecord {
+            id: Some(id),
+            pid_tid: Some((tid, tid)),
+            time: Some(time),
+            period: Some(1),
+            callchain: Some(U64s::new(&chain, Endian::NATIVE)),
+            ..SampleRecord::default()
+        };
+        let layout = SampleLayout::new(&events()[0].attr);
+        record(RecordKind::SAMPLE, 1, |to| layout.encode(&sample, to))
+    }
+
+    fn switch(misc: Misc, tid: u32, time: u64) -> Vec<u8> {
+        record(RecordKind::SWITCH, misc.0, |to| {
+            to.u32(tid);
+            to.u32(tid);
+            to.u64(time);
+            to.u64(4);
+        })
+    }
+
+    /// Returns thread, time and period of the samples of an event.
+    fn samples(bytes: &[u8], id: u64) -> Vec<(u32, u64, u64)> {
+        let layout = SampleLayout::new(&events()[0].attr);
+        let mut found = Vec::new();
+        for (raw, _) in RawRecord::all(bytes, Endian::NATIVE) {
+            if raw.kind == RecordKind::SAMPLE {
+                let sample = layout.decode(raw.body, Endian::NATIVE).unwrap();
+                let fields = (sample.pid_tid, sample.time, sample.period);
+                if let (Some((_, tid)), Some(time), Some(period)) = fields
+                    && sample.id == Some(id)
+                {
+                    found.push((tid, time, period));
+                }
+            }
+        }
+        found
+    }
+
+    const USER: &[u64] = &[PERF_CONTEXT_USER, 0x1000];
+    const OUT: Misc = Misc(1 << 13);
+    const PREEMPTED: Misc = Misc(3 << 13);
+    const IN: Misc = Misc(0);
+
+    fn mark() -> Vec<u8> {
+        record(RecordKind::FINISHED_ROUND, 0, |_| {})
+    }
+
+    fn off_cpu() -> OffCpu {
+        OffCpu::new(&events(), EventIndex(1), false)
+    }
+
+    #[test]
+    fn a_sample_waits_for_its_task_on_any_cpu() {
+        let mut off = off_cpu();
+        let mut out = Vec::new();
+        // CPU 1, where 7 is switched in, is read before CPU 0, where it was switched out.
+        let first = [left(4, 9, 5, USER), switch(IN, 7, 100), mark()].concat();
+        off.rewrite(&first, false, &mut out);
+        let second = [left(EVENT, 7, 40, USER), switch(OUT, 7, 41), mark()].concat();
+        off.rewrite(&second, false, &mut out);
+        assert_eq!(samples(&out, EVENT), [(7, 100, 60)]);
+        assert_eq!(samples(&out, 4), [(9, 5, 1)], "others stay as they are");
+        let kinds = |kind| {
+            let records = RawRecord::all(&out, Endian::NATIVE);
+            records.filter(|(raw, _)| raw.kind == kind).count()
+        };
+        assert_eq!(kinds(RecordKind::SWITCH), 0);
+        assert_eq!(kinds(RecordKind::FINISHED_ROUND), 2);
+    }
+
+    #[test]
+    fn preempted_tasks_and_kernel_threads_are_not_off_cpu() {
+        let mut off = off_cpu();
+        let mut out = Vec::new();
+        let records = [
+            left(EVENT, 7, 10, USER),
+            switch(PREEMPTED, 7, 11),
+            switch(IN, 7, 20),
+            left(EVENT, 8, 12, &[0xffff_ffff_8100_0000]),
+            switch(OUT, 8, 13),
+            switch(IN, 8, 30),
+        ];
+        off.rewrite(&records.concat(), false, &mut out);
+        off.end(&mut out);
+        assert!(samples(&out, EVENT).is_empty());
+    }
+
+    #[test]
+    fn off_cpu_time_lasts_until_the_end() {
+        let mut off = off_cpu();
+        let mut out = Vec::new();
+        off.rewrite(
+            &[left(EVENT, 7, 10, USER), left(4, 9, 50, USER)].concat(),
+            false,
+            &mut out,
+        );
+        off.end(&mut out);
+        // Another file continues where this one ends.
+        off.rewrite(&switch(IN, 7, 80), false, &mut out);
+        off.end(&mut out);
+        assert_eq!(samples(&out, EVENT), [(7, 50, 40), (7, 80, 30)]);
+    }
+
+    #[test]
+    fn short_waits_are_added_up_by_task_and_place() {
+        let mut off = off_cpu().adding_up_below(50);
+        let mut out = Vec::new();
+        let elsewhere: &[u64] = &[PERF_CONTEXT_USER, 0x2000];
+        let wait = |tid, chain, from, until| {
+            let left = left(EVENT, tid, from, chain);
+            [left, switch(OUT, tid, from), switch(IN, tid, until)].concat()
+        };
+        let records = [
+            wait(7, USER, 10, 20),
+            wait(7, elsewhere, 30, 34),
+            wait(7, USER, 40, 45),
+            wait(7, USER, 50, 100),
+            wait(8, USER, 60, 61),
+        ];
+        off.rewrite(
+            &[&records.concat()[..], &mark(), &mark()].concat(),
+            false,
+            &mut out,
+        );
+        assert_eq!(samples(&out, EVENT), [(7, 100, 50)]);
+        off.end(&mut out);
+        let expected = [(7, 100, 50), (7, 100, 15), (7, 100, 4), (8, 100, 1)];
+        assert_eq!(samples(&out, EVENT), expected);
+        off.end(&mut out);
+        assert_eq!(samples(&out, EVENT).len(), 4, "they are told once");
+    }
+
+    #[test]
+    fn switches_stay_where_they_are_wanted() {
+        let mut off = OffCpu::new(&events(), EventIndex(1), true);
+        let mut out = Vec::new();
+        let switch = switch(OUT, 7, 11);
+        off.rewrite(&switch, false, &mut out);
+        assert_eq!(out, switch);
+    }
+}

@@ -1,0 +1,236 @@
+//! Unwinds user stacks while recording: registers and stack copies become callchains.
+//!
+//! The frames are those that [`UserStacks`] finds when the file is read: the same code runs, once all records before the sample are in
+//! the World.
+
+use std::thread;
+
+use rperf_perfdata::Rewriter;
+use rperf_replay::{LiveWorld, Machine};
+use rperf_resolve::{
+    LoadedObjects, Resolver, StackOptions, StackScratch, StackSummary, UserStacks,
+};
+use rperf_symbol::{FileBytes, Files, SearchPaths};
+use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind, Regs, RegsAbi, U64s};
+
+/// The minimum number of record bytes per worker.
+const MIN_BYTES_PER_WORKER: usize = 512 << 10;
+
+/// The parameters of unwinding.
+pub struct UnwindOptions {
+    /// File access for objects and debug files.
+    pub files: &'static dyn Files,
+    /// Where objects and debug files are searched.
+    pub paths: SearchPaths,
+    /// The running kernel's `[vdso]`.
+    pub vdso: Option<FileBytes>,
+    /// Architecture, byte order, and frame limits.
+    pub stacks: StackOptions,
+    /// The maximum number of workers for a backlog, at least one.
+    pub jobs: usize,
+}
+
+/// Unwinds the stacks of a live recording, round by round.
+pub struct LiveUnwinder {
+    live: LiveWorld,
+    files: &'static dyn Files,
+    known: Option<LoadedObjects>,
+    options: StackOptions,
+    workers: Vec<UnwindWorker>,
+    /// Size in bytes of the records rewritten or stored so far.
+    position: u64,
+    summary: StackSummary,
+    stored: u64,
+}
+
+#[derive(Default)]
+struct UnwindWorker {
+    scratch: StackScratch,
+    out: Vec<u8>,
+}
+
+impl LiveUnwinder {
+    /// Creates an unwinder for a recording that has no records yet.
+    #[must_use]
+    pub fn new(live: LiveWorld, options: UnwindOptions) -> Self {
+        let resolver = Resolver::new(live.world(), options.files, options.paths);
+        let known = resolver.with_vdso(options.vdso).into_loaded();
+        let mut workers = Vec::new();
+        workers.resize_with(options.jobs.max(1), UnwindWorker::default);
+        Self {
+            live,
+            files: options.files,
+            known: Some(known),
+            options: options.stacks,
+            workers,
+            position: 0,
+            summary: StackSummary::default(),
+            stored: 0,
+        }
+    }
+
+    /// Replaces stack copies by callchains. Samples that cannot be decoded or are of a guest are kept unchanged.
+    fn unwind(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        self.live.complete();
+        let Some(known) = self.known.take() else {
+            return to.extend_from_slice(records);
+        };
+        let resolver = Resolver::resume(self.live.world(), self.files, known);
+        let shared = SharedState {
+            live: &self.live,
+            stacks: UserStacks::new(&resolver, self.options.clone()),
+        };
+        let count = self
+            .workers
+            .len()
+            .min(records.len() / MIN_BYTES_PER_WORKER + 1);
+        let parts = split_records(records, count, self.live.endian());
+        thread::scope(|scope| {
+            let mut position = self.position;
+            let mut own = None;
+            for (worker, part) in self.workers.iter_mut().zip(&parts) {
+                let from = position;
+                position += part.len() as u64;
+                if own.is_none() {
+                    own = Some((worker, *part, from));
+                    continue;
+                }
+                let shared = &shared;
+                let work = move || shared.rewrite_part(part, from, worker);
+                // If no thread can be started, its part is kept unchanged.
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+            if let Some((worker, part, from)) = own {
+                shared.rewrite_part(part, from, worker);
+            }
+        });
+        self.summary.merge(shared.stacks.summary());
+        let mut known = resolver.into_loaded();
+        if self.live.forget() {
+            known.discard_mappings();
+        }
+        self.known = Some(known);
+        self.position += records.len() as u64;
+        for (worker, part) in self.workers.iter_mut().zip(parts) {
+            match worker.out.is_empty() {
+                true => to.extend_from_slice(part),
+                false => to.append(&mut worker.out),
+            }
+        }
+    }
+
+    /// Appends `records` unchanged.
+    fn append_unchanged(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        to.extend_from_slice(records);
+        self.position += records.len() as u64;
+        let samples = RawRecord::all(records, self.live.endian());
+        let copies = samples.filter(|(raw, _)| raw.kind == RecordKind::SAMPLE);
+        self.stored += copies.count() as u64;
+    }
+
+    /// Returns statistics on the stacks unwound so far.
+    #[must_use]
+    pub fn summary(&self) -> &StackSummary {
+        &self.summary
+    }
+
+    /// Returns the number of samples whose stack copies were stored because unwinding fell behind.
+    #[must_use]
+    pub fn stored_copies(&self) -> u64 {
+        self.stored
+    }
+}
+
+impl Rewriter for LiveUnwinder {
+    fn note(&mut self, records: &[u8]) {
+        self.live.note(records);
+    }
+
+    fn note_end(&mut self) {
+        self.live.complete_all();
+    }
+
+    fn rewrite(&mut self, records: &[u8], is_behind: bool, to: &mut Vec<u8>) {
+        match is_behind {
+            true => self.append_unchanged(records, to),
+            false => self.unwind(records, to),
+        }
+    }
+}
+
+/// Splits `records` at record boundaries into at most `count` parts of similar length.
+fn split_records(records: &[u8], count: usize, endian: Endian) -> Vec<&[u8]> {
+    let part_len = records.len().div_ceil(count.max(1));
+    let mut parts = Vec::with_capacity(count);
+    let mut rest = records;
+    let mut length = 0;
+    for (_, record) in RawRecord::all(records, endian) {
+        length += record.len();
+        if length >= part_len {
+            let (part, after) = rest.split_at(length);
+            parts.push(part);
+            (rest, length) = (after, 0);
+        }
+    }
+    if !rest.is_empty() {
+        parts.push(rest);
+    }
+    parts
+}
+
+/// State shared by all workers.
+struct SharedState<'g, 'r> {
+    live: &'g LiveWorld,
+    stacks: UserStacks<'r, 'g>,
+}
+
+impl SharedState<'_, '_> {
+    /// Rewrites records that start at `position`.
+    fn rewrite_part(&self, records: &[u8], mut position: u64, worker: &mut UnwindWorker) {
+        let UnwindWorker { scratch, out } = worker;
+        for (raw, record) in RawRecord::all(records, self.live.endian()) {
+            let is_rewritten =
+                raw.kind == RecordKind::SAMPLE && self.sample(&raw, position, scratch, out);
+            if !is_rewritten {
+                out.extend_from_slice(record);
+            }
+            position += record.len() as u64;
+        }
+    }
+
+    /// Appends a sample with its complete callchain; returns false, and appends nothing, for one to be kept unchanged.
+    fn sample(
+        &self,
+        raw: &RawRecord<'_>,
+        position: u64,
+        scratch: &mut StackScratch,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Ok(Some(sample)) = self.live.sample(raw, position) else {
+            return false;
+        };
+        let Some(layout) = self.live.layout(sample.event) else {
+            return false;
+        };
+        let has_copy = sample
+            .wire
+            .stack_user
+            .is_some_and(|stack| stack.reserved > 0);
+        if !has_copy || sample.wire.callchain.is_none() || sample.machine() != Machine::Host {
+            return false;
+        }
+        let endian = self.live.endian();
+        let mut wire = sample.wire.clone();
+        wire.callchain = self.stacks.chain(&sample, scratch).or(wire.callchain);
+        // Without these two fields, readers do not unwind again.
+        wire.stack_user = None;
+        wire.regs_user = Some(Regs {
+            abi: RegsAbi::None,
+            mask: 0,
+            values: U64s::new(&[], endian),
+        });
+        RecordHeader::encode_record(raw.kind, raw.misc, out, endian, |to| {
+            layout.encode(&wire, to);
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! Atomic creation of files: complete or not at all.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use crate::Folder;
+use crate::temporary::temporary_name;
+
+impl Folder {
+    /// Creates a file under a temporary name by `make`, and renames it to `name`, which is
+    /// replaced. Links aren't followed.
+    ///
+    /// # Errors
+    /// What `make` and rename(2) report; then `name` is unchanged and no temporary file is left.
+    pub fn replace<T>(
+        &self,
+        name: &OsStr,
+        make: impl FnOnce(&Self, &OsStr) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let temporary = temporary_name(name)?;
+        let made = make(self, &temporary).and_then(|made| {
+            self.rename(&temporary, name)?;
+            Ok(made)
+        });
+        // The first error is reported. After success the temporary name still exists if both are
+        // links to one file, which rename(2) does nothing for.
+        let _ = self.remove_file(&temporary);
+        made
+    }
+
+    /// Creates a folder that only the user may enter, and renames it after `fill` has filled it.
+    /// The name must not exist, or must be an empty folder.
+    ///
+    /// # Errors
+    /// What `fill`, mkdir(2) and rename(2) report; then nothing is left.
+    pub fn replace_folder<T>(
+        &self,
+        name: &OsStr,
+        fill: impl FnOnce(&Self) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let temporary = temporary_name(name)?;
+        let folder = self.create_folder(&temporary, 0o700)?;
+        let filled = fill(&folder).and_then(|filled| {
+            self.rename(&temporary, name)?;
+            Ok(filled)
+        });
+        if filled.is_err() {
+            // The first error is reported.
+            let _ = self.remove_tree(&temporary);
+        }
+        filled
+    }
+
+    /// Writes a file that gets its name when it is complete. Until then it is unnamed if the file
+    /// system supports that (`O_TMPFILE`, open(2)), so that a killed process leaves nothing.
+    ///
+    /// # Errors
+    /// What `write`, creating and renaming the file report.
+    pub fn write_atomic<T>(
+        &self,
+        name: &OsStr,
+        mode: u32,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        // Without proc(5) an unnamed file can't get a name later.
+        if Path::new("/proc/self/fd").is_dir()
+            && let Some(file) = self.create_unnamed(mode)
+        {
+            let (written, file) = finish(file, write)?;
+            self.replace(name, |folder, temporary| folder.link_file(&file, temporary))?;
+            return Ok(written);
+        }
+        self.replace(name, |folder, temporary| {
+            let file = folder.create_file(temporary, mode)?;
+            Ok(finish(file, write)?.0)
+        })
+    }
+}
+
+fn finish<T>(
+    file: File,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
+) -> io::Result<(T, File)> {
+    let mut out = BufWriter::new(file);
+    let written = write(&mut out)?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok((written, file))
+}
+
+/// Like [`Folder::replace`], by path.
+///
+/// # Errors
+/// Those of [`Folder::of`] and [`Folder::replace`].
+pub fn replace<T>(
+    path: &Path,
+    make: impl FnOnce(&Folder, &OsStr) -> io::Result<T>,
+) -> io::Result<T> {
+    let (folder, name) = Folder::of(path)?;
+    folder.replace(name, make)
+}
+
+/// Like [`Folder::write_atomic`], by path; readable by everyone that the umask allows.
+///
+/// # Errors
+/// Those of [`Folder::of`] and [`Folder::write_atomic`].
+pub fn write_atomic<T>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
+) -> io::Result<T> {
+    let (folder, name) = Folder::of(path)?;
+    folder.write_atomic(name, 0o666, write)
+}

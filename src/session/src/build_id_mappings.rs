@@ -1,0 +1,97 @@
+//! Mappings that the kernel marks as having a build-id although they have device and inode.
+//!
+//! The kernel uses one header for all events that observe a task, and once one of them requested
+//! build-ids (`--buildid-mmap`) the flag stays set for the others, which get none. Linux perf fails
+//! on such records, so the flag is cleared.
+
+use std::borrow::Cow;
+
+use rperf_wire::{Endian, Misc, MmapId, RawRecord, Record, RecordKind};
+
+/// Offset of `misc` in `struct perf_event_header`.
+const MISC: usize = 4;
+
+/// Whether the record has the flag but no build-id.
+pub(crate) fn is_mismarked(record: &RawRecord<'_>) -> bool {
+    if record.kind != RecordKind::MMAP2 || !record.misc.contains(Misc::MMAP_BUILD_ID) {
+        return false;
+    }
+    let decoded = Record::decode(record, Endian::NATIVE);
+    matches!(decoded, Ok(Record::Mmap2(mapping)) if matches!(mapping.id, MmapId::Inode { .. }))
+}
+
+/// Returns the records with wrong flags cleared.
+pub(crate) fn corrected(run: &[u8]) -> Cow<'_, [u8]> {
+    let mut bytes = Cow::Borrowed(run);
+    let mut at = 0;
+    for (record, whole) in RawRecord::all(run, Endian::NATIVE) {
+        let mark = Misc::MMAP_BUILD_ID.0;
+        if is_mismarked(&record)
+            && let Some(misc) = bytes.to_mut().get_mut(at + MISC..at + MISC + 2)
+        {
+            misc.copy_from_slice(&(record.misc.0 & !mark).to_ne_bytes());
+        }
+        at += whole.len();
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{Mmap, Mmap2, RecordHeader};
+
+    fn mapping(id: MmapId, misc: Misc) -> Vec<u8> {
+        let mmap = Mmap {
+            pid: 1,
+            tid: 1,
+            start: 0x1000,
+            len: 0x1000,
+            pgoff: 0,
+            filename: b"/usr/bin/true",
+        };
+        let mapping = Mmap2 {
+            mmap,
+            id,
+            prot: 5,
+            flags: 2,
+        };
+        let mut bytes = Vec::new();
+        let record = Record::Mmap2(mapping);
+        assert!(RecordHeader::encode_record(
+            RecordKind::MMAP2,
+            misc,
+            &mut bytes,
+            Endian::NATIVE,
+            |body| record.encode_body(body)
+        ));
+        bytes
+    }
+
+    #[test]
+    fn the_mark_stays_where_there_is_a_build_id() {
+        let device = MmapId::Inode {
+            major: 254,
+            minor: 0,
+            inode: 7,
+            generation: 0,
+        };
+        let identified = MmapId::BuildId {
+            size: 20,
+            bytes: [7; 20],
+        };
+        let (user, marked) = (Misc(2), Misc(2 | Misc::MMAP_BUILD_ID.0));
+        let run = [
+            mapping(identified, marked),
+            mapping(device, marked),
+            mapping(device, user),
+        ];
+        let expected = [
+            mapping(identified, marked),
+            mapping(device, user),
+            mapping(device, user),
+        ];
+        assert_eq!(*corrected(&run.concat()), expected.concat());
+        assert!(matches!(corrected(&expected.concat()), Cow::Borrowed(_)));
+    }
+}

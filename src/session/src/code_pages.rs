@@ -1,0 +1,261 @@
+//! Files with samples, collected while recording: these are added to the build-id cache.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use rperf_sys::Module;
+use rperf_wire::{CpuMode, Endian, Mmap, RawRecord, SampleType, Task, U64s};
+
+use crate::record_stats::MappedName;
+
+/// Binary logarithm of the page size.
+const PAGE_SHIFT: u32 = 12;
+/// Maximum number of ancestors searched for an inherited mapping.
+const GENERATIONS: usize = 64;
+
+/// Sampled code pages, and the mappings there.
+#[derive(Debug, Default)]
+pub(crate) struct CodePages {
+    /// Offset of the address in a sample, which is followed by pid and tid; `None` if samples lack
+    /// one of them.
+    address_at: Option<usize>,
+    /// By process.
+    pages: HashSet<(u32, u64)>,
+    /// The page of the previous sample.
+    last: Option<(u32, u64)>,
+    /// Pages of the kernel and its modules.
+    kernel_pages: HashSet<u64>,
+    /// The page of the previous kernel sample.
+    last_of_kernel: Option<u64>,
+    /// Executable mappings of each process.
+    mappings: HashMap<u32, Vec<CodeMapping>>,
+    parents: HashMap<u32, u32>,
+}
+
+#[derive(Debug)]
+struct CodeMapping {
+    /// First page, and the page after the last.
+    pages: (u64, u64),
+    name: MappedName,
+}
+
+impl CodePages {
+    /// Creates the collection for samples of this type.
+    pub(crate) fn new(sample_type: SampleType) -> Self {
+        let has = sample_type.contains(SampleType::IP | SampleType::TID);
+        let before = usize::from(sample_type.contains(SampleType::IDENTIFIER)) * 8;
+        Self {
+            address_at: has.then_some(before),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a sample.
+    #[inline]
+    pub(crate) fn sample(&mut self, record: &RawRecord<'_>) {
+        let mode = record.misc.cpu_mode();
+        if !matches!(mode, CpuMode::User | CpuMode::Kernel) {
+            return;
+        }
+        let words = self.address_at.and_then(|at| record.body.get(at..at + 16));
+        let words = U64s::new(words.unwrap_or_default(), Endian::NATIVE);
+        let (Some(address), Some(task)) = (words.get(0), words.get(1)) else {
+            return;
+        };
+        let page = address >> PAGE_SHIFT;
+        if mode == CpuMode::Kernel {
+            if self.last_of_kernel.replace(page) != Some(page) {
+                self.kernel_pages.insert(page);
+            }
+            return;
+        }
+        let [pid, _] = split_word(task);
+        let hit = Some((pid, page));
+        if self.last != hit {
+            self.last = hit;
+            self.pages.extend(hit);
+        }
+    }
+
+    /// Adds an executable mapping.
+    pub(crate) fn mapping(&mut self, mmap: &Mmap<'_>, name: &MappedName) {
+        let pages = (
+            mmap.start >> PAGE_SHIFT,
+            mmap.start.saturating_add(mmap.len) >> PAGE_SHIFT,
+        );
+        let name = name.clone();
+        let of_process = self.mappings.entry(mmap.pid.unsigned_abs()).or_default();
+        of_process.push(CodeMapping { pages, name });
+    }
+
+    /// Adds a forked process.
+    pub(crate) fn fork(&mut self, fork: &Task) {
+        if fork.pid != fork.ppid {
+            self.parents.insert(fork.pid, fork.ppid);
+        }
+    }
+
+    /// Adds the data of another part of the recording.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.pages.extend(other.pages);
+        self.kernel_pages.extend(other.kernel_pages);
+        self.parents.extend(other.parents);
+        for (pid, mappings) in other.mappings {
+            self.mappings.entry(pid).or_default().extend(mappings);
+        }
+    }
+
+    /// Returns the files with samples. If several were mapped at an address successively, all are included.
+    pub(crate) fn files(&self) -> HashSet<&MappedName> {
+        let found = self
+            .pages
+            .iter()
+            .map(|(pid, page)| self.mapped_at(*pid, *page));
+        found.flatten().map(|mapping| &mapping.name).collect()
+    }
+
+    /// Whether there are samples in this module.
+    pub(crate) fn are_in(&self, module: &Module) -> bool {
+        let end = module.start.saturating_add(module.size);
+        let pages = module.start >> PAGE_SHIFT..end.div_ceil(1 << PAGE_SHIFT);
+        self.kernel_pages.iter().any(|page| pages.contains(page))
+    }
+
+    /// Processes with samples in code without a file: JIT compilers.
+    pub(crate) fn makers(&self) -> BTreeSet<u32> {
+        let made = |hit: &&(u32, u64)| {
+            let (pid, page) = **hit;
+            let mapped = self.mapped_at(pid, page);
+            mapped.iter().any(|mapping| mapping.name.is_anonymous())
+        };
+        self.pages
+            .iter()
+            .filter(made)
+            .map(|(pid, _)| *pid)
+            .collect()
+    }
+
+    /// Returns the mappings at a page in a process, or otherwise in its closest ancestor with any.
+    fn mapped_at(&self, pid: u32, page: u64) -> Vec<&CodeMapping> {
+        let covers = |mapping: &&CodeMapping| (mapping.pages.0..mapping.pages.1).contains(&page);
+        let ancestors = std::iter::successors(Some(pid), |pid| self.parents.get(pid).copied());
+        let mut found = ancestors.take(GENERATIONS).map(|pid| {
+            let mappings = self.mappings.get(&pid).map(Vec::as_slice);
+            let mappings = mappings.unwrap_or_default().iter();
+            mappings.filter(covers).collect::<Vec<_>>()
+        });
+        found
+            .find(|mappings| !mappings.is_empty())
+            .unwrap_or_default()
+    }
+}
+
+/// Splits a word into two 32-bit numbers, in memory order.
+fn split_word(word: u64) -> [u32; 2] {
+    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+    [
+        u32::from_ne_bytes([a, b, c, d]),
+        u32::from_ne_bytes([e, f, g, h]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{Misc, RecordKind};
+
+    fn name(file: &str) -> MappedName {
+        MappedName {
+            filename: file.as_bytes().into(),
+            inode: 0,
+        }
+    }
+
+    fn map(hits: &mut CodePages, pid: u32, start: u64, file: &str) {
+        let mmap = Mmap {
+            pid: pid.cast_signed(),
+            tid: pid,
+            start,
+            len: 0x2000,
+            pgoff: 0,
+            filename: file.as_bytes(),
+        };
+        hits.mapping(&mmap, &name(file));
+    }
+
+    fn sample(hits: &mut CodePages, mode: u16, pid: u32, address: u64) {
+        let mut body = vec![0; 8];
+        body.extend(address.to_ne_bytes());
+        body.extend([pid.to_ne_bytes(), (pid + 1).to_ne_bytes()].concat());
+        hits.sample(&RawRecord {
+            kind: RecordKind::SAMPLE,
+            misc: Misc(mode),
+            body: &body,
+        });
+    }
+
+    #[test]
+    fn hit_files_are_mapped_by_the_process_or_its_parents() {
+        let sample_type = SampleType::IDENTIFIER | SampleType::IP | SampleType::TID;
+        let mut hits = CodePages::new(sample_type);
+        map(&mut hits, 7, 0x1000, "/parent");
+        map(&mut hits, 7, 0x8000, "/tracepoints_without_hits");
+        map(&mut hits, 9, 0x1000, "/other");
+        let fork = |pid, ppid| Task {
+            pid,
+            ppid,
+            tid: pid,
+            ptid: ppid,
+            time: 0,
+        };
+        hits.fork(&fork(8, 7));
+        // A cycle, which damaged records may create, must not loop forever.
+        hits.fork(&fork(5, 6));
+        hits.fork(&fork(6, 5));
+        let (kernel, user) = (1, 2);
+        sample(&mut hits, user, 8, 0x2fff);
+        sample(&mut hits, kernel, 7, 0x8000);
+        sample(&mut hits, user, 7, 0x3000);
+        sample(&mut hits, user, 5, 0x1000);
+        let module = |start| Module {
+            name: "module".to_owned(),
+            start,
+            size: 0x1800,
+            file: None,
+        };
+        assert!(hits.are_in(&module(0x7000)) && hits.are_in(&module(0x8000)));
+        assert!(!hits.are_in(&module(0x6000)) && !hits.are_in(&module(0x9000)));
+        let (parent, other) = (name("/parent"), name("/other"));
+        assert_eq!(hits.files(), HashSet::from([&parent]));
+        let mut part = CodePages::new(sample_type);
+        sample(&mut part, user, 9, 0x1000);
+        hits.add(part);
+        assert_eq!(hits.files(), HashSet::from([&parent, &other]));
+    }
+
+    #[test]
+    fn jit_processes_have_samples_in_anonymous_memory() {
+        let mut hits = CodePages::new(SampleType::IP | SampleType::TID);
+        let mut sample = |pid: u32, address: u64| {
+            let task = u64::from(pid);
+            let body = [address.to_ne_bytes(), task.to_le_bytes()].concat();
+            map(&mut hits, pid, 0x1000, "//anon");
+            map(&mut hits, pid, 0x4000, "/file");
+            hits.sample(&RawRecord {
+                kind: RecordKind::SAMPLE,
+                misc: Misc(2),
+                body: &body,
+            });
+        };
+        sample(8, 0x1100);
+        sample(9, 0x4100);
+        assert_eq!(hits.makers(), BTreeSet::from([8]));
+    }
+
+    #[test]
+    fn samples_without_an_address_are_ignored() {
+        let mut hits = CodePages::new(SampleType::TID);
+        map(&mut hits, 7, 0x1000, "/file");
+        sample(&mut hits, 2, 7, 0x1000);
+        assert!(hits.files().is_empty());
+    }
+}

@@ -1,0 +1,219 @@
+//! Completing a recording: losses, build-ids, build-id cache, header.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rperf_buildid_cache::{Cache, DEBUG_FILES, NewObject, SpecialObject, debug_file, hexadecimal};
+use rperf_perfdata::WriteError;
+use rperf_perfdata::feature::BuildIdEntry;
+use rperf_sys::{Module, Proc, kernel_file, kernel_notes, vdso_image};
+use rperf_wire::name_path;
+
+use crate::build_ids::FoundFile;
+use crate::code_pages::CodePages;
+use crate::counted_output::{CountedOutput, write_error};
+use crate::header::features;
+use crate::losses::{events_without_hits, lost_samples, throttled};
+use crate::opened::OpenedEvents;
+use crate::output_stream::OutputStream;
+use crate::record_stats::{MappedName, RecordStats};
+use crate::synthesize::RecordBuffer;
+use crate::{BuildIds, Error, RecordRequest, Summary, build_ids};
+
+/// The only version of the directory format: the header in `data`, records of rings in `data.N`.
+const DIRECTORY_VERSION: u64 = 1;
+
+/// Data required to complete a file.
+pub(crate) struct FileCompletion<'a> {
+    pub(crate) request: &'a RecordRequest,
+    pub(crate) ids: &'a dyn BuildIds,
+    pub(crate) opened: &'a OpenedEvents,
+    /// Whether the pipe's reader has closed it.
+    pub(crate) reader_gone: bool,
+}
+
+/// Writes counts of lost samples and header features, and updates the build-id cache. After a
+/// failed write the file is completed with the records it has.
+pub(crate) fn close(
+    closing: &FileCompletion<'_>,
+    mut sink: CountedOutput,
+    mut records: RecordBuffer,
+) -> Result<Summary, Error> {
+    let tracepoints_without_hits = events_without_hits(&closing.opened.events);
+    let lost_samples = lost_samples(&closing.opened.events, &mut records);
+    let written = match closing.reader_gone {
+        true => Ok(()),
+        false => sink.records(&mut records).map_err(write_error),
+    };
+    let summary = finish_file(closing, sink)?;
+    written?;
+    Ok(Summary {
+        lost_samples,
+        tracepoints_without_hits,
+        ..summary
+    })
+}
+
+/// Completes one file with header features, and updates the build-id cache.
+pub(crate) fn finish_file(
+    closing: &FileCompletion<'_>,
+    sink: CountedOutput,
+) -> Result<Summary, Error> {
+    let (build_ids, cache_failure) = closing.build_ids(&sink);
+    let mut set = features(
+        closing.request,
+        &closing.opened.descriptions,
+        &closing.opened.events,
+    );
+    let (first, last) = sink.stats.times.unwrap_or_default();
+    set.sample_time(first, last);
+    if let Some(tracing_data) = &closing.opened.tracing_data {
+        set.tracing_data(tracing_data);
+    }
+    if !build_ids.is_empty() {
+        set.build_ids(&build_ids);
+    }
+    if closing.request.rings.threads.is_some() {
+        set.dir_format(DIRECTORY_VERSION);
+    }
+    if closing.request.observe.traces.is_some() {
+        set.aux_index(&sink.traces);
+    }
+    if let Some(compressor) = &sink.compressor {
+        set.compressed(compressor.feature());
+    }
+    let compressed = sink.compressor.as_ref();
+    let compressed = compressed.map(|compressor| (compressor.original, compressor.compressed));
+    let mut summary = Summary {
+        samples: sink.samples(),
+        records: sink.stats.records,
+        lost_chunks: sink.stats.lost_chunks,
+        throttled: throttled(&closing.opened.events, &sink.stats.throttled),
+        traces: sink.stats.traces,
+        truncated_maps: sink.stats.truncated_maps,
+        jit_dumps: jit_dumps(&sink.stats),
+        jit_processes: sink.stats.hits.makers(),
+        bytes: sink.bytes(),
+        compressed,
+        cache_failure,
+        ..Summary::default()
+    };
+    let features_lost = sink.output_sink.finish(&set).map_err(write_error)?;
+    summary.features_lost = features_lost.map(|error| error.to_string());
+    Ok(summary)
+}
+
+/// Returns the jitdump files of recorded processes.
+fn jit_dumps(stats: &RecordStats) -> BTreeSet<PathBuf> {
+    let dumps = stats.mapped.keys().filter(|name| name.is_jit_dump());
+    let path = |name: &MappedName| OsStr::from_bytes(&name.filename).into();
+    dumps.map(path).collect()
+}
+
+impl FileCompletion<'_> {
+    /// Starts a stream with the metadata of the recording.
+    pub(crate) fn pipe(&self, stream: &Arc<File>) -> Result<OutputStream, WriteError> {
+        let request = self.request;
+        let mut set = features(request, &self.opened.descriptions, &self.opened.events);
+        if let Some(tracing_data) = &self.opened.tracing_data {
+            set.tracing_data(tracing_data);
+        }
+        if let Some((kernel, modules)) = self.kernel_build_ids(&CodePages::default()) {
+            let modules = modules.into_iter().map(|module| module.entry);
+            set.build_ids(&std::iter::once(kernel).chain(modules).collect::<Vec<_>>());
+        }
+        OutputStream::pipe(stream.clone(), &self.opened.descriptions, &set)
+    }
+
+    /// Returns the build-id of the kernel, and its modules; `None` if unknown or not requested.
+    fn kernel_build_ids(&self, hits: &CodePages) -> Option<(BuildIdEntry, Vec<FoundFile>)> {
+        let (request, kernel) = (self.request, &self.opened.kernel);
+        kernel.text.as_ref().filter(|_| request.output.build_ids)?;
+        let id = self
+            .ids
+            .of_notes(&kernel_notes(&request.roots.sysfs).ok()?)?;
+        let is_wanted = |module: &Module| request.output.cache_all || hits.are_in(module);
+        let sysfs = &request.roots.sysfs;
+        let modules = build_ids::of_modules(&kernel.modules, &is_wanted, sysfs, self.ids);
+        Some((build_ids::of_kernel(&id)?, modules))
+    }
+
+    /// Returns the build-ids of all mapped files, and a failure of the cache.
+    fn build_ids(&self, sink: &CountedOutput) -> (Vec<BuildIdEntry>, Option<String>) {
+        if !self.request.output.build_ids {
+            return (Vec::new(), None);
+        }
+        let proc = Proc::new(&self.request.roots.proc);
+        let (hits, mapped) = (&sink.stats.hits, &sink.stats.mapped);
+        let (mut entries, mut files, mut failure) = (Vec::new(), Vec::new(), None);
+        if let Some((kernel, modules)) = self.kernel_build_ids(hits) {
+            let id = kernel.id().to_vec();
+            entries.push(kernel);
+            files = modules;
+            let kallsyms = SpecialObject::kernel(&id);
+            let read = || kernel_file(proc.path("kallsyms"));
+            failure = self.keep(&kallsyms, read);
+        }
+        let selected = match self.request.output.cache_all {
+            true => mapped.keys().collect(),
+            false => hits.files(),
+        };
+        files.extend(build_ids::of_files(&sink.stats, &selected, &proc, self.ids));
+        for file in files {
+            failure = failure.or_else(|| self.keep_file(&file));
+            entries.push(file.entry);
+        }
+        if mapped.keys().any(|name| *name.filename == *b"[vdso]")
+            && let Ok(image) = vdso_image()
+            && let Some(id) = self.ids.of_image(&image)
+        {
+            entries.extend(build_ids::of_vdso(&id));
+            let vdso = SpecialObject::vdso(&id);
+            failure = failure.or(self.keep(&vdso, || Ok(image)));
+        }
+        (entries, failure)
+    }
+
+    /// Adds a file to keep and its debug file to the cache; returns an error message.
+    fn keep_file(&self, file: &FoundFile) -> Option<String> {
+        let cache = self
+            .request
+            .output
+            .cache
+            .as_ref()
+            .filter(|_| file.is_kept)?;
+        let id = hexadecimal(file.entry.id());
+        let debug = debug_file(Path::new(DEBUG_FILES), &id);
+        let object = NewObject {
+            path: &name_path(&file.entry.filename),
+            file: &file.place,
+            id: &id,
+            debug: debug.as_deref(),
+            probes: None,
+        };
+        let failed = Cache::new(cache).add(&object).err()?;
+        Some(format!(
+            "{} in {}: {failed}",
+            file.entry.filename,
+            cache.display()
+        ))
+    }
+
+    fn keep(
+        &self,
+        special: &SpecialObject<'_>,
+        content: impl FnOnce() -> std::io::Result<Vec<u8>>,
+    ) -> Option<String> {
+        let cache = self.request.output.cache.as_ref()?;
+        let failed = Cache::new(cache).add_special(special, content).err()?;
+        Some(format!(
+            "{} in {}: {failed}",
+            special.object(),
+            cache.display()
+        ))
+    }
+}

@@ -1,0 +1,128 @@
+//! Writes records to the output and collects statistics.
+
+use rperf_perfdata::feature::AuxIndexEntry;
+use rperf_perfdata::{FeatureSet, WriteError};
+use rperf_ring::RecordWalker;
+use rperf_wire::{AuxTrace, Endian, RecordKind, UserRecord};
+
+use crate::Error;
+use crate::compressor::Compressor;
+use crate::output_stream::OutputStream;
+use crate::record_stats::RecordStats;
+use crate::synthesize::RecordBuffer;
+
+/// The output with statistics.
+pub(crate) struct CountedOutput {
+    pub(crate) output_sink: OutputStream,
+    pub(crate) stats: RecordStats,
+    /// Compressor of ring data (`-z`).
+    pub(crate) compressor: Option<Compressor>,
+    /// Number of samples among rewritten records, if rewriting: may differ from the rings.
+    rewritten: Option<u64>,
+    pub(crate) walker: RecordWalker,
+    /// Bytes in other files of the same recording.
+    elsewhere: u64,
+    /// Positions of the parts of hardware traces.
+    pub(crate) traces: Vec<AuxIndexEntry>,
+}
+
+impl CountedOutput {
+    pub(crate) fn new(output_sink: OutputStream, stats: RecordStats, compress: bool) -> Self {
+        Self {
+            output_sink,
+            stats,
+            compressor: compress.then(Compressor::default),
+            rewritten: None,
+            walker: RecordWalker::default(),
+            elsewhere: 0,
+            traces: Vec::new(),
+        }
+    }
+
+    /// Returns the total size of the recording.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.output_sink.bytes() + self.elsewhere
+    }
+
+    /// Adds the statistics of another file of the recording, which is closed.
+    pub(crate) fn absorb(&mut self, part: Self) -> Result<(), WriteError> {
+        self.elsewhere += part.output_sink.bytes();
+        self.stats.add(part.stats);
+        if let (Some(own), Some(theirs)) = (&mut self.compressor, &part.compressor) {
+            own.add(theirs);
+        }
+        let nothing = FeatureSet::new(Endian::NATIVE);
+        part.output_sink.finish(&nothing).map(drop)
+    }
+
+    /// Returns the number of samples written.
+    pub(crate) fn samples(&self) -> u64 {
+        self.rewritten.unwrap_or(self.stats.samples)
+    }
+
+    /// Writes synthesized records.
+    pub(crate) fn records(&mut self, records: &mut RecordBuffer) -> Result<(), WriteError> {
+        let bytes = self.note(records);
+        self.output_sink.write_data(&bytes)
+    }
+
+    /// Adds synthesized records to the statistics, and returns their bytes.
+    pub(crate) fn note(&mut self, records: &mut RecordBuffer) -> Vec<u8> {
+        let bytes = records.take();
+        let stats = &mut self.stats;
+        stats.truncated_maps += std::mem::take(&mut records.truncated_maps);
+        self.walker.walk([&bytes, &[]], |record| {
+            stats.note(&record);
+        });
+        bytes
+    }
+
+    /// Writes a part of a hardware trace, in pieces, after its header record.
+    pub(crate) fn trace(&mut self, header: AuxTrace, pieces: &[&[u8]]) -> Result<(), WriteError> {
+        let mut records = RecordBuffer::new(0);
+        let record = UserRecord::AuxTrace(header);
+        records.user(record.kind(), |to| record.encode_body(to));
+        let record = self.note(&mut records);
+        self.traces.push(AuxIndexEntry {
+            file_offset: self.output_sink.bytes(),
+            size: record.len() as u64,
+        });
+        self.output_sink.write_followed(&record, pieces)
+    }
+
+    /// Writes a run of rewritten records.
+    pub(crate) fn write(&mut self, run: &[u8]) -> Result<(), WriteError> {
+        let samples = self.rewritten.get_or_insert_default();
+        self.walker.walk([run, &[]], |record| {
+            *samples += u64::from(record.kind == RecordKind::SAMPLE);
+        });
+        write_run(run, &mut self.compressor, &mut self.output_sink)
+    }
+}
+
+/// Writes a run of records, compressed if requested.
+pub(crate) fn write_run(
+    run: &[u8],
+    compressor: &mut Option<Compressor>,
+    output_sink: &mut OutputStream,
+) -> Result<(), WriteError> {
+    match compressor {
+        _ if run.is_empty() => Ok(()),
+        Some(compressor) => compressor.write(run, output_sink),
+        None => output_sink.write_data(run),
+    }
+}
+
+/// Converts an error; the path is added by the caller.
+pub(crate) fn write_error(error: WriteError) -> Error {
+    let (kept, cause) = match error {
+        WriteError::Data { kept, source, .. } => (kept, source),
+        WriteError::Header(source) => (0, source),
+        other => (0, std::io::Error::other(other)),
+    };
+    Error::Write {
+        path: std::path::PathBuf::new(),
+        kept,
+        cause,
+    }
+}

@@ -1,0 +1,274 @@
+//! Writes counts to a file or pipe (`stat record`).
+//!
+//! ```text
+//! EVENT_UPDATE…  names, units, scales and CPUs of events
+//! THREAD_MAP     threads, CPU_MAP CPUs, STAT_CONFIG settings
+//! STAT…          each reading, cumulative and unscaled
+//! STAT_ROUND     time of the readings, after each interval and at the end
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rperf_count::CounterReading;
+use rperf_events::GroupPosition;
+use rperf_perfdata::{EventDesc, FeatureId, FeatureSet};
+use rperf_safefs::PathOrigin;
+use rperf_sys::Counter;
+use rperf_wire::{
+    Attr, SampleType, Stat, StatConfig, StatRound, ThreadMap, ThreadMapEntry, UserRecord,
+};
+
+use super::kernel::RunningKernel;
+use super::open::{OpenCounters, OpenEvent};
+use super::{CountRequest, EventReadings};
+use crate::Error;
+use crate::counted_output::write_error;
+use crate::header::{HeaderInputs, groups};
+use crate::output::Replacement;
+use crate::output_stream::OutputStream;
+use crate::synthesize::{self, RecordBuffer};
+use crate::tasks::CpuTasks;
+
+/// Options of the output.
+#[derive(Debug, Clone)]
+pub struct CountOutput {
+    /// The file, or the name of the pipe in messages.
+    pub output: PathBuf,
+    /// Whether the user gave the name.
+    pub naming: PathOrigin,
+    /// The pipe, if it is one.
+    pub stream: Option<Arc<File>>,
+    /// Settings of the count, for readers.
+    pub config: StatConfig,
+    /// Names of threads, if rows are threads.
+    pub threads: BTreeMap<u32, String>,
+    /// The command line for the header.
+    pub command_line: Vec<String>,
+    /// The version for the header.
+    pub version: String,
+}
+
+/// Type of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StatRoundKind {
+    /// An interval (`PERF_STAT_ROUND_TYPE__INTERVAL`).
+    Interval = 0,
+    /// The count (`PERF_STAT_ROUND_TYPE__FINAL`).
+    Final = 1,
+}
+
+/// The attr as it is written. `perf script` refuses streams of events that have sample fields but no samples.
+fn described_attr(attr: &Attr, is_stream: bool) -> Attr {
+    let mut attr = attr.clone();
+    if is_stream {
+        attr.sample_type = SampleType::default();
+    }
+    attr
+}
+
+/// The output of counts.
+pub(super) struct CountWriter<'a> {
+    keep: &'a CountOutput,
+    output_sink: OutputStream,
+    /// `None` for a pipe.
+    replacement: Option<Replacement>,
+    features: FeatureSet,
+    /// Counter ids by event and place.
+    ids: Vec<Vec<Option<u64>>>,
+    /// Index of each observed thread.
+    threads: BTreeMap<u32, u32>,
+    records: RecordBuffer,
+}
+
+impl<'a> CountWriter<'a> {
+    /// Starts the file or pipe with the metadata.
+    pub(super) fn begin(
+        request: &CountRequest,
+        keep: &'a CountOutput,
+        opened: &OpenCounters<RunningKernel>,
+        places: &CpuTasks,
+    ) -> Result<Self, Error> {
+        let ids: Vec<Vec<Option<u64>>> = (0..)
+            .zip(&opened.events)
+            .map(|(index, event)| ids(index, event))
+            .collect();
+        let events = request.events.iter().zip(&opened.events).zip(&ids);
+        let described = events.map(|((wanted, event), ids)| EventDesc {
+            attr: described_attr(&event.attr, keep.stream.is_some()),
+            ids: ids.iter().flatten().copied().collect(),
+            name: kept_name(&event.spec.name, wanted.cgroup.as_deref()),
+        });
+        let described: Vec<EventDesc> = described.collect();
+        let placed = opened.events.iter();
+        let placed = placed.map(|event| (&event.spec.group, event.leader));
+        let placed: Vec<(&GroupPosition, Option<usize>)> = placed.collect();
+        let about = HeaderInputs {
+            proc: &request.proc,
+            sysfs: &request.sysfs,
+            version: &keep.version,
+            command_line: &keep.command_line,
+            events: &described,
+        };
+        let mut features = about.features();
+        features.opaque(FeatureId::STAT, &[]);
+        groups(&placed, &mut features);
+        let (output_sink, replacement) = match &keep.stream {
+            Some(stream) => (
+                OutputStream::pipe(stream.clone(), &described, &features),
+                None,
+            ),
+            None => {
+                let (replacement, file) = Replacement::create(&keep.output, keep.naming)?;
+                (OutputStream::file(file, &described), Some(replacement))
+            }
+        };
+        let tasks = places.tasks.iter().zip(0..);
+        let threads = tasks.filter_map(|(task, index)| Some((u32::try_from(*task).ok()?, index)));
+        let mut writer = Self {
+            keep,
+            output_sink: output_sink.map_err(|error| write_error(error).with_path(&keep.output))?,
+            replacement,
+            features,
+            ids,
+            threads: threads.collect(),
+            records: RecordBuffer::new(0),
+        };
+        writer.describe(request, opened, places);
+        writer.flush()?;
+        Ok(writer)
+    }
+
+    /// Replaces the old file.
+    pub(super) fn commit(&mut self) -> Result<(), Error> {
+        self.replacement
+            .as_mut()
+            .map_or(Ok(()), Replacement::commit)
+    }
+
+    /// Writes the readings at `elapsed` after the start.
+    pub(super) fn round(
+        &mut self,
+        round: StatRoundKind,
+        readings: &EventReadings,
+        elapsed: Duration,
+    ) -> Result<(), Error> {
+        for (ids, cells) in self.ids.iter().zip(&readings.cells) {
+            for (id, cell) in ids.iter().zip(cells) {
+                if let Some(id) = id {
+                    put(&mut self.records, &stat(*id, cell, &self.threads));
+                }
+            }
+        }
+        let end = StatRound {
+            kind: round as u64,
+            time: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+        };
+        put(&mut self.records, &UserRecord::StatRound(end));
+        self.flush()
+    }
+
+    /// Whether a write failed because the reader closed the pipe, which is no error.
+    pub(super) fn is_reader_gone(&self, error: &Error) -> bool {
+        self.keep.stream.is_some() && error.is_broken_pipe()
+    }
+
+    /// Completes the file.
+    pub(super) fn finish(self) -> Result<(), Error> {
+        let path = &self.keep.output;
+        let finished = self.output_sink.finish(&self.features);
+        let lost = finished.map_err(|error| write_error(error).with_path(path))?;
+        lost.map_or(Ok(()), |cause| {
+            Err(Error::Output {
+                path: path.clone(),
+                cause,
+            })
+        })
+    }
+
+    fn describe(
+        &mut self,
+        request: &CountRequest,
+        opened: &OpenCounters<RunningKernel>,
+        places: &CpuTasks,
+    ) {
+        let to = &mut self.records;
+        let wanted = request.events.iter().zip(&opened.events);
+        for ((wanted, event), ids) in wanted.zip(&self.ids) {
+            let Some(id) = ids.iter().flatten().next() else {
+                continue;
+            };
+            if self.keep.stream.is_some() {
+                let name = kept_name(&event.spec.name, wanted.cgroup.as_deref());
+                synthesize::name(to, *id, &name);
+            }
+            synthesize::unit_and_scale(to, *id, &event.spec);
+            if let Some(cpus) = &wanted.cpus {
+                synthesize::event_cpus(to, *id, cpus.numbers());
+            } else if event.spec.tool.is_some() {
+                let cpus: Vec<u32> = event.counters.iter().filter_map(|at| at.cpu).collect();
+                if !cpus.is_empty() {
+                    synthesize::event_cpus(to, *id, &cpus);
+                }
+            }
+        }
+        let name = |task: &i32| {
+            let thread = u32::try_from(*task).ok();
+            let name = thread.and_then(|thread| self.keep.threads.get(&thread));
+            ThreadMapEntry {
+                pid: i64::from(*task).cast_unsigned(),
+                comm: name.map_or(Vec::new(), |name| name.clone().into_bytes()),
+            }
+        };
+        let threads = places.tasks.iter().map(name).collect();
+        put(to, &UserRecord::ThreadMap(ThreadMap { threads }));
+        synthesize::cpu_map(to, places);
+        put(to, &UserRecord::StatConfig(self.keep.config.clone()));
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let written = self.output_sink.write_data(&self.records.take());
+        written.map_err(|error| write_error(error).with_path(&self.keep.output))
+    }
+}
+
+fn put(to: &mut RecordBuffer, record: &UserRecord<'_>) {
+    to.user(record.kind(), |to| record.encode_body(to));
+}
+
+/// Returns a reading. As in perf, it has the CPU's number, and the thread's index in THREAD_MAP.
+fn stat(id: u64, cell: &CounterReading, threads: &BTreeMap<u32, u32>) -> UserRecord<'static> {
+    let thread = cell.thread.and_then(|thread| threads.get(&thread));
+    UserRecord::Stat(Stat {
+        id,
+        cpu: cell.cpu.unwrap_or(u32::MAX),
+        thread: thread.copied().unwrap_or_default(),
+        value: cell.counts.value,
+        enabled: cell.counts.enabled,
+        running: cell.counts.running,
+    })
+}
+
+/// Base of ids of tool events. Kernel ids start at 1.
+const TIMES: u64 = 1 << 63;
+
+/// Returns the counter ids by place.
+fn ids(index: u64, event: &OpenEvent<Counter>) -> Vec<Option<u64>> {
+    if event.spec.tool.is_some() {
+        return vec![Some(TIMES | index)];
+    }
+    let counters = event.counters.iter();
+    let id = |counter: &Counter| counter.id().ok();
+    counters
+        .map(|placed| placed.counter.as_ref().and_then(id))
+        .collect()
+}
+
+/// Returns the name of an event in a file: followed by a tab and its cgroup, for which the format has no
+/// field.
+fn kept_name(name: &str, cgroup: Option<&str>) -> String {
+    cgroup.map_or_else(|| name.to_owned(), |cgroup| format!("{name}\t{cgroup}"))
+}

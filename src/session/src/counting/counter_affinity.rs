@@ -1,0 +1,36 @@
+//! CPU affinity while accessing counters: an ioctl from another CPU needs an inter-processor
+//! interrupt and waits for it.
+
+use rperf_sys::{AffinityGuard, CpuList};
+
+/// Minimum number of counters per CPU.
+const MIN_COUNTERS: usize = 16;
+
+/// Moves the calling thread between CPUs; restores the affinity when dropped.
+#[derive(Debug)]
+pub(super) struct CounterAffinity {
+    is_worth: bool,
+    bound: Option<AffinityGuard>,
+}
+
+impl CounterAffinity {
+    /// Creates it for this many counters on each CPU.
+    pub(super) fn new(counters: usize) -> Self {
+        Self {
+            is_worth: counters >= MIN_COUNTERS,
+            bound: None,
+        }
+    }
+
+    /// Moves to a CPU if permitted; otherwise its counters are accessed from the current CPU.
+    pub(super) fn go(&mut self, cpu: Option<u32>) {
+        let Some(cpu) = cpu.filter(|_| self.is_worth) else {
+            return;
+        };
+        let there: CpuList = [cpu].into_iter().collect();
+        match &mut self.bound {
+            Some(bound) => drop(bound.move_to(&there)),
+            None => self.bound = AffinityGuard::to(&there).ok(),
+        }
+    }
+}

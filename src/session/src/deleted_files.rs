@@ -1,0 +1,122 @@
+//! Mapped files without a name: programs and libraries that were replaced while they ran.
+//!
+//! Only their processes refer to them, so they are opened as soon as they are recorded.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rperf_safefs::FoundFile;
+use rperf_wire::Mmap;
+
+use crate::record_stats::MappedName;
+
+/// The suffix that the kernel appends to the name of a deleted file.
+const DELETED: &[u8] = b" (deleted)";
+/// The maximum number of files that are kept.
+const MAX_FILES: usize = 256;
+
+/// Deleted files that are kept until the recording is complete.
+#[derive(Debug, Default)]
+pub(crate) struct DeletedFiles {
+    /// Where procfs is mounted; `None` to keep nothing.
+    proc: Option<PathBuf>,
+    /// `None` for files that could not be opened.
+    files: HashMap<MappedName, Option<FoundFile>>,
+}
+
+impl DeletedFiles {
+    /// Creates an empty collection for processes in the procfs at `proc`.
+    pub(crate) fn new(proc: &Path) -> Self {
+        Self {
+            proc: Some(proc.to_owned()),
+            files: HashMap::new(),
+        }
+    }
+
+    /// Opens the file of a mapping, if it is deleted.
+    pub(crate) fn keep(&mut self, mmap: &Mmap<'_>, name: &MappedName) {
+        let Some(proc) = &self.proc else { return };
+        let is_deleted = name.filename.starts_with(b"/") && name.filename.ends_with(DELETED);
+        if !is_deleted || self.files.len() >= MAX_FILES || self.files.contains_key(name) {
+            return;
+        }
+        let process = proc.join(mmap.pid.to_string());
+        let end = mmap.start.saturating_add(mmap.len);
+        // Unprivileged users may not follow the first one.
+        let places = [
+            process.join(format!("map_files/{:x}-{end:x}", mmap.start)),
+            process.join("exe"),
+        ];
+        let found = places.iter().find_map(|place| {
+            let file = FoundFile::find(place).ok()?;
+            let metadata = file.metadata();
+            // A build-id in place of the inode leaves the address as the only proof.
+            let is_it = match name.inode {
+                0 => !place.ends_with("exe"),
+                inode => metadata.ino() == inode,
+            };
+            (is_it && metadata.is_file()).then_some(file)
+        });
+        self.files.insert(name.clone(), found);
+    }
+
+    /// Adds the files of another part of the recording.
+    pub(crate) fn add(&mut self, other: Self) {
+        for (name, file) in other.files {
+            let known = self.files.entry(name).or_default();
+            *known = known.take().or(file);
+        }
+    }
+
+    /// Returns a path to read the file while this exists.
+    pub(crate) fn place(&self, name: &MappedName) -> Option<PathBuf> {
+        let file = self.files.get(name)?.as_ref()?;
+        Some(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_deleted_file_is_copied_while_mapped() {
+        let root = std::env::temp_dir().join(format!("rperf-deleted-{}", std::process::id()));
+        fs::create_dir_all(root.join("7")).unwrap();
+        let file = root.join("program");
+        fs::write(&file, "content").unwrap();
+        symlink(&file, root.join("7/exe")).unwrap();
+        let inode = fs::metadata(&file).unwrap().ino();
+        let mut deleted = DeletedFiles::new(&root);
+        let mut keep = |filename: &'static [u8], inode| {
+            let mmap = Mmap {
+                pid: 7,
+                tid: 7,
+                start: 0x1000,
+                len: 0x1000,
+                pgoff: 0,
+                filename,
+            };
+            let name = MappedName {
+                filename: filename.into(),
+                inode,
+            };
+            deleted.keep(&mmap, &name);
+            name
+        };
+        let same_inode = keep(b"/program (deleted)", inode);
+        let others = [
+            keep(b"/program", inode),
+            keep(b"/program (deleted)", inode + 1),
+            keep(b"/program (deleted)", 0),
+        ];
+        fs::remove_dir_all(root).unwrap();
+        let place = deleted.place(&same_inode).unwrap();
+        assert_eq!(fs::read(place).unwrap(), b"content");
+        assert!(others.iter().all(|other| deleted.place(other).is_none()));
+    }
+}

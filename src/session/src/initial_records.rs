@@ -1,0 +1,122 @@
+//! Synthesized records at the start of a file.
+
+use rperf_sys::{CgroupFolder, Proc, cgroups, kernel_text};
+use rperf_wire::{AttrFlags, Cgroup, Misc, Record, RecordKind, SampleIdLayout};
+
+use crate::open::OpenEvent;
+use crate::opened::OpenedEvents;
+use crate::synthesize::{self, RecordBuffer, SynthesizedMappings, TaskRecordOptions};
+use crate::{RecordRequest, SynthesizedRecords, Target, aux};
+
+/// Inputs of the synthesized records.
+#[derive(Clone, Copy)]
+pub(crate) struct InitialRecords<'a> {
+    pub(crate) request: &'a RecordRequest,
+    pub(crate) opened: &'a OpenedEvents,
+}
+
+impl InitialRecords<'_> {
+    /// Returns the size of the trailer of kernel records in bytes.
+    pub(crate) fn trailer(&self) -> usize {
+        SampleIdLayout::new(self.opened.sample_type()).size()
+    }
+
+    /// Synthesizes the records at the start of a recording, in perf's order.
+    pub(crate) fn synthesize(&self, to: &mut RecordBuffer) {
+        let Self { request, opened } = *self;
+        let events = &opened.events;
+        aux::time_conversion(to, opened.conversion);
+        synthesize::id_index(to, events);
+        aux::trace_info(to, request, events, opened.conversion);
+        if let Some(text) = &opened.kernel.text {
+            synthesize::kernel_map(to, text);
+            synthesize::modules(to, &opened.kernel.modules);
+        }
+        synthesize::event_updates(to, events, request.output.stream.is_some());
+        synthesize::thread_map(to, &opened.places);
+        synthesize::cpu_map(to, &opened.places);
+        if request.observe.details.side_band.cgroups && request.synthesis.kinds.cgroups {
+            self.cgroups(to);
+        }
+        let Some(task_options) = self.task_options() else {
+            return;
+        };
+        let proc = Proc::new(&request.roots.proc);
+        match &request.observe.target {
+            Target::Workload => {}
+            Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
+                synthesize::some_tasks(to, &proc, &self.opened.places.tasks, task_options);
+            }
+            // Without /proc, readers show numbers instead of names; samples are complete.
+            Target::Cpus(_) | Target::Everyone => {
+                drop(synthesize::all_tasks(to, &proc, task_options))
+            }
+        }
+    }
+
+    /// Synthesizes the records for a file that starts during the recording: the current state of
+    /// the observed tasks.
+    pub(crate) fn running(&self, to: &mut RecordBuffer) {
+        self.synthesize(to);
+        if let (Target::Workload, Some(task_options)) =
+            (&self.request.observe.target, self.task_options())
+        {
+            let proc = Proc::new(&self.request.roots.proc);
+            let tasks = with_children(&self.opened.places.tasks, &proc);
+            synthesize::some_tasks(to, &proc, &tasks, task_options);
+        }
+        to.user(RecordKind::FINISHED_INIT, |_| {});
+    }
+
+    /// Options of task records; `None` if disabled.
+    fn task_options(&self) -> Option<TaskRecordOptions> {
+        let has_data = |event: &OpenEvent| event.event.attr.flags.contains(AttrFlags::MMAP_DATA);
+        let SynthesizedRecords {
+            tasks, mappings, ..
+        } = self.request.synthesis.kinds;
+        let mapped = match mappings {
+            false => SynthesizedMappings::Nothing,
+            true if self.opened.events.iter().any(has_data) => SynthesizedMappings::Data,
+            true => SynthesizedMappings::Code,
+        };
+        tasks.then_some(TaskRecordOptions {
+            mapped,
+            within: self.request.synthesis.maps_timeout,
+            threads: self
+                .request
+                .synthesis
+                .threads
+                .unwrap_or_else(rperf_sys::parallelism),
+            namespaces: self.request.observe.details.side_band.namespaces,
+        })
+    }
+
+    /// Appends CGROUP of each existing cgroup: the kernel only writes records of new ones.
+    fn cgroups(&self, to: &mut RecordBuffer) {
+        let mounts = self.request.roots.proc.join("self/mounts");
+        let mounts = kernel_text(mounts).unwrap_or_default();
+        let Some(folder) = CgroupFolder::find(&mounts) else {
+            return;
+        };
+        for (id, path) in cgroups(&folder) {
+            let path = path.as_os_str().as_encoded_bytes();
+            to.kernel(&Record::Cgroup(Cgroup { id, path }), Misc(0));
+        }
+    }
+}
+
+/// Tasks and all their descendants.
+fn with_children(tasks: &[i32], proc: &Proc) -> Vec<i32> {
+    let mut all = tasks.to_vec();
+    let mut next = 0;
+    while let Some(task) = all.get(next).copied() {
+        next += 1;
+        for child in proc.children(task.unsigned_abs()) {
+            let child = child.cast_signed();
+            if !all.contains(&child) {
+                all.push(child);
+            }
+        }
+    }
+    all
+}

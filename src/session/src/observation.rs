@@ -1,0 +1,160 @@
+//! Sampling without a file: events are opened as for a recording, and records are passed to the
+//! caller.
+
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::time::Duration;
+
+use rperf_perfdata::EventDesc;
+use rperf_ring::RecordWalker;
+use rperf_sys::{Counter, Proc, Signals, Sysfs, run_in_real_time};
+use rperf_wire::SampleIdLayout;
+
+use crate::drain::{RingSet, watched};
+use crate::initial_records::InitialRecords;
+use crate::open::{OpenCounter, for_each_counter};
+use crate::opened::OpenedEvents;
+use crate::poll_set::PollSet;
+use crate::synthesize::RecordBuffer;
+use crate::tasks::CpuTasks;
+use crate::thread_layout::RingAffinity;
+use crate::{Error, RecordRequest, SessionObserver};
+
+/// Open events and their rings.
+pub struct Observation {
+    opened: OpenedEvents,
+    rings: RingSet,
+    walker: RecordWalker,
+    signals: Signals,
+    /// For each polled counter, whether its task has exited.
+    ended: Vec<bool>,
+}
+
+/// Why [`Observation::wait`] returned, other than for a timeout or data in a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WakeReason {
+    /// SIGINT, SIGTERM or SIGHUP was received.
+    pub signal: Option<i32>,
+    /// The other descriptor is readable or closed.
+    pub input: bool,
+    /// All observed tasks have exited: there will be no further records.
+    pub ended: bool,
+}
+
+impl Observation {
+    /// Opens all events of `request`, disabled. Its settings of files are ignored.
+    ///
+    /// SIGINT, SIGTERM and SIGHUP are blocked until this is dropped.
+    ///
+    /// # Errors
+    /// [`Error`], as for a recording.
+    pub fn open(
+        request: &RecordRequest,
+        observer: &mut dyn SessionObserver,
+    ) -> Result<Self, Error> {
+        let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+        let signals = Signals::block(&held).map_err(Error::system("hold signals back"))?;
+        let (proc, sysfs) = (
+            Proc::new(&request.roots.proc),
+            Sysfs::new(&request.roots.sysfs),
+        );
+        let per_thread = request.observe.details.scope.per_thread;
+        let places = CpuTasks::find(&request.observe.target, None, &proc, &sysfs, per_thread)?;
+        let (opened, rings) =
+            OpenedEvents::new(request, places, RingAffinity::default(), observer)?;
+        if let Some(priority) = request.rings.real_time {
+            run_in_real_time(priority).map_err(|cause| Error::RealTime { priority, cause })?;
+        }
+        let ended = vec![false; watched(&opened.events).len()];
+        Ok(Self {
+            opened,
+            rings,
+            walker: RecordWalker::default(),
+            signals,
+            ended,
+        })
+    }
+
+    /// Returns the events of the samples.
+    #[must_use]
+    pub fn events(&self) -> &[EventDesc] {
+        &self.opened.descriptions
+    }
+
+    /// Returns the number of observed CPUs; 0 if tasks have separate rings.
+    #[must_use]
+    pub fn cpus(&self) -> usize {
+        let cpus = &self.opened.places.cpus;
+        cpus.iter().filter(|cpu| **cpu >= 0).count()
+    }
+
+    /// Enables events, and passes synthesized records of running tasks to `take`. Records of
+    /// changes meanwhile are in the rings.
+    ///
+    /// # Errors
+    /// [`Error::Control`].
+    pub fn start(&self, request: &RecordRequest, take: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        self.switch(true)?;
+        let trailer = SampleIdLayout::new(self.opened.sample_type()).size();
+        let mut records = RecordBuffer::new(trailer);
+        let start = InitialRecords {
+            request,
+            opened: &self.opened,
+        };
+        start.synthesize(&mut records);
+        take(&records.take());
+        Ok(())
+    }
+
+    /// Enables or disables all events.
+    ///
+    /// # Errors
+    /// [`Error::Control`].
+    pub fn switch(&self, on: bool) -> Result<(), Error> {
+        match on {
+            true => for_each_counter(&self.opened.events, "enable", Counter::enable),
+            false => for_each_counter(&self.opened.events, "disable", Counter::disable),
+        }
+    }
+
+    /// Waits until a ring has enough data, `input` is readable, a signal is received or `timeout`
+    /// has passed.
+    ///
+    /// # Errors
+    /// Errors of poll(2) and of reading signals.
+    pub fn wait(
+        &mut self,
+        timeout: Duration,
+        input: Option<BorrowedFd<'_>>,
+    ) -> Result<WakeReason, Error> {
+        let counters = watched(&self.opened.events);
+        let alive: Vec<(usize, &OpenCounter)> = counters
+            .into_iter()
+            .enumerate()
+            .filter(|(index, _)| self.ended.get(*index) == Some(&false))
+            .collect();
+        let mut waiting = PollSet::default();
+        waiting.add([self.signals.as_fd()]);
+        let input = waiting.add(input);
+        let of_rings = waiting.add(alive.iter().map(|(_, placed)| placed.counter.as_fd()));
+        // Rounded up, since the last fraction of a millisecond would be busy waiting.
+        let timeout = i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
+        let states = waiting.wait(timeout)?;
+        let numbers = alive.iter().map(|(index, _)| *index);
+        for (index, state) in numbers.zip(states.of(&of_rings)) {
+            if let Some(ended) = self.ended.get_mut(index) {
+                *ended |= state.closed;
+            }
+        }
+        Ok(WakeReason {
+            signal: self.signals.next().map_err(Error::system("read signals"))?,
+            input: states.is_readable(&input) || states.is_closed(&input),
+            ended: !self.ended.is_empty() && self.ended.iter().all(|ended| *ended),
+        })
+    }
+
+    /// Passes all available complete records to `take`, ring by ring; returns whether there were
+    /// any. This is a round, which has no end marker.
+    pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
+        self.rings.hand_over(&mut self.walker, take)
+    }
+}

@@ -1,0 +1,175 @@
+//! Output rotation (`--switch-output`), and file names with the time (`--timestamp-filename`).
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rperf_safefs::{FileKind, Folder};
+use rperf_sys::unused_path;
+
+use crate::completion::{FileCompletion, finish_file};
+use crate::counted_output::{CountedOutput, write_error};
+use crate::drain::RingSet;
+use crate::initial_records::InitialRecords;
+use crate::output::Replacement;
+use crate::output_stream::OutputStream;
+use crate::record_stats::RecordStats;
+use crate::synthesize::RecordBuffer;
+use crate::unlinked::UnlinkedFiles;
+use crate::{Error, RotationOptions, RotationTrigger, SessionNotice, SessionObserver, Summary};
+
+/// State of the output rotation.
+pub(crate) struct OutputRotation<'a> {
+    pub(crate) rotation: Option<RotationOptions>,
+    pub(crate) closing: FileCompletion<'a>,
+    pub(crate) start: InitialRecords<'a>,
+    pub(crate) began: Instant,
+    /// Total size of previous files in bytes.
+    pub(crate) before: u64,
+    /// Statistics of previous files.
+    pub(crate) earlier: Summary,
+    /// Files written, oldest first.
+    pub(crate) written: VecDeque<PathBuf>,
+    /// Whether SIGUSR2, a command or a trigger event requested a new file.
+    pub(crate) is_requested: bool,
+}
+
+impl<'a> OutputRotation<'a> {
+    /// Starts with the first file.
+    pub(crate) fn new(closing: FileCompletion<'a>) -> Self {
+        let start = InitialRecords {
+            request: closing.request,
+            opened: closing.opened,
+        };
+        Self {
+            rotation: closing.request.output.rotation,
+            closing,
+            start,
+            began: Instant::now(),
+            before: 0,
+            earlier: Summary::default(),
+            written: VecDeque::new(),
+            is_requested: false,
+        }
+    }
+}
+
+impl OutputRotation<'_> {
+    /// Returns the milliseconds until the next file is due by time; -1 without a time.
+    pub(crate) fn timeout(&self) -> i32 {
+        let Some(RotationTrigger::Time(every)) = self.rotation.map(|rotation| rotation.turn) else {
+            return -1;
+        };
+        let left = every.saturating_sub(self.began.elapsed());
+        let millis = left.saturating_add(Duration::from_micros(999)).as_millis();
+        i32::try_from(millis).unwrap_or(i32::MAX)
+    }
+
+    fn is_due(&mut self, bytes: u64) -> bool {
+        match self.rotation.map(|rotation| rotation.turn) {
+            None => false,
+            Some(_) if std::mem::take(&mut self.is_requested) => true,
+            Some(RotationTrigger::Signal) => false,
+            Some(RotationTrigger::Size(size)) => bytes >= size,
+            Some(RotationTrigger::Time(every)) => self.began.elapsed() >= every,
+        }
+    }
+
+    /// Completes the file and starts the next, if due.
+    pub(crate) fn keep(
+        &mut self,
+        rings: &mut RingSet,
+        sink: &mut CountedOutput,
+        observer: &mut dyn SessionObserver,
+    ) -> Result<(), Error> {
+        let bytes = sink.output_sink.bytes();
+        if !self.is_due(bytes) {
+            return Ok(());
+        }
+        let output = &self.closing.request.output.path;
+        let (mut replacement, file) =
+            Replacement::create(output, self.closing.request.output.naming)?;
+        let output_sink =
+            OutputStream::file(file, &self.closing.opened.descriptions).map_err(write_error)?;
+        let next = CountedOutput::new(
+            output_sink,
+            RecordStats::new(self.closing.opened.sample_type())
+                .in_proc(&self.closing.request.roots.proc),
+            self.closing.request.output.compress,
+        );
+        rings.dump(sink)?;
+        rings.flush(sink).map_err(write_error)?;
+        self.end(sink)?;
+        // Immediately: tasks that exit while the old file is completed have samples in the next.
+        let mut records = self.running();
+        let full = std::mem::replace(sink, next);
+        self.earlier.add(&finish_file(&self.closing, full)?);
+        self.before += bytes;
+        self.written.push_back(stamp(output, observer)?);
+        self.forget_oldest();
+        replacement.commit()?;
+        if !self.closing.request.synthesis.at_end {
+            sink.records(&mut records).map_err(write_error)?;
+        }
+        self.began = Instant::now();
+        Ok(())
+    }
+
+    /// Writes the running tasks at the end of a file, if not at its start.
+    pub(crate) fn end(&self, sink: &mut CountedOutput) -> Result<(), Error> {
+        match self.closing.request.synthesis.at_end {
+            true => sink.records(&mut self.running()).map_err(write_error),
+            false => Ok(()),
+        }
+    }
+
+    /// Synthesizes records of the running tasks.
+    fn running(&self) -> RecordBuffer {
+        let mut records = RecordBuffer::new(self.start.trailer());
+        self.start.running(&mut records);
+        records
+    }
+
+    /// Removes the oldest files. The last file, not renamed yet, counts too.
+    fn forget_oldest(&mut self) {
+        let Some(most) = self.rotation.and_then(|rotation| rotation.keep) else {
+            return;
+        };
+        let mut unlinked = UnlinkedFiles::default();
+        while self.written.len() >= most {
+            let Some(oldest) = self.written.pop_front() else {
+                return;
+            };
+            if let Ok((folder, name)) = Folder::of(&oldest) {
+                unlinked.keep(&folder, name);
+                // It may already have been removed.
+                let _ = folder.remove_file(name);
+            }
+        }
+    }
+}
+
+/// Appends the time to a file's name: `NAME.YYYYMMDDhhmmssNN`, with hundredths of a second. Devices
+/// are not renamed.
+pub(crate) fn stamp(path: &Path, observer: &mut dyn SessionObserver) -> Result<PathBuf, Error> {
+    let failed = |cause| Error::Output {
+        path: path.to_owned(),
+        cause,
+    };
+    let (folder, name) = Folder::of(path).map_err(failed)?;
+    if !matches!(
+        folder.kind(name),
+        Ok(Some(FileKind::File | FileKind::Folder))
+    ) {
+        return Ok(path.to_owned());
+    }
+    let stamped = unused_path(|time| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{time}"));
+        name.into()
+    });
+    let renamed = stamped.file_name().unwrap_or(name);
+    folder.rename(name, renamed).map_err(failed)?;
+    observer.on_event(SessionNotice::Dumped { path: &stamped });
+    Ok(stamped)
+}

@@ -1,0 +1,135 @@
+//! The output of a recording: a file that is completed at the end, or a pipe.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::sync::Arc;
+
+use rperf_perfdata::{EventDesc, FeatureSet, PartWriter, PipeWriter, WriteError, Writer};
+
+use crate::checkpoint::Checkpoint;
+use crate::output::OutputFile;
+
+/// An open output.
+#[derive(Debug)]
+pub(crate) enum OutputStream {
+    /// A file or device, with the thread that updates its header.
+    File(Writer<OutputFile>, Option<Checkpoint>),
+    /// A file of a directory: the records of one ring.
+    Part(PartWriter<File>),
+    /// Pipe mode.
+    Pipe(StreamOutput),
+}
+
+/// A stream: a pipe or socket, or a file written like one.
+#[derive(Debug)]
+pub(crate) struct StreamOutput {
+    writer: PipeWriter<Arc<File>>,
+    /// Whether there is a reader that may close it.
+    is_pipe: bool,
+}
+
+impl OutputStream {
+    /// Creates a file with its header.
+    pub(crate) fn file(to: OutputFile, events: &[EventDesc]) -> Result<Self, WriteError> {
+        let rewrite_thread = to.file();
+        let writer = Writer::new(to, events)?;
+        Ok(Self::File(
+            writer,
+            rewrite_thread.ok().and_then(Checkpoint::begin),
+        ))
+    }
+
+    /// Starts a stream into `to` with the metadata of the recording.
+    pub(crate) fn pipe(
+        to: Arc<File>,
+        events: &[EventDesc],
+        features: &FeatureSet,
+    ) -> Result<Self, WriteError> {
+        let kind = to.metadata().map(|metadata| metadata.file_type());
+        let is_pipe = kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket());
+        let writer = PipeWriter::new(to, events, features)?;
+        Ok(Self::Pipe(StreamOutput { writer, is_pipe }))
+    }
+
+    /// Appends complete records.
+    pub(crate) fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
+        match self {
+            Self::File(writer, checkpoint) => {
+                writer.write_data(records)?;
+                if let Some(checkpoint) = checkpoint {
+                    checkpoint.note(writer.data_bytes());
+                }
+                Ok(())
+            }
+            Self::Part(part) => part.write_data(records),
+            Self::Pipe(pipe) => pipe.writer.write_data(records),
+        }
+    }
+
+    /// Appends a record and its payload, in pieces.
+    pub(crate) fn write_followed(
+        &mut self,
+        record: &[u8],
+        payload: &[&[u8]],
+    ) -> Result<(), WriteError> {
+        match self {
+            Self::File(writer, checkpoint) => {
+                writer.write_followed(record, payload)?;
+                if let Some(checkpoint) = checkpoint {
+                    checkpoint.note(writer.data_bytes());
+                }
+                Ok(())
+            }
+            Self::Part(part) => part.write_followed(record, payload),
+            Self::Pipe(pipe) => {
+                pipe.writer.write_data(record)?;
+                let mut pieces = payload.iter();
+                pieces.try_for_each(|piece| pipe.writer.write_data(piece))
+            }
+        }
+    }
+
+    /// Returns the bytes written so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::File(writer, _) => writer.file_bytes(),
+            Self::Part(part) => part.file_bytes(),
+            Self::Pipe(pipe) => pipe.writer.bytes(),
+        }
+    }
+
+    /// Returns a descriptor that reports when the reader of a pipe has closed it.
+    pub(crate) fn reader(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Pipe(pipe) if pipe.is_pipe => Some(pipe.writer.output().as_fd()),
+            _ => None,
+        }
+    }
+
+    /// Whether FINISHED_ROUND records are written: the records of a single ring are in order
+    /// without them.
+    pub(crate) fn has_rounds(&self) -> bool {
+        !matches!(self, Self::Part(_))
+    }
+
+    /// Completes a file with its features; returns why they are missing, if they are.
+    pub(crate) fn finish(self, features: &FeatureSet) -> Result<Option<io::Error>, WriteError> {
+        match self {
+            Self::File(writer, checkpoint) => {
+                drop(checkpoint);
+                let (finished, _file) = writer.finish(features)?;
+                Ok(finished.features_lost)
+            }
+            Self::Part(part) => {
+                part.finish().map_err(WriteError::Header)?;
+                Ok(None)
+            }
+            Self::Pipe(mut pipe) => {
+                pipe.writer.flush().map_err(WriteError::Header)?;
+                Ok(None)
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Records of running tasks without a recording, to measure how long they take.
+
+use std::io;
+use std::time::Duration;
+
+use rperf_sys::Proc;
+
+use crate::synthesize::{
+    RecordBuffer, SynthesizedMappings, TaskRecordOptions, all_tasks, some_tasks,
+};
+
+/// Time limit for the mappings of one process, which is perf's default.
+const LIMIT: Duration = Duration::from_millis(500);
+/// Bytes of a record's header, and where its size is (`struct perf_event_header`).
+const HEADER: usize = 8;
+
+/// Which tasks are described.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskSynthesis {
+    /// The process; all processes if `None`.
+    pub process: Option<u32>,
+    /// Whether mappings of data are included.
+    pub data: bool,
+    /// Maximum number of threads.
+    pub threads: usize,
+}
+
+impl TaskSynthesis {
+    /// Creates the records and returns their number.
+    ///
+    /// # Errors
+    /// procfs cannot be read.
+    pub fn run(&self, proc: &Proc) -> io::Result<u64> {
+        let options = TaskRecordOptions {
+            mapped: match self.data {
+                true => SynthesizedMappings::Data,
+                false => SynthesizedMappings::Code,
+            },
+            within: LIMIT,
+            threads: self.threads,
+            namespaces: false,
+        };
+        let mut records = RecordBuffer::new(0);
+        match self.process {
+            None => all_tasks(&mut records, proc, options)?,
+            Some(pid) => {
+                let tids = proc.threads(pid)?;
+                let tids: Vec<i32> = tids.into_iter().map(u32::cast_signed).collect();
+                some_tasks(&mut records, proc, &tids, options);
+            }
+        }
+        Ok(count(&records.take()))
+    }
+}
+
+/// The number of records.
+fn count(mut records: &[u8]) -> u64 {
+    let mut number = 0;
+    while let Some((header, _)) = records.split_at_checked(HEADER) {
+        let size = header
+            .last_chunk()
+            .map_or(0, |size| u16::from_ne_bytes(*size));
+        let Some(rest) = records.get(usize::from(size).max(HEADER)..) else {
+            break;
+        };
+        number += 1;
+        records = rest;
+    }
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_records_and_data_has_more() {
+        let proc = Proc::new("/proc");
+        let run = |process, data| {
+            let synthesis = TaskSynthesis {
+                process,
+                data,
+                threads: 2,
+            };
+            synthesis.run(&proc).unwrap()
+        };
+        let own = Some(std::process::id());
+        let code = run(own, false);
+        assert!(code > 2 && run(own, true) > code);
+        assert!(run(None, false) > code);
+    }
+
+    #[test]
+    fn records_are_counted_by_their_sizes() {
+        let record = |size: u16| {
+            [
+                &[0; 6][..],
+                &size.to_ne_bytes(),
+                &vec![0; usize::from(size) - 8],
+            ]
+            .concat()
+        };
+        assert_eq!(count(&[record(8), record(24)].concat()), 2);
+        assert_eq!(count(&record(24)[..20]), 0);
+    }
+}

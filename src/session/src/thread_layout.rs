@@ -1,0 +1,234 @@
+//! Assignment of rings to draining threads, and their CPU affinity.
+
+use rperf_sys::{AffinityGuard, CpuList, Sysfs};
+
+use crate::{DrainAffinity, DrainThreads, Error};
+
+/// Share of one thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ThreadShare {
+    /// The CPUs whose rings it drains.
+    pub(crate) empties: CpuList,
+    /// Its CPU affinity.
+    pub(crate) runs_on: CpuList,
+}
+
+impl ThreadShare {
+    /// Adds the rings of these CPUs.
+    pub(crate) fn also_drains(&mut self, cpus: &[i32]) {
+        let more = cpus.iter().filter_map(|cpu| u32::try_from(*cpu).ok());
+        self.empties = self.empties.numbers().iter().copied().chain(more).collect();
+    }
+}
+
+/// Returns the shares of threads as requested by `threads`; each of the CPUs is in one of them, other CPUs
+/// are omitted.
+///
+/// # Errors
+/// [`Error::UnservedCpu`], [`Error::IdleThread`], and [`Error::Bind`] if an affinity can't be set.
+pub(crate) fn shares(
+    threads: &DrainThreads,
+    cpus: &[i32],
+    sysfs: &Sysfs,
+) -> Result<Vec<ThreadShare>, Error> {
+    let cpus: CpuList = cpus
+        .iter()
+        .filter_map(|cpu| u32::try_from(*cpu).ok())
+        .collect();
+    let shares = match threads {
+        DrainThreads::Masks(masks) => masked(masks, &cpus)?,
+        DrainThreads::Cpu => each(&cpus),
+        DrainThreads::Core => grouped(&cpus, |sysfs| Some(sysfs.cpu_groups().ok()?.cores), sysfs),
+        DrainThreads::Package => grouped(
+            &cpus,
+            |sysfs| Some(sysfs.cpu_groups().ok()?.packages),
+            sysfs,
+        ),
+        DrainThreads::Node => grouped(&cpus, node_lists, sysfs),
+    };
+    for share in &shares {
+        // Checked before the recording starts.
+        try_to_run_on(&share.runs_on)?;
+    }
+    Ok(shares)
+}
+
+/// Tries it.
+fn try_to_run_on(cpus: &CpuList) -> Result<(), Error> {
+    let bound = AffinityGuard::to(cpus);
+    bound.map(drop).map_err(|cause| Error::Bind {
+        cpus: cpus.clone(),
+        cause,
+    })
+}
+
+fn each(cpus: &CpuList) -> Vec<ThreadShare> {
+    let one = |cpu: &u32| {
+        let own: CpuList = std::iter::once(*cpu).collect();
+        ThreadShare {
+            empties: own.clone(),
+            runs_on: own,
+        }
+    };
+    cpus.numbers().iter().map(one).collect()
+}
+
+fn masked(masks: &[(CpuList, CpuList)], cpus: &CpuList) -> Result<Vec<ThreadShare>, Error> {
+    let mut shares = Vec::new();
+    for (empties, runs_on) in masks {
+        let common = in_both(empties, cpus);
+        if common.numbers().is_empty() {
+            return Err(Error::IdleThread {
+                cpus: empties.clone(),
+            });
+        }
+        shares.push(ThreadShare {
+            empties: common,
+            runs_on: runs_on.clone(),
+        });
+    }
+    match undrained_cpu(&shares, cpus) {
+        Some(cpu) => Err(Error::UnservedCpu { cpu }),
+        None => Ok(shares),
+    }
+}
+
+/// Returns one thread per group, with its affinity; a CPU in no group gets a separate thread.
+fn grouped(
+    cpus: &CpuList,
+    groups: impl Fn(&Sysfs) -> Option<Vec<String>>,
+    sysfs: &Sysfs,
+) -> Vec<ThreadShare> {
+    let mut shares = Vec::new();
+    for group in groups(sysfs).unwrap_or_default() {
+        let Ok(group) = CpuList::parse(&group) else {
+            continue;
+        };
+        let common = in_both(&group, cpus);
+        if !common.numbers().is_empty() {
+            shares.push(ThreadShare {
+                empties: common,
+                runs_on: group,
+            });
+        }
+    }
+    while let Some(cpu) = undrained_cpu(&shares, cpus) {
+        shares.extend(each(&std::iter::once(cpu).collect()));
+    }
+    shares
+}
+
+fn node_lists(sysfs: &Sysfs) -> Option<Vec<String>> {
+    let nodes = sysfs.nodes().ok()?;
+    Some(nodes.into_iter().map(|node| node.cpus).collect())
+}
+
+fn in_both(one: &CpuList, other: &CpuList) -> CpuList {
+    let numbers = one.numbers().iter().copied();
+    numbers.filter(|cpu| other.contains(*cpu)).collect()
+}
+
+fn undrained_cpu(shares: &[ThreadShare], cpus: &CpuList) -> Option<u32> {
+    let served = |cpu: &u32| shares.iter().any(|share| share.empties.contains(*cpu));
+    cpus.numbers().iter().copied().find(|cpu| !served(cpu))
+}
+
+/// Affinity of the single draining thread for each ring (`--affinity`).
+#[derive(Debug, Default)]
+pub(crate) struct RingAffinity {
+    /// CPUs of rings, and the affinity for draining them.
+    places: Vec<(CpuList, CpuList)>,
+    /// Index of the current affinity.
+    at: Option<usize>,
+    bound: Option<AffinityGuard>,
+}
+
+impl RingAffinity {
+    /// Computes the affinities for rings of these CPUs.
+    ///
+    /// # Errors
+    /// [`Error::Bind`].
+    pub(crate) fn new(affinity: DrainAffinity, cpus: &[i32], sysfs: &Sysfs) -> Result<Self, Error> {
+        let threads = match affinity {
+            DrainAffinity::Anywhere => return Ok(Self::default()),
+            DrainAffinity::Cpu => DrainThreads::Cpu,
+            DrainAffinity::Node => DrainThreads::Node,
+        };
+        let shares = shares(&threads, cpus, sysfs)?.into_iter();
+        Ok(Self {
+            places: shares.map(|share| (share.empties, share.runs_on)).collect(),
+            ..Self::default()
+        })
+    }
+
+    /// Sets the affinity for draining the ring of `cpu`. If that is no longer possible, the ring is
+    /// drained with the current one.
+    pub(crate) fn go_to(&mut self, cpu: i32) {
+        let has = |cpus: &CpuList| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(cpu));
+        let Some(place) = self.places.iter().position(|(cpus, _)| has(cpus)) else {
+            return;
+        };
+        let Some((_, runs_on)) = self.places.get(place).filter(|_| self.at != Some(place)) else {
+            return;
+        };
+        self.at = Some(place);
+        match &mut self.bound {
+            Some(bound) => drop(bound.move_to(runs_on)),
+            None => self.bound = AffinityGuard::to(runs_on).ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn list(text: &str) -> CpuList {
+        CpuList::parse(text).unwrap()
+    }
+
+    #[test]
+    fn masks_cover_all_cpus_and_no_others() {
+        let cpus = list("0-2");
+        let shared = |masks: &[(&str, &str)]| {
+            let lists = masks.iter().map(|(one, other)| (list(one), list(other)));
+            masked(&lists.collect::<Vec<_>>(), &cpus)
+        };
+        let shares = shared(&[("0,7", "0"), ("1-2", "1")]).unwrap();
+        let empties: Vec<_> = shares
+            .iter()
+            .map(|share| share.empties.to_string())
+            .collect();
+        assert_eq!(empties, ["0", "1-2"]);
+        let unserved = shared(&[("0", "0"), ("2", "1")]);
+        assert!(matches!(unserved, Err(Error::UnservedCpu { cpu: 1 })));
+        assert!(matches!(
+            shared(&[("7", "0")]),
+            Err(Error::IdleThread { .. })
+        ));
+    }
+
+    #[test]
+    fn groups_match_the_topology() {
+        let root = std::env::temp_dir().join(format!("rperf-layout-{}", std::process::id()));
+        for (node, cpus) in [(0, "0-1"), (1, "2-3")] {
+            let folder = root.join(format!("devices/system/node/node{node}"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("cpulist"), cpus).unwrap();
+        }
+        fs::write(root.join("devices/system/node/online"), "0-1").unwrap();
+        let sysfs = Sysfs::new(&root);
+        let shares = grouped(&list("1-2,5"), node_lists, &sysfs);
+        let shares: Vec<_> = shares
+            .iter()
+            .map(|share| (share.empties.to_string(), share.runs_on.to_string()))
+            .collect();
+        let expected = [("1", "0-1"), ("2", "2-3"), ("5", "5")];
+        assert_eq!(
+            shares,
+            expected.map(|(cpus, on)| (cpus.to_owned(), on.to_owned()))
+        );
+        fs::remove_dir_all(root).unwrap();
+    }
+}

@@ -1,0 +1,546 @@
+//! Sizes of the entries of each abbreviation, computed once per unit, so that unneeded entries are
+//! skipped by one addition.
+
+use gimli::{
+    DebugAbbrevOffset, DwAt, DwForm, DwTag, Dwarf, Encoding, Format, Reader as _, Section as _,
+};
+use rustc_hash::FxHashMap;
+
+use super::leb;
+use super::sections::Slice;
+
+/// Maximum code in the dense table; compilers number from 1.
+const MAX_DENSE: u64 = 1 << 16;
+
+/// Initial capacity: most units have fewer abbreviations.
+const INITIAL_SHAPES: usize = 512;
+
+/// Exclusive limit of the standard's forms.
+const FORM_LIMIT: u16 = gimli::DW_FORM_addrx4.0 + 1;
+
+/// Name of attributes that are skipped.
+pub(super) const SKIPPED: DwAt = DwAt(0);
+
+/// Whether the scanner reads an attribute.
+fn is_read(name: DwAt) -> bool {
+    matches!(
+        name,
+        gimli::DW_AT_name
+            | gimli::DW_AT_linkage_name
+            | gimli::DW_AT_MIPS_linkage_name
+            | gimli::DW_AT_abstract_origin
+            | gimli::DW_AT_specification
+            | gimli::DW_AT_declaration
+            | gimli::DW_AT_low_pc
+            | gimli::DW_AT_ranges
+            | gimli::DW_AT_entry_pc
+            | gimli::DW_AT_decl_file
+            | gimli::DW_AT_decl_line
+            | gimli::DW_AT_call_file
+            | gimli::DW_AT_call_line
+            | gimli::DW_AT_language
+            | gimli::DW_AT_str_offsets_base
+            | gimli::DW_AT_GNU_dwo_id
+            | gimli::DW_AT_GNU_dwo_name
+            | gimli::DW_AT_dwo_name
+    )
+}
+
+/// An attribute of an abbreviation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AttributeSpec {
+    pub(super) name: DwAt,
+    pub(super) form: DwForm,
+    /// The value in the abbreviation.
+    pub(super) implicit: i64,
+    /// Size of the value, if all values of this form have the same.
+    pub(super) size: Option<u8>,
+}
+
+impl AttributeSpec {
+    /// Reads the next attribute of an abbreviation, if any; `None` if it is damaged.
+    pub(super) fn read(table: &[u8], at: &mut usize, sizes: &FormSizes) -> Option<Option<Self>> {
+        let mut word = || u16::try_from(leb::unsigned(table, at)?).ok();
+        let name = DwAt(word()?);
+        let form = DwForm(word()?);
+        let implicit = match form {
+            gimli::DW_FORM_implicit_const => leb::signed(table, at)?,
+            _ => 0,
+        };
+        if name.0 == 0 && form.0 == 0 {
+            return Some(None);
+        }
+        Some(Some(Self {
+            name,
+            form,
+            implicit,
+            size: sizes.of(form),
+        }))
+    }
+}
+
+/// A number at a fixed position in all entries of an abbreviation.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum FixedNumber {
+    /// In the abbreviation.
+    Implicit(u64),
+    /// A number of `size` bytes at this distance from the code.
+    At { distance: u32, size: u8 },
+}
+
+impl FixedNumber {
+    fn of(spec: &AttributeSpec, distance: Option<u32>) -> Option<Self> {
+        match spec.form {
+            gimli::DW_FORM_implicit_const => Some(Self::Implicit(spec.implicit.try_into().ok()?)),
+            gimli::DW_FORM_data1 | gimli::DW_FORM_data2 | gimli::DW_FORM_data4 => Some(Self::At {
+                distance: distance?,
+                size: spec.size?,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Distances of an entry's name attributes, of four bytes each, from the end of its code.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct FixedDistances {
+    /// Offsets of the names in `.debug_str`.
+    pub(super) names: [Option<u32>; 2],
+    /// Its abstract origin or specification in the same unit.
+    pub(super) origin: Option<u32>,
+    /// Whether it is an abstract origin.
+    pub(super) is_copy: bool,
+    /// The source file of an inlined function's call site.
+    pub(super) call_file: Option<FixedNumber>,
+    pub(super) is_declaration: bool,
+    /// Whether it has address attributes.
+    pub(super) has_addresses: bool,
+}
+
+impl FixedDistances {
+    /// Adds an attribute, located at `distance` if that is fixed.
+    fn with(self, spec: &AttributeSpec, distance: Option<u32>) -> Option<Self> {
+        let name = || distance.filter(|_| spec.form == gimli::DW_FORM_strp && spec.size == Some(4));
+        let [first, second] = self.names;
+        let mut fixed = self;
+        match spec.name {
+            gimli::DW_AT_name => fixed.names = [Some(name()?), second],
+            gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name => {
+                fixed.names = [first, Some(name()?)];
+            }
+            gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => {
+                let is_single = self.origin.is_none() && spec.form == gimli::DW_FORM_ref4;
+                fixed.origin = Some(distance.filter(|_| is_single)?);
+                fixed.is_copy = spec.name == gimli::DW_AT_abstract_origin;
+            }
+            gimli::DW_AT_low_pc | gimli::DW_AT_ranges | gimli::DW_AT_entry_pc => {
+                fixed.has_addresses = true;
+            }
+            gimli::DW_AT_declaration => fixed.is_declaration = true,
+            gimli::DW_AT_call_file => fixed.call_file = FixedNumber::of(spec, distance),
+            _ => {}
+        }
+        Some(fixed)
+    }
+}
+
+/// The entries of one abbreviation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Abbreviation {
+    pub(super) tag: DwTag,
+    pub(super) has_children: bool,
+    pub(super) is_wanted: bool,
+    /// Size after the code, if all such entries have the same.
+    pub(super) size: Option<u32>,
+    /// Distance from the code of the four-byte end offset of the children.
+    pub(super) sibling: Option<u32>,
+    /// Whether its children can be skipped.
+    pub(super) is_closed: bool,
+    code: usize,
+    /// Positions of the names, and of the reference to the entry with further names, if all are fixed.
+    pub(super) fixed: Option<FixedDistances>,
+    /// Index range of its attributes. Empty if they aren't needed.
+    specs: (u32, u32),
+}
+
+/// How to skip entries with a one-byte code.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SkipStep {
+    /// Size of the entry; `u32::MAX` if it isn't fixed.
+    pub(super) size: u32,
+    /// Change of depth at the next entry.
+    pub(super) deeper: i32,
+}
+
+impl SkipStep {
+    const UNKNOWN: Self = Self {
+        size: u32::MAX,
+        deeper: 0,
+    };
+    /// A zero code ends the children of an entry.
+    const UP: Self = Self {
+        size: 1,
+        deeper: -1,
+    };
+
+    fn of(shape: &Abbreviation) -> Self {
+        let is_passed = !shape.is_wanted && !shape.is_closed;
+        let size = shape.size.filter(|_| is_passed);
+        Self {
+            size: size
+                .and_then(|size| size.checked_add(1))
+                .unwrap_or(u32::MAX),
+            deeper: shape.has_children.into(),
+        }
+    }
+}
+
+/// The abbreviations of one unit.
+#[derive(Debug)]
+pub(super) struct AbbreviationTable {
+    /// Indexed by the first byte of an entry.
+    steps: Box<[SkipStep; 256]>,
+    shapes: Vec<Abbreviation>,
+    /// Index of the shape plus one, by code.
+    dense: Vec<u32>,
+    /// The same for larger codes.
+    sparse: FxHashMap<u64, u32>,
+    specs: Vec<AttributeSpec>,
+}
+
+impl AbbreviationTable {
+    /// Reads the abbreviations at `offset` for entries with this encoding, and marks those whose
+    /// tag is accepted by `is_wanted`. `None` if they are damaged.
+    pub(super) fn read(
+        dwarf: &Dwarf<Slice<'_>>,
+        offset: DebugAbbrevOffset,
+        encoding: Encoding,
+        is_wanted: &dyn Fn(DwTag) -> bool,
+    ) -> Option<Self> {
+        let mut plan = Self {
+            steps: Box::new([SkipStep::UNKNOWN; 256]),
+            shapes: Vec::with_capacity(INITIAL_SHAPES),
+            dense: Vec::with_capacity(INITIAL_SHAPES),
+            sparse: FxHashMap::default(),
+            specs: Vec::with_capacity(INITIAL_SHAPES),
+        };
+        plan.set_step(0, SkipStep::UP);
+        let table = dwarf.debug_abbrev.reader().slice();
+        let mut at = offset.0;
+        let sizes = FormSizes::new(encoding);
+        loop {
+            let code = leb::unsigned(table, &mut at)?;
+            if code == 0 {
+                return Some(plan);
+            }
+            let tag = DwTag(u16::try_from(leb::unsigned(table, &mut at)?).ok()?);
+            let has_children = *table.get(at)? == gimli::DW_CHILDREN_yes.0;
+            at += 1;
+            let position = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
+            let first = plan.specs.len();
+            let mut shape = Abbreviation {
+                tag,
+                has_children,
+                is_wanted: is_wanted(tag),
+                is_closed: false,
+                code: usize::try_from(code).unwrap_or(usize::MAX),
+                size: None,
+                sibling: None,
+                fixed: None,
+                specs: (position(first), position(first)),
+            };
+            plan.add_specs(table, &mut at, &sizes, &mut shape)?;
+            match shape.is_wanted || shape.size.is_none() {
+                true => shape.specs.1 = position(plan.specs.len()),
+                false => plan.specs.truncate(first),
+            }
+            plan.add(code, shape)?;
+        }
+    }
+
+    /// Reads the attributes of one abbreviation into `shape`.
+    fn add_specs(
+        &mut self,
+        table: &[u8],
+        at: &mut usize,
+        sizes: &FormSizes,
+        shape: &mut Abbreviation,
+    ) -> Option<()> {
+        let mut sum = Some(0_u32);
+        // Entries that aren't wanted need no names.
+        let mut fixed = shape.is_wanted.then(FixedDistances::default);
+        while let Some(spec) = AttributeSpec::read(table, at, sizes)? {
+            if spec.name == gimli::DW_AT_sibling && spec.form == gimli::DW_FORM_ref4 {
+                shape.sibling = sum;
+            }
+            fixed = fixed.and_then(|fixed| fixed.with(&spec, sum));
+            let more = |sum: u32| sum.checked_add(u32::from(spec.size?));
+            sum = sum.and_then(more);
+            let is_read = shape.is_wanted && is_read(spec.name);
+            self.add_spec(spec, is_read, shape.specs.0 as usize);
+        }
+        shape.size = sum;
+        shape.fixed = fixed;
+        Some(())
+    }
+
+    /// Adds an attribute of the abbreviation whose first attribute has index `first`. Consecutive
+    /// unneeded ones are merged.
+    fn add_spec(&mut self, spec: AttributeSpec, is_read: bool, first: usize) {
+        let (false, Some(size)) = (is_read, spec.size) else {
+            self.specs.push(spec);
+            return;
+        };
+        let own = self.specs.get_mut(first..).unwrap_or_default();
+        let run = own.last_mut().filter(|last| last.name == SKIPPED);
+        let both = run.and_then(|run| {
+            let sum = run.size?.checked_add(size)?;
+            run.size = Some(sum);
+            Some(())
+        });
+        if both.is_none() {
+            self.specs.push(AttributeSpec {
+                name: SKIPPED,
+                ..spec
+            });
+        }
+    }
+
+    /// Marks entries whose tag is accepted by `is_closed`: their children are skipped if the entry
+    /// has a `DW_AT_sibling`.
+    pub(super) fn close(&mut self, is_closed: &dyn Fn(DwTag) -> bool) {
+        for shape in &mut self.shapes {
+            let may_close = shape.sibling.is_some() && shape.has_children && !shape.is_wanted;
+            shape.is_closed = may_close && is_closed(shape.tag);
+            if shape.is_closed
+                && let Some(slot) = self.steps.get_mut(shape.code).filter(|_| shape.code < 0x80)
+            {
+                *slot = SkipStep::of(shape);
+            }
+        }
+    }
+
+    /// `None` if the code is already in use.
+    fn add(&mut self, code: u64, shape: Abbreviation) -> Option<()> {
+        if self.shape(code).is_some() {
+            return None;
+        }
+        self.shapes.push(shape);
+        let number = u32::try_from(self.shapes.len()).ok()?;
+        let at = shape.code;
+        if code >= MAX_DENSE {
+            self.sparse.insert(code, number);
+            return Some(());
+        }
+        if self.dense.len() <= at {
+            self.dense.resize(at + 1, 0);
+        }
+        *self.dense.get_mut(at)? = number;
+        self.set_step(at, SkipStep::of(&shape));
+        Some(())
+    }
+
+    /// Codes from 128 on have several bytes.
+    fn set_step(&mut self, code: usize, step: SkipStep) {
+        if let Some(slot) = self.steps.get_mut(code).filter(|_| code < 0x80) {
+            *slot = step;
+        }
+    }
+
+    /// How to skip an entry that begins with this byte.
+    #[inline]
+    pub(super) fn step(&self, first: u8) -> SkipStep {
+        // The table has an entry for each byte.
+        self.steps
+            .get(usize::from(first))
+            .copied()
+            .unwrap_or(SkipStep::UNKNOWN)
+    }
+
+    /// The shape of entries with this code.
+    pub(super) fn shape(&self, code: u64) -> Option<&Abbreviation> {
+        let number = match code {
+            0..MAX_DENSE => *self.dense.get(usize::try_from(code).ok()?)?,
+            _ => *self.sparse.get(&code)?,
+        };
+        self.shapes.get((number as usize).checked_sub(1)?)
+    }
+
+    /// The attributes of such entries.
+    pub(super) fn specs(&self, shape: &Abbreviation) -> &[AttributeSpec] {
+        let (first, end) = shape.specs;
+        let specs = self.specs.get(first as usize..end as usize);
+        specs.unwrap_or_default()
+    }
+}
+
+/// Sizes of values by form, for one encoding.
+pub(super) struct FormSizes {
+    encoding: Encoding,
+    /// For forms below 256.
+    known: [Option<u8>; 256],
+}
+
+impl FormSizes {
+    pub(super) fn new(encoding: Encoding) -> Self {
+        let mut known = [None; 256];
+        for (form, size) in (0..FORM_LIMIT).zip(&mut known) {
+            *size = fixed_size(DwForm(form), encoding);
+        }
+        Self { encoding, known }
+    }
+
+    #[inline]
+    fn of(&self, form: DwForm) -> Option<u8> {
+        match self.known.get(usize::from(form.0)) {
+            Some(size) => *size,
+            None => fixed_size(form, self.encoding),
+        }
+    }
+}
+
+/// Size of a value of this form; `None` if it depends on the value.
+fn fixed_size(form: DwForm, encoding: Encoding) -> Option<u8> {
+    let word = match encoding.format {
+        Format::Dwarf32 => 4,
+        Format::Dwarf64 => 8,
+    };
+    Some(match form {
+        gimli::DW_FORM_flag_present | gimli::DW_FORM_implicit_const => 0,
+        gimli::DW_FORM_data1
+        | gimli::DW_FORM_ref1
+        | gimli::DW_FORM_flag
+        | gimli::DW_FORM_strx1
+        | gimli::DW_FORM_addrx1 => 1,
+        gimli::DW_FORM_data2
+        | gimli::DW_FORM_ref2
+        | gimli::DW_FORM_strx2
+        | gimli::DW_FORM_addrx2 => 2,
+        gimli::DW_FORM_strx3 | gimli::DW_FORM_addrx3 => 3,
+        gimli::DW_FORM_data4
+        | gimli::DW_FORM_ref4
+        | gimli::DW_FORM_strx4
+        | gimli::DW_FORM_addrx4
+        | gimli::DW_FORM_ref_sup4 => 4,
+        gimli::DW_FORM_data8
+        | gimli::DW_FORM_ref8
+        | gimli::DW_FORM_ref_sig8
+        | gimli::DW_FORM_ref_sup8 => 8,
+        gimli::DW_FORM_data16 => 16,
+        gimli::DW_FORM_strp
+        | gimli::DW_FORM_line_strp
+        | gimli::DW_FORM_sec_offset
+        | gimli::DW_FORM_strp_sup
+        | gimli::DW_FORM_GNU_ref_alt
+        | gimli::DW_FORM_GNU_strp_alt => word,
+        gimli::DW_FORM_addr => encoding.address_size,
+        // DWARF 2 defined it as an address.
+        gimli::DW_FORM_ref_addr if encoding.version == 2 => encoding.address_size,
+        gimli::DW_FORM_ref_addr => word,
+        _ => return None,
+    })
+}
+
+/// Skips the value of this form at `at`. `None` if the form is unknown, or the value damaged.
+#[inline]
+pub(super) fn skip_value(
+    unit: Slice<'_>,
+    at: &mut usize,
+    spec: &AttributeSpec,
+    encoding: Encoding,
+) -> Option<()> {
+    if let Some(size) = spec.size {
+        *at += usize::from(size);
+        return Some(());
+    }
+    let bytes = unit.slice();
+    let len = match spec.form {
+        gimli::DW_FORM_udata
+        | gimli::DW_FORM_sdata
+        | gimli::DW_FORM_ref_udata
+        | gimli::DW_FORM_strx
+        | gimli::DW_FORM_addrx
+        | gimli::DW_FORM_loclistx
+        | gimli::DW_FORM_rnglistx
+        | gimli::DW_FORM_GNU_addr_index
+        | gimli::DW_FORM_GNU_str_index => return leb::skip(bytes, at),
+        gimli::DW_FORM_block | gimli::DW_FORM_exprloc => {
+            usize::try_from(leb::unsigned(bytes, at)?).ok()?
+        }
+        gimli::DW_FORM_string => memchr::memchr(0, bytes.get(*at..)?)? + 1,
+        gimli::DW_FORM_block1 => number_at(unit, at, 1)?,
+        gimli::DW_FORM_block2 => number_at(unit, at, 2)?,
+        gimli::DW_FORM_block4 => number_at(unit, at, 4)?,
+        gimli::DW_FORM_indirect => {
+            let direct = directly(bytes, at, spec, encoding)?;
+            return skip_value(unit, at, &direct, encoding);
+        }
+        _ => return None,
+    };
+    // Limited so that the sizes of the following values can be added.
+    *at = at.checked_add(len).filter(|at| *at <= bytes.len())?;
+    Some(())
+}
+
+fn number_at(unit: Slice<'_>, at: &mut usize, size: usize) -> Option<usize> {
+    let mut rest = unit;
+    rest.skip(*at).ok()?;
+    *at += size;
+    usize::try_from(rest.read_uint(size).ok()?).ok()
+}
+
+/// Reads the form of a `DW_FORM_indirect` value.
+pub(super) fn directly(
+    bytes: &[u8],
+    at: &mut usize,
+    spec: &AttributeSpec,
+    encoding: Encoding,
+) -> Option<AttributeSpec> {
+    let form = DwForm(u16::try_from(leb::unsigned(bytes, at)?).ok()?);
+    let implicit = match form {
+        gimli::DW_FORM_indirect => return None,
+        gimli::DW_FORM_implicit_const => leb::signed(bytes, at)?,
+        _ => 0,
+    };
+    Some(AttributeSpec {
+        form,
+        implicit,
+        size: fixed_size(form, encoding),
+        ..*spec
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use gimli::{EndianSlice, RunTimeEndian};
+
+    use super::*;
+
+    #[test]
+    fn reads_end_at_the_end_of_the_unit() {
+        let encoding = Encoding {
+            format: Format::Dwarf32,
+            version: 5,
+            address_size: 8,
+        };
+        let skipped = |form, bytes: &[u8]| {
+            let spec = AttributeSpec {
+                name: gimli::DW_AT_name,
+                form,
+                implicit: 0,
+                size: None,
+            };
+            let mut at = 0;
+            let unit = EndianSlice::new(bytes, RunTimeEndian::Little);
+            skip_value(unit, &mut at, &spec, encoding).map(|()| at)
+        };
+        assert_eq!(skipped(gimli::DW_FORM_block, &[2, 0, 0]), Some(3));
+        assert_eq!(skipped(gimli::DW_FORM_block, &[3, 0, 0]), None);
+        assert_eq!(skipped(gimli::DW_FORM_block1, &[0xff]), None);
+        assert_eq!(skipped(gimli::DW_FORM_string, b"a\0"), Some(2));
+        assert_eq!(skipped(gimli::DW_FORM_string, b"a"), None);
+        // Close to the maximum, so that adding the size of the next value overflows.
+        let largest = [[0xf4].as_slice(), &[0xff; 8], &[1]].concat();
+        assert_eq!(skipped(gimli::DW_FORM_exprloc, &largest), None);
+    }
+}

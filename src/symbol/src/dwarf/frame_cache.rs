@@ -1,0 +1,53 @@
+//! Cache of lookup results: a report looks up the same addresses many times.
+
+use std::sync::{PoisonError, RwLock};
+
+use rustc_hash::FxHashMap;
+
+use super::SourceFrame;
+
+/// Number of shards with separate locks, to reduce contention. A power of two.
+const SHARDS: usize = 16;
+/// Maximum number of results per shard before it is cleared; in total, a few dozen megabytes.
+const MAX_RESULTS: usize = 1 << 14;
+
+type Shard = RwLock<FxHashMap<u64, Box<[SourceFrame]>>>;
+
+/// The frames by address.
+#[derive(Debug, Default)]
+pub(super) struct FrameCache {
+    shards: [Shard; SHARDS],
+}
+
+impl FrameCache {
+    /// Appends the frames at `address` to `frames`, computed by `compute` the first time.
+    pub(super) fn append(
+        &self,
+        address: u64,
+        frames: &mut Vec<SourceFrame>,
+        compute: impl FnOnce(&mut Vec<SourceFrame>),
+    ) {
+        let shard = &self.shards[Self::shard(address)];
+        if let Some(known) = shard
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&address)
+        {
+            frames.extend_from_slice(known);
+            return;
+        }
+        let start = frames.len();
+        compute(frames);
+        let found = frames.get(start..).unwrap_or_default();
+        let mut known = shard.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_RESULTS {
+            known.clear();
+        }
+        known.insert(address, found.into());
+    }
+
+    /// Distributes neighbouring addresses over the shards, because threads tend to look them up at the same time.
+    fn shard(address: u64) -> usize {
+        (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % SHARDS
+    }
+}

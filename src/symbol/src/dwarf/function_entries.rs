@@ -1,0 +1,277 @@
+//! Finds the functions of a unit that have a given name or code, by scanning few attributes of its
+//! entries.
+
+use std::cell::RefCell;
+
+use gimli::{DwTag, Dwarf, UnitHeader, UnitOffset};
+use rustc_hash::FxHashSet;
+
+use super::abbreviations::FixedDistances;
+use super::die_scanner::{DieReference, DieScanner, ScannedDie};
+use super::name_cache::NameCache;
+use super::sections::Slice;
+
+/// Maximum number of references from an entry to the one with its name.
+pub const MAX_ORIGINS: usize = 4;
+
+/// Whether a unit has a function with code or inlined copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnitMatch {
+    No,
+    /// Names of its functions are in other units.
+    Perhaps,
+    Yes,
+    /// Its entries are in another file.
+    Split,
+}
+
+/// A function whose name is in another entry.
+struct NameLink {
+    origin: UnitOffset,
+    offset: UnitOffset,
+    is_declaration: bool,
+}
+
+/// Whether a function of this unit has a name accepted by `wanted`. `known` caches its results for
+/// the strings of `dwarf`.
+pub(super) fn defines(
+    dwarf: &Dwarf<Slice<'_>>,
+    header: &UnitHeader<Slice<'_>>,
+    wanted: &dyn Fn(&str) -> bool,
+    known: &mut NameCache,
+) -> UnitMatch {
+    let Some(mut scanner) = DieScanner::new(dwarf, header, &is_function) else {
+        return UnitMatch::No;
+    };
+    if scanner.is_skeleton() {
+        return UnitMatch::Split;
+    }
+    let mut search = UnitScan::new(wanted, known);
+    let mut verdict = UnitMatch::No;
+    while let Some(entry) =
+        scanner.next_but(&mut |scanner, start, at, fixed| search.take(scanner, start, at, fixed))
+    {
+        let is_named = scanner.has_name(&entry.names, wanted);
+        if is_named && !entry.is_declaration {
+            return UnitMatch::Yes;
+        }
+        if search.is_code_of_named(&entry) {
+            return UnitMatch::Yes;
+        }
+        if search.add(&entry, is_named) && !entry.is_declaration {
+            verdict = UnitMatch::Perhaps;
+        }
+    }
+    match search.leads_to_code() {
+        true => UnitMatch::Yes,
+        false => verdict,
+    }
+}
+
+fn is_function(tag: DwTag) -> bool {
+    tag == gimli::DW_TAG_subprogram
+}
+
+/// Functions of a unit, in entry order.
+#[derive(Debug, Default)]
+pub struct FunctionEntries {
+    /// Functions with code or inlined copies that have a wanted name, their own or that of their
+    /// specification or abstract origin.
+    pub named: Vec<UnitOffset>,
+    /// Functions with address attributes.
+    pub with_code: Vec<UnitOffset>,
+}
+
+/// A filter for function names, with cached results.
+#[derive(Clone, Copy)]
+pub struct WantedNames<'n> {
+    /// Accepts a name.
+    pub is_name: &'n dyn Fn(&str) -> bool,
+    /// Cached results of `is_name` for the unit's strings.
+    pub known: Option<&'n CachedNames>,
+    /// Accepts an entry whose name is in another unit.
+    pub is_elsewhere: &'n dyn Fn(UnitOffset) -> bool,
+}
+
+/// Cached results for the strings of one object in one search.
+#[derive(Debug)]
+pub struct CachedNames(pub(super) RefCell<NameCache>);
+
+impl FunctionEntries {
+    /// Reads the functions of a unit; without wanted names, only those with code. Stops at damaged
+    /// entries.
+    #[must_use]
+    pub fn read(
+        dwarf: &Dwarf<Slice<'_>>,
+        header: &UnitHeader<Slice<'_>>,
+        wanted: Option<WantedNames<'_>>,
+    ) -> Self {
+        let Some(scanner) = DieScanner::new(dwarf, header, &is_function) else {
+            return Self::default();
+        };
+        match wanted {
+            None => Self::coded(scanner),
+            Some(wanted) => match wanted.known {
+                Some(known) => Self::of_names(scanner, wanted, &mut known.0.borrow_mut()),
+                None => Self::of_names(scanner, wanted, &mut NameCache::default()),
+            },
+        }
+    }
+
+    fn coded(mut scanner: DieScanner<'_, '_>) -> Self {
+        let mut found = Self::default();
+        let with_code = &mut found.with_code;
+        while let Some(entry) = scanner.next_but(&mut |_, start, _, fixed| {
+            let has_code = fixed.has_addresses && !fixed.is_declaration;
+            with_code.extend(has_code.then_some(UnitOffset(start)));
+            true
+        }) {
+            with_code.extend(entry.has_code().then_some(entry.offset));
+        }
+        found
+    }
+
+    fn of_names(
+        mut scanner: DieScanner<'_, '_>,
+        wanted: WantedNames<'_>,
+        known: &mut NameCache,
+    ) -> Self {
+        let mut found = Self::default();
+        let with_code = &mut found.with_code;
+        let mut search = UnitScan::new(wanted.is_name, known);
+        while let Some(entry) = scanner.next_but(&mut |scanner, start, at, fixed| {
+            let is_enough = search.take(scanner, start, at, fixed);
+            let has_code = fixed.has_addresses && !fixed.is_declaration;
+            with_code.extend((is_enough && has_code).then_some(UnitOffset(start)));
+            is_enough
+        }) {
+            with_code.extend(entry.has_code().then_some(entry.offset));
+            let is_named = scanner.has_name(&entry.names, wanted.is_name);
+            if is_named && !entry.is_declaration {
+                found.named.push(entry.offset);
+            }
+            let leads_elsewhere = search.add(&entry, is_named);
+            if !is_named && leads_elsewhere && (wanted.is_elsewhere)(entry.offset) {
+                search.named.insert(entry.offset);
+                found
+                    .named
+                    .extend((!entry.is_declaration).then_some(entry.offset));
+            }
+        }
+        search.add_copies(&mut found.named);
+        found
+    }
+}
+
+/// State of scanning a unit.
+struct UnitScan<'s> {
+    known: &'s mut NameCache,
+    wanted: &'s dyn Fn(&str) -> bool,
+    /// Entries with a wanted name.
+    named: FxHashSet<UnitOffset>,
+    links: Vec<NameLink>,
+}
+
+impl<'s> UnitScan<'s> {
+    fn new(wanted: &'s dyn Fn(&str) -> bool, known: &'s mut NameCache) -> Self {
+        Self {
+            known,
+            wanted,
+            named: FxHashSet::default(),
+            links: Vec::new(),
+        }
+    }
+
+    /// Handles an entry by attributes at fixed offsets. Returns false if all attributes must be
+    /// read, because it may have a wanted name.
+    fn take(
+        &mut self,
+        scanner: &DieScanner<'_, '_>,
+        start: usize,
+        at: usize,
+        fixed: &FixedDistances,
+    ) -> bool {
+        let word = |distance: &u32| scanner.word(at + *distance as usize);
+        for name in fixed.names.iter().flatten() {
+            let ask = |text| self.known.get(text, || scanner.is_text(text, self.wanted));
+            if word(name).is_none_or(ask) {
+                return false;
+            }
+        }
+        let Some(origin) = &fixed.origin else {
+            return true;
+        };
+        let Some(origin) = word(origin).map(UnitOffset) else {
+            return false;
+        };
+        if !fixed.is_declaration && self.named.contains(&origin) {
+            return false;
+        }
+        self.links.push(NameLink {
+            origin,
+            offset: UnitOffset(start),
+            is_declaration: fixed.is_declaration,
+        });
+        true
+    }
+
+    /// Whether a fully read entry is code or a copy of a function with a wanted name.
+    fn is_code_of_named(&self, entry: &ScannedDie) -> bool {
+        let is_named = |origin| matches!(origin, DieReference::SameUnit(origin) if self.named.contains(&origin));
+        !entry.is_declaration && entry.origin.is_some_and(is_named)
+    }
+
+    /// Handles a fully read entry. Returns true if its name may be in another unit.
+    fn add(&mut self, entry: &ScannedDie, is_named: bool) -> bool {
+        if is_named {
+            self.named.insert(entry.offset);
+        }
+        match entry.origin {
+            Some(DieReference::SameUnit(origin)) => self.links.push(NameLink {
+                origin,
+                offset: entry.offset,
+                is_declaration: entry.is_declaration,
+            }),
+            Some(DieReference::OtherUnit) => return true,
+            None => {}
+        }
+        false
+    }
+
+    /// Adds the concrete instances of named entries, and instances of these, except declarations.
+    fn add_copies(&mut self, found: &mut Vec<UnitOffset>) {
+        let Self { named, links, .. } = self;
+        for _ in 1..MAX_ORIGINS {
+            let known = named.len();
+            let copies = links.iter().filter(|link| named.contains(&link.origin));
+            let copies: Vec<&NameLink> = copies.collect();
+            for copy in copies {
+                if named.insert(copy.offset) && !copy.is_declaration {
+                    found.push(copy.offset);
+                }
+            }
+            if named.len() == known {
+                break;
+            }
+        }
+        found.sort_unstable_by_key(|offset| offset.0);
+    }
+
+    /// Whether an instance of a named declaration, directly or indirectly, is not itself a
+    /// declaration.
+    fn leads_to_code(&mut self) -> bool {
+        let Self { named, links, .. } = self;
+        for _ in 1..MAX_ORIGINS {
+            let copies = links.iter().filter(|link| named.contains(&link.origin));
+            let copies: Vec<&NameLink> = copies.collect();
+            if copies.iter().any(|link| !link.is_declaration) {
+                return true;
+            }
+            if named.is_empty() || copies.is_empty() {
+                return false;
+            }
+            named.extend(copies.iter().map(|link| link.offset));
+        }
+        false
+    }
+}

@@ -1,0 +1,103 @@
+//! Cache of a predicate on strings of one section, which most units share.
+
+/// Number of cached results, and size of the hash filter. A power of two.
+const SLOTS: usize = 1 << 16;
+
+/// Results by offset of the string.
+#[derive(Debug, Clone)]
+pub(super) enum NameCache {
+    /// The result is true for exactly these offsets, which are ascending.
+    Places {
+        places: Vec<usize>,
+        /// Whether an offset with this hash is among them.
+        hashes: Vec<bool>,
+    },
+    /// Direct-mapped cache: (offset + 1) * 2 + result.
+    Slots(Vec<usize>),
+}
+
+impl Default for NameCache {
+    fn default() -> Self {
+        Self::Slots(vec![0; SLOTS])
+    }
+}
+
+impl NameCache {
+    /// Creates the cache for these ascending offsets.
+    pub(super) fn of_places(places: &[usize]) -> Self {
+        let mut hashes = vec![false; SLOTS];
+        for place in places {
+            if let Some(slot) = hashes.get_mut(hash(*place)) {
+                *slot = true;
+            }
+        }
+        Self::Places {
+            places: places.to_vec(),
+            hashes,
+        }
+    }
+
+    /// Creates an empty direct-mapped cache.
+    pub(super) fn direct_mapped() -> Self {
+        Self::Slots(Vec::new())
+    }
+
+    /// The result for the string at `at`, computed by `ask` if it isn't cached.
+    pub(super) fn get(&mut self, at: usize, ask: impl FnOnce() -> bool) -> bool {
+        let slots = match self {
+            Self::Places { places, hashes } => {
+                return hashes.get(hash(at)) == Some(&true) && places.binary_search(&at).is_ok();
+            }
+            Self::Slots(slots) => slots,
+        };
+        let key = at.wrapping_add(1) << 1;
+        let Some(slot) = slots.get_mut(hash(at)) else {
+            return ask();
+        };
+        if *slot & !1 != key {
+            *slot = key | usize::from(ask());
+        }
+        *slot & 1 == 1
+    }
+}
+
+/// Strings are only a few bytes apart: the lowest bits alone differ little.
+fn hash(at: usize) -> usize {
+    (at.wrapping_mul(0x9e37_79b9) >> 13) % SLOTS
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn answers_are_remembered_and_never_mixed_up() {
+        let mut known = NameCache::default();
+        let calls = Cell::new(0);
+        let mut get = |at: usize| {
+            let ask = || {
+                calls.set(calls.get() + 1);
+                at.is_multiple_of(3)
+            };
+            known.get(at, ask)
+        };
+        for at in (0..4 * SLOTS).chain(0..4 * SLOTS) {
+            assert_eq!(get(at), at.is_multiple_of(3), "{at}");
+        }
+        let before = calls.get();
+        assert!(get(3) && get(3));
+        assert!(calls.get() <= before + 1);
+    }
+
+    #[test]
+    fn places_are_distinguished() {
+        let places: Vec<usize> = (0..3000).map(|place| place * 7).collect();
+        let mut known = NameCache::of_places(&places);
+        for at in 0..30_000_usize {
+            let expected = at < 21_000 && at.is_multiple_of(7);
+            assert_eq!(known.get(at, || unreachable!()), expected, "{at}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Finds the units that may have an entry with a given name by searching section bytes before
+//! parsing entries.
+//!
+//! The name of an entry is inline, or a four or eight byte offset into `.debug_str`. Both are
+//! searched as byte strings. A match may be a false positive, so the unit must be parsed; without a
+//! match the name is not there.
+
+use std::iter;
+
+use gimli::{DwForm, Dwarf, Reader as _, RunTimeEndian, Section as _, UnitHeader, UnitType};
+use memchr::memmem::Finder;
+
+use super::abbreviations::{AttributeSpec, FormSizes};
+use super::leb;
+use super::sections::Slice;
+
+/// Maximum number of strings to search for. Short names, which linkers merge as suffixes of many
+/// strings, and patterns have more. Then parsing the entries is faster.
+const MAX_STRINGS: usize = 4;
+
+/// Minimum length of a name prefix to search for in all strings.
+const MIN_START: usize = 3;
+
+/// Offsets of a function's names, and byte strings to search for if they are few.
+pub(super) struct NameSearch<'n> {
+    /// In `.debug_str`, ascending.
+    places: Vec<usize>,
+    looked_for: Option<SearchTerms<'n>>,
+}
+
+/// Byte strings in entries with one of few names.
+struct SearchTerms<'n> {
+    /// Prefix of the names.
+    start: Finder<'n>,
+    /// Lower halves of references to them, in the file's byte order.
+    references: Vec<Finder<'static>>,
+}
+
+impl<'n> NameSearch<'n> {
+    /// Finds all names that start with `start` and are accepted by `is_name`. `None` if too many
+    /// start with it.
+    pub(super) fn find(
+        dwarf: &Dwarf<Slice<'_>>,
+        start: &'n str,
+        is_name: &dyn Fn(&str) -> bool,
+    ) -> Option<Self> {
+        if start.len() < MIN_START {
+            return None;
+        }
+        let start = Finder::new(start);
+        let texts = dwarf.debug_str.reader().slice();
+        let endian = dwarf.debug_info.reader().endian();
+        let places: Vec<usize> = named(&start, texts, is_name).collect();
+        let halves = places.iter().map(|at| low_half(*at, endian));
+        let looked_for = (places.len() <= MAX_STRINGS).then(|| SearchTerms {
+            references: halves.map(|half| Finder::new(&half).into_owned()).collect(),
+            start,
+        });
+        Some(Self { places, looked_for })
+    }
+
+    /// Offsets of the names in `.debug_str`, ascending.
+    pub(super) fn places(&self) -> &[usize] {
+        &self.places
+    }
+
+    /// Whether a unit may have entries with these names.
+    pub(super) fn may_be_in(
+        &self,
+        dwarf: &Dwarf<Slice<'_>>,
+        header: &UnitHeader<Slice<'_>>,
+        is_name: &dyn Fn(&str) -> bool,
+    ) -> bool {
+        let Some(looked_for) = &self.looked_for else {
+            return true;
+        };
+        let mut unit = *dwarf.debug_info.reader();
+        let start = header.debug_info_offset().map_or(0, |offset| offset.0);
+        let len = header.length_including_self();
+        let narrowed = unit.skip(start).and_then(|()| unit.truncate(len));
+        if narrowed.is_err() || matches!(header.type_(), UnitType::Skeleton(_)) {
+            return true;
+        }
+        let bytes = unit.slice();
+        let mut references = looked_for.references.iter();
+        references.any(|reference| reference.find(bytes).is_some())
+            || named(&looked_for.start, bytes, is_name).next().is_some()
+            || !shows_names(dwarf, header).unwrap_or(false)
+    }
+}
+
+/// Offsets of the NUL-terminated strings in `bytes` accepted by `is_name`.
+fn named<'n>(
+    start: &Finder<'n>,
+    bytes: &'n [u8],
+    is_name: &'n dyn Fn(&str) -> bool,
+) -> impl Iterator<Item = usize> {
+    let is_named = move |at: &usize| {
+        let rest = bytes.get(*at..).unwrap_or_default();
+        let text = memchr::memchr(0, rest).and_then(|end| rest.get(..end));
+        text.is_some_and(|text| is_name(&String::from_utf8_lossy(text)))
+    };
+    occurrences(start.clone(), bytes).filter(is_named)
+}
+
+/// All occurrences, including overlapping ones.
+fn occurrences<'n>(wanted: Finder<'n>, bytes: &'n [u8]) -> impl Iterator<Item = usize> {
+    let mut start = 0;
+    iter::from_fn(move || {
+        let at = start + wanted.find(bytes.get(start..)?)?;
+        start = at + 1;
+        Some(at)
+    })
+}
+
+/// The lower four bytes of an offset, as stored in a section.
+fn low_half(offset: usize, endian: RunTimeEndian) -> [u8; 4] {
+    let [.., a, b, c, d] = (offset as u64).to_be_bytes();
+    match endian {
+        RunTimeEndian::Little => [d, c, b, a],
+        RunTimeEndian::Big => [a, b, c, d],
+    }
+}
+
+/// Whether names in the entries of a unit, including entries they refer to in the same unit, are
+/// inline or string offsets. `None` if the abbreviations are damaged.
+fn shows_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>) -> Option<bool> {
+    let table = dwarf.debug_abbrev.reader().slice();
+    let mut at = header.debug_abbrev_offset().0;
+    let sizes = FormSizes::new(header.encoding());
+    while leb::unsigned(table, &mut at)? != 0 {
+        let _tag = leb::unsigned(table, &mut at)?;
+        let _has_children = *table.get(at)?;
+        at += 1;
+        while let Some(spec) = AttributeSpec::read(table, &mut at, &sizes)? {
+            if spec.name == gimli::DW_AT_GNU_dwo_id || hides(spec.form) {
+                return Some(false);
+            }
+        }
+    }
+    Some(true)
+}
+
+/// Whether an attribute of this form refers to another unit or file, or to an index.
+fn hides(form: DwForm) -> bool {
+    matches!(
+        form,
+        gimli::DW_FORM_indirect
+            | gimli::DW_FORM_ref_addr
+            | gimli::DW_FORM_GNU_ref_alt
+            | gimli::DW_FORM_ref_sup4
+            | gimli::DW_FORM_ref_sup8
+            | gimli::DW_FORM_GNU_strp_alt
+            | gimli::DW_FORM_strp_sup
+            | gimli::DW_FORM_GNU_str_index
+            | gimli::DW_FORM_strx
+            | gimli::DW_FORM_strx1
+            | gimli::DW_FORM_strx2
+            | gimli::DW_FORM_strx3
+            | gimli::DW_FORM_strx4
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_match_completely_and_may_overlap() {
+        let texts = b"vfs_read\0read<u8>\0reader\0read\0read";
+        let is_name = |text: &str| text == "read" || text.starts_with("read<");
+        let found: Vec<usize> = named(&Finder::new("read"), texts, &is_name).collect();
+        assert_eq!(found, [4, 9, 25]);
+        let found: Vec<usize> = named(&Finder::new("abab"), b"ababab\0", &|_| true).collect();
+        assert_eq!(found, [0, 2]);
+        assert_eq!(low_half(0x1_0203_0405, RunTimeEndian::Big), [2, 3, 4, 5]);
+        assert_eq!(low_half(0x1_0203_0405, RunTimeEndian::Little), [5, 4, 3, 2]);
+    }
+}

@@ -1,0 +1,214 @@
+//! Selects units by a function with several threads, before the units are read in order.
+
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use gimli::{Dwarf, UnitHeader, UnitType};
+
+use super::function_entries::{CachedNames, UnitMatch, defines};
+use super::index::UnitNumber;
+use super::info::{DebugInfo, DebugUnit};
+use super::name_cache::NameCache;
+use super::name_search::NameSearch;
+use super::sections::Slice;
+use super::units::Units;
+use crate::files::Files;
+
+/// Number of units a thread processes at a time.
+const BATCH: u32 = 8;
+
+/// A function to search for.
+#[derive(Clone, Copy)]
+pub struct FunctionQuery<'s> {
+    /// Known prefix of its names.
+    pub start: &'s str,
+    /// Whether a name matches.
+    pub is_name: &'s (dyn Fn(&str) -> bool + Sync),
+    /// Whether it is in a unit whose function names are in other units: decided by a callback that
+    /// reads those.
+    pub is_in: &'s (dyn Fn(DebugUnit<'_>) -> bool + Sync),
+}
+
+/// Criteria for units.
+#[derive(Clone, Copy)]
+pub struct UnitPrefilter<'s> {
+    /// Number of threads.
+    pub threads: NonZeroUsize,
+    /// The unit must have this function, with code or inlined copies.
+    pub function: Option<FunctionQuery<'s>>,
+    /// Further criterion for units with the function.
+    pub keep: Option<&'s (dyn Fn(DebugUnit<'_>) -> bool + Sync)>,
+}
+
+/// The selected units.
+#[derive(Debug, Default)]
+pub(super) struct SelectedUnits {
+    /// Ascending.
+    pub(super) selected: Vec<UnitNumber>,
+    /// Number of units whose entries are in missing files.
+    pub(super) missing: usize,
+    /// Cached results for the names.
+    pub(super) known: Option<CachedNames>,
+}
+
+/// State of a search.
+struct PrefilterState<'s> {
+    prefilter: &'s UnitPrefilter<'s>,
+    info: &'s DebugInfo,
+    files: &'s dyn Files,
+    mentions: Option<NameSearch<'s>>,
+    /// The next unit to process.
+    next: AtomicU32,
+}
+
+impl UnitPrefilter<'_> {
+    /// Searches all compilation units.
+    pub(super) fn select_units(&self, info: &DebugInfo, files: &dyn Files) -> SelectedUnits {
+        let main = Units::new(&info.object).main;
+        let search = PrefilterState {
+            prefilter: self,
+            info,
+            files,
+            mentions: self
+                .function
+                .and_then(|function| NameSearch::find(&main, function.start, function.is_name)),
+            next: AtomicU32::new(0),
+        };
+        let parts: Vec<SelectedUnits> = thread::scope(|scope| {
+            // If a thread can't be started, the others process its share.
+            let start = |_| {
+                let thread = thread::Builder::new();
+                thread.spawn_scoped(scope, || search.part()).ok()
+            };
+            let workers: Vec<_> = (1..self.threads.get()).filter_map(start).collect();
+            let own = search.part();
+            let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
+            let parts = joined.map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)));
+            std::iter::once(own).chain(parts).collect()
+        });
+        let mut found = SelectedUnits::default();
+        for part in parts {
+            found.selected.extend(part.selected);
+            found.missing += part.missing;
+        }
+        found.selected.sort_unstable();
+        let known = self.function.map(|_| search.initial_names());
+        found.known = known.map(|known| CachedNames(RefCell::new(known)));
+        found
+    }
+}
+
+impl PrefilterState<'_> {
+    /// The initial cache of names.
+    fn initial_names(&self) -> NameCache {
+        match &self.mentions {
+            Some(mentions) => NameCache::of_places(mentions.places()),
+            None => NameCache::default(),
+        }
+    }
+
+    /// Processes units in one thread.
+    fn part(&self) -> SelectedUnits {
+        let units = Units::new(&self.info.object);
+        let count = UnitNumber::try_from(self.info.object.index.len()).unwrap_or(UnitNumber::MAX);
+        let mut found = SelectedUnits::default();
+        let mut known = self.initial_names();
+        loop {
+            let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
+            if first >= count {
+                return found;
+            }
+            for number in first..count.min(first.saturating_add(BATCH)) {
+                match self.is_selected(&units, number, &mut known) {
+                    Some(true) => found.selected.push(number),
+                    Some(false) => {}
+                    None => found.missing += 1,
+                }
+            }
+        }
+    }
+
+    /// Whether a unit is selected; `None` if its entries are missing.
+    fn is_selected(
+        &self,
+        units: &Units<'_, '_>,
+        number: UnitNumber,
+        known: &mut NameCache,
+    ) -> Option<bool> {
+        let Some(header) = units.header(number) else {
+            return Some(false);
+        };
+        if !is_of_compilation(&header) {
+            return Some(false);
+        }
+        let verdict = self.verdict(&units.main, &header, known);
+        match (verdict, self.prefilter.keep) {
+            (UnitMatch::No, _) => return Some(false),
+            (UnitMatch::Yes, None) => return Some(true),
+            _ => {}
+        }
+        let Ok(skeleton) = units.main.unit(header).map(Rc::new) else {
+            return Some(false);
+        };
+        let mut is_kept = false;
+        let visited = self
+            .info
+            .visit(self.files, units, &skeleton, None, &mut |unit| {
+                is_kept = self.has_function(verdict, &unit)
+                    && self.prefilter.keep.is_none_or(|keep| keep(unit));
+                ControlFlow::Continue(())
+            });
+        visited.map(|_| is_kept)
+    }
+
+    /// Whether the function is in a unit, as far as the unit alone determines it.
+    fn verdict(
+        &self,
+        dwarf: &Dwarf<Slice<'_>>,
+        header: &UnitHeader<Slice<'_>>,
+        known: &mut NameCache,
+    ) -> UnitMatch {
+        let Some(function) = self.prefilter.function else {
+            return UnitMatch::Yes;
+        };
+        let mentions = self.mentions.as_ref();
+        let may_be =
+            |mentions: &NameSearch<'_>| mentions.may_be_in(dwarf, header, function.is_name);
+        match mentions.is_none_or(may_be) {
+            true => defines(dwarf, header, function.is_name, known),
+            false => UnitMatch::No,
+        }
+    }
+
+    /// Whether the function is in a unit, whose entries are available.
+    fn has_function(&self, verdict: UnitMatch, unit: &DebugUnit<'_>) -> bool {
+        let Some(function) = self.prefilter.function else {
+            return true;
+        };
+        let verdict = match verdict {
+            UnitMatch::Split => {
+                let known = &mut NameCache::direct_mapped();
+                defines(unit.dwarf, &unit.unit.header, function.is_name, known)
+            }
+            verdict => verdict,
+        };
+        match verdict {
+            UnitMatch::Yes => true,
+            UnitMatch::No => false,
+            UnitMatch::Perhaps | UnitMatch::Split => (function.is_in)(unit.clone()),
+        }
+    }
+}
+
+/// Type units and partial units are read when others refer to them.
+fn is_of_compilation(header: &UnitHeader<Slice<'_>>) -> bool {
+    matches!(
+        header.type_(),
+        UnitType::Compilation | UnitType::Skeleton(_)
+    )
+}

@@ -1,0 +1,127 @@
+//! Tests of requests to servers.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crate::build_id::BuildId;
+use crate::elf::tiny::TinyElf;
+use crate::files::{FilePart, FileRequest, MemoryFiles, Servers};
+use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
+use crate::{images, load};
+
+/// Local files, and a server with some files of every object.
+struct ServedFiles {
+    files: MemoryFiles,
+    paths: SearchPaths,
+    server: Arc<Server>,
+}
+
+#[derive(Debug)]
+struct Server {
+    parts: Vec<FilePart>,
+    requests: Mutex<Vec<FilePart>>,
+}
+
+impl Servers for Server {
+    fn fetch(&self, wanted: &FileRequest<'_>) -> Option<PathBuf> {
+        self.requests.lock().unwrap().push(wanted.part);
+        let has = self.parts.contains(&wanted.part);
+        has.then(|| place(wanted.part))
+    }
+}
+
+fn place(part: FilePart) -> PathBuf {
+    format!("/served/{part:?}").into()
+}
+
+impl ServedFiles {
+    fn new(at_hand: &[(&str, Vec<u8>)], parts: &[(FilePart, Vec<u8>)]) -> Self {
+        let mut files = MemoryFiles::new();
+        for (path, bytes) in at_hand {
+            files.insert(*path, bytes.clone());
+        }
+        for (part, bytes) in parts {
+            files.insert(place(*part), bytes.clone());
+        }
+        let server = Arc::new(Server {
+            parts: parts.iter().map(|(part, _)| *part).collect(),
+            requests: Mutex::default(),
+        });
+        let mut paths = SearchPaths::new(None);
+        paths.servers = Some(server.clone());
+        Self {
+            files,
+            paths,
+            server,
+        }
+    }
+
+    fn requests(&self) -> Vec<FilePart> {
+        std::mem::take(&mut self.server.requests.lock().unwrap())
+    }
+}
+
+/// The source of the symbols of `/bin/app`, their number, and the requests to the server.
+fn loaded(served: &ServedFiles, kind: ObjectKind) -> (String, usize, Vec<FilePart>) {
+    let id = BuildId::from_bytes(&[0xab; 20]).unwrap();
+    let request = ObjectRequest::new(Path::new("/bin/app"), kind).with_build_id(Some(&id));
+    let loaded = load(&served.files, &served.paths, &request);
+    let source = loaded.source.display().to_string();
+    (source, loaded.table.len(), served.requests())
+}
+
+#[test]
+fn servers_are_queried_for_missing_files() {
+    use FilePart::{Debuginfo, Executable};
+    let app = TinyElf::default().build();
+    let other = TinyElf {
+        build_id: [1; 20],
+        ..TinyElf::default()
+    };
+    let here = [("/bin/app", app.clone())];
+    let replaced = [("/bin/app", other.build())];
+    let all = [(Executable, app.clone()), (Debuginfo, app.clone())];
+    let user =
+        |at_hand: &[_], parts: &[_]| loaded(&ServedFiles::new(at_hand, parts), ObjectKind::User);
+    assert_eq!(user(&here, &all), ("/bin/app".to_owned(), 4, vec![]));
+    for at_hand in [&[][..], &replaced] {
+        let executable = ("/served/Executable".to_owned(), 4, vec![Executable]);
+        assert_eq!(user(at_hand, &all), executable);
+        let debuginfo = (
+            "/served/Debuginfo".to_owned(),
+            4,
+            vec![Executable, Debuginfo],
+        );
+        assert_eq!(user(at_hand, &all[1..]), debuginfo);
+        // Fetched files are checked like any other file.
+        let wrong = [(Executable, other.build()), (Debuginfo, other.build())];
+        assert_eq!(
+            user(at_hand, &wrong),
+            (String::new(), 0, vec![Executable, Debuginfo])
+        );
+    }
+    let vdso = loaded(&ServedFiles::new(&[], &all), ObjectKind::Vdso);
+    assert_eq!(vdso, (String::new(), 0, vec![]));
+    let kernel = loaded(&ServedFiles::new(&[], &all), ObjectKind::Kernel);
+    assert_eq!(
+        (kernel.0.as_str(), kernel.2),
+        ("/served/Debuginfo", vec![Debuginfo])
+    );
+}
+
+#[test]
+fn code_is_fetched_where_it_is_not_at_hand() {
+    let app = TinyElf::default().build();
+    let id = BuildId::from_bytes(&[0xab; 20]).unwrap();
+    let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
+    let code = |served: &ServedFiles, id| {
+        let request = request.with_build_id(id);
+        let found = images(&served.files, &served.paths, &request);
+        found.code.map(|(path, _)| path)
+    };
+    let served = ServedFiles::new(&[], &[(FilePart::Executable, app)]);
+    assert_eq!(code(&served, Some(&id)), Some("/served/Executable".into()));
+    // Without a build-id, no request is possible.
+    assert_eq!(code(&served, None), None);
+    assert_eq!(served.requests(), [FilePart::Executable]);
+}

@@ -1,0 +1,474 @@
+//! The DIE scanner and the unit prefilter, compared with gimli.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use gimli::{AttributeValue, DwTag, Reader as _, Unit, UnitOffset};
+use rperf_symbol::dwarf::{
+    DieReference, DieScanner, FunctionEntries, MAX_ORIGINS, Slice, WantedNames,
+};
+use rperf_symbol::{
+    DebugInfo, DebugUnit, FunctionQuery, ObjectKind, ObjectRequest, SearchPaths, UnitPrefilter,
+    load,
+};
+
+use crate::{Disk, scratch};
+
+/// Nested functions, functions in types and in blocks; several names; copies of declarations.
+const C: &str = r"
+struct pair { int a, b; int (*call)(int, int); };
+union both { struct pair pair; long whole[4]; };
+enum colour { RED, GREEN };
+static inline int twice(int v) { return v * 2; }
+__attribute__((noinline)) int outer(struct pair *p, int n)
+{
+    extern int elsewhere(int);
+    int inner(int x) { return x * n + p->a; }
+    int sum = 0;
+    for (int i = 0; i < n; i++) { int part = inner(i); sum += twice(part); }
+    return elsewhere(sum);
+}
+";
+const OTHER: &str = r"
+static inline int twice(int v) { return v * 2 + 1; }
+int elsewhere(int n) { return twice(n) + twice(n + 1); }
+struct pair { int a, b; int (*call)(int, int); };
+int outer(struct pair *p, int n);
+int main(int argc, char **argv) { struct pair p = { argc, 2, 0 }; (void)argv; return outer(&p, argc); }
+";
+const CPP: &str = r"
+#include <string>
+#include <vector>
+namespace geo {
+struct Shape {
+    enum class Kind { A, B };
+    virtual ~Shape() = default;
+    virtual int area() const { return 0; }
+    template <class T> T scaled(T by) const { struct Local { static T of(T v) { return v + v; } }; return Local::of(by); }
+};
+struct Square : Shape { int side = 3; int area() const override; static int count(int n); };
+int Square::area() const { return side * side; }
+int Square::count(int n) { auto twice = [](int v) { return v * 2; }; return twice(n); }
+}
+int main(int argc, char **argv)
+{
+    std::vector<std::string> all(argv, argv + argc);
+    geo::Square square;
+    const geo::Shape &shape = square;
+    return shape.area() + geo::Square::count(argc) + square.scaled(argc) + int(all.size()) + int(square.scaled(2.5));
+}
+";
+
+/// Compiler, flags and sources.
+const PROGRAMS: &[(&str, &[&str], &[&str])] = &[
+    ("cc", &["-O0", "-g"], &["c.c", "other.c"]),
+    ("cc", &["-O2", "-g"], &["c.c", "other.c"]),
+    (
+        "cc",
+        &["-O2", "-gdwarf-2", "-gstrict-dwarf"],
+        &["c.c", "other.c"],
+    ),
+    ("cc", &["-O2", "-gdwarf-3"], &["c.c", "other.c"]),
+    ("cc", &["-O2", "-gdwarf-4"], &["c.c", "other.c"]),
+    (
+        "cc",
+        &["-O2", "-gdwarf-5", "-gdwarf64"],
+        &["c.c", "other.c"],
+    ),
+    ("cc", &["-O2", "-g", "-gz"], &["c.c", "other.c"]),
+    ("cc", &["-O2", "-g", "-flto"], &["c.c", "other.c"]),
+    (
+        "cc",
+        &["-O2", "-gdwarf-4", "-gsplit-dwarf"],
+        &["c.c", "other.c"],
+    ),
+    (
+        "cc",
+        &["-O2", "-gdwarf-5", "-gsplit-dwarf"],
+        &["c.c", "other.c"],
+    ),
+    ("c++", &["-O0", "-g"], &["cpp.cpp"]),
+    ("c++", &["-O2", "-g"], &["cpp.cpp"]),
+    (
+        "c++",
+        &["-O2", "-gdwarf-4", "-fdebug-types-section"],
+        &["cpp.cpp"],
+    ),
+    ("c++", &["-O2", "-g", "-flto"], &["cpp.cpp"]),
+    ("c++", &["-O1", "-g", "-gsplit-dwarf"], &["cpp.cpp"]),
+];
+
+/// An entry as read by either. `origin` is `Some(None)` if it is in another unit.
+#[derive(Debug, PartialEq)]
+struct Entry {
+    offset: usize,
+    tag: DwTag,
+    depth: isize,
+    names: Vec<String>,
+    origin: Option<Option<usize>>,
+    is_declaration: bool,
+    is_copy: bool,
+    has_addresses: bool,
+    numbers: [Option<u64>; 4],
+}
+
+fn is_function_or_copy(tag: DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_subprogram | gimli::DW_TAG_inlined_subroutine
+    )
+}
+
+/// Reads a unit with gimli.
+fn read(unit: &DebugUnit<'_>) -> Vec<Entry> {
+    let own: &Unit<Slice<'_>> = &unit.unit;
+    let mut entries = own.entries();
+    let mut found = Vec::new();
+    let text = |value| {
+        let text = unit.dwarf.attr_string(own, value).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    };
+    while let Ok(Some(entry)) = entries.next_dfs() {
+        if !is_function_or_copy(entry.tag()) {
+            continue;
+        }
+        let value = |name| entry.attr_value(name);
+        let number = |name| match value(name) {
+            Some(AttributeValue::FileIndex(index)) => Some(index),
+            value => value?.udata_value(),
+        };
+        let names = [
+            gimli::DW_AT_name,
+            gimli::DW_AT_linkage_name,
+            gimli::DW_AT_MIPS_linkage_name,
+        ];
+        let origin = value(gimli::DW_AT_abstract_origin).or(value(gimli::DW_AT_specification));
+        found.push(Entry {
+            offset: entry.offset().0,
+            tag: entry.tag(),
+            depth: entry.depth(),
+            names: names
+                .into_iter()
+                .filter_map(|name| text(value(name)?))
+                .collect(),
+            origin: origin.map(|origin| match origin {
+                AttributeValue::UnitRef(offset) => Some(offset.0),
+                _ => None,
+            }),
+            is_declaration: value(gimli::DW_AT_declaration).is_some(),
+            is_copy: value(gimli::DW_AT_abstract_origin).is_some(),
+            has_addresses: [
+                gimli::DW_AT_low_pc,
+                gimli::DW_AT_ranges,
+                gimli::DW_AT_entry_pc,
+            ]
+            .into_iter()
+            .any(|name| value(name).is_some()),
+            numbers: [
+                gimli::DW_AT_decl_file,
+                gimli::DW_AT_decl_line,
+                gimli::DW_AT_call_file,
+                gimli::DW_AT_call_line,
+            ]
+            .map(number),
+        });
+    }
+    found
+}
+
+/// Reads a unit with the scanner.
+fn scan(unit: &DebugUnit<'_>) -> Vec<Entry> {
+    let mut scanner =
+        DieScanner::new(unit.dwarf, &unit.unit.header, &is_function_or_copy).expect("a unit");
+    let mut found = Vec::new();
+    while let Some(entry) = scanner.next() {
+        let names = Mutex::new(Vec::new());
+        let is_found = scanner.has_name(&entry.names, &|name| {
+            names.lock().expect("no panic").push(name.to_owned());
+            false
+        });
+        assert!(!is_found);
+        found.push(Entry {
+            offset: entry.offset.0,
+            tag: entry.tag,
+            depth: entry.depth,
+            names: names.into_inner().expect("no panic"),
+            origin: entry.origin.map(|origin| match origin {
+                DieReference::SameUnit(offset) => Some(offset.0),
+                DieReference::OtherUnit => None,
+            }),
+            is_declaration: entry.is_declaration,
+            is_copy: entry.is_copy,
+            has_addresses: entry.has_addresses,
+            numbers: [
+                entry.declared_file,
+                entry.declared_line,
+                entry.call_file,
+                entry.call_line,
+            ],
+        });
+    }
+    found
+}
+
+fn build(
+    dir: &Path,
+    number: usize,
+    (compiler, flags, sources): (&str, &[&str], &[&str]),
+) -> Option<PathBuf> {
+    let dir = dir.join(number.to_string());
+    std::fs::create_dir_all(&dir).expect("a folder");
+    for (name, text) in [("c.c", C), ("other.c", OTHER), ("cpp.cpp", CPP)] {
+        std::fs::write(dir.join(name), text).expect("a source");
+    }
+    let mut command = Command::new(compiler);
+    command.args(flags).args(sources).args(["-o", "program"]);
+    let output = command.current_dir(&dir).output();
+    let is_built = output.as_ref().is_ok_and(|output| output.status.success());
+    if !is_built {
+        eprintln!("skipped: {compiler} {flags:?} doesn't build: {output:?}");
+        return None;
+    }
+    Some(dir.join("program"))
+}
+
+fn open(program: &Path) -> DebugInfo {
+    let paths = SearchPaths::new(None);
+    let request = ObjectRequest::new(program, ObjectKind::User);
+    let loaded = load(&Disk, &paths, &request);
+    let source = loaded.debug.expect("it is read");
+    DebugInfo::open(&Disk, &paths, &source).expect("it has debug information")
+}
+
+fn each_unit(info: &DebugInfo, prefilter: UnitPrefilter<'_>, visit: &mut dyn FnMut(DebugUnit<'_>)) {
+    let missing = info.for_each_unit(&Disk, &prefilter, &mut |unit| {
+        visit(unit);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(missing, 0);
+}
+
+fn all() -> UnitPrefilter<'static> {
+    UnitPrefilter {
+        threads: NonZeroUsize::MIN,
+        function: None,
+        keep: None,
+    }
+}
+
+fn functions(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    let of_tag = entries.iter();
+    of_tag.filter(|entry| entry.tag == gimli::DW_TAG_subprogram)
+}
+
+/// Whether `function` is called `name`; `None` if the name is in another unit.
+fn is_called(entries: &[Entry], function: &Entry, name: &str) -> Option<bool> {
+    let mut entry = function;
+    for _ in 0..MAX_ORIGINS {
+        if entry.names.iter().any(|found| found == name) {
+            return Some(true);
+        }
+        let Some(origin) = entry.origin else {
+            return Some(false);
+        };
+        match functions(entries).find(|entry| Some(entry.offset) == origin) {
+            Some(origin) => entry = origin,
+            None if origin.is_none() => return None,
+            None => break,
+        }
+    }
+    Some(false)
+}
+
+/// Whether one of these functions, with code or copies, is called `name`; `None` if the name is in another unit.
+fn defines(entries: &[Entry], name: &str) -> Option<bool> {
+    let defined = functions(entries).filter(|entry| !entry.is_declaration);
+    let answers: Vec<_> = defined
+        .map(|entry| is_called(entries, entry, name))
+        .collect();
+    match answers.contains(&Some(true)) {
+        true => Some(true),
+        false => (!answers.contains(&None)).then_some(false),
+    }
+}
+
+/// Compares the functions of a unit, and the copies in it, as read by the scanner and by gimli.
+fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
+    let entries = read(unit);
+    let offsets = |is_wanted: &dyn Fn(&Entry) -> bool| -> Vec<UnitOffset> {
+        let wanted = functions(&entries).filter(|entry| !entry.is_declaration && is_wanted(entry));
+        wanted.map(|entry| UnitOffset(entry.offset)).collect()
+    };
+    let with_code = offsets(&|entry| entry.has_addresses);
+    let header = &unit.unit.header;
+    let found = FunctionEntries::read(unit.dwarf, header, None);
+    assert_eq!((found.with_code, found.named.len()), (with_code.clone(), 0));
+    for is_elsewhere in [false, true] {
+        let wanted = WantedNames {
+            is_name: &|other| other == name,
+            known: unit.known,
+            is_elsewhere: &|_| is_elsewhere,
+        };
+        let found = FunctionEntries::read(unit.dwarf, header, Some(wanted));
+        let named = offsets(&|entry| is_called(&entries, entry, name).unwrap_or(is_elsewhere));
+        assert_eq!(found.named, named, "{name}");
+        assert_eq!(found.with_code, with_code, "{name}");
+    }
+    let copies = entries.iter().filter(|entry| entry.is_copy);
+    let expected: Vec<_> = copies.map(|entry| (entry.offset, entry.origin)).collect();
+    let mut found = Vec::new();
+    let scanner = DieScanner::new(unit.dwarf, header, &is_function_or_copy).expect("a unit");
+    scanner.for_each_copy(&mut |offset, origin| {
+        let origin = match origin {
+            DieReference::SameUnit(origin) => Some(origin.0),
+            DieReference::OtherUnit => None,
+        };
+        found.push((offset.0, Some(origin)));
+    });
+    assert_eq!(found, expected);
+}
+
+/// Checks that `next_unless` skips exactly the inlined calls accepted by its predicate: here, those from files with an odd number.
+fn compare_calls(unit: &DebugUnit<'_>) {
+    let entries = read(unit);
+    let mut scanner =
+        DieScanner::new(unit.dwarf, &unit.unit.header, &is_function_or_copy).expect("a unit");
+    let mut skipped = BTreeSet::new();
+    let mut returned = BTreeSet::new();
+    while let Some(entry) = scanner.next_unless(&mut |call| {
+        let is_unwanted = call.file % 2 == 1;
+        skipped.extend(is_unwanted.then_some((call.file, Some(Some(call.origin.0)))));
+        is_unwanted
+    }) {
+        returned.insert(entry.offset.0);
+    }
+    for entry in &entries {
+        let call = entry.numbers[2].map(|file| (file, entry.origin));
+        let is_skipped = call.is_some_and(|call| skipped.contains(&call));
+        assert_eq!(returned.contains(&entry.offset), !is_skipped, "{entry:?}");
+    }
+}
+
+/// Compares the units at an address, both on first and on later lookups.
+fn compare_addresses(program: &Path, info: &DebugInfo) {
+    let at = |info: &DebugInfo, address| {
+        let mut found = Vec::new();
+        info.for_units_at(&Disk, address, &mut |unit| {
+            found.push(unit.skeleton.header.debug_info_offset().map(|at| at.0));
+            ControlFlow::Continue(())
+        });
+        found
+    };
+    let mut ends = Vec::new();
+    each_unit(info, all(), &mut |unit| {
+        let own = unit.skeleton.header.debug_info_offset().map(|at| at.0);
+        let mut ranges = unit.lines.unit_ranges(&unit.skeleton).expect("ranges");
+        while let Some(range) = ranges.next().expect("a range") {
+            if range.begin != 0 {
+                ends.extend([(range.begin, own), (range.end - 1, own)]);
+            }
+        }
+    });
+    ends.truncate(8);
+    for (address, own) in ends {
+        let first = open(program);
+        let found = at(&first, address);
+        assert!(found.contains(&own), "{address:#x} {found:?}");
+        assert_eq!(at(&first, address), found, "{address:#x}");
+        assert_eq!(at(info, address), found, "{address:#x}");
+    }
+}
+
+/// Compares the units with a function, found by gimli and by the prefilter, with the complete name, its start, and an empty start.
+fn compare(program: &Path, info: &DebugInfo, name: &str) {
+    let start = |unit: &DebugUnit<'_>| unit.skeleton.header.debug_info_offset().map(|at| at.0);
+    let is_in = |unit: DebugUnit<'_>| defines(&read(&unit), name) != Some(false);
+    let mut expected = BTreeSet::new();
+    each_unit(info, all(), &mut |unit| {
+        let at = start(&unit);
+        if is_in(unit) {
+            expected.insert(at);
+        }
+    });
+    for known in [name, name.get(..3).unwrap_or_default(), ""] {
+        let mut found = BTreeSet::new();
+        let prefilter = UnitPrefilter {
+            function: Some(FunctionQuery {
+                start: known,
+                is_name: &|other| other == name,
+                is_in: &is_in,
+            }),
+            ..all()
+        };
+        each_unit(info, prefilter, &mut |unit| {
+            found.insert(start(&unit));
+            compare_functions(&unit, name);
+        });
+        assert_eq!(found, expected, "{name} in {}", program.display());
+    }
+}
+
+#[test]
+fn scanner_and_prefilter_find_the_same_functions_as_gimli() {
+    let dir = scratch("die-scanner");
+    let mut built = 0;
+    for (number, program) in PROGRAMS.iter().enumerate() {
+        let Some(program) = build(&dir, number, *program) else {
+            continue;
+        };
+        built += 1;
+        let info = open(&program);
+        let mut names = BTreeSet::from(["nowhere".to_owned(), "in".to_owned()]);
+        each_unit(&info, all(), &mut |unit| {
+            let expected = read(&unit);
+            assert_eq!(scan(&unit), expected, "{}", program.display());
+            compare_functions(&unit, "outer");
+            compare_calls(&unit);
+            names.extend(expected.into_iter().flat_map(|entry| entry.names));
+        });
+        assert!(names.contains("main"), "{names:?}");
+        compare_addresses(&program, &info);
+        // Each name takes several passes with gimli.
+        let step = names.len().div_ceil(8);
+        for name in names.iter().filter(|name| name.len() % step < 2) {
+            compare(&program, &info, name);
+        }
+    }
+    assert!(built > 0 || Command::new("cc").arg("--version").output().is_err());
+}
+
+#[test]
+fn damage_ends_the_scan_at_the_end_of_the_unit() {
+    let dir = scratch("die-scanner-damage");
+    let Some(program) = build(&dir, 0, PROGRAMS[1]) else {
+        return;
+    };
+    let info = open(&program);
+    each_unit(&info, all(), &mut |unit| {
+        let bytes = unit.dwarf.debug_info;
+        let start = unit.unit.header.debug_info_offset().map_or(0, |at| at.0);
+        let root = start + unit.unit.header.root_offset().0;
+        let section = gimli::Section::reader(&bytes).slice().to_vec();
+        for at in (root..section.len()).step_by(7) {
+            let mut damaged = section.clone();
+            damaged[at] ^= 0xff;
+            let endian = gimli::Section::reader(&bytes).endian();
+            let slice = Slice::new(&damaged, endian);
+            let dwarf = gimli::Dwarf {
+                debug_info: gimli::DebugInfo::from(slice),
+                debug_abbrev: unit.dwarf.debug_abbrev,
+                ..gimli::Dwarf::default()
+            };
+            if let Ok(header) = dwarf.unit_header(gimli::DebugInfoOffset(start))
+                && let Some(scanner) = DieScanner::new(&dwarf, &header, &is_function_or_copy)
+            {
+                let end = UnitOffset(header.length_including_self());
+                assert!(scanner.into_iter().all(|entry| entry.offset < end));
+            }
+        }
+    });
+}

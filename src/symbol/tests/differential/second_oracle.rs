@@ -1,0 +1,148 @@
+//! Lines and inlined functions compared with the crate addr2line, which shares only the DWARF parser gimli: at any
+//! addresses, in any order, of ordinary programs.
+//! addresses, in any order, of programs as they are built every day.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+use gimli::{EndianSlice, LittleEndian, SectionId};
+use object::read::{Object as _, ObjectSection as _};
+use proptest::prelude::*;
+use rperf_symbol::{Budget, LineIndex, LoadedSymbols};
+
+use crate::elf::run;
+use crate::lines::{CPP, Frame, RUST, loaded, open, ours};
+use crate::scratch;
+
+/// Addresses looked up in each test case, one after the other.
+const AT_ONCE: usize = 300;
+
+type Context<'a> = addr2line::Context<EndianSlice<'a, LittleEndian>>;
+
+fn context<'a>(elf: &object::File<'a>) -> Context<'a> {
+    let section = |id: SectionId| -> Result<_, gimli::Error> {
+        let section = elf.section_by_name(id.name());
+        let bytes = section.map(|section| section.data().expect("a plain section"));
+        Ok(EndianSlice::new(bytes.unwrap_or_default(), LittleEndian))
+    };
+    let dwarf = gimli::Dwarf::load(section).expect("sections");
+    addr2line::Context::from_dwarf(dwarf).expect("a context")
+}
+
+fn theirs(context: &Context<'_>, address: u64) -> Vec<Frame> {
+    let frames = context.find_frames(address).skip_all_loads();
+    let mut frames = frames.expect("frames");
+    let mut found = Vec::new();
+    while let Some(frame) = frames.next().expect("a frame") {
+        let name = frame
+            .function
+            .as_ref()
+            .map(|name| name.raw_name().expect("a name"));
+        let place = frame.location.unwrap_or(addr2line::Location {
+            file: None,
+            line: None,
+            column: None,
+        });
+        let file = place.file.unwrap_or("??");
+        found.push((
+            name.map_or("??".to_owned(), |name| name.into_owned()),
+            file.rsplit('/').next().unwrap_or(file).to_owned(),
+            place.line.unwrap_or(0),
+        ));
+    }
+    found
+}
+
+/// Compares both at `AT_ONCE` addresses, each given as a fraction of the code.
+fn compare(object: &Path) {
+    let loaded: LoadedSymbols = loaded(object);
+    let bytes = std::fs::read(object).expect("the object");
+    let elf = object::File::parse(&*bytes).expect("an ELF file");
+    let context = context(&elf);
+    let text = elf.section_by_name(".text").expect("code");
+    let (offset, size) = text.file_range().expect("bytes in the file");
+    let budget = Budget::new(Budget::DEFAULT_BYTES);
+    let lines: LineIndex = open(&loaded, &budget).expect("debug information");
+    let places = prop::collection::vec(0..size, AT_ONCE);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(20));
+    let inlined = Cell::new(0);
+    let outcome = runner.run(&places, |places| {
+        for place in places {
+            let mut ours = ours(&lines, offset + place);
+            let theirs = theirs(&context, text.address() + place);
+            // For code outside of functions, addr2line returns only the line, we the line of an unnamed function.
+            if theirs.is_empty()
+                && ours
+                    .iter()
+                    .all(|(name, _, line)| name == "??" && *line == 0)
+            {
+                ours.clear();
+            }
+            inlined.set(inlined.get() + usize::from(theirs.len() > 1));
+            prop_assert_eq!(
+                ours,
+                theirs,
+                "{:#x} of {}",
+                text.address() + place,
+                object.display()
+            );
+        }
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+    assert!(
+        inlined.get() > 10 || object.to_string_lossy().ends_with("-O0"),
+        "inlined functions were hit {} times",
+        inlined.get()
+    );
+}
+
+#[test]
+fn programs_in_cpp() {
+    let dir = scratch("second-oracle-cpp");
+    let source = dir.join("inlines.cpp");
+    std::fs::write(&source, CPP).expect("the source is written");
+    for version in ["-gdwarf-3", "-gdwarf-4", "-gdwarf-5"] {
+        for level in ["-O0", "-O2"] {
+            let object = dir.join(format!("program{version}{level}"));
+            let words = [
+                &*source.to_string_lossy(),
+                "-o",
+                &object.to_string_lossy(),
+                version,
+                level,
+            ]
+            .map(str::to_owned);
+            if run("g++", &words.each_ref().map(String::as_str)) {
+                compare(&object);
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_in_rust() {
+    let dir = scratch("second-oracle-rust");
+    let (source, object) = (dir.join("inlines.rs"), dir.join("program"));
+    std::fs::write(&source, RUST).expect("the source is written");
+    let words = [
+        "--edition=2024",
+        "-O",
+        "-g",
+        "-o",
+        &object.to_string_lossy(),
+        &source.to_string_lossy(),
+    ]
+    .map(str::to_owned);
+    if run("rustc", &words.each_ref().map(String::as_str)) {
+        compare(&object);
+    }
+}
+
+#[test]
+fn this_program() {
+    let own: PathBuf = std::env::current_exe().expect("the program's path");
+    compare(&own);
+}

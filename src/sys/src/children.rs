@@ -1,0 +1,177 @@
+//! Processes forked from this one that run a function of this program, and their exit.
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitStatus;
+use std::time::Duration;
+use std::{ptr, thread};
+
+/// Exit status of a child whose function panicked.
+const PANICKED: u8 = 101;
+
+/// Forked processes. Those that still run are killed when this is dropped.
+#[derive(Debug, Default)]
+pub struct Children {
+    pids: Vec<libc::pid_t>,
+}
+
+impl Children {
+    /// Forks a process that calls `run`, exits with the returned status and never returns from this call. Returns its pid.
+    ///
+    /// The child has only the calling thread: a lock that another thread holds stays locked in it. Buffers of this process, such as that
+    /// of the standard output, aren't written by the child.
+    ///
+    /// # Errors
+    /// What fork(2) reports: `EAGAIN` at the limit of processes.
+    pub fn fork(&mut self, run: impl FnOnce() -> u8) -> io::Result<u32> {
+        // SAFETY: the child runs a function of this program with its own copy of the memory, then exits without running destructors
+        // of its callers. The C library makes its allocator usable in the child.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                // SAFETY: the request takes numbers. The child ends if this process is killed.
+                unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+                let status = catch_unwind(AssertUnwindSafe(run)).unwrap_or(PANICKED);
+                // SAFETY: ends this process at once.
+                unsafe { libc::_exit(status.into()) }
+            }
+            pid => {
+                self.pids.push(pid);
+                Ok(pid.cast_unsigned())
+            }
+        }
+    }
+
+    /// Waits until all have exited or one has failed; then the others are killed and the failed one's status is returned.
+    ///
+    /// # Errors
+    /// What wait4(2) reports.
+    pub fn wait(mut self) -> io::Result<Option<ExitStatus>> {
+        while !self.pids.is_empty() {
+            let exited = self.next_exited()?;
+            let status = reap(exited)?;
+            self.pids.retain(|pid| *pid != exited);
+            if !status.success() {
+                return Ok(Some(status));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits for one of the children to exit, without reaping it.
+    fn next_exited(&self) -> io::Result<libc::pid_t> {
+        loop {
+            let first = exited(libc::P_ALL, 0, 0)?;
+            if self.pids.contains(&first) {
+                return Ok(first);
+            }
+            // Another child of this process, such as the pager, has exited and is left for its owner: it would be reported again.
+            for pid in &self.pids {
+                if exited(libc::P_PID, pid.cast_unsigned(), libc::WNOHANG)? == *pid {
+                    return Ok(*pid);
+                }
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for pid in &self.pids {
+            // SAFETY: a child that is not reaped keeps its pid, so this reaches no other process.
+            unsafe { libc::kill(*pid, libc::SIGKILL) };
+            let _ = reap(*pid);
+        }
+    }
+}
+
+/// Returns a child that has exited, without reaping it; 0 if there is none and the options say not to wait.
+fn exited(kind: libc::idtype_t, id: libc::id_t, options: i32) -> io::Result<libc::pid_t> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = options | libc::WEXITED | libc::WNOWAIT;
+    // SAFETY: the call writes the structure passed to it.
+    while unsafe { libc::waitid(kind, id, info.as_mut_ptr(), options) } != 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: zeros are a valid value, and the call fills the structure for a child that exited.
+    Ok(unsafe { info.assume_init().si_pid() })
+}
+
+/// Waits for a child to exit.
+fn reap(pid: libc::pid_t) -> io::Result<ExitStatus> {
+    let mut status = 0;
+    // SAFETY: the call writes the number passed to it.
+    while unsafe { libc::waitpid(pid, &raw mut status, 0) } < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(ExitStatus::from_raw(status))
+}
+
+/// Replaces this process by a program without arguments and environment (execve(2)). Returns only if that fails.
+#[must_use]
+pub fn execute(path: &CStr) -> io::Error {
+    let argv = [path.as_ptr(), ptr::null()];
+    let environment = [ptr::null()];
+    // SAFETY: the strings are terminated by NUL, the arrays by a null pointer.
+    unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// The process group of this process (getpgid(2)).
+#[must_use]
+pub fn process_group() -> i32 {
+    // SAFETY: the call takes a number; 0 is this process.
+    unsafe { libc::getpgid(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_children_are_waited_for() {
+        let mut children = Children::default();
+        let pids = [0, 0].map(|status| children.fork(|| status).unwrap());
+        assert_ne!(pids[0], pids[1]);
+        assert_eq!(children.wait().unwrap(), None);
+    }
+
+    #[test]
+    fn a_failed_child_ends_the_others() {
+        let mut children = Children::default();
+        children
+            .fork(|| {
+                std::thread::sleep(std::time::Duration::from_secs(3600));
+                0
+            })
+            .unwrap();
+        children.fork(|| 7).unwrap();
+        let failed = children.wait().unwrap().unwrap();
+        assert_eq!(failed.code(), Some(7));
+    }
+
+    #[test]
+    fn a_child_becomes_another_program() {
+        let mut children = Children::default();
+        children
+            .fork(|| {
+                let _ = execute(c"/bin/false");
+                0
+            })
+            .unwrap();
+        let failed = children.wait().unwrap().unwrap();
+        assert_eq!(failed.code(), Some(1));
+        let error = execute(c"/dev/null");
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    }
+}

@@ -1,0 +1,230 @@
+//! Fast user-space locks (futex(2)).
+
+use std::io;
+use std::ptr;
+use std::sync::atomic::AtomicU32;
+
+/// `PR_FUTEX_HASH` and `PR_FUTEX_HASH_SET_SLOTS` (linux/prctl.h, Linux 6.16).
+const PR_FUTEX_HASH: i32 = 78;
+const PR_FUTEX_HASH_SET_SLOTS: libc::c_ulong = 1;
+
+/// Who may wait on a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FutexScope {
+    /// Threads of one process.
+    Private,
+    /// Every process that maps the word.
+    Shared,
+}
+
+impl FutexScope {
+    fn operation(self, operation: i32) -> i32 {
+        match self {
+            Self::Private => operation | libc::FUTEX_PRIVATE_FLAG,
+            Self::Shared => operation,
+        }
+    }
+
+    /// Waits until another thread wakes this one, if the word has this value (`FUTEX_WAIT`).
+    ///
+    /// # Errors
+    /// `EAGAIN` if it has another value, `EINTR`.
+    pub fn wait(self, word: &AtomicU32, expected: u32) -> io::Result<()> {
+        self.call(libc::FUTEX_WAIT, &Arguments::of(word, expected))
+            .map(drop)
+    }
+
+    /// Wakes up to `most` waiting threads; returns how many (`FUTEX_WAKE`).
+    ///
+    /// # Errors
+    /// What futex(2) reports.
+    pub fn wake(self, word: &AtomicU32, most: u32) -> io::Result<u32> {
+        self.call(libc::FUTEX_WAKE, &Arguments::of(word, most))
+    }
+
+    /// Moves up to `most` threads that wait on `from` to `to`, if `from` has this value, without waking one; returns how many
+    /// (`FUTEX_CMP_REQUEUE`).
+    ///
+    /// # Errors
+    /// `EAGAIN` if it has another value.
+    pub fn requeue(
+        self,
+        from: &AtomicU32,
+        to: &AtomicU32,
+        expected: u32,
+        most: u32,
+    ) -> io::Result<u32> {
+        let arguments = Arguments {
+            second: Some(to),
+            most,
+            expected,
+            ..Arguments::of(from, 0)
+        };
+        self.call(libc::FUTEX_CMP_REQUEUE, &arguments)
+    }
+
+    /// Acquires a lock with priority inheritance (`FUTEX_LOCK_PI`). The word must be used for nothing else.
+    ///
+    /// # Errors
+    /// `EDEADLK` if this thread has it, `EINTR`.
+    pub fn lock_pi(self, word: &AtomicU32) -> io::Result<()> {
+        self.call(libc::FUTEX_LOCK_PI, &Arguments::of(word, 0))
+            .map(drop)
+    }
+
+    /// Releases a lock with priority inheritance (`FUTEX_UNLOCK_PI`).
+    ///
+    /// # Errors
+    /// `EPERM` if this thread does not have it.
+    pub fn unlock_pi(self, word: &AtomicU32) -> io::Result<()> {
+        self.call(libc::FUTEX_UNLOCK_PI, &Arguments::of(word, 0))
+            .map(drop)
+    }
+
+    /// Waits on `word`, if it has this value, to be moved to the lock `to` and to acquire that (`FUTEX_WAIT_REQUEUE_PI`).
+    ///
+    /// # Errors
+    /// `EAGAIN` if it has another value or the thread was woken otherwise, `EINTR`.
+    pub fn wait_requeue_pi(
+        self,
+        word: &AtomicU32,
+        expected: u32,
+        to: &AtomicU32,
+    ) -> io::Result<()> {
+        let arguments = Arguments {
+            second: Some(to),
+            ..Arguments::of(word, expected)
+        };
+        self.call(libc::FUTEX_WAIT_REQUEUE_PI, &arguments).map(drop)
+    }
+
+    /// Lets one waiting thread acquire the lock `to`, if it is free, and moves up to `most` others to it; returns how many threads
+    /// (`FUTEX_CMP_REQUEUE_PI`).
+    ///
+    /// # Errors
+    /// `EAGAIN` if `from` has another value.
+    pub fn requeue_pi(
+        self,
+        from: &AtomicU32,
+        to: &AtomicU32,
+        expected: u32,
+        most: u32,
+    ) -> io::Result<u32> {
+        let arguments = Arguments {
+            second: Some(to),
+            most,
+            expected,
+            ..Arguments::of(from, 1)
+        };
+        self.call(libc::FUTEX_CMP_REQUEUE_PI, &arguments)
+    }
+
+    /// Calls futex(2). There is no time limit.
+    fn call(self, operation: i32, arguments: &Arguments<'_>) -> io::Result<u32> {
+        let second = arguments.second.map_or(ptr::null_mut(), AtomicU32::as_ptr);
+        // SAFETY: the words are aligned and live during the call; the kernel accesses them atomically. `val2` takes the place of the
+        // time limit, where 0 is none.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                arguments.word.as_ptr(),
+                self.operation(operation),
+                arguments.value,
+                arguments.most as usize,
+                second,
+                arguments.expected,
+            )
+        };
+        u32::try_from(result).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+/// Arguments of futex(2).
+struct Arguments<'a> {
+    /// `uaddr`.
+    word: &'a AtomicU32,
+    /// `val`.
+    value: u32,
+    /// `uaddr2`.
+    second: Option<&'a AtomicU32>,
+    /// `val2`: threads that are moved at most.
+    most: u32,
+    /// `val3`: the value that is expected when threads are moved.
+    expected: u32,
+}
+
+impl<'a> Arguments<'a> {
+    /// Arguments of an operation on one word.
+    fn of(word: &'a AtomicU32, value: u32) -> Self {
+        Self {
+            word,
+            value,
+            second: None,
+            most: 0,
+            expected: 0,
+        }
+    }
+}
+
+/// Sets the number of buckets of this process's table of private futexes (prctl(2), Linux 6.16).
+///
+/// # Errors
+/// `EINVAL` on older kernels, or for a number that is neither 0 nor a power of two.
+pub fn set_futex_buckets(buckets: u32) -> io::Result<()> {
+    let none: libc::c_ulong = 0;
+    let buckets = libc::c_ulong::from(buckets);
+    // SAFETY: the request takes numbers.
+    match unsafe { libc::prctl(PR_FUTEX_HASH, PR_FUTEX_HASH_SET_SLOTS, buckets, none, none) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Keeps all memory of this process, also future memory, in RAM (mlockall(2)).
+///
+/// # Errors
+/// `EPERM` or `ENOMEM` beyond `RLIMIT_MEMLOCK`.
+pub fn lock_memory() -> io::Result<()> {
+    // SAFETY: the call takes a number.
+    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn another_value_is_not_waited_for() {
+        for scope in [FutexScope::Private, FutexScope::Shared] {
+            let word = AtomicU32::new(3);
+            let error = scope.wait(&word, 4).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EAGAIN));
+            assert_eq!(scope.wake(&word, 5).unwrap(), 0);
+            assert_eq!(scope.requeue(&word, &AtomicU32::new(0), 3, 5).unwrap(), 0);
+            assert!(scope.requeue(&word, &AtomicU32::new(0), 4, 5).is_err());
+        }
+    }
+
+    #[test]
+    fn a_lock_has_an_owner() {
+        let word = AtomicU32::new(0);
+        FutexScope::Private.lock_pi(&word).unwrap();
+        assert_ne!(word.load(Ordering::Relaxed), 0);
+        let other = std::thread::scope(|scope| {
+            let unlock = || {
+                FutexScope::Private
+                    .unlock_pi(&word)
+                    .unwrap_err()
+                    .raw_os_error()
+            };
+            scope.spawn(unlock).join().unwrap()
+        });
+        assert_eq!(other, Some(libc::EPERM));
+        FutexScope::Private.unlock_pi(&word).unwrap();
+        assert_eq!(word.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,79 @@
+//! Notification when a task other than a child exits (pidfd_open(2), Linux 5.3).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
+
+/// `PIDFD_THREAD` (Linux 6.9): refers to one thread instead of its process.
+const PIDFD_THREAD: libc::c_uint = libc::O_EXCL.cast_unsigned();
+
+/// A descriptor that becomes readable when its task exits.
+#[derive(Debug)]
+pub struct Pidfd(OwnedFd);
+
+impl Pidfd {
+    /// Opens a thread; before Linux 6.9 only a thread-group leader, and then its process.
+    ///
+    /// # Errors
+    /// `ESRCH` if there is no such task, `EINVAL` or `ENOENT` for a thread that isn't a leader,
+    /// `ENOSYS` on older kernels.
+    pub fn of(tid: u32) -> io::Result<Self> {
+        match Self::open(tid, PIDFD_THREAD) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Self::open(tid, 0),
+            opened => opened,
+        }
+    }
+
+    /// Opens a process with all its threads.
+    ///
+    /// # Errors
+    /// As [`Pidfd::of`].
+    pub fn of_process(pid: u32) -> io::Result<Self> {
+        Self::open(pid, 0)
+    }
+
+    fn open(task: u32, flags: libc::c_uint) -> io::Result<Self> {
+        // SAFETY: the call takes numbers and returns a new descriptor, or fails.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, task.cast_signed(), flags) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let fd = i32::try_from(fd).map_err(|_| io::ErrorKind::InvalidData)?;
+        // SAFETY: the call succeeded, so `fd` is an open descriptor with no other owner.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+}
+
+impl AsFd for Pidfd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::poll;
+
+    fn is_over(end: &Pidfd, timeout: i32) -> bool {
+        poll(&[end.as_fd()], timeout).unwrap()[0].readable
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_reported() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let end = Pidfd::of(child.id());
+        let before = end.as_ref().ok().map(|end| is_over(end, 0));
+        child.kill().unwrap();
+        let after = end.as_ref().ok().map(|end| is_over(end, 10_000));
+        child.wait().unwrap();
+        assert!(Pidfd::of_process(child.id()).is_err());
+        // Kernels before 5.3 don't support this.
+        let known = end.is_ok();
+        assert_eq!(
+            (before, after),
+            (known.then_some(false), known.then_some(true))
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! Messages between the browser and the thread that reads the recording.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rperf_disasm::CodeLocation;
+use rperf_hist::Histogram;
+use rperf_view::annotate::AnnotateOptions;
+use rperf_view::report::ReportLayout;
+
+use crate::annotate::Annotated;
+use crate::screen::Screen;
+
+/// A message of the reading thread.
+pub enum ReaderMessage {
+    /// The progress of a long operation, from 0 to 1.
+    Progress(f64),
+    /// The report; `partial` is the percentage of the recording read so far, if more follows.
+    Report {
+        /// The tables.
+        report: Arc<ReportTables>,
+        /// `None` if complete.
+        partial: Option<f64>,
+    },
+    /// The answer to a [`BrowserRequest`].
+    Shown(PreparedScreen),
+    /// The answer to a request: a function's code.
+    Code(Arc<Annotated>),
+    /// New counts of a function that may be on a screen.
+    Update(Arc<Annotated>),
+    /// The names of other recordings.
+    Recordings(Vec<String>),
+    /// A text for the status line: a request failed, or has no other answer.
+    Notice(String),
+    /// There is nothing to show: the session ends.
+    Failed,
+}
+
+/// A screen made by another thread; it can be taken once.
+pub struct PreparedScreen(Mutex<Option<Box<dyn Screen<ReaderMessage> + Send>>>);
+
+impl PreparedScreen {
+    /// Wraps a screen.
+    #[must_use]
+    pub fn new(screen: impl Screen<ReaderMessage> + Send + 'static) -> Self {
+        Self(Mutex::new(Some(Box::new(screen))))
+    }
+
+    /// Returns the screen on the first call.
+    pub(crate) fn take(&self) -> Option<Box<dyn Screen<ReaderMessage> + Send>> {
+        let mut screen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        screen.take()
+    }
+}
+
+/// A request of the browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BrowserRequest {
+    /// The header of the recording.
+    Header,
+    /// The instructions of a function.
+    Annotate(ShownFunction),
+    /// The symbols of a function's object.
+    Map(ShownFunction),
+    /// The function at an address of the same object.
+    Follow(FunctionKey, u64),
+    /// The function with the next higher number of samples.
+    Hotter(FunctionKey),
+    /// The function with the next lower number of samples.
+    Colder(FunctionKey),
+    /// No answer needed: this function is no longer shown.
+    Left(FunctionKey),
+    /// The individual samples: all, or those of a function.
+    Samples(Option<ShownFunction>),
+    /// The names of other recordings.
+    Recordings,
+    /// Save this text to a new file.
+    Save(String),
+    /// Save the text of a function to a file named after it.
+    SaveFunction(String, String),
+    /// In `top`: toggle between resetting and decaying counts at each refresh.
+    Zero,
+    /// In `top`: stop or restart the events.
+    Stop,
+}
+
+/// The identity of a displayed function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FunctionKey {
+    /// Its start address.
+    pub begin: CodeLocation,
+    /// Its first event: an index into the recording's events.
+    pub event: usize,
+}
+
+/// A function as shown in rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownFunction {
+    /// Its name.
+    pub symbol: String,
+    /// The name of its object, if shown.
+    pub dso: Option<String>,
+    /// The event's index in the recording.
+    pub event: usize,
+}
+
+/// The tables of a recording.
+#[derive(Debug, Default)]
+pub struct ReportTables {
+    /// One for each event or group.
+    pub tables: Vec<ReportTable>,
+    /// A tip for the last line.
+    pub tip: &'static str,
+    /// The initial view of annotated code, and whether its percentages are relative to all functions.
+    pub annotate: (AnnotateOptions, bool),
+}
+
+/// The rows of one event or group.
+#[derive(Debug, Default)]
+pub struct ReportTable {
+    /// The event's name, or that of its group.
+    pub name: String,
+    /// Whether the title says "events".
+    pub plural: bool,
+    /// The rows.
+    pub histogram: Histogram,
+    /// Their columns and format.
+    pub layout: ReportLayout,
+    /// Additional status in `top`.
+    pub live: Option<LiveStatus>,
+}
+
+/// The status of a table in `top`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LiveStatus {
+    /// The text after the event's name: `, 499 Hz`.
+    pub rate: String,
+    /// The text at the end of the first line: ` lost: 0/0 drop: 0/0`.
+    pub losses: String,
+    /// The total number of samples.
+    pub seen: u64,
+    /// The last line.
+    pub bottom: String,
+}
+
+/// What follows the session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SessionEnd {
+    /// Exit.
+    #[default]
+    Nothing,
+    /// Show another recording.
+    Open(String),
+    /// Show this recording with or without the details of `-v`.
+    Verbose(bool),
+}
+
+/// Receives the result of a session.
+pub type SharedSessionEnd = Rc<RefCell<SessionEnd>>;

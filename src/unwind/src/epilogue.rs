@@ -1,0 +1,66 @@
+//! Registers that were already popped in a function epilogue.
+//!
+//! In epilogues, compilers describe the moved stack pointer, but leave the save locations of popped
+//! registers unchanged, although these are then below the stack pointer. These registers already
+//! have their caller's values again, and a copy of the stack doesn't contain their save locations.
+
+use gimli::{
+    BaseAddresses, CfaRule, FrameDescriptionEntry, Register, UnwindContext, UnwindSection,
+};
+
+use crate::compile::Bytes;
+use crate::step::{Cfa, RegisterLocation, Step};
+
+/// The frame information row of a step.
+pub(crate) struct StepOrigin<'o, 'a, S: UnwindSection<Bytes<'a>>> {
+    pub(crate) section: &'o S,
+    pub(crate) bases: &'o BaseAddresses,
+    pub(crate) entry: &'o FrameDescriptionEntry<Bytes<'a>>,
+    pub(crate) address: u64,
+    /// DWARF number of the stack pointer.
+    pub(crate) stack_pointer: u8,
+}
+
+impl<'a, S: UnwindSection<Bytes<'a>>> StepOrigin<'_, 'a, S> {
+    /// Removes popped registers from the saved registers of `step`.
+    pub(crate) fn correct(&self, step: &mut Step, context: &mut UnwindContext<usize>) {
+        let Cfa::Register { register, offset } = step.cfa else {
+            return;
+        };
+        let is_below = |place: &RegisterLocation| matches!(place, RegisterLocation::AtCfa(at) if at.saturating_add(offset) < 0);
+        if register != self.stack_pointer || !step.saved.iter().any(|(_, place)| is_below(place)) {
+            return;
+        }
+        // Save locations that were never part of the frame are below the stack pointer
+        // intentionally.
+        let largest = self.largest_frame(context).unwrap_or(0);
+        let is_popped = |place: &RegisterLocation| {
+            is_below(place)
+                && matches!(place, RegisterLocation::AtCfa(at) if at.saturating_add(largest) >= 0)
+        };
+        let saved = std::mem::take(&mut step.saved).into_iter();
+        step.saved = saved.filter(|(_, place)| !is_popped(place)).collect();
+    }
+
+    /// The maximum distance between stack pointer and canonical frame address, from the start of
+    /// the function up to here.
+    fn largest_frame(&self, context: &mut UnwindContext<usize>) -> gimli::Result<i64> {
+        let mut rows = self.entry.rows(self.section, self.bases, context)?;
+        let mut largest = 0;
+        while let Some(row) = rows.next_row()? {
+            if row.start_address() > self.address {
+                break;
+            }
+            largest = match row.cfa() {
+                CfaRule::RegisterAndOffset { register, offset }
+                    if *register == Register(self.stack_pointer.into()) =>
+                {
+                    largest.max(*offset)
+                }
+                // Relative to another register, the frame may have any size.
+                _ => return Ok(i64::MAX),
+            };
+        }
+        Ok(largest)
+    }
+}

@@ -1,0 +1,101 @@
+//! Unwinding by frame pointers, if no frame information is available.
+
+use crate::Arch;
+use crate::machine::FrameState;
+use crate::registers::Registers;
+use crate::space::AddressSpace;
+
+/// The heuristics found no plausible frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NoPlausibleFrame;
+
+/// Returns the caller of an invalid address: the return address is still at the stack pointer or in the link register.
+pub(crate) fn after_invalid_call(
+    frame: &FrameState<'_>,
+    space: &impl AddressSpace,
+) -> Result<Registers, NoPlausibleFrame> {
+    let arch = frame.arch;
+    let sp = frame
+        .registers
+        .get(arch.stack_pointer())
+        .ok_or(NoPlausibleFrame)?;
+    let (return_address, caller_sp) = match arch.link_register() {
+        Some(register) => (frame.registers.get(register), sp),
+        None => {
+            let size = u64::from(arch.address_size());
+            (frame.word(sp).ok(), sp.wrapping_add(size))
+        }
+    };
+    let ip = arch.code_address(return_address.ok_or(NoPlausibleFrame)?);
+    if !follows_code(space, ip) {
+        return Err(NoPlausibleFrame);
+    }
+    let mut caller = *frame.registers;
+    caller.set(arch.stack_pointer(), caller_sp);
+    Ok(with_ip(frame, caller, ip))
+}
+
+/// Returns the caller by the frame pointer, which points to the saved frame pointer, followed by the return address. The
+/// result is accepted if the caller's frame is above this one on the stack, and the return address is in code. `None` at the
+/// end of the chain, where all architectures have a null frame pointer or return address.
+pub(crate) fn by_frame_pointer(
+    frame: &FrameState<'_>,
+    space: &impl AddressSpace,
+    is_innermost: bool,
+) -> Result<Option<Registers>, NoPlausibleFrame> {
+    let arch = frame.arch;
+    let size = u64::from(arch.address_size());
+    if !is_innermost && is_marked_outermost(arch, frame.registers) {
+        return Ok(None);
+    }
+    let Some(frame_pointer) = arch.frame_pointer() else {
+        return Err(NoPlausibleFrame);
+    };
+    let (Some(frame_base), Some(sp)) = (
+        frame.registers.get(frame_pointer),
+        frame.registers.get(arch.stack_pointer()),
+    ) else {
+        return Err(NoPlausibleFrame);
+    };
+    let saved = (
+        frame.word(frame_base),
+        frame.word(frame_base.wrapping_add(size)),
+    );
+    let (Ok(next_frame), Ok(ip)) = saved else {
+        return Err(NoPlausibleFrame);
+    };
+    let ip = arch.code_address(ip);
+    if frame_base < sp || !frame_base.is_multiple_of(size) {
+        return Err(NoPlausibleFrame);
+    }
+    if ip == 0 {
+        return Ok(None);
+    }
+    // The saved frame pointer may be anything: the caller may use the register for other purposes.
+    if !follows_code(space, ip) {
+        return Err(NoPlausibleFrame);
+    }
+    // Registers used by the frame's function are unknown.
+    let mut caller = Registers::new(ip);
+    caller.set(arch.stack_pointer(), frame_base.wrapping_add(2 * size));
+    caller.set(frame_pointer, next_frame);
+    Ok(Some(with_ip(frame, caller, ip)))
+}
+
+/// Whether the register that is cleared at thread start is still 0.
+pub(crate) fn is_marked_outermost(arch: Arch, frame: &Registers) -> bool {
+    frame.get(arch.outermost_marker()) == Some(0)
+}
+
+fn with_ip(frame: &FrameState<'_>, mut caller: Registers, ip: u64) -> Registers {
+    caller.ip = ip;
+    if let Some(register) = frame.arch.instruction_pointer() {
+        caller.set(register, ip);
+    }
+    caller
+}
+
+fn follows_code(space: &impl AddressSpace, return_address: u64) -> bool {
+    let before = return_address.checked_sub(1);
+    before.is_some_and(|address| space.code_at(address).is_some())
+}

@@ -1,0 +1,81 @@
+//! The numbers before an instruction.
+
+use rperf_disasm::HitCount;
+
+use super::{AnnotateColumn, AnnotateOptions, Annotation};
+use crate::percent::Percent;
+
+impl AnnotateColumn {
+    /// The heading of the column.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Percent => "Percent",
+            Self::Samples => "Samples",
+            Self::Period => "Period",
+        }
+    }
+
+    /// Width of each event's number.
+    pub(super) fn width(self) -> usize {
+        match self {
+            Self::Percent | Self::Samples => 8,
+            Self::Period => 12,
+        }
+    }
+
+    /// The same for the short form, with the following blank.
+    #[must_use]
+    pub const fn narrow(self) -> usize {
+        match self {
+            Self::Percent | Self::Samples => 7,
+            Self::Period => 12,
+        }
+    }
+
+    /// The number of an event; `share` is in percent.
+    #[must_use]
+    pub fn number(self, hit: HitCount, share: f64) -> String {
+        match self {
+            Self::Percent => format!("{share:.2}"),
+            Self::Samples => hit.samples.to_string(),
+            Self::Period => hit.period.to_string(),
+        }
+    }
+}
+
+/// The percentage of a hit in its event's total.
+pub(super) fn shares(
+    hits: &[HitCount],
+    shown: &Annotation<'_>,
+    options: &AnnotateOptions,
+) -> Vec<Percent> {
+    let pairs = hits.iter().zip(shown.totals);
+    let share = |(hit, total): (&HitCount, &HitCount)| part(*hit, *total, options.by_samples);
+    pairs.map(share).collect()
+}
+
+/// The percentage of a hit in `total`.
+#[must_use]
+pub fn percent(hit: HitCount, total: HitCount, by_samples: bool) -> f64 {
+    part(hit, total, by_samples).value()
+}
+
+fn part(hit: HitCount, total: HitCount, by_samples: bool) -> Percent {
+    match by_samples {
+        true => Percent::of(hit.samples, total.samples),
+        false => Percent::of(hit.period, total.period),
+    }
+}
+
+/// The largest of the percentages.
+pub(super) fn largest(shares: &[Percent]) -> Percent {
+    let most = |a: Percent, b: Percent| if b.value() > a.value() { b } else { a };
+    shares.iter().copied().fold(Percent::of(0, 0), most)
+}
+
+/// Colours `text` by its percentage, if colours are enabled.
+pub(super) fn painted(text: &str, share: Percent, options: &AnnotateOptions) -> String {
+    let (begin, end) = share.paint(options.colors);
+    format!("{begin}{text}{end}")
+}

@@ -1,0 +1,179 @@
+//! A function with addresses, in objdump's layout.
+
+use std::io::{self, Write};
+
+use rperf_disasm::{InstructionLine, LineSite};
+
+use super::columns::{largest, painted, shares};
+use super::{
+    AnnotateColumn, AnnotateOptions, Annotation, BYTES, LineChange, MIN_PERCENT, base, file_name,
+    hex, hottest_instructions,
+};
+use crate::padding::{Blanks, LeftAligned};
+use crate::terminal::Sgr;
+
+/// Prints the function.
+pub(super) fn write(
+    out: &mut dyn Write,
+    shown: &Annotation<'_>,
+    options: &AnnotateOptions,
+) -> io::Result<()> {
+    let columns = options.column.width() * shown.function.sums.len();
+    let title = format!(" {}", LeftAligned(options.column.title(), columns - 1));
+    let object = base(shown.object);
+    let samples = shown.function.sums.first().map_or(0, |sum| sum.samples);
+    let text = format!(
+        "Source code & Disassembly of {object} for {} ({samples} samples, percent: {})",
+        shown.counted.name, shown.share
+    );
+    writeln!(out, "{title} |\t{text}")?;
+    writeln!(out, "{}", "-".repeat(title.len() + 8 + text.len()))?;
+    let mut page = FunctionPrinter {
+        out,
+        shown,
+        options,
+        columns,
+        digits: digits(shown),
+        addresses: shown
+            .listing
+            .lines
+            .last()
+            .map_or(0, |last| format!("{:x}", last.address).len()),
+        site: None,
+    };
+    page.heading()?;
+    for line in hottest_instructions::lines(shown, options) {
+        match line {
+            Some(line) => page.line(line)?,
+            None => page.note("", "...")?,
+        }
+    }
+    writeln!(page.out)
+}
+
+/// Digits of the highest line number, at least two.
+fn digits(shown: &Annotation<'_>) -> usize {
+    let sites = shown.listing.lines.iter();
+    let sites = sites.filter_map(|line| line.site?.line);
+    let most = sites.map(|(_, number)| number).max().unwrap_or_default();
+    most.to_string().len().max(2)
+}
+
+/// State while printing a function.
+struct FunctionPrinter<'p, 'a> {
+    out: &'p mut dyn Write,
+    shown: &'p Annotation<'a>,
+    options: &'p AnnotateOptions,
+    /// Columns of the numbers before an instruction.
+    columns: usize,
+    digits: usize,
+    /// Digits of the last address.
+    addresses: usize,
+    /// Source location of the previous instruction.
+    site: Option<LineSite<'a>>,
+}
+
+impl<'a> FunctionPrinter<'_, 'a> {
+    fn heading(&mut self) -> io::Result<()> {
+        let (start, name) = (self.shown.listing.start, self.shown.name);
+        self.note("", "")?;
+        self.note("", &format!("{start:016x} <{name}>:"))
+    }
+
+    /// A line without an instruction, with an optional source line number.
+    fn note(&mut self, number: &str, text: &str) -> io::Result<()> {
+        let (blanks, digits) = (Blanks(self.columns), self.digits + 2);
+        let line = format!("{blanks} : {number:<digits$} {text}");
+        writeln!(self.out, "{}", line.trim_end())
+    }
+
+    fn line(&mut self, line: &InstructionLine<'a>) -> io::Result<()> {
+        self.site(line.site)?;
+        let width = self.options.column.width();
+        let shares = shares(&line.hits, self.shown, self.options);
+        for (hit, share) in line.hits.iter().zip(&shares) {
+            let number = self.options.column.number(*hit, share.value());
+            let text = format!("{number:>width$}");
+            write!(self.out, "{}", painted(&text, *share, self.options))?;
+        }
+        self.instruction(line)?;
+        let named = line.site.and_then(|site| site.line);
+        let most = largest(&shares);
+        if self.options.lines
+            && most.value() > MIN_PERCENT
+            && let Some((path, number)) = named
+        {
+            let place = format!(" // {}:{number}", file_name(path, self.options));
+            write!(self.out, "{}", painted(&place, most, self.options))?;
+        }
+        writeln!(self.out)?;
+        self.further_bytes(line)
+    }
+
+    /// Prints the function and line if they differ from those of the previous instruction.
+    fn site(&mut self, site: Option<LineSite<'a>>) -> io::Result<()> {
+        let before = std::mem::replace(&mut self.site, site);
+        let change = LineChange::of(before, site);
+        if let Some(heading) = change.heading {
+            self.note("", &heading)?;
+        }
+        let Some((path, number)) = change.line.filter(|_| self.options.source) else {
+            return Ok(());
+        };
+        match self.shown.source.line(path, number) {
+            Some(text) => self.note(&number.to_string(), text.trim()),
+            None => {
+                let place = format!("{}:{number}", file_name(path, self.options));
+                self.note(&number.to_string(), &place)
+            }
+        }
+    }
+
+    /// Address, bytes (optional) and text.
+    fn instruction(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
+        let (address, blanks) = self.address(line.address);
+        let mut code = " ".repeat(blanks);
+        if self.options.raw {
+            let first = &line.bytes[..line.bytes.len().min(BYTES)];
+            code.push_str(&format!("{:<24}", hex(first)));
+        }
+        code.push_str(&line.full_text());
+        let color = |code| Sgr::new(self.options.colors, code);
+        let (magenta, blue, plain) = (color(Sgr::MAGENTA), color(Sgr::BLUE), color(Sgr::PLAIN));
+        write!(
+            self.out,
+            " : {magenta}  {address}{plain}{blue}{code}{plain}"
+        )
+    }
+
+    /// An address padded to the width of the last one, and the number of blanks up to the next tab
+    /// stop.
+    fn address(&self, address: u64) -> (String, usize) {
+        let text = format!("{address:x}:");
+        let blanks = (text.len() + 1).next_multiple_of(8) - text.len();
+        (
+            format!("{text:>width$}", width = self.addresses + 1),
+            blanks,
+        )
+    }
+
+    /// The remaining bytes of a long instruction.
+    fn further_bytes(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
+        if !self.options.raw {
+            return Ok(());
+        }
+        let width = self.options.column.width();
+        let none = match self.options.column {
+            AnnotateColumn::Percent => "0.00",
+            AnnotateColumn::Samples | AnnotateColumn::Period => "0",
+        };
+        for (index, bytes) in line.bytes.chunks(BYTES).enumerate().skip(1) {
+            let (address, blanks) = self.address(line.address + (index * BYTES) as u64);
+            for _ in &line.hits {
+                write!(self.out, "{none:>width$}")?;
+            }
+            writeln!(self.out, " :   {address}{:blanks$}{}", "", hex(bytes))?;
+        }
+        Ok(())
+    }
+}

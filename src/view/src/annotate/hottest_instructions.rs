@@ -1,0 +1,65 @@
+//! Selects the instructions to show when only the hottest are requested.
+
+use rperf_disasm::InstructionLine;
+
+use super::columns::{largest, shares};
+use super::{AnnotateOptions, Annotation};
+
+/// Instructions shown on each side of a hot one.
+const CONTEXT_LINES: usize = 4;
+
+/// The instructions to show; `None` for a gap between them.
+pub(super) fn lines<'a>(
+    shown: &Annotation<'a>,
+    options: &AnnotateOptions,
+) -> impl Iterator<Item = Option<&'a InstructionLine<'a>>> {
+    let lines = &shown.listing.lines;
+    let is_kept = match (options.hottest, options.least) {
+        (None, None) => vec![true; lines.len()],
+        (count, least) => {
+            let least = least.map_or(0.0, f64::from);
+            let most = count.unwrap_or(usize::MAX);
+            near(&hottest(lines, most, least, shown, options), lines.len())
+        }
+    };
+    let mut gap = false;
+    lines.iter().zip(is_kept).flat_map(move |(line, is_kept)| {
+        let begins = !is_kept && !gap;
+        gap = !is_kept;
+        match (is_kept, begins) {
+            (true, _) => Some(Some(line)),
+            (false, true) => Some(None),
+            (false, false) => None,
+        }
+    })
+}
+
+/// The indices of the hottest instructions, limited in number and by a minimum percentage;
+/// instructions without samples are excluded.
+fn hottest(
+    lines: &[InstructionLine<'_>],
+    count: usize,
+    least: f64,
+    shown: &Annotation<'_>,
+    options: &AnnotateOptions,
+) -> Vec<usize> {
+    let places = lines.iter().enumerate().filter(|(_, line)| line.is_hit());
+    let heats = places.map(|(place, line)| {
+        let share = largest(&shares(&line.hits, shown, options));
+        (share.value(), place)
+    });
+    let heats = heats.filter(|(share, _)| *share >= least);
+    let mut heats: Vec<(f64, usize)> = heats.collect();
+    heats.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    heats.into_iter().take(count).map(|(_, at)| at).collect()
+}
+
+/// Whether each index is near one of `places`.
+fn near(places: &[usize], all: usize) -> Vec<bool> {
+    let mut is_near = vec![false; all];
+    for place in places {
+        let end = (place + CONTEXT_LINES + 1).min(all);
+        is_near[place.saturating_sub(CONTEXT_LINES)..end].fill(true);
+    }
+    is_near
+}

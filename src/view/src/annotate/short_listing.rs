@@ -1,0 +1,157 @@
+//! A function in short form: the browser's view as text.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use rperf_disasm::{InstructionLine, Labels, LineSite};
+
+use super::columns::{largest, shares};
+use super::{
+    AnnotateOptions, AnnotatedEvents, Annotation, BYTES, LineChange, file_name, hex,
+    hottest_instructions,
+};
+use crate::padding::{Blanks, LeftAligned};
+use crate::percent::ShortCount;
+
+/// Prints the function.
+pub(super) fn write(
+    out: &mut dyn Write,
+    shown: &Annotation<'_>,
+    options: &AnnotateOptions,
+) -> io::Result<()> {
+    title(out, shown)?;
+    let labels = Labels::new(shown.listing);
+    let events = shown.function.sums.len();
+    let mut page = BriefPrinter {
+        out,
+        shown,
+        options,
+        columns: events * options.column.narrow(),
+        labels: &labels,
+        site: None,
+    };
+    page.heading()?;
+    for line in hottest_instructions::lines(shown, options) {
+        match line {
+            Some(line) => page.line(line)?,
+            None => page.note("...")?,
+        }
+    }
+    Ok(())
+}
+
+/// Two lines: the event counts and the function.
+fn title(out: &mut dyn Write, shown: &Annotation<'_>) -> io::Result<()> {
+    writeln!(out, "{}, [percent: {}]", shown.counted, shown.share)?;
+    writeln!(out, "{}() {}", shown.name, shown.object)
+}
+
+impl fmt::Display for AnnotatedEvents<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.plural { "s" } else { "" };
+        let (samples, name) = (ShortCount(self.total.samples), self.name);
+        write!(f, "Samples: {samples} of event{plural} '{name}',")?;
+        if let Some(frequency) = self.frequency {
+            write!(f, " {frequency} Hz,")?;
+        }
+        write!(f, " Event count (approx.): {}", self.total.period)
+    }
+}
+
+/// State while printing a function.
+struct BriefPrinter<'p, 'a> {
+    out: &'p mut dyn Write,
+    shown: &'p Annotation<'a>,
+    options: &'p AnnotateOptions,
+    /// Columns of the numbers before an instruction.
+    columns: usize,
+    labels: &'p Labels<'a>,
+    /// Source location of the previous instruction.
+    site: Option<LineSite<'a>>,
+}
+
+impl<'a> BriefPrinter<'_, 'a> {
+    /// objdump's initial lines; the first names the column.
+    fn heading(&mut self) -> io::Result<()> {
+        let title = LeftAligned(self.options.column.title(), self.columns);
+        writeln!(self.out, "{title} {}", Blanks(self.columns))?;
+        self.empty()?;
+        let (start, name) = (self.shown.listing.start, self.shown.name);
+        self.note(&format!("{start:016x} <{name}>:"))
+    }
+
+    fn empty(&mut self) -> io::Result<()> {
+        let blanks = Blanks(self.columns);
+        writeln!(self.out, "{blanks} {blanks}")
+    }
+
+    /// A line without an instruction.
+    fn note(&mut self, text: &str) -> io::Result<()> {
+        let (width, label) = (self.columns, self.labels.width() + 2);
+        let text = LeftAligned(text, width + label - 1);
+        writeln!(self.out, "{} {}{text}", Blanks(width), Blanks(label))
+    }
+
+    fn line(&mut self, line: &InstructionLine<'a>) -> io::Result<()> {
+        self.site(line.site)?;
+        self.numbers(line)?;
+        let (width, label) = (self.columns, self.labels.width());
+        match self.labels.sources(line) {
+            0 => write!(self.out, " {:label$}  ", "")?,
+            _ => {
+                let offset = line.address - self.shown.listing.start;
+                write!(self.out, " {offset:>label$x}: ")?;
+            }
+        }
+        let arrow = self.labels.arrow(line).map_or(' ', |arrow| arrow.sign());
+        let mut text = self.labels.text(line);
+        if self.options.raw {
+            let first = &line.bytes[..line.bytes.len().min(BYTES)];
+            text = format!("{:<24}{text}", hex(first));
+        }
+        // Padded like perf.
+        let text = LeftAligned(&text, width + label + 5);
+        writeln!(self.out, "{arrow} {text}")?;
+        self.further_bytes(line)
+    }
+
+    /// The numbers of an instruction; empty without samples.
+    fn numbers(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
+        let shares = shares(&line.hits, self.shown, self.options);
+        if largest(&shares).value() == 0.0 {
+            return write!(self.out, "{}", Blanks(self.columns));
+        }
+        let width = self.options.column.narrow() - 1;
+        for (hit, share) in line.hits.iter().zip(shares) {
+            let number = self.options.column.number(*hit, share.value());
+            write!(self.out, "{number:>width$} ")?;
+        }
+        Ok(())
+    }
+
+    /// Prints the function and line if they differ from those of the previous instruction.
+    fn site(&mut self, site: Option<LineSite<'a>>) -> io::Result<()> {
+        let before = std::mem::replace(&mut self.site, site);
+        let change = LineChange::of(before, site);
+        if let Some(heading) = change.heading {
+            self.note(&heading)?;
+        }
+        let Some((path, number)) = change.line.filter(|_| self.options.source) else {
+            return Ok(());
+        };
+        match self.shown.source.line(path, number) {
+            Some(text) => self.note(text),
+            None => self.note(&format!("{}:{number}", file_name(path, self.options))),
+        }
+    }
+
+    /// The remaining bytes of a long instruction.
+    fn further_bytes(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
+        if !self.options.raw {
+            return Ok(());
+        }
+        let before = self.columns + self.labels.width() + 5;
+        let mut further = line.bytes.chunks(BYTES).skip(1);
+        further.try_for_each(|bytes| writeln!(self.out, "{}{}", Blanks(before), hex(bytes)))
+    }
+}

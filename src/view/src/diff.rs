@@ -1,0 +1,273 @@
+//! `diff`: the rows of several recordings next to each other, in the layout of perf 6.1.
+
+mod cells;
+mod json;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use rperf_hist::{CellPadding, ComparedRow, Comparison, ComparisonMethod};
+
+use self::cells::DiffCell;
+pub use self::json::{DIFF_JSON_VERSION, write_json};
+pub use self::runs::{RunsEvent, write_runs, write_runs_json};
+use crate::padding::{LeftAligned, RightAligned};
+use crate::table::write_separated_titles;
+use crate::terminal::{Csi, Sgr, escaped_line};
+
+/// The layout of the tables.
+#[derive(Debug, Clone, Default)]
+pub struct DiffLayout {
+    /// `-F`: a column with the calculation of each value.
+    pub formula: bool,
+    /// `-p`: columns with the periods.
+    pub periods: bool,
+    /// `-q`: rows only.
+    pub quiet: bool,
+    /// Whether the files are listed above each table.
+    pub lists_files: bool,
+    /// `-t`: the separator of cells, which are then not padded.
+    pub separator: Option<String>,
+    /// The colour sequences of values; `None` without colours.
+    pub colors: Option<Csi>,
+    /// Whether control characters in cells are escaped as on a terminal, so that column widths match.
+    pub escapes: bool,
+}
+
+/// One event's table.
+#[derive(Debug, Clone, Copy)]
+pub struct DiffEvent<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The names of the files, the baseline first.
+    pub files: &'a [String],
+    /// The rows.
+    pub comparison: &'a Comparison,
+}
+
+/// A column of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NumberColumn {
+    Baseline,
+    BaselinePeriod,
+    Value,
+    Formula,
+    Period,
+}
+
+/// A number column of one file.
+struct DiffColumn {
+    kind: NumberColumn,
+    file: usize,
+    title: String,
+    width: usize,
+}
+
+/// Writes one event's table; the first one has no blank line above.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_diff(
+    out: &mut dyn Write,
+    event: &DiffEvent<'_>,
+    layout: &DiffLayout,
+    is_first: bool,
+) -> io::Result<()> {
+    let columns = columns(event.comparison, layout);
+    let widths = key_widths(event.comparison, layout.escapes);
+    if !layout.quiet {
+        let blank = if is_first { "" } else { "\n" };
+        let name = shown(event.name, layout);
+        writeln!(out, "{blank}# Event '{name}'\n#")?;
+        if layout.lists_files {
+            write_files(out, event.files, layout)?;
+        }
+        write_titles(out, event.comparison, &columns, &widths, layout)?;
+    }
+    for row in &event.comparison.rows {
+        let numbers = columns
+            .iter()
+            .map(|column| column.cell(event.comparison, row));
+        let numbers: Vec<DiffCell> = numbers.collect();
+        match &layout.separator {
+            Some(separator) => write_separated(out, row, &numbers, separator)?,
+            None => {
+                write_numbers(out, &numbers, &columns, layout.colors)?;
+                write_keys(out, event.comparison, row, &widths, layout.escapes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The number columns, file by file.
+fn columns(comparison: &Comparison, layout: &DiffLayout) -> Vec<DiffColumn> {
+    let files = comparison.totals.len();
+    let column = |file: usize, kind: NumberColumn| {
+        let (name, width) = kind.heading(comparison.method);
+        let title = match files > 2 {
+            true => format!("{name}/{file}"),
+            false => name.to_owned(),
+        };
+        DiffColumn {
+            kind,
+            file,
+            width: title.len().max(width),
+            title,
+        }
+    };
+    let of_file = |file: usize| {
+        let (first, period) = match file {
+            0 => (NumberColumn::Baseline, NumberColumn::BaselinePeriod),
+            _ => (NumberColumn::Value, NumberColumn::Period),
+        };
+        let formula = layout.formula && file > 0;
+        let formula = formula.then_some(NumberColumn::Formula);
+        let period = layout.periods.then_some(period);
+        let kinds = [Some(first), formula, period];
+        kinds.into_iter().flatten().map(move |kind| (file, kind))
+    };
+    let all = (0..files).flat_map(of_file);
+    all.map(|(file, kind)| column(file, kind)).collect()
+}
+
+impl NumberColumn {
+    /// Title and least width.
+    fn heading(self, method: ComparisonMethod) -> (&'static str, usize) {
+        match (self, method) {
+            (Self::Baseline, _) => ("Baseline", 8),
+            (Self::BaselinePeriod, _) => ("Base period", 14),
+            (Self::Formula, _) => ("Formula", 70),
+            (Self::Period, _) => ("Period", 14),
+            (Self::Value, ComparisonMethod::Delta) => ("Delta", 7),
+            (Self::Value, ComparisonMethod::AbsoluteDelta) => ("Delta Abs", 7),
+            (Self::Value, ComparisonMethod::Ratio) => ("Ratio", 14),
+            (Self::Value, ComparisonMethod::WeightedDifference { .. }) => ("Weighted diff", 14),
+        }
+    }
+}
+
+/// Writes the list of files.
+fn write_files(out: &mut dyn Write, files: &[String], layout: &DiffLayout) -> io::Result<()> {
+    writeln!(out, "# Data files:")?;
+    for (number, file) in files.iter().enumerate() {
+        let note = if number == 0 { "(Baseline)" } else { "" };
+        writeln!(out, "#  [{number}] {} {note}", shown(file, layout))?;
+    }
+    writeln!(out, "#")
+}
+
+/// Writes titles and rule, both with trailing blanks up to the column widths.
+fn write_titles(
+    out: &mut dyn Write,
+    comparison: &Comparison,
+    columns: &[DiffColumn],
+    widths: &[usize],
+    layout: &DiffLayout,
+) -> io::Result<()> {
+    let numbers = columns.iter().map(|column| &*column.title);
+    if let Some(separator) = &layout.separator {
+        let keys = comparison.keys.iter().map(|key| key.title);
+        let titles: Vec<&str> = numbers.chain(keys).collect();
+        return write_separated_titles(out, &titles, separator);
+    }
+    let numbers = columns
+        .iter()
+        .map(|column| RightAligned(&column.title, column.width).to_string());
+    let keys = comparison.keys.iter().zip(widths);
+    let keys = keys.map(|(key, width)| LeftAligned(key.title, *width).to_string());
+    let titles: Vec<String> = numbers.chain(keys).collect();
+    let all = columns.iter().map(|column| column.width);
+    let rules = all
+        .chain(widths.iter().copied())
+        .map(|width| ".".repeat(width));
+    let rules: Vec<String> = rules.collect();
+    writeln!(out, "# {}\n# {}\n#", titles.join("  "), rules.join("  "))
+}
+
+fn write_numbers(
+    out: &mut dyn Write,
+    numbers: &[DiffCell],
+    columns: &[DiffColumn],
+    colors: Option<Csi>,
+) -> io::Result<()> {
+    for (cell, column) in numbers.iter().zip(columns) {
+        let (begin, end) = match cell.share {
+            Some(share) => share.paint(colors),
+            None => (Sgr::NONE, Sgr::NONE),
+        };
+        let text = RightAligned(&cell.text, column.width);
+        write!(out, "  {begin}{text}{end}")?;
+    }
+    Ok(())
+}
+
+/// Writes the keys of a row and ends the line.
+fn write_keys(
+    out: &mut dyn Write,
+    comparison: &Comparison,
+    row: &ComparedRow,
+    widths: &[usize],
+    escapes: bool,
+) -> io::Result<()> {
+    let last = comparison.keys.len().saturating_sub(1);
+    let cells = comparison.keys.iter().zip(&row.cells).zip(widths);
+    for (index, ((key, cell), width)) in cells.enumerate() {
+        let cell = escaped(cell, escapes);
+        match key.pads {
+            CellPadding::Before => write!(out, "  {}", RightAligned(&cell, *width))?,
+            CellPadding::Never if index == last => write!(out, "  {cell}")?,
+            _ => write!(out, "  {}", LeftAligned(&cell, *width))?,
+        }
+    }
+    writeln!(out)
+}
+
+/// Writes a row without padding; the separator is replaced within cells.
+fn write_separated(
+    out: &mut dyn Write,
+    row: &ComparedRow,
+    numbers: &[DiffCell],
+    separator: &str,
+) -> io::Result<()> {
+    let numbers = numbers.iter().map(|cell| cell.bare().to_owned());
+    let keys = row
+        .cells
+        .iter()
+        .map(|cell| cell.trim().replace(separator, "."));
+    let cells: Vec<String> = numbers.chain(keys).collect();
+    writeln!(out, "{}", cells.join(separator))
+}
+
+/// The width of each key's column: that of its title, of its longest cell and, if a row has no symbol, the minimum that perf uses then.
+fn key_widths(comparison: &Comparison, escapes: bool) -> Vec<usize> {
+    let unresolved = comparison.rows.iter().any(|row| row.unresolved);
+    let keys = comparison.keys.iter().enumerate();
+    keys.map(|(index, key)| {
+        let cells = comparison
+            .rows
+            .iter()
+            .filter_map(|row| row.cells.get(index));
+        let longest = cells
+            .map(|cell| escaped(cell, escapes).chars().count())
+            .max();
+        let least = if unresolved { key.unresolved_width } else { 0 };
+        let title = key.title.chars().count();
+        longest.unwrap_or_default().max(least).max(title)
+    })
+    .collect()
+}
+
+fn shown<'t>(text: &'t str, layout: &DiffLayout) -> Cow<'t, str> {
+    escaped(text, layout.escapes)
+}
+
+fn escaped(text: &str, escapes: bool) -> Cow<'_, str> {
+    match escapes {
+        true => escaped_line(text),
+        false => text.into(),
+    }
+}

@@ -1,0 +1,69 @@
+//! `diff --json`.
+
+use std::io::{self, Write};
+
+use rperf_hist::{ComparedRow, ComparedValue, Comparison, ComparisonMethod};
+use serde_json::{Map, Value, json};
+
+use super::DiffEvent;
+
+/// The version of the format, increased when a field changes its meaning.
+pub const DIFF_JSON_VERSION: u32 = 1;
+
+/// Writes the comparisons of all events as one JSON document and a newline.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_json(
+    out: &mut dyn Write,
+    files: &[String],
+    events: &[DiffEvent<'_>],
+) -> io::Result<()> {
+    let method = events.first().map(|event| event.comparison.method);
+    let document = json!({
+        "version": DIFF_JSON_VERSION,
+        "files": files,
+        "compute": name(method.unwrap_or_default()),
+        "events": events.iter().map(table).collect::<Vec<_>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}
+
+fn table(event: &DiffEvent<'_>) -> Value {
+    let rows = event.comparison.rows.iter();
+    json!({
+        "event": event.name,
+        "totals": event.comparison.totals,
+        "rows": rows.map(|row| object(event.comparison, row)).collect::<Vec<_>>(),
+    })
+}
+
+/// A row: its sort keys by name, and for each file the period, the share in percent and, except for the baseline, the computed value;
+/// null if there is none.
+fn object(comparison: &Comparison, row: &ComparedRow) -> Value {
+    let keys = comparison.keys.iter().zip(&row.cells);
+    let keys = keys.map(|(key, cell)| (key.name.to_owned(), cell.trim().into()));
+    let files = 0..row.periods.len();
+    let share = |file| Some(comparison.share(file, row.period(file)?));
+    let value = |file| match comparison.value(row, file)? {
+        ComparedValue::Percent(value) | ComparedValue::Ratio(value) => Some(value),
+        ComparedValue::Weighted(value) => Some(value as f64),
+        _ => None,
+    };
+    json!({
+        "keys": keys.collect::<Map<String, Value>>(),
+        "periods": row.periods,
+        "percent": files.clone().map(share).collect::<Vec<_>>(),
+        "values": files.skip(1).map(value).collect::<Vec<_>>(),
+    })
+}
+
+fn name(method: ComparisonMethod) -> &'static str {
+    match method {
+        ComparisonMethod::Delta => "delta",
+        ComparisonMethod::AbsoluteDelta => "delta-abs",
+        ComparisonMethod::Ratio => "ratio",
+        ComparisonMethod::WeightedDifference { .. } => "wdiff",
+    }
+}

@@ -1,0 +1,209 @@
+//! `diff --runs`: mean shares of two groups of runs, and the confidence intervals of their differences.
+
+use std::io::{self, Write};
+
+use rperf_hist::{ComparedRuns, Comparison, RunComparison};
+use serde_json::{Map, Value, json};
+
+use super::{DIFF_JSON_VERSION, DiffLayout, key_widths, shown, write_keys};
+use crate::padding::{LeftAligned, RightAligned};
+use crate::percent::Percent;
+use crate::table::write_separated_titles;
+use crate::terminal::Sgr;
+
+/// Titles and widths of the numbers.
+const NUMBERS: &[(&str, usize)] = &[("Baseline", 8), ("New", 8), ("Delta", 8), ("95% CI", 8)];
+
+/// Title of the column that marks significant rows.
+const MARK: &str = "Sig";
+
+/// One event's table.
+#[derive(Debug, Clone, Copy)]
+pub struct RunsEvent<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The rows of all runs, with their keys.
+    pub comparison: &'a Comparison,
+    /// The comparison of the groups.
+    pub runs: &'a RunComparison,
+    /// Whether rows without a significant difference are shown, too.
+    pub shows_all: bool,
+}
+
+impl<'a> RunsEvent<'a> {
+    fn rows(&self) -> impl Iterator<Item = &'a ComparedRuns> {
+        let shows_all = self.shows_all;
+        let rows = self.runs.rows.iter();
+        rows.filter(move |row| shows_all || row.is_significant())
+    }
+
+    /// The number of rows that are left out.
+    fn hidden(&self) -> usize {
+        self.runs.rows.len() - self.rows().count()
+    }
+}
+
+/// Writes one event's table; the first one has no blank line above.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_runs(
+    out: &mut dyn Write,
+    event: &RunsEvent<'_>,
+    layout: &DiffLayout,
+    is_first: bool,
+) -> io::Result<()> {
+    let rows: Vec<&ComparedRuns> = event.rows().collect();
+    let keyed = Comparison {
+        rows: rows.iter().map(|row| row.row.clone()).collect(),
+        ..event.comparison.clone()
+    };
+    let widths = key_widths(&keyed, layout.escapes);
+    if !layout.quiet {
+        let blank = if is_first { "" } else { "\n" };
+        let [before, after] = event.runs.runs;
+        let name = shown(event.name, layout);
+        writeln!(out, "{blank}# Event '{name}'\n#")?;
+        writeln!(
+            out,
+            "# Mean shares of {before} and {after} runs; 95% confidence interval of the difference (Welch's t)\n#"
+        )?;
+        write_titles(out, event, &widths, layout)?;
+    }
+    for row in rows {
+        match &layout.separator {
+            Some(separator) => write_separated(out, event, row, separator)?,
+            None => {
+                write_numbers(out, event, row, layout)?;
+                write_keys(out, &keyed, &row.row, &widths, layout.escapes)?;
+            }
+        }
+    }
+    match event.hidden() {
+        0 => Ok(()),
+        _ if layout.quiet || layout.separator.is_some() => Ok(()),
+        hidden => writeln!(
+            out,
+            "#\n# Rows without a significant difference that are not shown: {hidden} (--all shows them)"
+        ),
+    }
+}
+
+/// Writes a row without padding; the separator is replaced within cells.
+fn write_separated(
+    out: &mut dyn Write,
+    event: &RunsEvent<'_>,
+    row: &ComparedRuns,
+    separator: &str,
+) -> io::Result<()> {
+    let mark = event.shows_all.then(|| mark(row).to_owned());
+    let keys = row.row.cells.iter();
+    let keys = keys.map(|cell| cell.trim().replace(separator, "."));
+    let cells: Vec<String> = numbers(row).into_iter().chain(mark).chain(keys).collect();
+    writeln!(out, "{}", cells.join(separator))
+}
+
+/// Writes the numbers of a row, and its mark if other rows are shown, too.
+fn write_numbers(
+    out: &mut dyn Write,
+    event: &RunsEvent<'_>,
+    row: &ComparedRuns,
+    layout: &DiffLayout,
+) -> io::Result<()> {
+    let shares = [row.baseline, row.other, row.difference(), 0.0];
+    for ((number, (_, width)), share) in numbers(row).iter().zip(NUMBERS).zip(shares) {
+        let (begin, end) = match row.is_significant() {
+            true => Percent::magnitude(share).paint(layout.colors),
+            false => (Sgr::NONE, Sgr::NONE),
+        };
+        write!(out, "  {begin}{}{end}", RightAligned(number, *width))?;
+    }
+    match event.shows_all {
+        true => write!(out, "  {}", LeftAligned(mark(row), MARK.len())),
+        false => Ok(()),
+    }
+}
+
+/// The mark of significant rows.
+fn mark(row: &ComparedRuns) -> &'static str {
+    match row.is_significant() {
+        true => "*",
+        false => "",
+    }
+}
+
+fn numbers(row: &ComparedRuns) -> [String; 4] {
+    [
+        format!("{:.2}%", row.baseline),
+        format!("{:.2}%", row.other),
+        format!("{:+.2}%", row.difference()),
+        format!("+-{:.2}%", row.margin),
+    ]
+}
+
+fn write_titles(
+    out: &mut dyn Write,
+    event: &RunsEvent<'_>,
+    widths: &[usize],
+    layout: &DiffLayout,
+) -> io::Result<()> {
+    let mark = event.shows_all.then_some(MARK);
+    let keys = &event.comparison.keys;
+    if let Some(separator) = &layout.separator {
+        let titles = NUMBERS.iter().map(|(title, _)| *title).chain(mark);
+        let titles: Vec<&str> = titles.chain(keys.iter().map(|key| key.title)).collect();
+        return write_separated_titles(out, &titles, separator);
+    }
+    let numbers = NUMBERS.iter();
+    let numbers = numbers.map(|(title, width)| RightAligned(title, *width).to_string());
+    let padded = keys.iter().zip(widths);
+    let padded = padded.map(|(key, width)| LeftAligned(key.title, *width).to_string());
+    let titles = numbers.chain(mark.map(str::to_owned)).chain(padded);
+    let titles: Vec<String> = titles.collect();
+    let rules = titles.iter().map(|title| ".".repeat(title.chars().count()));
+    let rules: Vec<String> = rules.collect();
+    writeln!(out, "# {}\n# {}\n#", titles.join("  "), rules.join("  "))
+}
+
+/// Writes the comparisons of all events as one JSON document and a newline.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_runs_json(
+    out: &mut dyn Write,
+    groups: [&[String]; 2],
+    events: &[RunsEvent<'_>],
+) -> io::Result<()> {
+    let [baseline, other] = groups;
+    let document = json!({
+        "version": DIFF_JSON_VERSION,
+        "baseline": baseline,
+        "new": other,
+        "confidence": 0.95,
+        "events": events.iter().map(table).collect::<Vec<_>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}
+
+fn table(event: &RunsEvent<'_>) -> Value {
+    let object = |row: &ComparedRuns| {
+        let keys = event.comparison.keys.iter().zip(&row.row.cells);
+        let keys = keys.map(|(key, cell)| (key.name.to_owned(), cell.trim().into()));
+        json!({
+            "keys": keys.collect::<Map<String, Value>>(),
+            "baseline": row.baseline,
+            "new": row.other,
+            "delta": row.difference(),
+            "margin": row.margin,
+            "significant": row.is_significant(),
+            "periods": row.row.periods,
+        })
+    };
+    json!({
+        "event": event.name,
+        "totals": event.comparison.totals,
+        "hidden": event.hidden(),
+        "rows": event.rows().map(object).collect::<Vec<_>>(),
+    })
+}

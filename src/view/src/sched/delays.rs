@@ -1,0 +1,125 @@
+//! The distribution of each task's waits for a CPU, as a table of percentiles and as JSON, for `sched latency`.
+
+use std::io::{self, Write};
+
+use rperf_analysis::sched::latency::{LatencyRow, LatencySums, LatencyTable};
+
+use crate::table::{Cell, Column, Table, TextStyle};
+
+/// The version of the JSON object; it changes if a key is removed or gets another meaning.
+pub const LATENCY_JSON_VERSION: u32 = 1;
+
+/// Nanoseconds per millisecond.
+const MILLISECOND: f64 = 1e6;
+
+/// A column of times.
+struct TimeColumn {
+    /// The title in the table, where times are in milliseconds.
+    title: &'static str,
+    /// The key in JSON, where times are in nanoseconds.
+    key: &'static str,
+    /// Returns the time in nanoseconds, if the task has waited.
+    value: fn(&LatencySums) -> Option<u64>,
+}
+
+const TIMES: [TimeColumn; 7] = [
+    TimeColumn {
+        title: "Runtime ms",
+        key: "runtime_ns",
+        value: |sums| Some(sums.runtime),
+    },
+    TimeColumn {
+        title: "Mean delay ms",
+        key: "mean_delay_ns",
+        value: |sums| (sums.switches > 0).then(|| sums.average()),
+    },
+    TimeColumn {
+        title: "p50 ms",
+        key: "p50_delay_ns",
+        value: |sums| sums.delays.percentile(500),
+    },
+    TimeColumn {
+        title: "p90 ms",
+        key: "p90_delay_ns",
+        value: |sums| sums.delays.percentile(900),
+    },
+    TimeColumn {
+        title: "p99 ms",
+        key: "p99_delay_ns",
+        value: |sums| sums.delays.percentile(990),
+    },
+    TimeColumn {
+        title: "p99.9 ms",
+        key: "p99.9_delay_ns",
+        value: |sums| sums.delays.percentile(999),
+    },
+    TimeColumn {
+        title: "Max ms",
+        key: "max_delay_ns",
+        value: |sums| sums.delays.max(),
+    },
+];
+
+/// Writes a table with a row per task: run time, number of waits, and their mean, percentiles and maximum in milliseconds.
+/// The distributions must have been kept (`LatencyOptions::with_distributions`).
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_percentiles(out: &mut dyn Write, table: &LatencyTable) -> io::Result<()> {
+    let titles = ["Task", "Thread", "Tasks", "Waits"];
+    rows(table, titles, |column| column.title).write_text(out, TextStyle::PLAIN)
+}
+
+/// Writes an object with a row per task; times are in nanoseconds. `lost` is the number of records lost while recording.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_json(out: &mut dyn Write, table: &LatencyTable, lost: u64) -> io::Result<()> {
+    write!(
+        out,
+        "{{\"version\":{LATENCY_JSON_VERSION},\"lost_records\":{lost},\"rows\":"
+    )?;
+    let keys = ["comm", "tid", "tasks", "waits"];
+    rows(table, keys, |column| column.key).write_json(out)?;
+    writeln!(out, "}}")
+}
+
+fn rows(
+    table: &LatencyTable,
+    first_titles: [&'static str; 4],
+    title: fn(&TimeColumn) -> &'static str,
+) -> Table {
+    let [comm, numbers @ ..] = first_titles;
+    let numbers = numbers.into_iter().chain(TIMES.iter().map(title));
+    let columns = std::iter::once(Column::left(comm)).chain(numbers.map(Column::right));
+    let mut rows = Table::new(columns.collect::<Vec<_>>());
+    for row in &table.rows {
+        rows.push(cells(row));
+    }
+    rows
+}
+
+fn cells(row: &LatencyRow) -> Vec<Cell> {
+    let thread = match (row.tasks, u64::try_from(row.tid)) {
+        (1, Ok(tid)) => tid.into(),
+        _ => Cell::missing(),
+    };
+    let mut cells = vec![
+        String::from_utf8_lossy(&row.comm).into_owned().into(),
+        thread,
+        row.tasks.into(),
+        row.sums.switches.into(),
+    ];
+    cells.extend(TIMES.iter().map(|column| match (column.value)(&row.sums) {
+        Some(time) => Cell::count(time, milliseconds(time)),
+        None => Cell::missing(),
+    }));
+    cells
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three decimals are shown")]
+fn milliseconds(time: u64) -> String {
+    format!("{:.3}", time as f64 / MILLISECOND)
+}

@@ -1,0 +1,100 @@
+//! The rows of `sched map`, in the layout of perf 6.1.
+
+use std::io::{self, Write};
+
+use rperf_analysis::sched::map::MapRow;
+
+use super::Seconds;
+use crate::terminal::Csi;
+
+/// SGR parameters (ECMA-48), as perf's: a red background, and blue text.
+const CPU_COLOR: &str = "41";
+const TASK_COLOR: &str = "34";
+
+/// What is shown, and how.
+#[derive(Debug, Clone, Default)]
+pub struct MapColumns {
+    /// The number of columns, unless only some are shown.
+    pub cpu_count: u32,
+    /// Only these CPUs.
+    pub cpus: Option<Vec<u32>>,
+    /// Only CPUs that have switched, in order of their first switch.
+    pub is_compact: bool,
+    /// Whether every row has a name.
+    pub with_names: bool,
+    /// CPUs whose switches are highlighted.
+    pub color_cpus: Vec<u32>,
+    /// Threads that are highlighted.
+    pub color_tids: Vec<i32>,
+    /// The prefix of control sequences, if stdout is a terminal.
+    pub csi: Option<Csi>,
+}
+
+impl MapColumns {
+    /// Writes a row.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_row(&mut self, out: &mut Vec<u8>, row: &MapRow<'_>) -> io::Result<()> {
+        self.cpu_count = self.cpu_count.max(row.cpu.saturating_add(1));
+        out.extend(b"  ");
+        if self.is_compact {
+            for cpu in row.seen_cpus {
+                self.write_cpu(out, row, *cpu)?;
+            }
+        } else {
+            for cpu in 0..self.cpu_count {
+                self.write_cpu(out, row, cpu)?;
+            }
+        }
+        write!(out, "  {:>12} secs ", Seconds(row.time))?;
+        if row.is_unnamed || (self.with_names && row.task.tid != 0) {
+            let mut name = row.code.bytes().to_vec();
+            name.extend(b" => ");
+            name.extend(&row.task.comm);
+            name.extend(format!(":{}", row.task.tid).into_bytes());
+            self.write_colored(out, &name, self.task_color(row.task.tid))?;
+        }
+        if self.is_compact && row.is_first_of_cpu {
+            write!(out, " (CPU {})", row.cpu)?;
+        }
+        out.push(b'\n');
+        Ok(())
+    }
+
+    fn write_cpu(&self, out: &mut Vec<u8>, row: &MapRow<'_>, cpu: u32) -> io::Result<()> {
+        if self.cpus.as_ref().is_some_and(|cpus| !cpus.contains(&cpu)) {
+            return Ok(());
+        }
+        if cpu == row.cpu {
+            let is_colored = self.color_cpus.contains(&cpu);
+            self.write_colored(out, b"*", is_colored.then_some(CPU_COLOR))?;
+        } else {
+            out.push(b' ');
+        }
+        match row.running(cpu) {
+            None => out.extend(b"   "),
+            Some((task, code)) => {
+                let text = [&code.bytes()[..], b" "].concat();
+                self.write_colored(out, &text, self.task_color(task.tid))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn task_color(&self, tid: i32) -> Option<&'static str> {
+        self.color_tids.contains(&tid).then_some(TASK_COLOR)
+    }
+
+    fn write_colored(&self, out: &mut Vec<u8>, text: &[u8], color: Option<&str>) -> io::Result<()> {
+        match (self.csi, color) {
+            (Some(csi), Some(color)) => {
+                write!(out, "{csi}{color}m")?;
+                out.extend(text);
+                write!(out, "{csi}m")
+            }
+            _ => out.write_all(text),
+        }
+    }
+}

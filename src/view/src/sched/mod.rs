@@ -1,0 +1,21 @@
+//! The tables of `sched`.
+
+pub mod delays;
+pub mod latency;
+pub mod map;
+pub mod timehist;
+
+/// Nanoseconds per microsecond.
+const MICROSECOND: u64 = 1_000;
+
+/// A time in nanoseconds, shown in seconds with six decimals, rounded down.
+#[derive(Debug, Clone, Copy)]
+pub struct Seconds(pub u64);
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let micros = self.0 / MICROSECOND;
+        let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+        f.pad(&text)
+    }
+}

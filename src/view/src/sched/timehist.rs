@@ -1,0 +1,272 @@
+//! The rows of `sched timehist`, in the layout of perf 6.1.
+
+mod summary;
+
+use std::io::{self, Write};
+
+use rperf_analysis::sched::SchedTask;
+use rperf_analysis::sched::timehist::{StretchTimes, TimeEvent, TimeRow};
+
+use super::Seconds;
+
+/// The initial width of the column of tasks.
+const TASK_WIDTH: usize = 30;
+/// The longest text of a task; perf's buffer.
+const MAX_TASK: usize = 31;
+/// The longest text of the next task.
+const MAX_NEXT: usize = 29;
+
+/// The columns.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TimeColumns {
+    /// A picture of the CPUs.
+    pub cpus: bool,
+    /// Priorities.
+    pub priority: bool,
+    /// The time before the first migration.
+    pub before_migration: bool,
+    /// States.
+    pub state: bool,
+    /// The next task.
+    pub next: bool,
+    /// Wakeups are shown.
+    pub wakeups: bool,
+    /// Stacks.
+    pub stacks: bool,
+    /// Idle times instead of run times.
+    pub idle_only: bool,
+}
+
+/// Writes the rows. The column of tasks becomes wider with a long name, as in perf.
+#[derive(Debug)]
+pub struct TimeTable {
+    columns: TimeColumns,
+    width: usize,
+    /// The number of CPUs, or the highest CPU if that is more.
+    cpus: u32,
+}
+
+impl TimeTable {
+    /// Creates the table for a machine with this number of CPUs.
+    #[must_use]
+    pub fn new(columns: TimeColumns, cpus: u32) -> Self {
+        Self {
+            columns,
+            width: TASK_WIDTH,
+            cpus,
+        }
+    }
+
+    /// The width of the picture of CPUs: perf's has one more than the machine.
+    fn picture(&self) -> usize {
+        self.cpus as usize + 1
+    }
+
+    /// Writes the three lines above the rows.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_header(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (columns, width) = (self.columns, self.width);
+        write!(out, "{:>15} {:>6} ", "time", "cpu")?;
+        if columns.cpus {
+            let digits = (0..self.picture()).map(|cpu| format!("{:x}", cpu % 16));
+            write!(out, " {} ", digits.collect::<String>())?;
+        }
+        write!(out, " {:<width$}", "task name")?;
+        if columns.priority {
+            write!(out, "  {:<8}", "prio")?;
+        }
+        write!(
+            out,
+            "  {:>9}  {:>9}  {:>9}",
+            "wait time", "sch delay", "run time"
+        )?;
+        if columns.before_migration {
+            write!(out, "  pre-mig time")?;
+        }
+        if columns.state {
+            write!(out, "  state")?;
+        }
+        write!(out, "\n{:>15} {:<6} ", "", "")?;
+        if columns.cpus {
+            write!(out, " {:1$} ", "", self.picture())?;
+        }
+        write!(out, " {:<width$}", "[tid/pid]")?;
+        if columns.priority {
+            write!(out, "  {:<8}", "")?;
+        }
+        write!(out, "  {:>9}  {:>9}  {:>9}", "(msec)", "(msec)", "(msec)")?;
+        if columns.before_migration {
+            write!(out, "  {:>9}", "(msec)")?;
+        }
+        if columns.state {
+            write!(out, "  {:>5}", "")?;
+        }
+        let rule = |length| "-".repeat(length);
+        write!(out, "\n{} {} ", rule(15), rule(6))?;
+        if columns.cpus {
+            write!(out, " {} ", rule(self.picture()))?;
+        }
+        write!(out, " {}", rule(width))?;
+        if columns.priority {
+            write!(out, "  {}", rule(8))?;
+        }
+        write!(out, "  {0}  {0}  {0}", rule(9))?;
+        if columns.before_migration {
+            write!(out, "  {}", rule(9))?;
+        }
+        if columns.state {
+            write!(out, "  {}", rule(5))?;
+        }
+        writeln!(out)
+    }
+
+    /// Writes a row.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_row(&mut self, out: &mut Vec<u8>, row: &TimeRow<'_>) -> io::Result<()> {
+        self.cpus = self.cpus.max(row.cpu);
+        write!(out, "{:>15} [{:04}] ", Seconds(row.time), row.cpu)?;
+        if self.columns.cpus {
+            self.write_picture(out, row)?;
+        }
+        out.push(b' ');
+        self.write_task(out, row.task);
+        out.push(b' ');
+        match &row.what {
+            TimeEvent::SwitchedOut { times, .. } => {
+                self.write_switch(out, row, times)?;
+            }
+            TimeEvent::Woke(task) => {
+                write!(out, "  {0:9}  {0:9}  {0:9} awakened: ", "")?;
+                out.extend(self.task_text(task));
+            }
+            TimeEvent::Migrated { task, from, to } => {
+                write!(out, "  {0:9}  {0:9}  {0:9} migrated: ", "")?;
+                out.extend(self.task_text(task));
+                write!(out, " cpu {from} => {to}")?;
+            }
+        }
+        out.push(b'\n');
+        Ok(())
+    }
+
+    /// Writes a line about lost records.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_lost(
+        &self,
+        out: &mut Vec<u8>,
+        time: u64,
+        cpu: Option<u32>,
+        records: u64,
+    ) -> io::Result<()> {
+        let cpu = cpu.map_or(-1, i64::from);
+        let time = Seconds(time);
+        writeln!(out, "{time:>15} lost {records} events on cpu {cpu}")
+    }
+
+    fn write_picture(&self, out: &mut Vec<u8>, row: &TimeRow<'_>) -> io::Result<()> {
+        let (mark, space) = match row.what {
+            TimeEvent::SwitchedOut { .. } if row.task.tid == 0 => ('i', " "),
+            TimeEvent::SwitchedOut { .. } => ('s', " "),
+            TimeEvent::Woke(_) => (' ', " "),
+            TimeEvent::Migrated { .. } => ('m', "  "),
+        };
+        let before = row.cpu as usize;
+        let after = self.picture().saturating_sub(before + 1);
+        write!(out, "{space}{:before$}{mark}{:after$}{space}", "", "")
+    }
+
+    fn write_switch(
+        &self,
+        out: &mut Vec<u8>,
+        row: &TimeRow<'_>,
+        times: &StretchTimes,
+    ) -> io::Result<()> {
+        let TimeEvent::SwitchedOut {
+            state,
+            priority,
+            next_comm,
+            next_tid,
+            stack,
+            ..
+        } = row.what
+        else {
+            return Ok(());
+        };
+        if self.columns.priority {
+            write!(out, " {priority:<8} ")?;
+        }
+        for time in [times.wait.sum(), times.delay, times.run] {
+            write!(out, "{} ", Milliseconds(time, 6))?;
+        }
+        if self.columns.before_migration {
+            write!(out, "{} ", Milliseconds(times.before_migration, 6))?;
+        }
+        if self.columns.state {
+            write!(out, " {state:>5} ")?;
+        }
+        let width = self.width;
+        if self.columns.next {
+            let mut next = b"next: ".to_vec();
+            next.extend(next_comm);
+            next.extend(format!("[{next_tid}]").into_bytes());
+            next.truncate(MAX_NEXT);
+            out.push(b' ');
+            pad_after(out, &next, width);
+        } else if self.columns.wakeups {
+            write!(out, "  {:width$}", "")?;
+        }
+        if row.task.tid != 0 && self.columns.stacks {
+            out.extend(b"  ");
+            out.extend(stack.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// Writes a task, padded.
+    fn write_task(&mut self, out: &mut Vec<u8>, task: &SchedTask) {
+        let text = self.task_text(task);
+        pad_after(out, &text, self.width);
+    }
+
+    /// Returns a task as text, and makes the column wider if necessary.
+    fn task_text(&mut self, task: &SchedTask) -> Vec<u8> {
+        let SchedTask { tid, pid, comm, .. } = task;
+        let mut text = comm.clone();
+        if *pid != 0 {
+            let ids = match tid == pid {
+                true => format!("[{tid}]"),
+                false => format!("[{tid}/{pid}]"),
+            };
+            text.extend(ids.into_bytes());
+        }
+        text.truncate(MAX_TASK);
+        self.width = self.width.max(text.len());
+        text
+    }
+}
+
+fn pad_after(out: &mut Vec<u8>, text: &[u8], width: usize) {
+    out.extend(text);
+    let padding = width.saturating_sub(text.len());
+    out.extend(std::iter::repeat_n(b' ', padding));
+}
+
+/// Nanoseconds as milliseconds with three decimals, rounded down, and the width of the integer part.
+struct Milliseconds(u64, usize);
+
+impl std::fmt::Display for Milliseconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(nanos, width) = *self;
+        let micros = nanos / 1000;
+        write!(f, "{:width$}.{:03}", micros / 1000, micros % 1000)
+    }
+}

@@ -1,0 +1,239 @@
+//! Joins blocks that were rendered in parallel, and fills in what depends on earlier samples.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+
+use rperf_lines::{EventSwitch, GroupMetric, GroupMetrics, MetricFormat};
+
+use super::number;
+use super::text_gaps::{Clock, LateField, ScriptBlock, time};
+
+/// Fills the gaps in the blocks of one recording, which must arrive in order.
+#[derive(Debug, Clone, Default)]
+pub struct BlockJoiner {
+    clock: Clock,
+    nanoseconds: bool,
+    /// Time of the first or previous sample; 0 if there is none, as in perf.
+    origin: u64,
+    /// The longest text of the column so far.
+    column: usize,
+    /// The last source line of each thread.
+    sources: HashMap<u32, u64>,
+    metrics: GroupMetrics,
+    switch: EventSwitch,
+    joined: Vec<u8>,
+    parts: Vec<EventText>,
+    /// Whether samples are separated by event.
+    separates_events: bool,
+}
+
+/// The text of one event's samples.
+#[derive(Debug, Clone, Copy)]
+struct EventText {
+    /// Index of the event; `None` for records other than samples.
+    event: Option<usize>,
+    /// Whether a sample starts with it.
+    start: usize,
+}
+
+impl BlockJoiner {
+    /// Fills in times according to `clock` and `nanoseconds`.
+    #[must_use]
+    pub fn new(clock: Clock, nanoseconds: bool) -> Self {
+        Self {
+            clock,
+            nanoseconds,
+            ..Self::default()
+        }
+    }
+
+    /// From here on, omits samples while `switch` is off.
+    pub fn follow(&mut self, switch: EventSwitch) {
+        self.switch = switch;
+    }
+
+    /// Separates samples by event, for [`BlockJoiner::parts`].
+    pub fn separate_events(&mut self) {
+        self.separates_events = true;
+    }
+
+    /// From here on, computes the metrics of groups with `metrics`.
+    pub fn set_metrics(&mut self, metrics: GroupMetrics) {
+        self.metrics = metrics;
+    }
+
+    /// The complete text of the next block.
+    pub fn join<'a>(&'a mut self, block: &'a ScriptBlock) -> &'a [u8] {
+        if block.late.is_empty() {
+            return &block.text;
+        }
+        self.fill(block);
+        &self.joined
+    }
+
+    /// The text of the next block in parts with the index of their event, or `None` for records
+    /// other than samples.
+    pub fn parts<'a>(
+        &'a mut self,
+        block: &'a ScriptBlock,
+    ) -> impl Iterator<Item = (Option<usize>, &'a [u8])> {
+        self.fill(block);
+        let ends = self.parts.iter().skip(1).map(|part| part.start);
+        let ends = ends.chain(std::iter::once(self.joined.len()));
+        let parts = self.parts.iter().zip(ends);
+        parts.map(|(part, end)| {
+            let text = self.joined.get(part.start..end).unwrap_or_default();
+            (part.event, text)
+        })
+    }
+
+    fn fill(&mut self, block: &ScriptBlock) {
+        self.joined.clear();
+        self.parts.clear();
+        let mut done = 0;
+        let mut shown = true;
+        for late in &block.late {
+            if shown {
+                let before = block.text.get(done..late.offset).unwrap_or_default();
+                self.joined.extend_from_slice(before);
+            }
+            done = late.offset.max(done);
+            if let LateField::Part(event) = late.what {
+                shown = event.is_none_or(|event| self.switch.shows(event));
+                if shown && self.separates_events {
+                    let start = self.joined.len();
+                    self.parts.push(EventText { event, start });
+                }
+            } else if shown {
+                let after = block.text.get(late.offset..).unwrap_or_default();
+                done += self.fill_in(late.what, after);
+            }
+        }
+        if shown {
+            let rest = block.text.get(done..).unwrap_or_default();
+            self.joined.extend_from_slice(rest);
+        }
+    }
+
+    /// Appends the text for `what`. Returns how many bytes of `behind`, the text after the gap, it consumed.
+    fn fill_in(&mut self, what: LateField, after: &[u8]) -> usize {
+        match what {
+            LateField::Time(at) => {
+                self.time(at);
+                0
+            }
+            LateField::Blanks(length) => {
+                self.column = self.column.max(length);
+                number::blanks(&mut self.joined, self.column - length);
+                0
+            }
+            LateField::Source { tid, line, length } => {
+                let text = after.get(..length).unwrap_or_default();
+                if self.sources.insert(tid, line) != Some(line) {
+                    self.joined.extend_from_slice(text);
+                }
+                length
+            }
+            LateField::Metric {
+                event,
+                period,
+                cpu,
+                time,
+                length,
+            } => {
+                let start = after.get(..length).unwrap_or_default();
+                let mut found = Vec::new();
+                self.metrics
+                    .add(event, period, cpu, |metric| found.push(metric));
+                for metric in &found {
+                    self.metric(metric, start, time);
+                }
+                length
+            }
+            LateField::Part(_) => 0,
+        }
+    }
+
+    /// A line with a metric.
+    fn metric(&mut self, metric: &GroupMetric, start: &[u8], at: Option<u64>) {
+        // When perf starts another line, it prints the prefix, and again before the value.
+        for _ in 0..1 + usize::from(metric.is_second) {
+            self.joined.extend_from_slice(start);
+            if let Some(at) = at {
+                self.time(at);
+            }
+            self.joined.extend_from_slice(b"\tmetric: ");
+        }
+        let (value, out) = (metric.value, &mut self.joined);
+        // Writing to a vector cannot fail.
+        let _ = match metric.form {
+            MetricFormat::Ratio => write!(out, "{value:7.2} "),
+            MetricFormat::Percent => write!(out, "{value:7.2}%"),
+            MetricFormat::FinePercent => write!(out, "{value:8.3} %"),
+            MetricFormat::Rate => write!(out, "{value:8.3}"),
+        };
+        out.push(b' ');
+        out.extend_from_slice(metric.unit.as_bytes());
+        out.push(b'\n');
+    }
+
+    fn time(&mut self, at: u64) {
+        let shown = match self.clock {
+            Clock::Recorded => at,
+            Clock::SinceFirst | Clock::SinceBefore => self.since(at),
+        };
+        time(&mut self.joined, shown, self.nanoseconds);
+    }
+
+    fn since(&mut self, time: u64) -> u64 {
+        if self.origin == 0 {
+            self.origin = time;
+        }
+        let since = time.wrapping_sub(self.origin);
+        if self.clock == Clock::SinceBefore {
+            self.origin = time;
+        }
+        since
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(clock: Clock) -> String {
+        let mut join = BlockJoiner::new(clock, true);
+        let mut text = String::new();
+        for times in [&[5_u64, 7][..], &[], &[10]] {
+            let mut block = ScriptBlock::default();
+            for time in times {
+                block.text.push(b'<');
+                block.put_time_off(*time);
+                block.text.push(b'>');
+            }
+            text += std::str::from_utf8(join.join(&block)).unwrap();
+        }
+        text.replace("    0.00000000", "")
+    }
+
+    #[test]
+    fn columns_grow_across_blocks() {
+        let mut join = BlockJoiner::default();
+        let mut text = String::new();
+        for words in [&["ab", "a"][..], &["abc"], &["a", ""]] {
+            let mut block = ScriptBlock::default();
+            for word in words {
+                block.put_column(word.as_bytes());
+                block.text.push(b'|');
+            }
+            text += std::str::from_utf8(join.join(&block)).unwrap();
+        }
+        assert_eq!(text, "ab|a |abc|a  |   |");
+    }
+
+    #[test]
+    fn times_count_across_blocks() {
+        assert_eq!(joined(Clock::SinceFirst), "<0: ><2: ><5: >");
+        assert_eq!(joined(Clock::SinceBefore), "<0: ><2: ><3: >");
+    }
+}

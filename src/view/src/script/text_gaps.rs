@@ -1,0 +1,172 @@
+//! Text that depends on earlier samples, and is filled in when blocks rendered in parallel are
+//! joined.
+
+use rperf_lines::SourceFileLine;
+
+use super::number;
+use crate::header::calendar;
+
+/// Columns of a source line's number.
+const SOURCE_COLUMNS: usize = 8;
+
+/// The origin of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The recording's clock.
+    #[default]
+    Recorded,
+    /// The first sample shown (`--reltime`).
+    SinceFirst,
+    /// The previous sample shown (`--deltatime`).
+    SinceBefore,
+}
+
+/// Converts timestamps to times of day.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeOfDay {
+    /// An instant in nanoseconds since 1970.
+    pub wall: u64,
+    /// The same instant on the clock of the timestamps.
+    pub clock: u64,
+    /// Offset of local time from UTC in seconds, at a time in seconds since 1970.
+    pub zone: fn(i64) -> i64,
+}
+
+impl TimeOfDay {
+    /// Appends the local date and time.
+    pub(super) fn write(&self, time: u64, nanoseconds: bool, out: &mut Vec<u8>) {
+        let wall = self.wall.wrapping_add(time.wrapping_sub(self.clock));
+        let (seconds, rest) = (wall / 1_000_000_000, wall % 1_000_000_000);
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let local = calendar::iso(seconds.saturating_add((self.zone)(seconds)));
+        out.extend_from_slice(local.as_bytes());
+        fraction(out, rest, nanoseconds);
+        out.push(b' ');
+    }
+}
+
+/// The text of consecutive samples, with gaps filled in by [`Join`](super::Join).
+#[derive(Debug, Clone, Default)]
+pub struct ScriptBlock {
+    /// The text without the gaps.
+    pub text: Vec<u8>,
+    pub(super) late: Vec<TextGap>,
+}
+
+/// A gap at an offset of the block's text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextGap {
+    pub(super) offset: usize,
+    pub(super) what: LateField,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LateField {
+    /// A time relative to an earlier one.
+    Time(u64),
+    /// Blanks after a text of this length, up to the longest so far.
+    Blanks(usize),
+    /// Followed by this many bytes about a source line, which are shown if the thread was last on
+    /// another.
+    Source { tid: u32, line: u64, length: usize },
+    /// A sample for the metrics of its group; followed by the line's prefix, of this length.
+    Metric {
+        event: usize,
+        period: u64,
+        cpu: u32,
+        /// The time that ends the prefix, if it is shown.
+        time: Option<u64>,
+        length: usize,
+    },
+    /// A sample of this event follows; `None` for another record.
+    Part(Option<usize>),
+}
+
+impl ScriptBlock {
+    /// Removes everything and keeps the memory for reuse.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.late.clear();
+    }
+
+    /// Marks the start of a sample of the event at this index, or of another record, so that
+    /// [`Join`](super::Join) can omit or separate it.
+    pub fn begin_part(&mut self, event: Option<usize>) {
+        self.put_off(LateField::Part(event));
+    }
+
+    pub(super) fn put_time_off(&mut self, time: u64) {
+        self.put_off(LateField::Time(time));
+    }
+
+    /// Appends the text of a column that is as wide as its longest text so far.
+    pub(super) fn put_column(&mut self, text: &[u8]) {
+        self.text.extend_from_slice(text);
+        self.put_off(LateField::Blanks(text.len()));
+    }
+
+    /// Appends a source line, unless the thread `tid` was last on the same line.
+    pub fn put_source(&mut self, source: &SourceFileLine, tid: u32) {
+        let offset = self.text.len();
+        self.text.push(b'|');
+        let start = self.text.len();
+        number::decimal(&mut self.text, u64::from(source.number()), 0);
+        let digits = self.text.len() - start;
+        number::blanks(&mut self.text, SOURCE_COLUMNS.saturating_sub(digits) + 1);
+        self.text.extend_from_slice(source.bytes());
+        self.text.push(b'\n');
+        self.late.push(TextGap {
+            offset,
+            what: LateField::Source {
+                tid,
+                line: source.id(),
+                length: self.text.len() - offset,
+            },
+        });
+    }
+
+    pub(super) fn put_off(&mut self, what: LateField) {
+        self.late.push(TextGap {
+            offset: self.text.len(),
+            what,
+        });
+    }
+}
+
+/// Appends seconds with microseconds, truncated, or nanoseconds.
+pub(super) fn time(out: &mut Vec<u8>, time: u64, nanoseconds: bool) {
+    let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
+    number::decimal(out, seconds, 5);
+    fraction(out, rest, nanoseconds);
+    out.extend_from_slice(b": ");
+}
+
+/// Appends a point and the fraction of a second with nine or six digits.
+fn fraction(out: &mut Vec<u8>, rest: u64, nanoseconds: bool) {
+    out.push(b'.');
+    match nanoseconds {
+        true => number::decimal_zeros(out, rest, 9),
+        false => number::decimal_zeros(out, rest / 1000, 6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_day_before_and_after_the_reference() {
+        let clock = TimeOfDay {
+            wall: 1_795_248_073_500_000_000,
+            clock: 2_000_000_000,
+            zone: |_| 3600,
+        };
+        let text = |time, nanoseconds| {
+            let mut out = Vec::new();
+            clock.write(time, nanoseconds, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(text(2_000_001_999, false), "2026-11-21 09:01:13.500001 ");
+        assert_eq!(text(999_999_999, true), "2026-11-21 09:01:12.499999999 ");
+    }
+}

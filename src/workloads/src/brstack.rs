@@ -1,0 +1,90 @@
+//! `brstack`: branches of every kind between known functions.
+
+use std::hint::black_box;
+
+use crate::{Arguments, StackFrame, Workload, WorkloadError};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "brstack",
+    arguments: "[<rounds>]",
+    summary: "calls, returns and jumps between brstack, brstack_bench, brstack_foo, brstack_bar (default: 999999 rounds)",
+    body,
+};
+
+/// A direct call: the compiler calls exported functions on x86-64 through a table of addresses.
+macro_rules! call {
+    ($function:ident) => {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the function has no arguments, and all registers that the ABI lets it change are declared.
+        unsafe {
+            std::arch::asm!("call {}", sym $function, clobber_abi("C"));
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        $function();
+    };
+}
+
+fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
+    let rounds = arguments.number("<rounds>", 999_999, &(1..=u32::MAX))?;
+    arguments.end()?;
+    brstack(rounds);
+    Ok(())
+}
+
+/// Runs the rounds, with an unconditional jump in each.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub(crate) extern "C" fn brstack(rounds: u32) {
+    let frame = StackFrame::new();
+    for round in 0..rounds {
+        brstack_bench(black_box(round));
+        jump();
+    }
+    frame.end();
+}
+
+/// One round: a conditional jump, two direct calls and an indirect one.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub(crate) extern "C" fn brstack_bench(round: u32) {
+    let frame = StackFrame::new();
+    if round.is_multiple_of(3) {
+        black_box(round);
+    }
+    call!(brstack_bar);
+    call!(brstack_foo);
+    let indirect: extern "C" fn() = black_box(brstack_foo);
+    indirect();
+    frame.end();
+}
+
+/// Calls [`brstack_bar`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub(crate) extern "C" fn brstack_foo() {
+    let frame = StackFrame::new();
+    call!(brstack_bar);
+    frame.end();
+}
+
+/// Returns.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub(crate) extern "C" fn brstack_bar() {
+    StackFrame::new().end();
+}
+
+/// A jump to the next instruction.
+#[inline(always)]
+fn jump() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the jump changes no register and no memory.
+    unsafe {
+        std::arch::asm!("jmp 2f", "2:", options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the jump changes no register and no memory.
+    unsafe {
+        std::arch::asm!("b 2f", "2:", options(nomem, nostack, preserves_flags));
+    }
+}

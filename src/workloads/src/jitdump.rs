@@ -1,0 +1,186 @@
+//! `jitdump`: code that is written at run time and described in a jitdump file.
+//!
+//! The layout is that of jitdump-specification.txt in the kernel's documentation of perf.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+use std::ptr::{self, NonNull};
+
+use rperf_safefs::Folder;
+
+use crate::{Arguments, Workload, WorkloadError, failed};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "jitdump",
+    arguments: "[<rounds>]",
+    summary: "code generated at run time, the function jit_workload of ./jit-PID.dump (default: 100 rounds)",
+    body,
+};
+
+/// The generated function: counts down from 65536 and returns.
+#[cfg(target_arch = "x86_64")]
+const CODE: &[u8] = &[
+    0xb9, 0x00, 0x00, 0x01, 0x00, // mov ecx, 65536
+    0x83, 0xe9, 0x01, // sub ecx, 1
+    0x75, 0xfb, // jnz to the sub
+    0xc3, // ret
+];
+/// The generated function: counts down from 65536 and returns.
+#[cfg(target_arch = "aarch64")]
+const CODE: &[u8] = &[
+    0x20, 0x00, 0xa0, 0x52, // movz w0, 1, lsl 16
+    0x00, 0x04, 0x00, 0x71, // subs w0, w0, 1
+    0xe1, 0xff, 0xff, 0x54, // b.ne to the subs
+    0xc0, 0x03, 0x5f, 0xd6, // ret
+];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const CODE: &[u8] = &[];
+
+/// Its name.
+const NAME: &[u8] = b"jit_workload\0";
+/// Bytes of a page that suffice on every system: the mapping is larger than the code.
+const MAPPED: usize = 4096;
+/// The number of the processor in ELF (`e_machine`).
+#[cfg(target_arch = "x86_64")]
+const MACHINE: u32 = 62;
+#[cfg(not(target_arch = "x86_64"))]
+const MACHINE: u32 = 183;
+
+fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
+    let rounds = arguments.number("<rounds>", 100, &(1..=u32::MAX))?;
+    arguments.end()?;
+    if CODE.is_empty() {
+        let workload = arguments.workload();
+        return Err(WorkloadError::Processor { workload });
+    }
+    let code = GeneratedCode::new().map_err(failed("cannot map memory for code"))?;
+    describe(&code).map_err(failed("cannot write ./jit-PID.dump"))?;
+    for _ in 0..rounds {
+        code.call();
+    }
+    Ok(())
+}
+
+/// Executable memory that holds the function.
+struct GeneratedCode(NonNull<libc::c_void>);
+
+impl GeneratedCode {
+    fn new() -> io::Result<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new private mapping, at an address that the kernel chooses.
+        let memory = unsafe { libc::mmap(ptr::null_mut(), MAPPED, protection, flags, -1, 0) };
+        let memory = NonNull::new(memory).filter(|memory| memory.as_ptr() != libc::MAP_FAILED);
+        let code = Self(memory.ok_or_else(io::Error::last_os_error)?);
+        // SAFETY: the mapping is writable, larger than the code, and nothing else refers to it.
+        unsafe { ptr::copy_nonoverlapping(CODE.as_ptr(), code.0.as_ptr().cast(), CODE.len()) };
+        // SAFETY: the mapping belongs to this value. The kernel makes instruction caches coherent when pages become executable.
+        let status =
+            unsafe { libc::mprotect(code.0.as_ptr(), MAPPED, libc::PROT_READ | libc::PROT_EXEC) };
+        match status {
+            0 => Ok(code),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn address(&self) -> u64 {
+        self.0.as_ptr().addr() as u64
+    }
+
+    /// Runs the function.
+    fn call(&self) {
+        // SAFETY: the mapping is executable and holds a function of the C ABI without arguments, which changes only registers that
+        // its callers do not expect to be kept.
+        let function: extern "C" fn() = unsafe { std::mem::transmute(self.0.as_ptr()) };
+        black_box(function)();
+    }
+}
+
+impl Drop for GeneratedCode {
+    fn drop(&mut self) {
+        // SAFETY: the mapping belongs to this value, which is gone afterwards.
+        unsafe { libc::munmap(self.0.as_ptr(), MAPPED) };
+    }
+}
+
+/// Writes the file, and maps it as executable for a moment: recorders see it by that.
+fn describe(code: &GeneratedCode) -> io::Result<()> {
+    let pid = std::process::id();
+    let name = OsString::from(format!("jit-{pid}.dump"));
+    let mut file = Folder::open(Path::new("."))?.create_file(&name, 0o644)?;
+    file.write_all(&jitdump(pid, code.address(), monotonic_time()?))?;
+    announce(&file)
+}
+
+fn announce(file: &File) -> io::Result<()> {
+    let protection = libc::PROT_READ | libc::PROT_EXEC;
+    let fd = file.as_raw_fd();
+    // SAFETY: a new private mapping of an open file, at an address that the kernel chooses.
+    let memory = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            MAPPED,
+            protection,
+            libc::MAP_PRIVATE,
+            fd,
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: nothing refers to the mapping.
+    unsafe { libc::munmap(memory, MAPPED) };
+    Ok(())
+}
+
+/// The file: its header and one load record.
+fn jitdump(pid: u32, address: u64, time: u64) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut put = |number: u32| file.extend_from_slice(&number.to_ne_bytes());
+    // Magic, version, size of the header, machine, unused, process.
+    for number in [0x4a69_5444, 1, 40, MACHINE, 0, pid] {
+        put(number);
+    }
+    let sizes = [CODE.len(), NAME.len() + CODE.len() + 56];
+    let [code_size, record_size] = sizes.map(|size| size as u64);
+    // Time, flags.
+    for number in [time, 0] {
+        file.extend_from_slice(&number.to_ne_bytes());
+    }
+    // JIT_CODE_LOAD and the size of the record.
+    file.extend_from_slice(&0_u32.to_ne_bytes());
+    file.extend_from_slice(&u32::try_from(record_size).unwrap_or_default().to_ne_bytes());
+    file.extend_from_slice(&time.to_ne_bytes());
+    // Process, thread.
+    for number in [pid, pid] {
+        file.extend_from_slice(&number.to_ne_bytes());
+    }
+    // Virtual address, address of the code, its size, its index.
+    for number in [address, address, code_size, 1] {
+        file.extend_from_slice(&number.to_ne_bytes());
+    }
+    file.extend_from_slice(NAME);
+    file.extend_from_slice(CODE);
+    file
+}
+
+/// The clock of `record -k mono`, in nanoseconds.
+fn monotonic_time() -> io::Result<u64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is writable.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let rest = u64::try_from(time.tv_nsec).unwrap_or_default();
+    Ok(seconds * 1_000_000_000 + rest)
+}

@@ -1,0 +1,72 @@
+//! `landlock`: system calls whose arguments have names.
+
+use crate::{Arguments, StackFrame, Workload, WorkloadError};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "landlock",
+    arguments: "",
+    summary: "landlock_add_rule(2) with arguments that the kernel refuses",
+    body,
+};
+
+/// The rule of a path: `struct landlock_path_beneath_attr` of linux/landlock.h, which is packed.
+#[repr(C, packed)]
+struct PathBeneath {
+    allowed_access: u64,
+    parent_fd: i32,
+}
+
+/// The rule of a port: `struct landlock_net_port_attr` of linux/landlock.h.
+#[repr(C)]
+struct NetPort {
+    allowed_access: u64,
+    port: u64,
+}
+
+/// `LANDLOCK_RULE_PATH_BENEATH`.
+const PATH_BENEATH: libc::c_int = 1;
+/// `LANDLOCK_RULE_NET_PORT`.
+const NET_PORT: libc::c_int = 2;
+/// A descriptor that is not open; the kernel checks the flags first.
+const RULESET: libc::c_int = 11;
+/// Flags that do not exist, so every kernel refuses the call.
+const FLAGS: libc::c_uint = 45;
+
+fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
+    arguments.end()?;
+    landlock();
+    Ok(())
+}
+
+/// Makes the two calls.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub(crate) extern "C" fn landlock() {
+    let frame = StackFrame::new();
+    let path = PathBeneath {
+        allowed_access: 1 << 2,
+        parent_fd: 14,
+    };
+    let port = NetPort {
+        allowed_access: 1,
+        port: 19,
+    };
+    // SAFETY: both rules have the layout that the kernel reads for their type, and outlive the calls.
+    unsafe {
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            RULESET,
+            PATH_BENEATH,
+            &raw const path,
+            FLAGS,
+        );
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            RULESET,
+            NET_PORT,
+            &raw const port,
+            FLAGS,
+        );
+    }
+    frame.end();
+}

@@ -1,0 +1,137 @@
+//! Programs with known functions, threads and data for `test -w`: what a profile of them must show is known in advance.
+//!
+//! Scripts find them by C names: functions and data that a profile must show are exported under these names, are never inlined, and
+//! keep a frame pointer in every build ([`StackFrame`]). The names and arguments are those of Linux perf's workloads.
+#![expect(
+    unsafe_code,
+    reason = "exported symbols, signal handlers, fork, and code written at run time"
+)]
+
+mod arguments;
+mod brstack;
+mod context_switch_loop;
+mod datasym;
+// The scripts look for lines of files with these names.
+#[path = "deterministic.c"]
+mod deterministic;
+mod duration;
+#[path = "inlineloop.c"]
+mod inlineloop;
+mod jitdump;
+mod landlock;
+mod leafloop;
+mod named_threads;
+mod noploop;
+mod process;
+mod sqrtloop;
+mod stack_frame;
+mod thloop;
+mod traploop;
+
+use std::io;
+
+pub(crate) use self::arguments::Arguments;
+pub(crate) use self::stack_frame::{StackFrame, distinct_instruction};
+
+/// A program that `test -w` runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Workload {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// Its arguments as in a usage line; empty if it has none.
+    pub arguments: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    body: fn(&mut Arguments<'_>) -> Result<(), WorkloadError>,
+}
+
+impl Workload {
+    /// Runs it in this process until it ends.
+    ///
+    /// # Errors
+    /// An argument is invalid or there are too many; a system call failed.
+    pub fn run(&self, words: &[String]) -> Result<(), WorkloadError> {
+        let mut arguments = Arguments::new(self, words);
+        (self.body)(&mut arguments)
+    }
+}
+
+/// Why a workload does not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// An argument is not what is expected: its name, the word, and what is.
+    #[error("{workload}: {argument} '{word}': expected {expected}")]
+    Argument {
+        /// The workload.
+        workload: &'static str,
+        /// The argument as in the usage line.
+        argument: &'static str,
+        /// The word that was given.
+        word: String,
+        /// What is valid.
+        expected: String,
+    },
+    /// There are more words than arguments.
+    #[error("{workload}: unexpected argument '{word}'")]
+    TooMany {
+        /// The workload.
+        workload: &'static str,
+        /// The first word that is too many.
+        word: String,
+    },
+    /// A system call failed.
+    #[error("{action}")]
+    System {
+        /// What failed.
+        action: &'static str,
+        /// The reason.
+        #[source]
+        source: io::Error,
+    },
+    /// The workload is not implemented for this processor.
+    #[error("{workload}: not implemented for this processor")]
+    Processor {
+        /// The workload.
+        workload: &'static str,
+    },
+    /// A thread or child process ended abnormally.
+    #[error("{workload}: its {part} ended abnormally")]
+    Ended {
+        /// The workload.
+        workload: &'static str,
+        /// `thread` or `child process`.
+        part: &'static str,
+    },
+}
+
+/// Adds what failed to an error of the system.
+pub(crate) fn failed(action: &'static str) -> impl FnOnce(io::Error) -> WorkloadError {
+    move |source| WorkloadError::System { action, source }
+}
+
+/// Every workload, in the order of `--list-workloads`.
+pub const WORKLOADS: &[Workload] = &[
+    noploop::WORKLOAD,
+    thloop::WORKLOAD,
+    named_threads::WORKLOAD,
+    leafloop::WORKLOAD,
+    sqrtloop::WORKLOAD,
+    brstack::WORKLOAD,
+    datasym::WORKLOAD,
+    landlock::WORKLOAD,
+    traploop::WORKLOAD,
+    inlineloop::WORKLOAD,
+    jitdump::WORKLOAD,
+    context_switch_loop::WORKLOAD,
+    deterministic::WORKLOAD,
+];
+
+/// The workload of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Workload> {
+    WORKLOADS.iter().find(|workload| workload.name == name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! Child processes and names of tasks.
+
+use std::ffi::CStr;
+use std::io;
+
+use crate::{WorkloadError, failed};
+
+/// A process that runs a part of a workload.
+pub(crate) struct ChildProcess {
+    pid: libc::pid_t,
+}
+
+impl ChildProcess {
+    /// Forks; the child runs `body` and ends with status 0 if it succeeds, otherwise 1.
+    ///
+    /// The calling process must have one thread only.
+    pub(crate) fn fork(body: impl FnOnce() -> bool) -> Result<Self, WorkloadError> {
+        // SAFETY: a workload starts no threads before it forks, so no lock is held by another thread.
+        match unsafe { libc::fork() } {
+            0 => {
+                let status = libc::c_int::from(!body());
+                // SAFETY: ends the child without running destructors or handlers of the parent's state.
+                unsafe { libc::_exit(status) }
+            }
+            pid if pid > 0 => Ok(Self { pid }),
+            _ => Err(failed("cannot fork")(io::Error::last_os_error())),
+        }
+    }
+
+    /// Waits for the child's end.
+    pub(crate) fn wait(self, workload: &'static str) -> Result<(), WorkloadError> {
+        let mut status = 0;
+        loop {
+            // SAFETY: `pid` is a child of this process that was not waited for; `status` is writable.
+            let waited = unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
+            let error = io::Error::last_os_error();
+            match waited {
+                _ if waited == self.pid && status == 0 => return Ok(()),
+                _ if waited == self.pid => {
+                    let part = "child process";
+                    return Err(WorkloadError::Ended { workload, part });
+                }
+                _ if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => return Err(failed("cannot wait for a child process")(error)),
+            }
+        }
+    }
+}
+
+/// Sets the comm of this thread.
+pub(crate) fn set_comm(name: &CStr) {
+    // SAFETY: the name is a terminated string; the kernel copies up to 16 bytes.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+}

@@ -1,0 +1,55 @@
+//! `thloop`: threads that loop in the same function.
+
+use std::hint::black_box;
+use std::thread;
+
+use crate::{Arguments, StackFrame, Workload, WorkloadError, duration, failed};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "thloop",
+    arguments: "[<seconds> [<threads>]]",
+    summary: "threads that loop in the function test_loop (default: 1 second, 2 threads)",
+    body,
+};
+
+fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
+    let seconds = arguments.seconds(1.0)?;
+    let threads = arguments.number("<threads>", 2, &(1..=4096))?;
+    arguments.end()?;
+    duration::start(seconds)?;
+    let mut workers = Vec::new();
+    for _ in 1..threads {
+        let worker = thread::Builder::new().spawn(|| thfunc());
+        workers.push(worker.map_err(failed("cannot start a thread"))?);
+    }
+    test_loop();
+    let ended = WorkloadError::Ended {
+        workload: arguments.workload(),
+        part: "thread",
+    };
+    match workers.into_iter().all(|worker| worker.join().is_ok()) {
+        true => Ok(()),
+        false => Err(ended),
+    }
+}
+
+/// What the threads besides the main thread run.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub(crate) extern "C" fn thfunc() {
+    let frame = StackFrame::new();
+    test_loop();
+    frame.end();
+}
+
+/// Counts until the time is over.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub(crate) extern "C" fn test_loop() {
+    let frame = StackFrame::new();
+    let mut count = 0_u64;
+    while !duration::is_over() {
+        count = black_box(count.wrapping_add(1));
+    }
+    frame.end();
+}

@@ -1,0 +1,127 @@
+//! Recordings with damaged and late records: the output has everything else, the message names the first, the status is not 0.
+
+use std::io;
+
+use rperf_testkit::{Bytes, Scratch};
+
+use super::generated_files::{Attr, ID, file, record};
+use super::rperf;
+use crate::tools::{Tool, Tools};
+
+/// `PERF_SAMPLE_IP | TID | TIME | IDENTIFIER`.
+const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 16;
+const COMM: u32 = 3;
+const SAMPLE: u32 = 9;
+const FINISHED_ROUND: u32 = 68;
+
+fn recording(records: &[Vec<u8>]) -> Vec<u8> {
+    let attr = Attr {
+        sample_type: SAMPLE_TYPE,
+        ..Attr::default()
+    };
+    file(&attr, "x86_64", &records.concat())
+}
+
+fn sample(time: u64) -> Vec<u8> {
+    let body = Bytes::new().u64(ID).u64(0x1004).u32(7).u32(8);
+    record(SAMPLE, 2, body.u64(time))
+}
+
+fn round() -> Vec<u8> {
+    record(FINISHED_ROUND, 0, Bytes::new())
+}
+
+/// Commands that read all samples.
+const READERS: &[&[&str]] = &[
+    &["report", "--stdio"],
+    &["report", "--stats"],
+    &["script"],
+    &["flamegraph", "-o", "-"],
+    &["flamegraph", "--folded"],
+    &["heatmap", "-o", "-"],
+    &["data", "convert", "--to-json", "-"],
+    &["data", "convert", "--to-speedscope", "-"],
+    &["annotate", "--stdio", "--stdio-color=never"],
+];
+
+#[test]
+fn damaged_records_are_named_by_type_and_place_and_end_with_status_1() -> io::Result<()> {
+    let scratch = Scratch::new();
+    let short_comm = record(COMM, 0, Bytes::new().u16(1));
+    let short_sample = record(SAMPLE, 2, Bytes::new().u64(ID).u32(7));
+    // The first record is at offset 256, the COMM after a sample of 40 bytes.
+    let records = [sample(10), short_comm, short_sample, sample(20)];
+    scratch.write("perf.data", recording(&records))?;
+    let comm = "perf.data: 1 records cannot be decoded; the first, PERF_RECORD_COMM (type 3) at offset 296: ";
+    let lost = "perf.data: 1 samples cannot be decoded; the first, PERF_RECORD_SAMPLE (type 9) at offset 306: ";
+    let hint = "hint: the output lacks them; 'data check' lists all damage\n";
+    for words in READERS {
+        let outcome = rperf(words).within(scratch.path()).finish()?;
+        let shown = format!("{words:?}: {outcome:?}");
+        if words[0] == "annotate" {
+            // There is no code to show, which is an error of its own.
+            assert_ne!(outcome.status, 0, "{shown}");
+            continue;
+        }
+        assert_eq!(outcome.status, 1, "{shown}");
+        assert!(!outcome.stdout.is_empty(), "{shown}");
+        assert!(outcome.stderr.contains(comm), "{shown}");
+        assert!(outcome.stderr.ends_with(hint), "{shown}");
+        // Samples are not decoded for statistics.
+        let counts = words.contains(&"--stats");
+        assert_eq!(outcome.stderr.contains(lost), !counts, "{shown}");
+    }
+    let outcome = rperf(&["script"]).within(scratch.path()).finish()?;
+    assert_eq!(outcome.stdout.lines().count(), 2, "{outcome:?}");
+    Ok(())
+}
+
+#[test]
+fn records_of_unknown_types_are_counted() -> io::Result<()> {
+    let scratch = Scratch::new();
+    let strange = record(60, 0, Bytes::new().u64(1));
+    scratch.write("perf.data", recording(&[sample(10), strange]))?;
+    let outcome = rperf(&["script"]).within(scratch.path()).finish()?;
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let warning = "Warning: Found 1 unknown events!\n";
+    assert!(outcome.stderr.contains(warning), "{outcome:?}");
+    Ok(())
+}
+
+/// Time 5 follows two rounds that delivered time 10.
+fn late() -> Vec<u8> {
+    recording(&[sample(10), round(), sample(20), round(), sample(5), round()])
+}
+
+#[test]
+fn late_records_are_counted_once_and_shown_in_order() -> io::Result<()> {
+    let scratch = Scratch::new();
+    scratch.write("perf.data", late())?;
+    for words in [&["report", "--stdio"][..], &["script"]] {
+        let outcome = rperf(words).within(scratch.path()).finish()?;
+        let shown = format!("{words:?}: {outcome:?}");
+        assert_eq!(outcome.status, 0, "{shown}");
+        let warning = "1 out of order events recorded.";
+        assert_eq!(outcome.stderr.matches(warning).count(), 1, "{shown}");
+    }
+    let times = rperf(&["script", "-F", "time"]).within(scratch.path());
+    let times = times.finish()?.stdout;
+    let times: Vec<&str> = times.split_whitespace().collect();
+    assert_eq!(times, ["0.000000:"; 3]);
+    Ok(())
+}
+
+#[test]
+fn perf_prints_the_same_about_late_records() {
+    let Some(tools) = Tools::find_for("perf_prints_the_same_about_late_records") else {
+        return;
+    };
+    let path = tools.path().join("late.data");
+    std::fs::write(&path, late()).expect("written");
+    for tool in [Tool::Perf, Tool::Rperf] {
+        let words = ["report", "-f", "-i", "late.data", "--stdio"];
+        let outcome = tools.outcome(tool, &words);
+        let warning = "1 out of order events recorded.";
+        assert!(outcome.stderr.contains(warning), "{tool:?}: {outcome:?}");
+    }
+}

@@ -1,0 +1,290 @@
+//! `rperf diff`: files, events and options that cannot be compared, JSON, and the status for continuous integration.
+
+use std::io;
+
+use rperf_testkit::{Bytes, Outcome, Scratch};
+
+use super::generated_files::{Attr, ID, file, record};
+use super::rperf;
+
+/// A recording with this many samples of each thread.
+fn recording(hits: &[(u32, usize)]) -> Vec<u8> {
+    let attr = Attr {
+        // PERF_SAMPLE_IP | TID | TIME | IDENTIFIER
+        sample_type: 1 | 2 | 4 | 1 << 16,
+        ..Attr::default()
+    };
+    let sample = |tid: u32| {
+        record(
+            9,
+            2,
+            Bytes::new().u64(ID).u64(0x1000).u32(7).u32(tid).u64(10),
+        )
+    };
+    let samples = hits
+        .iter()
+        .flat_map(|(tid, count)| vec![sample(*tid); *count]);
+    let round = record(68, 0, Bytes::new());
+    let records: Vec<Vec<u8>> = samples.chain([round]).collect();
+    file(&attr, "x86_64", &records.concat())
+}
+
+/// A folder with two recordings of one thread that differ in nothing but the number of samples.
+fn desk() -> io::Result<Scratch> {
+    let scratch = Scratch::new();
+    scratch.write("old.data", recording(&[(8, 4)]))?;
+    scratch.write("new.data", recording(&[(8, 8)]))?;
+    scratch.write("none.data", recording(&[]))?;
+    Ok(scratch)
+}
+
+fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
+    let run = rperf(&[&["diff"], words].concat());
+    run.within(scratch.path()).finish().expect("rperf starts")
+}
+
+#[track_caller]
+fn assert_fails(scratch: &Scratch, words: &[&str], status: i32, message: &str) {
+    let outcome = run(scratch, words);
+    assert_eq!(outcome.status, status, "{words:?}: {outcome:?}");
+    assert!(outcome.stderr.contains(message), "{words:?}: {outcome:?}");
+}
+
+#[test]
+fn the_default_files_are_named_when_they_are_missing() -> io::Result<()> {
+    let scratch = desk()?;
+    let missing = "failed to open perf.data.old: No such file or directory\nhint: name both files:";
+    assert_fails(&scratch, &[], 255, missing);
+    assert_fails(&scratch, &["new.data"], 255, missing);
+    let other = "failed to open no.data: No such file or directory\n";
+    assert_fails(&scratch, &["old.data", "no.data"], 255, other);
+    scratch.write("perf.data.old", recording(&[(8, 4)]))?;
+    scratch.write("perf.data", recording(&[(8, 4)]))?;
+    let outcome = run(&scratch, &["-s", "tid"]);
+    assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{outcome:?}");
+    assert!(
+        outcome.stdout.contains("   100.00%     +0.00%  "),
+        "{outcome:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn files_that_cannot_be_compared_are_named() -> io::Result<()> {
+    let scratch = desk()?;
+    scratch.write("junk", "no recording")?;
+    let mut truncated = recording(&[(8, 8)]);
+    truncated.truncate(400);
+    scratch.write("cut.data", truncated)?;
+    assert_fails(
+        &scratch,
+        &["old.data", "junk"],
+        255,
+        "incompatible file format (junk)",
+    );
+    assert_fails(&scratch, &["old.data", "cut.data"], 255, "cut.data");
+    let same = run(&scratch, &["old.data", "./old.data"]);
+    assert_eq!(same.status, 0, "{same:?}");
+    assert!(
+        same.stderr.contains("./old.data is compared with itself"),
+        "{same:?}"
+    );
+    let empty = run(&scratch, &["none.data", "new.data", "-s", "tid", "-q"]);
+    assert_eq!(empty.status, 0, "{empty:?}");
+    assert!(empty.stdout.contains("  +100.00%  "), "{empty:?}");
+    let warned = run(&scratch, &["none.data", "new.data", "-s", "tid"]);
+    assert!(
+        warned.stderr.contains("none.data has no samples"),
+        "{warned:?}"
+    );
+    assert_fails(
+        &scratch,
+        &["none.data", "none.data"],
+        255,
+        "no file has samples",
+    );
+    Ok(())
+}
+
+#[test]
+fn unknown_and_missing_options_are_refused_by_name() -> io::Result<()> {
+    let scratch = desk()?;
+    let refused: &[(&[&str], i32, &str)] = &[
+        (&["-c", "ratoi"], 129, "hint: did you mean 'ratio'?"),
+        (
+            &["-c", "wdiff:1"],
+            129,
+            "Failed: wrong weight data, use 'wdiff:w1,w2'",
+        ),
+        (
+            &["-c", "delta:1"],
+            129,
+            "Failed: extra option specified '1'",
+        ),
+        (&["-c", "cycles"], 129, "-c cycles is not supported yet"),
+        (&["--stream"], 129, "--stream is not supported yet"),
+        (
+            &["--cycles-hist"],
+            129,
+            "--cycles-hist is not supported yet",
+        ),
+        (
+            &["-o", "2"],
+            255,
+            "Order option out of limit.\nhint: give 0",
+        ),
+        (&["-s", "colour"], 129, "Unknown --sort key: `colour'"),
+        (&["-s", "sample"], 129, "--sort takes keys, not numbers"),
+        (&["-s", "mem"], 129, "Invalid --sort key: `mem'"),
+        (
+            &["-t", "."],
+            129,
+            "'.' is the only non valid --field-separator argument",
+        ),
+        (
+            &["--json", "-t,"],
+            129,
+            "--json and --field-separator exclude each other",
+        ),
+        (
+            &["--time", "1,2:3,4:5,6"],
+            129,
+            "--time: 3 time ranges separated by colons for 2 files",
+        ),
+        (
+            &["--percentage", "both"],
+            129,
+            "neither relative nor absolute",
+        ),
+        (
+            &["--fail-above", "x"],
+            129,
+            "--fail-above: 'x' is not a percentage",
+        ),
+    ];
+    for (words, status, message) in refused {
+        let words = [*words, &["old.data", "new.data"]].concat();
+        assert_fails(&scratch, &words, *status, message);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_status_tells_whether_a_row_grew() -> io::Result<()> {
+    let scratch = desk()?;
+    scratch.write("other.data", recording(&[(8, 7), (9, 1)]))?;
+    let words = ["-s", "tid", "-q", "old.data", "other.data"];
+    let grown = run(&scratch, &[&["--fail-above", "12%"], &words[..]].concat());
+    assert_eq!(grown.status, 1, "{grown:?}");
+    assert!(
+        grown.stderr.starts_with("1 row grew by more than 12%: "),
+        "{grown:?}"
+    );
+    assert!(grown.stderr.contains("(+12.50%)"), "{grown:?}");
+    assert!(grown.stdout.contains("   +12.50%  "), "{grown:?}");
+    let calm = run(&scratch, &[&["--fail-above", "13"], &words[..]].concat());
+    assert_eq!(calm.status, 0, "{calm:?}");
+    // What shrank or vanished is no failure.
+    let words = ["--fail-above", "13", "-s", "tid", "other.data", "old.data"];
+    let shrunk = run(&scratch, &words);
+    assert_eq!(shrunk.status, 0, "{shrunk:?}");
+    Ok(())
+}
+
+#[test]
+fn json_has_periods_shares_and_values() -> io::Result<()> {
+    let scratch = desk()?;
+    let outcome = run(
+        &scratch,
+        &["--json", "-c", "ratio", "-s", "tid", "old.data", "new.data"],
+    );
+    assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{outcome:?}");
+    let json: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(json["version"], 1);
+    assert_eq!(json["files"], serde_json::json!(["old.data", "new.data"]));
+    let event = &json["events"][0];
+    let row = &event["rows"][0];
+    assert_eq!(row["values"], serde_json::json!([2.0]), "{json}");
+    assert_eq!(row["percent"], serde_json::json!([100.0, 100.0]), "{json}");
+    assert_eq!(event["totals"], row["periods"], "{json}");
+    Ok(())
+}
+
+#[test]
+fn groups_of_runs_are_compared_by_their_means() -> io::Result<()> {
+    let scratch = Scratch::new();
+    // Thread 8 takes 50, 48 and 52 percent before, 30 to 31 after; thread 9 varies by more than its means differ.
+    let runs = [
+        ("a1", [50, 20, 30]),
+        ("a2", [96, 60, 44]),
+        ("a3", [52, 9, 39]),
+        ("b1", [31, 19, 50]),
+        ("b2", [60, 18, 122]),
+        ("b3", [30, 33, 37]),
+    ];
+    for (name, [eight, nine, ten]) in runs {
+        scratch.write(name, recording(&[(8, eight), (9, nine), (10, ten)]))?;
+    }
+    let words = [
+        "--runs", "-s", "tid", "a1", "a2", "a3", "--", "b1", "b2", "b3",
+    ];
+    let outcome = run(&scratch, &words);
+    assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{outcome:?}");
+    let text = &outcome.stdout;
+    assert!(text.contains("# Mean shares of 3 and 3 runs"), "{text}");
+    assert!(
+        text.contains("    50.00%    30.33%   -19.67%   +-4.53%  "),
+        "{text}"
+    );
+    assert!(!text.contains("     9:"), "{text}");
+    assert!(
+        text.contains("# Rows without a significant difference that are not shown: 2 ("),
+        "{text}"
+    );
+    let all = run(&scratch, &[&["--all", "-q"], &words[..]].concat());
+    let marked = all
+        .stdout
+        .lines()
+        .filter(|line| line.contains("  *    "))
+        .count();
+    assert_eq!((all.stdout.lines().count(), marked), (3, 1), "{all:?}");
+    let json = run(&scratch, &[&["--json"], &words[..]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!(json["new"], serde_json::json!(["b1", "b2", "b3"]));
+    let row = &json["events"][0]["rows"][0];
+    assert_eq!(
+        (&row["significant"], &row["baseline"]),
+        (&true.into(), &50.0.into())
+    );
+    // Only significant growth fails; in the other direction thread 8 grew.
+    let grown = ["--runs", "--fail-above", "10", "-q", "-s", "tid"];
+    let calm = run(
+        &scratch,
+        &[&grown[..], &["a1", "a2", "a3", "--", "b1", "b2", "b3"]].concat(),
+    );
+    assert_eq!(calm.status, 0, "{calm:?}");
+    let words = [&grown[..], &["b1", "b2", "b3", "--", "a1", "a2", "a3"]].concat();
+    assert_fails(&scratch, &words, 1, "1 row grew by more than 10%");
+    for (words, message) in [
+        (
+            &["--runs", "a1", "a2", "--", "b1"][..],
+            "at least two recordings of each group",
+        ),
+        (
+            &["--runs", "a1", "a2", "b1", "b2"],
+            "at least two recordings of each group",
+        ),
+        (&["--all", "a1", "b1"], "--all needs --runs"),
+        (
+            &["--runs", "-p", "a1", "a2", "--", "b1", "b2"],
+            "--runs and --period exclude each other",
+        ),
+        (
+            &["--runs", "-c", "ratio", "a1", "a2", "--", "b1", "b2"],
+            "--runs and --compute exclude",
+        ),
+    ] {
+        assert_fails(&scratch, words, 129, message);
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! README and docs compared with the binary: what they name exists.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::rperf;
+use crate::tidy::root;
+
+fn stdout(words: &[&str]) -> String {
+    let outcome = rperf(words).finish().expect("the binary starts");
+    outcome.stdout + &outcome.stderr
+}
+
+fn commands() -> BTreeSet<String> {
+    let listed = stdout(&["--list-cmds"]);
+    listed.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The code in a page: text between backticks and indented blocks.
+fn code(text: &str) -> Vec<&str> {
+    let spans = text.split('`').skip(1).step_by(2);
+    let blocks = text.lines().filter_map(|line| line.strip_prefix("    "));
+    spans.chain(blocks).collect()
+}
+
+fn pages() -> Vec<(&'static str, String)> {
+    let names = [
+        "README.md",
+        "docs/performance.md",
+        "docs/security.md",
+        "docs/changelog.md",
+    ];
+    let read = |name| fs::read_to_string(root().join(name)).expect("a page");
+    names.map(|name| (name, read(name))).into()
+}
+
+#[test]
+fn commands_that_pages_name_exist() {
+    let commands = commands();
+    let mut unknown = Vec::new();
+    for (name, text) in pages() {
+        for code in code(&text) {
+            let code = code.trim_start_matches("$ ");
+            let Some(words) = code.strip_prefix("rperf ") else {
+                continue;
+            };
+            let word = words.split_whitespace().next().unwrap_or_default();
+            if !word.starts_with(['-', '[']) && !commands.contains(word) {
+                unknown.push(format!("{name}: {code}"));
+            }
+        }
+    }
+    assert!(
+        unknown.is_empty(),
+        "no such command:\n{}",
+        unknown.join("\n")
+    );
+}
+
+#[test]
+fn options_that_the_readme_names_exist() {
+    let mut help: String = commands()
+        .iter()
+        .map(|command| stdout(&[command, "-h"]))
+        .collect();
+    help += &stdout(&["data", "convert", "-h"]);
+    let known: BTreeSet<&str> = help
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .collect();
+    let (_, readme) = pages().swap_remove(0);
+    let mut unknown: Vec<&str> = code(&readme)
+        .into_iter()
+        .filter(|code| !code.starts_with("cargo") && !code.starts_with("rustup"))
+        .flat_map(|code| code.split_whitespace())
+        .filter(|word| word.starts_with("--") && word.len() > 2)
+        // Help lists either an option or its negative.
+        .filter(|word| !known.contains(word) && !known.contains(&*word.replace("--no-", "--")))
+        .collect();
+    unknown.dedup();
+    assert!(unknown.is_empty(), "no such option: {unknown:?}");
+}

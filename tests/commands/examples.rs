@@ -1,0 +1,226 @@
+//! Documented command lines run: those of `help examples`, of each `-h`, and of the README.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rperf_testkit::{Outcome, Run, Scratch, skip};
+
+use super::{commands, outcome};
+use crate::kernel::is_root;
+use crate::tidy::root;
+
+/// A directory with `./program`, a recording of it in `perf.data`, and an older one in `perf.data.old`.
+struct Desk {
+    scratch: Scratch,
+    /// The process with the documented pid.
+    process: Child,
+}
+
+/// The pid in documented lines.
+const PID: &str = "1234";
+
+/// Commands that read perf.data.
+const READERS: &[&str] = &[
+    "annotate",
+    "archive",
+    "buildid-cache",
+    "buildid-list",
+    "data",
+    "diff",
+    "evlist",
+    "flamegraph",
+    "heatmap",
+    "report",
+    "script",
+];
+
+/// Text in the output of some lines.
+const SHOWN: &[(&str, &str)] = &[
+    ("report --stdio -s size,symbol", " malloc"),
+    ("report --stdio -s comm,pid", "program"),
+    ("list sdt", "sdt_program:step"),
+    ("top --json --intervals 1", "{\""),
+];
+
+/// Hardware events of documented lines.
+const HARDWARE: &[&str] = &["cycles", "cache-misses"];
+
+/// Whether the kernel counts hardware events here.
+fn has_pmu() -> bool {
+    let devices = fs::read_dir("/sys/bus/event_source/devices").expect("the list of PMUs");
+    let mut names = devices.map(|entry| entry.expect("a PMU").file_name());
+    names.any(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("cpu") || name.starts_with("armv8")
+    })
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Desk {
+    /// Prepares the directory; `None`, with a printed reason, if this machine cannot run the examples.
+    fn new(test: &str) -> Option<Self> {
+        if !is_root() || !Path::new("/sys/kernel/tracing/uprobe_events").exists() {
+            skip(test, "needs root and tracefs");
+            return None;
+        }
+        let scratch = Scratch::new();
+        let source = root().join("tests/workloads/program.c");
+        let options = ["-O1", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id"];
+        let compiled = Run::new("cc").args(options).args(["-o", "program"]);
+        let Ok(compiled) = compiled.args([source]).within(scratch.path()).finish() else {
+            skip(test, "there is no cc");
+            return None;
+        };
+        assert_eq!(compiled.status, 0, "{}", compiled.stderr);
+        fs::copy(
+            scratch.path().join("program"),
+            scratch.path().join("workload"),
+        )
+        .expect("a copy");
+        let process = Command::new("./program")
+            .arg("1000000")
+            .current_dir(scratch.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let desk = Self { scratch, process };
+        let record = "record -q -F 4000 -e cpu-clock -g -o usual.data -- ./program";
+        let recorded = desk.run(record);
+        assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+        desk.copy("usual.data", "perf.data.old");
+        desk.copy("usual.data", "perf.data");
+        Some(desk)
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let path = |name| self.scratch.path().join(name);
+        fs::copy(path(from), path(to)).expect("a copy");
+    }
+
+    /// Runs a line as a shell does, with stdout in a file.
+    fn run(&self, line: &str) -> Outcome {
+        let words = adapted(line, &self.process.id().to_string());
+        let command = format!("{} {words} > out.txt", env!("CARGO_BIN_EXE_rperf"));
+        let shell = Run::new("sh").args(["-c", &command]);
+        let shell = shell.within(self.scratch.path()).env_remove("PERF_CONFIG");
+        let shell = shell.env("HOME", self.scratch.path());
+        shell.finish().expect("a shell starts")
+    }
+
+    /// Checks that a line runs. On a machine without a PMU, a line with hardware events may fail, with that reason.
+    fn check(&self, line: &str) {
+        let outcome = self.run(line);
+        let needs_pmu = HARDWARE.iter().any(|event| line.contains(event));
+        if outcome.status != 0 && needs_pmu && !has_pmu() {
+            let reason = " event is not supported.";
+            return assert!(
+                outcome.stderr.contains(reason),
+                "{line}: {}",
+                outcome.stderr
+            );
+        }
+        assert_eq!(outcome.status, 0, "{line}: {}", outcome.stderr);
+        let shown = SHOWN.iter().find(|(shown, _)| *shown == line);
+        if let Some((_, text)) = shown {
+            let output = self.scratch.path().join("out.txt");
+            let output = fs::read_to_string(output).expect("the output");
+            assert!(output.contains(text), "{line}: {output}");
+        }
+    }
+}
+
+/// A documented line, with shorter times and this pid. `top` ends after an interval.
+fn adapted(line: &str, pid: &str) -> String {
+    let is_top = line.starts_with("top");
+    let mut words: Vec<&str> = Vec::new();
+    for word in line.split(' ') {
+        words.push(match (words.last(), word) {
+            (Some(&"sleep"), _) => "0.2",
+            (Some(&"-I"), _) => "100",
+            (Some(&"-d"), _) if is_top => "0.2",
+            (_, PID) => pid,
+            (_, word) => word,
+        });
+    }
+    if is_top && !words.contains(&"-d") {
+        words.extend(["-d", "0.2"]);
+    }
+    if is_top && !words.contains(&"--intervals") {
+        words.extend(["--intervals", "1"]);
+    }
+    words.join(" ")
+}
+
+/// The lines of a text that begin with `lead` and the program's name, without both.
+fn lines<'t>(text: &'t str, lead: &str) -> Vec<&'t str> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(lead));
+    lines
+        .filter_map(|line| line.strip_prefix("rperf "))
+        .map(|line| line.split("  ").next().unwrap_or_default())
+        .collect()
+}
+
+#[test]
+fn lines_of_help_examples_run() {
+    let Some(desk) = Desk::new("commands::examples::lines_of_help_examples_run") else {
+        return;
+    };
+    let page = outcome(&["help", "examples"]).stdout;
+    let mut checked = 0;
+    for task in page.split("\n\n") {
+        let lines = lines(task, "       ");
+        let first = lines.first().and_then(|line| line.split(' ').next());
+        if first.is_some_and(|command| READERS.contains(&command)) {
+            desk.copy("usual.data", "perf.data");
+            desk.copy("usual.data", "perf.data.old");
+        }
+        lines.iter().for_each(|line| desk.check(line));
+        checked += lines.len();
+    }
+    assert!(checked > 50, "{page}");
+}
+
+#[test]
+fn examples_of_each_command_run() {
+    for command in commands() {
+        let Some(desk) = Desk::new("commands::examples::examples_of_each_command_run") else {
+            return;
+        };
+        let before = match command.as_str() {
+            "stat report" => &[
+                "stat record --quiet -a -I 1000 -o counts.data -- sleep 1",
+                "stat record --quiet -a -A -- sleep 1",
+            ][..],
+            command if command.starts_with("sched ") => &["sched record -q -- sleep 0.2"][..],
+            _ => &[],
+        };
+        before.iter().for_each(|line| desk.check(line));
+        let words: Vec<&str> = command.split(' ').chain(["-h"]).collect();
+        let help = outcome(&words).stderr;
+        let (_, examples) = help.split_once("\n Examples:\n").expect("examples");
+        for line in lines(examples, "    ") {
+            if line.contains("--from sched:sched_switch") {
+                desk.check("record -q -e sched:sched_switch -a -- sleep 1");
+            }
+            desk.check(line);
+        }
+    }
+}
+
+#[test]
+fn commands_of_the_readme_run() {
+    let Some(desk) = Desk::new("commands::examples::commands_of_the_readme_run") else {
+        return;
+    };
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README");
+    let lines = lines(&readme, "    $ ");
+    assert!(lines.len() > 3, "{lines:?}");
+    lines.into_iter().for_each(|line| desk.check(line));
+}

@@ -1,0 +1,182 @@
+//! Recordings and the text of `script` folded by other programs, compared with the stacks that rperf folds.
+
+use std::fs;
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+use serde_json::Value;
+
+use super::folded_parser::{Folded, parse};
+use crate::kernel::{BUSY, rperf_in};
+
+/// Programs that fold the text of `perf script` from standard input.
+const COLLAPSERS: [&str; 2] = ["inferno-collapse-perf", "stackcollapse-perf.pl"];
+
+/// Frames of the kernel and of user space, with and without symbols, by frame pointers and unwound.
+const RECORDINGS: [&[&str]; 2] = [&["-g"], &["--call-graph", "dwarf"]];
+
+/// Records a shell with these options.
+fn recorded(options: &[&str]) -> Scratch {
+    let scratch = Scratch::new();
+    let start = [
+        "record",
+        "-q",
+        "-o",
+        "perf.data",
+        "-F",
+        "1999",
+        "-e",
+        "cpu-clock",
+    ];
+    ran(
+        &scratch,
+        &[&start, options, &["--", "sh", "-c", BUSY]].concat(),
+    );
+    scratch
+}
+
+#[track_caller]
+fn ran(scratch: &Scratch, words: &[&str]) -> String {
+    let outcome = rperf_in(scratch, words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
+    outcome.stdout
+}
+
+/// The stacks printed by `data convert --to-folded`.
+fn converted(scratch: &Scratch) -> Folded {
+    let stacks = parse(&ran(scratch, &["data", "convert", "--to-folded", "-"]));
+    assert!(stacks.values().sum::<u64>() > 20, "{stacks:?}");
+    stacks
+}
+
+#[test]
+fn text_of_script_folds_to_the_same_stacks() {
+    let found = |name: &&str| {
+        let outcome = Run::new(name).args(["--help"]).finish();
+        outcome.is_ok()
+    };
+    let installed: Vec<&str> = COLLAPSERS.into_iter().filter(found).collect();
+    if installed.is_empty() {
+        let reason = format!("there is none of {}", COLLAPSERS.join(", "));
+        return skip("text_of_script_folds_to_the_same_stacks", &reason);
+    }
+    for options in RECORDINGS {
+        let scratch = recorded(options);
+        let expected = converted(&scratch);
+        let periods = ["flamegraph", "--folded", "--weight", "period", "-o", "-"];
+        let periods = parse(&ran(&scratch, &periods));
+        // Newer versions add up periods if the text has them.
+        let text = ran(&scratch, &["script"]);
+        let counts = ran(&scratch, &["script", "-F", "-period"]);
+        for program in &installed {
+            let collapse = |text: &str| {
+                let run = Run::new(program).stdin(text).finish();
+                parse(&run.expect("it started before").stdout)
+            };
+            assert_eq!(collapse(&counts), expected, "{program}, {options:?}");
+            let found = collapse(&text);
+            if found != expected {
+                assert_eq!(found, periods, "{program}, {options:?}");
+            }
+        }
+    }
+}
+
+/// The stacks in the objects of `script --json`. Frames without a function have the name of their object.
+fn of_objects(text: &str) -> Folded {
+    let mut stacks = Folded::new();
+    for line in text.lines() {
+        let sample: Value = serde_json::from_str(line).expect("an object");
+        let frames = sample["callchain"].as_array().expect("a list");
+        let frames = frames.iter().rev().map(|frame| match &frame["symbol"] {
+            Value::String(name) => name.clone(),
+            _ => {
+                let path = frame["dso"].as_str().unwrap_or("[unknown]");
+                let name = path.rsplit('/').next().unwrap_or(path);
+                match name.starts_with('[') {
+                    true => name.to_owned(),
+                    false => format!("[{name}]"),
+                }
+            }
+        });
+        let comm = sample["comm"].as_str().expect("a name").replace(' ', "_");
+        let stack: Vec<String> = std::iter::once(comm).chain(frames).collect();
+        *stacks.entry(stack.join(";")).or_default() += 1;
+    }
+    stacks
+}
+
+#[test]
+fn objects_of_script_have_the_same_stacks() {
+    for options in RECORDINGS {
+        let scratch = recorded(options);
+        let objects = of_objects(&ran(&scratch, &["script", "--json"]));
+        assert_eq!(objects, converted(&scratch), "{options:?}");
+    }
+}
+
+/// Gives all frames without a function one name, as perf's own scripts do.
+fn without_objects(stacks: &Folded) -> Folded {
+    let mut out = Folded::new();
+    for (stack, weight) in stacks {
+        let frames = stack.split(';').map(|frame| match frame.as_bytes() {
+            [b'[', .., b']'] => "[unknown]",
+            _ => frame,
+        });
+        let stack = frames.collect::<Vec<_>>().join(";");
+        *out.entry(stack).or_default() += weight;
+    }
+    out
+}
+
+/// Collects the stacks of the tree that perf's flame graph script writes.
+fn of_tree(node: &Value, above: &str, stacks: &mut Folded) {
+    let name = node["n"].as_str().expect("a name");
+    let path = match above {
+        // The children of the root are programs, `sh (123)`.
+        "" => String::new(),
+        ";" => name.split(" (").next().unwrap_or(name).replace(' ', "_"),
+        _ => format!("{above};{name}"),
+    };
+    let weight = node["v"].as_u64().expect("a number");
+    if weight > 0 {
+        *stacks.entry(path.clone()).or_default() += weight;
+    }
+    let below = if above.is_empty() { ";" } else { &path };
+    for child in node["c"].as_array().expect("a list") {
+        of_tree(child, below, stacks);
+    }
+}
+
+#[test]
+fn perfs_own_scripts_fold_to_the_same_stacks() {
+    const NAME: &str = "perfs_own_scripts_fold_to_the_same_stacks";
+    let Some(perf) = real_perf() else {
+        return skip(NAME, "there is no perf");
+    };
+    let run = |scratch: &Scratch, words: &[&str]| -> Option<Outcome> {
+        let run = Run::new(&perf).args([&["script", "report"], words].concat());
+        let run = run.within(scratch.path()).env("HOME", scratch.path());
+        let outcome = run.finish().expect("perf starts");
+        if outcome.status != 0 {
+            skip(NAME, &outcome.stderr);
+            return None;
+        }
+        Some(outcome)
+    };
+    // perf shows fewer frames of unwound stacks, and other names for some: docs/compatibility.md.
+    let scratch = recorded(&["-g"]);
+    let expected = without_objects(&converted(&scratch));
+    let Some(outcome) = run(&scratch, &["stackcollapse"]) else {
+        return;
+    };
+    assert_eq!(parse(&outcome.stdout), expected);
+    let words = ["flamegraph", "-f", "json", "-o", "tree.json"];
+    if run(&scratch, &words).is_none() {
+        return;
+    }
+    let tree = fs::read_to_string(scratch.path().join("tree.json")).expect("a file");
+    let tree = serde_json::from_str(&tree).expect("JSON");
+    let mut stacks = Folded::new();
+    of_tree(&tree, "", &mut stacks);
+    assert_eq!(stacks, expected);
+}

@@ -1,0 +1,70 @@
+//! Generated files of one event: records of every kind, including those that no machine writes on demand.
+
+use rperf_testkit::{Bytes, FileAttr, PerfFile};
+
+/// The sample id of the records.
+pub(super) const ID: u64 = 55;
+
+/// The event's attr, as far as it determines the format of its samples.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Attr {
+    pub(super) sample_type: u64,
+    pub(super) read_format: u64,
+    pub(super) branch: u64,
+    pub(super) regs_user: u64,
+    pub(super) regs_intr: u64,
+    /// Whether other records have no sample_id trailer.
+    pub(super) bare: bool,
+}
+
+/// A record with its header.
+pub(super) fn record(kind: u32, misc: u16, body: Bytes) -> Vec<u8> {
+    let size = u16::try_from(8 + body.len()).expect("a short record");
+    let header = Bytes::new().u32(kind).u16(misc).u16(size);
+    header.raw(body.done()).done()
+}
+
+/// A file of cpu-clock with a period of 1000, recorded on this architecture.
+pub(super) fn file(attr: &Attr, machine: &str, records: &[u8]) -> Vec<u8> {
+    let encoded = FileAttr {
+        kind: 1,
+        period: 1000,
+        sample_type: attr.sample_type,
+        read_format: attr.read_format,
+        flags: if attr.bare {
+            0
+        } else {
+            FileAttr::SAMPLE_ID_ALL
+        },
+        branches: attr.branch,
+        regs_user: attr.regs_user,
+        regs_intr: attr.regs_intr,
+        ..FileAttr::default()
+    };
+    let mut file = PerfFile::new();
+    file.event(&encoded, &[ID])
+        .records(records)
+        .machine(machine);
+    file.finish()
+}
+
+/// Kernel memory in the format of `/proc/kcore`: these bytes at these addresses.
+pub(super) fn kcore(segments: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    const PAGE: usize = 0x1000;
+    let count = u16::try_from(segments.len()).expect("a few segments");
+    let header = Bytes::new().raw(b"\x7fELF\x02\x01\x01").raw([0; 9]);
+    let header = header.u16(4).u16(62).u32(1).u64(0).u64(64).u64(0).u32(0);
+    let mut header = header.u16(64).u16(56).u16(count).u16(0).u16(0).u16(0);
+    let mut content = Vec::new();
+    for (address, bytes) in segments {
+        let (offset, size) = ((PAGE + content.len()) as u64, bytes.len() as u64);
+        header = header.u32(1).u32(7).u64(offset).u64(*address).u64(0);
+        header = header.u64(size).u64(size).u64(PAGE as u64);
+        content.extend(bytes);
+        content.resize(content.len().next_multiple_of(PAGE), 0);
+    }
+    let mut file = header.done();
+    file.resize(PAGE, 0);
+    file.extend(content);
+    file
+}

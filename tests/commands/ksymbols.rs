@@ -1,0 +1,194 @@
+//! Code that the kernel announces by KSYMBOL records during a recording: BPF programs and trampolines, next to other
+//! code and inside it.
+
+use std::fs;
+
+use rperf_testkit::{Bytes, Scratch};
+
+use super::generated_files::{Attr, file, record};
+use super::rperf;
+use crate::tools::{Tool, Tools};
+
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+const MODULE: u64 = 0xffff_ffff_c010_0000;
+const FREE: u64 = 0xffff_ffff_c020_0000;
+/// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
+const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
+const KERNEL_MODE: u16 = 1;
+
+/// The events of a recording, in order.
+enum Step {
+    Announced(u64, u32, &'static str),
+    Gone(u64),
+    Sampled(u64),
+}
+
+use Step::{Announced, Gone, Sampled};
+
+fn trailer(body: Bytes, time: u64) -> Bytes {
+    body.u32(0).u32(0).u64(time)
+}
+
+fn mapped(start: u64, len: u64, pgoff: u64, name: &str) -> Vec<u8> {
+    let body = Bytes::new().u32(u32::MAX).u32(0).u64(start).u64(len);
+    let body = body.u64(pgoff).text(name, 8);
+    record(1, KERNEL_MODE, trailer(body, 1))
+}
+
+fn symbol(time: u64, start: u64, len: u32, flags: u16, name: &str) -> Vec<u8> {
+    const BPF: u16 = 1;
+    let body = Bytes::new().u64(start).u32(len).u16(BPF).u16(flags);
+    record(17, 0, trailer(body.text(name, 8), time))
+}
+
+/// A recording with a kernel and one module.
+fn recording(steps: &[Step]) -> Vec<u8> {
+    let mut records = mapped(KERNEL, 0x120_0000, KERNEL, "[kernel.kallsyms]_text");
+    records.extend(mapped(MODULE, 0x5000, 0, "[modfoo]"));
+    for (time, step) in (10..).zip(steps) {
+        records.extend(match *step {
+            Announced(start, len, name) => symbol(time, start, len, 0, name),
+            Gone(start) => symbol(time, start, 1, 1, ""),
+            Sampled(ip) => {
+                let body = Bytes::new().u64(ip).u32(0).u32(0).u64(time);
+                record(9, KERNEL_MODE, body)
+            }
+        });
+    }
+    let attr = Attr {
+        sample_type: SAMPLE_TYPE,
+        ..Attr::default()
+    };
+    file(&attr, "x86_64", &records)
+}
+
+const SCRIPT: [&str; 5] = ["script", "-i", "perf.data", "-F", "ip,sym,symoff,dso"];
+
+/// Checks that both tools print the same and returns it.
+fn same(tools: &Tools, steps: &[Step]) -> String {
+    let path = tools.path().join("perf.data");
+    fs::write(path, recording(steps)).expect("a recording");
+    let text = tools.assert_same(&SCRIPT);
+    let report = [
+        "report",
+        "-q",
+        "-i",
+        "perf.data",
+        "--stdio",
+        "-s",
+        "dso,sym",
+    ];
+    tools.assert_same(&report);
+    text
+}
+
+#[test]
+fn code_next_to_and_inside_other_code() {
+    let test = "commands::announced::code_next_to_and_inside_other_code";
+    let Some(tools) = Tools::find_for(test) else {
+        return;
+    };
+    let text = same(
+        &tools,
+        &[
+            Announced(FREE, 0x100, "bpf_first"),
+            Sampled(FREE + 8),
+            Gone(FREE),
+            Sampled(FREE + 8),
+            Announced(FREE, 0x80, "bpf_second"),
+            Sampled(FREE + 8),
+            Announced(FREE + 0x1000, 0x80, "bpf_trampoline_7"),
+            Sampled(FREE + 0x1010),
+        ],
+    );
+    for name in [
+        "bpf_first+0x8 (",
+        "bpf_second+0x8 (",
+        "bpf_trampoline_7+0x10 (",
+    ] {
+        assert!(text.contains(name), "{text}");
+    }
+    assert!(text.contains("[unknown]"), "{text}");
+    // The code of the kernel and its modules has symbols.
+    let in_kernel = KERNEL + 0x10_0000;
+    let text = same(
+        &tools,
+        &[
+            Sampled(in_kernel + 8),
+            Announced(in_kernel, 0x40, "bpf_in_kernel"),
+            Sampled(in_kernel + 8),
+            Gone(in_kernel),
+            Sampled(in_kernel + 8),
+        ],
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("[kernel.kallsyms]"), "{text}");
+    assert!(lines.iter().all(|line| *line == lines[0]), "{text}");
+    let inside = MODULE + 0x1000;
+    let text = same(
+        &tools,
+        &[
+            Announced(inside, 0x40, "bpf_in_module"),
+            Sampled(inside + 8),
+            Sampled(MODULE + 0x100),
+            Gone(inside),
+            Sampled(inside + 8),
+        ],
+    );
+    assert_eq!(text.matches("[unknown] ([modfoo])").count(), 2, "{text}");
+    assert_eq!(text.matches("[unknown] ([unknown])").count(), 1, "{text}");
+}
+
+/// perf uses the name of the older code at its start and for what remains of it.
+#[test]
+fn code_that_replaces_registered_code() {
+    let test = "commands::announced::code_that_replaces_registered_code";
+    let Some(tools) = Tools::find_for(test) else {
+        return;
+    };
+    let steps = [
+        Announced(FREE, 0x100, "bpf_first"),
+        Sampled(FREE + 8),
+        Announced(FREE, 0x80, "bpf_second"),
+        Sampled(FREE + 8),
+        Sampled(FREE + 0x90),
+    ];
+    let path = tools.path().join("perf.data");
+    fs::write(path, recording(&steps)).expect("a recording");
+    let script = tools.outcome(Tool::Rperf, &SCRIPT);
+    let names = script
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1));
+    let names: Vec<&str> = names.collect();
+    assert_eq!(
+        names,
+        ["bpf_first+0x8", "bpf_second+0x8", "[unknown]"],
+        "{script:?}"
+    );
+}
+
+#[test]
+fn places_in_functions_are_rows() {
+    let steps = [
+        Announced(FREE, 0x100, "bpf_first"),
+        Sampled(FREE + 8),
+        Sampled(FREE + 0x1c),
+        Sampled(FREE + 8),
+        Sampled(FREE),
+        Sampled(FREE + 0x5000),
+    ];
+    let scratch = Scratch::new();
+    fs::write(scratch.path().join("perf.data"), recording(&steps)).expect("a recording");
+    let report = ["report", "-q", "--stdio", "-s", "symoff"];
+    let outcome = rperf(&report).within(scratch.path()).finish();
+    let outcome = outcome.expect("rperf starts");
+    let rows: Vec<&str> = outcome.stdout.lines().map(str::trim).collect();
+    let expected = [
+        "40.00%  [k] bpf_first+0x8",
+        "20.00%  [k] bpf_first+0x0",
+        "20.00%  [k] bpf_first+0x1c",
+        "20.00%  [k] 0xffffffffc0205000",
+    ];
+    assert_eq!(rows[..4], expected, "{outcome:?}");
+}

@@ -1,0 +1,112 @@
+//! Notes on code without names: every reading command prints them, with the reason and what to do.
+
+use std::fs;
+use std::process::Command;
+
+use rperf_testkit::{Scratch, skip};
+
+use crate::kernel::{is_root, record_in, rperf_in};
+use crate::tidy::root;
+
+/// Commands that show names, writing to stdout.
+const READERS: &[&[&str]] = &[
+    &["report", "--stdio"],
+    &["script"],
+    &["flamegraph", "--folded"],
+    &["data", "convert", "--to-folded", "-"],
+    &["data", "convert", "--to-speedscope", "-"],
+];
+
+/// Compiles a program of `tests/workloads`, and records it with these arguments; `None` without a compiler.
+fn record(scratch: &Scratch, source: &str, options: &[&str], arguments: &[&str]) -> Option<()> {
+    let program = scratch.path().join("program");
+    let mut compiler = Command::new("cc");
+    compiler.args(options).arg("-o").arg(&program);
+    let source = root().join("tests/workloads").join(source);
+    let built = compiler.arg(source).status().ok()?;
+    assert!(built.success());
+    let program = program.to_str().expect("a printable path");
+    let options = ["-q", "-e", "cpu-clock:u", "-F", "999"];
+    let outcome = record_in(scratch, &options, &[&[program], arguments].concat());
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    // As if the program had not been cached.
+    let _ = fs::remove_dir_all(scratch.path().join(".debug"));
+    Some(())
+}
+
+/// The lines on stderr of each reader.
+fn messages(scratch: &Scratch) -> Vec<(String, String)> {
+    let run = |words: &&[&str]| {
+        let outcome = rperf_in(scratch, words).finish().expect("rperf starts");
+        assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
+        (format!("{words:?}"), outcome.stderr)
+    };
+    READERS.iter().map(run).collect()
+}
+
+#[test]
+fn objects_without_symbols_are_named_with_the_reason() {
+    let test = "commands::missing_names::objects_without_symbols_are_named_with_the_reason";
+    let scratch = Scratch::new();
+    if record(&scratch, "recursion.c", &["-O0", "-s"], &["200"]).is_none() {
+        return skip(test, "there is no C compiler");
+    }
+    for (reader, text) in messages(&scratch) {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("functions without names: "));
+        let line = line.unwrap_or_else(|| panic!("{reader}: {text}"));
+        assert!(line.contains("/program ("), "{reader}: {line}");
+        assert!(
+            text.contains("hint: install the packages"),
+            "{reader}: {text}"
+        );
+    }
+    let quiet = rperf_in(&scratch, &["report", "--stdio", "-q"]).finish();
+    assert_eq!(quiet.expect("rperf starts").stderr, "");
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn missing_and_refused_perf_maps_are_named() {
+    let test = "commands::missing_names::missing_and_refused_perf_maps_are_named";
+    let scratch = Scratch::new();
+    if record(&scratch, "jit.c", &["-O1"], &["200", "0"]).is_none() {
+        return skip(test, "there is no C compiler");
+    }
+    let mut path = String::new();
+    for (reader, text) in messages(&scratch) {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("Failed to open /tmp/perf-"));
+        let line = line.unwrap_or_else(|| panic!("{reader}: {text}"));
+        assert!(line.ends_with(".map, continuing without symbols"), "{line}");
+        assert_eq!(
+            text.matches("Failed to open").count(),
+            1,
+            "{reader}: {text}"
+        );
+        assert!(
+            text.contains("hint: the runtime writes the file: java "),
+            "{text}"
+        );
+        line.split_whitespace()
+            .nth(3)
+            .expect("a path")
+            .trim_end_matches(',')
+            .clone_into(&mut path);
+    }
+    if !is_root() {
+        return skip(test, "only root can give a file to another user");
+    }
+    fs::write(&path, "1000 10 name\n").expect("a file");
+    std::os::unix::fs::chown(&path, Some(65_534), None).expect("root");
+    let found = messages(&scratch);
+    fs::remove_file(&path).expect("it was there");
+    for (reader, text) in found {
+        let line = format!("Warning: {path}: not owned by the current user or root, ignored\n");
+        assert!(text.contains(&line), "{reader}: {text}");
+        assert!(!text.contains("Failed to open"), "{reader}: {text}");
+        assert!(text.contains("hint: chown "), "{reader}: {text}");
+    }
+}

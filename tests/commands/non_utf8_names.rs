@@ -1,0 +1,94 @@
+//! Programs whose paths and names are not UTF-8: found, named and printed byte by byte, as in perf.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rperf_testkit::{Scratch, real_perf, skip};
+
+/// Spends its time in one function.
+const BUSY: &str = "\
+__attribute__((noinline)) static int busy(int n) { for (volatile long i = 0; i < 40000000; i++) ; return n; }
+int main(void) { return busy(0); }
+";
+const NAME: &[u8] = b"caf\xe9";
+
+/// The output of a program, as bytes.
+fn printed(program: &Path, scratch: &Scratch, words: &[&str]) -> Vec<u8> {
+    let mut command = Command::new(program);
+    let command = command.args(words).current_dir(scratch.path());
+    let command = command
+        .env("HOME", scratch.path())
+        .env("PERF_CONFIG", "/dev/null");
+    let Output { stdout, status, .. } = command.output().expect("it starts");
+    assert!(status.success(), "{words:?}");
+    stdout
+}
+
+#[test]
+fn names_that_are_not_utf_8_are_printed_as_perf_prints_them() {
+    const TEST: &str = "names_of_bytes::names_that_are_not_utf_8_are_printed_as_perf_prints_them";
+    let scratch = Scratch::new();
+    let program = scratch.path().join(OsStr::from_bytes(NAME));
+    fs::write(scratch.path().join("busy.c"), BUSY).expect("a source");
+    let mut compiler = Command::new("cc");
+    let compiler = compiler
+        .args(["-O1", "-Wl,--build-id", "-o"])
+        .arg(&program)
+        .arg("busy.c");
+    let compiled = compiler
+        .current_dir(scratch.path())
+        .status()
+        .expect("cc starts");
+    assert!(compiled.success());
+    let rperf = Path::new(env!("CARGO_BIN_EXE_rperf"));
+    let mut record = Command::new(rperf);
+    let record = record.args(["record", "-q", "-o", "x.data", "-e", "task-clock:u", "--"]);
+    let record = record.arg(&program).current_dir(scratch.path());
+    assert!(
+        record
+            .env("HOME", scratch.path())
+            .status()
+            .expect("rperf starts")
+            .success()
+    );
+
+    let report = printed(rperf, &scratch, &["report", "--stdio", "-i", "x.data"]);
+    let has = |text: &[u8], part: &[u8]| text.windows(part.len()).any(|window| window == part);
+    assert!(
+        has(&report, b"] busy"),
+        "{}",
+        String::from_utf8_lossy(&report)
+    );
+    let listed = printed(rperf, &scratch, &["buildid-list", "-i", "x.data"]);
+    assert!(has(&listed, NAME), "{}", String::from_utf8_lossy(&listed));
+    // Exports are always UTF-8.
+    let folded = printed(rperf, &scratch, &["flamegraph", "-i", "x.data", "-o", "-"]);
+    assert!(std::str::from_utf8(&folded).is_ok());
+
+    let Some(perf) = real_perf() else {
+        return skip(TEST, "no perf to compare with");
+    };
+    for words in [
+        &["report", "--stdio", "-i", "x.data", "-s", "comm,dso,sym"][..],
+        &["script", "-i", "x.data"],
+        &["script", "-i", "x.data", "-F", "comm,ip,sym,dso"],
+        &["buildid-list", "-i", "x.data"],
+    ] {
+        let both = [rperf, &perf].map(|program| {
+            let text = printed(program, &scratch, words);
+            // perf's heading lists the options used.
+            let lines = text
+                .split(|byte| *byte == b'\n')
+                .filter(|line| !line.starts_with(b"#"));
+            lines.map(<[u8]>::to_vec).collect::<Vec<_>>()
+        });
+        match words[0] {
+            // rperf lists all mapped objects.
+            "buildid-list" => assert!(both[1].iter().all(|line| both[0].contains(line))),
+            _ => assert_eq!(both[0], both[1], "{words:?}"),
+        }
+    }
+}

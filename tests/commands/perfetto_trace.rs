@@ -1,0 +1,149 @@
+//! Perfetto's traces, decoded by the field numbers of its protos alone.
+
+use std::collections::BTreeMap;
+
+use super::folded_parser::Folded;
+
+/// A field of a message: its number, and its value or its bytes.
+enum Field<'b> {
+    Number(u64),
+    Bytes(&'b [u8]),
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first().expect("a varint");
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    number
+}
+
+/// The fields of a message.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes);
+        let field = match key & 7 {
+            0 => Field::Number(varint(&mut bytes)),
+            2 => {
+                let length = usize::try_from(varint(&mut bytes)).expect("a length");
+                let (field, rest) = bytes.split_at(length);
+                bytes = rest;
+                Field::Bytes(field)
+            }
+            kind => panic!("wire type {kind}"),
+        };
+        fields.push((key >> 3, field));
+    }
+    fields
+}
+
+/// The numbers of a field.
+fn numbers(message: &[u8], wanted: u64) -> Vec<u64> {
+    let found = fields(message).into_iter();
+    let found = found.filter_map(|(number, field)| match field {
+        Field::Number(value) if number == wanted => Some(value),
+        _ => None,
+    });
+    found.collect()
+}
+
+/// The messages or texts of a field.
+fn messages(message: &[u8], wanted: u64) -> Vec<&[u8]> {
+    let found = fields(message).into_iter();
+    let found = found.filter_map(|(number, field)| match field {
+        Field::Bytes(value) if number == wanted => Some(value),
+        _ => None,
+    });
+    found.collect()
+}
+
+fn number(message: &[u8], wanted: u64) -> u64 {
+    numbers(message, wanted).last().copied().unwrap_or_default()
+}
+
+fn text(message: &[u8], wanted: u64) -> String {
+    let found = messages(message, wanted).last().copied();
+    String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
+}
+
+/// What a trace says.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    /// Names of processes by id.
+    pub(super) processes: BTreeMap<u64, String>,
+    /// Last names of threads by id.
+    pub(super) threads: BTreeMap<u64, String>,
+    /// Stacks of samples, without names of threads.
+    pub(super) stacks: Folded,
+    /// Sums of periods by event.
+    pub(super) periods: BTreeMap<String, u64>,
+}
+
+/// The interned data of a sequence, by number.
+#[derive(Default)]
+struct Interned {
+    event: String,
+    names: BTreeMap<u64, String>,
+    frames: BTreeMap<u64, u64>,
+    callstacks: BTreeMap<u64, Vec<u64>>,
+}
+
+impl Interned {
+    fn add(&mut self, data: &[u8]) {
+        for name in messages(data, 5) {
+            self.names.insert(number(name, 1), text(name, 2));
+        }
+        for frame in messages(data, 6) {
+            self.frames.insert(number(frame, 1), number(frame, 2));
+        }
+        for stack in messages(data, 7) {
+            self.callstacks.insert(number(stack, 1), numbers(stack, 2));
+        }
+    }
+
+    fn stack(&self, number: u64) -> impl Iterator<Item = &str> {
+        let frames = self.callstacks[&number].iter();
+        frames.map(|frame| self.names[&self.frames[frame]].as_str())
+    }
+}
+
+/// Decodes a trace.
+pub(super) fn decode(bytes: &[u8]) -> Trace {
+    let mut trace = Trace::default();
+    let mut sequences: BTreeMap<u64, Interned> = BTreeMap::new();
+    for packet in messages(bytes, 1) {
+        for tree in messages(packet, 2) {
+            let processes = messages(tree, 1).into_iter();
+            trace
+                .processes
+                .extend(processes.map(|process| (number(process, 1), text(process, 3))));
+            let threads = messages(tree, 2).into_iter();
+            trace
+                .threads
+                .extend(threads.map(|thread| (number(thread, 1), text(thread, 2))));
+        }
+        let sequence = sequences.entry(number(packet, 10)).or_default();
+        for defaults in messages(packet, 59) {
+            let timebase = messages(messages(defaults, 12)[0], 1)[0];
+            sequence.event = text(timebase, 10);
+        }
+        for data in messages(packet, 12) {
+            sequence.add(data);
+        }
+        for sample in messages(packet, 66) {
+            let stack: Vec<&str> = sequence.stack(number(sample, 4)).collect();
+            *trace.stacks.entry(stack.join(";")).or_default() += 1;
+            // The count so far.
+            trace
+                .periods
+                .insert(sequence.event.clone(), number(sample, 6));
+        }
+    }
+    trace
+}

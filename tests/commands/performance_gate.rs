@@ -1,0 +1,66 @@
+//! The performance gate of `tests/bench`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rperf_testkit::{Run, Scratch, skip};
+
+use crate::kernel::rperf_in;
+
+const GATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bench/gate.py");
+
+/// A script that runs rperf after wasting some tenths of a second of CPU time.
+fn slowed(scratch: &Scratch, rperf: &Path) -> String {
+    let script = format!(
+        "#!/bin/sh\ni=0; while [ $i -lt 200000 ]; do i=$((i+1)); done\nexec {} \"$@\"\n",
+        rperf.display()
+    );
+    let path = scratch.write("slowed", script).expect("a file");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its owner");
+    path.display().to_string()
+}
+
+#[test]
+fn a_slowed_binary_fails() {
+    let test = "performance_gate::a_slowed_binary_fails";
+    if !Path::new("/usr/bin/python3").exists() {
+        return skip(test, "there is no python3");
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "record",
+        "-g",
+        "-o",
+        "dwarf.data",
+        "-e",
+        "cpu-clock:u",
+        "true",
+    ];
+    let recorded = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    let rperf = env!("CARGO_BIN_EXE_rperf");
+    let slowed = slowed(&scratch, Path::new(rperf));
+    let gate = |old: &str, new: &str| {
+        let run = Run::new("python3").args([GATE, "--time", old, new]);
+        run.within(scratch.path()).finish().expect("python3 starts")
+    };
+    let slower = gate(rperf, &slowed);
+    assert_eq!(slower.status, 1, "{}{}", slower.stdout, slower.stderr);
+    assert_eq!(
+        slower.stdout.matches(" slower ").count(),
+        2,
+        "{}",
+        slower.stdout
+    );
+    let faster = gate(&slowed, rperf);
+    assert_eq!(faster.status, 0, "{}{}", faster.stdout, faster.stderr);
+    assert_eq!(
+        faster.stdout.matches(" ok ").count(),
+        2,
+        "{}",
+        faster.stdout
+    );
+    let broken = gate(rperf, "/bin/false");
+    assert_eq!(broken.status, 2, "{}", broken.stderr);
+}

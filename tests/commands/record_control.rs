@@ -1,0 +1,177 @@
+//! `rperf record` with `--control`, with an event that switches outputs, and with dropped records.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+
+use rperf_testkit::{Run, Scratch, real_perf, skip};
+
+use super::record_faults::lines;
+use super::stat_control::fifo;
+use crate::kernel::{BUSY, Running, is_root, record_in, rperf_in};
+
+/// The outputs with a timestamp in their names.
+fn files(scratch: &Scratch) -> Vec<String> {
+    let entries = fs::read_dir(scratch.path()).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    names
+        .filter(|name| name.starts_with("perf.data.2"))
+        .collect()
+}
+
+#[test]
+fn orders_are_carried_out_and_answered() {
+    let scratch = Scratch::new();
+    let (orders, answers) = (
+        scratch.path().join("orders"),
+        scratch.path().join("answers"),
+    );
+    let (mut to, mut replies) = (fifo(&orders), fifo(&answers));
+    let target = Running::spin();
+    let pid = target.0.id().to_string();
+    let place = format!("--control=fifo:{},{}", orders.display(), answers.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
+    let command = command
+        .args(["record", "-o", "perf.data", "-D", "-1", "-e", "cpu-clock"])
+        .args(["--switch-output", &place, "-p", &pid])
+        .current_dir(scratch.path())
+        .env("HOME", scratch.path())
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped());
+    let child = command.spawn().expect("rperf starts");
+    let mut order = |text: &str| {
+        writeln!(to, "{text}").expect("the fifo takes an order");
+        let mut answer = [0; 5];
+        replies.read_exact(&mut answer).expect("an answer");
+        assert_eq!(answer, *b"ack\n\0", "{text}");
+    };
+    for text in ["ping", "enable", "evlist", "snapshot"] {
+        order(text);
+    }
+    // The command is acknowledged before the output is switched.
+    while files(&scratch).is_empty() {
+        std::thread::yield_now();
+    }
+    order("disable");
+    order("stop");
+    let ended = child.wait_with_output().expect("rperf ends");
+    let message = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{message}");
+    let begin = "Events disabled\nEvents enabled\ncpu-clock\n";
+    assert!(message.starts_with(begin), "{message}");
+    assert!(message.contains("Events disabled\n["), "{message}");
+    assert_eq!(message.matches(" Dump perf.data.2").count(), 2, "{message}");
+    assert_eq!(files(&scratch).len(), 2);
+}
+
+#[test]
+fn an_event_turns_to_the_next_file() {
+    const NAME: &str = "record_control::an_event_turns_to_the_next_file";
+    if !is_root() {
+        return skip(NAME, "tracepoints need root");
+    }
+    let scratch = Scratch::new();
+    // After the shell, only `true` is executed.
+    let script = format!(
+        "{BUSY}; /bin/true; while set -- perf.data.2*; [ ! -e \"$1\" ]; do :; done; {BUSY}"
+    );
+    let words = [
+        "record",
+        "-o",
+        "perf.data",
+        "-e",
+        "cpu-clock",
+        "--switch-output-event",
+        "sched:sched_process_exec",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let files = files(&scratch);
+    assert!(files.len() > 1, "{}", outcome.stderr);
+    let mut samples = 0;
+    for file in &files {
+        let Some(lines) = lines(&scratch, &["script", "-i", file, "-F", "comm,event"]) else {
+            return skip(NAME, "there is no perf");
+        };
+        assert!(!lines.iter().any(|line| line.contains("exec")), "{lines:?}");
+        samples += lines.len();
+    }
+    let message = format!("({samples} samples)");
+    assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
+    let words = ["record", "--switch-output-event", "no-such", "true"];
+    let refused = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(refused.status, 129, "{}", refused.stderr);
+}
+
+/// How often each of `words` occurs in perf's dump of a recording of a running process with these options.
+fn counted(options: &[&str], words: [&str; 3]) -> Option<([usize; 3], String)> {
+    let perf = real_perf()?;
+    let scratch = Scratch::new();
+    let target = Running::spin();
+    let pid = target.0.id().to_string();
+    let given = ["record", "-o", "perf.data", "-e", "cpu-clock"];
+    let given = [&given, options, &["-p", &pid, "true"]].concat();
+    let outcome = rperf_in(&scratch, &given).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let dump = Run::new(perf).args(["script", "-D"]).within(scratch.path());
+    let dump = dump.env("HOME", scratch.path()).finish();
+    let dump = dump.expect("perf starts").stdout;
+    Some((words.map(|word| dump.matches(word).count()), outcome.stderr))
+}
+
+#[test]
+fn synthesized_records_can_be_chosen() {
+    const NAME: &str = "record_control::synthesized_records_can_be_chosen";
+    let words = [
+        "PERF_RECORD_COMM: sh:",
+        "PERF_RECORD_MMAP2",
+        "PERF_RECORD_CGROUP cgroup: 1 /\n",
+    ];
+    for (synth, [comm, maps, groups]) in [
+        ("all", [true; 3]),
+        ("no", [false; 3]),
+        ("task", [true, false, false]),
+        ("mmap", [true, true, false]),
+        ("cgroup", [false, false, true]),
+        ("task,cgroup", [true, false, true]),
+    ] {
+        let options = ["--all-cgroups", "--synth", synth];
+        let Some((counts, _)) = counted(&options, words) else {
+            return skip(NAME, "there is no perf");
+        };
+        // The machine may have no cgroups.
+        let groups = groups && counts[2] > 0;
+        assert_eq!(
+            counts.map(|count| count > 0),
+            [comm, maps, groups],
+            "{synth}"
+        );
+    }
+    let timeout = ["--proc-map-timeout", "0"];
+    let (counts, message) = counted(&timeout, words).expect("there is perf");
+    assert_eq!([counts[0] > 0, counts[1] > 0], [true, false]);
+    let warning = "reading the mappings of 1 processes took longer than 0 ms";
+    assert!(message.contains(warning), "{message}");
+}
+
+#[test]
+fn times_and_periods_can_be_omitted() {
+    let scratch = Scratch::new();
+    let options = ["-e", "cpu-clock", "--no-timestamp", "--no-period"];
+    let outcome = record_in(&scratch, &options, &["sh", "-c", BUSY]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let Some(samples) = lines(&scratch, &["script", "-F", "comm,ip,sym"]) else {
+        return skip(
+            "record_control::times_and_periods_can_be_omitted",
+            "there is no perf",
+        );
+    };
+    let message = format!("({} samples)", samples.len());
+    assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
+    let attr = lines(&scratch, &["evlist", "-v"]).unwrap_or_default();
+    assert!(attr[0].contains("sample_type: IP|TID, "), "{attr:?}");
+}

@@ -1,0 +1,421 @@
+//! `rperf record` into several files, for cgroups, and with namespace records.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+use super::record_faults::lost_samples;
+use crate::differential::{difference, settled};
+use crate::kernel::{BUSY, is_root, rperf_in};
+
+fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+    let words = [
+        &["record", "-o", "perf.data", "-e", "cpu-clock"],
+        options,
+        workload,
+    ]
+    .concat();
+    let outcome = rperf_in(scratch, &words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    outcome
+}
+
+/// Requests the next file, and waits until there is another with a timestamp in its name.
+const TURN: &str = "old=$(ls perf.data.2* 2>&1); kill -USR2 $PPID; \
+                    while [ \"$(ls perf.data.2* 2>&1)\" = \"$old\" ]; do sleep 0.01; done";
+
+/// The files whose names begin with that of the output, sorted.
+fn files(scratch: &Scratch) -> Vec<PathBuf> {
+    let entries = fs::read_dir(scratch.path()).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let is_output = |path: &PathBuf| path.to_string_lossy().contains("perf.data");
+    let mut paths: Vec<PathBuf> = paths.filter(is_output).collect();
+    paths.sort();
+    paths
+}
+
+/// The output of `words` for a file, from perf and from rperf.
+fn printed(perf: &Path, scratch: &Scratch, file: &Path, words: &[&str]) -> [String; 2] {
+    let [theirs, ours] = outcomes(perf, scratch, file, words);
+    assert_eq!(
+        (theirs.status, ours.status),
+        (0, 0),
+        "{} {}",
+        theirs.stderr,
+        ours.stderr
+    );
+    [theirs.stdout, ours.stdout]
+}
+
+/// The outcomes of `words` for a file, from perf and from rperf.
+fn outcomes(perf: &Path, scratch: &Scratch, file: &Path, words: &[&str]) -> [Outcome; 2] {
+    let file = file.display().to_string();
+    let words = [words, &["-i", &file]].concat();
+    let theirs = Run::new(perf).args(&words).within(scratch.path());
+    let theirs = theirs
+        .env("HOME", scratch.path())
+        .finish()
+        .expect("perf starts");
+    let ours = rperf_in(scratch, &words).finish().expect("rperf starts");
+    [theirs, ours]
+}
+
+#[test]
+fn a_signal_switches_files_that_are_readable_alone() {
+    const NAME: &str = "record_switch_output::a_signal_switches_files_that_are_readable_alone";
+    let Some(perf) = real_perf() else {
+        return skip(NAME, "there is no perf");
+    };
+    let found = settled(|| turned(&perf));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The differences between the tools' output for three files, each read alone.
+fn turned(perf: &Path) -> Vec<String> {
+    let scratch = Scratch::new();
+    let script = format!("{BUSY}; {TURN}; sh -c '{BUSY}; :'; {TURN}; {BUSY}");
+    let outcome = record(&scratch, &["--switch-output"], &["sh", "-c", &script]);
+    let reported = outcome
+        .stderr
+        .matches("[ rperf record: Dump perf.data.2")
+        .count();
+    assert_eq!(reported, 3, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains(" MB perf.data.<timestamp> ("),
+        "{}",
+        outcome.stderr
+    );
+    let files = files(&scratch);
+    assert_eq!(files.len(), 3, "{files:?}");
+    let differing = files.iter().filter_map(|file| {
+        let words = ["script", "-F", "comm,ip,sym,dso"];
+        let [theirs, ours] = outcomes(perf, &scratch, file, &words);
+        assert_eq!(ours.status, 0, "{}", ours.stderr);
+        if theirs.status != 0 {
+            // perf fails on mappings with build-ids from the kernel, which another recorder may request meanwhile.
+            return Some(theirs.stderr);
+        }
+        let theirs = theirs.stdout;
+        assert!(
+            theirs.lines().count() > 5 && theirs.contains("/libc"),
+            "{theirs}"
+        );
+        difference(&theirs, &ours.stdout)
+    });
+    differing.collect()
+}
+
+/// Two `--overwrite` snapshots of one CPU: page faults of many `cat`, then `ls`, then again `cat`.
+fn flight(scratch: &Scratch, options: &[&str]) -> Vec<PathBuf> {
+    let many = |program: &str| format!("for n in 1 2 3 4 5 6 7 8 9; do {program} /dev/null; done");
+    let (cat, ls) = (many("cat"), many("ls >/dev/null"));
+    let script = format!("{cat}; {ls}; {TURN}; {cat}");
+    let options = [&["--overwrite", "-m", "1", "--switch-output"], options].concat();
+    let words = [
+        &["record", "-o", "perf.data", "-e", "page-faults", "-c", "1"],
+        &options[..],
+        &["--", "taskset", "-c", "0", "sh", "-c", &script],
+    ];
+    let outcome = rperf_in(scratch, &words.concat()).finish();
+    let outcome = outcome.expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let files = files(scratch);
+    assert_eq!(files.len(), 2, "{files:?}");
+    files
+}
+
+#[test]
+fn overwritten_rings_keep_the_last_samples() {
+    const NAME: &str = "record_switch_output::overwritten_rings_keep_the_last_samples";
+    let Some(perf) = real_perf() else {
+        return skip(NAME, "there is no perf");
+    };
+    for options in [&[][..], &["--tail-synthesize"]] {
+        let scratch = Scratch::new();
+        let files = flight(&scratch, options);
+        for (file, (last, none)) in files.iter().zip([("ls", "cat"), ("cat", "ls")]) {
+            let [theirs, ours] = printed(&perf, &scratch, file, &["script", "-F", "comm,tid,time"]);
+            assert_eq!(ours, theirs);
+            let count = |comm: &str| {
+                let words = ours.lines().map(|line| line.split_whitespace().next());
+                words.filter(|word| *word == Some(comm)).count()
+            };
+            assert!(
+                count(last) > 20 && count(none) == 0,
+                "{last} {options:?}: {ours}"
+            );
+            // Rings have one page each, samples at least 40 bytes; allow for several CPUs.
+            assert!(ours.lines().count() < 4096 / 40 * 3, "{ours}");
+            let [_, names] = printed(&perf, &scratch, file, &["script", "-F", "comm,ip,sym,dso"]);
+            assert!(names.contains("/ld-linux"), "{options:?}: {names}");
+        }
+    }
+}
+
+/// Times count from the start of each file: as many files as fit, and one more.
+#[test]
+fn a_time_begins_the_next_file() {
+    let scratch = Scratch::new();
+    let outcome = record(&scratch, &["--switch-output=1s"], &["sleep", "2.5"]);
+    let files = files(&scratch);
+    assert!(files.len() > 1, "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.matches(" Dump ").count(), files.len());
+}
+
+#[test]
+fn the_oldest_files_are_deleted() {
+    let scratch = Scratch::new();
+    let script = format!("for turn in 1 2 3; do {TURN}; done");
+    let options = ["--switch-output=signal", "--switch-max-files=2"];
+    let outcome = record(&scratch, &options, &["sh", "-c", &script]);
+    assert_eq!(
+        outcome.stderr.matches(" Dump ").count(),
+        4,
+        "{}",
+        outcome.stderr
+    );
+    let left = files(&scratch);
+    assert_eq!(left.len(), 2);
+    let newest = left
+        .last()
+        .and_then(|path| path.file_name())
+        .expect("a name");
+    assert!(outcome.stderr.contains(&*newest.to_string_lossy()));
+}
+
+#[test]
+fn file_names_get_a_timestamp_and_devices_do_not() {
+    let scratch = Scratch::new();
+    record(&scratch, &["--timestamp-filename"], &["true"]);
+    let [file] = &files(&scratch)[..] else {
+        panic!("one file")
+    };
+    let name = file.file_name().expect("a name").to_string_lossy();
+    let digits = name.strip_prefix("perf.data.").expect("a time");
+    assert_eq!(
+        (
+            digits.len(),
+            digits.bytes().all(|byte| byte.is_ascii_digit())
+        ),
+        (16, true),
+        "{name}"
+    );
+    record(
+        &scratch,
+        &["-o", "/dev/null", "--timestamp-filename"],
+        &["true"],
+    );
+    assert!(Path::new("/dev/null").exists());
+}
+
+#[test]
+fn no_samples_are_lost_between_files_under_load() {
+    const NAME: &str = "record_switch_output::no_samples_are_lost_between_files_under_load";
+    let Some(perf) = real_perf() else {
+        return skip(NAME, "there is no perf");
+    };
+    if !is_root() || !Path::new("/sys/kernel/tracing/events/syscalls").exists() {
+        return skip(NAME, "tracepoints need root");
+    }
+    let scratch = Scratch::new();
+    let calls = 20_000;
+    let count = format!("count={calls}");
+    let work = [
+        "dd",
+        "if=/dev/zero",
+        "of=/dev/null",
+        "bs=1",
+        &count,
+        "status=none",
+    ];
+    let words = [
+        "record",
+        "-o",
+        "perf.data",
+        "-e",
+        "syscalls:sys_enter_write",
+        "-m",
+        "64",
+        "--switch-output=256K",
+    ];
+    let outcome = rperf_in(&scratch, &[&words[..], &work].concat())
+        .finish()
+        .expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let files = files(&scratch);
+    // A busy machine loses many samples and switches outputs less often.
+    assert!(files.len() > 1, "{}", outcome.stderr);
+    let mut written = 0;
+    for file in &files {
+        let [theirs, ours] = printed(&perf, &scratch, file, &["script", "-F", "comm"]);
+        assert_eq!(ours, theirs);
+        written += theirs.lines().filter(|line| line.trim() == "dd").count();
+    }
+    // The last file counts all samples that the kernel lost.
+    let last = files.last().expect("a file").display().to_string();
+    let lost = lost_samples(&perf, &scratch, &last);
+    assert!(
+        outcome.stderr.contains(&format!("({written} samples)")),
+        "{}",
+        outcome.stderr
+    );
+    // The kernel counts lost side-band records as lost samples, too: the exit of a process.
+    assert!(
+        (calls..calls + 3).contains(&(written + lost)),
+        "{written} samples were written, {lost} reported as lost"
+    );
+}
+
+/// A cgroup, created as root.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    fn new() -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+        let place = |kind: &str, option: &str| {
+            let mut lines = mounts
+                .lines()
+                .map(|line| line.split(' ').collect::<Vec<_>>());
+            let found = lines.find(|words| words[2] == kind && words[3].contains(option))?;
+            Some(found[1].to_owned())
+        };
+        let root = place("cgroup", "perf_event").or_else(|| place("cgroup2", ""))?;
+        let path = Path::new(&root).join(format!("rperf-test-{}", std::process::id()));
+        fs::create_dir(&path).ok().map(|()| Self(path))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // It is empty once its processes are reaped.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_cgroup_is_recorded_alone() {
+    let test = "record_switch_output::a_cgroup_is_recorded_alone";
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    let Some(cgroup) = Cgroup::new() else {
+        return skip(test, "there can be no cgroup");
+    };
+    let scratch = Scratch::new();
+    let name = cgroup
+        .0
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let inside = format!("echo $$ > {}/cgroup.procs && {BUSY}", cgroup.0.display());
+    record(&scratch, &["-a", "-G", &name], &["sh", "-c", &inside]);
+    let [theirs, ours] = printed(
+        &perf,
+        &scratch,
+        Path::new("perf.data"),
+        &["script", "-F", "comm"],
+    );
+    assert_eq!(ours, theirs);
+    assert!(
+        !theirs.is_empty() && theirs.lines().all(|comm| comm.trim() == "sh"),
+        "{theirs}"
+    );
+    for (options, status, message) in [
+        (
+            &["-G", "x"][..],
+            129,
+            "cgroup monitoring only available in system-wide mode\nhint: add -a\n",
+        ),
+        (
+            &["-a", "-G", "x,y"],
+            129,
+            "-G names 2 cgroups for 1 events\n",
+        ),
+        (
+            &["-a", "-G", "no-such-group"],
+            255,
+            "failed to open cgroup no-such-group",
+        ),
+    ] {
+        let words = [&["record", "-e", "cpu-clock"], options, &["true"]].concat();
+        let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        assert_eq!(outcome.status, status, "{}", outcome.stderr);
+        assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn namespaces_cgroups_and_build_ids_are_in_each_file() {
+    let test = "record_switch_output::namespaces_cgroups_and_build_ids_are_in_each_file";
+    let Some(perf) = real_perf().filter(|_| is_root()) else {
+        return skip(test, "there is no perf, or no root");
+    };
+    let scratch = Scratch::new();
+    let options = [
+        "-a",
+        "--namespaces",
+        "--all-cgroups",
+        "--mmap-flush=64K",
+        "-r",
+        "1",
+    ];
+    record(&scratch, &options, &["sh", "-c", BUSY]);
+    let own = fs::metadata("/proc/self/ns/mnt").expect("a namespace");
+    let inode = format!(
+        "5/mnt: {:x}/{:#x}",
+        std::os::unix::fs::MetadataExt::dev(&own),
+        std::os::unix::fs::MetadataExt::ino(&own)
+    );
+    let dump = || {
+        let run = Run::new(&perf).args(["script", "-D"]);
+        let run = run.within(scratch.path()).env("HOME", scratch.path());
+        run.finish().expect("perf starts").stdout
+    };
+    let complete = dump();
+    assert!(complete.contains(&inode), "{inode}");
+    assert!(complete.contains("PERF_RECORD_CGROUP cgroup: 1 /\n"));
+    // For one task: system-wide, build-ids would also be requested for other recorders' mappings.
+    record(&scratch, &["--buildid-mmap"], &["sh", "-c", BUSY]);
+    let dump = dump();
+    let libc = dump
+        .lines()
+        .find(|line| line.contains("PERF_RECORD_MMAP2") && line.contains(">]: r-xp"));
+    assert!(
+        libc.is_some_and(|line| !line.contains(">]: r-xp //anon")),
+        "{libc:?}"
+    );
+}
+
+#[test]
+fn both_tools_read_compressed_files() {
+    let test = "record_switch_output::both_tools_read_compressed_files";
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    let scratch = Scratch::new();
+    let options = ["-z", "-g", "-F", "9997", "-m", "16"];
+    let outcome = record(&scratch, &options, &["sh", "-c", BUSY]);
+    let message = "), compressed (original 0.";
+    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
+    let file = Path::new("perf.data");
+    let [theirs, ours] = printed(&perf, &scratch, file, &["script", "-F", "comm,time,ip,sym"]);
+    assert_eq!(ours, theirs);
+    let times = theirs.lines().filter(|line| line.starts_with("sh "));
+    assert!(
+        outcome
+            .stderr
+            .contains(&format!("({} samples)", times.count())),
+        "{}",
+        outcome.stderr
+    );
+    let [theirs, ours] = printed(&perf, &scratch, file, &["report", "--header-only"]);
+    let is_compressed = |text: &str| {
+        text.lines()
+            .any(|line| line.starts_with("# compressed : Zstd, level = 1, ratio = "))
+    };
+    assert!(is_compressed(&theirs) && is_compressed(&ours), "{theirs}");
+    let plain = record(&scratch, &["-z0"], &["true"]);
+    assert!(!plain.stderr.contains("compressed"), "{}", plain.stderr);
+}

@@ -1,0 +1,126 @@
+//! `rperf record` for unprivileged users.
+
+use std::fs;
+
+use rperf_testkit::{Outcome, Scratch, skip};
+
+use crate::kernel::{BUSY, Stranger};
+
+/// The kernel's `perf_event_paranoid`; `None` if unknown.
+fn paranoid() -> Option<i32> {
+    let text = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
+    text.trim().parse().ok()
+}
+
+#[test]
+fn unprivileged_users_get_a_user_only_profile_and_a_message() {
+    const NAME: &str =
+        "record_unprivileged::unprivileged_users_get_a_user_only_profile_and_a_message";
+    if paranoid() != Some(2) {
+        return skip(NAME, "needs perf_event_paranoid 2");
+    }
+    let scratch = Scratch::new();
+    let Some(stranger) = Stranger::new(NAME, &scratch) else {
+        return;
+    };
+    let outcome = stranger.run(&[
+        "./rperf",
+        "record",
+        "-o",
+        "perf.data",
+        "-e",
+        "cs",
+        "sleep",
+        "0.1",
+    ]);
+    let note = "this user may not profile the kernel (kernel.perf_event_paranoid is 2): recording user space only, as cs:u\n\
+        Warning: cs:u never counts: cs happens in the kernel, ";
+    assert!(outcome.stderr.starts_with(note), "{}", outcome.stderr);
+    assert_eq!(outcome.status, 0);
+    let counted = stranger.run(&["./rperf", "stat", "-e", "page-faults,cs", "true"]);
+    let note = note
+        .replace("recording", "counting")
+        .replace("as cs:u", "as page-faults:u");
+    assert!(counted.stderr.starts_with(&note), "{}", counted.stderr);
+    let outcome = stranger.run(&["./rperf", "record", "-o", "perf.data", "sh", "-c", BUSY]);
+    assert!(
+        outcome.stderr.contains("recording user space only\n"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.ends_with(" samples) ]\n"),
+        "{}",
+        outcome.stderr
+    );
+    for (words, needed) in [
+        (&["./rperf", "record", "-a", "true"][..], "at 0 or less"),
+        (&["./rperf", "record", "-e", "cs:k", "true"], "at 1 or less"),
+    ] {
+        let outcome = stranger.run(words);
+        assert_eq!(outcome.status, 255, "{}", outcome.stderr);
+        for part in [
+            "No permission to open event",
+            needed,
+            "and it is 2",
+            "sudo sysctl kernel.perf_event_paranoid=",
+        ] {
+            assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
+        }
+    }
+    let outcome = stranger.run(&["./rperf", "record", "-o", "perf.data", "-p", "1", "true"]);
+    assert!(
+        outcome
+            .stderr
+            .contains("the process belongs to another user"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+/// The number of pages that rings got instead of `requested`, as reported; `None` if they were not reduced.
+fn halved(outcome: &Outcome, requested: usize) -> Option<usize> {
+    let limit = fs::read_to_string("/proc/sys/kernel/perf_event_mlock_kb").ok()?;
+    let end = format!(
+        " instead of {requested} pages: limited by /proc/sys/kernel/perf_event_mlock_kb ({}) or RLIMIT_MEMLOCK\n",
+        limit.trim()
+    );
+    let had = outcome.stderr.strip_prefix("ring buffers have ")?;
+    had.split_once(&end)?.0.parse().ok()
+}
+
+#[test]
+fn rings_that_may_not_be_locked_are_halved_until_they_may() {
+    const NAME: &str =
+        "record_unprivileged::rings_that_may_not_be_locked_are_halved_until_they_may";
+    if !matches!(paranoid(), Some(0..=2)) {
+        return skip(NAME, "needs perf_event_paranoid 0 to 2");
+    }
+    let scratch = Scratch::new();
+    let Some(stranger) = Stranger::new(NAME, &scratch) else {
+        return;
+    };
+    // With RLIMIT_MEMLOCK 0 users may still lock perf_event_mlock_kb per CPU, which rings of the default size fit into.
+    let record = |rings: &[&str]| {
+        let command =
+            "ulimit -l 0; exec ./rperf record -o perf.data -e cpu-clock:u \"$@\" sh -c \"$BUSY\"";
+        let words = ["env", &format!("BUSY={BUSY}"), "sh", "-c", command, "sh"];
+        let outcome = stranger.run(&[&words, rings].concat());
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let recorded = outcome.stderr.ends_with(" samples) ]\n");
+        assert!(recorded, "{}", outcome.stderr);
+        outcome
+    };
+    let usual = record(&[]);
+    assert!(usual.stderr.starts_with("[ rperf record: "), "{usual:?}");
+    let pages = (256 << 20) / rperf_sys::page_size();
+    let outcome = record(&["-v", "-m", "256M"]);
+    let had = halved(&outcome, pages).expect(&outcome.stderr);
+    assert!(outcome.stderr.contains("\nring buffers of "), "{outcome:?}");
+    assert!(had < pages && had.is_power_of_two(), "{had}");
+    // The reduced size is the largest: rings of it are mapped at once, rings of twice the size are not.
+    let again = record(&["-m", &had.to_string()]);
+    assert!(again.stderr.starts_with("[ rperf record: "), "{again:?}");
+    let twice = record(&["-m", &(2 * had).to_string()]);
+    assert_eq!(halved(&twice, 2 * had), Some(had), "{twice:?}");
+}

@@ -1,0 +1,403 @@
+//! `rperf sched`: its subcommands, and recordings that cannot be analysed or only in part.
+
+mod recording;
+
+use std::path::Path;
+
+use rperf_testkit::{Outcome, Scratch, may_trace, skip};
+
+use self::recording::SchedFile;
+use super::{outcome, rperf};
+use crate::kernel::is_root;
+
+/// The subcommands that analyse a recording.
+const ANALYSES: &[&str] = &["latency", "timehist", "map"];
+
+#[track_caller]
+fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
+    let run = rperf(words)
+        .within(scratch.path())
+        .env("HOME", scratch.path());
+    run.finish().expect("rperf starts")
+}
+
+/// Two tasks on CPU 0: 7 waits from 100 to 110 us after it was woken, and from 150 to 250 us after it was preempted.
+fn waits(file: &mut SchedFile) {
+    file.comm(7, "seven");
+    file.comm(8, "eight");
+    file.waking(100_000, 0, 7);
+    file.switch(110_000, (0, 0), 7);
+    file.runtime(149_000, 7, 39_000);
+    file.switch(150_000, (7, 0x100), 8);
+    file.runtime(249_000, 8, 99_500);
+    file.switch(250_000, (8, 1), 7);
+    file.switch(300_000, (7, 1), 0);
+}
+
+const TABLE: &str = "
+ -------------------------------------------------------------------------------------------------------------------------------------------
+  Task                  |   Runtime ms  | Switches | Avg delay ms    | Max delay ms    | Max delay start           | Max delay end          |
+ -------------------------------------------------------------------------------------------------------------------------------------------
+  seven:7               |      0.039 ms |        2 | avg:   0.055 ms | max:   0.100 ms | max start:     0.000150 s | max end:     0.000250 s
+  eight:8               |      0.100 ms |        1 | avg:   0.000 ms | max:   0.000 ms | max start:     0.000000 s | max end:     0.000000 s
+ -----------------------------------------------------------------------------------------------------------------
+  TOTAL:                |      0.139 ms |        3 |
+ ---------------------------------------------------
+
+";
+
+#[test]
+fn latencies_of_both_byte_orders() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    for mut file in [SchedFile::new(), SchedFile::big_endian()] {
+        waits(&mut file);
+        scratch.write("perf.data", file.finish())?;
+        for words in [
+            &["sched", "latency"][..],
+            &["sched", "-i", "perf.data", "lat", "-p"],
+            &[
+                "sched",
+                "latency",
+                "-i",
+                "perf.data",
+                "-s",
+                "avg,runtime",
+                "-C",
+                "0",
+            ],
+        ] {
+            let outcome = run(&scratch, words);
+            assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{words:?}");
+            assert_eq!(outcome.stdout, TABLE, "{words:?}");
+        }
+    }
+    let by_runtime = run(&scratch, &["sched", "latency", "-s", "runtime"]).stdout;
+    assert!(
+        by_runtime.find("eight:8") < by_runtime.find("seven:7"),
+        "{by_runtime}"
+    );
+    let other_cpu = run(&scratch, &["sched", "latency", "-C", "1"]).stdout;
+    assert!(!other_cpu.contains("seven"), "{other_cpu}");
+    Ok(())
+}
+
+const PERCENTILES: &str = "\
+# Task   Thread  Tasks  Waits  Runtime ms  Mean delay ms  p50 ms  p90 ms  p99 ms  p99.9 ms  Max ms
+  seven       7      1      2       0.039          0.055   0.010   0.100   0.100     0.100   0.100
+  eight       8      1      1       0.100          0.000   0.000   0.000   0.000     0.000   0.000
+";
+
+#[test]
+fn distributions_of_waits() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let mut file = SchedFile::new();
+    waits(&mut file);
+    scratch.write("perf.data", file.finish())?;
+    let text = run(&scratch, &["sched", "latency", "--percentiles"]);
+    assert_eq!((text.status, &*text.stderr), (0, ""));
+    assert_eq!(text.stdout, PERCENTILES);
+    let printed = run(&scratch, &["sched", "latency", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!(json["version"], 1);
+    assert_eq!(json["lost_records"], 0);
+    let row = &json["rows"][0];
+    assert_eq!((&row["comm"], &row["tid"]), (&"seven".into(), &7.into()));
+    assert_eq!(
+        (&row["waits"], &row["runtime_ns"]),
+        (&2.into(), &39_000.into())
+    );
+    assert_eq!(
+        (&row["mean_delay_ns"], &row["max_delay_ns"]),
+        (&55_000.into(), &100_000.into())
+    );
+    let both = run(&scratch, &["sched", "latency", "--json", "--percentiles"]);
+    assert_eq!(both.status, 129, "{both:?}");
+    Ok(())
+}
+
+/// The rows of `timehist -n --state --show-prio`.
+const HISTORY: [&str; 7] = [
+    "           time    cpu  task name                       prio      wait time  sch delay   run time  state",
+    "                        [tid/pid]                                    (msec)     (msec)     (msec)       ",
+    "--------------- ------  ------------------------------  --------  ---------  ---------  ---------  -----",
+    "       0.000110 [0000]  <idle>                          120           0.000      0.000      0.000      I  next: [7]                     ",
+    "       0.000150 [0000]  seven[7]                        120           0.000      0.010      0.040      R  next: [8]                     ",
+    "       0.000250 [0000]  eight[8]                        120           0.000      0.000      0.100      S  next: [7]                     ",
+    "       0.000300 [0000]  seven[7]                        120           0.100      0.000      0.050      S  next: [0]                     ",
+];
+
+#[test]
+fn the_history_of_both_byte_orders() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    for mut file in [SchedFile::new(), SchedFile::big_endian()] {
+        waits(&mut file);
+        scratch.write("perf.data", file.finish())?;
+        let words = ["sched", "timehist", "-n", "--state", "--show-prio"];
+        let outcome = run(&scratch, &words);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        assert_eq!(outcome.stderr, "Samples do not have callchains.\n");
+        assert_eq!(outcome.stdout.lines().collect::<Vec<_>>(), HISTORY);
+    }
+    let rows = |words: &[&str]| {
+        let words = [&["sched", "timehist"], words].concat();
+        let lines = run(&scratch, &words).stdout;
+        lines.lines().skip(3).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&["-t", "8"]).len(), 1);
+    assert_eq!(rows(&["--prio", "0-99"]).len(), 0);
+    assert_eq!(rows(&["--prio", "100-139"]).len(), 4);
+    assert_eq!(rows(&["-C", "1"]).len(), 0);
+    assert_eq!(rows(&["-w"]).len(), 5);
+    let within = rows(&["--time", "0.000200,0.000275"]);
+    let expected = ["eight[8]", "seven[7]"].iter().zip([" 0.050 ", " 0.025 "]);
+    assert_eq!(within.len(), 2, "{within:?}");
+    for (row, (task, run)) in within.iter().zip(expected) {
+        assert!(row.contains(task) && row.ends_with(run), "{row}");
+    }
+    let summary = run(&scratch, &["sched", "timehist", "-s", "--state"]).stdout;
+    let seven = "seven[7]      -1          2        0.090      0.000       0.000       0.100       0.010 \n";
+    assert!(summary.contains(seven), "{summary}");
+    let totals = "Total number of unique tasks: 2\nTotal number of context switches: 4\n";
+    assert!(summary.contains(totals), "{summary}");
+    Ok(())
+}
+
+#[test]
+fn the_map_has_a_column_per_cpu() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    for mut file in [SchedFile::new(), SchedFile::big_endian()] {
+        waits(&mut file);
+        file.comm(8, "renamed");
+        file.switch(320_000, (0, 0), 8);
+        scratch.write("perf.data", file.finish())?;
+        let map = run(&scratch, &["sched", "map"]);
+        assert_eq!((map.status, &*map.stderr), (0, ""));
+        let rows = [
+            "  *A0       0.000110 secs A0 => seven:7",
+            "  *B0       0.000150 secs B0 => renamed:8",
+            "  *A0       0.000250 secs ",
+            "  *.        0.000300 secs .  => swapper:0",
+            "  *B0       0.000320 secs ",
+        ];
+        assert_eq!(map.stdout.lines().collect::<Vec<_>>(), rows);
+        let compact = run(&scratch, &["sched", "map", "--compact"]).stdout;
+        assert_eq!(
+            compact.lines().next(),
+            Some(&*format!("{} (CPU 0)", rows[0]))
+        );
+        let none = run(&scratch, &["sched", "map", "--cpus", "1"]).stdout;
+        assert_eq!(none, "");
+        let one = run(
+            &scratch,
+            &["sched", "map", "--cpus", "0", "--color-pids", "7"],
+        )
+        .stdout;
+        assert_eq!(one, map.stdout);
+    }
+    for words in [["--cpus", "x"], ["--color-pids", "x"], ["--task-name", "x"]] {
+        let refused = outcome(&[&["sched", "map"], &words[..]].concat());
+        assert_eq!((refused.status, &*refused.stdout), (129, ""), "{refused:?}");
+        assert!(refused.stderr.contains(words[0]), "{refused:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn options_of_the_history_are_checked() {
+    for (words, status, message) in [
+        (
+            &["-s", "-w"][..],
+            129,
+            " Error: -s and -[n|w] are mutually exclusive.\n",
+        ),
+        (
+            &["--prio", "120-100"],
+            129,
+            "--prio: '120-100' is not a priority",
+        ),
+        (
+            &["-t", "x"],
+            129,
+            "problems parsing tid list: 'x' is not a number\n",
+        ),
+        (&["--time", "2,1"], 234, "Invalid time string\n"),
+        (&["--time", "1.5x"], 234, "Invalid time string\n"),
+        (&["-C", "a"], 255, "Invalid cpu_list\n"),
+    ] {
+        let refused = outcome(&[&["sched", "timehist"], words].concat());
+        assert_eq!(
+            (refused.status, &*refused.stdout),
+            (status, ""),
+            "{refused:?}"
+        );
+        assert!(refused.stderr.starts_with(message), "{refused:?}");
+    }
+}
+
+#[test]
+fn stretches_with_lost_records_are_named() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let mut file = SchedFile::new();
+    waits(&mut file);
+    for round in 0..7 {
+        file.lost(400_000 + round * 100_000, 5);
+    }
+    scratch.write("perf.data", file.finish())?;
+    for analysis in ANALYSES {
+        let outcome = run(&scratch, &["sched", analysis]);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        let stretch = "Warning: CPU 0: 5 records were lost between 0.000300 and 0.000400 s; ";
+        assert!(outcome.stderr.contains(stretch), "{outcome:?}");
+        assert!(
+            outcome.stderr.contains("hint: -v lists 2 more stretches\n"),
+            "{outcome:?}"
+        );
+        let lost = "lost events (35 out of 16, in 7 chunks)\n";
+        let has_line = outcome.stdout.contains(lost);
+        assert_eq!(has_line, *analysis != "timehist", "{outcome:?}");
+        let all = run(&scratch, &["sched", analysis, "-v"]).stderr;
+        assert_eq!(all.matches(" s; run times and delays").count(), 7, "{all}");
+    }
+    Ok(())
+}
+
+#[test]
+fn recordings_without_switches_are_refused() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let mut raw = SchedFile::without_switches();
+    raw.waking(100_000, 0, 7);
+    scratch.write("no-switches.data", raw.finish())?;
+    let mut blind = SchedFile::without_cpu();
+    blind.comm(7, "seven");
+    scratch.write("no-cpu.data", blind.finish())?;
+    for analysis in ANALYSES {
+        let refused = |file: &str, message: &str| {
+            let outcome = run(&scratch, &["sched", "-i", file, analysis]);
+            assert_eq!((outcome.status, &*outcome.stdout), (255, ""), "{outcome:?}");
+            assert!(outcome.stderr.starts_with(message), "{outcome:?}");
+            assert!(
+                outcome.stderr.contains("\nhint: record with "),
+                "{outcome:?}"
+            );
+        };
+        refused(
+            "no-switches.data",
+            "no-switches.data: No sched_switch events found. Have you run 'rperf sched record'?\n",
+        );
+        refused(
+            "no-cpu.data",
+            "no-cpu.data: samples of sched:sched_switch have no CPU\n",
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn a_truncated_recording_ends_with_an_error() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let mut file = SchedFile::new();
+    waits(&mut file);
+    let mut bytes = file.finish();
+    // Within the last switch: the features are missing too, except for what the header says.
+    let end = file.end_of_records() - 20;
+    bytes.truncate(end);
+    scratch.write("perf.data", bytes)?;
+    for analysis in ANALYSES {
+        let outcome = run(&scratch, &["sched", analysis]);
+        assert_ne!(outcome.status, 0, "{outcome:?}");
+        assert!(outcome.stderr.contains("perf.data"), "{outcome:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn other_subcommands_are_refused_by_name() {
+    for name in ["replay", "rep", "stats", "diff"] {
+        let refused = outcome(&["sched", name, "-r", "1"]);
+        assert_eq!((refused.status, &*refused.stdout), (129, ""), "{refused:?}");
+        let full = if name == "rep" { "replay" } else { name };
+        let start = format!("rperf: 'sched {full}' is not implemented; ");
+        assert!(refused.stderr.starts_with(&start), "{refused:?}");
+        assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");
+    }
+    for (words, message) in [
+        (&["sched"][..], "rperf sched: no subcommand given\n"),
+        (
+            &["sched", "nosuch"],
+            "rperf sched: unknown subcommand 'nosuch'\n",
+        ),
+        (
+            &["sched", "latency", "-s", "foo"],
+            "  Error: Unknown --sort key: `foo'\n",
+        ),
+        (&["sched", "-D", "latency"], "rperf sched"),
+    ] {
+        let refused = outcome(words);
+        assert_eq!((refused.status, &*refused.stdout), (129, ""), "{words:?}");
+        assert!(refused.stderr.starts_with(message), "{refused:?}");
+    }
+}
+
+#[test]
+fn events_are_recorded_and_printed() {
+    const NAME: &str = "commands::sched::events_are_recorded_and_printed";
+    if !is_root() || !may_trace(NAME) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "sched", "record", "-g", "-o", "s.data", "--", "sleep", "0.05",
+    ];
+    let recorded = run(&scratch, &words);
+    if recorded.status != 0 {
+        return skip(NAME, &recorded.stderr);
+    }
+    let events = run(&scratch, &["evlist", "-v", "-i", "s.data"]).stdout;
+    for event in [
+        "switch",
+        "stat_runtime",
+        "process_fork",
+        "wakeup_new",
+        "migrate_task",
+        "waking",
+    ] {
+        let line = events
+            .lines()
+            .find(|line| line.starts_with(&format!("sched:sched_{event}:")));
+        let line = line.unwrap_or_else(|| panic!("{event}: {events}"));
+        assert!(
+            line.contains("{ sample_period, sample_freq }: 1,"),
+            "{line}"
+        );
+        assert!(line.contains("CALLCHAIN") && line.contains("RAW"), "{line}");
+    }
+    let script = run(
+        &scratch,
+        &["sched", "-i", "s.data", "script", "-F", "comm,event,trace"],
+    );
+    let plain = run(
+        &scratch,
+        &["script", "-i", "s.data", "-F", "comm,event,trace"],
+    );
+    assert_eq!(script.stdout, plain.stdout);
+    assert!(script.stdout.contains("sched:sched_switch: "), "{script:?}");
+    let table = run(&scratch, &["sched", "latency", "-i", "s.data"]).stdout;
+    assert!(table.contains("\n  sleep:"), "{table}");
+}
+
+#[test]
+fn recording_without_tracefs_is_refused() {
+    let scratch = Scratch::new();
+    let folder = scratch.path().join("events/other");
+    std::fs::create_dir_all(folder).expect("a folder");
+    let debugfs = format!("--debugfs-dir={}", Path::new(".").display());
+    let refused = run(&scratch, &[&debugfs, "sched", "record", "true"]);
+    assert_eq!(refused.status, 255, "{refused:?}");
+    assert!(refused.stderr.starts_with("sched record: "), "{refused:?}");
+    assert!(
+        refused.stderr.contains("\nhint: mount tracefs"),
+        "{refused:?}"
+    );
+    let reading = run(&scratch, &["sched", "-i", "x.data", "record", "true"]);
+    assert_eq!(reading.status, 129, "{reading:?}");
+}

@@ -1,0 +1,174 @@
+//! A generated recording of scheduler events.
+
+use rperf_testkit::{Bytes, FileAttr, PerfFile};
+use rperf_tracepoint::TracingDataBuilder;
+use rperf_wire::Endian;
+
+const TRACEPOINT: u32 = 2;
+/// `PERF_RECORD_LOST`.
+const LOST: u32 = 2;
+/// `sample_type`: IDENTIFIER, TID, TIME, RAW and CPU.
+const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 10;
+const CPU: u64 = 1 << 7;
+
+/// Ids of the events, in the file and in the kernel.
+const SWITCH: u64 = 316;
+const WAKING: u64 = 318;
+const RUNTIME: u64 = 320;
+const FORMATS: [(u64, &str, &str); 3] = [
+    (
+        SWITCH,
+        "sched_switch",
+        "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+        \tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+        \tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\
+        \tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n\
+        \tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n\n\
+        print fmt: \"prev_state=%s%s\", (REC->prev_state & 0xff) ? __print_flags(REC->prev_state & 0xff, \"|\", \
+        { 0x01, \"S\" }, { 0x02, \"D\" }, { 0x10, \"X\" }, { 0x80, \"I\" }) : \"R\", REC->prev_state & 0x100 ? \"+\" : \"\"\n",
+    ),
+    (
+        WAKING,
+        "sched_waking",
+        "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+        \tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+        \tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\n\
+        print fmt: \"%d\", REC->pid\n",
+    ),
+    (
+        RUNTIME,
+        "sched_stat_runtime",
+        "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+        \tfield:u64 runtime;\toffset:32;\tsize:8;\tsigned:0;\n\n\
+        print fmt: \"%d\", REC->pid\n",
+    ),
+];
+
+/// A recording under construction, of CPU 0.
+pub(super) struct SchedFile {
+    file: PerfFile,
+    /// The event of records other than samples.
+    other: u64,
+}
+
+impl SchedFile {
+    pub(super) fn new() -> Self {
+        Self::with(
+            PerfFile::new(),
+            Endian::Little,
+            &[SWITCH, WAKING, RUNTIME],
+            CPU,
+        )
+    }
+
+    pub(super) fn big_endian() -> Self {
+        Self::with(
+            PerfFile::big_endian(),
+            Endian::Big,
+            &[SWITCH, WAKING, RUNTIME],
+            CPU,
+        )
+    }
+
+    pub(super) fn without_switches() -> Self {
+        Self::with(PerfFile::new(), Endian::Little, &[WAKING], CPU)
+    }
+
+    pub(super) fn without_cpu() -> Self {
+        Self::with(PerfFile::new(), Endian::Little, &[SWITCH], 0)
+    }
+
+    fn with(mut file: PerfFile, endian: Endian, events: &[u64], more: u64) -> Self {
+        let mut tracing = TracingDataBuilder::new(endian, 8, 4096);
+        for (id, name, fields) in FORMATS {
+            if !events.contains(&id) {
+                continue;
+            }
+            let attr = FileAttr {
+                kind: TRACEPOINT,
+                config: id,
+                period: 1,
+                sample_type: FIELDS | more,
+                flags: FileAttr::SAMPLE_ID_ALL,
+                ..FileAttr::default()
+            };
+            file.event(&attr, &[id]);
+            let format = format!(
+                "name: {name}\nID: {id}\nformat:\n\
+                \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n{fields}"
+            );
+            tracing.event("sched", format.as_bytes());
+        }
+        file.feature(PerfFile::TRACING_DATA, tracing.encode());
+        Self {
+            file,
+            other: events[0],
+        }
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.file.bytes()
+    }
+
+    fn sample(&mut self, id: u64, time: u64, tid: u32, raw: Vec<u8>) {
+        let size = u32::try_from(raw.len()).expect("a short event");
+        let body = self.bytes().u64(id).u32(tid).u32(tid).u64(time);
+        let body = body.u32(0).u32(0).u32(size).raw(raw).done();
+        self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
+    }
+
+    /// Adds the id of a record other than a sample.
+    fn record(&mut self, kind: u32, time: u64, body: Bytes) {
+        let body = body.u32(0).u32(0).u64(time).u32(0).u32(0).u64(self.other);
+        self.file.record(kind, 0, body.done());
+    }
+
+    pub(super) fn comm(&mut self, tid: u32, name: &str) {
+        let body = self.bytes().u32(tid).u32(tid).text(name, 8);
+        self.record(PerfFile::COMM, 0, body);
+    }
+
+    pub(super) fn lost(&mut self, time: u64, records: u64) {
+        let body = self.bytes().u64(self.other).u64(records);
+        self.record(LOST, time, body);
+    }
+
+    /// Adds a switch from a task in this state to another.
+    pub(super) fn switch(&mut self, time: u64, (prev, state): (u32, u64), next: u32) {
+        let raw = self.bytes().raw([0; 24]).u32(prev).u32(120).u64(state);
+        let raw = raw.raw([0; 16]).u32(next).u32(120).raw([0; 4]);
+        self.sample(SWITCH, time, prev, raw.done());
+    }
+
+    /// Adds a wakeup of `woken` by `waker`.
+    pub(super) fn waking(&mut self, time: u64, waker: u32, woken: u32) {
+        let raw = self.bytes().raw([0; 24]).u32(woken).u32(120).u32(0);
+        self.sample(WAKING, time, waker, raw.done());
+    }
+
+    pub(super) fn runtime(&mut self, time: u64, tid: u32, runtime: u64) {
+        let raw = self
+            .bytes()
+            .raw([0; 24])
+            .u32(tid)
+            .u32(0)
+            .u64(runtime)
+            .raw([0; 4]);
+        self.sample(RUNTIME, time, tid, raw.done());
+    }
+
+    pub(super) fn finish(&self) -> Vec<u8> {
+        self.file.finish()
+    }
+
+    /// The offset of the end of the records.
+    pub(super) fn end_of_records(&mut self) -> usize {
+        let header = 8;
+        let before = self.file.clone().record(PerfFile::SAMPLE, 0, []);
+        usize::try_from(before).expect("a short file").max(header)
+    }
+}

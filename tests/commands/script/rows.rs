@@ -1,0 +1,94 @@
+//! `script --csv` and `--template` compared with `--json`.
+
+use serde_json::Value;
+
+use super::super::outcome;
+use crate::tidy::root;
+
+#[track_caller]
+fn printed(words: &[&str]) -> String {
+    let file = root().join("tests/fixtures/x86_64/cycles.data");
+    let file = file.to_string_lossy().into_owned();
+    let outcome = outcome(&[&["script", "-f", "-i", &file], words].concat());
+    assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
+    outcome.stdout
+}
+
+/// Members of the objects, in one order.
+fn expected(members: &[&str], separator: &str) -> Vec<String> {
+    let text = printed(&["--json"]);
+    let row = |line| {
+        let object: Value = serde_json::from_str(line).expect("an object");
+        let member = |name: &&str| match &object[*name] {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        members
+            .iter()
+            .map(member)
+            .collect::<Vec<_>>()
+            .join(separator)
+    };
+    text.lines().map(row).collect()
+}
+
+#[test]
+fn rows_of_csv_have_the_members_of_objects() {
+    let csv = printed(&["--csv", "-F", "time,comm,pid,tid,event"]);
+    let (titles, rows) = csv.split_once('\n').expect("titles");
+    assert_eq!(titles, "time,comm,pid,tid,event");
+    let members = ["time", "comm", "pid", "tid", "event"];
+    let expected = expected(&members, ",");
+    assert!(expected.len() > 5, "{csv}");
+    assert_eq!(rows.lines().collect::<Vec<_>>(), expected);
+    let stacks = printed(&["--csv"]);
+    let titles = stacks.lines().next().expect("titles");
+    assert!(
+        titles.ends_with(",ip,symbol,offset,dso,callchain"),
+        "{titles}"
+    );
+}
+
+#[test]
+fn templates_are_filled_with_the_members_of_objects() {
+    let lines = printed(&["--template", "{comm}:{pid} {{{period}}}"]);
+    let expected = expected(&["comm", "pid", "period"], "|");
+    let expected = expected.iter().map(|row| {
+        let mut members = row.split('|');
+        let mut next = || members.next().expect("a member");
+        format!("{}:{} {{{}}}", next(), next(), next())
+    });
+    assert_eq!(
+        lines.lines().collect::<Vec<_>>(),
+        expected.collect::<Vec<_>>()
+    );
+    let symbols = printed(&["--template", "{symbol}"]);
+    let leaf = printed(&["--template", "{callchain}"]);
+    for (symbol, chain) in symbols.lines().zip(leaf.lines()) {
+        let first = chain.split(';').next().expect("a frame");
+        assert!(
+            symbol == first || first.starts_with("0x"),
+            "{symbol} {chain}"
+        );
+    }
+}
+
+#[test]
+fn forms_exclude_each_other() {
+    for (words, message) in [
+        (&["script", "--csv", "--json"][..], "--csv and --json"),
+        (
+            &["script", "--template", "x", "-F", "ip"],
+            "--template and -F",
+        ),
+        (&["script", "--csv", "-D"], "--csv and -D"),
+        (
+            &["script", "--template", "{x"],
+            "--template: unbalanced '{'",
+        ),
+    ] {
+        let refused = outcome(words);
+        assert_eq!((refused.status, &*refused.stdout), (129, ""), "{words:?}");
+        assert!(refused.stderr.starts_with(message), "{refused:?}");
+    }
+}

@@ -1,0 +1,153 @@
+//! Settings of perf: each has the effect of its option, or is reported as having none.
+
+use std::io;
+
+use rperf_testkit::{Outcome, Scratch};
+
+use crate::kernel::{BUSY, rperf_in};
+
+/// Runs rperf in `scratch` with these lines of configuration.
+fn run(scratch: &Scratch, settings: &str, words: &[&str]) -> io::Result<Outcome> {
+    let path = scratch.write("config", settings)?;
+    rperf_in(scratch, words).env("PERF_CONFIG", path).finish()
+}
+
+/// Records a busy shell with these options.
+fn record(scratch: &Scratch, settings: &str, options: &[&str]) -> io::Result<()> {
+    let words = [
+        &["record", "-o", "perf.data", "-e", "cpu-clock"],
+        options,
+        &["sh", "-c", BUSY],
+    ]
+    .concat();
+    let recorded = run(scratch, settings, &words)?;
+    assert_eq!(recorded.status, 0, "{settings}: {}", recorded.stderr);
+    Ok(())
+}
+
+#[test]
+fn settings_without_an_effect_are_reported_by_the_commands_that_perf_reads_them_in()
+-> io::Result<()> {
+    let scratch = Scratch::new();
+    record(&scratch, "", &[])?;
+    let settings = "[colors]\n\ttop = red, default\n[ui]\n\tshow-headers = false\n";
+    let report = run(&scratch, settings, &["report", "--stdio"])?;
+    let file = scratch.path().join("config");
+    for (line, name) in [(2, "colors.top"), (4, "ui.show-headers")] {
+        let expected = format!(
+            "Warning: {} line {line}: {name} has no effect: ",
+            file.display()
+        );
+        assert!(report.stderr.contains(&expected), "{}", report.stderr);
+    }
+    assert_eq!(report.status, 0);
+    assert_eq!(run(&scratch, settings, &["evlist"])?.stderr, "");
+    let quiet = run(&scratch, settings, &["report", "--stdio", "-q"])?;
+    assert_eq!(quiet.stderr, "");
+    let set = run(&scratch, "", &["config", "annotate.jump_arrows=true"])?;
+    assert_eq!(set.status, 0);
+    assert!(
+        set.stderr
+            .starts_with("Warning: annotate.jump_arrows has no effect: "),
+        "{}",
+        set.stderr
+    );
+    Ok(())
+}
+
+#[test]
+fn build_ids_are_recorded_and_cached_as_set() -> io::Result<()> {
+    for (value, options, listed, cached, mapped) in [
+        ("cache", &[][..], true, true, false),
+        ("no-cache", &[], true, false, false),
+        ("skip", &[], false, false, false),
+        ("mmap", &[], true, true, true),
+        // Options take precedence.
+        ("skip", &["--no-no-buildid"], true, true, false),
+        ("cache", &["-B"], false, false, false),
+    ] {
+        let scratch = Scratch::new();
+        let settings = format!("[record]\n\tbuild-id = {value}\n");
+        record(&scratch, &settings, options)?;
+        let header = run(&scratch, "", &["report", "--header-only"])?.stdout;
+        assert_eq!(
+            !is_missing(&header, "BUILD_ID"),
+            listed,
+            "{value} {options:?}: {header}"
+        );
+        let cache = scratch.path().join(".debug/.build-id");
+        assert_eq!(cache.exists(), cached, "{value} {options:?}");
+        let attrs = run(&scratch, "", &["evlist", "-v"])?.stdout;
+        assert_eq!(attrs.contains("build_id: 1"), mapped, "{value}: {attrs}");
+    }
+    Ok(())
+}
+
+/// Whether the header's list of missing features names this one.
+fn is_missing(header: &str, feature: &str) -> bool {
+    let lines = header.lines();
+    let mut lists = lines.filter_map(|line| line.strip_prefix("# missing features: "));
+    lists.any(|list| list.split_whitespace().any(|name| name == feature))
+}
+
+#[test]
+fn stacks_are_recorded_as_set_for_record() -> io::Result<()> {
+    let scratch = Scratch::new();
+    let settings = "[call-graph]\n\trecord-mode = fp\n[record]\n\tcall-graph = dwarf\n";
+    record(&scratch, settings, &["-g"])?;
+    let attrs = run(&scratch, "", &["evlist", "-v"])?.stdout;
+    assert!(attrs.contains("sample_stack_user: 8192"), "{attrs}");
+    record(&scratch, settings, &["--call-graph", "fp"])?;
+    let attrs = run(&scratch, "", &["evlist", "-v"])?.stdout;
+    assert!(!attrs.contains("sample_stack_user"), "{attrs}");
+    let bad = "[record]\n\tcall-graph = nosuch\n";
+    let refused = run(&scratch, bad, &["record", "-g", "true"])?;
+    assert_eq!(refused.status, 129);
+    assert!(
+        refused
+            .stderr
+            .contains("(from the setting record.call-graph)"),
+        "{}",
+        refused.stderr
+    );
+    Ok(())
+}
+
+/// A setting has the same effect as its option, which differs from the default.
+#[test]
+fn settings_of_reports_act_like_their_options() -> io::Result<()> {
+    let scratch = Scratch::new();
+    record(&scratch, "", &[])?;
+    for (settings, words, option) in [
+        (
+            "[hist]\n\tpercentage = relative\n",
+            &["report", "--stdio", "-s", "comm,sym", "--cpu", "0"][..],
+            &["--percentage", "relative"][..],
+        ),
+        (
+            "[annotate]\n\tshow_nr_samples = true\n",
+            &["annotate", "--stdio"],
+            &["-n"],
+        ),
+        (
+            "[annotate]\n\tshow_total_period = true\n",
+            &["annotate", "--stdio"],
+            &["--show-total-period"],
+        ),
+        (
+            "[annotate]\n\tdisassembler_style = intel\n",
+            &["annotate", "--stdio"],
+            &["-M", "intel"],
+        ),
+    ] {
+        let set = run(&scratch, settings, words)?;
+        let given = run(&scratch, "", &[words, option].concat())?;
+        assert_eq!(set.stdout, given.stdout, "{settings}");
+        assert_eq!(set.stderr, given.stderr, "{settings}");
+        let usual = run(&scratch, "", words)?;
+        if words[0] == "annotate" && usual.status == 0 {
+            assert_ne!(set.stdout, usual.stdout, "{settings}");
+        }
+    }
+    Ok(())
+}

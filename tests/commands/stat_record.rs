@@ -1,0 +1,189 @@
+//! `stat record` and `stat report` without perf.
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+use crate::kernel::rperf_in;
+
+fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
+    rperf_in(scratch, words).finish().expect("rperf starts")
+}
+
+/// The rows of a CSV table, without summary names and the metrics at the end of a row.
+fn rows(text: &str) -> Vec<String> {
+    let row = |line: &str| line.split(',').take(3).collect::<Vec<_>>().join(",");
+    text.lines().map(row).collect()
+}
+
+#[test]
+fn stat_report_matches_the_printed_counts() {
+    let scratch = Scratch::new();
+    let events = "cs,faults,{task-clock,faults:u},duration_time,cycles";
+    let record = [
+        "stat", "record", "-x,", "-e", events, "-o", "counts", "sh", "-c", "exit 7",
+    ];
+    let shown = rperf(&scratch, &record);
+    assert_eq!(shown.status, 7, "{}", shown.stderr);
+    let report = ["stat", "report", "-x,", "-i", "counts", "-o", "table"];
+    let again = rperf(&scratch, &report);
+    assert_eq!((again.status, again.stderr.as_str()), (0, ""));
+    let table = std::fs::read_to_string(scratch.path().join("table")).expect("a table");
+    let (date, table) = table.split_once("\n\n").expect("a dated table");
+    assert!(date.starts_with("# started on "), "{date}");
+    assert_eq!(rows(table), rows(&shown.stderr));
+    assert!(table.contains(",ns,duration_time,"), "{table}");
+}
+
+/// Both tools read recorded times and cgroups.
+#[test]
+fn cgroups_and_times_are_recorded_by_name() {
+    let scratch = Scratch::new();
+    let record = [
+        "stat",
+        "record",
+        "-x,",
+        "-a",
+        "-o",
+        "counts",
+        "-e",
+        "cs,duration_time",
+        "-G",
+        "/,",
+        "--",
+        "true",
+    ];
+    let shown = rperf(&scratch, &record);
+    if !crate::kernel::is_root() {
+        return;
+    }
+    assert_eq!(shown.status, 0, "{}", shown.stderr);
+    let again = rperf(&scratch, &["stat", "report", "-x,", "-i", "counts"]);
+    let all = |text: &str| -> Vec<String> {
+        let rows = text
+            .lines()
+            .map(|row| row.split(',').take(5).collect::<Vec<_>>().join(","));
+        rows.collect()
+    };
+    assert_eq!(all(&again.stderr), all(&shown.stderr), "{again:?}");
+    assert!(shown.stderr.contains(",cs,/,"), "{}", shown.stderr);
+    let Some(perf) = real_perf() else {
+        return skip("cgroups_and_times_are_recorded_by_name", "there is no perf");
+    };
+    let words = ["stat", "report", "-i", "counts"];
+    let theirs = Run::new(perf).args(words).within(scratch.path()).finish();
+    let theirs = theirs.expect("perf starts");
+    assert_eq!(theirs.status, 0, "{}", theirs.stderr);
+    for row in ["cs\t/", " ns   duration_time "] {
+        assert!(theirs.stderr.contains(row), "{}", theirs.stderr);
+    }
+}
+
+#[test]
+fn options_may_be_on_both_sides_of_the_word() {
+    let scratch = Scratch::new();
+    let made = rperf(
+        &scratch,
+        &["stat", "-e", "cs", "record", "-o", "counts", "--", "true"],
+    );
+    assert_eq!(
+        (made.status, made.stdout.as_str()),
+        (0, ""),
+        "{}",
+        made.stderr
+    );
+    let shown = rperf(
+        &scratch,
+        &["stat", "--json-output", "report", "-i", "counts"],
+    );
+    let row: serde_json::Value = serde_json::from_str(&shown.stderr).expect("an object");
+    assert_eq!(row["event"], "cs");
+    // After `--` comes the name of a program.
+    let program = rperf(&scratch, &["stat", "-e", "cs", "--", "report"]);
+    assert_eq!(program.status, 255);
+    assert!(
+        program.stderr.starts_with("Workload failed: "),
+        "{}",
+        program.stderr
+    );
+}
+
+#[test]
+fn invalid_options_are_refused() {
+    let scratch = Scratch::new();
+    let refusals = [
+        (
+            &["record", "-r", "2", "-e", "cs", "true"][..],
+            129,
+            "Cannot use -r option with rperf stat record.",
+        ),
+        (
+            &["record", "-n", "true"][..],
+            129,
+            "no events to record: give events with -e",
+        ),
+        (&["report", "-i", "none"][..], 255, "failed to open none"),
+        (
+            &["report", "-A", "--per-core", "-i", "samples"][..],
+            129,
+            "-A and the --per-... options exclude each other",
+        ),
+        (
+            &["report", "-i", "samples"][..],
+            255,
+            "samples: the file contains no counts",
+        ),
+        (&["report", "-e", "cs"][..], 129, "unknown switch"),
+    ];
+    let samples = ["record", "-q", "-e", "cpu-clock", "-o", "samples", "true"];
+    assert_eq!(rperf(&scratch, &samples).status, 0);
+    let counts = ["stat", "record", "-e", "cs", "-o", "counts", "true"];
+    assert_eq!(rperf(&scratch, &counts).status, 0);
+    for (words, status, message) in refusals {
+        let refused = rperf(&scratch, &[&["stat"], words].concat());
+        assert_eq!(refused.status, status, "{words:?}: {}", refused.stderr);
+        assert!(
+            refused.stderr.contains(message),
+            "{words:?}: {}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
+fn script_refuses_what_counts_do_not_have() {
+    let scratch = Scratch::new();
+    let made = rperf(
+        &scratch,
+        &["stat", "record", "-o", "perf.data", "-e", "cs", "true"],
+    );
+    assert_eq!(made.status, 0, "{made:?}");
+    let refused = rperf(&scratch, &["script", "--json"]);
+    assert_eq!((refused.status, &*refused.stdout), (129, ""), "{refused:?}");
+    let message = "--json: the recording has counts, no samples\n";
+    assert!(refused.stderr.starts_with(message), "{refused:?}");
+    let filtered = rperf(&scratch, &["script", "--comms", "sh", "-F", "ip"]);
+    assert_eq!(filtered.status, 0, "{filtered:?}");
+    assert_eq!(filtered.stdout.lines().count(), 2, "{filtered:?}");
+    assert!(filtered.stdout.ends_with(" cs\n"), "{filtered:?}");
+    let warning = "Warning: --comms selects samples and does not apply to counts\n";
+    assert_eq!(filtered.stderr, warning);
+}
+
+#[test]
+fn a_missing_file_names_the_command_that_writes_it() {
+    let scratch = Scratch::new();
+    for (words, recorder) in [
+        (&["stat", "report"][..], "stat record"),
+        (&["archive"], "record"),
+        (&["report"], "record"),
+    ] {
+        let missing = rperf(&scratch, words);
+        let message = format!(
+            "failed to open perf.data: No such file or directory  (try 'rperf {recorder}' first)\n"
+        );
+        assert_eq!(
+            (missing.status, missing.stderr),
+            (255, message),
+            "{words:?}"
+        );
+    }
+}

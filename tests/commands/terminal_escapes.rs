@@ -1,0 +1,402 @@
+//! Control characters in names of a recording: escaped on terminals, unchanged in pipes.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use rperf_testkit::{Bytes, Scratch, skip};
+
+use super::generated_files::{Attr, file, kcore, record};
+use crate::kernel::Running;
+use crate::tidy::root;
+
+/// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
+const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
+/// An address of a fake kernel.
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+const BUILD_ID: [u8; 20] = [0x5a; 20];
+const USER: u64 = 0x40_0000;
+
+/// Wide enough that no line is truncated.
+const WIDE: Option<usize> = Some(200);
+
+/// A name that sets the terminal's title, rings the bell, returns the carriage, turns on blinking and reverses the
+/// text.
+const NAME: &str = "a\x1b]0;pwned\x07\r\u{9b}5m\u{202e}\x1b[31mz";
+/// The escaped form of the name.
+const SHOWN: &str = "a\\x1b]0;pwned\\x07\\x0d\\u{9b}5m\\u{202e}\\x1b[31mz";
+
+/// A recording with such names of a thread, of a kernel function with code and of a missing file.
+fn recording() -> Scratch {
+    let attr = Attr {
+        sample_type: SAMPLE_TYPE,
+        ..Attr::default()
+    };
+    let trailer = |bytes: Bytes, time| bytes.u32(7).u32(7).u64(time);
+    let kernel = Bytes::new().u32(u32::MAX).u32(0).u64(KERNEL).u64(0x20_0000);
+    let kernel = kernel.u64(KERNEL).raw([20, 0, 0, 0]).raw(BUILD_ID);
+    let kernel = kernel.u32(5).u32(2).text("[kernel.kallsyms]_text", 8);
+    let program = Bytes::new().u32(7).u32(7).u64(USER).u64(0x1000).u64(0);
+    let program = program.text(&format!("/no\nhint:{NAME}"), 8);
+    let comm = Bytes::new().u32(7).u32(7).text(NAME, 8);
+    let sample = |place: u64, time| Bytes::new().u64(place).u32(7).u32(7).u64(time);
+    const BUILD_ID_KERNEL: u16 = 1 << 14 | 1;
+    let records = [
+        record(10, BUILD_ID_KERNEL, trailer(kernel, 1)),
+        record(3, 0, trailer(comm, 1)),
+        record(1, 2, trailer(program, 1)),
+        record(9, 1, sample(KERNEL + 4, 2)),
+        record(9, 2, sample(USER + 4, 3)),
+    ];
+    let scratch = Scratch::new();
+    let bytes = file(&attr, "x86_64", &records.concat());
+    scratch.write("perf.data", bytes).expect("a file");
+    let id: String = BUILD_ID.iter().map(|byte| format!("{byte:02x}")).collect();
+    let kcore_copy = scratch.path().join(".debug/[kernel.kcore]").join(id);
+    let kcore_copy = kcore_copy.join("2026010100000000");
+    fs::create_dir_all(&kcore_copy).expect("a folder in the cache");
+    let end = KERNEL + 11;
+    let listing =
+        format!("{KERNEL:x} T _text\n{KERNEL:x} T {NAME}\n{end:x} T next\n{end:x} T _etext\n");
+    fs::write(kcore_copy.join("kallsyms"), listing).expect("a listing");
+    fs::write(kcore_copy.join("modules"), "").expect("no modules");
+    let memory = vec![0x90; 0x1000];
+    fs::write(kcore_copy.join("kcore"), kcore(&[(KERNEL, memory)])).expect("the kernel's code");
+    scratch
+}
+
+/// A recording of a probe whose event name, string and object contain control characters.
+fn of_tracepoints() -> Scratch {
+    let fixture = root().join("tests/fixtures/x86_64/kprobe.data");
+    let mut bytes = fs::read(fixture).expect("a fixture");
+    // The raw byte is a control sequence introducer if the terminal does not decode UTF-8.
+    let replaced: [(&[u8], &[u8]); 3] = [
+        (
+            b"/proc/self/status",
+            b"\x1b]0;A\x07\r\x9b5m\xe2\x80\xaezzzz",
+        ),
+        (b"kprobes:opened\0", b"kprobes:\x1b[5m\x07\r\0"),
+        (b"[vdso]\0", b"\x1b[5m\x07\r\0"),
+    ];
+    for (old, new) in replaced {
+        assert_eq!(old.len(), new.len());
+        let places: Vec<usize> = (0..bytes.len() - old.len())
+            .filter(|place| bytes[*place..].starts_with(old))
+            .collect();
+        assert!(!places.is_empty());
+        for place in places {
+            bytes[place..place + new.len()].copy_from_slice(new);
+        }
+    }
+    let scratch = Scratch::new();
+    scratch.write("perf.data", bytes).expect("a file");
+    scratch
+}
+
+/// A command in an environment without colours and pagers, on a terminal with this many columns, or on none.
+fn command(folder: &Path, words: &str, columns: Option<usize>) -> Command {
+    let mut line = format!("{} {words}", env!("CARGO_BIN_EXE_rperf"));
+    let mut command = Command::new(match columns {
+        Some(_) => "script",
+        None => "sh",
+    });
+    match columns {
+        Some(columns) => {
+            line = format!("stty cols {columns} rows 50; {line}");
+            command.args(["-qefc", &line, "/dev/null"]);
+        }
+        None => drop(command.args(["-c", &line])),
+    }
+    for name in ["PERF_PAGER", "LESS", "COLUMNS"] {
+        command.env_remove(name);
+    }
+    command
+        .envs([
+            ("LC_ALL", "C.UTF-8"),
+            ("TZ", "UTC"),
+            ("TERM", "xterm"),
+            ("NO_COLOR", "1"),
+            ("PAGER", "cat"),
+            ("PERF_CONFIG", "/dev/null"),
+        ])
+        .env("HOME", folder)
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    command
+}
+
+/// The output of a command on a terminal; returns `None` and prints why if there is none.
+fn on_terminal(test: &str, command: &mut Command) -> Option<Vec<u8>> {
+    match command.output() {
+        Ok(output) => Some(output.stdout),
+        Err(error) => {
+            skip(test, &format!("there is no script: {error}"));
+            None
+        }
+    }
+}
+
+/// Checks that terminal output contains no control character except line ends; returns it as text.
+#[track_caller]
+fn assert_clean(words: &str, bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+    let is_raw = |letter: char| {
+        let turns = ('\u{202a}'..='\u{202e}').contains(&letter)
+            || ('\u{2066}'..='\u{2069}').contains(&letter);
+        turns || (letter.is_control() && letter != '\n' && letter != '\t')
+    };
+    assert!(!text.chars().any(is_raw), "{words}: {text:?}");
+    let raw_bytes = bytes.utf8_chunks().flat_map(|chunk| chunk.invalid());
+    let c1: Vec<&u8> = raw_bytes
+        .filter(|byte| (0x80..=0x9f).contains(*byte))
+        .collect();
+    assert!(c1.is_empty(), "{words}: {text:?}");
+    text
+}
+
+/// Runs a command both ways: control characters are escaped on the terminal and unchanged in the pipe.
+#[track_caller]
+fn assert_escaped(test: &str, scratch: &Scratch, words: &str, shown: &str, raw: &[u8]) {
+    let Some(bytes) = on_terminal(test, &mut command(scratch.path(), words, WIDE)) else {
+        return;
+    };
+    let text = assert_clean(words, &bytes);
+    assert!(text.contains(shown), "{words}: {text}");
+    let piped = command(scratch.path(), words, None).output();
+    let Output { stdout, stderr, .. } = piped.expect("sh starts");
+    let has_raw = |bytes: &[u8]| bytes.windows(raw.len()).any(|window| window == raw);
+    let all = [stdout, stderr].concat();
+    assert!(has_raw(&all), "{words}: {}", String::from_utf8_lossy(&all));
+}
+
+#[test]
+fn names_of_threads_functions_and_files() {
+    let test = "names_of_threads_functions_and_files";
+    let scratch = recording();
+    for words in [
+        "report --stdio",
+        "report --stdio -s comm",
+        "report --stdio -s sym --hierarchy",
+        "report --stdio -t , -s sym",
+        "report --stdio --tasks",
+        "report --stdio --mmaps",
+        "report -D",
+        "script",
+        "script -D",
+        "script --show-mmap-events -F comm,ip,sym,dso",
+        "annotate --stdio",
+        "annotate --stdio2",
+    ] {
+        assert_escaped(test, &scratch, words, SHOWN, NAME.as_bytes());
+    }
+}
+
+#[test]
+fn strings_and_names_of_tracepoints() {
+    let test = "strings_and_names_of_tracepoints";
+    let scratch = of_tracepoints();
+    let string = b"\x1b]0;A\x07\r\x9b5m\xe2\x80\xaez";
+    let shown = "\\x1b]0;A\\x07\\x0d\\x9b5m\\u{202e}z";
+    assert_escaped(test, &scratch, "script", shown, string);
+    for words in [
+        "evlist",
+        "evlist -v",
+        "script",
+        "report --stdio -s comm",
+        "report -D",
+    ] {
+        let shown = "kprobes:\\x1b[5m\\x07";
+        match words {
+            "report -D" => assert_escaped(
+                test,
+                &scratch,
+                words,
+                "\\x1b[5m\\x07\\x0d",
+                b"\x1b[5m\x07\r",
+            ),
+            words => assert_escaped(test, &scratch, words, shown, b"kprobes:\x1b[5m\x07"),
+        }
+    }
+    let object = b" \x1b[5m\x07\r\n";
+    assert_escaped(
+        test,
+        &scratch,
+        "buildid-list",
+        " \\x1b[5m\\x07\\x0d\n",
+        object,
+    );
+}
+
+/// The colours of percentages are kept; escape sequences in names are escaped.
+#[test]
+fn colours_of_ours_pass() {
+    let scratch = recording();
+    for words in ["report --stdio -s comm", "annotate --stdio"] {
+        let mut coloured = command(scratch.path(), words, WIDE);
+        coloured.env_remove("NO_COLOR");
+        let Some(bytes) = on_terminal("colours_of_ours_pass", &mut coloured) else {
+            return;
+        };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let own = text.matches("\x1b[31m").count();
+        assert!(own > 0, "{words}: {text:?}");
+        let without = ["\x1b[31m", "\x1b[32m", "\x1b[34m", "\x1b[35m", "\x1b[m"];
+        let rest = without
+            .iter()
+            .fold(text, |text, color| text.replace(color, ""));
+        let rest = assert_clean(words, rest.as_bytes());
+        assert!(rest.contains(SHOWN), "{words}: {rest}");
+    }
+}
+
+/// The pager's input ends up on a terminal.
+#[test]
+fn a_pager_gets_escaped_names() {
+    let scratch = recording();
+    let mut paged = command(scratch.path(), "report --stdio", WIDE);
+    paged.env("PAGER", "tee paged");
+    if on_terminal("a_pager_gets_escaped_names", &mut paged).is_none() {
+        return;
+    }
+    let bytes = fs::read(scratch.path().join("paged")).expect("the pager's input");
+    let text = assert_clean("report", &bytes);
+    assert!(text.contains(SHOWN), "{text}");
+}
+
+/// Names in messages are always escaped, in pipes too.
+#[test]
+fn messages() {
+    let test = "messages";
+    let scratch = recording();
+    let complete = fs::read(scratch.path().join("perf.data")).expect("a recording");
+    let missing = format!("no\nhint:{NAME}");
+    let truncated = format!("is {missing}");
+    scratch
+        .write(&truncated, &complete[..complete.len() - 100])
+        .expect("a file");
+    let path = |name: &str| format!("\"$(printf '%b' '{}')\"", octal(name));
+    for words in [
+        // An error naming a file with samples, one naming a missing file, and a warning.
+        format!("annotate --stdio --dsos {}", path(&missing)),
+        format!("script -i {}", path(&missing)),
+        format!("script -i {}", path(&truncated)),
+    ] {
+        let Some(bytes) = on_terminal(test, &mut command(scratch.path(), &words, WIDE)) else {
+            return;
+        };
+        let text = assert_clean(&words, &bytes);
+        let shown = format!("no\\x0ahint:{SHOWN}: ");
+        let shown = match words.starts_with("annotate") {
+            true => shown.trim_end_matches(": "),
+            false => &shown,
+        };
+        assert!(text.contains(shown), "{words}: {text}");
+        let piped = command(scratch.path(), &words, None).output();
+        let message = String::from_utf8_lossy(&piped.expect("sh starts").stderr).into_owned();
+        let raw = format!("no\\x0ahint:{NAME}");
+        assert!(message.contains(&raw), "{words}: {message}");
+        let forged = |text: &str| text.lines().any(|line| line.starts_with("hint:a"));
+        assert!(
+            !forged(&text) && !forged(&message),
+            "{words}: {text} {message}"
+        );
+    }
+}
+
+/// Bytes as `printf` of shells takes them.
+fn octal(text: &str) -> String {
+    text.bytes().map(|byte| format!("\\0{byte:o}")).collect()
+}
+
+/// `stat` prints to stderr.
+#[test]
+fn the_workload_of_a_table() {
+    let test = "the_workload_of_a_table";
+    let scratch = Scratch::new();
+    symlink("/bin/true", scratch.path().join(NAME)).expect("a link");
+    let words = format!(
+        "stat -e duration_time \"$(printf './%b' '{}')\"",
+        octal(NAME)
+    );
+    assert_escaped(test, &scratch, &words, SHOWN, NAME.as_bytes());
+}
+
+/// The output of a command on a terminal until it exits; each key is pressed once its text has appeared.
+fn driven(mut command: Command, steps: &[(&str, &str)]) -> Option<String> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        skip("commands::escaped", "there is no script");
+        return None;
+    };
+    let mut keys = child.stdin.take().expect("a pipe");
+    let mut output = child.stdout.take().expect("a pipe");
+    let (mut seen, mut bytes) = (Vec::new(), [0; 4096]);
+    let mut steps = steps.iter().peekable();
+    while let Ok(count @ 1..) = output.read(&mut bytes) {
+        seen.extend_from_slice(&bytes[..count]);
+        let is_there = |text: &str| String::from_utf8_lossy(&seen).contains(text);
+        if let Some((_, pressed)) = steps.next_if(|(text, _)| is_there(text)) {
+            let pressed = keys.write_all(pressed.as_bytes());
+            pressed.expect("a terminal that reads");
+        }
+    }
+    child.wait().expect("a child");
+    Some(String::from_utf8_lossy(&seen).into_owned())
+}
+
+/// The browser of `report`, which draws with control sequences.
+#[test]
+fn the_browser() {
+    let scratch = recording();
+    let browser = command(scratch.path(), "report -s comm,dso,sym", WIDE);
+    let steps = [("Tip:", "\r"), ("Annotate ", "qq")];
+    let Some(text) = driven(browser, &steps) else {
+        return;
+    };
+    for shown in [
+        SHOWN,
+        &format!("no\\x0ahint:{SHOWN}"),
+        &format!("Annotate {SHOWN}"),
+    ] {
+        assert!(text.contains(shown), "{text:?}");
+    }
+    // The column is as wide as the escaped name.
+    let row = format!("{SHOWN}  [kernel.kallsyms]");
+    assert!(text.contains(&row), "{text:?}");
+    // None of these is needed for drawing.
+    for raw in ["\x1b]", "\x07", "\u{9b}", "\u{202e}", "\x1b[31mz"] {
+        assert!(!text.contains(raw), "{raw:?}: {text:?}");
+    }
+}
+
+/// `top --stdio` clears the screen and truncates lines that are too long for it.
+#[test]
+fn the_screen_of_top() {
+    const COMM: &str = "a\x1b[5m\x07\r\u{9b}5mz";
+    const SHOWN_COMM: &str = "a\\x1b[5m\\x07\\x0d\\u{9b}5mz";
+    let scratch = Scratch::new();
+    let program = scratch.path().join(COMM);
+    symlink("/bin/sh", &program).expect("a link");
+    let spinning = Command::new(program)
+        .args(["-c", "while :; do :; done"])
+        .spawn();
+    let target = Running(spinning.expect("a shell"));
+    for (columns, shown) in [(200, SHOWN_COMM), (37, "  a\\x1b[5m\\x\n")] {
+        let words = format!(
+            "top --stdio -e cpu-clock -F 499 -d 0.3 -ns comm -p {}",
+            target.0.id()
+        );
+        let top = command(scratch.path(), &words, Some(columns));
+        let Some(text) = driven(top, &[("100.00%", "q")]) else {
+            return;
+        };
+        let own = "\x1b[H\x1b[2J";
+        assert!(text.contains(own), "{text:?}");
+        let rest = assert_clean(&words, text.replace(own, "").as_bytes());
+        assert!(rest.contains(shown), "{rest}");
+        let is_short = |line: &str| line.chars().count() <= columns;
+        assert!(rest.lines().all(is_short), "{rest}");
+    }
+}

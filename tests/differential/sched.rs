@@ -1,0 +1,121 @@
+//! `sched`: the same text as perf 6.1 on recordings of several workloads.
+//!
+//! perf 6.1 ignores `sched_waking` in `sched latency`, and does not know the state of preempted tasks. So `sched_wakeup` is recorded, and the
+//! state `R+` is replaced by `R` in the file (docs/compatibility.md).
+
+use std::fs;
+
+use rperf_testkit::{may_trace, skip};
+
+use super::{Tool, Tools, assert_alike};
+
+/// The events of `sched record` of older kernels.
+const EVENTS: &str = "sched:sched_switch,sched:sched_stat_runtime,sched:sched_process_fork,sched:sched_wakeup_new,\
+    sched:sched_migrate_task,sched:sched_wakeup";
+
+/// Name, additional options, and command of each recording.
+const RECORDINGS: &[(&str, &[&str], &str)] = &[
+    ("idle", &[], "sleep 0.1"),
+    (
+        "timers",
+        &[],
+        "for i in 1 2 3 4; do (for j in 1 2 3; do sleep 0.005; done) & done; wait",
+    ),
+    (
+        "pipes",
+        &["-g", "--kernel-callchains"],
+        "yes | head -c 3000000 | tr y n | wc -c > /dev/null",
+    ),
+    (
+        "processes",
+        &[],
+        "for i in 1 2 3 4 5 6; do ls -l /proc/self > /dev/null & done; wait; perf version > /dev/null",
+    ),
+    (
+        "messages",
+        &[],
+        "perf bench sched messaging -g 1 -l 10 > /dev/null",
+    ),
+];
+
+/// Options that print the same.
+const LINES: &[&[&str]] = &[
+    &["latency"],
+    &["latency", "-p"],
+    &["latency", "-s", "max"],
+    &["latency", "-p", "-s", "runtime,switch"],
+    &["latency", "-s", "switch,avg"],
+    &["map"],
+    &["map", "--compact"],
+    &["map", "-v"],
+    &["timehist", "-S"],
+    &["timehist", "-MVw"],
+    &["timehist", "-n", "-M"],
+    &["timehist", "-s"],
+    &["timehist", "-s", "--state"],
+    &["timehist", "-C", "0", "-S"],
+    &["timehist", "--max-stack", "2", "-w"],
+    &["timehist", "--no-call-graph", "-t", "1,2,14,15,16,18", "-S"],
+    &["timehist", "--time", ",1"],
+    &["script", "-F", "comm,tid,cpu,time,event,trace"],
+];
+
+/// rperf's text for the idle time of a CPU without switches from the idle task, and perf's.
+const UNKNOWN_IDLE: [&str; 2] = [
+    "idle time unknown: no switch from the idle task was recorded",
+    "idle entire time window",
+];
+
+/// The bit of a preempted task in `prev_state`.
+const PREEMPTED: u64 = 0x100;
+
+/// Replaces the state `R+` by `R` in all samples of `sched_switch`.
+fn without_preemption(file: &mut [u8], switch: u16) {
+    // Raw data are at a multiple of 8 bytes plus 4 for their size: 64 bytes of fields and 4 of padding.
+    for at in (4..file.len().saturating_sub(68)).step_by(8) {
+        let bytes = |from: usize, length: usize| &file[at + from..at + from + length];
+        let is_switch = at >= 4 && file[at - 4..at] == 68_u32.to_le_bytes();
+        if is_switch
+            && bytes(0, 2) == switch.to_le_bytes()
+            && bytes(32, 8) == PREEMPTED.to_le_bytes()
+        {
+            file[at + 32..at + 40].fill(0);
+        }
+    }
+}
+
+#[test]
+fn scheduling_is_shown_alike() {
+    const NAME: &str = "scheduling_is_shown_alike";
+    let (Some(tools), true) = (Tools::find_for(NAME), may_trace(NAME)) else {
+        return;
+    };
+    let id = fs::read_to_string("/sys/kernel/tracing/events/sched/sched_switch/id");
+    let Ok(id) = id.unwrap_or_default().trim().parse() else {
+        return skip(NAME, "the id of sched_switch cannot be read");
+    };
+    let mut differences = Vec::new();
+    for (name, options, command) in RECORDINGS {
+        let fixed = ["-a", "-R", "-m", "1024", "-c", "1", "-e", EVENTS];
+        let workload = ["--", "sh", "-c", command];
+        let words = [&fixed[..], options, &workload].concat();
+        let Some(file) = tools.record(Tool::Rperf, name, &words) else {
+            return;
+        };
+        let path = tools.path().join(&file);
+        let mut bytes = fs::read(&path).expect("the recording");
+        without_preemption(&mut bytes, id);
+        fs::write(&path, bytes).expect("the recording is written");
+        for line in LINES {
+            let words = [&["sched", "-i", &file], *line].concat();
+            let [perf, rperf] = tools.outcomes(&words, b"");
+            let [ours, theirs] = UNKNOWN_IDLE;
+            let text = rperf.stdout.replace(ours, theirs);
+            if let Some(difference) = rperf_testkit::golden::difference(&perf.stdout, &text) {
+                differences.push(format!("{name}: {words:?}: {difference}\n{}", rperf.stderr));
+            }
+            assert_eq!((perf.status, rperf.status), (0, 0), "{words:?}: {rperf:?}");
+        }
+    }
+    assert_alike(&differences);
+}

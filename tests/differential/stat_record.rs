@@ -1,0 +1,138 @@
+//! `stat record` and `stat report`: each tool reads the other's file, with every aggregation mode.
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+use regex::Regex;
+
+use super::{Tool, Tools, assert_alike, difference};
+use crate::kernel::is_root;
+
+/// What is counted, and whether it needs root.
+const COUNTED: &[(&[&str], bool)] = &[
+    (&["-e", "{cs,faults},task-clock,cycles", "true"], false),
+    (&["-e", "cs,task-clock", "-I", "20", "sleep", "0.05"], false),
+    (
+        &[
+            "-a",
+            "--per-core",
+            "-e",
+            "cs,cpu-clock,cycles",
+            "sleep",
+            "0.02",
+        ],
+        true,
+    ),
+    (
+        &["-a", "-e", "cs,cpu-clock", "-I", "20", "sleep", "0.03"],
+        true,
+    ),
+    (&["-C", "0", "-e", "cs,msr/tsc/", "sleep", "0.02"], true),
+];
+
+/// Aggregation modes.
+const SHOWN: [&[&str]; 6] = [
+    &[],
+    &["-A"],
+    &["--per-core"],
+    &["--per-die"],
+    &["--per-socket"],
+    &["--per-node"],
+];
+
+/// Metrics of intervals divide by the time of their interval: docs/compatibility.md.
+fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
+    let metric = Regex::new("(?m)( *#  .*| +)$").expect("a pattern");
+    match in_intervals {
+        true => metric.replace_all(text, "").into_owned(),
+        false => text.to_owned(),
+    }
+}
+
+/// The rows of counts as `script` prints them, and its dump, from a file and through a pipe.
+fn script_differences(tools: &Tools, words: &[&str], recorder: Tool) -> Vec<String> {
+    let file = "counts.data";
+    let line = [&["stat", "record", "-o", "-"], words].concat();
+    let mut run = Command::new(tools.program(recorder));
+    let piped = run.args(&line).output().expect("it starts").stdout;
+    let dumps = ["script", "-D", "-i", file];
+    let pipes = ["script", "-i", "-"];
+    let shown = [
+        (&["script", "-i", file][..], &[][..]),
+        (&dumps, &[]),
+        (&pipes, &piped),
+    ];
+    let shown = shown.into_iter().filter_map(|(words, stdin)| {
+        let [perf, rperf] = tools
+            .outcomes(words, stdin)
+            .map(|outcome| format!("status {}\n{}", outcome.status, outcome.stdout));
+        assert!(rperf.contains("RUN            TIME EVENT\n"), "{rperf}");
+        let found = difference(&perf, &rperf)?;
+        Some(format!(
+            "{recorder:?} {line:?}\n{}\n{found}",
+            words.join(" ")
+        ))
+    });
+    shown.collect()
+}
+
+fn differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<String> {
+    let words = [&["stat", "record", "-o", "counts.data"], counted].concat();
+    let made = tools.outcome(recorder, &words);
+    assert_eq!(made.status, 0, "{recorder:?} {words:?}: {}", made.stderr);
+    // Per-task counts cannot be aggregated by CPU, which is reported.
+    let of_cpus = words
+        .iter()
+        .any(|word| word.starts_with("-a") || *word == "-C");
+    let shown = SHOWN.iter().take(if of_cpus { SHOWN.len() } else { 2 });
+    let shown = shown.filter_map(|shown| {
+        let shown = [&["stat", "report", "-i", "counts.data"], *shown].concat();
+        let [perf, rperf] = tools.outcomes(&shown, b"").map(|outcome| {
+            let text = format!("status {}\n{}", outcome.status, outcome.stderr);
+            without_metrics_of_intervals(&text, words.contains(&"-I"))
+        });
+        let found = difference(&perf, &rperf)?;
+        let recorder = format!("{recorder:?} {}", words.join(" "));
+        Some(format!("{recorder}\n{}\n{found}", shown.join(" ")))
+    });
+    let scripts = script_differences(tools, counted, recorder);
+    shown.chain(scripts).collect()
+}
+
+#[test]
+fn recorded_counts_of_both_tools_are_shown_alike() {
+    let Some(tools) = Tools::find() else { return };
+    let counted = COUNTED.iter().filter(|(_, root)| !root || is_root());
+    let mut found = Vec::new();
+    for (words, _) in counted {
+        for recorder in [Tool::Perf, Tool::Rperf] {
+            found.extend(differences(&tools, words, recorder));
+        }
+    }
+    assert_alike(&found);
+}
+
+#[test]
+fn recorded_counts_pass_through_a_pipe() {
+    let Some(tools) = Tools::find() else { return };
+    let words = [
+        "stat",
+        "record",
+        "-o",
+        "-",
+        "-e",
+        "cs,task-clock,cycles",
+        "true",
+    ];
+    for recorder in [Tool::Perf, Tool::Rperf] {
+        let program = match recorder {
+            Tool::Perf => tools.program(Tool::Perf).as_os_str(),
+            Tool::Rperf => OsStr::new(env!("CARGO_BIN_EXE_rperf")),
+        };
+        let made = Command::new(program).args(words).output();
+        let made = made.expect("the recorder starts");
+        let [perf, rperf] = tools.outcomes(&["stat", "report", "-i", "-"], &made.stdout);
+        assert_eq!(perf, rperf, "{recorder:?}");
+        assert!(rperf.stderr.contains("task-clock"), "{}", rperf.stderr);
+    }
+}

@@ -1,0 +1,117 @@
+//! Sources of symbols: listings and folders given on the command line.
+
+use std::fs;
+use std::path::Path;
+
+use rperf_testkit::skip;
+
+use super::recordings::{Recording, Target};
+use super::report::compare_report;
+use super::workloads::Workloads;
+use super::{Tool, Tools, assert_alike, difference};
+use crate::tidy::root;
+
+/// Recordings of another machine's kernel, and the options to read them with its kallsyms.
+const LISTED: &[(&str, &[&str])] = &[
+    ("cycles.data", &["report", "--stdio"]),
+    (
+        "cycles.data",
+        &[
+            "report",
+            "--stdio",
+            "-g",
+            "none",
+            "--no-children",
+            "-s",
+            "sym",
+        ],
+    ),
+    ("cycles.data", &["script"]),
+    ("cycles.data", &["report", "--stdio", "-v", "-g", "caller"]),
+    ("memory.data", &["report", "--stdio", "--mem-mode"]),
+    ("memory.data", &["script", "-F", "ip,sym,symoff,dso"]),
+    ("branches.data", &["report", "--stdio"]),
+    ("kprobe.data", &["script"]),
+];
+
+/// Run on the program `frames`; names of libraries and the kernel are omitted.
+const OWN: &[&[&str]] = &[
+    &["-s", "sym"],
+    &["-s", "srcline"],
+    // perf puts samples without a file into one row, regardless of their dso; --dsos then keeps or drops all of them.
+    &["-s", "dso,srcfile", "--full-source-path"],
+    &["-s", "srcline,sym", "--full-source-path", "-v"],
+    &["--demangle-kernel", "--ignore-vmlinux"],
+];
+
+/// Adjacent functions of one size, and a variable between them.
+fn listing() -> String {
+    let mut text = "ffffffff81000000 T _text\nffffffff81000000 T _stext\n".to_owned();
+    for address in (0xffff_ffff_8100_0100_u64..0xffff_ffff_8220_0000).step_by(0x4_0000) {
+        let kind = if address & 0x4_0000 == 0 { 't' } else { 'd' };
+        text += &format!("{address:x} {kind} name_{:x}\n", address & 0x0fff_ffff);
+    }
+    text + "ffffffff82200000 T _etext\n"
+}
+
+#[test]
+fn names_of_a_listing_are_the_same() {
+    let Some(tools) = Tools::find() else {
+        return skip("names_of_a_listing_are_the_same", "there is no perf");
+    };
+    let listed = tools.path().join("kallsyms");
+    fs::write(&listed, listing()).expect("the folder takes a file");
+    let listed = listed.to_str().expect("text");
+    let folder = root().join("tests/fixtures/x86_64");
+    let found = LISTED.iter().filter_map(|(file, words)| {
+        let file = folder.join(file);
+        let options = ["-f", "--kallsyms", listed, "-i", file.to_str()?];
+        compare(&tools, &[words, &options[..]].concat())
+    });
+    assert_alike(&found.collect::<Vec<_>>());
+}
+
+fn compare(tools: &Tools, line: &[&str]) -> Option<String> {
+    if let ["report", _, words @ .., "-i", file] = line {
+        return compare_report(tools, file, words);
+    }
+    let [perf, rperf] = tools.outcomes(line, b"");
+    let found = difference(&perf.stdout, &rperf.stdout)?;
+    Some(format!("{}\n{found}", line.join(" ")))
+}
+
+#[test]
+fn names_of_a_moved_program_are_the_same() {
+    const NAME: &str = "names_of_a_moved_program_are_the_same";
+    const RECORDING: Recording = Recording {
+        name: "frames, flat",
+        options: &["-F", "999", "-e", "cpu-clock:u"],
+        target: Target::Command(&["frames", "150"]),
+    };
+    let Some(tools) = Tools::find() else {
+        return skip(NAME, "there is no perf");
+    };
+    let workloads = Workloads::build(tools.path());
+    let compare = |file: &str| {
+        let lines = OWN.iter().map(|words| {
+            let words = [words, &["--dsos", "frames"][..]].concat();
+            compare_report(&tools, file, &words)
+        });
+        let mut found: Vec<String> = lines.flatten().collect();
+        let moved = tools.path().join("moved");
+        move_below(&moved, &workloads.path("frames").expect("it was compiled"));
+        let moved = moved.to_str().expect("text");
+        found.extend(compare_report(&tools, file, &["--symfs", moved]));
+        found
+    };
+    let found = RECORDING.differences(&tools, &workloads, Tool::Perf, compare);
+    workloads.clean_up();
+    assert_alike(&found);
+}
+
+/// Copies a program to its path below a `--symfs` folder.
+fn move_below(folder: &Path, program: &Path) {
+    let place = folder.join(program.strip_prefix("/").unwrap_or(program));
+    fs::create_dir_all(place.parent().expect("a folder")).expect("the folder is made");
+    fs::copy(program, place).expect("the program is copied");
+}

@@ -1,0 +1,228 @@
+//! `probe -D` of both tools.
+
+use std::path::Path;
+
+use rperf_testkit::{real_perf, skip};
+
+use super::programs::{probe, programs, rperf};
+
+/// Equal for every C program.
+const C: &[&str] = &[
+    "leaf",
+    "leaf n",
+    "leaf%return",
+    "back=leaf%return",
+    "own:back=leaf%return ret=$retval",
+    "leaf%return $retval",
+    "leaf%return ret=$retval:s64",
+    "leaf;s+=*",
+    "probed.c;total*",
+    "m*",
+    "leaf:0",
+    "middle:0 count",
+    "twice",
+    "leaf@probed.c",
+    "middle it->name:string it->val count",
+    "middle it->in.b[2] it->tag:string it->tag it->u it->next->name",
+    "middle it->in.a it->in.b[-1]:x8",
+    "middle $params",
+    "middle $vars",
+    "middle it",
+    "middle it->in",
+    "mix c text:string small",
+    "mix text:ustring text@user",
+    "g:e=leaf n",
+    "e=middle it->id",
+    "leaf %ax %di $stack $stack0 $comm +0(%di) +8(-16(%sp)):u32",
+    "leaf \\1",
+    "leaf n:u8",
+    "leaf n:x",
+    "leaf n:u n:s32",
+    "leaf n:b4@2/8",
+    "leaf a=n b=n c=%di:u32",
+    "middle:4",
+    "middle total",
+    "main argv[0]:string argc",
+    "main%return ret=$retval",
+];
+
+/// Equal without optimisation.
+const PLAIN: &[&str] = &[
+    "leaf:2",
+    "leaf:3",
+    "leaf:5 n s",
+    "probed.c:41 n",
+    "probed.c:51 it->val",
+    "twice v",
+    "twice v r",
+    "twice:2 v",
+    "twice:3 v r",
+    "middle:4 s count it",
+    "middle:5 s",
+    "middle total hidden",
+    "other:2 n",
+    "mix d",
+    "mix $vars",
+    "main it.val it.name:string it.in.b[1] argv[0] rounds",
+    "main:7 rounds",
+];
+
+/// Refused by both.
+const REFUSED: &[&str] = &[
+    "leaf nosuch",
+    "nosuch",
+    "leaf:99",
+    "leaf:1",
+    "leaf+999",
+    "middle it->nosuch",
+    "middle it.val",
+    "middle count->x",
+    "middle count:string",
+    "leaf:x",
+    "leaf%entry",
+    "leaf:3+4",
+    "other%return:2",
+    "leaf it->",
+    "nosuch.c:3",
+];
+
+/// Refused or interpreted differently by perf 6.1; docs/compatibility.md explains why.
+const MORE: &[(&str, &str)] = &[
+    ("plain", "middle it->flag it->mode"),
+    ("optimised", "middle it->flag it->mode"),
+    ("optimised", "leaf:3"),
+    ("optimised", "mix $vars"),
+    ("plain++", "area this->x_ this->tag scale"),
+    ("plain++", "geo::sum%return $retval"),
+    ("plain++", "twice value"),
+    ("plain-rs", "inner::scale number"),
+];
+
+/// Normalises intended differences: names of global variables, the marker for missing values, and field names that no
+/// kernel accepts.
+fn made_equal(text: &str) -> String {
+    let words = text.lines().map(|line| {
+        let words = line.split(' ').map(|word| match word.split_once("=@") {
+            Some((name, place)) => {
+                let kind = place.rsplit(':').next().unwrap_or_default();
+                format!("{name}=@:{kind}")
+            }
+            None => {
+                let word = word.replace("\\deade12d", "\\0xdeade12d");
+                word.replace("n_b4@2/8=", "n_b4_2_8=")
+            }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    });
+    words.collect::<Vec<_>>().join("\n")
+}
+
+/// Compares all definitions in one run of each tool.
+#[track_caller]
+fn same(perf: &Path, program: &str, definitions: &[&str]) {
+    let target = format!("./{program}");
+    let mut words = vec!["-x", &target];
+    for definition in definitions {
+        words.extend(["-D", definition]);
+    }
+    let (theirs, ours) = (probe(perf, &words), probe(rperf(), &words));
+    assert_eq!(ours.status, 0, "{program}: {}", ours.stderr);
+    assert_eq!(
+        made_equal(&ours.stdout),
+        made_equal(&theirs.stdout),
+        "{program}: {}",
+        theirs.stderr
+    );
+    assert!(ours.stdout.lines().count() >= definitions.len());
+}
+
+#[test]
+fn definitions_match_perf() {
+    let Some(perf) = real_perf() else {
+        return skip("definitions_match_perf", "there is no perf");
+    };
+    for program in [
+        "plain",
+        "optimised",
+        "fixed",
+        "compressed",
+        "dwarf4",
+        "separate_debug",
+    ] {
+        same(&perf, program, C);
+    }
+    same(&perf, "plain", PLAIN);
+    let cpp = ["area", "_ZN3geo3sumEi n", "probed.cpp:24", "main"];
+    same(&perf, "plain++", &cpp);
+    same(&perf, "optimised++", &cpp);
+    same(&perf, "optimised++", &["area scale"]);
+    same(
+        &perf,
+        "plain-rs",
+        &["weigh", "scale number", "weigh factor", "weigh item->value"],
+    );
+    same(
+        &perf,
+        "optimised-rs",
+        &["weigh", "scale number", "weigh factor"],
+    );
+    let without = ["leaf", "leaf%return $retval", "middle %di +8(%di):u64"];
+    same(&perf, "nodebug", &without);
+}
+
+#[test]
+fn definitions_that_perf_refuses_are_refused() {
+    let Some(perf) = real_perf() else {
+        return skip(
+            "definitions_that_perf_refuses_are_refused",
+            "there is no perf",
+        );
+    };
+    for definition in REFUSED {
+        let words = ["-x", "./plain", "-D", definition];
+        let (theirs, ours) = (probe(&perf, &words), probe(rperf(), &words));
+        assert_ne!(theirs.status, 0, "{definition}: {}", theirs.stdout);
+        assert_ne!(ours.status, 0, "{definition}: {}", ours.stdout);
+        assert_eq!(ours.stdout, "");
+    }
+    for (program, definition) in MORE {
+        let target = format!("./{program}");
+        let words = ["-x", &target, "-D", definition];
+        let (theirs, ours) = (probe(&perf, &words), probe(rperf(), &words));
+        assert_ne!(theirs.status, 0, "{definition}: {}", theirs.stdout);
+        assert_eq!(ours.status, 0, "{definition}: {}", ours.stderr);
+    }
+}
+
+/// The kernel can only find code by its symbol.
+#[test]
+fn function_variants_are_probed_by_symbol() {
+    let Some(perf) = real_perf() else {
+        return skip("function_variants_are_probed_by_symbol", "there is no perf");
+    };
+    for definition in ["scaled", "scaled value", "scaled:4", "main"] {
+        let words = ["-k", "./variants", "-D", definition];
+        let (theirs, ours) = (probe(&perf, &words), probe(rperf(), &words));
+        assert_eq!(ours.stdout, theirs.stdout, "{definition}: {}", ours.stderr);
+        assert!(ours.stdout.starts_with("p:probe/"), "{}", ours.stdout);
+    }
+}
+
+/// perf 6.1 crashes on split DWARF.
+#[test]
+fn split_debug_information_and_units_of_types_lead_to_the_same_places() {
+    let all: Vec<&str> = C.iter().flat_map(|definition| ["-D", definition]).collect();
+    let of = |program: &str| {
+        let target = format!("./{program}");
+        let words: Vec<&str> = ["-x", &target]
+            .into_iter()
+            .chain(all.iter().copied())
+            .collect();
+        let outcome = probe(rperf(), &words);
+        assert_eq!(outcome.status, 0, "{program}: {}", outcome.stderr);
+        outcome.stdout.replace(program, "PROGRAM")
+    };
+    assert_eq!(of("split"), of("optimised"));
+    assert_eq!(of("type_units"), of("optimised"));
+    assert!(programs().join("split-probed.dwo").exists());
+}

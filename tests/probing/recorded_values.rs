@@ -1,0 +1,448 @@
+//! Probes that are hit: the recorded values equal the program's output.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::id;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rperf_testkit::{Run, may_trace};
+
+use super::programs::{probe, programs, rperf};
+
+/// A definition, and the records of its events in one round, separated by `|`. `{leaf.n}` is what the program printed
+/// as `n` after `leaf:`, `{leaf.n#x}` the same in hexadecimal, `{leaf.n#b}` four bits from the third on; `*` is
+/// anything. After `^` come records that occur once in total, before those of the rounds if another `^` follows; `~`
+/// marks records that occur any number of times, in a loop.
+pub(super) type Row = (&'static str, &'static str);
+
+/// For the C program, optimised or not. One of the definitions that are compared with perf's can never be added:
+/// kernels refuse two values of one name.
+const C: &[Row] = &[
+    ("leaf", ""),
+    ("leaf n", "n={leaf.n}"),
+    ("leaf n:u8", "n_u8={leaf.n}"),
+    ("leaf n:x", "n_x={leaf.n#x}"),
+    ("leaf n:u n:s32", "n_u={leaf.n} n_s32={leaf.n}"),
+    ("leaf a=n b=n c=%di:u32", "a={leaf.n} b={leaf.n} c={leaf.n}"),
+    ("leaf@probed.c n", "n={leaf.n}"),
+    ("leaf $arg1:s64", "arg1={leaf.n}"),
+    ("leaf %di:u16", "arg1={leaf.n}"),
+    ("leaf $stack %ip $comm", "arg1=* arg2=* arg3=*"),
+    ("leaf \\5:u8", "arg1=5"),
+    ("leaf%return", ""),
+    ("leaf%return $retval", "arg1={more.leaf#x}"),
+    ("leaf%return ret=$retval:s64", "ret={more.leaf}"),
+    (
+        "middle it->name:string it->val count",
+        "name={middle.name} val={middle.val} count={middle.count}",
+    ),
+    (
+        "middle it->flag it->mode b=it->in.b[2] it->tag:string",
+        "flag={middle.flag} mode={middle.mode} b={middle.b} tag={middle.tag}",
+    ),
+    ("middle it->id it->in.a", "id={more.id} a={more.a}"),
+    ("middle it->u", "u={more.u}"),
+    ("middle it->in.b[2]:x8", "b={middle.b#x}"),
+    ("middle it->grid[1][2]", "grid={more.grid}"),
+    ("middle it->next->name:string", "name={middle.name}"),
+    ("middle it->next->next->val", "val={middle.val}"),
+    ("middle it->next->name:ustring", "name={middle.name}"),
+    ("middle it", "it=*"),
+    ("middle $params", "it=* count={middle.count}"),
+    ("middle count:x32", "count_x32={middle.count#x}"),
+    ("middle total", "total={global.total}"),
+    ("middle%return ret=$retval:s64", "ret={back.ret}"),
+    ("middle%return $retval", "arg1={back.ret#x}"),
+    (
+        "mix c text:string small",
+        "c={mix.c#x} text_string={mix.text} small={mix.small#x}",
+    ),
+    ("mix small:u8 c:s32", "small_u8={mix.small} c_s32={mix.c}"),
+    ("other n", "n={more.round}"),
+    ("other%return", ""),
+    ("mi*", "|"),
+    ("leaf+0 %di:s64", "arg1={leaf.n}"),
+    ("leaf@probed.c", ""),
+    ("leaf;s+=*", "~"),
+    ("leaf;s+=* n", "~n={leaf.n}"),
+    ("leaf n=n:b4@2/8", "n={leaf.n#b}"),
+    (
+        "leaf %ax %di $stack $stack0 $comm +0(%di) +8(-16(%sp)):u32",
+        "arg1=* arg2={leaf.n#x} arg3=* arg4=* arg5=* arg6=* arg7=*",
+    ),
+    ("probed.c;total*", "~"),
+    ("m*", "^^|"),
+    ("twice", "~"),
+    ("middle:4", ""),
+    ("middle it->in.a it->in.b[-1]:x8", "a={more.a} b={more.a#x}"),
+    ("middle it->in it->next->name", "in=* name=*"),
+    (
+        "mix text:ustring text@user",
+        "text_ustring={mix.text} text=*",
+    ),
+    ("main argv[0]:string argc", "^argv=\"./* argc=2"),
+    ("main%return ret=$retval", "^ret=0x0"),
+    ("middle +16(%di):s64", "arg1={middle.val}"),
+];
+
+/// Also without debug information.
+const NO_DEBUG_ROWS: &[Row] = &[
+    ("leaf", ""),
+    ("leaf%return ret=$retval:s64", "ret={more.leaf}"),
+    ("leaf%return $retval", "arg1={more.leaf#x}"),
+    ("middle %di +8(%di):u64", "arg1=* arg2=*"),
+    (
+        "middle count=%si:s32 val=+16(%di):u64 name=+0(+8(%di)):string",
+        "count={middle.count} val={middle.val} name={middle.name}",
+    ),
+    ("mi*", "|"),
+];
+
+/// Without optimisation.
+const PLAIN: &[Row] = &[
+    ("leaf:5 n s", "n={leaf.n} s={more.leaf}"),
+    ("leaf:2", ""),
+    (
+        "middle:4 s count it->val",
+        "s={more.leaf} count={middle.count} val={middle.val}",
+    ),
+    (
+        "middle total hidden",
+        "total={global.total} hidden={more.hidden}",
+    ),
+    ("middle $vars", "it=* count={middle.count} s=*"),
+    (
+        "twice v",
+        "v={middle.count}|v={more.round}|v={middle.count}",
+    ),
+    (
+        "twice:3 v",
+        "v={middle.count}|v={more.round}|v={middle.count}",
+    ),
+    ("other:2 n", "n={more.round}|n={more.round}|n={more.round}"),
+    ("probed.c:51 it->val", "val={middle.val}"),
+    ("middle;total*s* s", "s={more.leaf}"),
+    ("leaf:3", "~"),
+    ("probed.c:41 n", "n={leaf.n}"),
+    (
+        "twice v r",
+        "v={middle.count} r=*|v={more.round} r=*|v={middle.count} r=*",
+    ),
+    (
+        "twice:2 v",
+        "v={middle.count}|v={more.round}|v={middle.count}",
+    ),
+    (
+        "twice:3 v r",
+        "v={middle.count} r=*|v={more.round} r=*|v={middle.count} r=*",
+    ),
+    ("middle:5 s", "s={more.leaf}|s={more.leaf}"),
+    // 1.5 in IEEE 754.
+    ("mix d", "d=0x3ff8000000000000"),
+    (
+        "mix $vars",
+        "d=0x3ff8000000000000 c={mix.c#x} text=* small={mix.small#x} buffer=*",
+    ),
+    (
+        "main it.val it.name:string it.in.b[1] argv[0] rounds",
+        "^val=* name=* b=* argv=* rounds=*",
+    ),
+    ("main:7 rounds", "^rounds=*"),
+];
+
+const CPP: &[Row] = &[
+    (
+        "area this->x_ this->tag scale",
+        "x_={area.x_} tag={area.tag} scale={area.scale}",
+    ),
+    ("area%return ret=$retval:s64", "ret={area.ret}"),
+    (
+        "_ZN3geo3sumERKNS_5PointEPKc p.x_ label=label:string",
+        "x_={sum.x_} label={sum.label}",
+    ),
+    ("_ZN3geo3sumERKNS_5PointEPKc p.tag", "tag={area.tag}"),
+    ("_ZN3geo3sumEi n", "n={number.n}"),
+    ("_ZN3geo3sumEi%return ret=$retval:s64", "ret={number.ret}"),
+    ("area", ""),
+    ("probed.cpp:24", "~"),
+    ("main", "^"),
+];
+
+/// What remains after optimisation.
+const OPTIMISED_CPP: &[Row] = &[
+    ("area", ""),
+    ("area scale", "scale={area.scale}"),
+    ("area%return ret=$retval:s64", "ret={area.ret}"),
+    ("_ZN3geo3sumEi n", "n={number.n}"),
+    ("probed.cpp:24", "~"),
+    ("main", "^"),
+];
+
+const RUST: &[Row] = &[
+    (
+        "weigh item->value:u64 factor=factor:u64 length=item->name.length:u64",
+        "value={weigh.value} factor={weigh.factor} length={weigh.length}",
+    ),
+    ("weigh factor=factor:u64", "factor={weigh.factor}"),
+    ("inner::scale number", "number={scale.number}"),
+    ("scale number", "number={scale.number}"),
+    ("weigh", ""),
+    ("weigh item->value", "value=*"),
+    ("inner::scale%return $retval", "arg1=*"),
+];
+
+/// A group of events that is removed on drop. The kernel lists events page by page, and skips one if others are removed
+/// meanwhile: there is only one group at a time.
+pub(super) struct Group(
+    pub(super) String,
+    #[expect(dead_code, reason = "it is held until the events are gone")] MutexGuard<'static, ()>,
+);
+
+impl Group {
+    pub(super) fn new(name: &str) -> Self {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Self(format!("rperf{}_{name}", id()), alone)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        probe(rperf(), &["-d", &format!("{}:*", self.0)]);
+    }
+}
+
+/// The output of a program, round by round: `leaf: n=10` is `10` of `leaf.n`. A round ends where a line is repeated.
+fn facts(printed: &str) -> Vec<BTreeMap<String, String>> {
+    let mut rounds = vec![BTreeMap::new()];
+    let mut seen = Vec::new();
+    for line in printed.lines() {
+        let Some((name, values)) = line.split_once(": ") else {
+            continue;
+        };
+        if seen.contains(&name) {
+            rounds.push(BTreeMap::new());
+            seen.clear();
+        }
+        seen.push(name);
+        let pairs = values.split(' ').filter_map(|pair| pair.split_once('='));
+        let pairs = pairs.map(|(key, value)| (format!("{name}.{key}"), value.to_owned()));
+        rounds.last_mut().expect("one is there").extend(pairs);
+    }
+    rounds
+}
+
+/// A row's record in one round.
+fn filled(template: &str, facts: &BTreeMap<String, String>) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (key, after) = after.split_once('}').expect("a brace that closes");
+        text.push_str(before);
+        let fact = |key: &str| facts.get(key).unwrap_or_else(|| panic!("no {key}"));
+        let number = |key| -> i64 { fact(key).parse().expect("a number") };
+        match key.split_once('#') {
+            Some((key, "x")) => text.push_str(&format!("{:#x}", number(key))),
+            Some((key, _)) => text.push_str(&(number(key) >> 2 & 15).to_string()),
+            None => text.push_str(fact(key)),
+        }
+        rest = after;
+    }
+    text + rest
+}
+
+/// Whether a record matches.
+fn is_as(expected: &str, found: &str) -> bool {
+    let (expected, found) = (expected.split(' '), found.split(' '));
+    expected.clone().count() == found.clone().count()
+        && expected
+            .zip(found)
+            .all(|(expected, found)| match expected.strip_suffix('*') {
+                Some(start) => found.starts_with(start),
+                None => expected == found,
+            })
+}
+
+/// All records of a row.
+fn expected(template: &str, rounds: &[BTreeMap<String, String>]) -> Vec<String> {
+    let template = template.trim_start_matches('~');
+    let (once, each) = match template.strip_prefix('^') {
+        Some(rest) => match rest.split_once('^') {
+            Some((once, each)) => (Some(once), Some(each)),
+            None => (Some(rest), None),
+        },
+        None => (None, Some(template)),
+    };
+    let once = once.map(str::to_owned);
+    let each = rounds.iter().flat_map(|facts| {
+        let records = each.into_iter().flat_map(|each| each.split('|'));
+        records.map(|record| filled(record, facts))
+    });
+    once.into_iter().chain(each).collect()
+}
+
+/// Whether the records match; in a loop each occurs any number of times.
+fn are_as(expected: &[String], found: &[&str], in_loop: bool) -> bool {
+    if in_loop {
+        let is_expected = |found: &&str| expected.iter().any(|expected| is_as(expected, found));
+        let is_found = |expected: &String| found.iter().any(|found| is_as(expected, found));
+        return found.iter().all(is_expected) && expected.iter().all(is_found);
+    }
+    let mut pairs = expected.iter().zip(found);
+    expected.len() == found.len() && pairs.all(|(expected, found)| is_as(expected, found))
+}
+
+/// Records the events of these definitions in a program and compares them with its output.
+pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
+    let group = Group::new(name);
+    let target = format!("./{program}");
+    let rows: Vec<Row> = rows.concat();
+    let named = rows.iter().enumerate();
+    let named = named.map(|(index, (definition, _))| format!("{}:e{index}={definition}", group.0));
+    let named: Vec<String> = named.collect();
+    let mut words = vec!["-x", &target];
+    for definition in &named {
+        words.extend(["--add", definition]);
+    }
+    let added = probe(rperf(), &words);
+    assert_eq!(added.status, 0, "{program}: {}", added.stderr);
+    let data = format!("{name}.data");
+    let event = format!("{}:*", group.0);
+    let rperf = |words: &[&str]| {
+        let run = Run::new(rperf()).args(words).within(programs());
+        run.env("HOME", programs()).finish().expect("rperf starts")
+    };
+    let recorded = rperf(&[
+        "record", "-q", "-o", &data, "-e", &event, "--", &target, "3",
+    ]);
+    assert_eq!(recorded.status, 0, "{program}: {}", recorded.stderr);
+    let shown = rperf(&["script", "-i", &data, "-F", "event,trace"]);
+    let prefix = format!("{}:e", group.0);
+    let mut found: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for line in shown.stdout.lines() {
+        let line = line.trim_start().strip_prefix(&prefix).unwrap_or_default();
+        let Some((name, rest)) = line.split_once(": (") else {
+            continue;
+        };
+        let values = rest.split_once(')').map_or("", |(_, values)| values.trim());
+        // Each location of a definition has an event, numbered from the second on.
+        let index = name.split('_').next().unwrap_or_default();
+        let index = index.parse().expect("the number of a row");
+        found.entry(index).or_default().push(values);
+    }
+    let rounds = facts(&recorded.stdout);
+    for (index, (definition, template)) in rows.iter().enumerate() {
+        let found = found.get(&index).map_or(&[][..], Vec::as_slice);
+        let expected = expected(template, &rounds);
+        assert!(
+            are_as(&expected, found, template.starts_with('~')),
+            "{program}: {definition}\nexpected {expected:?}\nfound {found:?}\n{}",
+            shown.stderr
+        );
+    }
+}
+
+pub(super) fn can_probe(test: &str) -> bool {
+    may_trace(test) && {
+        let may = Path::new("/sys/kernel/tracing/uprobe_events").exists();
+        if !may {
+            rperf_testkit::skip(test, "the kernel has no uprobe_events");
+        }
+        may
+    }
+}
+
+#[test]
+fn values_of_c_match_the_programs_output() {
+    if can_probe("values_of_c_match_the_programs_output") {
+        let alike = [
+            "optimised",
+            "fixed",
+            "compressed",
+            "dwarf4",
+            "split",
+            "type_units",
+            "separate_debug",
+        ];
+        for program in alike {
+            check(program, &[C], program);
+        }
+        check("nodebug", &[NO_DEBUG_ROWS], "nodebug");
+        check("plain", &[C, PLAIN], "plain");
+    }
+}
+
+#[test]
+fn marked_places_are_switched_on_and_give_their_own_values() {
+    if can_probe("marked_places_are_switched_on_and_give_their_own_values") {
+        let rows: [Row; 3] = [
+            (
+                "%sdt_demo:tick",
+                "arg1={tick.arg1} arg2={tick.arg2} arg3={tick.arg3}",
+            ),
+            (
+                "%sdt_demo:tick count=arg3 value=arg2:x arg1",
+                "count={tick.arg3} value={tick.arg2#x} arg1={tick.arg1}",
+            ),
+            (
+                "%sdt_demo:tick $params",
+                "arg1={tick.arg1} arg2={tick.arg2} arg3={tick.arg3}",
+            ),
+        ];
+        check("marked", &[&rows], "marked");
+    }
+}
+
+#[test]
+fn values_of_cpp_and_rust_match_the_programs_output() {
+    if can_probe("values_of_cpp_and_rust_match_the_programs_output") {
+        check("plain++", &[CPP], "cpp");
+        check("optimised++", &[OPTIMISED_CPP], "cpp2");
+        check("plain-rs", &[RUST], "rust");
+        check("optimised-rs", &[&RUST[1..5]], "rust2");
+    }
+}
+
+#[test]
+fn events_that_were_just_added_are_listed_and_counted() {
+    if !can_probe("events_that_were_just_added_are_listed_and_counted") {
+        return;
+    }
+    let group = Group::new("listed");
+    let added = ["middle=middle val=%di", "leaf=leaf"].map(|what| format!("{}:{what}", group.0));
+    let words = ["-x", "./plain", "--add", &added[0], "--add", &added[1]];
+    let outcome = probe(rperf(), &words);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let rperf = |words: &[&str]| {
+        let run = Run::new(rperf()).args(words).within(programs());
+        run.env("HOME", programs()).finish().expect("rperf starts")
+    };
+    let rows: String = ["leaf", "middle"]
+        .map(|name| {
+            format!(
+                "  {:<50} [Tracepoint event]\n",
+                format!("{}:{name}", group.0)
+            )
+        })
+        .concat();
+    let all = format!("{}:*", group.0);
+    assert_eq!(rperf(&["list", &all]).stdout, rows);
+    assert!(rperf(&["list"]).stdout.contains(&rows));
+    let middle = format!("{}:middle", group.0);
+    let output = rperf(&["list", "-v", &middle]).stdout;
+    let defined = format!("\n       defined as p:{}/middle /", group.0);
+    assert!(
+        output.contains(&defined) && output.contains("\n       u64 val "),
+        "{output}"
+    );
+    // Once in each round.
+    let counted = rperf(&["stat", "-x,", "-e", &all, "./plain", "5"]);
+    let counts = |name: &str| {
+        let name = format!(",,{}:{name},", group.0);
+        let row = counted.stderr.lines().find(|line| line.contains(&name));
+        row.and_then(|row| row.split(',').next()?.parse::<u64>().ok())
+    };
+    for name in ["middle", "leaf"] {
+        assert_eq!(counts(name), Some(5), "{}", counted.stderr);
+    }
+}

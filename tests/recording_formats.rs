@@ -1,0 +1,115 @@
+//! The formats of a recording on disk and in a pipe: written by perf, read by both tools.
+
+use std::fs;
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+use crate::differential::difference;
+use crate::tools::without_zero_config;
+
+/// A format, and the options with which perf writes it.
+const FORMS: &[(&str, &[&str])] = &[
+    ("compressed", &["-z"]),
+    ("compressed hard, with callchains", &["-z19", "-g"]),
+    ("a directory", &["--threads"]),
+    ("a directory, compressed", &["--threads", "-z", "-g"]),
+    ("build-ids in the mappings", &["--buildid-mmap"]),
+    (
+        "switches and cgroups",
+        &["--switch-events", "--all-cgroups"],
+    ),
+    ("namespaces", &["--namespaces"]),
+];
+
+/// A workload that causes process and mapping records between the samples.
+const LOAD: &str = "i=0; while [ $i -lt 60 ]; do i=$((i+1)); /bin/true; done";
+
+fn tool(program: &str, scratch: &Scratch) -> Run {
+    let home = scratch.path();
+    Run::new(program).within(home).env("HOME", home)
+}
+
+fn outcome(run: Run) -> Outcome {
+    run.finish().expect("the program starts")
+}
+
+/// Records `LOAD` into `output`; `false` if this perf or this machine does not support it.
+fn record(perf: &str, scratch: &Scratch, options: &[&str], output: &str) -> bool {
+    let words = [&["record", "-q", "-o", output, "-F", "4999"], options].concat();
+    let run = tool(perf, scratch).args(words);
+    outcome(run.args(["--", "sh", "-c", LOAD])).status == 0
+}
+
+/// Compares both tools' output for the same arguments.
+fn compare(perf: &str, scratch: &Scratch, words: &[&str]) -> Option<String> {
+    let theirs = outcome(tool(perf, scratch).args(words));
+    let ours = outcome(tool(env!("CARGO_BIN_EXE_rperf"), scratch).args(words));
+    assert_eq!(ours.status, 0, "{words:?}: {}", ours.stderr);
+    assert_ne!(theirs.stdout, "", "perf {words:?} prints nothing");
+    let found = difference(&theirs.stdout, &without_zero_config(&ours.stdout))?;
+    Some(format!("{words:?}\n{found}"))
+}
+
+#[test]
+fn every_form_is_read_as_perf_reads_it() {
+    let Some(perf) = real_perf() else {
+        return skip("every_form_is_read_as_perf_reads_it", "there is no perf");
+    };
+    let (perf, scratch) = (perf.display().to_string(), Scratch::new());
+    let mut differences = Vec::new();
+    for (number, (form, options)) in (0..).zip(FORMS) {
+        let file = format!("{number}.data");
+        if !record(&perf, &scratch, options, &file) {
+            skip(form, "perf does not record so here");
+            continue;
+        }
+        for words in [
+            &["script", "-i", &file][..],
+            &["script", "-F", "comm,tid,time,ip,sym,dso", "-i", &file],
+            &["report", "--header-only", "-i", &file],
+            &["evlist", "-v", "-i", &file],
+        ] {
+            differences.extend(compare(&perf, &scratch, words));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// A compressed stream is printed as it arrives, with the same result as for all of it.
+#[test]
+fn a_compressed_pipe_is_read_as_perf_reads_it() {
+    let name = "a_compressed_pipe_is_read_as_perf_reads_it";
+    let Some(perf) = real_perf() else {
+        return skip(name, "there is no perf");
+    };
+    let (perf, scratch) = (perf.display().to_string(), Scratch::new());
+    let shell = format!("{perf} record -q -z -g -F 4999 -o - -- sh -c '{LOAD}' > pipe.data");
+    outcome(tool("/bin/sh", &scratch).args(["-c", &shell]));
+    let bytes = fs::read(scratch.path().join("pipe.data")).expect("the stream");
+    if bytes.len() < 4096 {
+        return skip(name, "perf records nothing here");
+    }
+    assert_eq!(
+        compare(&perf, &scratch, &["script", "-i", "pipe.data"]),
+        None
+    );
+    let rperf = || tool(env!("CARGO_BIN_EXE_rperf"), &scratch);
+    let complete = outcome(rperf().args(["script", "-i", "pipe.data"]));
+    let flowing = outcome(rperf().args(["script", "-i", "-"]).stdin(bytes));
+    assert_eq!(
+        (complete.status, flowing.status),
+        (0, 0),
+        "{}",
+        flowing.stderr
+    );
+    assert_eq!(complete.stdout, flowing.stdout);
+}
+
+#[test]
+fn a_directory_without_its_header_is_refused() {
+    let scratch = Scratch::new();
+    let run = tool(env!("CARGO_BIN_EXE_rperf"), &scratch).args(["script", "-i", "."]);
+    let found = outcome(run);
+    let expected = ". is a directory: ./data: No such file or directory\n";
+    assert_eq!((found.status, found.stderr.as_str()), (255, expected));
+}

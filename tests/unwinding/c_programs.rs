@@ -1,0 +1,297 @@
+//! The callers of the functions of `tests/workloads/stacks.c`, with any compiler options.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rperf_testkit::skip;
+
+use crate::tidy::root;
+
+use super::programs::{
+    APART, Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_MUSL, PANICS_STATIC,
+    PLAIN, Program, RECORDINGS, STATIC,
+};
+use super::stacks::{read, symbol};
+
+/// An innermost function and its callers, innermost first; `*` is any number of frames of libraries.
+const CALLERS: &[(&str, &[&str])] = &[
+    ("burn_leaf", &["main", "*"]),
+    ("burn_alloca", &["with_alloca", "main", "*"]),
+    ("burn_realigned", &["touch", "realigned", "main", "*"]),
+    ("burn_jump", &["jumps", "with_jump", "main", "*"]),
+    ("burn_after_jump", &["with_jump", "main", "*"]),
+    (
+        "burn_handler",
+        &["handler", "*", "interrupted", "main", "*"],
+    ),
+    // It runs on an alternate stack, and only that one is copied.
+    ("burn_handler_elsewhere", &["handler_elsewhere", "*"]),
+    (
+        "burn_compare",
+        &["compare", "*", "through_library", "main", "*"],
+    ),
+    ("burn_coroutine", &["coroutine", "*"]),
+    ("burn_thread", &["in_thread", "*"]),
+];
+
+/// Names that never occur between two frames of the program.
+fn is_ours(name: &str) -> bool {
+    let ours = ["main", "deep", "compare", "interrupted", "through_library"];
+    // The last is Go's package.
+    let begins = ["burn_", "with_", "main."];
+    ours.contains(&name) || begins.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Whether `names` match `expected`.
+pub(super) fn fits(expected: &[&str], names: &[&str]) -> bool {
+    match (expected, names) {
+        ([], []) => true,
+        (["*", rest @ ..], _) if fits(rest, names) => true,
+        (["*", ..], [name, outer @ ..]) => !is_ours(name) && fits(expected, outer),
+        ([wanted, inner @ ..], [name, outer @ ..]) => wanted == name && fits(inner, outer),
+        _ => false,
+    }
+}
+
+/// Whether a stack is correct; `None` for functions that prove nothing.
+fn holds(program: &Program, names: &[&str]) -> Option<bool> {
+    let (innermost, callers) = names.split_first()?;
+    let tail: &[&str] = match program.name {
+        // Compiled without optimisation.
+        "plain" | "frame-pointers" => &["tail_last", "tail_first", "main", "*"],
+        _ => &["tail_last", "main", "*"],
+    };
+    let deep = [vec!["deep"; 31], vec!["main", "*"]].concat();
+    let expected = match *innermost {
+        "burn_tail" => tail,
+        "burn_deep" => &deep,
+        other => CALLERS.iter().find(|(name, _)| *name == other)?.1,
+    };
+    Some(fits(expected, callers))
+}
+
+#[test]
+fn known_functions_have_known_callers() {
+    for program in [
+        &OPTIMISED,
+        &PLAIN,
+        &STATIC,
+        &APART,
+        &DEBUG_FRAME,
+        &FRAME_POINTERS,
+    ] {
+        let bench = Bench::new();
+        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+        for _ in 0..RECORDINGS {
+            let file = match bench.record(program) {
+                Ok(file) => file,
+                Err(reason) => return skip("known_functions_have_known_callers", &reason),
+            };
+            let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+            for sample in read(&script.stdout) {
+                let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
+                match holds(program, &names) {
+                    Some(true) => *seen.entry(names[0].to_owned()).or_default() += 1,
+                    Some(false) => panic!("{}: {:#?}", program.name, sample),
+                    None => {}
+                }
+            }
+            if seen.len() == CALLERS.len() + 2 {
+                break;
+            }
+        }
+        assert_eq!(seen.len(), CALLERS.len() + 2, "{}: {seen:?}", program.name);
+    }
+}
+
+/// The number before `cause` in a message about stacks.
+fn counted(message: &str, cause: &str) -> usize {
+    let before = message.split(cause).next().map(str::split_whitespace);
+    let number = before.and_then(|mut words| words.next_back());
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_else(|| panic!("{cause}: {message}"))
+}
+
+#[test]
+fn truncated_stacks_are_counted_by_cause() {
+    let bench = Bench::new();
+    for (kind, function, cause) in [
+        // Thirty frames of at least 16 bytes, and what lies above them.
+        ("dwarf,512", "burn_deep", " at the end of the stack copy"),
+        (
+            "dwarf,16384",
+            "burn_handler_elsewhere",
+            " on a stack that was not copied",
+        ),
+    ] {
+        let file = match bench.record_as(&OPTIMISED, kind) {
+            Ok(file) => file,
+            Err(reason) => return skip("truncated_stacks_are_counted_by_cause", &reason),
+        };
+        let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+        let samples = read(&script.stdout);
+        let is_in = |frames: &[&str]| frames.first().map(|frame| symbol(frame)) == Some(function);
+        let expected = samples.iter().filter(|sample| is_in(&sample.frames));
+        let expected = expected.count();
+        let found = counted(&script.stderr, cause);
+        assert!(
+            expected > 0 && found >= expected,
+            "{kind} {expected}: {}",
+            script.stderr
+        );
+        let all = counted(&script.stderr, " of ");
+        assert!(all >= found, "{}", script.stderr);
+        let hints = script
+            .stderr
+            .contains("record with --call-graph dwarf,1024");
+        assert_eq!(hints, kind == "dwarf,512", "{}", script.stderr);
+        are_marked(&bench, &file, cause, found);
+    }
+}
+
+/// With `--mark-truncated` as many stacks end in a frame with the cause as were counted.
+fn are_marked(bench: &Bench, file: &str, cause: &str, count: usize) {
+    let mark = format!("[stack truncated{cause}]");
+    let line = ["script", "--no-inline", "--mark-truncated", "-i", file];
+    let script = bench.rperf(&line);
+    let samples = read(&script.stdout);
+    let ends = |frames: &[&str]| frames.last().is_some_and(|frame| frame.contains(&mark));
+    let marked = samples.iter().filter(|sample| ends(&sample.frames));
+    assert_eq!(marked.count(), count, "{mark}");
+    for line in [
+        &[
+            "flamegraph",
+            "--folded",
+            "-o",
+            "-",
+            "--mark-truncated",
+            "-i",
+            file,
+        ][..],
+        &["report", "--mark-truncated", "-g", "caller", "-i", file],
+        &[
+            "data",
+            "convert",
+            "--to-folded",
+            "-",
+            "--mark-truncated",
+            "-i",
+            file,
+        ],
+    ] {
+        let shown = bench.rperf(line);
+        assert_eq!(shown.status, 0, "{line:?} {shown:?}");
+        assert!(shown.stdout.contains(&mark), "{line:?}");
+    }
+}
+
+#[test]
+fn the_number_of_threads_does_not_show() {
+    let bench = Bench::new();
+    let file = match bench.record(&STATIC) {
+        Ok(file) => file,
+        Err(reason) => return skip("the_number_of_threads_does_not_show", &reason),
+    };
+    let rperf = env!("CARGO_BIN_EXE_rperf");
+    for command in ["script", "report"] {
+        let words = [command, "-i", &file];
+        let on_all = bench.rperf(&words);
+        assert!(on_all.stdout.contains("burn_deep"), "{on_all:?}");
+        let line = [&["-c", "0", rperf], &words[..]].concat();
+        let on_one = bench.with(Path::new("taskset"), &line);
+        assert_eq!(on_one, on_all, "{command}");
+    }
+}
+
+#[test]
+fn a_panic_is_seen_from_the_destructors_that_it_passes() {
+    for program in [&PANICS, &PANICS_STATIC, &PANICS_MUSL] {
+        follow_panics(program);
+    }
+}
+
+fn follow_panics(program: &Program) {
+    let bench = Bench::new();
+    let file = match bench.record(program) {
+        Ok(file) => file,
+        Err(reason) => {
+            return skip(
+                "a_panic_is_seen_from_the_destructors_that_it_passes",
+                &reason,
+            );
+        }
+    };
+    let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+    let (mut dropped, mut hooked, mut walked) = (0, 0, 0);
+    for sample in read(&script.stdout) {
+        let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
+        let Some(("panics::burn", callers)) =
+            names.split_first().map(|(first, rest)| (*first, rest))
+        else {
+            continue;
+        };
+        let count = |name: &str| callers.iter().filter(|caller| **caller == name).count();
+        let bottom = callers
+            .iter()
+            .any(|name| matches!(*name, "_start" | "clone3" | "__clone3" | "__clone"));
+        assert!(bottom, "{sample:#?}");
+        match count("panics::fails") {
+            0 => walked += usize::from(count("<panics::Walker as panics::Walk>::walk") >= 3),
+            // The hook runs on top of all frames, destructors on top of fewer and fewer.
+            5 if count("std::panicking::panic_with_hook") > 0 => hooked += 1,
+            1..=5 => dropped += 1,
+            more => panic!("{more} frames of five: {sample:#?}"),
+        }
+    }
+    assert!(
+        dropped > 0 && hooked > 0 && walked > 0,
+        "{dropped} {hooked} {walked}"
+    );
+}
+
+#[test]
+fn programs_of_32_bits_are_followed_too() {
+    const NAME: &str = "programs_of_32_bits_are_followed_too";
+    if !cfg!(target_arch = "x86_64") {
+        return skip(NAME, "the compiler makes none");
+    }
+    let bench = Bench::new();
+    let file = match bench.record(&IA32) {
+        Ok(file) => file,
+        Err(reason) => return skip(NAME, &reason),
+    };
+    let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+    let (mut deep, mut alloca) = (0, 0);
+    for sample in read(&script.stdout) {
+        let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
+        match &names[..] {
+            ["burn", "with_alloca", "run", "_start"] => alloca += 1,
+            ["burn", inner @ .., "run", "_start"] if *inner == ["deep"; 9] => deep += 1,
+            ["burn", ..] => panic!("{sample:#?}"),
+            _ => {}
+        }
+    }
+    if deep + alloca == 0 {
+        return skip(NAME, "the kernel runs none");
+    }
+    assert!(deep > 0 && alloca > 0, "{deep} {alloca}");
+    assert!(!script.stderr.contains("lack"), "{}", script.stderr);
+}
+
+#[test]
+fn frame_pointers_unwind_missing_programs() {
+    // Recorded in a guest. On 64-bit Arm all code keeps frame pointers.
+    let bench = Bench::new();
+    let file = root().join("tests/fixtures/aarch64/dwarf.data");
+    let script = bench.rperf(&["script", "-i", &file.to_string_lossy()]);
+    let samples = read(&script.stdout);
+    assert!(!samples.is_empty(), "{script:?}");
+    for sample in samples {
+        let of_program = |frame: &&&str| frame.ends_with("(/payload/load)");
+        let depth = sample.frames.iter().filter(of_program).count();
+        assert!(depth > 3, "{sample:#?}");
+    }
+    let message = "were unwound with frame pointers where unwind information is missing";
+    assert!(script.stderr.contains(message), "{}", script.stderr);
+}

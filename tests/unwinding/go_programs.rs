@@ -1,0 +1,111 @@
+//! The callers of the functions of `tests/workloads/stacks.go`. perf shows one frame of each, as it only looks for
+//! unwind information in `.eh_frame`.
+
+use std::collections::BTreeSet;
+
+use rperf_testkit::skip;
+
+use super::c_programs::fits;
+use super::programs::{Bench, GO, GO_PLAIN, RECORDINGS};
+use super::stacks::{read, symbol};
+
+/// The callers of the spinning function, innermost first; `*` is any number of frames of libraries and the runtime.
+fn expected() -> Vec<Vec<&'static str>> {
+    let panicking = [
+        vec!["main.fails"; 4],
+        vec!["main.recovers", "main.main", "*"],
+    ]
+    .concat();
+    vec![
+        vec!["main.burnLeaf", "main.main", "*"],
+        [
+            vec!["main.burnDeep"],
+            vec!["main.deep"; 31],
+            vec!["main.main", "*"],
+        ]
+        .concat(),
+        [
+            vec!["main.burnDeferred", "main.cleanUp", "*"],
+            panicking.clone(),
+        ]
+        .concat(),
+        [
+            vec!["main.burnRecovered", "main.recovers.func1", "*"],
+            panicking,
+        ]
+        .concat(),
+        vec![
+            "main.burnCompare",
+            "main.throughLibrary.func1",
+            "*",
+            "main.throughLibrary",
+            "main.main",
+            "*",
+        ],
+        [
+            vec!["main.burnWalker"],
+            vec!["main.(*walker).walk"; 6],
+            vec!["main.main", "*"],
+        ]
+        .concat(),
+        vec![
+            "main.burnGoroutine",
+            "main.inGoroutine",
+            "main.withGoroutines.func1",
+            "*",
+        ],
+    ]
+}
+
+#[test]
+fn known_functions_of_go_have_known_callers() {
+    const NAME: &str = "known_functions_of_go_have_known_callers";
+    let expected = expected();
+    for (program, kind) in [
+        (&GO, "dwarf,16384"),
+        (&GO_PLAIN, "dwarf,16384"),
+        (&GO, "fp"),
+    ] {
+        let bench = Bench::new();
+        let mut seen = BTreeSet::new();
+        for _ in 0..RECORDINGS {
+            let file = match bench.record_as(program, kind) {
+                Ok(file) => file,
+                Err(reason) => return skip(NAME, &reason),
+            };
+            let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+            for sample in read(&script.stdout) {
+                let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
+                let Some((&"main.spin", callers)) = names.split_first() else {
+                    continue;
+                };
+                // Both only use frame pointers, which skip the direct caller at a return instruction.
+                let by_frame_pointers = kind == "fp" || program.name == GO_PLAIN.name;
+                let caller = caller(&expected, callers, by_frame_pointers);
+                assert!(caller.is_some(), "{} {kind}: {sample:#?}", program.name);
+                seen.extend(caller);
+            }
+            if seen.len() == expected.len() {
+                break;
+            }
+        }
+        let found = seen.len();
+        assert_eq!(found, expected.len(), "{} {kind}: {seen:?}", program.name);
+    }
+}
+
+/// Returns the direct caller if all callers are as expected. With `may_skip_first` the direct caller may be missing.
+fn caller<'e>(
+    expected: &[Vec<&'e str>],
+    callers: &[&str],
+    may_skip_first: bool,
+) -> Option<&'e str> {
+    let bottom = callers.last()?;
+    let mut fitting = expected
+        .iter()
+        .filter(|known| fits(known, callers) || may_skip_first && fits(&known[1..], callers));
+    let known = fitting.next()?;
+    bottom
+        .starts_with("runtime.goexit")
+        .then(|| known.first().copied())?
+}

@@ -1,0 +1,95 @@
+//! Programs that are no longer visible to others when their stacks are unwound (`record --unwind live`).
+
+use std::fs;
+
+use rperf_testkit::skip;
+
+use super::programs::{Bench, NAMELESS, OPTIMISED, Program};
+use super::stacks::read;
+use crate::kernel::is_root;
+
+/// The program is placed on a file system in its own mount namespace.
+const INSIDE: &str = "mount -t tmpfs none there && cp \"$0\" there/program && there/program 300";
+/// The program's file is deleted before most of its samples.
+const GONE: &str = "cp \"$0\" program; ./program 600 & \
+    until grep -q program /proc/$!/comm; do :; done; rm program; wait";
+
+/// Records a shell command with a program; returns the text of `script` and the recorder's messages.
+fn recorded(bench: &Bench, program: &Program, words: &[&str]) -> (String, String) {
+    let path = bench.scratch.path().join(program.name);
+    let path = path.to_string_lossy();
+    let options = [
+        "record",
+        "-o",
+        "live.data",
+        "-e",
+        "cpu-clock:u",
+        "-F",
+        "2500",
+    ];
+    let live = ["--call-graph", "dwarf,16384", "--unwind", "live", "--"];
+    let line = [&options[..], &live, words, &[&path]].concat();
+    let outcome = bench.rperf(&line);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let script = bench.rperf(&["script", "--no-inline", "-i", "live.data"]);
+    (script.stdout, outcome.stderr)
+}
+
+fn check(text: &str, message: &str, name: &str) {
+    let samples = read(text);
+    let own = samples
+        .iter()
+        .filter(|sample| sample.head.trim_start().starts_with("program "));
+    let depths: Vec<usize> = own.map(|sample| sample.frames.len()).collect();
+    assert!(depths.len() > 50, "{name}: {text}");
+    // Only unwind information leads beyond the first frame.
+    let complete = depths.iter().filter(|depth| **depth > 2).count();
+    let deepest = depths.iter().max();
+    assert!(
+        deepest.is_some_and(|deepest| *deepest > 8),
+        "{name}: {text}"
+    );
+    assert!(complete * 10 > depths.len() * 9, "{name}: {text}");
+    assert!(
+        !message.contains("gone or were replaced"),
+        "{name}: {message}"
+    );
+}
+
+#[test]
+fn programs_in_another_mount_namespace_are_unwound() {
+    const NAME: &str = "programs_in_another_mount_namespace_are_unwound";
+    let bench = Bench::new();
+    let can = |words: &[&str]| bench.with("unshare".as_ref(), words).status == 0;
+    if !is_root() || !can(&["-m", "true"]) {
+        return skip(NAME, "needs root, and mount namespaces");
+    }
+    // Another program has the same path here.
+    let there = bench.scratch.path().join("there");
+    fs::create_dir(&there).expect("a new folder");
+    fs::copy(env!("CARGO_BIN_EXE_rperf"), there.join("program")).expect("readable");
+    for program in [&OPTIMISED, &NAMELESS] {
+        if let Err(reason) = bench.compile(program) {
+            return skip(NAME, &reason);
+        }
+        let words = ["unshare", "-m", "sh", "-c", INSIDE];
+        let (text, message) = recorded(&bench, program, &words);
+        check(&text, &message, program.name);
+    }
+}
+
+#[test]
+fn deleted_programs_are_unwound() {
+    const NAME: &str = "deleted_programs_are_unwound";
+    let bench = Bench::new();
+    if !is_root() {
+        return skip(NAME, "needs root, who may see what is mapped");
+    }
+    for program in [&OPTIMISED, &NAMELESS] {
+        if let Err(reason) = bench.compile(program) {
+            return skip(NAME, &reason);
+        }
+        let (text, message) = recorded(&bench, program, &["sh", "-c", GONE]);
+        check(&text, &message, program.name);
+    }
+}

@@ -1,0 +1,106 @@
+//! Compares the stacks that perf and rperf print for the same recordings: equal, or perf's end earlier.
+
+use rperf_testkit::{real_perf, skip};
+
+use super::programs::{Bench, CPLUSPLUS, OPTIMISED, PANICS, PLAIN, Program, STRIPPED};
+use super::stacks::{Printed, read};
+
+/// Whether perf appended the frame after it failed to read the stack: an unmapped address, zeros or the target of an
+/// invalid frame pointer. Such frames are outermost.
+fn is_invalid(frame: &str) -> bool {
+    frame.ends_with("[unknown] ([unknown])") || frame.ends_with("(//anon)")
+}
+
+/// How perf's stack compares to ours.
+#[derive(Debug, PartialEq, Eq)]
+enum Relation {
+    Equal,
+    /// perf's is a prefix of ours.
+    Prefix,
+    Other,
+}
+
+fn relation(perf: &Printed<'_>, ours: &Printed<'_>) -> Relation {
+    assert_eq!(perf.head, ours.head, "samples are the same");
+    if perf.frames == ours.frames {
+        return Relation::Equal;
+    }
+    let invalid = perf
+        .frames
+        .iter()
+        .rev()
+        .take_while(|frame| is_invalid(frame));
+    let real = &perf.frames[..perf.frames.len() - invalid.count()];
+    match ours.frames.starts_with(real) {
+        true if real.len() == ours.frames.len() => Relation::Equal,
+        true => Relation::Prefix,
+        false => Relation::Other,
+    }
+}
+
+fn compare(bench: &Bench, perf: &std::path::Path, program: &Program) -> Result<(), String> {
+    let file = bench.record(program)?;
+    for words in [&[][..], &["--max-stack", "3"], &["-F", "ip,sym,dso,event"]] {
+        let line = [&["script", "--no-inline", "-i", &file], words].concat();
+        let expected = bench.with(perf, &line);
+        let actual = bench.rperf(&line);
+        assert_eq!(
+            (expected.status, actual.status),
+            (0, 0),
+            "{}",
+            actual.stderr
+        );
+        let (theirs, ours) = (read(&expected.stdout), read(&actual.stdout));
+        assert!(ours.len() > 50, "{}: too few samples", program.name);
+        assert_eq!(theirs.len(), ours.len(), "{}", program.name);
+        let (mut equal, mut shorter) = (0, 0);
+        for (theirs, ours) in theirs.iter().zip(&ours) {
+            match relation(theirs, ours) {
+                Relation::Equal => equal += 1,
+                Relation::Prefix => shorter += 1,
+                Relation::Other => panic!(
+                    "{} {words:?}: {}\nperf: {:#?}\nrperf: {:#?}",
+                    program.name, theirs.head, theirs.frames, ours.frames
+                ),
+            }
+        }
+        // In programs with full unwind information perf hardly ever stops early.
+        let all = equal + shorter;
+        assert!(
+            shorter * 50 <= all,
+            "{}: {shorter} of {all} stacks of perf are shorter",
+            program.name
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn stacks_match_perf() {
+    const NAME: &str = "stacks_match_perf";
+    let Some(perf) = real_perf() else {
+        return skip(NAME, "there is no perf");
+    };
+    let bench = Bench::new();
+    for program in [&OPTIMISED, &PLAIN, &STRIPPED, &PANICS, &CPLUSPLUS] {
+        if let Err(reason) = compare(&bench, &perf, program) {
+            return skip(NAME, &reason);
+        }
+    }
+}
+
+#[test]
+fn frames_invented_by_perf_are_recognised() {
+    let sample = |frames: &[&'static str]| Printed {
+        head: "t",
+        frames: frames.to_vec(),
+    };
+    let ours = sample(&["1 a (/x)", "2 b (/x)"]);
+    let of = |frames: &[&'static str]| relation(&sample(frames), &ours);
+    let zeros = "ffffffffffffffff [unknown] ([unknown])";
+    assert_eq!(of(&["1 a (/x)", "2 b (/x)"]), Relation::Equal);
+    assert_eq!(of(&["1 a (/x)", "2 b (/x)", zeros]), Relation::Equal);
+    assert_eq!(of(&["1 a (/x)", zeros]), Relation::Prefix);
+    assert_eq!(of(&["1 a (/x)", zeros, "2 b (/x)"]), Relation::Other);
+    assert_eq!(of(&["1 a (/x)", "2 b (/x)", "3 c (/x)"]), Relation::Other);
+}
