@@ -257,6 +257,11 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Move and set up",
+        task: "Add the build-ids of programs to a recording that was made without:",
+        lines: &["inject -b -i perf.data -o with-ids.data"],
+    },
+    Example {
+        section: "Move and set up",
         task: "Keep a program for later reports, list the cache and the build-ids of a recording:",
         lines: &[
             "buildid-cache -a ./program",

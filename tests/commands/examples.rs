@@ -31,6 +31,7 @@ const READERS: &[&str] = &[
     "evlist",
     "flamegraph",
     "heatmap",
+    "inject",
     "report",
     "script",
 ];

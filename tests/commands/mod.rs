@@ -33,6 +33,7 @@ mod generated_files;
 mod heatmap;
 mod hints;
 mod hostile_files;
+mod inject;
 mod install;
 mod jit;
 mod jobs;

@@ -14,6 +14,7 @@ mod evlist;
 mod flamegraph;
 mod heatmap;
 mod help;
+mod inject;
 mod kallsyms;
 mod list;
 mod probe;
@@ -176,6 +177,13 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         run: help::run,
     },
     CommandEntry {
+        name: "inject",
+        summary: "Copy a recording and add build-ids to it",
+        usage: &["[<options>]"],
+        build: inject::command,
+        run: inject::run,
+    },
+    CommandEntry {
         name: "kallsyms",
         summary: "Look up functions of the running kernel",
         usage: &["[<options>] <name>..."],
@@ -332,7 +340,6 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
     ("c2c", "use Linux perf"),
     ("daemon", "run 'record --switch-output' as a service"),
     ("ftrace", "use Linux perf or trace-cmd"),
-    ("inject", "use Linux perf"),
     ("iostat", "use Linux perf"),
     ("kmem", "use Linux perf"),
     ("kvm", "use Linux perf"),

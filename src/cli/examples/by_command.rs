@@ -308,6 +308,23 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
         ],
     ),
     (
+        "inject",
+        &[
+            run(
+                "inject -b -i perf.data -o with-ids.data",
+                "add the build-ids of objects that samples hit",
+            ),
+            run(
+                "inject --mmap2-buildid-all -o with-ids.data",
+                "put build-ids into all mappings of perf.data",
+            ),
+            run(
+                "inject --buildid-all -v -o with-ids.data",
+                "add those of all mapped objects, and print them",
+            ),
+        ],
+    ),
+    (
         "kallsyms",
         &[
             run("kallsyms schedule", "show module and address of a function"),

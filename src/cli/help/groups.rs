@@ -27,6 +27,7 @@ const GROUPS: &[(&[&str], &[Group])] = &[
     (&["diff"], DIFF),
     (&["probe"], PROBE),
     (&["data"], DATA),
+    (&["inject"], INJECT),
     (&["test"], TEST),
 ];
 
@@ -262,6 +263,15 @@ const PROBE: &[Group] = &[
     Group { heading: "Adding and deleting", ids: &["force", "dry-run", "cache", "inlines", "max-probes", "bootconfig"]},
     Group { heading: "Listing", ids: &["externs", "range", "filter", "demangle", "demangle-kernel"]},
     Group { heading: "General", ids: &["quiet", "verbose", "jobs", "debuginfod"]},
+];
+
+#[rustfmt::skip]
+const INJECT: &[Group] = &[
+    Group { heading: "Build-ids", ids: &[
+        "build-ids", "buildid-all", "mmap2-buildids", "mmap2-buildid-all", "known-build-ids", "vmlinux", "ignore-vmlinux",
+    ]},
+    Group { heading: "Hardware traces", ids: &["itrace", "strip"]},
+    Group { heading: "Input and output", ids: &["input", "force", "output", "verbose"]},
 ];
 
 #[rustfmt::skip]

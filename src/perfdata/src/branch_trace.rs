@@ -11,7 +11,7 @@ use rperf_wire::{
     RecordKind, SampleType, UserRecord,
 };
 
-use crate::pipe_writer::attr;
+use crate::pipe_writer::encode_attr_record;
 use crate::writer::Preamble;
 use crate::{EventDesc, FileHeader, PerfData, WriteError, Writer};
 
@@ -144,7 +144,9 @@ impl TraceConversion {
             rest = after;
             match UserRecord::decode(&record.raw, endian) {
                 Ok(UserRecord::AuxTraceInfo(_)) => {
-                    event.iter().for_each(|event| attr(to, event, endian));
+                    event
+                        .iter()
+                        .for_each(|event| encode_attr_record(to, event, endian));
                 }
                 Ok(UserRecord::AuxTrace(aux_trace)) => {
                     let new = self.new_part(aux_trace.index, record.payload);

@@ -46,7 +46,7 @@ pub use metadata::Metadata;
 pub use part_writer::PartWriter;
 pub use pipe::PipeHead;
 pub use pipe_reader::{PipeReader, StreamInput};
-pub use pipe_writer::PipeWriter;
+pub use pipe_writer::{PipeWriter, encode_attr_record, encode_tracing_data};
 pub use reader::PerfData;
 pub use records::{RecordAt, Records};
 pub use rewriter::{BuildRewriter, Rewriter};

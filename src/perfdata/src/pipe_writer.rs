@@ -39,7 +39,7 @@ impl<W: Write> PipeWriter<W> {
     ) -> Result<Self, WriteError> {
         let mut front = FileHeader::encode_pipe(endian);
         for event in events {
-            attr(&mut front, event, endian);
+            encode_attr_record(&mut front, event, endian);
         }
         for (feature, content) in features.sections() {
             // These have their own record types, written last.
@@ -52,11 +52,26 @@ impl<W: Write> PipeWriter<W> {
         }
         for (feature, content) in features.sections() {
             match feature {
-                FeatureId::TRACING_DATA => tracing_data(&mut front, content, endian),
+                FeatureId::TRACING_DATA => encode_tracing_data(&mut front, content, endian),
                 FeatureId::BUILD_ID => build_ids(&mut front, content, endian),
                 _ => {}
             }
         }
+        output.write_all(&front).map_err(WriteError::Header)?;
+        Ok(Self {
+            output,
+            bytes: front.len() as u64,
+            front: front.len() as u64,
+            ended: false,
+        })
+    }
+
+    /// Writes the header alone: metadata are among the records of [`PipeWriter::write_data`].
+    ///
+    /// # Errors
+    /// [`WriteError::Header`].
+    pub fn without_metadata(mut output: W, endian: Endian) -> Result<Self, WriteError> {
+        let front = FileHeader::encode_pipe(endian);
         output.write_all(&front).map_err(WriteError::Header)?;
         Ok(Self {
             output,
@@ -126,8 +141,8 @@ fn record(
     to.bytes(&content);
 }
 
-/// Appends an attr with as many ids as fit: 8,000 CPUs or threads.
-pub(crate) fn attr(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian) {
+/// Appends a HEADER_ATTR record: the event's attr with as many ids as fit, 8,000 CPUs or threads.
+pub fn encode_attr_record(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian) {
     let attr = event.attr.encode(endian);
     let room = usize::from(u16::MAX).saturating_sub(RecordHeader::SIZE + attr.len());
     record(bytes, RecordKind::HEADER_ATTR, endian, |to| {
@@ -137,8 +152,8 @@ pub(crate) fn attr(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian) {
     });
 }
 
-/// Appends a record with the size of the data that follow, rounded up to eight bytes.
-fn tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) {
+/// Appends a HEADER_TRACING_DATA record and the data, whose size is rounded up to eight bytes.
+pub fn encode_tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) {
     let room = content.len().next_multiple_of(8);
     let Ok(size) = u32::try_from(room) else {
         return;

@@ -3,7 +3,8 @@
 use crate::feature::AuxIndexEntry;
 use crate::writer::Preamble;
 use crate::{
-    FeatureId, FeatureSet, FileHeader, FinishedFile, Output, PerfData, WriteError, Writer,
+    EventDesc, FeatureId, FeatureSet, FileHeader, FinishedFile, Output, PerfData, WriteError,
+    Writer,
 };
 
 impl PerfData<'_> {
@@ -30,22 +31,36 @@ impl PerfData<'_> {
             };
             return Ok((finished, output));
         }
-        let front = Preamble {
-            events: self.events(),
-            event_types: self.event_types,
-            endian: self.endian(),
-        };
-        let mut writer = Writer::with_preamble(output, &front)?;
+        let mut writer = self.begin_copy(output, self.events())?;
         writer.write_data(self.data)?;
         let is_same = !self.unpacked;
         let features = self.features_for(is_same.then(|| writer.data_offset()));
         writer.finish(&features)
     }
 
+    /// Starts a copy with these events: the header, and what precedes the records. The caller writes records and
+    /// features.
+    ///
+    /// # Errors
+    /// [`WriteError::Header`].
+    pub fn begin_copy<W: Output>(
+        &self,
+        output: W,
+        events: &[EventDesc],
+    ) -> Result<Writer<W>, WriteError> {
+        let front = Preamble {
+            events,
+            event_types: self.event_types,
+            endian: self.endian(),
+        };
+        Writer::with_preamble(output, &front)
+    }
+
     /// The feature sections for a file with the same records starting at `data_offset`; with
     /// `None`, for changed records: sections that describe how records are packed and where traces
     /// are located are omitted.
-    pub(crate) fn features_for(&self, data_offset: Option<u64>) -> FeatureSet {
+    #[must_use]
+    pub fn features_for(&self, data_offset: Option<u64>) -> FeatureSet {
         let mut set = FeatureSet::new(self.endian());
         // Features found in records are not copied: they stay there.
         for feature in self.header().present() {

@@ -5,7 +5,7 @@
 //! record boundary, and [`Writer::finish`] still completes the file.
 
 use std::fs::File;
-use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
 
 use rperf_wire::{Encoder, Endian};
 
@@ -25,6 +25,19 @@ pub trait Output: Write + Seek {
 impl Output for File {
     fn set_size(&mut self, size: u64) -> io::Result<()> {
         self.set_len(size)
+    }
+}
+
+impl Output for BufWriter<File> {
+    fn set_size(&mut self, size: u64) -> io::Result<()> {
+        self.flush()?;
+        self.get_ref().set_len(size)
+    }
+}
+
+impl<W: Output + ?Sized> Output for &mut W {
+    fn set_size(&mut self, size: u64) -> io::Result<()> {
+        (**self).set_size(size)
     }
 }
 

@@ -1,14 +1,27 @@
-//! Rewriters: they transform the records of a recording before they are written to the file.
+//! Records of a recording, transformed before they are written.
 //!
-//! Each implements [`rperf_perfdata::Rewriter`]: it receives complete records in rounds and appends their replacement. `record` runs them
-//! on a thread of their own.
+//! While recording, a [`rperf_perfdata::Rewriter`] receives complete records in rounds and appends their replacement. `record` runs it
+//! on a thread of its own.
+//!
+//! When a recording is copied (`inject`), its records pass through the transforms of a [`Pipeline`].
 
+mod build_ids;
 mod chain;
+mod context_mode;
+mod copying;
 mod filter;
 mod off_cpu;
+mod pipeline;
+mod strip;
 mod unwind;
 
+pub use build_ids::{
+    BuildIdInjector, BuildIdSource, InjectedObjects, MappedBuildIds, ObjectName, used_objects,
+};
 pub use chain::chain;
+pub use copying::{CopyError, CopySummary, StreamCopy, copy_to_file, copy_to_stream};
 pub use filter::FilterRewriter;
 pub use off_cpu::OffCpu;
+pub use pipeline::{Output, Piece, Pipeline, Transform};
+pub use strip::StripSamples;
 pub use unwind::{LiveUnwinder, UnwindOptions};

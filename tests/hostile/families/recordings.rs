@@ -95,6 +95,12 @@ const COMMANDS: &[&str] = &[
     "stat report -A -j",
     "stat report --per-socket -x ,",
     "stat report --per-thread",
+    "inject -o copy.data",
+    "inject -b -v -o copy.data",
+    "inject --buildid-all -o -",
+    "inject -B -o copy.data",
+    "inject --mmap2-buildid-all -o copy.data",
+    "inject --itrace=be --strip -o copy.data",
 ];
 
 /// A mutated recording and any command.

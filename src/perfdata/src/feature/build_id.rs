@@ -34,6 +34,48 @@ impl BuildIdEntry {
             .unwrap_or(&self.build_id)
     }
 
+    /// Creates the entry of a file of the host. Bytes of `id` beyond 20 are dropped.
+    #[must_use]
+    pub fn of_host(misc: Misc, id: &[u8], filename: String) -> Self {
+        let mut build_id = [0; 20];
+        let mut size = 0;
+        for (to, from) in build_id.iter_mut().zip(id) {
+            *to = *from;
+            size += 1;
+        }
+        Self {
+            pid: -1,
+            misc,
+            build_id,
+            size,
+            filename,
+        }
+    }
+
+    /// Appends the entry as a HEADER_BUILD_ID record. Nothing is appended for a path too long for a record.
+    pub fn encode_record(&self, endian: Endian, to: &mut Vec<u8>) {
+        let misc = Misc(self.misc.0 | Misc::BUILD_ID_SIZE.0);
+        RecordHeader::encode_record(RecordKind::HEADER_BUILD_ID, misc, to, endian, |to| {
+            to.u32(self.pid.cast_unsigned());
+            to.bytes(&self.build_id);
+            to.bytes(&[self.size.min(20), 0, 0, 0]);
+            // With the pid, a multiple of eight: readers of newer releases refuse other sizes.
+            let name = &*name_bytes(&self.filename);
+            to.bytes(name);
+            let fixed = size_of::<i32>() + BUILD_ID_FIELD;
+            let end = (fixed + name.len() + 1).next_multiple_of(size_of::<u64>());
+            to.zeros(end - fixed - name.len());
+        });
+    }
+
+    /// Decodes a HEADER_BUILD_ID record.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if the body is too short.
+    pub fn decode_record(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
+        Self::decode(raw, endian)
+    }
+
     pub(crate) fn decode_list(mut bytes: &[u8], endian: Endian) -> Result<Vec<Self>, DecodeError> {
         let mut entries = Vec::new();
         while !bytes.is_empty() {

@@ -37,6 +37,12 @@ impl FeatureSet {
             .map(|(feature, bytes)| (*feature, bytes.as_slice()))
     }
 
+    /// Removes a section.
+    pub fn remove(&mut self, feature: FeatureId) -> &mut Self {
+        self.sections.remove(&feature);
+        self
+    }
+
     fn set(&mut self, feature: FeatureId, encode: impl FnOnce(&mut Encoder<'_>)) -> &mut Self {
         let mut bytes = Vec::new();
         encode(&mut Encoder::new(&mut bytes, self.endian));
@@ -54,6 +60,15 @@ impl FeatureSet {
         self.set(FeatureId::BUILD_ID, |to| {
             BuildIdEntry::encode_list(entries, to);
         })
+    }
+
+    /// Adds build-ids to those that are set.
+    pub fn add_build_ids(&mut self, entries: &[BuildIdEntry]) -> &mut Self {
+        if !entries.is_empty() {
+            let section = self.sections.entry(FeatureId::BUILD_ID).or_default();
+            BuildIdEntry::encode_list(entries, &mut Encoder::new(section, self.endian));
+        }
+        self
     }
 
     /// Name of the machine.

@@ -1,0 +1,120 @@
+//! `rperf inject`: copies a recording and adds to it what the recorder did not know.
+
+mod build_ids;
+mod output;
+mod plan;
+
+use clap::{ArgMatches, Command};
+use rperf_rewrite::{CopyError, StreamCopy, copy_to_file, copy_to_stream};
+
+use self::output::{Target, Written};
+use self::plan::InjectPlan;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::{self, Input, OpenedInput, foreign};
+use crate::cli::itrace;
+use crate::cli::options::{counter, list, switch, unsupported, value};
+use crate::cli::stream::RecordingStream;
+use crate::cli::symbol_options::args::{ignore_vmlinux, vmlinux};
+
+const ABOUT: &str = "\
+Copies a recording, from a file or a pipe, to a file (-o) or to stdout, and adds to it: build-ids of the programs and \
+libraries (-b and others). Without options the records are copied unchanged. A file is written under a temporary name and \
+appears when it is complete.";
+
+/// The options.
+pub(super) fn command() -> Command {
+    Command::new("inject")
+        .long_about(ABOUT)
+        .arg(
+            switch("build-ids")
+                .short('b')
+                .help("add the build-ids of objects that samples hit"),
+        )
+        .arg(switch("buildid-all").help("add the build-ids of all mapped objects"))
+        .arg(switch("mmap2-buildids").short('B').help(
+            "put build-ids into the mappings of objects that samples hit, and drop other mappings",
+        ))
+        .arg(switch("mmap2-buildid-all").help("put build-ids into all mappings"))
+        .arg(list("known-build-ids", "build-id path[,...]").help(
+            "use these build-ids instead of reading the files; file://FILE reads lines from a file",
+        ))
+        .arg(input::option())
+        .arg(
+            value("output", "file")
+                .short('o')
+                .help("output file (default: -, stdout)"),
+        )
+        .arg(itrace::option())
+        .arg(switch("strip").help("drop other samples than those of --itrace, and the trace"))
+        .arg(vmlinux())
+        .arg(ignore_vmlinux())
+        .arg(input::force())
+        .arg(counter("verbose").short('v').help("print what is added"))
+        .arg(unsupported(
+            "kallsyms",
+            "the kernel's build-id is read from -k FILE or from the running kernel",
+        ))
+        .arg(unsupported("guest-data", "use Linux perf"))
+        .arg(unsupported("guestmount", "use Linux perf"))
+        .arg(unsupported(
+            "vm-time-correlation",
+            "record host and guest with one clock (-k CLOCK_MONOTONIC_RAW)",
+        ))
+}
+
+/// Copies the recording.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let plan = InjectPlan::new(matches, context)?;
+    let target = Target::new(matches, context)?;
+    let opened = OpenedInput::open(matches, context)?;
+    let opened = match opened {
+        OpenedInput::Stream(_) if plan.reads_twice() => {
+            OpenedInput::Whole(opened.complete(context)?)
+        }
+        opened => opened,
+    };
+    let written = match opened {
+        OpenedInput::Stream(stream) => copy_stream(&plan, stream, &target)?,
+        OpenedInput::Whole(input) => {
+            target.check_input(&input.path)?;
+            let decoded = itrace::decoded(&input, matches, false, context)?;
+            plan.check_decoded(&input, decoded.is_some())?;
+            copy_whole(&plan, decoded.as_ref().unwrap_or(&input), &target)?
+        }
+    };
+    plan.report(&written, context);
+    Ok(ExitStatus::Ok)
+}
+
+fn copy_stream(
+    plan: &InjectPlan<'_>,
+    stream: RecordingStream,
+    target: &Target<'_>,
+) -> Result<Written, CliError> {
+    let path = stream.path.clone();
+    let shown = path.display().to_string();
+    let copy = StreamCopy::begin(stream.reader()?).map_err(|error| match error {
+        CopyError::Read(cause) => foreign(&path, &cause),
+        other => CliError::failure(255, anyhow::Error::new(other).context(shown.clone())),
+    })?;
+    let head = copy.head().clone();
+    let mut events = head.events().to_vec();
+    let pipeline = plan.pipeline(head.metadata(), None, &mut events)?;
+    target.write_stream(&shown, |out| copy.copy(&events, pipeline, out))
+}
+
+fn copy_whole(
+    plan: &InjectPlan<'_>,
+    input: &Input,
+    target: &Target<'_>,
+) -> Result<Written, CliError> {
+    let data = input.parse(plan.context)?;
+    let shown = input.path.display().to_string();
+    let mut events = data.events().to_vec();
+    let pipeline = plan.pipeline(data.metadata(), Some(&data), &mut events)?;
+    if data.header().is_pipe() || target.is_stream() {
+        return target.write_stream(&shown, |out| copy_to_stream(&data, &events, pipeline, out));
+    }
+    target.write_file(&shown, |out| copy_to_file(&data, &events, pipeline, out))
+}

@@ -1,0 +1,180 @@
+//! Where the copy goes: a file that appears when it is complete, or a stream.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use rperf_rewrite::{CopyError, CopySummary};
+use rperf_safefs::{Folder, FoundFile, PathOrigin, find_in_place};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// Permissions of recordings: they contain addresses, command lines and paths.
+const MODE: u32 = 0o600;
+
+/// The output.
+pub(super) struct Target<'c> {
+    context: &'c Context,
+    /// The file; `None` for stdout.
+    path: Option<PathBuf>,
+    /// A FIFO or device at this path, which can't be replaced.
+    in_place: Option<FoundFile>,
+}
+
+/// What was written.
+pub(super) struct Written {
+    /// Bytes of the output.
+    pub(super) bytes: u64,
+    /// The file; `None` for stdout.
+    pub(super) path: Option<PathBuf>,
+}
+
+impl<'c> Target<'c> {
+    /// The output by the option `output`.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: stdout is a terminal. Status 255: the output is another user's device.
+    pub(super) fn new(matches: &ArgMatches, context: &'c Context) -> Result<Self, CliError> {
+        let path = matches.get_one::<String>("output").map(PathBuf::from);
+        let path = path.filter(|path| path != Path::new("-"));
+        let Some(path) = path else {
+            if context.output.is_terminal() {
+                let message = "inject: stdout is a terminal, and recordings are binary";
+                return Err(CliError::usage(message).hint("name a file with -o, or use a pipe"));
+            }
+            return Ok(Self {
+                context,
+                path: None,
+                in_place: None,
+            });
+        };
+        let in_place =
+            find_in_place(&path, PathOrigin::Given).map_err(|error| unwritten(&path, &error))?;
+        Ok(Self {
+            context,
+            path: Some(path),
+            in_place,
+        })
+    }
+
+    /// Whether the output cannot seek.
+    pub(super) fn is_stream(&self) -> bool {
+        self.path.is_none() || self.in_place.is_some()
+    }
+
+    /// Refuses to replace the input.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: both are the same file.
+    pub(super) fn check_input(&self, input: &Path) -> Result<(), CliError> {
+        let Some(path) = self.path.as_deref().filter(|_| !self.is_stream()) else {
+            return Ok(());
+        };
+        let identity = |path: &Path| {
+            let found = FoundFile::find(path).ok()?;
+            Some((found.metadata().dev(), found.metadata().ino()))
+        };
+        match identity(path) {
+            Some(output) if Some(output) == identity(input) => {
+                let message = format!("inject: {} is input and output", path.display());
+                Err(CliError::message(255, message).hint("write to another file (-o)"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a stream by `copy`; `input` names the recording in messages.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: those of `copy`; a file is not created then.
+    pub(super) fn write_stream(
+        &self,
+        input: &str,
+        copy: impl FnOnce(&mut dyn Write) -> Result<CopySummary, CopyError>,
+    ) -> Result<Written, CliError> {
+        let Some(path) = &self.path else {
+            self.context.output.make_verbatim();
+            let mut out = self.context.stdout();
+            let summary = copy(&mut out);
+            out.flush()?;
+            return self.finished(input, summary);
+        };
+        let Some(found) = &self.in_place else {
+            return self.write_file(input, |out| copy(out));
+        };
+        let file = found
+            .for_writing()
+            .map_err(|error| unwritten(path, &error))?;
+        let mut out = BufWriter::new(file);
+        let summary = copy(&mut out);
+        out.flush().map_err(|error| unwritten(path, &error))?;
+        self.finished(input, summary)
+    }
+
+    /// Writes a file by `copy`, which replaces the existing one when it is complete.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: those of `copy`, a damaged input; then nothing is left.
+    pub(super) fn write_file(
+        &self,
+        input: &str,
+        copy: impl FnOnce(&mut BufWriter<File>) -> Result<CopySummary, CopyError>,
+    ) -> Result<Written, CliError> {
+        let path = self.path.as_deref().unwrap_or(Path::new("-"));
+        let mut failed = None;
+        let written = Folder::of(path).and_then(|(folder, name)| {
+            folder.write_atomic(name, MODE, |out| {
+                self.finished(input, copy(out)).map_err(|error| {
+                    failed = Some(error);
+                    io::Error::other("incomplete")
+                })
+            })
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => written.map_err(|error| unwritten(path, &error)),
+        }
+    }
+
+    fn finished(
+        &self,
+        input: &str,
+        summary: Result<CopySummary, CopyError>,
+    ) -> Result<Written, CliError> {
+        let summary = summary.map_err(|error| self.failed(input, error))?;
+        if let Some(end) = summary.end {
+            let error = CliError::message(255, format!("{input}: {end}"));
+            return Err(match self.is_stream() {
+                true => error.hint("the output contains only the records before it"),
+                false => error.hint("nothing is written; 'data check' lists all damage"),
+            });
+        }
+        if let Some(error) = summary.features_lost {
+            return Err(self.failed(input, rperf_perfdata::WriteError::Header(error).into()));
+        }
+        Ok(Written {
+            bytes: summary.bytes,
+            path: self.path.clone(),
+        })
+    }
+
+    fn failed(&self, input: &str, error: CopyError) -> CliError {
+        let name = match (&error, &self.path) {
+            (CopyError::Write(_), Some(path)) => path.display().to_string(),
+            (CopyError::Write(_), None) => "stdout".to_owned(),
+            _ => input.to_owned(),
+        };
+        CliError::failure(255, anyhow::Error::new(error).context(name))
+    }
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> CliError {
+    CliError::message(255, format!("failed to write {}: {error}", path.display()))
+}

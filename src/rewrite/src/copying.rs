@@ -1,0 +1,374 @@
+//! Copies of recordings, passed through a [`Pipeline`].
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use rperf_perfdata::feature::AuxIndexEntry;
+use rperf_perfdata::{
+    Error, EventDesc, FeatureSet, FinishedFile, Output, PerfData, PipeHead, PipeReader, PipeWriter,
+    RecordAt, StreamInput, WriteError, Writer, encode_attr_record,
+};
+use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind};
+
+use crate::pipeline::{Piece, Pipeline};
+
+/// Bytes of records passed on at once.
+const PIECE: usize = 1 << 20;
+
+/// Why a copy failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// The output could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A stream describes an event after other records, which may already have been its own.
+    #[error("the event in the record at offset {offset} is described after other records")]
+    LateEvent {
+        /// Offset of the HEADER_ATTR record.
+        offset: u64,
+    },
+    /// The stream has no metadata before its records.
+    #[error(transparent)]
+    Read(#[from] Error),
+}
+
+/// What was copied, and why it ended early.
+#[derive(Debug, Default)]
+pub struct CopySummary {
+    /// Bytes written.
+    pub bytes: u64,
+    /// The error in the input after which nothing was copied.
+    pub end: Option<Error>,
+    /// Why the feature sections are missing, if they are.
+    pub features_lost: Option<std::io::Error>,
+}
+
+/// Copies a file to a file; `events` replace those of the recording.
+///
+/// # Errors
+/// [`CopyError::Write`]
+pub fn copy_to_file<'a, W: Output>(
+    data: &PerfData<'a>,
+    events: &[EventDesc],
+    mut pipeline: Pipeline<'a>,
+    output: W,
+) -> Result<CopySummary, CopyError> {
+    let mut writer = data.begin_copy(output, events)?;
+    let mut traces = Vec::new();
+    let end = copy_records(data, &mut pipeline, &mut |piece| {
+        note_trace(piece, &writer, data.endian(), &mut traces);
+        writer.write_data(piece.bytes())
+    })?;
+    let mut features = features(data, events, &traces);
+    pipeline.features(&mut features);
+    let (finished, _) = writer.finish(&features)?;
+    let FinishedFile {
+        file_bytes,
+        features_lost,
+        ..
+    } = finished;
+    Ok(CopySummary {
+        bytes: file_bytes,
+        end: end.or_else(|| data.end().cloned()),
+        features_lost,
+    })
+}
+
+/// Copies a file, or a complete stream, to a stream.
+///
+/// # Errors
+/// [`CopyError::Write`]
+pub fn copy_to_stream<'a>(
+    data: &PerfData<'a>,
+    events: &[EventDesc],
+    mut pipeline: Pipeline<'a>,
+    output: &mut dyn Write,
+) -> Result<CopySummary, CopyError> {
+    let mut writer = if data.header().is_pipe() {
+        PipeWriter::without_metadata(output, data.endian())?
+    } else {
+        let mut features = features(data, events, &[]);
+        pipeline.features(&mut features);
+        PipeWriter::with_endian(output, events, &features, data.endian())?
+    };
+    let mut attrs = AttrRewriter::new(data.events(), events, data.endian());
+    let end = copy_records(data, &mut pipeline, &mut |piece| {
+        writer.write_data(&attrs.rewrite(piece))
+    })?;
+    writer.flush().map_err(WriteError::Header)?;
+    Ok(CopySummary {
+        bytes: writer.bytes(),
+        end: end.or_else(|| data.end().cloned()),
+        features_lost: None,
+    })
+}
+
+/// Records the position of a trace that is about to be written.
+fn note_trace<W: Output>(
+    piece: &Piece<'_>,
+    writer: &Writer<W>,
+    endian: Endian,
+    traces: &mut Vec<AuxIndexEntry>,
+) {
+    let Piece::Special(bytes) = piece else { return };
+    if let Some((raw, size)) = RawRecord::split(bytes, endian)
+        && raw.kind == RecordKind::AUXTRACE
+    {
+        traces.push(AuxIndexEntry {
+            file_offset: writer.file_bytes(),
+            size: size as u64,
+        });
+    }
+}
+
+/// The feature sections of the copy.
+fn features(data: &PerfData<'_>, events: &[EventDesc], traces: &[AuxIndexEntry]) -> FeatureSet {
+    let mut features = data.features_for(None);
+    if events != data.events() {
+        features.event_desc(events);
+    }
+    if !traces.is_empty() {
+        features.aux_index(traces);
+    }
+    features
+}
+
+/// Passes all records on; returns the error that ends them.
+fn copy_records<'a>(
+    data: &PerfData<'a>,
+    pipeline: &mut Pipeline<'a>,
+    output: &mut dyn FnMut(&Piece<'_>) -> Result<(), WriteError>,
+) -> Result<Option<Error>, WriteError> {
+    let mut rest = data.data();
+    let mut length = 0;
+    let mut end = None;
+    for record in data.records() {
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                end = Some(error);
+                break;
+            }
+        };
+        let size = RecordHeader::SIZE + record.raw.body.len() + record.payload.len();
+        let is_special = !record.payload.is_empty() || PipeHead::is_metadata(record.raw.kind);
+        if is_special || length + size > PIECE {
+            let (records, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+            pipeline.push(Piece::Records(records.into()), output)?;
+            (rest, length) = (after, 0);
+        }
+        if is_special {
+            let (special, after) = rest.split_at_checked(size).unwrap_or((rest, &[]));
+            pipeline.push(Piece::Special(special.into()), output)?;
+            rest = after;
+            continue;
+        }
+        length += size;
+        if record.raw.kind == RecordKind::FINISHED_ROUND {
+            let (records, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+            pipeline.push(Piece::Records(records.into()), output)?;
+            pipeline.end_round(output)?;
+            (rest, length) = (after, 0);
+        }
+    }
+    let records = rest.get(..length).unwrap_or_default();
+    pipeline.push(Piece::Records(records.into()), output)?;
+    pipeline.end(output)?;
+    Ok(end)
+}
+
+/// Replaces the attrs in HEADER_ATTR records of a stream.
+struct AttrRewriter<'e> {
+    /// The events of the copy; empty if none is changed.
+    events: &'e [EventDesc],
+    endian: Endian,
+    next: usize,
+}
+
+impl<'e> AttrRewriter<'e> {
+    fn new(before: &[EventDesc], events: &'e [EventDesc], endian: Endian) -> Self {
+        let events = if before == events { &[][..] } else { events };
+        Self {
+            events,
+            endian,
+            next: 0,
+        }
+    }
+
+    fn rewrite<'p>(&mut self, piece: &'p Piece<'_>) -> Cow<'p, [u8]> {
+        let bytes = piece.bytes();
+        if let Piece::Special(record) = piece
+            && let Some((raw, _)) = RawRecord::split(record, self.endian)
+            && raw.kind == RecordKind::HEADER_ATTR
+            && let Some(event) = self.events.get(self.next)
+        {
+            self.next += 1;
+            let mut changed = Vec::new();
+            encode_attr_record(&mut changed, event, self.endian);
+            return changed.into();
+        }
+        bytes.into()
+    }
+}
+
+/// A stream whose metadata at the beginning were read.
+pub struct StreamCopy<R> {
+    reader: PipeReader<R>,
+    /// The metadata records before the first other record.
+    head: Vec<Vec<u8>>,
+    /// The first other record.
+    first: Vec<u8>,
+}
+
+impl<R: StreamInput> StreamCopy<R> {
+    /// Reads the metadata at the beginning of a stream.
+    ///
+    /// # Errors
+    /// [`CopyError::Read`]: damaged metadata, or none.
+    pub fn begin(mut reader: PipeReader<R>) -> Result<Self, CopyError> {
+        let endian = reader.endian();
+        let mut head = Vec::new();
+        let mut first = Vec::new();
+        while let Some(record) = reader.next_record()? {
+            let bytes = encoded(&record, endian);
+            let position = record.position;
+            let size = bytes.len() as u64;
+            match PipeHead::is_metadata(record.raw.kind) {
+                true => head.push(bytes),
+                false => first = bytes,
+            }
+            reader.release(position + size);
+            if !first.is_empty() {
+                break;
+            }
+        }
+        if reader.head().events().is_empty() {
+            return Err(Error::NoAttrRecord.into());
+        }
+        Ok(Self {
+            reader,
+            head,
+            first,
+        })
+    }
+
+    /// The metadata so far.
+    pub fn head(&self) -> &PipeHead<'static> {
+        self.reader.head()
+    }
+
+    /// Copies the stream; `events` replace those described at its beginning.
+    ///
+    /// # Errors
+    /// [`CopyError::Write`], [`CopyError::LateEvent`]
+    pub fn copy(
+        self,
+        events: &[EventDesc],
+        pipeline: Pipeline<'_>,
+        output: &mut dyn Write,
+    ) -> Result<CopySummary, CopyError> {
+        let Self {
+            mut reader,
+            head,
+            first,
+        } = self;
+        let endian = reader.endian();
+        let mut writer = PipeWriter::without_metadata(output, endian)?;
+        let before = reader.head().events().to_vec();
+        let mut attrs = AttrRewriter::new(&before, events, endian);
+        let mut feed = StreamFeed {
+            pipeline,
+            records: Vec::new(),
+            output: &mut |piece| writer.write_data(&attrs.rewrite(piece)),
+        };
+        for record in head {
+            feed.special(record)?;
+        }
+        if let Some((raw, _)) = RawRecord::split(&first, endian) {
+            feed.record(raw.kind, &first)?;
+        }
+        let end = feed.copy(&mut reader)?;
+        feed.end()?;
+        writer.flush().map_err(WriteError::Header)?;
+        Ok(CopySummary {
+            bytes: writer.bytes(),
+            end,
+            features_lost: None,
+        })
+    }
+}
+
+/// Passes the records of a stream on.
+struct StreamFeed<'p, 'o> {
+    pipeline: Pipeline<'p>,
+    /// Records that were not passed on yet.
+    records: Vec<u8>,
+    output: crate::pipeline::Output<'o>,
+}
+
+impl StreamFeed<'_, '_> {
+    /// Passes on all records; returns the error that ends them.
+    fn copy<R: StreamInput>(
+        &mut self,
+        reader: &mut PipeReader<R>,
+    ) -> Result<Option<Error>, CopyError> {
+        let endian = reader.endian();
+        loop {
+            // What is complete is passed on before more input is awaited.
+            if self.records.len() >= PIECE || !reader.is_ready() {
+                self.flush()?;
+            }
+            let record = match reader.next_record() {
+                Ok(Some(record)) => record,
+                Ok(None) => return Ok(None),
+                Err(error) => return Ok(Some(error)),
+            };
+            let (position, kind) = (record.position, record.raw.kind);
+            if kind == RecordKind::HEADER_ATTR {
+                return Err(CopyError::LateEvent { offset: position });
+            }
+            let is_special = PipeHead::is_metadata(kind) || !record.payload.is_empty();
+            let bytes = encoded(&record, endian);
+            reader.release(position + bytes.len() as u64);
+            match is_special {
+                true => self.special(bytes)?,
+                false => self.record(kind, &bytes)?,
+            }
+        }
+    }
+
+    fn special(&mut self, record: Vec<u8>) -> Result<(), WriteError> {
+        self.flush()?;
+        self.pipeline
+            .push(Piece::Special(record.into()), self.output)
+    }
+
+    fn record(&mut self, kind: RecordKind, bytes: &[u8]) -> Result<(), WriteError> {
+        self.records.extend_from_slice(bytes);
+        if kind == RecordKind::FINISHED_ROUND {
+            self.flush()?;
+            self.pipeline.end_round(self.output)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        let records = std::mem::take(&mut self.records);
+        self.pipeline
+            .push(Piece::Records(records.into()), self.output)
+    }
+
+    fn end(mut self) -> Result<(), WriteError> {
+        self.flush()?;
+        self.pipeline.end(self.output)
+    }
+}
+
+/// The bytes of a record with its payload.
+fn encoded(record: &RecordAt<'_>, endian: Endian) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(RecordHeader::SIZE + record.raw.body.len());
+    record.raw.encode(endian, &mut bytes);
+    bytes.extend_from_slice(record.payload);
+    bytes
+}

@@ -1,0 +1,272 @@
+//! Transforms of a recording, one after the other, with bounded memory.
+//!
+//! ```text
+//! records -> stage 1 -> stage 2 -> ... -> output
+//!            an ordered stage notes a round before it rewrites the previous one
+//! ```
+
+use std::borrow::Cow;
+
+use rperf_perfdata::{FeatureSet, WriteError};
+
+/// Changes the records of a recording that is copied.
+///
+/// [`Transform::note`] and [`Transform::rewrite`] get the same complete records in the same order, but divided
+/// differently.
+pub trait Transform {
+    /// Whether records must be noted a round before they are rewritten, because records of the next round may precede
+    /// them in time.
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    /// Inspects records ahead of rewriting, if ordered.
+    fn note(&mut self, _records: &[u8]) {}
+
+    /// Called after the last record was noted.
+    fn note_end(&mut self) {}
+
+    /// Appends the rewritten `records`.
+    fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>);
+
+    /// Appends what replaces a record with a payload, or a metadata record of a stream: by default, a copy.
+    fn special(&mut self, record: &[u8], to: &mut Vec<u8>) {
+        to.extend_from_slice(record);
+    }
+
+    /// Appends records after the last one.
+    fn end(&mut self, _to: &mut Vec<u8>) {}
+
+    /// Changes the feature sections of a file, after the last record.
+    fn features(&mut self, _features: &mut FeatureSet) {}
+}
+
+/// Complete records of a recording.
+#[derive(Debug, Clone)]
+pub enum Piece<'a> {
+    /// Records without payloads, in file order.
+    Records(Cow<'a, [u8]>),
+    /// One record with its payload, or a metadata record of a stream.
+    Special(Cow<'a, [u8]>),
+}
+
+impl Piece<'_> {
+    /// The bytes of the records.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Records(bytes) | Self::Special(bytes) => bytes,
+        }
+    }
+}
+
+/// Receives the result of a [`Pipeline`].
+pub type Output<'o> = &'o mut dyn FnMut(&Piece<'_>) -> Result<(), WriteError>;
+
+/// Transforms that are applied one after the other.
+#[derive(Default)]
+pub struct Pipeline<'a> {
+    stages: Vec<Stage<'a>>,
+}
+
+/// A transform, and the pieces it has not rewritten yet.
+struct Stage<'a> {
+    transform: Box<dyn Transform + 'a>,
+    previous: Vec<Piece<'a>>,
+    current: Vec<Piece<'a>>,
+}
+
+impl<'a> Pipeline<'a> {
+    /// Creates a pipeline that copies.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a transform of the records that the earlier ones return.
+    pub fn add(&mut self, transform: impl Transform + 'a) {
+        self.stages.push(Stage {
+            transform: Box::new(transform),
+            previous: Vec::new(),
+            current: Vec::new(),
+        });
+    }
+
+    /// Passes on the next records.
+    ///
+    /// # Errors
+    /// Those of `output`.
+    pub fn push(&mut self, piece: Piece<'a>, output: Output<'_>) -> Result<(), WriteError> {
+        push(&mut self.stages, piece, output)
+    }
+
+    /// Ends a round: after each FINISHED_ROUND record.
+    ///
+    /// # Errors
+    /// Those of `output`.
+    pub fn end_round(&mut self, output: Output<'_>) -> Result<(), WriteError> {
+        end_round(&mut self.stages, output)
+    }
+
+    /// Ends the recording.
+    ///
+    /// # Errors
+    /// Those of `output`.
+    pub fn end(&mut self, output: Output<'_>) -> Result<(), WriteError> {
+        end(&mut self.stages, output)
+    }
+
+    /// Changes the feature sections of a file.
+    pub fn features(&mut self, features: &mut FeatureSet) {
+        for stage in &mut self.stages {
+            stage.transform.features(features);
+        }
+    }
+}
+
+impl<'a> Stage<'a> {
+    fn rewritten(&mut self, piece: &Piece<'_>) -> Piece<'a> {
+        let mut to = Vec::new();
+        match piece {
+            Piece::Records(records) => {
+                self.transform.rewrite(records, &mut to);
+                Piece::Records(to.into())
+            }
+            Piece::Special(record) => {
+                self.transform.special(record, &mut to);
+                Piece::Special(to.into())
+            }
+        }
+    }
+}
+
+fn push<'a>(
+    stages: &mut [Stage<'a>],
+    piece: Piece<'a>,
+    output: Output<'_>,
+) -> Result<(), WriteError> {
+    if piece.bytes().is_empty() {
+        return Ok(());
+    }
+    let Some((stage, later)) = stages.split_first_mut() else {
+        return output(&piece);
+    };
+    if !stage.transform.is_ordered() {
+        let rewritten = stage.rewritten(&piece);
+        return push(later, rewritten, output);
+    }
+    if let Piece::Records(records) = &piece {
+        stage.transform.note(records);
+    }
+    stage.current.push(piece);
+    Ok(())
+}
+
+fn end_round(stages: &mut [Stage<'_>], output: Output<'_>) -> Result<(), WriteError> {
+    let Some((stage, later)) = stages.split_first_mut() else {
+        return Ok(());
+    };
+    rewrite_previous(stage, later, output)?;
+    stage.previous = std::mem::take(&mut stage.current);
+    end_round(later, output)
+}
+
+fn rewrite_previous<'a>(
+    stage: &mut Stage<'a>,
+    later: &mut [Stage<'a>],
+    output: Output<'_>,
+) -> Result<(), WriteError> {
+    for piece in std::mem::take(&mut stage.previous) {
+        let rewritten = stage.rewritten(&piece);
+        push(later, rewritten, output)?;
+    }
+    Ok(())
+}
+
+fn end(stages: &mut [Stage<'_>], output: Output<'_>) -> Result<(), WriteError> {
+    let Some((stage, later)) = stages.split_first_mut() else {
+        return Ok(());
+    };
+    stage.transform.note_end();
+    rewrite_previous(stage, later, output)?;
+    stage.previous = std::mem::take(&mut stage.current);
+    rewrite_previous(stage, later, output)?;
+    let mut last = Vec::new();
+    stage.transform.end(&mut last);
+    push(later, Piece::Records(last.into()), output)?;
+    end(later, output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Notes what it was shown when it rewrites.
+    struct Watcher {
+        is_ordered: bool,
+        noted: Vec<u8>,
+    }
+
+    impl Transform for Watcher {
+        fn is_ordered(&self) -> bool {
+            self.is_ordered
+        }
+
+        fn note(&mut self, records: &[u8]) {
+            self.noted.extend_from_slice(records);
+        }
+
+        fn note_end(&mut self) {
+            self.noted.push(b'.');
+        }
+
+        fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
+            to.extend_from_slice(records);
+            to.push(b'(');
+            to.extend_from_slice(&self.noted);
+            to.push(b')');
+        }
+
+        fn end(&mut self, to: &mut Vec<u8>) {
+            to.push(b'!');
+        }
+    }
+
+    fn result(stages: &[bool]) -> String {
+        let mut pipeline = Pipeline::new();
+        for is_ordered in stages {
+            pipeline.add(Watcher {
+                is_ordered: *is_ordered,
+                noted: Vec::new(),
+            });
+        }
+        let mut text = String::new();
+        let mut output = |piece: &Piece<'_>| {
+            text.push_str(std::str::from_utf8(piece.bytes()).unwrap());
+            Ok(())
+        };
+        for (round, special) in [(&b"a"[..], &b"S"[..]), (b"b", b""), (b"c", b"")] {
+            let (records, special) = (Piece::Records(round.into()), Piece::Special(special.into()));
+            pipeline.push(records, &mut output).unwrap();
+            pipeline.push(special, &mut output).unwrap();
+            pipeline.end_round(&mut output).unwrap();
+        }
+        pipeline.end(&mut output).unwrap();
+        text
+    }
+
+    #[test]
+    fn an_ordered_stage_sees_the_next_round_first() {
+        assert_eq!(result(&[]), "aSbc");
+        assert_eq!(result(&[false]), "a()Sb()c()!");
+        assert_eq!(result(&[true]), "a(ab)Sb(abc)c(abc.)!");
+    }
+
+    #[test]
+    fn a_second_ordered_stage_is_a_round_later() {
+        assert_eq!(
+            result(&[true, true]),
+            "a(ab)(a(ab)b(abc))Sb(abc)(a(ab)b(abc)c(abc.)!.)c(abc.)(a(ab)b(abc)c(abc.)!.)!(a(ab)b(abc)c(abc.)!.)!"
+        );
+    }
+}

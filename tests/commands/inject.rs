@@ -1,0 +1,376 @@
+//! `rperf inject`: build-ids in files and pipes, compared with Linux perf, and what it refuses.
+
+use std::fs;
+
+use rperf_testkit::{FileAttr, Outcome, PerfFile, Run, Scratch};
+
+use super::rperf;
+use crate::tidy::root;
+use crate::tools::{BOTH, Tool, Tools};
+
+/// A workload of several processes and libraries.
+const WORKLOAD: [&str; 3] = [
+    "sh",
+    "-c",
+    "for i in 1 2 3 4; do ls -R /usr/lib >/dev/null; done",
+];
+
+/// Words for a recording without build-ids, which perf writes.
+const WITHOUT_IDS: [&str; 6] = ["-B", "-N", "-e", "cpu-clock", "-F", "2000"];
+
+#[track_caller]
+fn succeeds(outcome: &Outcome) {
+    assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{outcome:?}");
+}
+
+/// The lines of perf's `buildid-list` about files of user space, sorted.
+fn listed(tools: &Tools, file: &str) -> Vec<String> {
+    let list = tools
+        .outcome(Tool::Perf, &["buildid-list", "-i", file])
+        .stdout;
+    let mut lines: Vec<String> = list
+        .lines()
+        .filter(|line| line.contains(" /") && !line.starts_with(' '))
+        .map(str::to_owned)
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// The text that a command prints, without the tips of `report`, which change from run to run.
+fn printed(tools: &Tools, reader: Tool, words: &[&str]) -> String {
+    let text = tools.outcome(reader, words).stdout;
+    let lines = text.split_inclusive('\n');
+    lines.filter(|line| !line.contains("(Tip: ")).collect()
+}
+
+/// Runs a shell line in which `perf` and `rperf` are both tools.
+fn shell(tools: &Tools, line: &str) -> Outcome {
+    let line = line
+        .replace(
+            "rperf ",
+            &format!("{} ", tools.program(Tool::Rperf).display()),
+        )
+        .replace(
+            "linux-perf ",
+            &format!("{} ", tools.program(Tool::Perf).display()),
+        );
+    let run = Run::new("sh").args(["-c", &line]).within(tools.path());
+    run.env("HOME", tools.path())
+        .finish()
+        .expect("a shell starts")
+}
+
+#[test]
+fn build_ids_in_files_match_those_of_perf() {
+    let Some(tools) = Tools::find_for("build_ids_in_files_match_those_of_perf") else {
+        return;
+    };
+    for tool in BOTH {
+        let words = [&WITHOUT_IDS[..], &WORKLOAD].concat();
+        let Some(file) = tools.record(tool, "without", &words) else {
+            continue;
+        };
+        assert_eq!(listed(&tools, &file), [""; 0], "{tool:?}");
+        for injector in BOTH {
+            let output = format!("{injector:?}.data");
+            let words = ["inject", "-b", "-i", &file, "-o", &output];
+            succeeds(&tools.outcome(injector, &words));
+        }
+        let expected = listed(&tools, "Perf.data");
+        assert!(expected.len() > 2, "{expected:?}");
+        assert_eq!(listed(&tools, "Rperf.data"), expected, "{tool:?}");
+        // Nothing else has changed, for either reader.
+        for reader in BOTH {
+            for words in [&["report", "--stdio"][..], &["script"]] {
+                let text = |input: &str| printed(&tools, reader, &[words, &["-i", input]].concat());
+                assert_eq!(text(&file), text("Rperf.data"), "{reader:?} {words:?}");
+            }
+        }
+        let dump = tools.outcome(Tool::Perf, &["script", "-D", "-i", "Rperf.data"]);
+        assert!(dump.stdout.contains("PERF_RECORD_BUILD_ID"));
+    }
+}
+
+#[test]
+fn all_objects_include_those_that_perf_adds() {
+    let Some(tools) = Tools::find_for("all_objects_include_those_that_perf_adds") else {
+        return;
+    };
+    let words = [&WITHOUT_IDS[..], &WORKLOAD].concat();
+    let file = tools
+        .record(Tool::Perf, "all", &words)
+        .expect("perf records");
+    for tool in BOTH {
+        let output = format!("{tool:?}.data");
+        succeeds(&tools.outcome(
+            tool,
+            &["inject", "--buildid-all", "-i", &file, "-o", &output],
+        ));
+    }
+    let ours = listed(&tools, "Rperf.data");
+    for line in listed(&tools, "Perf.data") {
+        assert!(ours.contains(&line), "{line}: {ours:?}");
+    }
+    // Also a library that no sample hit.
+    assert!(ours.iter().any(|line| line.ends_with("/dash")), "{ours:?}");
+}
+
+#[test]
+fn pipes_of_both_tools_get_build_ids() {
+    let Some(tools) = Tools::find_for("pipes_of_both_tools_get_build_ids") else {
+        return;
+    };
+    let workload = "ls -R /usr/lib";
+    let line = format!("linux-perf record -q -B -e cpu-clock -F 2000 -o - {workload} >pipe.data");
+    assert_eq!(shell(&tools, &line).status, 0);
+    succeeds(&shell(&tools, "cat pipe.data | rperf inject -b >ours.data"));
+    succeeds(&shell(
+        &tools,
+        "cat pipe.data | linux-perf inject -b >perfs.data",
+    ));
+    succeeds(&shell(
+        &tools,
+        "cat pipe.data | rperf inject -b -o file.data",
+    ));
+    let expected = listed(&tools, "perfs.data");
+    assert!(!expected.is_empty());
+    assert_eq!(listed(&tools, "ours.data"), expected);
+    let bytes = |name: &str| fs::read(tools.path().join(name)).expect("an output");
+    assert_eq!(bytes("ours.data"), bytes("file.data"));
+    // Without options a stream is copied.
+    succeeds(&shell(&tools, "cat pipe.data | rperf inject >copy.data"));
+    assert!(bytes("copy.data") == bytes("pipe.data"));
+    // An ordinary recording in the pipe, which perf 6.1 cannot read, and one turned into a stream.
+    let words = [&WITHOUT_IDS[..], &["ls", "-R", "/usr/lib"]].concat();
+    let file = tools
+        .record(Tool::Perf, "plain", &words)
+        .expect("perf records");
+    succeeds(&shell(
+        &tools,
+        &format!("cat {file} | rperf inject -b >stream.data"),
+    ));
+    succeeds(&shell(
+        &tools,
+        &format!("rperf inject -b -i {file} -o seen.data"),
+    ));
+    assert_eq!(listed(&tools, "stream.data"), listed(&tools, "seen.data"));
+    let profile = |input: &str| {
+        let words = ["report", "--stdio", "--sort", "comm,dso", "-i", input];
+        let text = tools.outcome(Tool::Perf, &words).stdout;
+        let rows = text.lines().filter(|line| line.contains('%'));
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(!profile(&file).is_empty());
+    assert_eq!(profile("stream.data"), profile(&file));
+}
+
+#[test]
+fn mappings_get_build_ids_and_unused_ones_are_dropped() {
+    let Some(tools) = Tools::find_for("mappings_get_build_ids_and_unused_ones_are_dropped") else {
+        return;
+    };
+    let words = [&WITHOUT_IDS[..], &WORKLOAD].concat();
+    let file = tools
+        .record(Tool::Perf, "maps", &words)
+        .expect("perf records");
+    let mut counts = Vec::new();
+    for option in ["--mmap2-buildid-all", "-B"] {
+        succeeds(&tools.outcome(
+            Tool::Rperf,
+            &["inject", option, "-i", &file, "-o", "out.data"],
+        ));
+        let words = ["script", "--show-mmap-events", "-i", "out.data"];
+        let text = tools.outcome(Tool::Perf, &words).stdout;
+        let maps = text
+            .lines()
+            .filter(|line| line.contains("PERF_RECORD_MMAP2 "));
+        let maps: Vec<&str> = maps.filter(|line| line.contains(" /")).collect();
+        // [0x7fd61e620000(0x26000) @ 0x1000 <7ebc…>]: r-xp PATH
+        assert!(maps.iter().all(|line| line.contains(" <")), "{maps:#?}");
+        counts.push(maps.len());
+        let words = |input| ["report", "--stdio", "-i", input];
+        let [before, after] =
+            [&*file, "out.data"].map(|input| printed(&tools, Tool::Perf, &words(input)));
+        assert_eq!(after, before, "{option}");
+    }
+    assert!(counts[1] > 0 && counts[1] < counts[0], "{counts:?}");
+}
+
+/// A recording of one sample in `/bin/absent`, in either byte order.
+fn one_sample(big: bool) -> Vec<u8> {
+    let mut file = match big {
+        true => PerfFile::big_endian(),
+        false => PerfFile::new(),
+    };
+    // IP | TID | TIME
+    let attr = FileAttr {
+        kind: 1,
+        period: 1000,
+        sample_type: 7,
+        flags: FileAttr::SAMPLE_ID_ALL,
+        ..FileAttr::default()
+    };
+    file.event(&attr, &[]);
+    let trailer = |time: u64| file.bytes().u32(7).u32(7).u64(time).done();
+    let (map, sampled) = (
+        trailer(10),
+        file.bytes().u64(0x1800).u32(7).u32(7).u64(20).done(),
+    );
+    let body = file.bytes().u32(7).u32(7).u64(0x1000).u64(0x1000).u64(0);
+    let body = body
+        .raw([0; 24])
+        .u32(5)
+        .u32(2)
+        .text("/bin/absent", 8)
+        .raw(map);
+    file.record(10, PerfFile::USER, body.done());
+    file.record(9, PerfFile::USER, sampled);
+    file.machine("x86_64");
+    file.finish()
+}
+
+#[test]
+fn known_build_ids_are_used_in_either_byte_order() {
+    const ID: &str = "0123456789abcdef0123456789abcdef01234567";
+    for big in [false, true] {
+        let scratch = Scratch::new();
+        scratch.write("perf.data", one_sample(big)).expect("a file");
+        scratch
+            .write("ids", format!("\n{ID} /bin/absent\n"))
+            .expect("a list");
+        let known = format!("{} /bin/other,{ID} /bin/absent", "ab".repeat(20));
+        for value in [&*known, "file://ids"] {
+            for option in ["-b", "--buildid-all", "--mmap2-buildid-all"] {
+                let words = [
+                    "inject",
+                    option,
+                    "--known-build-ids",
+                    value,
+                    "-o",
+                    "out.data",
+                ];
+                let run =
+                    |words: &[&str]| rperf(words).within(scratch.path()).finish().expect("runs");
+                succeeds(&run(&words));
+                let list = run(&["buildid-list", "-H", "-i", "out.data"]);
+                assert_eq!(list.stdout, format!("{ID} /bin/absent\n"), "{option} {big}");
+                let list = run(&["buildid-list", "-i", "perf.data"]);
+                assert_eq!(list.stdout, "", "{list:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn compressed_recordings_and_directories_become_plain_files() {
+    let Some(tools) = Tools::find_for("compressed_recordings_and_directories_become_plain_files")
+    else {
+        return;
+    };
+    for option in ["-z", "--threads"] {
+        let words = [&WITHOUT_IDS[..], &[option], &WORKLOAD].concat();
+        let Some(file) = tools.record(Tool::Rperf, option.trim_start_matches('-'), &words) else {
+            continue;
+        };
+        succeeds(&tools.outcome(
+            Tool::Rperf,
+            &["inject", "-b", "-i", &file, "-o", "out.data"],
+        ));
+        assert!(!listed(&tools, "out.data").is_empty(), "{option}");
+        let words = |input| ["report", "--stdio", "-i", input];
+        let before = tools.outcome(Tool::Rperf, &words(&file)).stdout;
+        assert_eq!(
+            tools.outcome(Tool::Rperf, &words("out.data")).stdout,
+            before
+        );
+        let checked = tools.outcome(Tool::Rperf, &["data", "check", "out.data"]);
+        assert_eq!(checked.status, 0, "{checked:?}");
+    }
+}
+
+#[test]
+fn a_decoded_trace_replaces_other_samples() {
+    let scratch = Scratch::new();
+    let bytes = fs::read(root().join("tests/fixtures/x86_64/bts.data")).expect("the fixture");
+    scratch.write("perf.data", bytes).expect("a copy");
+    let run = |words: &[&str]| rperf(words).within(scratch.path()).finish().expect("runs");
+    assert_eq!(
+        run(&["inject", "--itrace=b", "--strip", "-f", "-o", "out.data"]).status,
+        0
+    );
+    let words = ["script", "-f", "-F", "comm,tid,event,ip,addr"];
+    let decoded = run(&[&words[..], &["--itrace=b"]].concat()).stdout;
+    let branches: Vec<&str> = decoded
+        .lines()
+        .filter(|line| line.contains("branches:"))
+        .collect();
+    let stripped = run(&[&words[..], &["-i", "out.data"]].concat()).stdout;
+    assert!(!branches.is_empty());
+    assert_eq!(stripped.lines().collect::<Vec<_>>(), branches);
+}
+
+#[test]
+fn a_failed_copy_leaves_nothing() {
+    let scratch = Scratch::new();
+    let whole = one_sample(false);
+    scratch.write("perf.data", &whole).expect("a file");
+    // In the middle of the sample, which is before the 16 and 64 bytes of the one feature.
+    scratch
+        .write("cut.data", &whole[..whole.len() - 100])
+        .expect("a file");
+    scratch
+        .write("text", "no recording at all\n")
+        .expect("a file");
+    let run = |words: &[&str]| rperf(words).within(scratch.path()).finish().expect("runs");
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["-i", "cut.data"], 255, "cut.data: "),
+        (
+            &["-b", "-i", "absent.data"],
+            255,
+            "failed to open absent.data",
+        ),
+        (&["-i", "text"], 255, "incompatible file format (text)"),
+        (&["-b", "--buildid-all", "-B"], 129, "exclude each other"),
+        (
+            &["--known-build-ids", "12 /bin/a"],
+            129,
+            "has no effect without build-ids",
+        ),
+        (
+            &["-b", "--known-build-ids", "xy /bin/a"],
+            129,
+            "is not a build-id and a path",
+        ),
+        (&["-b", "--known-build-ids", "file://none"], 255, "none: "),
+        (&["--strip"], 129, "--itrace, which is not given"),
+        (
+            &["--strip", "--itrace"],
+            255,
+            "perf.data has no hardware trace",
+        ),
+        (&["--itrace=z"], 129, "unknown letter 'z'"),
+        (&["--guest-data"], 129, "not supported yet"),
+        (&["--vm-time-correlation"], 129, "not supported yet"),
+        (&["--kallsyms=x"], 129, "not supported yet"),
+    ];
+    for (words, status, message) in cases {
+        let outcome = run(&[&["inject", "-o", "out.data"], *words].concat());
+        assert_eq!(outcome.status, *status, "{words:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(message), "{words:?}: {outcome:?}");
+        assert!(!scratch.path().join("out.data").exists(), "{words:?}");
+    }
+    let outcome = run(&["inject", "-o", "./perf.data"]);
+    assert_eq!(outcome.status, 255);
+    assert!(
+        outcome.stderr.contains("is input and output"),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        fs::read(scratch.path().join("perf.data")).expect("the input"),
+        whole
+    );
+    let outcome = run(&["inject", "-o", "nowhere/out.data"]);
+    assert_eq!(outcome.status, 255, "{outcome:?}");
+    assert!(outcome.stderr.contains("nowhere/out.data"), "{outcome:?}");
+}
