@@ -114,7 +114,12 @@ fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<u32>>, CliError> {
     ids.collect::<Result<_, _>>().map(Some)
 }
 
-fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
+/// Returns the CPUs of `--cpu`.
+///
+/// # Errors
+///
+/// Status 255: an invalid list.
+pub(crate) fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
     let Some(list) = matches.get_one::<String>("cpu") else {
         return Ok(None);
     };

@@ -110,7 +110,9 @@ fn distributions_of_waits() -> std::io::Result<()> {
         (&row["mean_delay_ns"], &row["max_delay_ns"]),
         (&55_000.into(), &100_000.into())
     );
-    let both = run(&scratch, &["sched", "latency", "--json", "--percentiles"]);
+    // Refused before the input is opened.
+    let words = ["sched", "latency", "--json", "--percentiles", "-i", "none"];
+    let both = run(&scratch, &words);
     assert_eq!(both.status, 129, "{both:?}");
     Ok(())
 }

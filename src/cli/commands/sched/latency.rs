@@ -6,8 +6,8 @@ use rperf_analysis::{AllSamples, ObserverPass};
 use rperf_view::sched::delays::{write_json, write_percentiles};
 use rperf_view::sched::latency::write;
 
-use super::recording::{SchedRecording, losses, warn_of_truncated};
-use super::{common, losses as stretches};
+use super::common;
+use super::recording::{SchedRecording, conclude, losses};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -79,6 +79,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
+    let format = LatencyFormat::of(matches)?;
     let keys = sort_keys(matches)?;
     let cpu = matches.get_one::<u64>("CPU").copied();
     let cpu = cpu.map(u32::try_from).transpose().map_err(|_| {
@@ -89,7 +90,6 @@ pub(in crate::cli::commands) fn run(
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let recording = SchedRecording::new(&analysis)?;
-    let format = LatencyFormat::of(matches)?;
     let options = LatencyOptions {
         cpu,
         with_distributions: format != LatencyFormat::Perf,
@@ -106,10 +106,7 @@ pub(in crate::cli::commands) fn run(
         LatencyFormat::Percentiles => write_percentiles(&mut out, &table)?,
         LatencyFormat::Json => write_json(&mut out, &table, losses.lost)?,
     }
-    warn_of_truncated(delivered, context);
-    stretches::warn(&table.losses, matches, context);
-    analysis.conclude()?;
-    Ok(ExitStatus::Ok)
+    conclude(&analysis, delivered, &table.losses, matches)
 }
 
 fn sort_keys(matches: &ArgMatches) -> Result<Vec<LatencySortKey>, CliError> {

@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 const LISTED: usize = 5;
 
 /// Lists the stretches whose times and delays are doubtful.
-pub(super) fn warn(lost: &LostStretches, matches: &ArgMatches, context: &Context) {
+pub(super) fn warn_of_losses(lost: &LostStretches, matches: &ArgMatches, context: &Context) {
     let stretches = lost.stretches();
     if stretches.is_empty() {
         return;

@@ -10,16 +10,14 @@ use rperf_sys::CpuList;
 use rperf_view::sched::latency::write_losses;
 use rperf_view::sched::map::MapColumns;
 
-use super::recording::{SchedRecording, losses, warn_of_truncated};
-use super::{common, losses as stretches};
+use super::common;
+use super::recording::{SchedRecording, conclude, losses, open_for_rows};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
 use crate::cli::input::Input;
-use crate::cli::jobs::{self, jobs};
+use crate::cli::jobs;
 use crate::cli::options::{flag, switch, unsupported, value};
-use crate::cli::progress::Progress;
-use crate::cli::shared::analysis::Analysis;
 
 const ABOUT: &str = "\
 Prints a row for each context switch, with a column for each CPU: * marks the CPU that switched, two characters stand for a \
@@ -47,9 +45,7 @@ pub(in crate::cli::commands) fn run(
     let mut columns = columns(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
-    let progress = Progress::for_text_output(context, data.data().len());
-    let jobs = jobs(matches, context)?;
-    let analysis = Analysis::with_progress(&input, &data, jobs, progress, context)?;
+    let analysis = open_for_rows(&input, &data, matches, context)?;
     let recording = SchedRecording::new(&analysis)?;
     let cpus = data.features().nr_cpus();
     columns.cpu_count = cpus.map_or(0, |cpus| cpus.available);
@@ -74,10 +70,7 @@ pub(in crate::cli::commands) fn run(
     written?;
     write_losses(&mut stdout, losses(&analysis))?;
     stdout.flush()?;
-    warn_of_truncated(delivered, context);
-    stretches::warn(&lost, matches, context);
-    analysis.conclude()?;
-    Ok(ExitStatus::Ok)
+    conclude(&analysis, delivered, &lost, matches)
 }
 
 fn columns(matches: &ArgMatches, context: &Context) -> Result<MapColumns, CliError> {

@@ -1,11 +1,18 @@
 //! A recording of scheduler events: checked before it is analysed.
 
+use clap::ArgMatches;
+use rperf_analysis::sched::LostStretches;
 use rperf_analysis::{DeliveredCounts, EventLayouts};
+use rperf_perfdata::PerfData;
 use rperf_view::sched::latency::RecordLosses;
 use rperf_wire::SampleType;
 
+use super::losses::warn_of_losses;
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::Input;
+use crate::cli::jobs::jobs;
+use crate::cli::progress::Progress;
 use crate::cli::shared::analysis::Analysis;
 
 /// The event that every analysis needs.
@@ -72,14 +79,43 @@ fn no_switches(analysis: &Analysis<'_>) -> CliError {
     CliError::message(255, message).hint(format!("record with '{program} sched record'"))
 }
 
-/// Warns about samples whose raw data are too short.
-pub(super) fn warn_of_truncated(delivered: DeliveredCounts, context: &Context) {
+/// Opens a recording for a subcommand that prints rows while it reads.
+///
+/// # Errors
+///
+/// Those of [`Analysis::open`], and an invalid number of threads.
+pub(super) fn open_for_rows<'a>(
+    input: &'a Input,
+    data: &'a PerfData<'a>,
+    matches: &ArgMatches,
+    context: &'a Context,
+) -> Result<Analysis<'a>, CliError> {
+    let progress = Progress::for_text_output(context, data.data().len());
+    let jobs = jobs(matches, context)?;
+    Analysis::with_progress(input, data, jobs, progress, context)
+}
+
+/// Warns about skipped samples and about stretches with lost records, after all passes.
+///
+/// # Errors
+///
+/// Status 255: reading stopped before the end of the recording.
+pub(super) fn conclude(
+    analysis: &Analysis<'_>,
+    delivered: DeliveredCounts,
+    losses: &LostStretches,
+    matches: &ArgMatches,
+) -> Result<ExitStatus, CliError> {
+    let context = analysis.context;
     if delivered.truncated > 0 {
         context.warn(format_args!(
             "{} samples were skipped: their raw data are truncated",
             delivered.truncated
         ));
     }
+    warn_of_losses(losses, matches, context);
+    analysis.conclude()?;
+    Ok(ExitStatus::Ok)
 }
 
 /// Returns the losses of a recording, for the lines below a table.

@@ -15,16 +15,12 @@ use rperf_wire::SampleType;
 use self::args::TimehistRequest;
 pub(in crate::cli::commands) use self::args::command;
 use self::stacks::SwitchStacks;
-use super::losses as stretches;
-use super::recording::{SchedRecording, warn_of_truncated};
+use super::recording::{SchedRecording, conclude, open_for_rows};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::findings::report_symbol_problems;
 use crate::cli::input::Input;
-use crate::cli::jobs::jobs;
 use crate::cli::output::Stdout;
-use crate::cli::progress::Progress;
-use crate::cli::shared::analysis::Analysis;
 use crate::cli::symbol_options::SymbolSources;
 
 /// perf's number of CPUs for a recording that does not have it.
@@ -39,9 +35,7 @@ pub(in crate::cli::commands) fn run(
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
-    let progress = Progress::for_text_output(context, data.data().len());
-    let jobs = jobs(matches, context)?;
-    let analysis = Analysis::with_progress(&input, &data, jobs, progress, context)?;
+    let analysis = open_for_rows(&input, &data, matches, context)?;
     let recording = SchedRecording::new(&analysis)?;
     let events = data.events().iter();
     let mut sample_types = events.map(|event| event.attr.sample_type);
@@ -77,13 +71,10 @@ pub(in crate::cli::commands) fn run(
         rows.stdout.write_all(&text)?;
     }
     rows.stdout.flush()?;
-    warn_of_truncated(delivered, context);
     if request.columns.stacks {
         report_symbol_problems(context, &resolver, context.verbosity(matches) > 0);
     }
-    stretches::warn(&losses, matches, context);
-    analysis.conclude()?;
-    Ok(ExitStatus::Ok)
+    conclude(&analysis, delivered, &losses, matches)
 }
 
 /// Writes rows to stdout.

@@ -2,12 +2,11 @@
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::sched::timehist::TimeHistoryOptions;
-use rperf_sys::CpuList;
 use rperf_view::sched::timehist::TimeColumns;
 
 use crate::cli::commands::sched::common;
 use crate::cli::error::CliError;
-use crate::cli::filter::words;
+use crate::cli::filter::{cpus, words};
 use crate::cli::jobs;
 use crate::cli::options::{flag, number, switch, value};
 use crate::cli::symbol_options::args as names;
@@ -131,15 +130,6 @@ impl TimehistRequest {
             with_summary: is_summary_only || is_set("with-summary"),
         })
     }
-}
-
-fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
-    let list = matches.get_one::<String>("cpu").map(|list| {
-        CpuList::parse(list).map_err(|error| {
-            CliError::message(255, "Invalid cpu_list").detail(format!("{list}: {error}"))
-        })
-    });
-    Ok(list.transpose()?.map(|cpus| cpus.numbers().to_vec()))
 }
 
 fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<i32>>, CliError> {
