@@ -152,12 +152,13 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
-        task: "Show how long tasks waited for a CPU, when each task ran, and on which CPU:",
+        task: "Show how long tasks waited for a CPU and who ran meanwhile, when each task ran:",
         lines: &[
             "sched record -- sleep 10",
             "sched latency -s max",
             "sched timehist --summary",
             "sched map --compact",
+            "sched latency --antagonists",
         ],
     },
     Example {

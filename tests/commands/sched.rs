@@ -1,5 +1,6 @@
 //! `rperf sched`: its subcommands, and recordings that cannot be analysed or only in part.
 
+mod latency;
 mod recording;
 
 use std::path::Path;
@@ -78,42 +79,6 @@ fn latencies_of_both_byte_orders() -> std::io::Result<()> {
     );
     let other_cpu = run(&scratch, &["sched", "latency", "-C", "1"]).stdout;
     assert!(!other_cpu.contains("seven"), "{other_cpu}");
-    Ok(())
-}
-
-const PERCENTILES: &str = "\
-# Task   Thread  Tasks  Waits  Runtime ms  Mean delay ms  p50 ms  p90 ms  p99 ms  p99.9 ms  Max ms
-  seven       7      1      2       0.039          0.055   0.010   0.100   0.100     0.100   0.100
-  eight       8      1      1       0.100          0.000   0.000   0.000   0.000     0.000   0.000
-";
-
-#[test]
-fn distributions_of_waits() -> std::io::Result<()> {
-    let scratch = Scratch::new();
-    let mut file = SchedFile::new();
-    waits(&mut file);
-    scratch.write("perf.data", file.finish())?;
-    let text = run(&scratch, &["sched", "latency", "--percentiles"]);
-    assert_eq!((text.status, &*text.stderr), (0, ""));
-    assert_eq!(text.stdout, PERCENTILES);
-    let printed = run(&scratch, &["sched", "latency", "--json"]).stdout;
-    let json: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
-    assert_eq!(json["version"], 1);
-    assert_eq!(json["lost_records"], 0);
-    let row = &json["rows"][0];
-    assert_eq!((&row["comm"], &row["tid"]), (&"seven".into(), &7.into()));
-    assert_eq!(
-        (&row["waits"], &row["runtime_ns"]),
-        (&2.into(), &39_000.into())
-    );
-    assert_eq!(
-        (&row["mean_delay_ns"], &row["max_delay_ns"]),
-        (&55_000.into(), &100_000.into())
-    );
-    // Refused before the input is opened.
-    let words = ["sched", "latency", "--json", "--percentiles", "-i", "none"];
-    let both = run(&scratch, &words);
-    assert_eq!(both.status, 129, "{both:?}");
     Ok(())
 }
 
@@ -256,7 +221,11 @@ fn stretches_with_lost_records_are_named() -> std::io::Result<()> {
         );
         let lost = "lost events (35 out of 16, in 7 chunks)\n";
         let has_line = outcome.stdout.contains(lost);
-        assert_eq!(has_line, *analysis != "timehist", "{outcome:?}");
+        assert_eq!(
+            has_line,
+            ["latency", "map"].contains(analysis),
+            "{outcome:?}"
+        );
         let all = run(&scratch, &["sched", analysis, "-v"]).stderr;
         assert_eq!(all.matches(" s; run times and delays").count(), 7, "{all}");
     }

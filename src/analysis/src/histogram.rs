@@ -24,6 +24,17 @@ pub struct LogHistogram {
     max: u64,
 }
 
+/// A bucket of a histogram with at least one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistogramBucket {
+    /// The lowest value.
+    pub from: u64,
+    /// The end of the values, exclusive; `u64::MAX` for the last bucket.
+    pub to: u64,
+    /// The number of values.
+    pub count: u64,
+}
+
 /// Summary statistics of a distribution, in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Distribution {
@@ -153,6 +164,20 @@ impl LogHistogram {
         Some(value.clamp(self.min, self.max))
     }
 
+    /// Returns the buckets with at least one value, by increasing value.
+    pub fn buckets(&self) -> impl Iterator<Item = HistogramBucket> + '_ {
+        let buckets = (self.first..).zip(&self.buckets);
+        let used = buckets.filter(|(_, count)| **count > 0);
+        used.map(|(bucket, count)| {
+            let (from, width) = bounds(bucket);
+            HistogramBucket {
+                from,
+                to: from.saturating_add(width),
+                count: *count,
+            }
+        })
+    }
+
     /// Returns the summary statistics, all 0 if there are no values.
     #[must_use]
     pub fn distribution(&self) -> Distribution {
@@ -229,12 +254,15 @@ fn shift_of(value: u64) -> u32 {
 
 /// Returns the value in the middle of a bucket.
 fn middle(bucket: usize) -> u64 {
-    if bucket < 2 * SUB_BUCKETS {
-        return bucket as u64;
-    }
-    let shift = bucket / SUB_BUCKETS - 1;
+    let (low, width) = bounds(bucket);
+    low + width / 2
+}
+
+/// Returns the lowest value of a bucket, and how many values it covers.
+fn bounds(bucket: usize) -> (u64, u64) {
+    let shift = (bucket / SUB_BUCKETS).saturating_sub(1);
     let low = ((bucket - shift * SUB_BUCKETS) as u64) << shift;
-    low + (1 << shift >> 1)
+    (low, 1 << shift)
 }
 
 #[cfg(test)]
@@ -304,6 +332,18 @@ mod tests {
             let merged: LogHistogram = parts.iter().sum();
             prop_assert_eq!(&merged.distribution(), &unsplit.distribution());
             prop_assert_eq!(&merged, &unsplit);
+        }
+
+        #[test]
+        fn buckets_count_their_values(values in values()) {
+            let histogram: LogHistogram = values.iter().copied().collect();
+            let mut total = 0;
+            for HistogramBucket { from, to, count } in histogram.buckets() {
+                let is_inside = |value: &u64| from <= *value && (*value < to || to == u64::MAX);
+                prop_assert_eq!(count, values.iter().copied().filter(is_inside).count() as u64);
+                total += count;
+            }
+            prop_assert_eq!(total, values.len() as u64);
         }
 
         #[test]

@@ -32,7 +32,7 @@ mod thread_counts;
 pub use completeness::{Completeness, ObjectCounts};
 pub use context::{EventContext, TaskId};
 pub use durations::{Duration, Durations, EventPair, KeyedEvent};
-pub use histogram::{Distribution, LogHistogram};
+pub use histogram::{Distribution, HistogramBucket, LogHistogram};
 pub use layouts::{EventLayouts, UnreadableTracepoint};
 pub use live::LiveFeed;
 pub use observer::{ContextSwitch, Loss, Observer, TaskChange};

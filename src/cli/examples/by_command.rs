@@ -448,6 +448,11 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "sched latency --percentiles",
                 "medians and percentiles of the waits",
             ),
+            run(
+                "sched latency --antagonists",
+                "which tasks ran while others waited",
+            ),
+            run("sched latency --histogram", "histograms of the waits"),
         ],
     ),
     (

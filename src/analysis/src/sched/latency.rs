@@ -1,10 +1,15 @@
 //! The run time of each task, and how long it waited for a CPU after it became runnable, for `sched latency`.
 
+mod antagonists;
+mod run_queues;
 mod table;
 
-use rperf_tracepoint::typed::{SchedSwitch, SchedWakeup, TypedEvent};
+use rperf_tracepoint::typed::{SchedMigrateTask, SchedSwitch, SchedWakeup, TypedEvent};
 use rustc_hash::FxHashMap;
 
+use self::antagonists::ChargeSums;
+pub use self::antagonists::{Antagonist, AntagonistTime, Antagonists};
+use self::run_queues::{Charge, RunQueues, Wakeup};
 pub use self::table::{LatencyRow, LatencySortKey, LatencyTable};
 use super::tasks::{SchedTasks, TaskIndex, entry};
 use super::{LostStretches, ignored_wakeup};
@@ -20,6 +25,8 @@ pub struct SchedLatency {
     latencies: Vec<TaskLatency>,
     /// The task on each CPU after its last switch.
     current: FxHashMap<u32, i32>,
+    /// Who runs while tasks wait, if requested.
+    queues: Option<RunQueues>,
     checks: LatencyChecks,
     losses: LostStretches,
 }
@@ -31,6 +38,8 @@ pub struct LatencyOptions {
     pub cpu: Option<u32>,
     /// Whether the distribution of each task's delays is kept.
     pub with_distributions: bool,
+    /// Whether the tasks that run on a CPU while others wait for it are noted.
+    pub with_antagonists: bool,
 }
 
 /// Counts of inconsistencies in the recording.
@@ -54,6 +63,7 @@ struct TaskLatency {
     /// When it became runnable.
     runnable_since: u64,
     sums: LatencySums,
+    charges: ChargeSums,
 }
 
 /// What a task does since it was last switched out.
@@ -82,6 +92,8 @@ pub struct LatencySums {
     pub max_end: u64,
     /// The distribution of the waits; empty unless requested.
     pub delays: LogHistogram,
+    /// Who ran during the waits; empty unless requested.
+    pub antagonists: Antagonists,
 }
 
 impl LatencySums {
@@ -110,6 +122,7 @@ impl LatencySums {
             self.max_end = other.max_end;
         }
         self.delays.merge(&other.delays);
+        self.antagonists.merge(&other.antagonists);
     }
 
     /// Returns the average wait in nanoseconds, rounded down; 0 without waits.
@@ -141,6 +154,7 @@ impl SchedLatency {
             tasks: SchedTasks::new(),
             latencies: Vec::new(),
             current: FxHashMap::default(),
+            queues: options.with_antagonists.then(RunQueues::default),
             checks: LatencyChecks::default(),
             losses: LostStretches::default(),
         }
@@ -164,6 +178,7 @@ impl SchedLatency {
         }
         let time = at.time();
         let is_runnable = event.prev_state().is_runnable();
+        let charges = self.queue_switch(at, event);
         self.latency(prev).switch_out(time, is_runnable);
         let is_counted = self.is_counted(at);
         let with_distribution = self.options.with_distributions;
@@ -178,13 +193,35 @@ impl SchedLatency {
         if time >= next.runnable_since && is_counted {
             let since = next.runnable_since;
             next.sums.add_delay(since, time, with_distribution);
+            next.charges.add(charges);
         }
     }
 
-    fn wake(&mut self, time: u64, event: &SchedWakeup<'_>) {
+    /// Passes a switch to the run queues. Returns who ran during the wait of the task that is switched in.
+    fn queue_switch(&mut self, at: &EventContext, event: &SchedSwitch<'_>) -> Vec<Charge> {
+        let Some(queues) = &mut self.queues else {
+            return Vec::new();
+        };
+        let time = at.time();
+        let prev = self.tasks.find_or_add(-1, event.prev_pid());
+        let next = self.tasks.find_or_add(-1, event.next_pid());
+        if let Some(cpu) = at.cpu {
+            queues.switch(cpu, prev, next, time);
+        }
+        let charges = queues.end(next, time);
+        // A wait whose end was not seen is not counted.
+        queues.end(prev, time);
+        if event.prev_state().is_runnable() && event.prev_pid() != 0 {
+            queues.begin(prev, at.cpu, time);
+        }
+        charges
+    }
+
+    fn wake(&mut self, at: &EventContext, event: &SchedWakeup<'_>) {
         if Some(event.tracepoint()) == self.ignored {
             return;
         }
+        let time = at.time();
         let task = self.latency(event.pid());
         if !task.is_seen {
             task.switch_out(time, false);
@@ -199,6 +236,19 @@ impl SchedLatency {
         }
         self.checks.wakeups += 1;
         self.checks.unordered_wakeups += u64::from(is_unordered);
+        if let Some(queues) = self.queues.as_mut().filter(|_| !is_unordered) {
+            let task = self.tasks.find_or_add(-1, event.pid());
+            let cpu = event.target_cpu().map(i32::cast_unsigned);
+            queues.wake(task, cpu, at.cpu, time);
+        }
+    }
+
+    fn migrate(&mut self, time: u64, event: &SchedMigrateTask<'_>, just_woken: Option<Wakeup>) {
+        if let Some(queues) = &mut self.queues {
+            let task = self.tasks.find_or_add(-1, event.pid());
+            let cpu = event.dest_cpu().cast_unsigned();
+            queues.migrate(task, cpu, just_woken, time);
+        }
     }
 
     /// Returns the table of all tasks.
@@ -207,7 +257,12 @@ impl SchedLatency {
         let seen = self.latencies.into_iter().enumerate();
         let mut rows: Vec<LatencyRow> = seen
             .filter(|(_, task)| task.is_seen)
-            .filter_map(|(index, task)| {
+            .filter_map(|(index, mut task)| {
+                if self.options.with_antagonists {
+                    let delay = task.sums.delay;
+                    let charges = &task.charges;
+                    task.sums.antagonists = charges.antagonists(&self.tasks, merge_names, delay);
+                }
                 LatencyRow::new(&self.tasks, TaskIndex::nth(index), task.sums)
             })
             .collect();
@@ -223,9 +278,12 @@ impl SchedLatency {
 impl Observer for SchedLatency {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, (): ()) {
         self.losses.event(at);
+        let queues = self.queues.as_mut();
+        let just_woken = queues.and_then(|queues| queues.take_just_woken(at.cpu));
         match event {
             TypedEvent::SchedSwitch(event) => self.switch(at, &event),
-            TypedEvent::SchedWakeup(event) => self.wake(at.time(), &event),
+            TypedEvent::SchedWakeup(event) => self.wake(at, &event),
+            TypedEvent::SchedMigrateTask(event) => self.migrate(at.time(), &event, just_woken),
             TypedEvent::SchedStatRuntime(event) => {
                 let (time, is_counted) = (at.time(), self.is_counted(at));
                 let task = self.latency(event.pid());

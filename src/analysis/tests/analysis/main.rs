@@ -9,6 +9,7 @@ mod longest_wait;
 mod machines;
 mod order;
 mod recording;
+mod sched_antagonists;
 mod sched_latency;
 mod sched_times;
 mod thread_counts;

@@ -14,6 +14,8 @@ use crate::file::FileBuilder;
 pub(crate) const SWITCH: u64 = 316;
 /// `attr.config` and id of `sched:sched_wakeup`.
 pub(crate) const WAKEUP: u64 = 318;
+/// `attr.config` and id of `sched:sched_migrate_task`.
+pub(crate) const MIGRATE: u64 = 319;
 /// An event without a tracepoint format.
 pub(crate) const CYCLES: u64 = 1;
 
@@ -35,6 +37,15 @@ const WAKEUP_FORMAT: &str = "name: sched_wakeup\nID: 318\nformat:\n\
     \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
     \tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
     \tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\n\
+    print fmt: \"%d\", REC->pid\n";
+
+const MIGRATE_FORMAT: &str = "name: sched_migrate_task\nID: 319\nformat:\n\
+    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+    \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+    \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+    \tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+    \tfield:int orig_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\
+    \tfield:int dest_cpu;\toffset:36;\tsize:4;\tsigned:1;\n\n\
     print fmt: \"%d\", REC->pid\n";
 
 /// A recording under construction.
@@ -65,10 +76,12 @@ impl Recording {
             (attr(EventType::TRACEPOINT, SWITCH), vec![SWITCH]),
             (attr(EventType::TRACEPOINT, WAKEUP), vec![WAKEUP]),
             (attr(EventType::SOFTWARE, 0), vec![CYCLES]),
+            (attr(EventType::TRACEPOINT, MIGRATE), vec![MIGRATE]),
         ];
         let mut tracing = TracingDataBuilder::new(endian, 8, 4096);
         tracing.event("sched", SWITCH_FORMAT.as_bytes());
         tracing.event("sched", WAKEUP_FORMAT.as_bytes());
+        tracing.event("sched", MIGRATE_FORMAT.as_bytes());
         let features = [(1, tracing.encode())].into();
         let file = FileBuilder::with_features(endian, &events, features);
         let records = Vec::new();
@@ -86,7 +99,8 @@ impl Recording {
 
     /// Adds a sample while `tid` runs on `cpu`.
     pub(crate) fn sample(&mut self, id: u64, (time, cpu, tid): (u64, u32, u32), raw: &[u8]) {
-        let event = [SWITCH, WAKEUP, CYCLES].iter().position(|own| *own == id);
+        let events = [SWITCH, WAKEUP, CYCLES, MIGRATE];
+        let event = events.iter().position(|own| *own == id);
         let sample = SampleRecord {
             id: Some(id),
             pid_tid: Some((tid, tid)),
@@ -108,12 +122,25 @@ impl Recording {
         self.sample(SWITCH, (time, cpu, prev), &raw);
     }
 
-    /// Adds a `sched:sched_wakeup` sample by `waker`.
+    /// Adds a `sched:sched_wakeup` sample by `waker`, for the same CPU.
     pub(crate) fn wakeup(&mut self, time: u64, cpu: u32, waker: u32, woken: u32) {
+        self.wakeup_for((time, cpu, waker), woken, cpu);
+    }
+
+    /// Adds a `sched:sched_wakeup` sample for the CPU `target`.
+    pub(crate) fn wakeup_for(&mut self, at: (u64, u32, u32), woken: u32, target: u32) {
         let mut raw = vec![0; 40];
         self.put(&mut raw, 24, &woken.to_le_bytes());
-        self.put(&mut raw, 32, &cpu.to_le_bytes());
-        self.sample(WAKEUP, (time, cpu, waker), &raw);
+        self.put(&mut raw, 32, &target.to_le_bytes());
+        self.sample(WAKEUP, at, &raw);
+    }
+
+    /// Adds a `sched:sched_migrate_task` sample.
+    pub(crate) fn migrate(&mut self, at: (u64, u32, u32), task: u32, target: u32) {
+        let mut raw = vec![0; 40];
+        self.put(&mut raw, 24, &task.to_le_bytes());
+        self.put(&mut raw, 36, &target.to_le_bytes());
+        self.sample(MIGRATE, at, &raw);
     }
 
     fn put(&self, raw: &mut [u8], at: usize, little: &[u8]) {

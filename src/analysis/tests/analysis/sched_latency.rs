@@ -95,7 +95,7 @@ proptest! {
         }
         let table = with_replay(&recording.finish(), |data, replay| {
             let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
-            let options = LatencyOptions { cpu, with_distributions: true };
+            let options = LatencyOptions { cpu, with_distributions: true, ..LatencyOptions::default() };
             let mut latency = SchedLatency::new(&layouts, options);
             let pass = ObserverPass::new(&layouts, AllSamples).with_tasks();
             pass.run(replay, NonZeroUsize::MIN, &mut latency).expect("memory");
@@ -135,7 +135,7 @@ fn each_wait_is_on_one_cpu() {
             let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
             let options = LatencyOptions {
                 cpu,
-                with_distributions: false,
+                ..LatencyOptions::default()
             };
             let mut latency = SchedLatency::new(&layouts, options);
             let pass = ObserverPass::new(&layouts, AllSamples).with_tasks();

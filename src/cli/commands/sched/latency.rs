@@ -3,7 +3,9 @@
 use clap::{ArgMatches, Command};
 use rperf_analysis::sched::latency::{LatencyOptions, LatencySortKey, SchedLatency};
 use rperf_analysis::{AllSamples, ObserverPass};
-use rperf_view::sched::delays::{write_json, write_percentiles};
+use rperf_view::sched::antagonists::write_antagonists;
+use rperf_view::sched::delay_histogram::write_histograms;
+use rperf_view::sched::delays::{LatencyJson, write_json, write_percentiles};
 use rperf_view::sched::latency::write;
 
 use super::common;
@@ -22,25 +24,40 @@ one began and ended. A wait begins when a task is woken, preempted or yields, an
 const SORT: &str = "\
 sort keys, highest first: avg, max (delay), switch, runtime, pid (default: avg,max,switch,runtime)";
 
+const PERCENTILES: &str = "percentiles";
+const HISTOGRAM: &str = "histogram";
+const ANTAGONISTS: &str = "antagonists";
+
 /// How the table is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LatencyFormat {
     /// The columns of Linux perf.
     Perf,
     Percentiles,
+    Histogram,
+    Antagonists,
     Json,
 }
 
 impl LatencyFormat {
     fn of(matches: &ArgMatches) -> Result<Self, CliError> {
         let is_set = |id| flag(matches, id) == Some(true);
-        match (is_set("percentiles"), is_set("json")) {
-            (true, true) => Err(CliError::usage(
+        let tables = [
+            (PERCENTILES, Self::Percentiles),
+            (HISTOGRAM, Self::Histogram),
+            (ANTAGONISTS, Self::Antagonists),
+        ];
+        let mut requested = tables.iter().filter(|(id, _)| is_set(id));
+        match (requested.next(), requested.next()) {
+            (Some((PERCENTILES, _)), _) if is_set("json") => Err(CliError::usage(
                 "--percentiles and --json exclude each other: JSON has the percentiles",
             )),
-            (true, false) => Ok(Self::Percentiles),
-            (false, true) => Ok(Self::Json),
-            (false, false) => Ok(Self::Perf),
+            _ if is_set("json") => Ok(Self::Json),
+            (Some((one, _)), Some((other, _))) => Err(CliError::usage(format!(
+                "--{one} and --{other} exclude each other; --json can have both"
+            ))),
+            (Some((_, table)), None) => Ok(*table),
+            (None, _) => Ok(Self::Perf),
         }
     }
 }
@@ -62,13 +79,17 @@ pub(in crate::cli::commands) fn command() -> Command {
         )
         .arg(value("sort", "key[,key...]").short('s').help(SORT))
         .arg(
-            switch("percentiles").help(
+            switch(PERCENTILES).help(
                 "show the distribution of the waits (p50 to p99.9) instead of the longest one",
             ),
         )
+        .arg(switch(HISTOGRAM).help("show a histogram of the waits, of all tasks and of each"))
+        .arg(switch(ANTAGONISTS).help(
+            "show which tasks ran on the CPU during the waits, for all tasks and for each",
+        ))
         .arg(
             switch("json")
-                .help("print run times and the distribution of the waits as JSON, in nanoseconds"),
+                .help("print run times and the distribution of the waits as JSON, in nanoseconds; with the buckets (--histogram) and the antagonists"),
         )
         .args(common())
         .arg(jobs::option())
@@ -85,6 +106,7 @@ pub(in crate::cli::commands) fn run(
     let cpu = cpu.map(u32::try_from).transpose().map_err(|_| {
         CliError::usage("-C: give the number of a CPU, as in the output of 'sched script'")
     })?;
+    let with_antagonists = flag(matches, ANTAGONISTS) == Some(true);
     let merge_names = flag(matches, "pids") != Some(true);
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
@@ -93,6 +115,7 @@ pub(in crate::cli::commands) fn run(
     let options = LatencyOptions {
         cpu,
         with_distributions: format != LatencyFormat::Perf,
+        with_antagonists,
     };
     let mut latency = SchedLatency::new(&recording.layouts, options);
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
@@ -104,7 +127,16 @@ pub(in crate::cli::commands) fn run(
     match format {
         LatencyFormat::Perf => write(&mut out, &table, losses)?,
         LatencyFormat::Percentiles => write_percentiles(&mut out, &table)?,
-        LatencyFormat::Json => write_json(&mut out, &table, losses.lost)?,
+        LatencyFormat::Histogram => write_histograms(&mut out, &table)?,
+        LatencyFormat::Antagonists => write_antagonists(&mut out, &table)?,
+        LatencyFormat::Json => {
+            let json = LatencyJson {
+                lost_records: losses.lost,
+                with_buckets: flag(matches, HISTOGRAM) == Some(true),
+                with_antagonists,
+            };
+            write_json(&mut out, &table, json)?;
+        }
     }
     conclude(&analysis, delivered, &table.losses, matches)
 }

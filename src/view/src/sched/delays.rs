@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use rperf_analysis::sched::latency::{LatencyRow, LatencySums, LatencyTable};
 
+use super::antagonists::pairs;
+use super::delay_histogram::buckets;
 use crate::table::{Cell, Column, Table, TextStyle};
 
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
@@ -71,18 +73,38 @@ pub fn write_percentiles(out: &mut dyn Write, table: &LatencyTable) -> io::Resul
     rows(table, titles, |column| column.title).write_text(out, TextStyle::PLAIN)
 }
 
-/// Writes an object with a row per task; times are in nanoseconds. `lost` is the number of records lost while recording.
+/// What the JSON object of `sched latency` has besides a row per task.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LatencyJson {
+    /// The number of records lost while recording.
+    pub lost_records: u64,
+    /// Whether it has the buckets of the histograms.
+    pub with_buckets: bool,
+    /// Whether it has the antagonists (`LatencyOptions::with_antagonists`).
+    pub with_antagonists: bool,
+}
+
+/// Writes an object with a row per task; times are in nanoseconds.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_json(out: &mut dyn Write, table: &LatencyTable, lost: u64) -> io::Result<()> {
+pub fn write_json(out: &mut dyn Write, table: &LatencyTable, json: LatencyJson) -> io::Result<()> {
+    let lost = json.lost_records;
     write!(
         out,
         "{{\"version\":{LATENCY_JSON_VERSION},\"lost_records\":{lost},\"rows\":"
     )?;
     let keys = ["comm", "tid", "tasks", "waits"];
     rows(table, keys, |column| column.key).write_json(out)?;
+    if json.with_buckets {
+        out.write_all(b",\"buckets\":")?;
+        buckets(table).write_json(out)?;
+    }
+    if json.with_antagonists {
+        out.write_all(b",\"antagonists\":")?;
+        pairs(table).write_json(out)?;
+    }
     writeln!(out, "}}")
 }
 
@@ -102,13 +124,9 @@ fn rows(
 }
 
 fn cells(row: &LatencyRow) -> Vec<Cell> {
-    let thread = match (row.tasks, u64::try_from(row.tid)) {
-        (1, Ok(tid)) => tid.into(),
-        _ => Cell::missing(),
-    };
     let mut cells = vec![
-        String::from_utf8_lossy(&row.comm).into_owned().into(),
-        thread,
+        comm_cell(row),
+        thread_cell(row),
         row.tasks.into(),
         row.sums.switches.into(),
     ];
@@ -119,7 +137,20 @@ fn cells(row: &LatencyRow) -> Vec<Cell> {
     cells
 }
 
+/// The name of a row's task.
+pub(super) fn comm_cell(row: &LatencyRow) -> Cell {
+    String::from_utf8_lossy(&row.comm).into_owned().into()
+}
+
+/// The thread of a row; none if it is several tasks.
+pub(super) fn thread_cell(row: &LatencyRow) -> Cell {
+    match (row.tasks, u64::try_from(row.tid)) {
+        (1, Ok(tid)) => tid.into(),
+        _ => Cell::missing(),
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "three decimals are shown")]
-fn milliseconds(time: u64) -> String {
+pub(super) fn milliseconds(time: u64) -> String {
     format!("{:.3}", time as f64 / MILLISECOND)
 }

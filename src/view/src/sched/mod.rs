@@ -1,5 +1,7 @@
 //! The tables of `sched`.
 
+pub mod antagonists;
+pub mod delay_histogram;
 pub mod delays;
 pub mod latency;
 pub mod map;
@@ -7,6 +9,12 @@ pub mod timehist;
 
 /// Nanoseconds per microsecond.
 const MICROSECOND: u64 = 1_000;
+
+/// Returns `1 wait` or `2 waits`.
+fn waits(count: u64) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} wait{ending}")
+}
 
 /// A time in nanoseconds, shown in seconds with six decimals, rounded down.
 #[derive(Debug, Clone, Copy)]

@@ -17,6 +17,16 @@ pub struct LatencyTable {
     pub losses: LostStretches,
 }
 
+impl LatencyTable {
+    /// Returns the sums of all rows.
+    #[must_use]
+    pub fn sums(&self) -> LatencySums {
+        let mut sums = LatencySums::default();
+        self.rows.iter().for_each(|row| sums.merge(&row.sums));
+        sums
+    }
+}
+
 /// A task, or all tasks of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LatencyRow {

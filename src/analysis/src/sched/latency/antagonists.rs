@@ -1,0 +1,125 @@
+//! Who ran on a CPU while tasks waited for it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+use rustc_hash::FxHashMap;
+
+use super::run_queues::Charge;
+use crate::sched::{SchedTasks, TaskIndex};
+
+/// What a CPU did while a task waited for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Antagonist {
+    /// It ran a task.
+    Task {
+        /// The latest name; not necessarily UTF-8.
+        comm: Vec<u8>,
+        /// The thread; `None` for all tasks of that name.
+        tid: Option<i32>,
+    },
+    /// It was idle: the delay is that of its own wakeup.
+    Idle,
+    /// Switches or the CPU of the wait were not recorded.
+    Unknown,
+}
+
+/// How long a CPU did something while tasks waited for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AntagonistTime {
+    /// Nanoseconds of waits.
+    pub nanos: u64,
+    /// The number of runs, counted for each wait.
+    pub runs: u64,
+    /// The number of tasks that waited.
+    pub delayed_tasks: u64,
+}
+
+impl AddAssign for AntagonistTime {
+    fn add_assign(&mut self, other: Self) {
+        self.nanos += other.nanos;
+        self.runs += other.runs;
+        self.delayed_tasks += other.delayed_tasks;
+    }
+}
+
+/// Times by antagonist. They add up to the delay of the waits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Antagonists {
+    times: BTreeMap<Antagonist, AntagonistTime>,
+}
+
+impl Antagonists {
+    /// Returns the antagonists, the one with most time first.
+    #[must_use]
+    pub fn by_time(&self) -> Vec<(&Antagonist, AntagonistTime)> {
+        let times = self.times.iter().map(|(who, time)| (who, *time));
+        let mut times: Vec<_> = times.collect();
+        // Stable: equal ones are sorted by their names.
+        times.sort_by_key(|(_, time)| Reverse(time.nanos));
+        times
+    }
+
+    /// Adds the times of other waits.
+    pub fn merge(&mut self, other: &Self) {
+        for (who, time) in &other.times {
+            self.add(who.clone(), *time);
+        }
+    }
+
+    fn add(&mut self, who: Antagonist, time: AntagonistTime) {
+        *self.times.entry(who).or_default() += time;
+    }
+
+    fn nanos(&self) -> u64 {
+        self.times.values().map(|time| time.nanos).sum()
+    }
+}
+
+/// The charges of all waits of a task that have ended.
+#[derive(Debug, Default)]
+pub(super) struct ChargeSums {
+    by_task: FxHashMap<Option<TaskIndex>, Charge>,
+}
+
+impl ChargeSums {
+    pub(super) fn add(&mut self, charges: Vec<Charge>) {
+        for charge in charges {
+            let sum = self.by_task.entry(charge.by);
+            sum.and_modify(|sum| *sum += charge).or_insert(charge);
+        }
+    }
+
+    /// Returns the antagonists of a task with waits of `delay` nanoseconds. What is not charged was done by unknown ones.
+    pub(super) fn antagonists(
+        &self,
+        tasks: &SchedTasks,
+        merge_names: bool,
+        delay: u64,
+    ) -> Antagonists {
+        let mut found = Antagonists::default();
+        for charge in self.by_task.values() {
+            let who = match charge.by.map(|by| tasks.get(by)) {
+                None => Antagonist::Unknown,
+                Some(task) if task.tid == 0 => Antagonist::Idle,
+                Some(task) => Antagonist::Task {
+                    comm: task.comm.clone(),
+                    tid: (!merge_names).then_some(task.tid),
+                },
+            };
+            found.add(who, charge.time());
+        }
+        let rest = Charge {
+            by: None,
+            nanos: delay.saturating_sub(found.nanos()),
+            runs: 0,
+        };
+        if rest.nanos > 0 {
+            found.add(Antagonist::Unknown, rest.time());
+        }
+        let times = found.times.values_mut();
+        times.for_each(|time| time.delayed_tasks = 1);
+        found
+    }
+}

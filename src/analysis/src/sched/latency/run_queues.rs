@@ -1,0 +1,230 @@
+//! The tasks that wait for each CPU, and who runs on it meanwhile.
+
+use std::ops::AddAssign;
+
+use rustc_hash::FxHashMap;
+
+use super::AntagonistTime;
+use crate::sched::TaskIndex;
+use crate::sched::tasks::entry;
+
+/// The number of charges of a wait from which on those to one task are summed up.
+const MOST_CHARGES: usize = 64;
+
+/// The waits that have not ended, by CPU. Each moment of a wait is charged to the task that runs on that CPU.
+///
+/// A task waits for the CPU that it is woken for or preempted on, and after a migration for the new one. Memory is bounded by the number of
+/// waiting tasks times that of running ones.
+#[derive(Debug, Default)]
+pub(super) struct RunQueues {
+    queues: FxHashMap<u32, RunQueue>,
+    /// The CPU that each task waits for.
+    waiting: Vec<Option<u32>>,
+    /// The wakeup that was the last event on each CPU.
+    just_woken: FxHashMap<u32, Wakeup>,
+}
+
+/// A wakeup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wakeup {
+    task: TaskIndex,
+    time: u64,
+}
+
+/// A CPU.
+#[derive(Debug, Default)]
+struct RunQueue {
+    /// The task that runs since `since`; `None` before the first switch.
+    running: Option<TaskIndex>,
+    since: u64,
+    waits: Vec<OpenWait>,
+}
+
+/// The wait of a task on one CPU.
+#[derive(Debug)]
+struct OpenWait {
+    task: TaskIndex,
+    since: u64,
+    charges: Charges,
+}
+
+/// Nanoseconds of a wait in which a task ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Charge {
+    /// The task; `None` if unknown.
+    pub(super) by: Option<TaskIndex>,
+    pub(super) nanos: u64,
+    /// The number of its runs.
+    pub(super) runs: u64,
+}
+
+impl AddAssign for Charge {
+    fn add_assign(&mut self, other: Self) {
+        self.nanos += other.nanos;
+        self.runs += other.runs;
+    }
+}
+
+impl Charge {
+    /// Returns the time, without the number of tasks.
+    pub(super) fn time(&self) -> AntagonistTime {
+        AntagonistTime {
+            nanos: self.nanos,
+            runs: self.runs,
+            delayed_tasks: 0,
+        }
+    }
+}
+
+/// The charges of a wait. Those to one task are summed up now and then.
+#[derive(Debug, Default)]
+struct Charges {
+    list: Vec<Charge>,
+    /// The length of `list` after it was last summed up.
+    distinct: usize,
+}
+
+impl RunQueues {
+    /// Returns the wakeup that was the last event on a CPU, and is not any more.
+    pub(super) fn take_just_woken(&mut self, cpu: Option<u32>) -> Option<Wakeup> {
+        self.just_woken.remove(&cpu?)
+    }
+
+    /// Begins the wait of a task that an event on `waker_cpu` wakes.
+    pub(super) fn wake(
+        &mut self,
+        task: TaskIndex,
+        cpu: Option<u32>,
+        waker_cpu: Option<u32>,
+        time: u64,
+    ) {
+        if let Some(waker_cpu) = waker_cpu {
+            self.just_woken.insert(waker_cpu, Wakeup { task, time });
+        }
+        self.begin(task, cpu, time);
+    }
+
+    /// Begins a wait.
+    pub(super) fn begin(&mut self, task: TaskIndex, cpu: Option<u32>, time: u64) {
+        self.end(task, time);
+        self.enqueue(cpu, OpenWait::new(task, time));
+    }
+
+    /// Ends the wait of a task, and returns what was charged; nothing if it was not waiting.
+    pub(super) fn end(&mut self, task: TaskIndex, time: u64) -> Vec<Charge> {
+        let wait = self.dequeue(task, time);
+        wait.map(|wait| wait.charges.into_sums())
+            .unwrap_or_default()
+    }
+
+    /// Moves a waiting task to another CPU. The kernel chooses the CPU of a task that it has `just_woken` before the task is in a queue: it
+    /// waits for the new one from the beginning.
+    pub(super) fn migrate(
+        &mut self,
+        task: TaskIndex,
+        cpu: u32,
+        just_woken: Option<Wakeup>,
+        time: u64,
+    ) {
+        let Some(mut wait) = self.dequeue(task, time) else {
+            return;
+        };
+        let begin = Wakeup {
+            task,
+            time: wait.since,
+        };
+        if just_woken == Some(begin) {
+            // What ran on the other CPU in the meantime was not in the way.
+            wait.charges = Charges::default();
+        } else {
+            wait.since = time;
+        }
+        self.enqueue(Some(cpu), wait);
+    }
+
+    /// Handles a switch: charges the waits on that CPU to `prev`.
+    pub(super) fn switch(&mut self, cpu: u32, prev: TaskIndex, next: TaskIndex, time: u64) {
+        let queue = self.queues.entry(cpu).or_default();
+        // If another task was switched in last, switches are missing.
+        let is_missing = queue.running.is_some_and(|running| running != prev);
+        queue.running = (!is_missing).then_some(prev);
+        let RunQueue {
+            running,
+            since,
+            waits,
+        } = queue;
+        for wait in waits {
+            wait.charge(*running, *since, time);
+        }
+        queue.running = Some(next);
+        queue.since = time;
+    }
+
+    fn enqueue(&mut self, cpu: Option<u32>, wait: OpenWait) {
+        let Some(cpu) = cpu else {
+            return;
+        };
+        *entry(&mut self.waiting, wait.task) = Some(cpu);
+        self.queues.entry(cpu).or_default().waits.push(wait);
+    }
+
+    /// Removes the wait of a task, charged up to now.
+    fn dequeue(&mut self, task: TaskIndex, time: u64) -> Option<OpenWait> {
+        let cpu = (*self.waiting.get(task.get())?)?;
+        let mut wait = self.remove(task)?;
+        let queue = self.queues.get(&cpu)?;
+        wait.charge(queue.running, queue.since, time);
+        Some(wait)
+    }
+
+    fn remove(&mut self, task: TaskIndex) -> Option<OpenWait> {
+        let cpu = self.waiting.get_mut(task.get())?.take()?;
+        let waits = &mut self.queues.get_mut(&cpu)?.waits;
+        let place = waits.iter().position(|wait| wait.task == task)?;
+        Some(waits.swap_remove(place))
+    }
+}
+
+impl OpenWait {
+    fn new(task: TaskIndex, since: u64) -> Self {
+        Self {
+            task,
+            since,
+            charges: Charges::default(),
+        }
+    }
+
+    /// Charges the part of the wait in which a task ran from `since` to `until`.
+    fn charge(&mut self, by: Option<TaskIndex>, since: u64, until: u64) {
+        let nanos = until.saturating_sub(self.since.max(since));
+        if nanos > 0 {
+            self.charges.push(Charge { by, nanos, runs: 1 });
+        }
+    }
+}
+
+impl Charges {
+    fn push(&mut self, charge: Charge) {
+        if self.list.len() >= MOST_CHARGES.max(2 * self.distinct) {
+            self.sum_up();
+        }
+        self.list.push(charge);
+    }
+
+    fn sum_up(&mut self) {
+        self.list.sort_unstable_by_key(|charge| charge.by);
+        self.list.dedup_by(|charge, sum| {
+            let is_same = charge.by == sum.by;
+            if is_same {
+                *sum += *charge;
+            }
+            is_same
+        });
+        self.distinct = self.list.len();
+    }
+
+    fn into_sums(mut self) -> Vec<Charge> {
+        self.sum_up();
+        self.list
+    }
+}

@@ -1,0 +1,292 @@
+//! Who ran during the waits of a task, compared with a look at every nanosecond of each wait.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+
+use proptest::prelude::*;
+use rperf_analysis::sched::latency::{
+    Antagonist, LatencyOptions, LatencySortKey, LatencyTable, SchedLatency,
+};
+use rperf_analysis::{AllSamples, EventLayouts, ObserverPass};
+use rperf_wire::Endian;
+
+use crate::recording::{Recording, with_replay};
+
+/// States of a task that is switched out: asleep, runnable, preempted.
+const STATES: [u64; 3] = [1, 0, 0x100];
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    /// The task is switched out in this state, the other one in.
+    Switch(usize, u32),
+    /// It wakes another for a CPU.
+    Wake(u32, u32),
+    /// It moves another to a CPU.
+    Migrate(u32, u32),
+}
+
+/// An event of a task on a CPU.
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    time: u64,
+    cpu: u32,
+    task: u32,
+    what: What,
+}
+
+/// Nanoseconds and runs by what a CPU did; the unknown is `None`.
+type Times = BTreeMap<Option<u32>, (u64, u64)>;
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let what = prop_oneof![
+        3 => (0..3_usize, 0..5_u32).prop_map(|(state, next)| What::Switch(state, next)),
+        2 => (1..5_u32, 0..2_u32).prop_map(|(task, cpu)| What::Wake(task, cpu)),
+        1 => (1..5_u32, 0..2_u32).prop_map(|(task, cpu)| What::Migrate(task, cpu)),
+    ];
+    proptest::collection::vec((1..9_u64, 0..2_u32, 0..5_u32, what), 0..80).prop_map(|events| {
+        let mut time = 0;
+        let mut running = [0, 0];
+        let mut events: Vec<Event> = events
+            .into_iter()
+            .map(|(after, cpu, task, what)| {
+                time += after;
+                // Most events are of the task that runs; some switches are missing.
+                let task = if task == 0 {
+                    time as u32 % 5
+                } else {
+                    running[cpu as usize]
+                };
+                if let What::Switch(_, next) = what {
+                    running[cpu as usize] = next;
+                }
+                Event {
+                    time,
+                    cpu,
+                    task,
+                    what,
+                }
+            })
+            .collect();
+        events.retain(|event| !matches!(event.what, What::Switch(_, next) if next == event.task));
+        events
+    })
+}
+
+fn recording(events: &[Event], endian: Endian) -> Vec<u8> {
+    let mut recording = Recording::new(endian);
+    for Event {
+        time,
+        cpu,
+        task,
+        what,
+    } in events
+    {
+        let at = (*time, *cpu, *task);
+        match what {
+            What::Switch(state, next) => {
+                recording.switch(*time, *cpu, (*task, STATES[*state]), *next)
+            }
+            What::Wake(woken, target) => recording.wakeup_for(at, *woken, *target),
+            What::Migrate(moved, target) => recording.migrate(at, *moved, *target),
+        }
+    }
+    recording.finish()
+}
+
+fn measured(file: &[u8], merge_names: bool) -> LatencyTable {
+    with_replay(file, |data, replay| {
+        let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
+        let options = LatencyOptions {
+            with_antagonists: true,
+            ..LatencyOptions::default()
+        };
+        let mut latency = SchedLatency::new(&layouts, options);
+        let pass = ObserverPass::new(&layouts, AllSamples).with_tasks();
+        pass.run(replay, NonZeroUsize::MIN, &mut latency)
+            .expect("memory");
+        latency.finish(merge_names, &[LatencySortKey::Pid])
+    })
+}
+
+/// The event that begins the wait of `tid` which ends at event `at`. `ended` says which earlier events ended waits.
+fn beginning(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<usize> {
+    let mut woken = None;
+    for before in (0..at).rev() {
+        let Event { task, what, .. } = events[before];
+        match what {
+            What::Switch(_, next) if next == tid && ended[before] => return None,
+            What::Switch(0, _) if task == tid => return woken,
+            What::Switch(..) if task == tid => return Some(before),
+            What::Wake(other, _) if other == tid => woken = Some(before),
+            _ => {}
+        }
+    }
+    Some(woken.unwrap_or(at))
+}
+
+/// A CPU that a task waits for, the time from which on, and the time from which on the switches of the CPU count.
+struct Queue {
+    cpu: u32,
+    from: u64,
+    known: u64,
+}
+
+/// The CPUs that a task waits for.
+fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
+    let Event {
+        time, cpu, what, ..
+    } = events[begin];
+    let first = match what {
+        What::Wake(_, target) => target,
+        _ => cpu,
+    };
+    let mut queues = vec![Queue {
+        cpu: first,
+        from: time,
+        known: time,
+    }];
+    let next = events[begin + 1..].iter().find(|event| event.cpu == cpu);
+    let mut chosen = next
+        .map(|event| event.time)
+        .filter(|_| matches!(what, What::Wake(..)));
+    for event in &events[begin + 1..end] {
+        match event.what {
+            What::Migrate(moved, target) if moved == tid => {
+                // The CPU that the kernel chooses while it wakes the task.
+                let from = match chosen.take() {
+                    Some(at) if at == event.time => time,
+                    _ => event.time,
+                };
+                queues.push(Queue {
+                    cpu: target,
+                    from,
+                    known: event.time,
+                });
+            }
+            _ => {}
+        }
+    }
+    queues
+}
+
+/// What runs on a CPU at a time, for a task that waits there until `leaves`, and since which event.
+fn running(events: &[Event], cpu: u32, time: u64, leaves: u64) -> (Option<u32>, Option<u64>) {
+    let switches = || {
+        events
+            .iter()
+            .filter(|event| event.cpu == cpu && matches!(event.what, What::Switch(..)))
+    };
+    let before = switches().rfind(|event| event.time <= time);
+    let after = switches().find(|event| event.time > time && event.time <= leaves);
+    let since = before.map(|event| event.time);
+    let started = before.map(|event| match event.what {
+        What::Switch(_, next) => next,
+        _ => unreachable!("only switches"),
+    });
+    let stopped = after.map(|event| event.task);
+    let runs = match (started, stopped) {
+        (Some(started), Some(stopped)) => (started == stopped).then_some(started),
+        (started, stopped) => started.or(stopped),
+    };
+    (runs, since)
+}
+
+/// Looks at every nanosecond of each wait.
+fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
+    let mut found: BTreeMap<u32, Times> = BTreeMap::new();
+    let mut ended = Vec::new();
+    for (at, event) in events.iter().enumerate() {
+        let What::Switch(_, tid) = event.what else {
+            ended.push(false);
+            continue;
+        };
+        let begin = beginning(events, at, tid, &ended);
+        ended.push(begin.is_some());
+        let Some(begin) = begin.filter(|_| tid != 0) else {
+            continue;
+        };
+        let times = found.entry(tid).or_default();
+        if begin == at {
+            continue;
+        }
+        let queues = queues(events, begin, at, tid);
+        let mut runs = BTreeSet::new();
+        for time in events[begin].time..event.time {
+            let stay = queues
+                .iter()
+                .rposition(|queue| queue.from <= time)
+                .expect("the first one");
+            let leaves = queues.get(stay + 1).map_or(event.time, |next| next.from);
+            let Queue { cpu, known, .. } = queues[stay];
+            let (who, since) = running(events, cpu, time, leaves);
+            // Switched in between the wakeup and the choice of the CPU: what ran before is not known any more.
+            let is_late = running(events, cpu, known.max(time), leaves).1 != since && time < known;
+            if is_late {
+                times.entry(None).or_default().0 += 1;
+                continue;
+            }
+            let (nanos, count) = times.entry(who).or_default();
+            *nanos += 1;
+            *count += u64::from(runs.insert((stay, since)));
+        }
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn antagonists_match_a_look_at_every_nanosecond(events in events(), big in any::<bool>()) {
+        let endian = if big { Endian::Big } else { Endian::Little };
+        let file = recording(&events, endian);
+        let table = measured(&file, false);
+        let mut found: BTreeMap<u32, Times> = BTreeMap::new();
+        for row in &table.rows {
+            let times = found.entry(row.tid.cast_unsigned()).or_default();
+            let mut sum = 0;
+            for (who, time) in row.sums.antagonists.by_time() {
+                let who = match who {
+                    Antagonist::Task { tid, .. } => Some(tid.expect("a thread").cast_unsigned()),
+                    Antagonist::Idle => Some(0),
+                    Antagonist::Unknown => None,
+                };
+                prop_assert_eq!(time.delayed_tasks, 1);
+                sum += time.nanos;
+                times.insert(who, (time.nanos, time.runs));
+            }
+            prop_assert_eq!(sum, row.sums.delay);
+        }
+        prop_assert_eq!(&found, &oracle(&events));
+        let all = table.sums();
+        let merged = measured(&file, true).sums();
+        prop_assert_eq!(all.delay, merged.delay);
+        // Tasks without a name are not merged.
+        let nanos = |sums: &rperf_analysis::sched::latency::LatencySums| {
+            let times = sums.antagonists.by_time();
+            times.iter().map(|(_, time)| *time).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(nanos(&all), nanos(&merged));
+    }
+}
+
+#[test]
+fn a_long_wait_sums_up_the_runs_of_others() {
+    let mut recording = Recording::new(Endian::Little);
+    recording.switch(1, 0, (1, 0x100), 2);
+    for round in 0..500_u64 {
+        let tasks = [2, 3, 4, 2];
+        let [prev, next] = [0, 1].map(|at| tasks[(round as usize + at) % 3]);
+        recording.switch(2 + round, 0, (prev, 1), next);
+    }
+    recording.switch(600, 0, (4, 1), 1);
+    let table = measured(&recording.finish(), false);
+    let row = table
+        .rows
+        .iter()
+        .find(|row| row.tid == 1)
+        .expect("the task");
+    let times = row.sums.antagonists.by_time();
+    let runs: u64 = times.iter().map(|(_, time)| time.runs).sum();
+    assert_eq!((row.sums.delay, runs), (599, 501), "{times:?}");
+    assert_eq!(times.len(), 3, "{times:?}");
+}

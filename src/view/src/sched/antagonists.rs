@@ -1,0 +1,151 @@
+//! Who ran while tasks waited for a CPU, for `sched latency --antagonists`.
+
+use std::io::{self, Write};
+
+use rperf_analysis::sched::latency::{Antagonist, AntagonistTime, LatencyRow, LatencyTable};
+
+use super::delays::{comm_cell, milliseconds, thread_cell};
+use crate::table::{Cell, Column, Table, TextStyle};
+
+/// The number of antagonists of a task that are listed as text. The others are summed up.
+const LISTED: usize = 10;
+
+/// Writes a table of what the CPUs did while any task waited for them, and one by task, with times in milliseconds. They must have been noted
+/// (`LatencyOptions::with_antagonists`).
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_antagonists(out: &mut dyn Write, table: &LatencyTable) -> io::Result<()> {
+    all(table).write_text(out, TextStyle::PLAIN)?;
+    writeln!(out)?;
+    let mut rows = Table::new([
+        Column::left("Task"),
+        Column::right("Thread"),
+        Column::right("Waits"),
+        Column::right("Delay ms"),
+        Column::left("Ran meanwhile"),
+        Column::right("Runs"),
+        Column::right("Time ms"),
+        Column::right("Share"),
+    ]);
+    for row in &table.rows {
+        push_task(&mut rows, row);
+    }
+    rows.write_text(out, TextStyle::PLAIN)
+}
+
+/// The table of all tasks together.
+fn all(table: &LatencyTable) -> Table {
+    let mut rows = Table::new([
+        Column::left("Ran while others waited"),
+        Column::right("Tasks delayed"),
+        Column::right("Runs"),
+        Column::right("Time ms"),
+        Column::right("Share"),
+    ]);
+    let sums = table.sums();
+    for (who, time) in sums.antagonists.by_time() {
+        rows.push([
+            shown(who).into(),
+            time.delayed_tasks.into(),
+            time.runs.into(),
+            time_cell(time.nanos),
+            Cell::share(time.nanos, sums.delay),
+        ]);
+    }
+    rows
+}
+
+/// Adds the rows of a task. Only the first one names it.
+fn push_task(rows: &mut Table, row: &LatencyRow) {
+    let antagonists = row.sums.antagonists.by_time();
+    let listed = antagonists.iter().take(LISTED);
+    let listed = listed.map(|(who, time)| (shown(who), *time));
+    let mut entries: Vec<(String, AntagonistTime)> = listed.collect();
+    let others = antagonists.get(LISTED..).unwrap_or_default();
+    if !others.is_empty() {
+        let mut sum = AntagonistTime::default();
+        others.iter().for_each(|(_, time)| sum += *time);
+        entries.push((format!("<{} others>", others.len()), sum));
+    }
+    let mut task = vec![
+        comm_cell(row),
+        thread_cell(row),
+        row.sums.switches.into(),
+        time_cell(row.sums.delay),
+    ];
+    if entries.is_empty() {
+        rows.push(task);
+        return;
+    }
+    for (name, time) in entries {
+        task.extend([
+            name.into(),
+            time.runs.into(),
+            time_cell(time.nanos),
+            Cell::share(time.nanos, row.sums.delay),
+        ]);
+        rows.push(std::mem::take(&mut task));
+        task = vec![Cell::missing(); 4];
+    }
+}
+
+/// Returns a row for each pair of a task and what a CPU did while it waited, for JSON. Times are in nanoseconds; `kind` is `task`, `idle` or
+/// `unknown`.
+pub(super) fn pairs(table: &LatencyTable) -> Table {
+    let mut rows = Table::new(
+        [
+            "comm",
+            "tid",
+            "kind",
+            "antagonist",
+            "antagonist_tid",
+            "runs",
+            "time_ns",
+        ]
+        .map(Column::left),
+    );
+    for row in &table.rows {
+        for (who, time) in row.sums.antagonists.by_time() {
+            let (kind, name, tid) = match who {
+                Antagonist::Task { comm, tid } => {
+                    let name = String::from_utf8_lossy(comm).into_owned().into();
+                    ("task", name, *tid)
+                }
+                Antagonist::Idle => ("idle", Cell::missing(), None),
+                Antagonist::Unknown => ("unknown", Cell::missing(), None),
+            };
+            let tid = tid.and_then(|tid| u64::try_from(tid).ok());
+            rows.push([
+                comm_cell(row),
+                thread_cell(row),
+                kind.into(),
+                name,
+                tid.map_or(Cell::missing(), Cell::from),
+                time.runs.into(),
+                time.nanos.into(),
+            ]);
+        }
+    }
+    rows
+}
+
+/// The text for what a CPU did.
+fn shown(who: &Antagonist) -> String {
+    match who {
+        Antagonist::Task { comm, tid } => {
+            let comm = String::from_utf8_lossy(comm);
+            match tid {
+                Some(tid) => format!("{comm}:{tid}"),
+                None => comm.into_owned(),
+            }
+        }
+        Antagonist::Idle => "<idle>".to_owned(),
+        Antagonist::Unknown => "<unknown>".to_owned(),
+    }
+}
+
+fn time_cell(nanos: u64) -> Cell {
+    Cell::count(nanos, milliseconds(nanos))
+}

@@ -1,0 +1,117 @@
+//! The waits for a CPU as a histogram, for `sched latency --histogram`.
+
+use std::io::{self, Write};
+
+use rperf_analysis::sched::latency::{LatencyRow, LatencySums, LatencyTable};
+
+use super::MICROSECOND;
+use super::delays::{comm_cell, milliseconds, thread_cell};
+use crate::table::{Cell, Column, Table, TextStyle};
+
+/// The length of the longest bar.
+const BAR: u64 = 40;
+/// The first line is of all waits below two to the power of this, in nanoseconds: 1.024 us.
+const FIRST_POWER: u32 = 10;
+
+/// Writes a histogram of the waits of all tasks, and one for each row if there are several: a line for each power of two nanoseconds from 1.024 us
+/// on. The distributions must have been kept (`LatencyOptions::with_distributions`).
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_histograms(out: &mut dyn Write, table: &LatencyTable) -> io::Result<()> {
+    write_histogram(out, "all tasks", &table.sums())?;
+    if let [_, _, ..] = &table.rows[..] {
+        for row in &table.rows {
+            writeln!(out)?;
+            write_histogram(out, &title(row), &row.sums)?;
+        }
+    }
+    Ok(())
+}
+
+fn title(row: &LatencyRow) -> String {
+    let comm = String::from_utf8_lossy(&row.comm);
+    match row.tasks {
+        1 => format!("{comm}:{}", row.tid),
+        tasks => format!("{comm}:({tasks})"),
+    }
+}
+
+fn write_histogram(out: &mut dyn Write, title: &str, sums: &LatencySums) -> io::Result<()> {
+    let waits = sums.switches;
+    let (mean, max) = (milliseconds(sums.average()), milliseconds(sums.max_delay));
+    writeln!(
+        out,
+        "# {title}: {}, mean {mean} ms, maximum {max} ms",
+        super::waits(waits)
+    )?;
+    let counts = counts_by_power(sums);
+    let most = counts.iter().copied().max().unwrap_or_default();
+    let mut rows = Table::new([
+        Column::right("From us"),
+        Column::right("To us"),
+        Column::right("Waits"),
+        Column::right("Share"),
+        Column::left(""),
+    ]);
+    let first = counts.iter().position(|count| *count > 0);
+    let mut from = 0;
+    for (line, (power, count)) in (FIRST_POWER..).zip(&counts).enumerate() {
+        let to = 1_u64.checked_shl(power).unwrap_or(u64::MAX);
+        if Some(line) >= first {
+            rows.push([
+                microseconds(from).into(),
+                microseconds(to).into(),
+                (*count).into(),
+                Cell::share(*count, waits),
+                bar(*count, most).into(),
+            ]);
+        }
+        from = to;
+    }
+    rows.write_text(out, TextStyle::PLAIN)
+}
+
+/// Returns the number of waits of each line, up to the longest wait.
+fn counts_by_power(sums: &LatencySums) -> Vec<u64> {
+    let mut counts = Vec::new();
+    for bucket in sums.delays.buckets() {
+        // A bucket is within a power of two.
+        let power = bucket.from.checked_ilog2().unwrap_or_default();
+        let line = (power + 1).saturating_sub(FIRST_POWER) as usize;
+        if counts.len() <= line {
+            counts.resize(line + 1, 0);
+        }
+        if let Some(count) = counts.get_mut(line) {
+            *count += bucket.count;
+        }
+    }
+    counts
+}
+
+fn bar(count: u64, most: u64) -> String {
+    let length = count.saturating_mul(BAR).div_ceil(most.max(1));
+    "#".repeat(usize::try_from(length).unwrap_or_default())
+}
+
+fn microseconds(nanos: u64) -> String {
+    format!("{}.{:03}", nanos / MICROSECOND, nanos % MICROSECOND)
+}
+
+/// Returns a row for each bucket of the waits of each task, for JSON: from `from_ns` to `to_ns`, exclusive.
+pub(super) fn buckets(table: &LatencyTable) -> Table {
+    let mut rows = Table::new(["comm", "tid", "from_ns", "to_ns", "waits"].map(Column::left));
+    for row in &table.rows {
+        for bucket in row.sums.delays.buckets() {
+            rows.push([
+                comm_cell(row),
+                thread_cell(row),
+                bucket.from.into(),
+                bucket.to.into(),
+                bucket.count.into(),
+            ]);
+        }
+    }
+    rows
+}
