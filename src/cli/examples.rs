@@ -152,13 +152,14 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
-        task: "Show how long tasks waited for a CPU and who ran meanwhile, when each task ran:",
+        task: "Show how long tasks waited for a CPU and who ran meanwhile, when each task ran, and where tasks sleep:",
         lines: &[
             "sched record -- sleep 10",
             "sched latency -s max",
             "sched timehist --summary",
             "sched map --compact",
             "sched latency --antagonists",
+            "sched off-cpu -o off-cpu.svg",
         ],
     },
     Example {

@@ -7,6 +7,7 @@ pub(crate) mod built_in_scripts;
 pub(crate) mod columns;
 pub(crate) mod event_listing;
 pub(crate) mod features;
+pub(crate) mod flame_output;
 pub(crate) mod namespace;
 pub(crate) mod probing;
 pub(crate) mod recorded_objects;

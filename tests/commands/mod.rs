@@ -150,6 +150,7 @@ pub(crate) fn commands() -> Vec<String> {
     let parts = [
         "sched latency",
         "sched map",
+        "sched off-cpu",
         "sched timehist",
         "stat record",
         "stat report",

@@ -1,6 +1,7 @@
 //! `rperf sched`: its subcommands, and recordings that cannot be analysed or only in part.
 
 mod latency;
+mod off_cpu;
 mod recording;
 
 use std::path::Path;
@@ -12,7 +13,7 @@ use super::{outcome, rperf};
 use crate::kernel::is_root;
 
 /// The subcommands that analyse a recording.
-const ANALYSES: &[&str] = &["latency", "timehist", "map"];
+const ANALYSES: &[&str] = &["latency", "timehist", "map", "off-cpu"];
 
 #[track_caller]
 fn run(scratch: &Scratch, words: &[&str]) -> Outcome {

@@ -95,7 +95,8 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         self.layouts
     }
 
-    pub(crate) fn prepare(&self) -> &P {
+    /// Returns what prepares the samples.
+    pub fn prepare(&self) -> &P {
         &self.prepare
     }
 

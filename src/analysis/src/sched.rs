@@ -3,10 +3,13 @@
 pub mod latency;
 mod lost_stretches;
 pub mod map;
+mod names;
+pub mod off_cpu;
 mod tasks;
 pub mod timehist;
 
 pub use lost_stretches::{LostStretch, LostStretches};
+use names::{NameNumber, NameTable};
 pub use tasks::{SchedTask, SchedTasks, TaskIndex};
 
 /// Tracepoints that report the wakeup of a task.

@@ -5,28 +5,20 @@ mod field_weight;
 mod input;
 mod record;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ArgMatches;
-use rperf_flame::{Flame, FrameWidths, PALETTES, Palette, Stacks, svg, write_folded, write_json};
+use rperf_flame::{Flame, FrameWidths, PALETTES, Palette, Stacks, svg};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
-use crate::cli::output_file::write_to;
+use crate::cli::shared::flame_output::{MIN_WIDTH, PictureFormat, write_picture, write_stacks};
 
 pub(super) use self::args::command;
 use self::input::{FlamegraphInput, TitledStacks};
 use self::record::Recorded;
 
-/// The default output file.
-const DEFAULT_OUTPUT: &str = "flamegraph.svg";
-/// The default output file of `--format html`.
-const DEFAULT_PAGE: &str = "flamegraph.html";
-/// The default output file of `--format json`.
-const DEFAULT_JSON_OUTPUT: &str = "flamegraph.json";
-/// The default width of the narrowest frame, in pixels.
-const MIN_WIDTH: f64 = 0.1;
 /// The largest width of a picture, in pixels.
 const MAX_WIDTH: u64 = 100_000;
 
@@ -50,7 +42,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         unit,
     } = source.read(input, context)?;
     if options.folded {
-        write_stacks(&stacks, &options, context)?;
+        write_stacks(&stacks, options.marks, options.output.as_deref(), context)?;
         damage?;
         return Ok(exit);
     }
@@ -68,69 +60,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         unit,
         ..options.svg.clone()
     };
-    let path = options.output.as_deref();
-    let path = path.unwrap_or(Path::new(options.format.default_output()));
-    write_to(path, context, |out| match options.format {
-        PictureFormat::Svg => svg::write(&flame, &svg_options, out),
-        PictureFormat::Html => svg::write_html(&flame, &svg_options, out),
-        PictureFormat::Json => write_json(&flame, out),
-    })?;
-    if options.format == PictureFormat::Json {
-        damage?;
-        return Ok(exit);
-    }
-    if path != Path::new("-") {
-        context.note(format_args!(
-            "[ {}: {} {}; open it in a web browser ]",
-            path.display(),
-            flame.total(),
-            svg_options.unit
-        ));
-    }
+    let output = options.output.as_deref();
+    write_picture(&flame, options.format, &svg_options, output, context)?;
     damage?;
     Ok(exit)
-}
-
-fn write_stacks(
-    stacks: &Stacks,
-    options: &FlamegraphOptions,
-    context: &Context,
-) -> Result<(), CliError> {
-    let path = options.output.as_deref().unwrap_or(Path::new("-"));
-    write_to(path, context, |out| {
-        write_folded(stacks, options.marks, out)
-    })?;
-    Ok(())
-}
-
-/// The format of the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PictureFormat {
-    Svg,
-    Html,
-    Json,
-}
-
-impl PictureFormat {
-    fn parse(word: &str) -> Result<Self, CliError> {
-        match word {
-            "svg" => Ok(Self::Svg),
-            "html" => Ok(Self::Html),
-            "json" => Ok(Self::Json),
-            _ => Err(
-                CliError::usage(format!("--format: '{word}' is none of svg, html, json"))
-                    .hint("svg and html are for web browsers, json for scripts"),
-            ),
-        }
-    }
-
-    fn default_output(self) -> &'static str {
-        match self {
-            Self::Svg => DEFAULT_OUTPUT,
-            Self::Html => DEFAULT_PAGE,
-            Self::Json => DEFAULT_JSON_OUTPUT,
-        }
-    }
 }
 
 /// The options of the output.

@@ -310,6 +310,13 @@ pub(crate) const PARTS: &[CommandEntry] = &[
         run: sched::map,
     },
     CommandEntry {
+        name: "sched off-cpu",
+        summary: "Show where tasks wait, for how long, and who wakes them",
+        usage: &["[<options>]"],
+        build: sched::off_cpu_command,
+        run: sched::off_cpu,
+    },
+    CommandEntry {
         name: "sched timehist",
         summary: "Show each time that a task ran, with its wait and delay",
         usage: &["[<options>]"],

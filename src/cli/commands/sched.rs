@@ -3,8 +3,10 @@
 mod latency;
 mod losses;
 mod map;
+mod off_cpu;
 mod record;
 mod recording;
+mod task_lists;
 mod timehist;
 
 use std::ffi::{OsStr, OsString};
@@ -18,11 +20,15 @@ use crate::cli::{dispatch, input};
 
 pub(super) use self::latency::{command as latency_command, run as latency};
 pub(super) use self::map::{command as map_command, run as map};
+pub(super) use self::off_cpu::{command as off_cpu_command, run as off_cpu};
 pub(super) use self::timehist::{command as timehist_command, run as timehist};
 
 const ABOUT: &str = "\
 'sched record' records context switches, wakeups, migrations and run times of all tasks. 'sched latency' shows the run time \
-of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs after each switch, 'sched script' prints the events. -i may precede the subcommand.";
+of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs after each switch, 'sched off-cpu' where tasks wait and who wakes them, 'sched script' prints the events. -i may precede the subcommand.";
+
+/// The hint for another word.
+const KNOWN: &str = "use 'sched record', 'sched latency', 'sched timehist', 'sched map', 'sched off-cpu' or 'sched script'";
 
 /// Subcommands of Linux perf that are not implemented, each with the alternative.
 const UNSUPPORTED: &[(&str, &str)] = &[
@@ -71,10 +77,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let words = matches.get_many::<OsString>("words").unwrap_or_default();
     let words: Vec<OsString> = words.cloned().collect();
     let Some((name, rest)) = words.split_first() else {
-        return Err(
-            CliError::usage(format!("{program} sched: no subcommand given"))
-                .hint("use 'sched record', 'sched latency', 'sched timehist', 'sched map' or 'sched script'"),
-        );
+        return Err(CliError::usage(format!("{program} sched: no subcommand given")).hint(KNOWN));
     };
     let name = name.to_string_lossy();
     match full_name(&name) {
@@ -95,9 +98,7 @@ fn refusal(name: &str, context: &Context) -> CliError {
             "{program}: 'sched {name}' is not implemented; {instead}"
         ));
     }
-    CliError::usage(format!("{program} sched: unknown subcommand '{name}'")).hint(
-        "use 'sched record', 'sched latency', 'sched timehist', 'sched map' or 'sched script'",
-    )
+    CliError::usage(format!("{program} sched: unknown subcommand '{name}'")).hint(KNOWN)
 }
 
 /// Returns the options before the subcommand, for a command that reads a recording.

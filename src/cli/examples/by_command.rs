@@ -432,6 +432,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             ),
             run("sched latency", "show how long tasks waited for a CPU"),
             run("sched timehist", "print each time that a task ran"),
+            run("sched off-cpu", "show where tasks wait"),
             run("sched script", "print every event"),
         ],
     ),
@@ -461,6 +462,24 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             run("sched map", "one column per CPU"),
             run("sched map --compact", "only CPUs that have switched"),
             run("sched map --cpus 0", "only switches of one CPU"),
+        ],
+    ),
+    (
+        "sched off-cpu",
+        &[
+            run("sched off-cpu", "sums by task and state, and stacks"),
+            run(
+                "sched off-cpu --wakers",
+                "also show who woke the task, and who woke the waker",
+            ),
+            run(
+                "sched off-cpu -o off-cpu.svg",
+                "draw a flame graph of the time that tasks wait",
+            ),
+            run(
+                "sched off-cpu --folded",
+                "one stack per line, for 'grep' and 'flamegraph -i'",
+            ),
         ],
     ),
     (

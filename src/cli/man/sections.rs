@@ -286,6 +286,7 @@ const GROUPS: &[&[&str]] = &[
         "sched latency",
         "sched timehist",
         "sched map",
+        "sched off-cpu",
         "record",
         "script",
     ],

@@ -11,6 +11,7 @@ mod order;
 mod recording;
 mod sched_antagonists;
 mod sched_latency;
+mod sched_off_cpu;
 mod sched_times;
 mod thread_counts;
 mod tree;

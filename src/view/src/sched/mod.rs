@@ -5,6 +5,7 @@ pub mod delay_histogram;
 pub mod delays;
 pub mod latency;
 pub mod map;
+pub mod off_cpu;
 pub mod timehist;
 
 /// Nanoseconds per microsecond.

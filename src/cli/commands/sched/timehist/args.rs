@@ -5,6 +5,7 @@ use rperf_analysis::sched::timehist::TimeHistoryOptions;
 use rperf_view::sched::timehist::TimeColumns;
 
 use crate::cli::commands::sched::common;
+use crate::cli::commands::sched::task_lists::ids;
 use crate::cli::error::CliError;
 use crate::cli::filter::{cpus, words};
 use crate::cli::jobs;
@@ -130,20 +131,6 @@ impl TimehistRequest {
             with_summary: is_summary_only || is_set("with-summary"),
         })
     }
-}
-
-fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<i32>>, CliError> {
-    let parsed = words(matches, id).map(|words| {
-        let ids = words.iter().map(|word| {
-            word.parse().map_err(|_| {
-                CliError::usage(format!(
-                    "problems parsing {id} list: '{word}' is not a number"
-                ))
-            })
-        });
-        ids.collect()
-    });
-    parsed.transpose()
 }
 
 /// Parses `120,0-99`.

@@ -1,0 +1,301 @@
+//! The time that tasks do not run, by state, by the stack that they leave the CPU with, and by the tasks that wake them.
+//!
+//! ```text
+//! switch out (S, D, ...) --sleeping--> wakeup --run queue--> switch in
+//! switch out (R) ---------------run queue--------------> switch in
+//! ```
+
+mod named;
+mod stacks;
+mod wakers;
+
+use std::cmp::Reverse;
+
+use rperf_tracepoint::typed::{SchedSwitch, SchedWakeup, TypedEvent};
+use rustc_hash::FxHashMap;
+
+pub use self::named::{FrameCode, NamedFrame, NamedSwitchStacks};
+pub use self::stacks::{StackFrame, StackPrepare, SwitchStack};
+use self::stacks::{StackNumber, StackTable};
+use self::wakers::{WakerChain, WakerChains, WakerKey};
+use super::tasks::SchedTasks;
+use super::{LostStretches, NameNumber, NameTable};
+use crate::{
+    EventContext, Loss, Observer, RunState, Sleep, StateInterval, SwitchedOut, TaskChange,
+    TaskStates, WaitReason,
+};
+
+/// What is measured.
+#[derive(Debug, Clone, Default)]
+pub struct OffCpuOptions {
+    /// Only tasks of these processes.
+    pub pids: Option<Vec<i32>>,
+    /// Only these threads.
+    pub tids: Option<Vec<i32>>,
+    /// The number of wakers that sleeps are divided by: 1 for the waker, 2 for the waker and its own waker.
+    pub wakers: usize,
+}
+
+/// Why a task does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OffCpuState {
+    /// It sleeps, from the switch to the wakeup.
+    Sleeping(Sleep),
+    /// It waits for a CPU after a wakeup.
+    Woken,
+    /// It waits for a CPU because another task runs instead. Tasks that call sched_yield(2) are included: at the return to user space the
+    /// kernel reports both in the same way.
+    Preempted,
+}
+
+/// The sum of some intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OffCpuTime {
+    /// The number of intervals.
+    pub count: u64,
+    /// Nanoseconds of all.
+    pub nanos: u64,
+    /// Nanoseconds of the longest one.
+    pub max: u64,
+}
+
+/// The intervals of tasks of one name that left the CPU with one stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OffCpuRow {
+    /// The name; not necessarily UTF-8.
+    pub comm: Vec<u8>,
+    /// Why the task did not run.
+    pub state: OffCpuState,
+    /// The stack, as an index of [`OffCpuTable::stacks`].
+    pub stack: usize,
+    /// Who woke it, then who woke the waker. Empty if unknown, in a run queue, or not requested.
+    pub wakers: Vec<OffCpuWaker>,
+    /// Its time.
+    pub time: OffCpuTime,
+}
+
+/// A wakeup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OffCpuWaker {
+    /// The name of the waking task; `None` for an interrupt.
+    pub comm: Option<Vec<u8>>,
+    /// Its stack, as an index of [`OffCpuTable::stacks`].
+    pub stack: usize,
+}
+
+/// The result of [`OffCpu`].
+#[derive(Debug)]
+pub struct OffCpuTable {
+    /// The rows, the one with most time first.
+    pub rows: Vec<OffCpuRow>,
+    /// The stacks that rows refer to, innermost frame first.
+    pub stacks: Vec<Box<[StackFrame]>>,
+    /// Where records were lost.
+    pub losses: LostStretches,
+}
+
+/// The sums of all tasks. Waits that do not end in the recording are not counted.
+#[derive(Debug)]
+pub struct OffCpu {
+    options: OffCpuOptions,
+    states: TaskStates,
+    tasks: SchedTasks,
+    names: NameTable,
+    stacks: StackTable,
+    chains: WakerChains,
+    /// By thread.
+    away: FxHashMap<u32, AwayTask>,
+    sums: FxHashMap<RowKey, OffCpuTime>,
+    losses: LostStretches,
+}
+
+/// A task, since it last left its CPU.
+#[derive(Debug, Clone, Copy, Default)]
+struct AwayTask {
+    stack: StackNumber,
+    /// Who woke it after its last sleep.
+    wakers: WakerChain,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct RowKey {
+    name: NameNumber,
+    state: OffCpuState,
+    stack: StackNumber,
+    wakers: WakerChain,
+}
+
+impl OffCpuTime {
+    fn add(&mut self, nanos: u64) {
+        self.count += 1;
+        self.nanos += nanos;
+        self.max = self.max.max(nanos);
+    }
+}
+
+impl OffCpu {
+    /// Creates it.
+    #[must_use]
+    pub fn new(options: OffCpuOptions) -> Self {
+        Self {
+            options,
+            states: TaskStates::new(),
+            tasks: SchedTasks::new(),
+            names: NameTable::default(),
+            stacks: StackTable::default(),
+            chains: WakerChains::default(),
+            away: FxHashMap::default(),
+            sums: FxHashMap::default(),
+            losses: LostStretches::default(),
+        }
+    }
+
+    /// Returns the sums.
+    #[must_use]
+    pub fn finish(self) -> OffCpuTable {
+        let Self {
+            names,
+            chains,
+            sums,
+            stacks,
+            losses,
+            ..
+        } = self;
+        let waker = |key: &WakerKey| OffCpuWaker {
+            comm: key.name.map(|name| names.get(name).to_vec()),
+            stack: key.stack.get(),
+        };
+        let rows = sums.into_iter().map(|(key, time)| OffCpuRow {
+            comm: names.get(key.name).to_vec(),
+            state: key.state,
+            stack: key.stack.get(),
+            wakers: chains.wakers(key.wakers).map(waker).collect(),
+            time,
+        });
+        let mut rows: Vec<OffCpuRow> = rows.collect();
+        // Numbers of stacks are in order of time: the order of rows does not depend on the hash table.
+        rows.sort_by_cached_key(|row| {
+            let wakers: Vec<_> = row.wakers.iter().map(|waker| waker.stack).collect();
+            (
+                Reverse(row.time.nanos),
+                row.stack,
+                row.state,
+                row.comm.clone(),
+                wakers,
+            )
+        });
+        OffCpuTable {
+            rows,
+            stacks: stacks.into_stacks(),
+            losses,
+        }
+    }
+
+    fn wake(&mut self, at: &EventContext, event: &SchedWakeup<'_>, stack: SwitchStack) {
+        let woken = event.pid().cast_unsigned();
+        let state = self.states.state(woken);
+        let sleeps = state.is_some_and(|(state, _)| matches!(state, RunState::Sleeping(_)));
+        if self.options.wakers == 0 || !sleeps {
+            return;
+        }
+        let is_interrupt = stack.is_interrupt || at.task.tid == 0;
+        let name = (!is_interrupt).then(|| self.name(at.task.tid));
+        let key = WakerKey {
+            name,
+            stack: self.stacks.add(stack.frames),
+        };
+        let before = match is_interrupt {
+            // What an interrupt interrupts has nothing to do with it.
+            true => WakerChain::default(),
+            false => {
+                self.away
+                    .get(&at.task.tid)
+                    .copied()
+                    .unwrap_or_default()
+                    .wakers
+            }
+        };
+        let chain = self.chains.prepend(key, before, self.options.wakers);
+        self.away.entry(woken).or_default().wakers = chain;
+    }
+
+    fn leave(&mut self, event: &SchedSwitch<'_>, stack: SwitchStack) {
+        let stack = self.stacks.add(stack.frames);
+        let away = self.away.entry(event.prev_pid().cast_unsigned());
+        let away = away.or_default();
+        away.stack = stack;
+        if let SwitchedOut::Sleeping(_) = event.prev_state().into() {
+            away.wakers = WakerChain::default();
+        }
+    }
+
+    fn name(&mut self, tid: u32) -> NameNumber {
+        let task = self.tasks.find_or_add(-1, tid.cast_signed());
+        self.names.add(&self.tasks.get(task).comm)
+    }
+
+    fn add(&mut self, interval: StateInterval) {
+        let state = match interval.state {
+            RunState::Sleeping(sleep) => OffCpuState::Sleeping(sleep),
+            RunState::Runnable(WaitReason::Woken) => OffCpuState::Woken,
+            RunState::Runnable(WaitReason::Preempted | WaitReason::Yielded) => {
+                OffCpuState::Preempted
+            }
+            RunState::New | RunState::Running => return,
+        };
+        // What a task does before its first switch is unknown.
+        let Some(away) = self.away.get(&interval.tid).copied() else {
+            return;
+        };
+        let index = self.tasks.find_or_add(-1, interval.tid.cast_signed());
+        let task = self.tasks.get(index);
+        let lacks =
+            |list: &Option<Vec<i32>>, id| list.as_ref().is_some_and(|list| !list.contains(&id));
+        if lacks(&self.options.pids, task.pid) || lacks(&self.options.tids, task.tid) {
+            return;
+        }
+        let key = RowKey {
+            name: self.names.add(&task.comm),
+            state,
+            stack: away.stack,
+            wakers: match state {
+                OffCpuState::Sleeping(_) => away.wakers,
+                OffCpuState::Woken | OffCpuState::Preempted => WakerChain::default(),
+            },
+        };
+        self.sums.entry(key).or_default().add(interval.duration());
+    }
+}
+
+impl Observer<SwitchStack> for OffCpu {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, stack: SwitchStack) {
+        self.losses.event(at);
+        let mut leaves = None;
+        match &event {
+            TypedEvent::SchedWakeup(event) => self.wake(at, event, stack),
+            // Of the events of an idle task only those about others count.
+            TypedEvent::SchedSwitch(event) if event.prev_pid() != 0 => {
+                leaves = Some((event, stack))
+            }
+            _ => {}
+        }
+        // A switch ends at most two states, and three if it contradicts earlier ones.
+        let mut ended = Vec::new();
+        self.states
+            .event(at, &event, |interval| ended.push(interval));
+        ended.into_iter().for_each(|interval| self.add(interval));
+        if let Some((event, stack)) = leaves {
+            self.leave(event, stack);
+        }
+    }
+
+    fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
+        self.tasks.change(&change);
+        self.states.task(at, &change, |_| {});
+    }
+
+    fn lost(&mut self, at: &EventContext, loss: Loss) {
+        self.losses.lost(at, loss);
+        self.states.lost();
+    }
+}

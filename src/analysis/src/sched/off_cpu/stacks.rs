@@ -1,0 +1,197 @@
+//! The stacks of switches and wakeups: resolved on all cores, numbered in order.
+
+use std::sync::{Mutex, PoisonError};
+
+use rperf_perfdata::Metadata;
+use rperf_replay::{DsoId, Sample, World};
+use rperf_resolve::{
+    AddressContext, Frame, Level, Resolver, StackOptions, StackScratch, SymbolId, UserStacks,
+};
+use rperf_tracepoint::FieldReader;
+use rperf_tracepoint::typed::TypedEvent;
+use rustc_hash::FxHashMap;
+
+use crate::PrepareSamples;
+
+/// `common_flags` of a tracepoint in an interrupt: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ` and `TRACE_FLAG_NMI` of the kernel's
+/// `include/linux/trace_events.h`.
+const INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
+
+/// A frame of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StackFrame {
+    /// Its function, if known.
+    pub symbol: Option<SymbolId>,
+    /// Its object, if known.
+    pub dso: Option<DsoId>,
+    /// The kernel or user space.
+    pub level: Level,
+}
+
+/// The stack of a switch or a wakeup.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SwitchStack {
+    /// Innermost first.
+    pub frames: Box<[StackFrame]>,
+    /// Whether the event is in an interrupt. Then only the frames of the kernel are kept.
+    pub is_interrupt: bool,
+}
+
+impl From<Frame> for StackFrame {
+    fn from(frame: Frame) -> Self {
+        Self {
+            symbol: frame.symbol,
+            dso: frame.dso,
+            level: frame.level,
+        }
+    }
+}
+
+impl StackFrame {
+    fn is_kernel(&self) -> bool {
+        matches!(self.level, Level::Kernel | Level::GuestKernel)
+    }
+}
+
+/// Resolves the stacks of switches and wakeups.
+pub struct StackPrepare<'r, 'w> {
+    resolver: &'r Resolver<'w>,
+    user: UserStacks<'r, 'w>,
+    max_stack: usize,
+    /// Reads `common_flags`, by event.
+    flags: Vec<Option<FieldReader>>,
+    /// State for unwinding that no thread uses.
+    idle: Mutex<Vec<StackScratch>>,
+}
+
+impl<'r, 'w> StackPrepare<'r, 'w> {
+    /// Creates it for a recording. At most `max_stack` frames are kept; user stacks are unwound as `user` says.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Metadata::formats`].
+    pub fn new(
+        recording: Metadata<'_>,
+        resolver: &'r Resolver<'w>,
+        user: StackOptions,
+        max_stack: usize,
+    ) -> Result<Self, rperf_perfdata::Error> {
+        let formats = recording.formats()?;
+        let flags = recording.events.iter().map(|event| {
+            let tracepoint = formats.of_event(&event.attr).ok()?;
+            tracepoint.reader("common_flags")
+        });
+        Ok(Self {
+            resolver,
+            user: UserStacks::new(resolver, user),
+            max_stack,
+            flags: flags.collect(),
+            idle: Mutex::default(),
+        })
+    }
+
+    /// Returns how user stacks were unwound.
+    #[must_use]
+    pub fn user_stacks(&self) -> &UserStacks<'r, 'w> {
+        &self.user
+    }
+
+    fn stack(&self, sample: &Sample<'_>) -> SwitchStack {
+        let mut scratch = self.take_scratch();
+        let chain = self.user.chain(sample, &mut scratch);
+        let mut frames = Vec::new();
+        if let Some(chain) = chain.or(sample.wire.callchain) {
+            let at = AddressContext::of(sample);
+            self.resolver
+                .callchain(at, chain, self.max_stack, &mut frames);
+        }
+        self.give_back(scratch);
+        let is_interrupt = self.is_interrupt(sample);
+        let frames = frames.into_iter().map(StackFrame::from);
+        SwitchStack {
+            frames: frames
+                .filter(|frame| !is_interrupt || frame.is_kernel())
+                .collect(),
+            is_interrupt,
+        }
+    }
+
+    fn is_interrupt(&self, sample: &Sample<'_>) -> bool {
+        let reader = self.flags.get(sample.event.0 as usize).copied().flatten();
+        let flags = reader.zip(sample.wire.raw);
+        let flags = flags.and_then(|(reader, raw)| reader.u64(raw));
+        flags.is_some_and(|flags| flags & INTERRUPT != 0)
+    }
+
+    fn take_scratch(&self) -> StackScratch {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, scratch: StackScratch) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(scratch);
+    }
+}
+
+impl PrepareSamples for StackPrepare<'_, '_> {
+    type Detail = SwitchStack;
+
+    fn prepare(
+        &self,
+        _: &World,
+        sample: &Sample<'_>,
+        event: Option<&TypedEvent<'_>>,
+    ) -> Option<SwitchStack> {
+        Some(match event? {
+            TypedEvent::SchedSwitch(event) if event.prev_pid() != 0 => self.stack(sample),
+            TypedEvent::SchedWakeup(_) => self.stack(sample),
+            _ => SwitchStack::default(),
+        })
+    }
+}
+
+/// The number of a stack; 0 for the empty one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct StackNumber(u32);
+
+impl StackNumber {
+    pub(super) fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Unique stacks, numbered in order of their first use.
+#[derive(Debug)]
+pub(super) struct StackTable {
+    numbers: FxHashMap<Box<[StackFrame]>, StackNumber>,
+    stacks: Vec<Box<[StackFrame]>>,
+}
+
+impl Default for StackTable {
+    fn default() -> Self {
+        let mut table = Self {
+            numbers: FxHashMap::default(),
+            stacks: Vec::new(),
+        };
+        table.add(Box::default());
+        table
+    }
+}
+
+impl StackTable {
+    pub(super) fn add(&mut self, frames: Box<[StackFrame]>) -> StackNumber {
+        if let Some(number) = self.numbers.get(&frames) {
+            return *number;
+        }
+        // There are fewer stacks than samples of a file.
+        let number = StackNumber(u32::try_from(self.stacks.len()).unwrap_or(u32::MAX));
+        self.stacks.push(frames.clone());
+        self.numbers.insert(frames, number);
+        number
+    }
+
+    pub(super) fn into_stacks(self) -> Vec<Box<[StackFrame]>> {
+        self.stacks
+    }
+}

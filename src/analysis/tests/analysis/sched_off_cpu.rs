@@ -1,0 +1,248 @@
+//! Off-CPU time, compared with a search back from the end of each wait.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use proptest::prelude::*;
+use rperf_analysis::sched::off_cpu::{
+    OffCpu, OffCpuOptions, OffCpuState, OffCpuTable, OffCpuTime, StackFrame, SwitchStack,
+};
+use rperf_analysis::{EventLayouts, ObserverPass, PrepareSamples, Sleep};
+use rperf_replay::{DsoId, Sample, World};
+use rperf_resolve::Level;
+use rperf_tracepoint::typed::TypedEvent;
+use rperf_wire::Endian;
+
+use crate::recording::{Recording, with_replay};
+
+/// The time at which an interrupt wakes instead of the running task: multiples of this.
+const INTERRUPT: u64 = 7;
+/// States of a task that is switched out: interruptible, uninterruptible, runnable, preempted.
+const STATES: [u64; 4] = [1, 2, 0, 0x100];
+const TASKS: usize = 5;
+
+/// A step of a schedule; what is not possible is left out.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// The CPU's task is switched out in this state, and one of the runnable ones in.
+    Switch(usize, usize),
+    /// A sleeping task is woken.
+    Wake(usize),
+}
+
+/// An event of `task` on a CPU.
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    time: u64,
+    cpu: u32,
+    task: u32,
+    /// The woken task, or the next one.
+    other: u32,
+    /// The state in which the task is switched out; `None` for a wakeup.
+    state: Option<usize>,
+}
+
+/// Gives each event a stack of one frame: an object numbered by its time.
+struct TimeStacks;
+
+impl PrepareSamples for TimeStacks {
+    type Detail = SwitchStack;
+
+    fn prepare(
+        &self,
+        _: &World,
+        sample: &Sample<'_>,
+        _: Option<&TypedEvent<'_>>,
+    ) -> Option<SwitchStack> {
+        let time = sample.order.time;
+        Some(SwitchStack {
+            frames: [frame(time)].into(),
+            is_interrupt: time.is_multiple_of(INTERRUPT),
+        })
+    }
+}
+
+fn frame(time: u64) -> StackFrame {
+    StackFrame {
+        symbol: None,
+        dso: Some(DsoId(u32::try_from(time).expect("a short test"))),
+        level: Level::Kernel,
+    }
+}
+
+/// Returns a schedule of tasks 1 to `TASKS` on two CPUs.
+fn schedule(steps: &[(u64, usize, Step)]) -> Vec<Event> {
+    let mut running = [0, 0];
+    let mut sleeping: Vec<u32> = Vec::new();
+    let mut runnable: Vec<u32> = (1..=TASKS as u32).collect();
+    let mut events = Vec::new();
+    let mut time = 0;
+    for (after, cpu, step) in steps {
+        time += after;
+        let task = running[*cpu];
+        let (other, state) = match step {
+            Step::Switch(state, next) => {
+                let next = match runnable.len() {
+                    0 => 0,
+                    count => runnable.swap_remove(next % count),
+                };
+                match (task, STATES[*state]) {
+                    (0, _) => {}
+                    (_, 1 | 2) => sleeping.push(task),
+                    _ => runnable.push(task),
+                }
+                if next == task {
+                    continue;
+                }
+                running[*cpu] = next;
+                (next, Some(*state))
+            }
+            Step::Wake(woken) if sleeping.is_empty() => {
+                let _ = woken;
+                continue;
+            }
+            Step::Wake(woken) => {
+                let woken = sleeping.swap_remove(woken % sleeping.len());
+                runnable.push(woken);
+                (woken, None)
+            }
+        };
+        events.push(Event {
+            time,
+            cpu: *cpu as u32,
+            task,
+            other,
+            state,
+        });
+    }
+    events
+}
+
+fn measured(events: &[Event], endian: Endian, wakers: usize) -> OffCpuTable {
+    let mut recording = Recording::new(endian);
+    for event in events {
+        let Event {
+            time,
+            cpu,
+            task,
+            other,
+            state,
+        } = *event;
+        match state {
+            Some(state) => recording.switch(time, cpu, (task, STATES[state]), other),
+            None => recording.wakeup(time, cpu, task, other),
+        }
+    }
+    with_replay(&recording.finish(), |data, replay| {
+        let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
+        let mut off_cpu = OffCpu::new(OffCpuOptions {
+            wakers,
+            ..OffCpuOptions::default()
+        });
+        let pass = ObserverPass::new(&layouts, TimeStacks).with_tasks();
+        pass.run(replay, NonZeroUsize::MIN, &mut off_cpu)
+            .expect("memory");
+        off_cpu.finish()
+    })
+}
+
+/// Name, state, time of the switch, and the wakeups: name (`None` for an interrupt) and time.
+type Key = (String, OffCpuState, u64, Vec<(Option<String>, u64)>);
+
+/// The last wakeup of `task` before an event that ended a sleep, then those of its wakers.
+fn wakers(events: &[Event], before: usize, task: u32, limit: usize) -> Vec<(Option<String>, u64)> {
+    let slept = events[..before].iter().rposition(|event| {
+        event.task == task && event.state.is_some_and(|state| STATES[state] & 3 != 0)
+    });
+    let woken = events[..before]
+        .iter()
+        .rposition(|event| event.state.is_none() && event.other == task);
+    let (Some(slept), Some(woken), true) = (slept, woken, limit > 0) else {
+        return Vec::new();
+    };
+    if woken < slept {
+        return Vec::new();
+    }
+    let Event {
+        time, task: waker, ..
+    } = events[woken];
+    if waker == 0 || time.is_multiple_of(INTERRUPT) {
+        return vec![(None, time)];
+    }
+    let mut chain = vec![(Some(format!(":{waker}")), time)];
+    chain.extend(wakers(events, woken, waker, limit - 1));
+    chain
+}
+
+fn oracle(events: &[Event], limit: usize) -> BTreeMap<Key, OffCpuTime> {
+    let mut found: BTreeMap<Key, OffCpuTime> = BTreeMap::new();
+    for (at, event) in events.iter().enumerate() {
+        let task = event.other;
+        // The switch out of the task that this event wakes or switches in.
+        let left = events[..at]
+            .iter()
+            .rev()
+            .find(|before| before.task == task && before.state.is_some());
+        let Some(left) = left.filter(|_| task != 0) else {
+            continue;
+        };
+        let woken = events[..at].iter().rev().find(|before| {
+            before.state.is_none() && before.other == task && before.time > left.time
+        });
+        let (state, since) = match (STATES[left.state.expect("a switch")], woken) {
+            (1, None) => (OffCpuState::Sleeping(Sleep::Interruptible), left.time),
+            (2, None) => (OffCpuState::Sleeping(Sleep::Uninterruptible), left.time),
+            (1 | 2, Some(woken)) => (OffCpuState::Woken, woken.time),
+            _ => (OffCpuState::Preempted, left.time),
+        };
+        let chain = match state {
+            OffCpuState::Sleeping(_) => wakers(events, at + 1, task, limit),
+            _ => Vec::new(),
+        };
+        let sum = found
+            .entry((format!(":{task}"), state, left.time, chain))
+            .or_default();
+        let nanos = event.time - since;
+        sum.count += 1;
+        sum.nanos += nanos;
+        sum.max = sum.max.max(nanos);
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+    #[test]
+    fn off_cpu_time_matches_a_search_back(
+        steps in proptest::collection::vec(
+            (1..9_u64, 0..2_usize, prop_oneof![
+                (0..4_usize, 0..TASKS).prop_map(|(state, next)| Step::Switch(state, next)),
+                (0..TASKS).prop_map(Step::Wake),
+            ]),
+            0..100,
+        ),
+        limit in 0..4_usize,
+        big in any::<bool>(),
+    ) {
+        let events = schedule(&steps);
+        let endian = if big { Endian::Big } else { Endian::Little };
+        let table = measured(&events, endian, limit);
+        let time = |stack: usize| {
+            let frames = &table.stacks[stack];
+            frames.first().and_then(|frame| frame.dso).map_or(0, |dso| u64::from(dso.0))
+        };
+        let name = |comm: &Vec<u8>| String::from_utf8_lossy(comm).into_owned();
+        let found: BTreeMap<Key, OffCpuTime> = table
+            .rows
+            .iter()
+            .map(|row| {
+                let wakers = row.wakers.iter();
+                let wakers = wakers.map(|waker| (waker.comm.as_ref().map(name), time(waker.stack)));
+                ((name(&row.comm), row.state, time(row.stack), wakers.collect()), row.time)
+            })
+            .collect();
+        prop_assert_eq!(found.len(), table.rows.len());
+        prop_assert!(table.rows.is_sorted_by_key(|row| std::cmp::Reverse(row.time.nanos)));
+        prop_assert_eq!(found, oracle(&events, limit));
+    }
+}

@@ -1,0 +1,150 @@
+//! The options of `sched off-cpu`.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_analysis::sched::off_cpu::OffCpuOptions;
+
+use crate::cli::commands::sched::common;
+use crate::cli::commands::sched::task_lists::ids;
+use crate::cli::error::CliError;
+use crate::cli::jobs;
+use crate::cli::options::{flag, number, optional, switch, value};
+use crate::cli::shared::flame_output::PictureFormat;
+use crate::cli::symbol_options::args as names;
+
+const ABOUT: &str = "\
+Shows the time that tasks do not run, by task, by state and by the stack that they leave the CPU with (sched record -g). A sleep lasts from \
+the switch to the wakeup, the time in a run queue from the wakeup or the preemption to the switch to the task. Waits that have not ended \
+are not counted.
+
+--wakers also divides sleeps by the tasks that end them: the stack of the waker, then that of the task which woke the waker before. With \
+-o, --format or --folded the result is a flame graph; a frame [interruptible sleep] or [run queue (woken)] follows the task.";
+
+/// The default number of rows that are listed with their stacks.
+const LISTED: usize = 20;
+/// The default number of frames of a stack that are shown.
+const SHOWN_FRAMES: usize = 8;
+/// The kernel's maximum number of frames.
+const MAX_STACK: usize = 127;
+/// The largest number of wakers.
+const MAX_WAKERS: u64 = 8;
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("sched off-cpu")
+        .long_about(ABOUT)
+        .args(selection())
+        .args(output())
+        .args([names::vmlinux(), names::kallsyms(), names::symfs()])
+        .args(common())
+        .arg(jobs::option())
+}
+
+fn selection() -> [Arg; 4] {
+    [
+        value("pid", "pid[,pid...]")
+            .short('p')
+            .help("only tasks of these processes"),
+        value("tid", "tid[,tid...]")
+            .short('t')
+            .help("only these threads"),
+        optional("wakers", "n", "2")
+            .short('w')
+            .value_parser(number)
+            .help("divide sleeps by the waker and the wakers of wakers, up to n in all, at most 8 (default: 0; 2 without n)"),
+        value("max-stack", "n")
+            .value_parser(number)
+            .help("number of frames of a stack (default: 8 in text, otherwise all)"),
+    ]
+}
+
+fn output() -> [Arg; 6] {
+    [
+        value("rows", "n")
+            .value_parser(number)
+            .help("number of rows that are listed with their stacks (default: 20; 0: all)"),
+        switch("json").help("print all rows as JSON, in nanoseconds"),
+        switch("folded").help("write folded stacks, one per line"),
+        value("format", "svg|html|json")
+            .help("draw a flame graph: svg (default with -o), html, or json, a tree of frames"),
+        value("output", "file")
+            .short('o')
+            .help("output file of the flame graph, - for the standard output (default: flamegraph.svg; with --folded: -)"),
+        value("title", "text").help("title of the flame graph"),
+    ]
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OffCpuOutput {
+    Text,
+    Json,
+    Folded,
+    Picture(PictureFormat),
+}
+
+/// What the options request.
+pub(super) struct OffCpuRequest {
+    pub(super) options: OffCpuOptions,
+    pub(super) output: OffCpuOutput,
+    pub(super) path: Option<PathBuf>,
+    pub(super) title: Option<String>,
+    pub(super) max_stack: usize,
+    pub(super) shown_frames: usize,
+    pub(super) listed: usize,
+}
+
+impl OffCpuRequest {
+    pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
+        let count = |id: &str| {
+            let given = matches.get_one::<u64>(id);
+            given.map(|given| usize::try_from(*given).unwrap_or(usize::MAX))
+        };
+        let wakers = count("wakers").unwrap_or_default();
+        if wakers as u64 > MAX_WAKERS {
+            return Err(CliError::usage(format!(
+                "--wakers: give a number up to {MAX_WAKERS}"
+            )));
+        }
+        let max_stack = count("max-stack");
+        Ok(Self {
+            options: OffCpuOptions {
+                pids: ids(matches, "pid")?,
+                tids: ids(matches, "tid")?,
+                wakers,
+            },
+            output: output_of(matches)?,
+            path: matches.get_one::<String>("output").map(PathBuf::from),
+            title: matches.get_one::<String>("title").cloned(),
+            max_stack: max_stack.unwrap_or(MAX_STACK),
+            shown_frames: max_stack.unwrap_or(SHOWN_FRAMES),
+            listed: count("rows").unwrap_or(LISTED),
+        })
+    }
+}
+
+fn output_of(matches: &ArgMatches) -> Result<OffCpuOutput, CliError> {
+    let is_given = |id: &str| matches.get_one::<String>(id).is_some();
+    let is_set = |id| flag(matches, id) == Some(true);
+    let format = matches.get_one::<String>("format");
+    let format = format.map(|word| PictureFormat::parse(word)).transpose()?;
+    if is_set("folded") && (format.is_some() || is_given("title")) {
+        return Err(CliError::usage(
+            "--folded excludes --format and --title: folded stacks are text",
+        ));
+    }
+    let draws = format.is_some() || is_given("output") || is_given("title");
+    if is_set("json") && (draws || is_set("folded")) {
+        return Err(CliError::usage(
+            "--json excludes --folded, --format, -o and --title: it prints rows",
+        ));
+    }
+    Ok(match format {
+        _ if is_set("json") => OffCpuOutput::Json,
+        _ if is_set("folded") => OffCpuOutput::Folded,
+        Some(format) => OffCpuOutput::Picture(format),
+        None if draws => OffCpuOutput::Picture(PictureFormat::Svg),
+        None => OffCpuOutput::Text,
+    })
+}

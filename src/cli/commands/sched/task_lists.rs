@@ -1,0 +1,25 @@
+//! Options that list tasks by id.
+
+use clap::ArgMatches;
+
+use crate::cli::error::CliError;
+use crate::cli::filter::words;
+
+/// Returns a comma-separated list of ids.
+///
+/// # Errors
+///
+/// A word is not a number.
+pub(super) fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<i32>>, CliError> {
+    let parsed = words(matches, id).map(|words| {
+        let ids = words.iter().map(|word| {
+            word.parse().map_err(|_| {
+                CliError::usage(format!(
+                    "problems parsing {id} list: '{word}' is not a number"
+                ))
+            })
+        });
+        ids.collect()
+    });
+    parsed.transpose()
+}

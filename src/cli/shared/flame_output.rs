@@ -1,0 +1,98 @@
+//! Flame graphs as files: folded stacks, or a picture.
+
+use std::path::Path;
+
+use rperf_flame::{Flame, Stacks, svg, write_folded, write_json};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::output_file::write_to;
+
+/// The default width of the narrowest frame of a picture, in pixels.
+pub(crate) const MIN_WIDTH: f64 = 0.1;
+
+/// The default output file.
+const DEFAULT_OUTPUT: &str = "flamegraph.svg";
+/// The default output file of `--format html`.
+const DEFAULT_PAGE: &str = "flamegraph.html";
+/// The default output file of `--format json`.
+const DEFAULT_JSON_OUTPUT: &str = "flamegraph.json";
+
+/// The format of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PictureFormat {
+    Svg,
+    Html,
+    Json,
+}
+
+impl PictureFormat {
+    /// Parses the value of `--format`.
+    ///
+    /// # Errors
+    ///
+    /// Another word.
+    pub(crate) fn parse(word: &str) -> Result<Self, CliError> {
+        match word {
+            "svg" => Ok(Self::Svg),
+            "html" => Ok(Self::Html),
+            "json" => Ok(Self::Json),
+            _ => Err(
+                CliError::usage(format!("--format: '{word}' is none of svg, html, json"))
+                    .hint("svg and html are for web browsers, json for scripts"),
+            ),
+        }
+    }
+
+    fn default_output(self) -> &'static str {
+        match self {
+            Self::Svg => DEFAULT_OUTPUT,
+            Self::Html => DEFAULT_PAGE,
+            Self::Json => DEFAULT_JSON_OUTPUT,
+        }
+    }
+}
+
+/// Writes a picture to `output` or the default file of its format, and names the file unless it is JSON or the standard output.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub(crate) fn write_picture(
+    flame: &Flame,
+    format: PictureFormat,
+    options: &svg::SvgOptions,
+    output: Option<&Path>,
+    context: &Context,
+) -> Result<(), CliError> {
+    let path = output.unwrap_or(Path::new(format.default_output()));
+    write_to(path, context, |out| match format {
+        PictureFormat::Svg => svg::write(flame, options, out),
+        PictureFormat::Html => svg::write_html(flame, options, out),
+        PictureFormat::Json => write_json(flame, out),
+    })?;
+    if format != PictureFormat::Json && path != Path::new("-") {
+        context.note(format_args!(
+            "[ {}: {} {}; open it in a web browser ]",
+            path.display(),
+            flame.total(),
+            options.unit
+        ));
+    }
+    Ok(())
+}
+
+/// Writes folded stacks to `output` or the standard output. With `marks` the names of frames have suffixes for the kind of code.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub(crate) fn write_stacks(
+    stacks: &Stacks,
+    marks: bool,
+    output: Option<&Path>,
+    context: &Context,
+) -> Result<(), CliError> {
+    let path = output.unwrap_or(Path::new("-"));
+    write_to(path, context, |out| write_folded(stacks, marks, out))
+}

@@ -1,0 +1,186 @@
+//! The time that tasks do not run, as tables and stacks, and as JSON, for `sched off-cpu`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use rperf_analysis::Sleep;
+use rperf_analysis::sched::off_cpu::{
+    NamedSwitchStacks, OffCpuRow, OffCpuState, OffCpuTable, OffCpuTime, OffCpuWaker,
+};
+use serde_json::{Value, json};
+
+use super::delays::milliseconds;
+use crate::percent::Percent;
+use crate::table::{Cell, Column, Table, TextStyle};
+
+/// The version of the JSON object; it changes if a key is removed or gets another meaning.
+pub const OFF_CPU_JSON_VERSION: u32 = 1;
+
+/// What is written.
+#[derive(Debug, Clone, Copy)]
+pub struct OffCpuView<'t> {
+    /// The sums.
+    pub table: &'t OffCpuTable,
+    /// The names of their stacks.
+    pub stacks: &'t NamedSwitchStacks,
+    /// The number of rows whose stacks are listed as text; 0 for all.
+    pub listed: usize,
+    /// The number of frames of a stack in text.
+    pub frames: usize,
+}
+
+/// Returns the words for a state: `interruptible sleep`, `run queue (preempted)`.
+#[must_use]
+pub fn state_name(state: OffCpuState) -> &'static str {
+    match state {
+        OffCpuState::Sleeping(Sleep::Interruptible) => "interruptible sleep",
+        OffCpuState::Sleeping(Sleep::Uninterruptible) => "uninterruptible sleep",
+        OffCpuState::Sleeping(Sleep::Stopped) => "stopped",
+        OffCpuState::Sleeping(Sleep::Traced) => "stopped by a debugger",
+        OffCpuState::Sleeping(Sleep::Parked) => "parked",
+        OffCpuState::Sleeping(Sleep::Idle) => "idle kernel thread",
+        OffCpuState::Sleeping(Sleep::Other) => "other sleep",
+        OffCpuState::Woken => "run queue (woken)",
+        OffCpuState::Preempted => "run queue (preempted)",
+    }
+}
+
+impl OffCpuView<'_> {
+    /// Writes a table of tasks and states, then the rows with most time, with their stacks. Times are in milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.states().write_text(out, TextStyle::PLAIN)?;
+        let rows = &self.table.rows;
+        let listed = match self.listed {
+            0 => rows.len(),
+            listed => listed.min(rows.len()),
+        };
+        let (listed, hidden) = rows.split_at(listed);
+        let total = self.total();
+        for row in listed {
+            self.write_row(out, row, total)?;
+        }
+        if !hidden.is_empty() {
+            let nanos: u64 = hidden.iter().map(|row| row.time.nanos).sum();
+            let (rows, time) = (hidden.len(), milliseconds(nanos));
+            writeln!(out, "\n{time} ms in {rows} more rows; --rows 0 lists all")?;
+        }
+        Ok(())
+    }
+
+    fn total(&self) -> u64 {
+        let rows = self.table.rows.iter();
+        rows.map(|row| row.time.nanos).sum()
+    }
+
+    /// The sums by name and state.
+    fn states(&self) -> Table {
+        let mut sums: BTreeMap<(&[u8], OffCpuState), OffCpuTime> = BTreeMap::new();
+        for row in &self.table.rows {
+            let sum = sums.entry((&row.comm, row.state)).or_default();
+            sum.count += row.time.count;
+            sum.nanos += row.time.nanos;
+            sum.max = sum.max.max(row.time.max);
+        }
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.nanos));
+        let total = self.total();
+        let numbers = ["Waits", "Time ms", "Mean ms", "Max ms", "Share"];
+        let columns = ["Task", "State"].into_iter().map(Column::left);
+        let columns = columns.chain(numbers.map(Column::right));
+        let mut rows = Table::new(columns.collect::<Vec<_>>());
+        for ((comm, state), sum) in sums {
+            let mean = sum.nanos.checked_div(sum.count).unwrap_or_default();
+            rows.push([
+                text(comm).into(),
+                state_name(state).into(),
+                sum.count.into(),
+                milliseconds(sum.nanos).into(),
+                milliseconds(mean).into(),
+                milliseconds(sum.max).into(),
+                Cell::share(sum.nanos, total),
+            ]);
+        }
+        rows
+    }
+
+    fn write_row(&self, out: &mut dyn Write, row: &OffCpuRow, total: u64) -> io::Result<()> {
+        let OffCpuTime { count, nanos, max } = row.time;
+        let share = Percent::of(nanos, total).to_string();
+        writeln!(
+            out,
+            "\n{} ms ({}) in {}, longest {} ms: {}, {}",
+            milliseconds(nanos),
+            share.trim_start(),
+            super::waits(count),
+            milliseconds(max),
+            text(&row.comm),
+            state_name(row.state),
+        )?;
+        self.write_stack(out, row.stack)?;
+        for OffCpuWaker { comm, stack } in &row.wakers {
+            match comm {
+                Some(comm) => writeln!(out, "  woken by {}", text(comm))?,
+                None => writeln!(out, "  woken by an interrupt")?,
+            }
+            self.write_stack(out, *stack)?;
+        }
+        Ok(())
+    }
+
+    fn write_stack(&self, out: &mut dyn Write, stack: usize) -> io::Result<()> {
+        let frames = self.stacks.frames(stack).take(self.frames);
+        let names: Vec<&str> = frames.map(|frame| frame.name.as_str()).collect();
+        match names.is_empty() {
+            true => Ok(()),
+            false => writeln!(out, "    {}", names.join(" <- ")),
+        }
+    }
+
+    /// Writes an object with all rows; times are in nanoseconds, stacks innermost first; the name of a waker is `null` for an interrupt. `lost` is the number of records lost while recording.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_json(&self, out: &mut dyn Write, lost: u64) -> io::Result<()> {
+        write!(
+            out,
+            "{{\"version\":{OFF_CPU_JSON_VERSION},\"lost_records\":{lost},\"rows\":["
+        )?;
+        for (number, row) in self.table.rows.iter().enumerate() {
+            out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
+            serde_json::to_writer(&mut *out, &self.json_row(row))?;
+        }
+        out.write_all(b"]}\n")
+    }
+
+    fn json_row(&self, row: &OffCpuRow) -> Value {
+        let wakers = row.wakers.iter().map(|waker| {
+            json!({
+                "comm": waker.comm.as_deref().map(text),
+                "stack": self.names(waker.stack),
+            })
+        });
+        json!({
+            "comm": text(&row.comm),
+            "state": state_name(row.state),
+            "waits": row.time.count,
+            "time_ns": row.time.nanos,
+            "max_ns": row.time.max,
+            "stack": self.names(row.stack),
+            "wakers": wakers.collect::<Vec<_>>(),
+        })
+    }
+
+    fn names(&self, stack: usize) -> Vec<&str> {
+        let frames = self.stacks.frames(stack);
+        frames.map(|frame| frame.name.as_str()).collect()
+    }
+}
+
+fn text(comm: &[u8]) -> String {
+    String::from_utf8_lossy(comm).into_owned()
+}
