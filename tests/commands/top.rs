@@ -231,6 +231,25 @@ fn the_system_has_a_block_for_each_event() {
     }
 }
 
+/// The first interval is as long as the others, and begins with the first sample.
+#[test]
+fn the_rate_next_to_code_is_that_of_the_interval() {
+    if !is_root() {
+        return rperf_testkit::skip("top::rate", "system-wide recording needs root");
+    }
+    let scratch = Scratch::new();
+    let words = "top -e cpu-clock -F 99 -d 0.5 --intervals 1 --sym-annotate main";
+    let words: Vec<&str> = words.split(' ').collect();
+    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let title = outcome.stdout.lines().next().expect("a title");
+    let (before, _) = title.split_once(" samples/s").expect("a rate");
+    let (_, rate) = before.rsplit_once(' ').expect("a number");
+    let rate: usize = rate.parse().expect("a number");
+    let processors = std::thread::available_parallelism().expect("a number of CPUs");
+    assert!(rate <= 4 * 99 * processors.get(), "{title}");
+}
+
 #[test]
 fn invalid_arguments_are_refused_in_one_line() {
     for (words, status, message) in [

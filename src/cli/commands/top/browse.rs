@@ -215,6 +215,7 @@ fn handle_request(
         }
         BrowserRequest::Annotate(place) => {
             session.watch(WatchedFunction::named(&place.symbol, place.dso.as_deref()));
+            session.refresh_now();
             None
         }
         BrowserRequest::Left(seen) => {

@@ -225,7 +225,6 @@ impl TopSession {
     /// Starts counting the samples of a function by instruction.
     pub(super) fn watch(&mut self, function: WatchedFunction) {
         self.live.watched_mut().push(function);
-        self.refresh_now();
     }
 
     /// Watches the function at an address of another function's object; returns whether there is one.

@@ -253,7 +253,8 @@ impl<'a> TopScreen<'a> {
 
     fn set(&mut self, prompted: PromptedValue, typed: &str, session: &mut TopSession) {
         if prompted == PromptedValue::Symbol {
-            return self.show_code((!typed.is_empty()).then_some(typed), session);
+            self.show_code((!typed.is_empty()).then_some(typed), session);
+            return session.refresh_now();
         }
         let Ok(number) = typed.parse::<u64>() else {
             return;

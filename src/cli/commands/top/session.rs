@@ -97,6 +97,8 @@ impl TopSession {
         let growing = LiveWorld::new(Endian::NATIVE, observation.events());
         let mut live = LiveHistograms::new(growing, setup);
         let explained = |error| explain::explain(context, &names, error);
+        // Samples arrive from the start on, also while running processes are described.
+        let interval = IntervalResult::begin();
         let taken = observation.start(request, &mut |records| live.take(records));
         taken.map_err(explained)?;
         Ok(Self {
@@ -109,7 +111,7 @@ impl TopSession {
             sampling: request.observe.sampling,
             clock: reporter.clock,
             due: Instant::now() + delay,
-            interval: IntervalResult::begin(),
+            interval,
             ended: false,
             stopped: false,
         })
