@@ -59,6 +59,8 @@ fn call_chains_are_complete_by_frame_pointers_and_dwarf() {
         let options = format!("--call-graph {kind}");
         let text = profile(&options, "leafloop 0.3", "ip,sym");
         assert_chain(&text, "leaf parent leafloop");
+        let text = profile(&options, "noploop 0.3", "ip,sym");
+        assert_chain(&text, "noploop rperf_workloads::noploop::body");
     }
 }
 

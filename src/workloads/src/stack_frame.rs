@@ -6,16 +6,19 @@ use std::mem::MaybeUninit;
 /// A local variable that gives its function a frame pointer.
 ///
 /// It is aligned more strictly than the stack. Its address can then only be computed from a register that holds the frame, which on
-/// every supported processor is the frame pointer. [`StackFrame::end`] as the last statement also prevents that the call before
-/// becomes a jump.
+/// every supported processor is the frame pointer. [`StackFrame::new`] as the first statement sets the frame pointer before any loop:
+/// otherwise a loop that needs no frame would run without one, from the first instruction of the function on. [`StackFrame::end`] as the
+/// last statement also prevents that the call before becomes a jump.
 #[repr(align(64))]
 pub(crate) struct StackFrame(MaybeUninit<[u8; 64]>);
 
 impl StackFrame {
-    /// Reserves the variable.
+    /// Reserves the variable, and uses its address.
     #[inline(always)]
-    pub(crate) const fn new() -> Self {
-        Self(MaybeUninit::uninit())
+    pub(crate) fn new() -> Self {
+        let frame = Self(MaybeUninit::uninit());
+        black_box(&frame.0);
+        frame
     }
 
     /// Uses the variable's address.
