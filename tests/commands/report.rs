@@ -231,6 +231,55 @@ fn sample_weights_are_averaged() {
 }
 
 #[test]
+fn the_time_until_retirement_is_a_key() {
+    let mut bytes = std::fs::read(root().join("tests/fixtures/x86_64/memory.data"))
+        .expect("the fixture is there");
+    // The weight of each sample: 42, 7 cycles of the instruction, and now 3 until retirement.
+    let (recorded, longer) = (42_u64 | 7 << 32, 42_u64 | 7 << 32 | 3 << 48);
+    for place in 0..bytes.len() - 7 {
+        if bytes[place..place + 8] == recorded.to_le_bytes() {
+            bytes[place..place + 8].copy_from_slice(&longer.to_le_bytes());
+        }
+    }
+    let words = ["-f", "-F", "sample,retire_lat,local_retire_lat"];
+    let outcome = report(&bytes, &words);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let shown: Vec<&str> = outcome.stdout.lines().collect();
+    assert!(
+        shown.contains(&"#      Samples  Retire Latency  Local Retire Latency"),
+        "{shown:?}"
+    );
+    assert!(
+        shown.contains(&"            59  177             3                   "),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn options_that_do_not_suit_the_recording_are_failures() {
+    for (file, words, message) in [
+        ("branches", "--mem-mode", "branch and mem mode incompatible"),
+        ("memory", "-b", "Selected -b but no branch data."),
+        (
+            "cycles",
+            "--mem-mode",
+            "Selected --mem-mode but no mem data.",
+        ),
+        ("cycles", "--total-cycles", "--total-cycles was given, but "),
+    ] {
+        let fixture = root().join(format!("tests/fixtures/x86_64/{file}.data"));
+        let bytes = std::fs::read(fixture).expect("the fixture is there");
+        let outcome = report(&bytes, &["-f", words]);
+        assert_eq!(
+            (outcome.status, outcome.stdout.as_str()),
+            (255, ""),
+            "{outcome:?}"
+        );
+        assert!(outcome.stderr.starts_with(message), "{outcome:?}");
+    }
+}
+
+#[test]
 fn comm_nodigit_merges_names_that_differ_in_digits() {
     let mut file = Recording::new();
     for tid in [10, 11, 12] {

@@ -67,6 +67,8 @@ pub(crate) static KEYS: &[&Key] = &[
     &parallelism::PARALLELISM,
     &weight::LOCAL_INS_LAT,
     &weight::INS_LAT,
+    &weight::LOCAL_RETIRE_LAT,
+    &weight::RETIRE_LAT,
     &branch::DSO_FROM,
     &branch::DSO_TO,
     &branch::SYMBOL_FROM,

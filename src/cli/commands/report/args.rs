@@ -32,7 +32,7 @@ const KEYS_HELP: &str = "\
 sort keys: comm, comm_nodigit (digits as <N>), pid, tid, tgid, dso, symbol, symoff (symbol+offset), parent, srcline, \
 srcfile, cpu, socket, time, parallelism, cgroup, cgroup_id, trace (tracepoint output), tracepoint fields (FIELD, \
 EVENT.FIELD, EVENT.*, each with /raw for the unformatted number; trace_fields for all), symbol_size, dso_size, \
-code_page_size, weight, ins_lat, transaction; branch stacks: dso_from, dso_to, symbol_from, symbol_to, addr_from, \
+code_page_size, weight, ins_lat, retire_lat, transaction; branch stacks: dso_from, dso_to, symbol_from, symbol_to, addr_from, \
 addr_to, srcline_from, srcline_to, mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, locked, blocked, \
 symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
 
@@ -192,7 +192,7 @@ fn rest() -> Vec<Arg> {
         switch("full-source-path").help("print full paths of source files"),
         switch("show-ref-call-graph")
             .help("show events recorded with call-graph=no with the call graphs of the first event that has any"),
-        unsupported("stitch-lbr", ""),
+        unsupported("stitch-lbr", "record with --call-graph dwarf for deep stacks"),
         value("socket-filter", "socket")
             .value_parser(number)
             .help("only samples taken on this CPU socket"),

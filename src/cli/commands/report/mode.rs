@@ -63,7 +63,7 @@ impl CountMode {
             }
             (Some(true), true) => Err(CliError::usage("-b and --mem-mode exclude each other")),
             (None, true) if has_branches => {
-                let error = CliError::usage("branch and mem mode incompatible");
+                let error = CliError::message(255, "branch and mem mode incompatible");
                 Err(error.hint("the recording has branch stacks: add --no-branch-stack"))
             }
             (_, true) if !recording.is_pipe && !has_accesses => {

@@ -1,4 +1,4 @@
-//! `weight`, `ins_lat` and their variants for single samples: sample weights of the hardware.
+//! `weight`, `ins_lat`, `retire_lat` and their variants for single samples: sample weights of the hardware.
 
 use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 
@@ -37,6 +37,26 @@ pub(super) static INS_LAT: Key = Key::plain(
     |subject, names| descending(names.facts(subject).weight.instruction),
     |subject, names| {
         let latency = names.facts(subject).weight.instruction;
+        latency.wrapping_mul(subject.samples).to_string()
+    },
+);
+
+/// The third part of a weight: the cycles between the retirement of this instruction and that of the one before.
+pub(super) static LOCAL_RETIRE_LAT: Key = Key::plain(
+    label("local_retire_lat", "Local Retire Latency"),
+    KeyDependency::Property(Property::Weight),
+    CellPadding::Always,
+    |subject, names| descending(names.facts(subject).weight.retirement),
+    |subject, names| names.facts(subject).weight.retirement.to_string(),
+);
+
+pub(super) static RETIRE_LAT: Key = Key::plain(
+    label("retire_lat", "Retire Latency"),
+    KeyDependency::Property(Property::Weight),
+    CellPadding::Always,
+    |subject, names| descending(names.facts(subject).weight.retirement),
+    |subject, names| {
+        let latency = names.facts(subject).weight.retirement;
         latency.wrapping_mul(subject.samples).to_string()
     },
 );
