@@ -237,6 +237,21 @@ fn mutually_exclusive_options_are_refused() {
 }
 
 #[test]
+fn what_needs_a_file_is_refused_for_streams() {
+    let mut head = b"PERFILE2".to_vec();
+    head.extend(16_u64.to_le_bytes());
+    for option in ["--per-event-dump", "--show-round-events"] {
+        let run = rperf(&["script", "-i", "-", option]).stdin(head.clone());
+        let found = run.finish().expect("the binary starts");
+        let message = format!(
+            "-: {option} needs a file, this is a stream\n\
+             hint: write the stream to a file, and read that with -i\n"
+        );
+        assert_eq!((found.status, found.stderr), (255, message));
+    }
+}
+
+#[test]
 fn a_closed_pipe_is_silent() {
     let scratch = Scratch::new();
     let mut file = Recording::new();

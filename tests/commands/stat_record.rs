@@ -157,7 +157,7 @@ fn script_refuses_what_counts_do_not_have() {
     );
     assert_eq!(made.status, 0, "{made:?}");
     let refused = rperf(&scratch, &["script", "--json"]);
-    assert_eq!((refused.status, &*refused.stdout), (129, ""), "{refused:?}");
+    assert_eq!((refused.status, &*refused.stdout), (255, ""), "{refused:?}");
     let message = "--json: the recording has counts, no samples\n";
     assert!(refused.stderr.starts_with(message), "{refused:?}");
     let filtered = rperf(&scratch, &["script", "--comms", "sh", "-F", "ip"]);

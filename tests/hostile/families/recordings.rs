@@ -186,8 +186,8 @@ fn options(case: &mut Case, words: &str) {
         .extend(case.words.iter().find(is_output).cloned());
     // Without matching samples there is nothing to print, as in perf.
     case.may_be_silent = true;
-    // They also depend on the recording: branches and `--mem-mode` exclude each other.
-    let depends = ["trace_fields", "*.*", "--per-event-dump", "--mem-mode"];
+    // Names of tracepoint fields are known from the recording alone.
+    let depends = ["trace_fields", "*.*"];
     case.may_be_misused = depends.iter().any(|word| words.contains(word));
 }
 

@@ -172,7 +172,10 @@ fn rest() -> Vec<Arg> {
         unsupported("guestkallsyms", ""),
         unsupported("guestmodules", ""),
         unsupported("guest-code", ""),
-        unsupported("stitch-lbr", ""),
+        unsupported(
+            "stitch-lbr",
+            "record with --call-graph dwarf for deep stacks",
+        ),
         choose::switch_on(),
         choose::switch_off(),
         choose::show_switches(),

@@ -48,7 +48,7 @@ pub(super) fn check(settings: &ScriptSettings, context: &Context) -> Result<(), 
     };
     if !form.is_empty() {
         let message = format!("{form}: the recording has counts, no samples");
-        return Err(CliError::usage(message)
+        return Err(CliError::message(255, message)
             .hint("'stat report' shows counts, as JSON with -j, as CSV with -x,"));
     }
     for filter in &settings.sample_filters {

@@ -31,16 +31,10 @@ pub(super) fn print(
     let path = input.path.clone();
     let options = settings.header_options(input.changed);
     if settings.records.contains(&RecordKind::FINISHED_ROUND) {
-        return Err(CliError::usage(format!(
-            "{} script: --show-round-events is not supported yet for pipes",
-            context.program
-        )));
+        return Err(needs_file(&path, "--show-round-events"));
     }
     if settings.per_event {
-        return Err(CliError::usage(format!(
-            "{} script: --per-event-dump is not supported yet for pipes",
-            context.program
-        )));
+        return Err(needs_file(&path, "--per-event-dump"));
     }
     let reader = input.reader()?;
     if settings.header_only {
@@ -74,6 +68,15 @@ pub(super) fn print(
         context.warn(format_args!("{guests} samples of guests were skipped"));
     }
     conclude(&path, &found, context)
+}
+
+/// The error for an option that streams do not have.
+fn needs_file(path: &Path, option: &str) -> CliError {
+    let message = format!(
+        "{}: {option} needs a file, this is a stream",
+        path.display()
+    );
+    CliError::message(255, message).hint("write the stream to a file, and read that with -i")
 }
 
 /// Reads only up to the first record that does not describe the recording.
