@@ -140,6 +140,10 @@ fn probes_of_a_recording_end_with_its_errors() {
             &["--probe", "./nosuch:leaf", "true"],
             "Failed to get the absolute path of ./nosuch",
         ),
+        (
+            &["--probe", "-x ./plain leaf", "true"],
+            "--probe: '-x ./plain leaf' begins with an option, not with a definition\nhint: --probe takes [PROGRAM:]DEFINITION: ",
+        ),
     ] {
         let outcome = output(home.path(), &[&["record", "-o", &file], words].concat());
         assert_ne!(outcome.status, 0, "{words:?}");

@@ -93,6 +93,9 @@ impl OwnProbes {
     /// # Errors
     /// Those of [`Self::make`].
     pub(crate) fn define(&self, text: &str, context: &Context) -> Result<ParserEvent, CliError> {
+        if text.starts_with('-') {
+            return Err(with_options(text));
+        }
         let defined = match split(text, |name| is_file(Path::new(name), context)) {
             (Some(program), definition) => defined(&["-x", program, "--add", definition], context)?,
             (None, definition) => defined(&["--add", definition], context)?,
@@ -280,6 +283,14 @@ fn split(text: &str, is_file: impl Fn(&str) -> bool) -> (Option<&str>, &str) {
         Some((program, definition)) => (Some(program), definition),
         None => (None, text),
     }
+}
+
+/// The error for `--probe '-x PROGRAM FUNCTION'`.
+fn with_options(text: &str) -> CliError {
+    let message = format!("--probe: '{text}' begins with an option, not with a definition");
+    CliError::usage(message).hint(
+        "--probe takes [PROGRAM:]DEFINITION: './calc:middle it->val', 'libc.so.6:malloc size=%di', 'vfs_read'",
+    )
 }
 
 fn too_many(base: &str) -> CliError {
