@@ -294,11 +294,14 @@ fn resolve<'a>(command: &'a Command, name: &str) -> Result<FoundOption<'a>, Usag
         }),
         [] if name.contains('_') => resolve(command, &name.replace('_', "-")),
         [] => {
-            let bare = name.strip_prefix("no-").unwrap_or(name);
+            let (no, bare) = match name.strip_prefix("no-") {
+                Some(bare) => ("no-", bare),
+                None => ("", name),
+            };
             let known = options(command)
                 .filter(|arg| OptionShape::of(arg) != OptionShape::NotYet)
                 .filter_map(Arg::get_long);
-            let nearest = nearest(bare, known).map(|long| format!("--{long}"));
+            let nearest = nearest(bare, known).map(|long| format!("--{no}{long}"));
             Err(UsageError::UnknownOption(name.to_owned(), nearest))
         }
     }

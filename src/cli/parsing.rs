@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::Path;
 
 use clap::{ArgMatches, Command};
 
@@ -47,6 +48,7 @@ pub(crate) fn parse(
         }
         Err(misuse) => return Err(explain(context, title, &command, misuse)),
     };
+    let reads_file = command.get_arguments().any(|arg| arg.get_id() == "input");
     let parser = command
         .no_binary_name(true)
         .disable_help_flag(true)
@@ -54,7 +56,14 @@ pub(crate) fn parse(
     let matches = parser
         .args_override_self(true)
         .try_get_matches_from(words)
-        .map_err(|error| refused(context, title, &error))?;
+        .map_err(
+            |error| match unexpected_file(&error).filter(|_| reads_file) {
+                Some(file) => {
+                    refused(context, title, &error).hint(format!("-i {file} reads this file"))
+                }
+                None => refused(context, title, &error),
+            },
+        )?;
     Ok(Parsed::Matches(matches))
 }
 
@@ -117,6 +126,14 @@ fn explain(
             ))
         }
     }
+}
+
+/// The extra word that clap rejected, if it is the name of a file.
+fn unexpected_file(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ErrorKind};
+    let is_extra = error.kind() == ErrorKind::UnknownArgument;
+    let word = error.get(ContextKind::InvalidArg).filter(|_| is_extra)?;
+    Some(word.to_string()).filter(|word| Path::new(word).is_file())
 }
 
 /// Explains what clap rejected: an invalid number, an extra word.

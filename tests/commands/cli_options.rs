@@ -49,6 +49,9 @@ fn an_unknown_option_names_the_nearest_in_four_lines() {
         129,
         &format!("{line}{RECORD_USAGE}{RECORD_HINT}"),
     );
+    let negative = outcome(&["report", "--no-childern"]).stderr;
+    let line = "  Error: unknown option 'no-childern'; did you mean --no-children?\n";
+    assert!(negative.starts_with(line), "{negative}");
     let far = outcome(&["report", "--xyzzyx"]).stderr;
     assert_eq!(far.lines().next(), Some("  Error: unknown option 'xyzzyx'"));
     assert!(far.lines().count() <= 4, "{far}");

@@ -7,6 +7,7 @@ use rperf_testkit::{Scratch, assert_golden, may_trace};
 
 use super::recording::Recording;
 use super::{assert_refused, rperf};
+use crate::kernel::rperf_in;
 use crate::tidy::root;
 use crate::tools::{BOTH, Tool, Tools};
 
@@ -123,6 +124,24 @@ fn options_that_exclude_each_other_are_refused() {
         129,
         "  Error: unexpected word 'nosuch'\n Usage: rperf evlist [<options>]\nhint: 'rperf evlist -h' lists the options\n",
     );
+}
+
+#[test]
+fn a_file_that_is_named_without_i_is_named_with_it() {
+    let scratch = Scratch::new();
+    scratch.write("old.data", "").expect("a scratch file");
+    for command in ["evlist", "buildid-list", "heatmap"] {
+        let refused = rperf_in(&scratch, &[command, "old.data"]).finish();
+        let refused = refused.expect("rperf starts");
+        assert_eq!(refused.status, 129, "{refused:?}");
+        let hint = "\nhint: -i old.data reads this file\n";
+        assert!(refused.stderr.ends_with(hint), "{refused:?}");
+    }
+    let refused = rperf_in(&scratch, &["flamegraph", "old.data"]).finish();
+    let refused = refused.expect("rperf starts");
+    assert_eq!(refused.status, 255, "{refused:?}");
+    let hint = "\nhint: -i old.data draws this file\n";
+    assert!(refused.stderr.ends_with(hint), "{refused:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -60,14 +61,27 @@ impl Recorded {
         }
         if !workload.is_empty() {
             words.push("--".into());
-            words.extend(workload);
+            words.extend(workload.iter().cloned());
         }
+        let exit = dispatch(context, OsStr::new("record"), &words);
         Ok(Some(Self {
-            exit: dispatch(context, OsStr::new("record"), &words)?,
+            exit: exit.map_err(|error| match recording_named(&workload) {
+                Some(file) => error.hint(format!("-i {} draws this file", file.display())),
+                None => error,
+            })?,
             path,
             _temporary: temporary,
         }))
     }
+}
+
+/// The file that was given in place of a command, without `-i`: one that cannot be executed.
+fn recording_named(workload: &[OsString]) -> Option<&Path> {
+    let [only] = workload else {
+        return None;
+    };
+    let mode = std::fs::metadata(only).ok()?.permissions().mode();
+    (mode & 0o111 == 0).then_some(Path::new(only))
 }
 
 /// Refuses options for recording, since nothing is recorded.
