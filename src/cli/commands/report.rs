@@ -529,7 +529,8 @@ fn print(
         write_event(out, event, &parameters.plan.layout, settings.quiet)?;
     }
     if is_read(context, settings) {
-        write_tip(out, settings.tip())?;
+        let tip = format!("# (Tip: {})", settings.tip());
+        write_tip(out, &context.output.wrapped(&tip))?;
     }
     out.flush()
 }

@@ -85,6 +85,8 @@ mod tests {
         assert_eq!(wrapped, "hint: one two\n      three\n      four");
         let wrapped = wrap_message("# hint: one two three", 16);
         assert_eq!(wrapped, "# hint: one two\n#       three");
+        let wrapped = wrap_message("# (Tip: one two three)", 16);
+        assert_eq!(wrapped, "# (Tip: one two\n#   three)");
         let wrapped = wrap_message("  one two three four", 12);
         assert_eq!(wrapped, "  one two\n    three\n    four");
         let wrapped = wrap_message("/a/long/path: one two", 16);

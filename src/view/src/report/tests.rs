@@ -395,7 +395,7 @@ fn the_frame_of_a_report() {
     let mut out = Vec::new();
     write_banner(&mut out).expect("memory takes it");
     write_lost(&mut out, 7).expect("memory takes it");
-    write_tip(&mut out, "read it").expect("memory takes it");
+    write_tip(&mut out, "# (Tip: read it)").expect("memory takes it");
     let expected = "\
 # To display the perf.data header info, please use --header/--header-only options.
 #

@@ -105,7 +105,7 @@ pub fn write_branch_counts(out: &mut dyn Write, counts: &BranchCounts) -> io::Re
     Ok(())
 }
 
-/// Writes the tip at the end.
+/// Writes the tip at the end, whose lines are comments.
 pub fn write_tip(out: &mut dyn Write, tip: &str) -> io::Result<()> {
-    writeln!(out, "#\n# (Tip: {tip})\n#")
+    writeln!(out, "#\n{tip}\n#")
 }
