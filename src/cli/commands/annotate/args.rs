@@ -82,10 +82,13 @@ fn display_options() -> Vec<Arg> {
         switch("tui").help("use the terminal browser (the default on a terminal)"),
         unsupported("gtk", "use --stdio"),
         unsupported("addr2line", "source lines are read without addr2line"),
-        unsupported("data-type", ""),
+        unsupported(
+            "data-type",
+            "'report --mem-mode -s symbol_daddr' shows variables",
+        ),
         unsupported("type-stat", ""),
         unsupported("code-with-type", ""),
-        unsupported("itrace", ""),
+        unsupported("itrace", "report and script have it"),
         switch("dump-raw-trace")
             .short('D')
             .help("dump all records instead, as report -D does"),

@@ -201,7 +201,7 @@ fn timing() -> Vec<Arg> {
         value("td-level", "n")
             .value_parser(number)
             .help("with --topdown: level of detail, from 1"),
-        unsupported("smi-cost", ""),
+        unsupported("smi-cost", "count msr/smi/ and msr/aperf/"),
         list("metrics", "metric")
             .short('M')
             .help("metrics or metric groups to compute, separated by commas (see 'list metric')"),
@@ -210,14 +210,14 @@ fn timing() -> Vec<Arg> {
         switch("quiet").help("print only errors"),
         value("pmu-filter", "pmu")
             .help("count events without a PMU name only on this PMU"),
-        unsupported("cputype", ""),
-        unsupported("percore-show-thread", ""),
+        unsupported("cputype", "name the PMU: -e cpu_core/cycles/"),
+        unsupported("percore-show-thread", "use --per-core, or the term percore"),
         switch("all-kernel").help("count only the kernel, for all events"),
         switch("all-user").help("count only user space, for all events"),
         control::option(),
-        unsupported("iostat", ""),
+        unsupported("iostat", "count the events of the uncore PMUs"),
         unsupported("hybrid-merge", ""),
-        unsupported("bpf-prog", "").short('b'),
-        unsupported("bpf-counters", ""),
+        unsupported("bpf-prog", "programs are not counted by BPF").short('b'),
+        unsupported("bpf-counters", "events are counted without BPF"),
     ]
 }

@@ -191,13 +191,13 @@ fn details() -> Vec<Arg> {
             .value_parser(number)
             .help("time limit for reading /proc/PID/maps of a process (default: 500)"),
         unsupported("raw-trace", "top has no columns of tracepoint fields: use 'record' and 'report --raw-trace'"),
-        unsupported("show-on-off-events", ""),
+        unsupported("show-on-off-events", "use 'record' and 'report --show-on-off-events'"),
         switch("show-total-period").help("show the sum of periods of each row"),
         code::source(),
         switch("stdio").help("print text: full-screen on a terminal, otherwise one block per interval"),
-        unsupported("stitch-lbr", ""),
-        unsupported("switch-off", ""),
-        unsupported("switch-on", ""),
+        unsupported("stitch-lbr", "use --call-graph dwarf for deep stacks"),
+        unsupported("switch-off", "use 'record' and 'report --switch-off'"),
+        unsupported("switch-on", "use 'record' and 'report --switch-on'"),
         value("sym-annotate", "symbol")
             .help("annotate this function, refreshed at each interval"),
         long_symbols(),
