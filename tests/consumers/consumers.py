@@ -1,11 +1,19 @@
 """One function per consumer: it reads an export of a recording with the consumer's own code and returns the differences
 from what `report` shows, as lines."""
 
+import contextlib
 import json
+import os
 import re
+import signal
+import time
 from collections import Counter
 
 from expected import differing, functions, run, summed
+
+# Attempts to load a profile, and the seconds between them.
+LOADS = 20
+PAUSE = 3
 
 
 def convert(expected, form, name, *words):
@@ -124,11 +132,33 @@ def firefox(expected, command):
     """profiler-cli of the Firefox Profiler: threads, processes and functions."""
     path = convert(expected, "firefox", ".json")
     ask = lambda *words: run(*command, *words)
-    ask("load", path)
+    load(ask, path)
     try:
         return of_profiler(expected, ask)
     finally:
         ask("stop", "--all")
+
+
+def load(ask, path):
+    """Loads a profile. The daemon gives up half a second after its start, which is too early on a busy machine."""
+    for _ in range(LOADS):
+        try:
+            return ask("load", path)
+        except SystemExit as error:
+            if "did not become ready" not in str(error):
+                raise
+            failed = error
+            time.sleep(PAUSE)
+            stop_daemon(str(error))
+    raise failed
+
+
+def stop_daemon(message):
+    """Ends the daemon that the message of a failed start names."""
+    named = re.search(r"still be running as pid (\d+)", message)
+    if named:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(named[1]), signal.SIGTERM)
 
 
 def of_profiler(expected, ask):
