@@ -134,9 +134,9 @@ fn unreadable_tracefs_has_a_hint() {
     let Some(scratch) = scratch("unreadable_tracefs_has_a_hint") else {
         return;
     };
-    // tracefs is hidden in a new mount namespace, wherever it is mounted.
+    // In a new mount namespace tracefs is unmounted wherever it is, and so is debugfs, which mounts it when it is read.
     let words = ["-m", "sh", "-c"];
-    let script = "awk '$3 == \"tracefs\" { print $2 }' /proc/mounts | xargs -n 1 umount -l &&
+    let script = "awk '$3 ~ /^(tracefs|debugfs)$/ { print $2 }' /proc/mounts | sort -r | xargs -r -n 1 umount -l &&
         exec \"$0\" record -e sched:sched_switch true";
     let run = Run::new("unshare")
         .args(words)
