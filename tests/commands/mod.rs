@@ -16,6 +16,7 @@ mod cli_perf;
 mod completion;
 mod config;
 mod convert;
+mod convert_tables;
 mod convert_tools;
 mod damage;
 mod data;

@@ -238,6 +238,10 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "data convert --to-perfetto trace.pftrace",
                 "convert for ui.perfetto.dev",
             ),
+            run(
+                "data convert --to-parquet profiles",
+                "add the recording to a folder of tables, for DuckDB or Spark",
+            ),
             run("data convert --to-folded -", "print folded stacks"),
         ],
     ),

@@ -277,7 +277,7 @@ const INJECT: &[Group] = &[
 #[rustfmt::skip]
 const DATA: &[Group] = &[
     Group { heading: "Formats", ids: &[
-        "to-json", "to-folded", "to-firefox", "to-perfetto", "to-pprof", "to-speedscope",
+        "to-json", "to-ndjson", "to-parquet", "to-folded", "to-firefox", "to-perfetto", "to-pprof", "to-speedscope",
     ]},
     Group { heading: "Input and output", ids: &["input", "force", "event", "quiet", "verbose", "jobs", "all", "tod"]},
     SYMBOLS,

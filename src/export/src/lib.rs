@@ -21,6 +21,6 @@ pub mod speedscope;
 
 pub use gather::{GatheredProfile, ProfileFold};
 pub use profile::{
-    CodeKind, PeriodUnit, Profile, ProfileEvent, ProfileFrame, ProfileFunction, ProfileLocation,
-    ProfileObject, ProfileSample, ProfileStack, Thread, Track,
+    CodeKind, PeriodUnit, Process, Profile, ProfileEvent, ProfileFrame, ProfileFunction,
+    ProfileLocation, ProfileObject, ProfileSample, ProfileStack, Thread, Track,
 };

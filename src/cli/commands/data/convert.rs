@@ -1,6 +1,7 @@
 //! `rperf data convert`: converts a recording to the format of another tool.
 
 mod json;
+mod tables;
 mod target;
 
 use std::ffi::{OsStr, OsString};
@@ -78,9 +79,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         matches,
         analysis: &analysis,
     };
-    let samples = conversion.write(&target)?;
+    let written = conversion.write(&target)?;
     analysis.conclude()?;
-    target.report(context, &input.path, samples);
+    target.report(context, &input.path, &written);
     Ok(ExitStatus::Ok)
 }
 
@@ -131,19 +132,32 @@ struct Conversion<'c> {
     analysis: &'c Analysis<'c>,
 }
 
+/// What a conversion wrote.
+struct Written {
+    /// Number of samples.
+    samples: u64,
+    /// Size of the files in bytes; `None` for the standard output.
+    bytes: Option<u64>,
+}
+
 impl Conversion<'_> {
-    /// Writes the file; returns the number of samples in it.
-    fn write(&self, target: &Target<'_>) -> Result<u64, CliError> {
+    /// Writes the output.
+    fn write(&self, target: &Target<'_>) -> Result<Written, CliError> {
         let (context, data) = (self.analysis.context, self.analysis.data());
         let symbols = SymbolSources::for_recording(self.matches, context)?;
         let resolver = self.analysis.resolver(&symbols);
         let limit = has_copies(data.events()).then_some(usize::MAX);
         let stacks = UserStacks::new(&resolver, stack_options(data.metadata(), limit));
+        let mut bytes = None;
         let samples = match target.format {
             Format::Json => self.write_json(target, &resolver, &stacks)?,
             _ => {
                 let profile = self.profile(&resolver, &stacks)?;
-                self.write_profile(target, &profile)?;
+                match target.format {
+                    Format::Ndjson => self.write_ndjson(target, &profile)?,
+                    Format::Parquet => bytes = Some(self.write_parquet(target, &profile)?),
+                    _ => self.write_profile(target, &profile)?,
+                }
                 let rows = profile.tracks.iter().map(|track| track.rows.len() as u64);
                 rows.sum()
             }
@@ -151,7 +165,10 @@ impl Conversion<'_> {
         let verbose = context.verbosity(self.matches) > 0;
         report_symbol_problems(context, &resolver, verbose);
         warn_of_truncated(context, &stacks.summary(), copied(data.events()));
-        Ok(samples)
+        Ok(Written {
+            samples,
+            bytes: bytes.or_else(|| target.size()),
+        })
     }
 
     fn profile(

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::ArgMatches;
 
 use super::super::is_set;
+use super::Written;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::given_value;
@@ -14,6 +15,8 @@ use crate::cli::options::given_value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
+    Ndjson,
+    Parquet,
     Folded,
     Firefox,
     Perfetto,
@@ -22,8 +25,10 @@ pub(super) enum Format {
 }
 
 impl Format {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Json,
+        Self::Ndjson,
+        Self::Parquet,
         Self::Folded,
         Self::Firefox,
         Self::Perfetto,
@@ -35,6 +40,8 @@ impl Format {
     pub(super) fn option(self) -> &'static str {
         match self {
             Self::Json => "to-json",
+            Self::Ndjson => "to-ndjson",
+            Self::Parquet => "to-parquet",
             Self::Folded => "to-folded",
             Self::Firefox => "to-firefox",
             Self::Perfetto => "to-perfetto",
@@ -46,6 +53,10 @@ impl Format {
     pub(super) fn help(self) -> &'static str {
         match self {
             Self::Json => "write one JSON object per sample, as Linux perf does",
+            Self::Ndjson => {
+                "write the tables of docs/dataset.md, one JSON object per row (compressed if the name ends in .gz)"
+            }
+            Self::Parquet => "add the tables of docs/dataset.md to a folder of Parquet files",
             Self::Folded => "write folded stacks: one stack per line with its count",
             Self::Firefox => {
                 "write a profile for profiler.firefox.com (compressed if the name ends in .gz)"
@@ -61,6 +72,8 @@ impl Format {
     fn name(self) -> &'static str {
         match self {
             Self::Json => "JSON",
+            Self::Ndjson => "NDJSON",
+            Self::Parquet => "Parquet",
             Self::Folded => "folded",
             Self::Firefox => "Firefox",
             Self::Perfetto => "Perfetto",
@@ -131,12 +144,16 @@ impl<'m> Target<'m> {
         Ok(Self { format, path })
     }
 
+    /// Size of the output file in bytes; `None` for the standard output.
+    pub(super) fn size(&self) -> Option<u64> {
+        fs::metadata(self.path).ok().map(|found| found.len())
+    }
+
     /// Reports what was written.
-    pub(super) fn report(&self, context: &Context, from: &Path, samples: u64) {
+    pub(super) fn report(&self, context: &Context, from: &Path, written: &Written) {
         let Self { format, path } = self;
         let program = context.program;
-        let Ok(metadata) = fs::metadata(path) else {
-            // Written to stdout.
+        let Some(bytes) = written.bytes else {
             return;
         };
         context.note(format_args!(
@@ -145,8 +162,9 @@ impl<'m> Target<'m> {
             format.name(),
         ));
         context.note(format_args!(
-            "[ {program} data convert: Converted and wrote {:.3} MB ({samples} samples) ]",
-            metadata.len() as f64 / f64::from(1 << 20),
+            "[ {program} data convert: Converted and wrote {:.3} MB ({} samples) ]",
+            bytes as f64 / f64::from(1 << 20),
+            written.samples,
         ));
     }
 }

@@ -1,0 +1,26 @@
+//! Recordings as tables for databases and data frames.
+//!
+//! ```text
+//! Profile + records --> Dataset --TABLES: rows of cells--> ndjson | parquet
+//! ```
+//!
+//! [`TABLES`] is the schema: each table has its columns and the function that makes its rows. Both
+//! formats have the same tables, columns and values; docs/dataset.md describes them for users.
+//!
+//! **Invariants.** Rows depend only on the recording, not on threads or on the path of the file.
+//! A column that a recording does not have is null.
+
+mod dataset;
+pub mod ndjson;
+pub mod parquet;
+mod records;
+mod rows;
+mod schema;
+
+#[cfg(test)]
+mod tests;
+
+pub use dataset::{Dataset, RecordingInfo};
+pub use records::{LossKind, LossRow, MappingRow, RecordRows, TaskRow};
+pub use rows::TABLES;
+pub use schema::{Cell, Column, ColumnKind, RowSink, SCHEMA_VERSION, Table};

@@ -1,0 +1,199 @@
+//! Apache Parquet: one file per table and recording, in folders that name the partition.
+//!
+//! ```text
+//! DIR/samples/host=web1/date=2026-11-23/web1-5120034-83121.parquet
+//! DIR/frames/host=web1/date=2026-11-23/web1-5120034-83121.parquet
+//! ```
+//!
+//! Recordings of many hosts thus form one data set with the columns `host` and `date`, which come from the path (the
+//! naming of Hive). Number columns are INT64, unsigned ones with the logical type UINT_64. Format:
+//! `parquet-format/README.md` of the Apache project.
+
+mod columns;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ::parquet::basic::{Compression, Encoding, IntType, LogicalType, Repetition, Type as Physical};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::KeyValue;
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::types::{ColumnPath, Type};
+
+use self::columns::ColumnBuffer;
+use crate::{Column, ColumnKind, Dataset, SCHEMA_VERSION, Table};
+
+/// Rows of a row group, which a reader decodes as a unit and a writer keeps in memory.
+const GROUP_ROWS: usize = 1 << 18;
+/// Columns of ascending numbers, whose differences need few bits.
+const ASCENDING: [&str; 4] = ["time", "wall_time", "stack", "frame"];
+
+/// The path of a table's file below the folder of the data set. `date` is the day of the recording, `2026-11-23`.
+#[must_use]
+pub fn path(table: &Table, dataset: &Dataset<'_>, date: &str) -> PathBuf {
+    let info = &dataset.recording;
+    let host = if info.host.is_empty() {
+        "unknown"
+    } else {
+        &info.host
+    };
+    let mut path = PathBuf::from(table.name);
+    path.push(format!("host={}", escaped(host)));
+    path.push(format!("date={}", escaped(date)));
+    path.push(format!("{}.parquet", escaped(&info.id)));
+    path
+}
+
+/// Text as part of a file name: other characters than letters, digits, `-`, `_` and `.` become `%XX`, as Hive writes
+/// them, and so does a leading dot. The host's name comes from the recording, so it may be `../..`.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for (index, byte) in text.bytes().enumerate() {
+        match byte {
+            b'.' if index == 0 => escaped.push_str("%2E"),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+                escaped.push(byte.into())
+            }
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    // A file name has at most 255 bytes.
+    escaped.truncate(200);
+    escaped
+}
+
+/// Writes one table.
+///
+/// # Errors
+///
+/// Errors of `out`.
+pub fn write<W: Write + Send>(table: &Table, dataset: &Dataset<'_>, out: W) -> io::Result<()> {
+    write_groups(table, dataset, out, GROUP_ROWS)
+}
+
+/// Writes one table in row groups of this size.
+pub(crate) fn write_groups<W: Write + Send>(
+    table: &Table,
+    dataset: &Dataset<'_>,
+    out: W,
+    group_rows: usize,
+) -> io::Result<()> {
+    let schema = Arc::new(schema(table).map_err(io_error)?);
+    let properties = Arc::new(properties(table));
+    let mut writer = SerializedFileWriter::new(out, schema, properties).map_err(io_error)?;
+    let mut group: Vec<ColumnBuffer> = table
+        .columns
+        .iter()
+        .map(|column| ColumnBuffer::new(column.kind))
+        .collect();
+    let mut rows = 0;
+    table.rows(dataset, &mut |row| {
+        for (column, cell) in group.iter_mut().zip(row) {
+            column.push(*cell);
+        }
+        rows += 1;
+        if rows % group_rows == 0 {
+            flush(&mut writer, &mut group).map_err(io_error)?;
+        }
+        Ok(())
+    })?;
+    if rows % group_rows != 0 {
+        flush(&mut writer, &mut group).map_err(io_error)?;
+    }
+    writer.close().map_err(io_error)?;
+    Ok(())
+}
+
+/// Writes the buffered rows as a row group.
+fn flush<W: Write + Send>(
+    writer: &mut SerializedFileWriter<W>,
+    group: &mut [ColumnBuffer],
+) -> Result<(), ParquetError> {
+    let mut to = writer.next_row_group()?;
+    for column in group {
+        if let Some(mut chunk) = to.next_column()? {
+            column.write(chunk.untyped())?;
+            chunk.close()?;
+        }
+    }
+    to.close()?;
+    Ok(())
+}
+
+fn schema(table: &Table) -> Result<Type, ParquetError> {
+    let fields: Result<Vec<_>, ParquetError> = table
+        .columns
+        .iter()
+        .map(|column| Ok(Arc::new(field(column)?)))
+        .collect();
+    Type::group_type_builder(table.name)
+        .with_fields(fields?)
+        .build()
+}
+
+fn field(column: &Column) -> Result<Type, ParquetError> {
+    let (physical, logical) = match column.kind {
+        ColumnKind::Signed => (Physical::INT64, None),
+        ColumnKind::Unsigned => (
+            Physical::INT64,
+            Some(LogicalType::Integer(IntType {
+                bit_width: 64,
+                is_signed: false,
+            })),
+        ),
+        ColumnKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        ColumnKind::Flag => (Physical::BOOLEAN, None),
+    };
+    Type::primitive_type_builder(column.name, physical)
+        .with_repetition(Repetition::OPTIONAL)
+        .with_logical_type(logical)
+        .build()
+}
+
+fn properties(table: &Table) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_created_by(concat!("rperf version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(Some(vec![KeyValue::new(
+            "rperf.schema".to_owned(),
+            SCHEMA_VERSION.to_string(),
+        )]));
+    for column in table
+        .columns
+        .iter()
+        .filter(|column| ASCENDING.contains(&column.name))
+    {
+        let path = ColumnPath::from(column.name);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+    }
+    properties.build()
+}
+
+/// The system's error, if that is what the library reports.
+fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(source) => io::Error::other(source),
+        },
+        error => io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_hosts_cannot_leave_the_folder() {
+        assert_eq!(escaped("../../etc"), "%2E.%2F..%2Fetc");
+        assert_eq!(escaped("web-1.example_b"), "web-1.example_b");
+        assert_eq!(escaped("a b=ü"), "a%20b%3D%C3%BC");
+        assert_eq!(escaped(&"x".repeat(300)).len(), 200);
+    }
+}

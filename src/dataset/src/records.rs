@@ -1,0 +1,198 @@
+//! Rows of records other than samples.
+
+use rperf_replay::{NonSampleRecord, Replay};
+use rperf_wire::{Endian, Mmap, MmapId, PROT_EXEC, Record, RecordKind, Task, name_text};
+use rustc_hash::FxHashMap;
+
+/// Rows of all records of a recording other than samples.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordRows {
+    /// Mappings, in order of time.
+    pub mappings: Vec<MappingRow>,
+    /// Threads, in the order in which they first appear.
+    pub tasks: Vec<TaskRow>,
+    /// Losses, in order of time.
+    pub losses: Vec<LossRow>,
+}
+
+/// A mapping: MMAP or MMAP2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappingRow {
+    /// Nanoseconds of the recording's clock; `None` for a mapping that precedes the recording.
+    pub time: Option<u64>,
+    /// Process, `u32::MAX` for the kernel.
+    pub pid: u32,
+    /// First address.
+    pub start: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// The mapped file, or a name in brackets.
+    pub path: String,
+    /// The file's build-id, if the record has it.
+    pub build_id: Option<Vec<u8>>,
+    /// Whether it may be executed; `None` if not recorded (MMAP).
+    pub is_executable: Option<bool>,
+}
+
+/// A thread from its first to its last record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskRow {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// The process of the thread that created it; `None` if it is older than the recording.
+    pub parent_pid: Option<u32>,
+    /// Its last name; empty if not recorded.
+    pub comm: String,
+    /// Nanoseconds of the recording's clock; `None` if it is older than the recording.
+    pub started: Option<u64>,
+    /// Nanoseconds of the recording's clock; `None` if it outlived the recording.
+    pub ended: Option<u64>,
+}
+
+/// What was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossKind {
+    /// Records of any type that found the ring full (`PERF_RECORD_LOST`).
+    Records,
+    /// Samples that the kernel or the processor dropped (`PERF_RECORD_LOST_SAMPLES`).
+    Samples,
+}
+
+/// A loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossRow {
+    /// Nanoseconds of the recording's clock at the end of the loss; `None` if not recorded.
+    pub time: Option<u64>,
+    /// The CPU; `u32::MAX` if not recorded.
+    pub cpu: u32,
+    /// Number of the event; `None` if unknown.
+    pub event: Option<u32>,
+    /// What was lost.
+    pub kind: LossKind,
+    /// How many.
+    pub count: u64,
+}
+
+impl RecordRows {
+    /// The rows of a recording in byte order `endian`.
+    #[must_use]
+    pub fn of(replay: &Replay<'_>, endian: Endian) -> Self {
+        let mut gather = Gather::default();
+        for record in replay.non_samples(&[
+            RecordKind::MMAP,
+            RecordKind::MMAP2,
+            RecordKind::COMM,
+            RecordKind::FORK,
+            RecordKind::EXIT,
+            RecordKind::LOST,
+            RecordKind::LOST_SAMPLES,
+        ]) {
+            gather.add(&record, endian);
+        }
+        gather.rows
+    }
+}
+
+#[derive(Default)]
+struct Gather {
+    rows: RecordRows,
+    /// The running threads' rows by thread id.
+    running: FxHashMap<u32, usize>,
+}
+
+impl Gather {
+    fn add(&mut self, side: &NonSampleRecord<'_>, endian: Endian) {
+        // Records that can't be decoded were counted when the World was built.
+        let Ok(record) = Record::decode(&side.raw, endian) else {
+            return;
+        };
+        let time = side.id.time.filter(|time| *time > 0);
+        match record {
+            Record::Mmap(mapped) => self.mapping(time, &mapped, None, None),
+            Record::Mmap2(mapped) => {
+                let build_id = match &mapped.id {
+                    MmapId::BuildId { size, bytes } => bytes.get(..usize::from(*size)),
+                    MmapId::Inode { .. } => None,
+                };
+                let executable = mapped.prot & PROT_EXEC != 0;
+                self.mapping(time, &mapped.mmap, build_id, Some(executable));
+            }
+            Record::Comm(comm) => {
+                let row = self.task(comm.pid, comm.tid);
+                name_text(comm.comm).as_ref().clone_into(&mut row.comm);
+            }
+            Record::Fork(task) => self.fork(&task, time),
+            Record::Exit(task) => {
+                self.task(task.pid, task.tid).ended = Some(task.time);
+                self.running.remove(&task.tid);
+            }
+            Record::Lost(lost) => self.loss(side, LossKind::Records, lost.lost),
+            Record::LostSamples(lost) => self.loss(side, LossKind::Samples, lost.lost),
+            _ => {}
+        }
+    }
+
+    fn mapping(
+        &mut self,
+        time: Option<u64>,
+        mapped: &Mmap<'_>,
+        build_id: Option<&[u8]>,
+        is_executable: Option<bool>,
+    ) {
+        self.rows.mappings.push(MappingRow {
+            time,
+            pid: mapped.pid.cast_unsigned(),
+            start: mapped.start,
+            size: mapped.len,
+            offset: mapped.pgoff,
+            path: name_text(mapped.filename).into_owned(),
+            build_id: build_id.map(<[u8]>::to_vec),
+            is_executable,
+        });
+    }
+
+    /// The row of a running thread.
+    fn task(&mut self, pid: u32, tid: u32) -> &mut TaskRow {
+        let tasks = &mut self.rows.tasks;
+        let index = *self.running.entry(tid).or_insert_with(|| {
+            tasks.push(TaskRow {
+                pid,
+                tid,
+                ..TaskRow::default()
+            });
+            tasks.len() - 1
+        });
+        &mut tasks[index]
+    }
+
+    fn fork(&mut self, task: &Task, time: Option<u64>) {
+        // A FORK record without a time describes a thread that runs when the recording starts.
+        let started = time.map(|_| task.time);
+        if started.is_some() {
+            self.running.remove(&task.tid);
+        }
+        let parent = self.running.get(&task.ptid);
+        let comm = parent.and_then(|index| self.rows.tasks.get(*index));
+        let comm = comm.map(|parent| parent.comm.clone()).unwrap_or_default();
+        let row = self.task(task.pid, task.tid);
+        row.started = started;
+        row.parent_pid = Some(task.ppid);
+        if row.comm.is_empty() {
+            row.comm = comm;
+        }
+    }
+
+    fn loss(&mut self, side: &NonSampleRecord<'_>, kind: LossKind, count: u64) {
+        self.rows.losses.push(LossRow {
+            time: side.id.time,
+            cpu: side.id.cpu.unwrap_or(u32::MAX),
+            event: side.event.map(|event| event.0),
+            kind,
+            count,
+        });
+    }
+}

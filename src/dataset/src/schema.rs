@@ -1,0 +1,121 @@
+//! Tables, their columns and cells.
+
+use std::io;
+
+use crate::Dataset;
+
+/// The version of the schema. It changes when a column is renamed, removed or gets another meaning; new
+/// columns and tables do not change it.
+pub const SCHEMA_VERSION: i64 = 1;
+
+/// Type of a column's cells. Every cell may be null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// A signed 64-bit number.
+    Signed,
+    /// An address or offset: an unsigned 64-bit number.
+    Unsigned,
+    /// UTF-8 text.
+    Text,
+    /// True or false.
+    Flag,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Its name in both formats.
+    pub name: &'static str,
+    /// Type of its cells.
+    pub kind: ColumnKind,
+}
+
+impl Column {
+    pub(crate) const fn new(name: &'static str, kind: ColumnKind) -> Self {
+        Self { name, kind }
+    }
+}
+
+/// One value of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cell<'a> {
+    /// Not recorded.
+    Null,
+    /// For [`ColumnKind::Signed`].
+    Signed(i64),
+    /// For [`ColumnKind::Unsigned`].
+    Unsigned(u64),
+    /// For [`ColumnKind::Text`].
+    Text(&'a str),
+    /// For [`ColumnKind::Flag`].
+    Flag(bool),
+}
+
+impl<'a> Cell<'a> {
+    /// A count or a time in nanoseconds. Values from 2^63 on, which no real recording has, become the largest number.
+    pub(crate) fn count(value: u64) -> Self {
+        Self::Signed(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+
+    /// A process, thread or CPU, which is `u32::MAX` if not recorded.
+    pub(crate) fn id(value: u32) -> Self {
+        match value {
+            u32::MAX => Self::Null,
+            id => Self::Signed(id.into()),
+        }
+    }
+
+    /// Text that is missing if empty.
+    pub(crate) fn text(text: &'a str) -> Self {
+        match text {
+            "" => Self::Null,
+            text => Self::Text(text),
+        }
+    }
+
+    /// Whether a column of this type may have the cell.
+    pub(crate) fn suits(&self, kind: ColumnKind) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Signed(_) => kind == ColumnKind::Signed,
+            Self::Unsigned(_) => kind == ColumnKind::Unsigned,
+            Self::Text(_) => kind == ColumnKind::Text,
+            Self::Flag(_) => kind == ColumnKind::Flag,
+        }
+    }
+}
+
+/// Receives the cells of a row, one for each column.
+pub type RowSink<'s> = dyn FnMut(&[Cell<'_>]) -> io::Result<()> + 's;
+
+/// A table.
+#[derive(Debug, Clone, Copy)]
+pub struct Table {
+    /// Its name: a folder of a Parquet data set, the member `table` of NDJSON.
+    pub name: &'static str,
+    /// Its columns.
+    pub columns: &'static [Column],
+    pub(crate) rows: fn(&Dataset<'_>, &mut RowSink<'_>) -> io::Result<()>,
+}
+
+impl Table {
+    /// Passes each row to `sink`.
+    ///
+    /// # Errors
+    ///
+    /// Errors of `sink`, which end the iteration.
+    pub fn rows(&self, dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
+        (self.rows)(dataset, &mut |row| {
+            debug_assert!(
+                row.len() == self.columns.len()
+                    && row
+                        .iter()
+                        .zip(self.columns)
+                        .all(|(cell, column)| cell.suits(column.kind)),
+                "a row of {} differs from its columns: {row:?}",
+                self.name
+            );
+            sink(row)
+        })
+    }
+}
