@@ -259,6 +259,11 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Move and set up",
+        task: "Share a recording without names, paths and addresses of this machine:",
+        lines: &["inject --redact -o shared.data"],
+    },
+    Example {
+        section: "Move and set up",
         task: "Add the build-ids of programs to a recording that was made without:",
         lines: &["inject -b -i perf.data -o with-ids.data"],
     },

@@ -24,7 +24,7 @@ pub(crate) fn replay<'a>(
 }
 
 /// Whether the times of a recording are those of `CLOCK_MONOTONIC`.
-fn is_monotonic(events: &[EventDesc]) -> bool {
+pub(crate) fn is_monotonic(events: &[EventDesc]) -> bool {
     let mut attrs = events.iter().map(|event| &event.attr);
     attrs.all(|attr| {
         attr.flags.contains(AttrFlags::USE_CLOCKID) && attr.clockid == libc::CLOCK_MONOTONIC

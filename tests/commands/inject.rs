@@ -9,17 +9,17 @@ use crate::tidy::root;
 use crate::tools::{BOTH, Tool, Tools};
 
 /// A workload of several processes and libraries.
-const WORKLOAD: [&str; 3] = [
+pub(super) const WORKLOAD: [&str; 3] = [
     "sh",
     "-c",
     "for i in 1 2 3 4; do ls -R /usr/lib >/dev/null; done",
 ];
 
 /// Words for a recording without build-ids, which perf writes.
-const WITHOUT_IDS: [&str; 6] = ["-B", "-N", "-e", "cpu-clock", "-F", "2000"];
+pub(super) const WITHOUT_IDS: [&str; 6] = ["-B", "-N", "-e", "cpu-clock", "-F", "2000"];
 
 #[track_caller]
-fn succeeds(outcome: &Outcome) {
+pub(super) fn succeeds(outcome: &Outcome) {
     assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{outcome:?}");
 }
 
@@ -38,14 +38,14 @@ fn listed(tools: &Tools, file: &str) -> Vec<String> {
 }
 
 /// The text that a command prints, without the tips of `report`, which change from run to run.
-fn printed(tools: &Tools, reader: Tool, words: &[&str]) -> String {
+pub(super) fn printed(tools: &Tools, reader: Tool, words: &[&str]) -> String {
     let text = tools.outcome(reader, words).stdout;
     let lines = text.split_inclusive('\n');
     lines.filter(|line| !line.contains("(Tip: ")).collect()
 }
 
 /// Runs a shell line in which `perf` and `rperf` are both tools.
-fn shell(tools: &Tools, line: &str) -> Outcome {
+pub(super) fn shell(tools: &Tools, line: &str) -> Outcome {
     let line = line
         .replace(
             "rperf ",
@@ -373,4 +373,44 @@ fn a_failed_copy_leaves_nothing() {
     let outcome = run(&["inject", "-o", "nowhere/out.data"]);
     assert_eq!(outcome.status, 255, "{outcome:?}");
     assert!(outcome.stderr.contains("nowhere/out.data"), "{outcome:?}");
+}
+
+#[test]
+fn sleeping_tasks_are_merged_as_by_perf() {
+    const TEST: &str = "sleeping_tasks_are_merged_as_by_perf";
+    let Some(tools) = Tools::find_for(TEST) else {
+        return;
+    };
+    if !rperf_testkit::may_trace(TEST) {
+        return;
+    }
+    // Kernels without statistics of the scheduler have this one, of the time that a task ran.
+    let events = "sched:sched_stat_runtime,sched:sched_switch,sched:sched_process_exit";
+    let words = ["-a", "-g", "-e", events, "sleep", "0.3"];
+    let file = tools
+        .record(Tool::Perf, "sched", &words)
+        .expect("perf records");
+    let scripts = BOTH.map(|tool| {
+        let output = format!("{tool:?}-merged.data");
+        let merged = tools.outcome(tool, &["inject", "-s", "-i", &file, "-o", &output]);
+        assert_eq!(merged.status, 0, "{merged:?}");
+        let words = [
+            "script",
+            "-F",
+            "comm,tid,time,event,period,ip",
+            "-i",
+            &output,
+        ];
+        printed(&tools, Tool::Perf, &words)
+    });
+    assert!(scripts[0].contains("sched:sched_switch"), "{}", scripts[0]);
+    assert_eq!(scripts[0], scripts[1]);
+    let words = ["inject", "-s", "-i", "none.data", "-o", "out.data"];
+    let plain = [&WITHOUT_IDS[..], &["true"]].concat();
+    let plain = tools
+        .record(Tool::Perf, "none", &plain)
+        .expect("perf records");
+    fs::rename(tools.path().join(plain), tools.path().join("none.data")).expect("a name");
+    let refused = tools.outcome(Tool::Rperf, &words);
+    assert_eq!(refused.status, 255, "{refused:?}");
 }

@@ -11,6 +11,8 @@ use crate::tidy::root;
 /// The functions that the program runs in turn, each at the address of the one before.
 const PHASES: [&str; 4] = ["interpreted", "compiled", "another", "interpreted"];
 
+const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
+
 fn done(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
 }
@@ -26,12 +28,12 @@ fn phases(text: &str) -> Vec<&str> {
     made
 }
 
-/// perf's output after `perf inject` added the dump's functions to the recording.
-fn injected(perf: &Path, scratch: &Scratch, words: &[&str]) -> String {
+/// perf's output after `injector` added the dump's functions to the recording.
+fn injected(injector: &Path, perf: &Path, scratch: &Scratch, words: &[&str]) -> String {
     let inject = ["inject", "--jit", "-i", "perf.data", "-o", "injected.data"];
     let words = [words, &["-i", "injected.data"]].concat();
-    let outcomes = [&inject[..], &words].map(|words| {
-        let run = Run::new(perf).args(words).within(scratch.path());
+    let outcomes = [(injector, &inject[..]), (perf, &words)].map(|(tool, words)| {
+        let run = Run::new(tool).args(words).within(scratch.path());
         let run = run.env("HOME", scratch.path());
         run.finish().expect("perf starts")
     });
@@ -106,11 +108,30 @@ fn lines_and_frames_of_dumped_functions() {
     let words = ["script", "-G", "-F", "ip,sym,symoff,insn,srcline"];
     let functions = [&PHASES[..], &["looping"]].concat();
     let ours = done(&scratch, &words);
-    let theirs = injected(&perf, &scratch, &words);
-    let (ours, theirs) = (about(&ours.stdout, &functions), about(&theirs, &functions));
+    let ours = about(&ours.stdout, &functions);
     let line = |line: &&[&str; 2]| line[1].starts_with("loop.js:22 ");
     assert!(ours.iter().find(line).is_some(), "{ours:?}");
-    assert_eq!(ours, theirs);
+    for injector in [&*perf, Path::new(RPERF)] {
+        let theirs = injected(injector, &perf, &scratch, &words);
+        assert_eq!(ours, about(&theirs, &functions), "{injector:?}");
+    }
+    // The object also has the frames: rperf unwinds by them.
+    let words = [
+        "script",
+        "--no-inline",
+        "-F",
+        "ip,sym,srcline",
+        "-i",
+        "injected.data",
+    ];
+    let words: Vec<String> = done(&scratch, &words)
+        .stdout
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    let callers = words.windows(4).filter(|words| words[0] == "calling");
+    assert!(callers.clone().all(|words| words[3] == "main"), "{words:?}");
+    assert_eq!(callers.count(), calls.len());
 }
 
 #[test]
@@ -135,7 +156,10 @@ fn functions_at_reused_addresses_are_distinguished() {
         let script = done(&scratch, &words);
         assert_eq!(phases(&script.stdout), PHASES, "{clock:?} {script:?}");
         if let Some(perf) = real_perf().filter(|_| !clock.is_empty()) {
-            assert_eq!(script.stdout, injected(&perf, &scratch, &words));
+            for injector in [&*perf, Path::new(RPERF)] {
+                let theirs = injected(injector, &perf, &scratch, &words);
+                assert_eq!(script.stdout, theirs, "{injector:?}");
+            }
         }
         let report = done(&scratch, &["report", "--stdio", "-s", "dso,sym"]);
         for name in PHASES {

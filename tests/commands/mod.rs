@@ -35,6 +35,7 @@ mod heatmap;
 mod hints;
 mod hostile_files;
 mod inject;
+mod inject_sharing;
 mod install;
 mod jit;
 mod jobs;

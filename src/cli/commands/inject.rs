@@ -1,10 +1,12 @@
 //! `rperf inject`: copies a recording and adds to it what the recorder did not know.
 
 mod build_ids;
+mod callchains;
+mod jit;
 mod output;
 mod plan;
 
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use rperf_rewrite::{CopyError, StreamCopy, copy_to_file, copy_to_stream};
 
 use self::output::{Target, Written};
@@ -18,8 +20,9 @@ use crate::cli::stream::RecordingStream;
 use crate::cli::symbol_options::args::{ignore_vmlinux, vmlinux};
 
 const ABOUT: &str = "\
-Copies a recording, from a file or a pipe, to a file (-o) or to stdout, and adds to it: build-ids of the programs and \
-libraries (-b and others). Without options the records are copied unchanged. A file is written under a temporary name and \
+Copies a recording, from a file or a pipe, to a file (-o) or to stdout, and changes it on the way: adds build-ids of \
+programs and libraries (-b and others) and functions of run-time compilers (--jit), replaces stack copies by callchains \
+(--convert-callchain), or removes addresses and names (--redact). Without options the records are copied unchanged. A file is written under a temporary name and \
 appears when it is complete.";
 
 /// The options.
@@ -36,6 +39,7 @@ pub(super) fn command() -> Command {
             "put build-ids into the mappings of objects that samples hit, and drop other mappings",
         ))
         .arg(switch("mmap2-buildid-all").help("put build-ids into all mappings"))
+        .args(changes())
         .arg(list("known-build-ids", "build-id path[,...]").help(
             "use these build-ids instead of reading the files; file://FILE reads lines from a file",
         ))
@@ -61,6 +65,25 @@ pub(super) fn command() -> Command {
             "vm-time-correlation",
             "record host and guest with one clock (-k CLOCK_MONOTONIC_RAW)",
         ))
+}
+
+/// The options for changes other than build-ids.
+fn changes() -> [Arg; 5] {
+    [
+        switch("jit").short('j').help(
+            "add the functions in jit-PID.dump files, as mappings of an object file next to each",
+        ),
+        switch("sched-stat")
+            .short('s')
+            .help("merge sched_stat_* with sched_switch samples: where and how long tasks slept"),
+        switch("convert-callchain")
+            .help("unwind stack copies into callchains, and drop copies and user registers"),
+        switch("aslr").help(
+            "move mappings and samples to other addresses; drop registers and physical addresses",
+        ),
+        switch("redact")
+            .help("like --aslr, and replace names, paths, texts and machine details, for sharing"),
+    ]
 }
 
 /// Copies the recording.

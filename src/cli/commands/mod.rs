@@ -178,7 +178,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     },
     CommandEntry {
         name: "inject",
-        summary: "Copy a recording and add build-ids to it",
+        summary: "Copy a recording with build-ids, JIT code or without names",
         usage: &["[<options>]"],
         build: inject::command,
         run: inject::run,

@@ -323,8 +323,12 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "put build-ids into all mappings of perf.data",
             ),
             run(
-                "inject --buildid-all -v -o with-ids.data",
-                "add those of all mapped objects, and print them",
+                "inject --jit -v -o with-functions.data",
+                "add the functions of run-time compilers that wrote dumps",
+            ),
+            run(
+                "inject --redact -o shared.data",
+                "replace names, paths and addresses before sharing it",
             ),
         ],
     ),

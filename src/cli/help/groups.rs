@@ -270,7 +270,8 @@ const INJECT: &[Group] = &[
     Group { heading: "Build-ids", ids: &[
         "build-ids", "buildid-all", "mmap2-buildids", "mmap2-buildid-all", "known-build-ids", "vmlinux", "ignore-vmlinux",
     ]},
-    Group { heading: "Hardware traces", ids: &["itrace", "strip"]},
+    Group { heading: "Code and samples", ids: &["jit", "sched-stat", "itrace", "strip"]},
+    Group { heading: "Sharing", ids: &["convert-callchain", "aslr", "redact"]},
     Group { heading: "Input and output", ids: &["input", "force", "output", "verbose"]},
 ];
 

@@ -188,6 +188,12 @@ impl LiveWorld {
         self.events.side(raw, order)
     }
 
+    /// The fields of a record other than a sample, without its trailer.
+    #[must_use]
+    pub fn fields<'a>(&self, raw: &RawRecord<'a>) -> &'a [u8] {
+        self.events.split(raw).0
+    }
+
     /// The sample layout of an event.
     #[must_use]
     pub fn layout(&self, event: EventIndex) -> Option<&SampleLayout> {

@@ -5,23 +5,33 @@
 //!
 //! When a recording is copied (`inject`), its records pass through the transforms of a [`Pipeline`].
 
+mod addresses;
 mod build_ids;
 mod chain;
 mod context_mode;
 mod copying;
+mod fields;
 mod filter;
+mod jit;
 mod off_cpu;
 mod pipeline;
+mod redact;
+mod sched_stat;
 mod strip;
 mod unwind;
 
+pub use addresses::AddressShifter;
 pub use build_ids::{
     BuildIdInjector, BuildIdSource, InjectedObjects, MappedBuildIds, ObjectName, used_objects,
 };
 pub use chain::chain;
 pub use copying::{CopyError, CopySummary, StreamCopy, copy_to_file, copy_to_stream};
+pub use fields::FieldDropper;
 pub use filter::FilterRewriter;
+pub use jit::{DumpObjects, DumpedCode, DumpedObject, JitInjector, has_record_times};
 pub use off_cpu::OffCpu;
 pub use pipeline::{Output, Piece, Pipeline, Transform};
+pub use redact::Redactor;
+pub use sched_stat::SchedStatMerger;
 pub use strip::StripSamples;
 pub use unwind::{LiveUnwinder, UnwindOptions};

@@ -13,6 +13,8 @@ use rperf_resolve::{
 use rperf_symbol::{FileBytes, Files, SearchPaths};
 use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind, Regs, RegsAbi, U64s};
 
+use crate::pipeline::Transform;
+
 /// The minimum number of record bytes per worker.
 const MIN_BYTES_PER_WORKER: usize = 512 << 10;
 
@@ -155,6 +157,24 @@ impl Rewriter for LiveUnwinder {
             true => self.append_unchanged(records, to),
             false => self.unwind(records, to),
         }
+    }
+}
+
+impl Transform for LiveUnwinder {
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    fn note(&mut self, records: &[u8]) {
+        self.live.note(records);
+    }
+
+    fn note_end(&mut self) {
+        self.live.complete_all();
+    }
+
+    fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        self.unwind(records, to);
     }
 }
 

@@ -62,6 +62,18 @@ impl<'a> BranchStack<'a> {
         })
     }
 
+    /// The entries as recorded: three words each, source, target and flags.
+    #[must_use]
+    pub fn words(&self) -> U64s<'a> {
+        self.entries
+    }
+
+    /// The same stack with other [`BranchStack::words`].
+    #[must_use]
+    pub fn with_words(self, entries: U64s<'a>) -> Self {
+        Self { entries, ..self }
+    }
+
     pub(crate) fn decode(
         at: &mut Cursor<'a>,
         kinds: BranchSampleType,

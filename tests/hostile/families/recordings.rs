@@ -101,6 +101,11 @@ const COMMANDS: &[&str] = &[
     "inject -B -o copy.data",
     "inject --mmap2-buildid-all -o copy.data",
     "inject --itrace=be --strip -o copy.data",
+    "inject --jit -o copy.data",
+    "inject -s -o copy.data",
+    "inject --convert-callchain -o copy.data",
+    "inject --aslr -o copy.data",
+    "inject --redact -o copy.data",
 ];
 
 /// A mutated recording and any command.

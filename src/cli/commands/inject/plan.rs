@@ -1,20 +1,29 @@
 //! What is changed in the copy, by the options.
 
+use std::cell::RefCell;
 use std::num::NonZeroUsize;
+use std::rc::Rc;
 
 use clap::ArgMatches;
 use rperf_perfdata::{EventDesc, Metadata, PerfData};
 use rperf_replay::{EventIndex, Replay};
+use rperf_resolve::StackSummary;
 use rperf_rewrite::{
-    BuildIdInjector, InjectedObjects, MappedBuildIds, Pipeline, StripSamples, used_objects,
+    AddressShifter, BuildIdInjector, FieldDropper, InjectedObjects, JitInjector, MappedBuildIds,
+    Pipeline, Redactor, SchedStatMerger, StripSamples, has_record_times, used_objects,
 };
+use rperf_wire::SampleType;
 
 use super::build_ids::{BuildIdLookup, KnownBuildIds};
+use super::callchains::{CallchainConverter, has_stack_copies};
+use super::jit::DumpFiles;
 use super::output::Written;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
 use crate::cli::options::{flag, is_given};
+use crate::cli::stack_folding::warn_of_truncated;
+use crate::cli::symbols::is_monotonic;
 
 /// The changes.
 pub(super) struct InjectPlan<'c> {
@@ -22,6 +31,8 @@ pub(super) struct InjectPlan<'c> {
     pub(super) context: &'c Context,
     known: KnownBuildIds,
     build_ids: Option<BuildIdForm>,
+    /// Statistics of converted callchains.
+    stacks: Rc<RefCell<StackSummary>>,
 }
 
 /// Where build-ids are put.
@@ -60,12 +71,20 @@ impl<'c> InjectPlan<'c> {
             context,
             known: KnownBuildIds::new(matches)?,
             build_ids,
+            stacks: Rc::default(),
         })
     }
 
     /// Whether the recording is read before it is copied.
     pub(super) fn reads_twice(&self) -> bool {
-        self.build_ids == Some(BuildIdForm::UsedMappings) || is_given(self.matches, "itrace")
+        // A dump is complete when the recording is.
+        self.build_ids == Some(BuildIdForm::UsedMappings)
+            || is_given(self.matches, "itrace")
+            || self.has("jit")
+    }
+
+    fn has(&self, option: &str) -> bool {
+        flag(self.matches, option) == Some(true)
     }
 
     /// Refuses to strip a recording whose trace was not decoded.
@@ -98,10 +117,74 @@ impl<'c> InjectPlan<'c> {
             let last = u32::try_from(events.len().saturating_sub(1)).unwrap_or_default();
             pipeline.add(StripSamples::new(metadata.endian, events, EventIndex(last)));
         }
+        if self.has("jit") {
+            self.add_jit(metadata, events, &mut pipeline)?;
+        }
+        if self.has("sched-stat") {
+            let formats = metadata.formats()?;
+            let merger = SchedStatMerger::new(metadata.endian, events, &formats);
+            pipeline.add(merger.ok_or_else(no_sched_stat)?);
+        }
         if let Some(form) = self.build_ids {
             self.add_build_ids(form, metadata, data, events, &mut pipeline)?;
         }
+        self.add_protection(metadata, events, &mut pipeline)?;
         Ok(pipeline)
+    }
+
+    fn add_jit(
+        &self,
+        metadata: Metadata<'_>,
+        events: &[EventDesc],
+        pipeline: &mut Pipeline<'c>,
+    ) -> Result<(), CliError> {
+        if !has_record_times(events) {
+            let message = "inject --jit: the recording has no times of mappings";
+            return Err(CliError::message(255, message).hint("record with -k CLOCK_MONOTONIC"));
+        }
+        let objects = DumpFiles {
+            context: self.context,
+            is_verbose: self.context.verbosity(self.matches) > 0,
+        };
+        let is_monotonic = is_monotonic(events);
+        let injector = JitInjector::new(metadata.endian, events, is_monotonic, objects);
+        pipeline.add(injector);
+        Ok(())
+    }
+
+    /// Adds what removes stack copies, addresses and names.
+    fn add_protection(
+        &self,
+        metadata: Metadata<'_>,
+        events: &mut [EventDesc],
+        pipeline: &mut Pipeline<'c>,
+    ) -> Result<(), CliError> {
+        let endian = metadata.endian;
+        let (converts, redacts) = (self.has("convert-callchain"), self.has("redact"));
+        let moves = self.has("aslr") || redacts;
+        let has_copies = has_stack_copies(events);
+        if converts && !has_copies {
+            let message = "inject --convert-callchain: the recording has no stack copies";
+            return Err(CliError::message(255, message).hint("record with --call-graph dwarf"));
+        }
+        // Addresses and text in stack copies can't be replaced.
+        if has_copies && (converts || moves) {
+            let stacks = Rc::clone(&self.stacks);
+            let converter = CallchainConverter::new(metadata, events, stacks, self.context);
+            pipeline.add(converter);
+        }
+        if converts && !moves {
+            let fields = SampleType::REGS_USER | SampleType::STACK_USER;
+            pipeline.add(FieldDropper::new(endian, events, fields));
+        }
+        if moves {
+            pipeline.add(AddressShifter::new(endian, events));
+        }
+        if redacts {
+            let formats = metadata.formats()?;
+            pipeline.add(Redactor::new(endian, events, &formats));
+        }
+        Ok(())
     }
 
     fn add_build_ids(
@@ -136,6 +219,7 @@ impl<'c> InjectPlan<'c> {
 
     /// Reports the result.
     pub(super) fn report(&self, written: &Written, context: &Context) {
+        warn_of_truncated(context, &self.stacks.borrow(), None);
         if let Some(path) = written
             .path
             .as_deref()
@@ -148,6 +232,12 @@ impl<'c> InjectPlan<'c> {
             ));
         }
     }
+}
+
+fn no_sched_stat() -> CliError {
+    let message = "inject -s: the recording has no sched_stat_* and sched_switch events";
+    CliError::message(255, message)
+        .hint("record with -e sched:sched_stat_sleep,sched:sched_switch,sched:sched_process_exit")
 }
 
 /// The form of the build-ids; `None` if none is requested.

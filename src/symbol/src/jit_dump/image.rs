@@ -71,7 +71,7 @@ impl ImageInputs<'_> {
             big: self.big,
             bytes: Vec::with_capacity(headers + sections.len() * usize::from(SECTION_HEADER)),
         };
-        out.file_header(self.machine, headers, sections.len());
+        out.image_header(self.machine, headers, sections.len());
         out.program_header(&text);
         out.part(text.start, self.code);
         out.part(frames_start, self.frames);
@@ -99,27 +99,50 @@ impl Section {
 }
 
 /// Encodes numbers in either byte order.
-struct Writer {
-    big: bool,
-    bytes: Vec<u8>,
+pub(super) struct Writer {
+    pub(super) big: bool,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Writer {
-    fn half(&mut self, number: u16) {
+    pub(super) fn new(big: bool) -> Self {
+        let bytes = Vec::new();
+        Self { big, bytes }
+    }
+
+    /// An unsigned LEB128 number.
+    pub(super) fn uleb(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    /// A signed LEB128 number.
+    pub(super) fn sleb(&mut self, mut number: i64) {
+        while !(-0x40..0x40).contains(&number) {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8 & 0x7f);
+    }
+
+    pub(super) fn half(&mut self, number: u16) {
         self.bytes.extend(match self.big {
             true => number.to_be_bytes(),
             false => number.to_le_bytes(),
         });
     }
 
-    fn word(&mut self, number: u32) {
+    pub(super) fn word(&mut self, number: u32) {
         self.bytes.extend(match self.big {
             true => number.to_be_bytes(),
             false => number.to_le_bytes(),
         });
     }
 
-    fn long(&mut self, number: usize) {
+    pub(super) fn long(&mut self, number: usize) {
         let number = number as u64;
         self.bytes.extend(match self.big {
             true => number.to_be_bytes(),
@@ -128,13 +151,13 @@ impl Writer {
     }
 
     /// Appends bytes at an offset at or after the current end.
-    fn part(&mut self, offset: usize, bytes: &[u8]) {
+    pub(super) fn part(&mut self, offset: usize, bytes: &[u8]) {
         self.bytes.resize(offset.max(self.bytes.len()), 0);
         self.bytes.extend_from_slice(bytes);
     }
 
     /// `Elf64_Ehdr` of elf(5).
-    fn file_header(&mut self, machine: u16, section_headers: usize, sections: usize) {
+    fn image_header(&mut self, machine: u16, section_headers: usize, sections: usize) {
         let order = if self.big { ELFDATA2MSB } else { ELFDATA2LSB };
         self.bytes.extend(ELFMAG);
         self.bytes.extend([ELFCLASS64, order, EV_CURRENT]);

@@ -5,7 +5,10 @@
 
 mod code;
 mod image;
+mod line_program;
 mod lines;
+mod merged_frames;
+mod object_file;
 mod reader;
 
 use std::collections::BTreeMap;
@@ -13,6 +16,7 @@ use std::collections::BTreeMap;
 pub use code::{JitCode, JitLine};
 pub use image::JitImage;
 use object::elf::{EM_AARCH64, EM_NONE, EM_X86_64};
+pub use object_file::JitObjectFile;
 use rustc_hash::FxHashMap;
 
 use self::code::{ByteRange, FunctionParts};

@@ -1,0 +1,83 @@
+//! Callchains from stack copies.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rperf_perfdata::{EventDesc, Metadata};
+use rperf_replay::LiveWorld;
+use rperf_resolve::{StackOptions, StackSummary};
+use rperf_rewrite::{LiveUnwinder, Transform, UnwindOptions};
+use rperf_wire::{Attr, SampleType};
+
+use crate::cli::context::Context;
+use crate::cli::files::DiskFiles;
+use crate::cli::stack_folding::stack_options;
+use crate::cli::symbols::{own_vdso, search_paths};
+
+/// Maximum number of frames of a kernel or user stack; more do not fit into a record with others.
+const MAX_FRAMES: usize = 2048;
+
+/// Whether samples have stack copies to be unwound.
+pub(super) fn has_stack_copies(events: &[EventDesc]) -> bool {
+    let wanted = SampleType::CALLCHAIN | SampleType::REGS_USER | SampleType::STACK_USER;
+    let mut attrs = events.iter().map(|event: &EventDesc| &event.attr);
+    attrs.any(|attr: &Attr| attr.sample_type.contains(wanted))
+}
+
+/// Replaces stack copies by callchains, and keeps statistics.
+pub(super) struct CallchainConverter {
+    unwinder: LiveUnwinder,
+    summary: Rc<RefCell<StackSummary>>,
+}
+
+impl CallchainConverter {
+    /// Creates it for a recording with these events; `summary` receives the statistics.
+    pub(super) fn new(
+        metadata: Metadata<'_>,
+        events: &[EventDesc],
+        summary: Rc<RefCell<StackSummary>>,
+        context: &Context,
+    ) -> Self {
+        let options = UnwindOptions {
+            files: &DiskFiles,
+            paths: search_paths(context, metadata.features),
+            vdso: own_vdso(),
+            stacks: StackOptions {
+                calls: false,
+                ..stack_options(metadata, Some(MAX_FRAMES))
+            },
+            jobs: rperf_sys::parallelism(),
+        };
+        let live = LiveWorld::new(metadata.endian, events);
+        Self {
+            unwinder: LiveUnwinder::new(live, options),
+            summary,
+        }
+    }
+}
+
+impl Transform for CallchainConverter {
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    fn note(&mut self, records: &[u8]) {
+        Transform::note(&mut self.unwinder, records);
+    }
+
+    fn note_end(&mut self) {
+        Transform::note_end(&mut self.unwinder);
+    }
+
+    fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        Transform::rewrite(&mut self.unwinder, records, to);
+    }
+
+    fn end(&mut self, _to: &mut Vec<u8>) {
+        *self.summary.borrow_mut() = StackSummary {
+            // Only readers of copied stacks add truncation marks.
+            marked: true,
+            ..self.unwinder.summary().clone()
+        };
+    }
+}

@@ -1,0 +1,108 @@
+//! Object files of dumps (`jit-PID.dump`), written beside them.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use rperf_rewrite::{DumpObjects, DumpedCode, DumpedObject};
+use rperf_safefs::write_atomic;
+use rperf_symbol::jit_dump::{JitDump, parse};
+use rperf_symbol::{FileBytes, Files as _};
+
+use crate::cli::context::Context;
+use crate::cli::files::DiskFiles;
+
+/// Reads dumps and writes their objects.
+pub(super) struct DumpFiles<'c> {
+    pub(super) context: &'c Context,
+    pub(super) is_verbose: bool,
+}
+
+impl DumpFiles<'_> {
+    fn read(&self, path: &Path) -> Result<JitDump, String> {
+        let bytes: Option<FileBytes> = DiskFiles
+            .read_trusted(path)
+            .map_err(|error| error.to_string())?;
+        let bytes = bytes.ok_or("the file belongs to another user")?;
+        parse(&bytes).ok_or_else(|| "not a jitdump".to_owned())
+    }
+
+    /// Writes the object of a dump that was begun at `started`.
+    fn write(&self, path: &Path, dump: &JitDump, started: u64) -> io::Result<DumpedObject> {
+        let object = dump.object_file();
+        let target = object_path(path);
+        write_atomic(&target, |out| out.write_all(&object.bytes))?;
+        let functions = dump.functions().iter().zip(&object.offsets);
+        let functions = functions.filter_map(|(function, offset)| {
+            Some(DumpedCode {
+                time: function.time,
+                start: function.start,
+                len: function.end - function.start,
+                offset: (*offset)?,
+            })
+        });
+        let functions: Vec<DumpedCode> = functions.collect();
+        if self.is_verbose {
+            self.context.note(format_args!(
+                "{}: {} functions in {}",
+                path.display(),
+                functions.len(),
+                target.display()
+            ));
+        }
+        Ok(DumpedObject {
+            path: target,
+            started,
+            functions,
+        })
+    }
+}
+
+impl DumpObjects for DumpFiles<'_> {
+    fn object(&mut self, path: &Path) -> Option<DumpedObject> {
+        let shown = path.display();
+        let dump = match self.read(path) {
+            Ok(dump) => dump,
+            Err(cause) => {
+                self.context
+                    .warn(format_args!("{shown}: {cause}; its functions are missing"));
+                return None;
+            }
+        };
+        if dump.truncated {
+            self.context.warn(format_args!(
+                "{shown}: the last record is incomplete; the functions before it are used"
+            ));
+        }
+        let Some(started) = dump.started else {
+            self.unrelated_clock(path);
+            return None;
+        };
+        match self.write(path, &dump, started) {
+            Ok(object) => Some(object),
+            Err(error) => {
+                let target = object_path(path);
+                self.context.warn(format_args!(
+                    "failed to write {}: {error}; the functions of {shown} are missing",
+                    target.display()
+                ));
+                None
+            }
+        }
+    }
+
+    fn unrelated_clock(&mut self, path: &Path) {
+        self.context.warn(format_args!(
+            "{}: its times are of another clock than the recording's; its functions are missing",
+            path.display()
+        ));
+        self.context
+            .note("hint: record with -k CLOCK_MONOTONIC, from the start of the program");
+    }
+}
+
+/// The object beside a dump: `jitted-PID.so`.
+fn object_path(dump: &Path) -> PathBuf {
+    let name = dump.file_stem().unwrap_or_default().to_string_lossy();
+    let number = name.strip_prefix("jit-").unwrap_or(&name);
+    dump.with_file_name(format!("jitted-{number}.so"))
+}

@@ -1,0 +1,407 @@
+//! Moves mappings to other addresses, and the addresses in samples with them.
+//!
+//! Each mapping of user space gets a place of its own, all of kernel space is shifted by one distance. Offsets within
+//! mappings are unchanged, so that the same functions are found. Addresses outside of mappings keep only their offset
+//! within the page.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, RandomState};
+
+use rperf_perfdata::EventDesc;
+use rperf_replay::{LiveWorld, Machine, MappingId, Order};
+use rperf_wire::{
+    CallchainDeferred, CpuMode, Encoder, Endian, Ksymbol, Mmap, Mmap2, PERF_CONTEXT_MAX, RawRecord,
+    Record, RecordHeader, RecordKind, SampleLayout, SampleType, U64s,
+};
+use rustc_hash::FxHashMap;
+
+use crate::context_mode::mode_of_context;
+use crate::pipeline::Transform;
+
+/// Fields of samples that reveal addresses or memory and cannot be moved.
+const PLACE_FIELDS: SampleType = SampleType(
+    SampleType::REGS_USER.0
+        | SampleType::STACK_USER.0
+        | SampleType::REGS_INTR.0
+        | SampleType::PHYS_ADDR.0
+        | SampleType::AUX.0,
+);
+
+const PAGE: u64 = 1 << 12;
+/// First address of moved mappings, and the end of the area.
+const AREA: u64 = 0x5000_0000_0000;
+const AREA_END: u64 = 0x7000_0000_0000;
+/// Gap between moved mappings.
+const GAP: u64 = 1 << 20;
+/// Area of addresses outside of mappings: 2^34 pages from here.
+const UNMAPPED: u64 = 0x1000_0000_0000;
+const UNMAPPED_PAGES: u64 = 1 << 34;
+/// The kernel is shifted by a multiple of this.
+const KERNEL_STEP: u64 = 2 << 20;
+const KERNEL_STEPS: u64 = 255;
+
+/// The new addresses of a recording.
+struct AddressMap {
+    live: LiveWorld,
+    /// Differs in each run, so that addresses can't be computed back.
+    key: RandomState,
+    /// New starts of mappings.
+    starts: FxHashMap<MappingId, u64>,
+    next: u64,
+    kernel_shift: u64,
+}
+
+/// Whose address it is, and when.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    pid: u32,
+    mode: CpuMode,
+    order: Order,
+}
+
+impl AddressMap {
+    fn new(endian: Endian, events: &[EventDesc]) -> Self {
+        let key = RandomState::new();
+        let steps = 1 + key.hash_one("kernel") % KERNEL_STEPS;
+        let pages = key.hash_one("start") % (1 << 20);
+        Self {
+            live: LiveWorld::new(endian, events),
+            starts: FxHashMap::default(),
+            next: AREA + pages * PAGE,
+            kernel_shift: steps * KERNEL_STEP,
+            key,
+        }
+    }
+
+    fn moved(&mut self, place: Place, address: u64) -> u64 {
+        match place.mode {
+            // The first page is never mapped: such numbers are no addresses.
+            _ if address < PAGE => address,
+            CpuMode::Kernel | CpuMode::GuestKernel => address.wrapping_sub(self.kernel_shift),
+            CpuMode::User | CpuMode::GuestUser => self.moved_user(place, address),
+            CpuMode::Unknown | CpuMode::Hypervisor => self.hidden(place, address),
+        }
+    }
+
+    fn moved_user(&mut self, place: Place, address: u64) -> u64 {
+        let machine = Machine::of(place.mode, place.pid);
+        let world = self.live.world();
+        let found = world.lookup(machine, place.mode, place.pid, place.order, address);
+        let Some(found) = found else {
+            return self.hidden(place, address);
+        };
+        let mapping = *world.mapping(found);
+        let start = self.start_of(found, mapping.start, mapping.end);
+        address.wrapping_sub(mapping.start).wrapping_add(start)
+    }
+
+    /// The new address of a mapping.
+    fn start_of(&mut self, mapping: MappingId, start: u64, end: u64) -> u64 {
+        if let Some(start) = self.starts.get(&mapping) {
+            return *start;
+        }
+        let new = self.new_start(start, end.saturating_sub(start));
+        self.starts.insert(mapping, new);
+        new
+    }
+
+    fn new_start(&mut self, start: u64, len: u64) -> u64 {
+        let len = len.min(AREA_END - AREA - GAP).next_multiple_of(PAGE);
+        if self.next + len > AREA_END {
+            self.next = AREA;
+        }
+        let new = self.next + start % PAGE;
+        self.next += len + GAP;
+        new
+    }
+
+    /// An address in no mapping: another page, the same for the same one.
+    fn hidden(&self, place: Place, address: u64) -> u64 {
+        let page = self.key.hash_one((place.pid, address / PAGE)) % UNMAPPED_PAGES;
+        UNMAPPED + page * PAGE + address % PAGE
+    }
+
+    /// Moves the addresses of a callchain, which begin in `place`.
+    fn moved_chain(&mut self, mut place: Place, chain: U64s<'_>, to: &mut Vec<u64>) {
+        // Addresses before the first marker are those of user space.
+        place.mode = CpuMode::User;
+        for word in chain.iter() {
+            to.push(match word {
+                PERF_CONTEXT_MAX.. => {
+                    place.mode = mode_of_context(word).unwrap_or(place.mode);
+                    word
+                }
+                _ => self.moved(place, word),
+            });
+        }
+    }
+}
+
+/// Moves the addresses of a recording, and drops the fields of samples that cannot be moved.
+pub struct AddressShifter {
+    map: AddressMap,
+    endian: Endian,
+    layouts: Vec<SampleLayout>,
+    /// The orders of mappings noted and not rewritten yet.
+    orders: VecDeque<Order>,
+    position: u64,
+}
+
+impl AddressShifter {
+    /// Creates a shifter for a recording with these events, which are changed to those of the result.
+    #[must_use]
+    pub fn new(endian: Endian, events: &mut [EventDesc]) -> Self {
+        let map = AddressMap::new(endian, events);
+        Self {
+            map,
+            endian,
+            layouts: crate::fields::drop_fields(events, PLACE_FIELDS),
+            orders: VecDeque::new(),
+            position: 0,
+        }
+    }
+
+    /// Appends the sample with other addresses; `false` if it can't be decoded.
+    fn sample(&mut self, raw: &RawRecord<'_>, position: u64, to: &mut Vec<u8>) -> bool {
+        let Ok(Some(sample)) = self.map.live.sample(raw, position) else {
+            return false;
+        };
+        let Some(layout) = self.layouts.get(sample.event.0 as usize) else {
+            return false;
+        };
+        let (endian, map) = (self.endian, &mut self.map);
+        let place = Place {
+            pid: sample.pid,
+            mode: sample.cpu_mode(),
+            order: sample.order,
+        };
+        let mut wire = sample.wire.clone();
+        wire.ip = wire.ip.map(|ip| map.moved(place, ip));
+        wire.addr = wire
+            .addr
+            .map(|address| map.moved(of_address(place, address), address));
+        let chain = words(endian, wire.callchain, |chain, to| {
+            map.moved_chain(place, chain, to)
+        });
+        wire.callchain = wire.callchain.map(|_| U64s::new(&chain, endian));
+        let branches = wire.branch_stack.map(|stack| stack.words());
+        let branches = words(endian, branches, |entries, to| {
+            for (index, word) in entries.iter().enumerate() {
+                let is_flags = index % 3 == 2;
+                let moved = |map: &mut AddressMap| map.moved(of_address(place, word), word);
+                to.push(if is_flags { word } else { moved(map) });
+            }
+        });
+        wire.branch_stack = wire
+            .branch_stack
+            .map(|stack| stack.with_words(U64s::new(&branches, endian)));
+        RecordHeader::encode_record(raw.kind, raw.misc, to, endian, |to| {
+            layout.encode(&wire, to);
+        })
+    }
+
+    /// The record with other addresses; `None` if it is dropped.
+    fn other<'a>(
+        &mut self,
+        raw: &RawRecord<'a>,
+        order: Option<Order>,
+        words: &'a mut Vec<u8>,
+    ) -> Option<Record<'a>> {
+        match Record::decode(raw, self.endian).ok()? {
+            Record::Mmap(mmap) => Some(Record::Mmap(self.mapping(raw, mmap, order))),
+            Record::Mmap2(mmap2) => Some(Record::Mmap2(Mmap2 {
+                mmap: self.mapping(raw, mmap2.mmap, order),
+                ..mmap2
+            })),
+            Record::Ksymbol(symbol) => Some(Record::Ksymbol(Ksymbol {
+                addr: symbol.addr.wrapping_sub(self.map.kernel_shift),
+                ..symbol
+            })),
+            Record::CallchainDeferred(deferred) => {
+                let place = self.place_of(raw)?;
+                let mut chain = Vec::new();
+                self.map.moved_chain(place, deferred.ips, &mut chain);
+                *words = encoded(self.endian, &chain);
+                let ips = U64s::new(words, self.endian);
+                Some(Record::CallchainDeferred(CallchainDeferred {
+                    ips,
+                    ..deferred
+                }))
+            }
+            _ => None,
+        }
+    }
+
+    /// The task and time of a record.
+    fn place_of(&self, raw: &RawRecord<'_>) -> Option<Place> {
+        let order = Order {
+            time: self.map.live.limit(),
+            position: self.position,
+        };
+        let id = self.map.live.side_record(*raw, order).id;
+        Some(Place {
+            pid: id.pid_tid?.0,
+            mode: CpuMode::User,
+            order: Order {
+                time: id.time.unwrap_or(order.time),
+                ..order
+            },
+        })
+    }
+
+    fn mapping<'a>(
+        &mut self,
+        raw: &RawRecord<'_>,
+        mmap: Mmap<'a>,
+        order: Option<Order>,
+    ) -> Mmap<'a> {
+        let mode = raw.misc.cpu_mode();
+        if matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel) {
+            // The kernel's own mapping has the address of its first symbol for an offset.
+            let shift = self.map.kernel_shift;
+            let pgoff = match mmap.pgoff.cast_signed() < 0 {
+                true => mmap.pgoff.wrapping_sub(shift),
+                false => mmap.pgoff,
+            };
+            let start = mmap.start.wrapping_sub(shift);
+            return Mmap {
+                start,
+                pgoff,
+                ..mmap
+            };
+        }
+        let pid = mmap.pid.cast_unsigned();
+        let after = order.map(|order| Order {
+            position: order.position + 1,
+            ..order
+        });
+        let world = self.map.live.world();
+        let found = after.and_then(|after| {
+            let machine = Machine::of(mode, pid);
+            let found = world.lookup(machine, mode, pid, after, mmap.start)?;
+            let mapping = world.mapping(found);
+            (mapping.start == mmap.start).then_some((found, mapping.end))
+        });
+        let start = match found {
+            Some((found, end)) => self.map.start_of(found, mmap.start, end),
+            None => self.map.new_start(mmap.start, mmap.len),
+        };
+        Mmap { start, ..mmap }
+    }
+}
+
+/// The place of a data address or a branch, whose mode follows from the address.
+fn of_address(place: Place, address: u64) -> Place {
+    let is_kernel = address.cast_signed() < 0;
+    let mode = if is_kernel {
+        CpuMode::Kernel
+    } else {
+        CpuMode::User
+    };
+    Place { mode, ..place }
+}
+
+/// Encodes words computed from others; empty if there are none.
+fn words(
+    endian: Endian,
+    before: Option<U64s<'_>>,
+    compute: impl FnOnce(U64s<'_>, &mut Vec<u64>),
+) -> Vec<u8> {
+    let mut after = Vec::new();
+    if let Some(before) = before {
+        compute(before, &mut after);
+    }
+    encoded(endian, &after)
+}
+
+fn encoded(endian: Endian, words: &[u64]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of_val(words));
+    let mut to = Encoder::new(&mut bytes, endian);
+    words.iter().for_each(|word| to.u64(*word));
+    bytes
+}
+
+/// Records whose addresses are moved.
+fn is_moved(kind: RecordKind) -> bool {
+    matches!(
+        kind,
+        RecordKind::MMAP | RecordKind::MMAP2 | RecordKind::KSYMBOL | RecordKind::CALLCHAIN_DEFERRED
+    )
+}
+
+/// Records of hardware traces and of code, which contain addresses and code.
+fn is_dropped(kind: RecordKind) -> bool {
+    matches!(
+        kind,
+        RecordKind::TEXT_POKE
+            | RecordKind::AUX
+            | RecordKind::ITRACE_START
+            | RecordKind::AUXTRACE_INFO
+            | RecordKind::AUXTRACE
+            | RecordKind::AUXTRACE_ERROR
+    )
+}
+
+impl Transform for AddressShifter {
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    fn note(&mut self, records: &[u8]) {
+        let orders = &mut self.orders;
+        self.map.live.note_each(records, |order, raw| {
+            if matches!(raw.kind, RecordKind::MMAP | RecordKind::MMAP2) {
+                orders.push_back(order);
+            }
+        });
+    }
+
+    fn note_end(&mut self) {
+        self.map.live.complete_all();
+    }
+
+    fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        self.map.live.complete();
+        for (raw, record) in RawRecord::all(records, self.endian) {
+            let position = self.position;
+            self.position += record.len() as u64;
+            if raw.kind == RecordKind::SAMPLE {
+                // A sample that can't be decoded can't be moved either.
+                self.sample(&raw, position, to);
+                continue;
+            }
+            let order = match raw.kind {
+                RecordKind::MMAP | RecordKind::MMAP2 => self.orders.pop_front(),
+                _ => None,
+            };
+            if is_dropped(raw.kind) {
+                continue;
+            }
+            if !is_moved(raw.kind) {
+                to.extend_from_slice(record);
+                continue;
+            }
+            let mut words = Vec::new();
+            let trailer = trailer(&self.map.live, &raw).to_vec();
+            if let Some(moved) = self.other(&raw, order, &mut words) {
+                RecordHeader::encode_record(raw.kind, raw.misc, to, self.endian, |to| {
+                    moved.encode_body(to);
+                    to.bytes(&trailer);
+                });
+            }
+        }
+    }
+
+    fn special(&mut self, record: &[u8], to: &mut Vec<u8>) {
+        let kind = RawRecord::split(record, self.endian).map(|(raw, _)| raw.kind);
+        if !kind.is_some_and(is_dropped) {
+            to.extend_from_slice(record);
+        }
+    }
+}
+
+/// The bytes of a record's trailer.
+fn trailer<'a>(live: &LiveWorld, raw: &RawRecord<'a>) -> &'a [u8] {
+    let fields = live.fields(raw).len();
+    raw.body.get(fields..).unwrap_or_default()
+}

@@ -1,0 +1,66 @@
+//! Fields dropped from samples.
+
+use rperf_perfdata::EventDesc;
+use rperf_replay::{EventTable, Order};
+use rperf_wire::{
+    AttrFlags, Endian, RawRecord, RecordHeader, RecordKind, SampleLayout, SampleType,
+};
+
+use crate::pipeline::Transform;
+
+/// Removes the fields from the events; returns the layouts of their samples without them.
+pub(crate) fn drop_fields(events: &mut [EventDesc], fields: SampleType) -> Vec<SampleLayout> {
+    for event in events.iter_mut() {
+        let attr = &mut event.attr;
+        attr.sample_type = SampleType(attr.sample_type.0 & !fields.0);
+        if fields.contains(SampleType::REGS_USER) {
+            attr.sample_regs_user = 0;
+            attr.sample_stack_user = 0;
+            attr.flags = attr.flags.with(AttrFlags::EXCLUDE_CALLCHAIN_USER, false);
+        }
+        if fields.contains(SampleType::REGS_INTR) {
+            attr.sample_regs_intr = 0;
+        }
+    }
+    let attrs = events.iter().map(|event| &event.attr);
+    attrs.map(SampleLayout::new).collect()
+}
+
+/// Drops fields of samples.
+#[derive(Debug)]
+pub struct FieldDropper {
+    before: EventTable,
+    after: Vec<SampleLayout>,
+    endian: Endian,
+}
+
+impl FieldDropper {
+    /// Creates it for a recording with these events, which are changed to those of the result.
+    #[must_use]
+    pub fn new(endian: Endian, events: &mut [EventDesc], fields: SampleType) -> Self {
+        Self {
+            before: EventTable::new(endian, events),
+            after: drop_fields(events, fields),
+            endian,
+        }
+    }
+}
+
+impl Transform for FieldDropper {
+    /// Samples that can't be decoded are dropped: their fields can't be found.
+    fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        for (raw, record) in RawRecord::all(records, self.endian) {
+            if raw.kind != RecordKind::SAMPLE {
+                to.extend_from_slice(record);
+                continue;
+            }
+            if let Ok(Some(sample)) = self.before.sample(&raw, |_| Order::default())
+                && let Some(layout) = self.after.get(sample.event.0 as usize)
+            {
+                RecordHeader::encode_record(raw.kind, raw.misc, to, self.endian, |to| {
+                    layout.encode(&sample.wire, to);
+                });
+            }
+        }
+    }
+}

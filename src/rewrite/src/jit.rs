@@ -1,0 +1,326 @@
+//! Adds the functions that a run-time compiler dumped (`jit-PID.dump`) to a recording, as mappings of an object file.
+//!
+//! A function gets an MMAP2 record with the time at which it was loaded. The record is written before the end of the
+//! first round with later records, so that readers, who sort by rounds, are not given records that come too late.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use rperf_perfdata::EventDesc;
+use rperf_replay::EventTable;
+use rperf_wire::{
+    AttrFlags, CpuMode, Endian, MAP_PRIVATE, Misc, Mmap, Mmap2, MmapId, PROT_EXEC, PROT_READ,
+    RawRecord, Record, RecordHeader, RecordKind, SampleId, SampleIdLayout, SampleType, name_bytes,
+    name_path,
+};
+use rustc_hash::FxHashSet;
+
+use crate::pipeline::Transform;
+
+/// The object file of a dump.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DumpedObject {
+    /// Its path.
+    pub path: PathBuf,
+    /// When the dump was begun, by its clock, in nanoseconds.
+    pub started: u64,
+    /// Its functions.
+    pub functions: Vec<DumpedCode>,
+}
+
+/// A function of a dump.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DumpedCode {
+    /// When it was loaded, by the dump's clock, in nanoseconds.
+    pub time: u64,
+    /// Its first address in the process.
+    pub start: u64,
+    /// Its size in bytes.
+    pub len: u64,
+    /// Its offset in the object file.
+    pub offset: u64,
+}
+
+/// Turns dumps into object files.
+pub trait DumpObjects {
+    /// Reads a dump and writes its object file; `None`, after a warning, if that is not possible.
+    fn object(&mut self, dump: &Path) -> Option<DumpedObject>;
+    /// Called for a dump whose clock can't be related to the recording's.
+    fn unrelated_clock(&mut self, dump: &Path);
+}
+
+/// Inserts mappings of functions.
+pub struct JitInjector<S> {
+    events: EventTable,
+    endian: Endian,
+    trailer: SampleIdLayout,
+    /// The event id in the trailers of new records.
+    id: Option<u64>,
+    /// Whether the recording's clock is that of dumps.
+    is_monotonic: bool,
+    objects: S,
+    /// Processes with a dump.
+    processes: FxHashSet<u32>,
+    /// Mappings to be inserted, by time.
+    pending: VecDeque<NewMapping>,
+    /// The latest time so far.
+    highest: u64,
+}
+
+/// A mapping to be inserted at a time of the recording.
+struct NewMapping {
+    time: u64,
+    record: Vec<u8>,
+}
+
+/// Whether records other than samples have times, without which functions can't be inserted.
+#[must_use]
+pub fn has_record_times(events: &[EventDesc]) -> bool {
+    let mut attrs = events.iter().map(|event| &event.attr);
+    attrs.all(|attr| {
+        attr.flags.contains(AttrFlags::SAMPLE_ID_ALL) && attr.sample_type.contains(SampleType::TIME)
+    })
+}
+
+impl<S: DumpObjects> JitInjector<S> {
+    /// Creates it for a recording with these events.
+    pub fn new(endian: Endian, events: &[EventDesc], is_monotonic: bool, objects: S) -> Self {
+        let first = events.first();
+        let sample_type = first.map_or(SampleType(0), |event| event.attr.sample_type);
+        Self {
+            events: EventTable::new(endian, events),
+            endian,
+            trailer: SampleIdLayout::new(sample_type),
+            id: first.and_then(|event| event.ids.first().copied()),
+            is_monotonic,
+            objects,
+            processes: FxHashSet::default(),
+            pending: VecDeque::new(),
+            highest: 0,
+        }
+    }
+
+    /// Handles a mapping; returns false for one to be kept.
+    fn takes(&mut self, raw: &RawRecord<'_>, time: Option<u64>) -> bool {
+        let mmap = match Record::decode(raw, self.endian) {
+            Ok(Record::Mmap(mmap)) => mmap,
+            Ok(Record::Mmap2(mmap2)) => mmap2.mmap,
+            _ => return false,
+        };
+        if raw.misc.cpu_mode() != CpuMode::User {
+            return false;
+        }
+        let pid = mmap.pid.cast_unsigned();
+        if mmap.filename.starts_with(b"//anon") {
+            // It would hide the functions in it.
+            return self.processes.contains(&pid);
+        }
+        if !is_dump(mmap.filename) || self.processes.contains(&pid) {
+            return false;
+        }
+        let name = rperf_wire::name_text(mmap.filename);
+        let path = name_path(&name);
+        let Some(object) = self.objects.object(&path) else {
+            return false;
+        };
+        let ahead = match (self.is_monotonic, time) {
+            (true, _) => 0,
+            (false, Some(time)) => object.started.wrapping_sub(time),
+            (false, None) => {
+                self.objects.unrelated_clock(&path);
+                return false;
+            }
+        };
+        self.processes.insert(pid);
+        self.add(pid, &object, ahead);
+        true
+    }
+
+    fn add(&mut self, pid: u32, object: &DumpedObject, ahead: u64) {
+        let name = object.path.to_string_lossy();
+        let new = object.functions.iter().map(|function| {
+            let time = function.time.wrapping_sub(ahead);
+            let record = self.mapping(pid, function, time, &name_bytes(&name));
+            NewMapping { time, record }
+        });
+        let new: Vec<NewMapping> = new.collect();
+        self.pending.extend(new);
+        self.pending.make_contiguous().sort_by_key(|new| new.time);
+    }
+
+    fn mapping(&self, pid: u32, function: &DumpedCode, time: u64, name: &[u8]) -> Vec<u8> {
+        let record = Record::Mmap2(Mmap2 {
+            mmap: Mmap {
+                pid: pid.cast_signed(),
+                tid: pid,
+                start: function.start,
+                len: function.len,
+                pgoff: function.offset,
+                filename: name,
+            },
+            id: MmapId::Inode {
+                major: 0,
+                minor: 0,
+                inode: 0,
+                generation: 0,
+            },
+            prot: PROT_READ | PROT_EXEC,
+            flags: MAP_PRIVATE,
+        });
+        let id = SampleId {
+            pid_tid: Some((pid, pid)),
+            time: Some(time),
+            id: self.id,
+            ..SampleId::default()
+        };
+        let mut bytes = Vec::new();
+        let user = Misc(2);
+        RecordHeader::encode_record(RecordKind::MMAP2, user, &mut bytes, self.endian, |to| {
+            record.encode_body(to);
+            self.trailer.encode(&id, to);
+        });
+        bytes
+    }
+
+    /// Appends the mappings that are not later than the records so far.
+    fn insert(&mut self, to: &mut Vec<u8>) {
+        while let Some(new) = self.pending.pop_front_if(|new| new.time <= self.highest) {
+            to.extend_from_slice(&new.record);
+        }
+    }
+}
+
+/// Whether a mapping is that of a `jit-PID.dump`.
+fn is_dump(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next();
+    let number = name.and_then(|name| name.strip_prefix(b"jit-")?.strip_suffix(b".dump"));
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+impl<S: DumpObjects> Transform for JitInjector<S> {
+    fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        for (raw, record) in RawRecord::all(records, self.endian) {
+            let time = match raw.kind {
+                RecordKind::SAMPLE => self.events.sample_head(raw.body).and_then(|head| head.time),
+                _ => self.events.record_time(&raw),
+            };
+            self.highest = self.highest.max(time.unwrap_or_default());
+            let is_taken = match raw.kind {
+                RecordKind::MMAP | RecordKind::MMAP2 => self.takes(&raw, time),
+                RecordKind::FINISHED_ROUND => {
+                    self.insert(to);
+                    false
+                }
+                _ => false,
+            };
+            if !is_taken {
+                to.extend_from_slice(record);
+            }
+        }
+    }
+
+    fn end(&mut self, to: &mut Vec<u8>) {
+        self.highest = u64::MAX;
+        self.insert(to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{Attr, RecordHeader};
+
+    struct OneObject;
+
+    impl DumpObjects for OneObject {
+        fn object(&mut self, _dump: &Path) -> Option<DumpedObject> {
+            let function = |time, start| DumpedCode {
+                time,
+                start,
+                len: 0x10,
+                offset: 0x1000,
+            };
+            Some(DumpedObject {
+                path: "/tmp/jitted-7.so".into(),
+                started: 1_010,
+                functions: vec![function(1_035, 0x2000), function(1_015, 0x1000)],
+            })
+        }
+
+        fn unrelated_clock(&mut self, _dump: &Path) {}
+    }
+
+    /// A record whose trailer is pid, tid and time.
+    fn mapping(endian: Endian, name: &[u8], time: u64) -> Vec<u8> {
+        let mmap = Record::Mmap(Mmap {
+            pid: 7,
+            tid: 7,
+            start: 0x1000,
+            len: 0x1000,
+            pgoff: 0,
+            filename: name,
+        });
+        let mut bytes = Vec::new();
+        RecordHeader::encode_record(RecordKind::MMAP, Misc(2), &mut bytes, endian, |to| {
+            mmap.encode_body(to);
+            to.u32(7);
+            to.u32(7);
+            to.u64(time);
+        });
+        bytes
+    }
+
+    #[test]
+    fn functions_are_inserted_in_the_round_of_their_time() {
+        for endian in [Endian::Little, Endian::Big] {
+            let event = EventDesc::new(
+                Attr {
+                    sample_type: SampleType::TID | SampleType::TIME,
+                    flags: AttrFlags::SAMPLE_ID_ALL,
+                    ..Attr::default()
+                },
+                vec![1],
+            );
+            assert!(has_record_times(std::slice::from_ref(&event)));
+            let mut round = Vec::new();
+            RecordHeader::encode_record(
+                RecordKind::FINISHED_ROUND,
+                Misc(0),
+                &mut round,
+                endian,
+                |_| {},
+            );
+            let records = [
+                mapping(endian, b"/tmp/jit-7.dump", 10),
+                mapping(endian, b"//anon", 11),
+                mapping(endian, b"/bin/sh", 20),
+                round.clone(),
+                mapping(endian, b"/bin/sh", 30),
+                round,
+            ];
+            let mut jit = JitInjector::new(endian, &[event], false, OneObject);
+            let mut to = Vec::new();
+            jit.rewrite(&records.concat(), &mut to);
+            jit.end(&mut to);
+            let seen = RawRecord::all(&to, endian).map(|(raw, _)| match raw.kind {
+                RecordKind::FINISHED_ROUND => 0,
+                RecordKind::MMAP2 => jit.events.record_time(&raw).unwrap_or_default() + 1_000,
+                _ => jit.events.record_time(&raw).unwrap_or_default(),
+            });
+            assert_eq!(seen.collect::<Vec<_>>(), [20, 1_015, 0, 30, 0, 1_035]);
+        }
+    }
+
+    #[test]
+    fn dumps_are_recognised_by_name() {
+        assert!(is_dump(b"/tmp/x/jit-12.dump"));
+        for other in [
+            &b"/tmp/jit-.dump"[..],
+            b"/tmp/jit-a.dump",
+            b"/jit-1.dump/x",
+            b"",
+        ] {
+            assert!(!is_dump(other));
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Removes what identifies a machine and its users from a recording: names, paths, command lines, texts.
+//!
+//! Records and features pass only if they are known to contain nothing else.
+
+mod raw;
+mod replacements;
+
+use rperf_perfdata::feature::BuildIdEntry;
+use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, encode_tracing_data};
+use rperf_replay::{EventTable, Order};
+use rperf_tracepoint::{Formats, TracingData, TracingDataBuilder};
+use rperf_wire::{
+    BpfEvent, Cgroup, Comm, CpuMode, Endian, EventType, Ksymbol, Mmap, Mmap2, MmapId, RawRecord,
+    Record, RecordHeader, RecordKind,
+};
+
+use self::raw::RawRedaction;
+use self::replacements::{NameKind, Replacements};
+use crate::pipeline::Transform;
+
+/// Replaces or drops what identifies.
+pub struct Redactor {
+    events: EventTable,
+    descriptions: Vec<EventDesc>,
+    raws: Vec<RawRedaction>,
+    endian: Endian,
+    names: Replacements,
+}
+
+/// In place of the host's name and the kernel's release.
+const REDACTED: &str = "redacted";
+
+impl Redactor {
+    /// Creates it for a recording with these events, whose breakpoints lose their addresses.
+    #[must_use]
+    pub fn new(endian: Endian, events: &mut [EventDesc], formats: &Formats) -> Self {
+        for (number, event) in (1..).zip(events.iter_mut()) {
+            if event.attr.kind == EventType::BREAKPOINT {
+                event.attr.config1 = 0;
+                event.name = format!("breakpoint-{number}");
+            }
+        }
+        let raws = events.iter().map(|event| RawRedaction::new(event, formats));
+        Self {
+            raws: raws.collect(),
+            events: EventTable::new(endian, events),
+            descriptions: events.to_vec(),
+            endian,
+            names: Replacements::new(),
+        }
+    }
+
+    fn sample(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
+        let Ok(Some(sample)) = self.events.sample(raw, |_| Order::default()) else {
+            return;
+        };
+        let event = sample.event.0 as usize;
+        let (Some(data), Some(redaction)) = (sample.wire.raw, self.raws.get(event)) else {
+            return to.extend_from_slice(record);
+        };
+        let Some(layout) = self.events.layout(sample.event) else {
+            return;
+        };
+        let data = redaction.apply(data, self.endian, &mut self.names);
+        let mut wire = sample.wire.clone();
+        wire.raw = Some(&data);
+        RecordHeader::encode_record(raw.kind, raw.misc, to, self.endian, |to| {
+            layout.encode(&wire, to);
+        });
+    }
+
+    /// Appends a record with other names, or nothing.
+    fn named(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) {
+        let Ok(record) = Record::decode(raw, self.endian) else {
+            return;
+        };
+        let is_kernel = matches!(raw.misc.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
+        let names = &mut self.names;
+        let name = match &record {
+            Record::Comm(comm) => names.of(NameKind::Task, comm.comm),
+            Record::Mmap(mmap) => names.of_mapping(mmap.filename, is_kernel),
+            Record::Mmap2(mmap2) => names.of_mapping(mmap2.mmap.filename, is_kernel),
+            Record::Ksymbol(symbol) => names.of(NameKind::Symbol, symbol.name),
+            Record::Cgroup(cgroup) => names.of(NameKind::Cgroup, cgroup.path),
+            Record::BpfEvent(_) => String::new(),
+            _ => return,
+        };
+        let name = name.as_bytes();
+        let mapping = |mmap| Mmap {
+            filename: name,
+            ..mmap
+        };
+        let redacted = match record {
+            Record::Comm(comm) => Record::Comm(Comm { comm: name, ..comm }),
+            Record::Mmap(mmap) => Record::Mmap(mapping(mmap)),
+            Record::Mmap2(mmap2) => Record::Mmap2(Mmap2 {
+                mmap: mapping(mmap2.mmap),
+                id: identity(mmap2.id, names),
+                ..mmap2
+            }),
+            Record::Ksymbol(symbol) => Record::Ksymbol(Ksymbol { name, ..symbol }),
+            Record::Cgroup(cgroup) => Record::Cgroup(Cgroup {
+                path: name,
+                ..cgroup
+            }),
+            Record::BpfEvent(event) => Record::BpfEvent(BpfEvent {
+                tag: [0; 8],
+                ..event
+            }),
+            other => other,
+        };
+        let fields = self.events.split(raw).0.len();
+        let trailer = raw.body.get(fields..).unwrap_or_default();
+        RecordHeader::encode_record(raw.kind, raw.misc, to, self.endian, |to| {
+            redacted.encode_body(to);
+            to.bytes(trailer);
+        });
+    }
+
+    fn build_id(&mut self, mut entry: BuildIdEntry) -> BuildIdEntry {
+        let is_kernel = matches!(
+            entry.misc.cpu_mode(),
+            CpuMode::Kernel | CpuMode::GuestKernel
+        );
+        let name = &*rperf_wire::name_bytes(&entry.filename);
+        entry.filename = self.names.of_mapping(name, is_kernel);
+        entry
+    }
+
+    /// The redacted content of a feature; `None` if it is dropped.
+    fn feature(&mut self, feature: FeatureId, content: &[u8]) -> Option<Vec<u8>> {
+        let mut set = FeatureSet::new(self.endian);
+        match feature {
+            FeatureId::ARCH
+            | FeatureId::NRCPUS
+            | FeatureId::CPUDESC
+            | FeatureId::CPUID
+            | FeatureId::CPU_TOPOLOGY
+            | FeatureId::BRANCH_STACK
+            | FeatureId::PMU_MAPPINGS
+            | FeatureId::GROUP_DESC
+            | FeatureId::STAT
+            | FeatureId::CACHE
+            | FeatureId::SAMPLE_TIME
+            | FeatureId::CLOCKID
+            | FeatureId::CPU_PMU_CAPS
+            | FeatureId::HYBRID_TOPOLOGY
+            | FeatureId::PMU_CAPS
+            | FeatureId::CPU_DOMAIN_INFO
+            | FeatureId::E_MACHINE
+            | FeatureId::CLN_SIZE => return Some(content.to_vec()),
+            FeatureId::EVENT_DESC => set.event_desc(&self.descriptions),
+            FeatureId::HOSTNAME => set.hostname(REDACTED),
+            FeatureId::OSRELEASE => set.os_release(REDACTED),
+            FeatureId::TRACING_DATA => return formats_only(content),
+            FeatureId::BUILD_ID => {
+                let records = RawRecord::all(content, self.endian);
+                let endian = self.endian;
+                let entries =
+                    records.filter_map(|(raw, _)| BuildIdEntry::decode_record(&raw, endian).ok());
+                let entries: Vec<BuildIdEntry> = entries.collect();
+                let entries = entries.into_iter().map(|entry| self.build_id(entry));
+                set.build_ids(&entries.collect::<Vec<_>>())
+            }
+            _ => return None,
+        };
+        set.sections().next().map(|(_, bytes)| bytes.to_vec())
+    }
+}
+
+/// Device and inode by number; a build-id as it is.
+fn identity(id: MmapId, names: &mut Replacements) -> MmapId {
+    match id {
+        MmapId::BuildId { .. } => id,
+        MmapId::Inode {
+            major,
+            minor,
+            inode,
+            ..
+        } => MmapId::Inode {
+            major: 0,
+            minor: 0,
+            inode: names.of_inode(major, minor, inode),
+            generation: 0,
+        },
+    }
+}
+
+/// The formats of tracepoints without the kernel's strings and the command names of tasks.
+fn formats_only(section: &[u8]) -> Option<Vec<u8>> {
+    let data = TracingData::parse(section).ok()?;
+    let mut formats = TracingDataBuilder::new(data.endian, data.long_size, data.page_size);
+    formats.headers(data.header_page, data.header_event);
+    for event in &data.events {
+        formats.event(event.system, event.text);
+    }
+    Some(formats.encode())
+}
+
+/// Records without names.
+fn is_nameless(kind: RecordKind) -> bool {
+    matches!(
+        kind,
+        RecordKind::FORK
+            | RecordKind::EXIT
+            | RecordKind::LOST
+            | RecordKind::LOST_SAMPLES
+            | RecordKind::THROTTLE
+            | RecordKind::UNTHROTTLE
+            | RecordKind::SWITCH
+            | RecordKind::SWITCH_CPU_WIDE
+            | RecordKind::READ
+            | RecordKind::NAMESPACES
+            | RecordKind::CALLCHAIN_DEFERRED
+            | RecordKind::FINISHED_ROUND
+            | RecordKind::FINISHED_INIT
+            | RecordKind::ID_INDEX
+            | RecordKind::CPU_MAP
+            | RecordKind::STAT
+            | RecordKind::STAT_ROUND
+            | RecordKind::STAT_CONFIG
+            | RecordKind::TIME_CONV
+    )
+}
+
+impl Transform for Redactor {
+    fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        for (raw, record) in RawRecord::all(records, self.endian) {
+            match raw.kind {
+                RecordKind::SAMPLE => self.sample(&raw, record, to),
+                kind if is_nameless(kind) => to.extend_from_slice(record),
+                _ => self.named(&raw, to),
+            }
+        }
+    }
+
+    fn special(&mut self, record: &[u8], to: &mut Vec<u8>) {
+        let endian = self.endian;
+        let Some((raw, size)) = RawRecord::split(record, endian) else {
+            return;
+        };
+        match raw.kind {
+            RecordKind::HEADER_ATTR | RecordKind::EVENT_UPDATE => to.extend_from_slice(record),
+            RecordKind::HEADER_TRACING_DATA => {
+                let section = record.get(size..).unwrap_or_default();
+                if let Some(section) = formats_only(section) {
+                    encode_tracing_data(to, &section, endian);
+                }
+            }
+            RecordKind::HEADER_BUILD_ID => {
+                if let Ok(entry) = BuildIdEntry::decode_record(&raw, endian) {
+                    self.build_id(entry).encode_record(endian, to);
+                }
+            }
+            RecordKind::HEADER_FEATURE => {
+                let number = endian.u64_at(raw.body, 0);
+                let number = number.and_then(|number| u8::try_from(number).ok());
+                let content = raw.body.get(size_of::<u64>()..).unwrap_or_default();
+                let redacted = number.and_then(|number| self.feature(FeatureId(number), content));
+                if let (Some(number), Some(redacted)) = (number, redacted) {
+                    RecordHeader::encode_record(raw.kind, raw.misc, to, endian, |to| {
+                        to.u64(u64::from(number));
+                        to.bytes(&redacted);
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn features(&mut self, features: &mut FeatureSet) {
+        let sections = features.sections();
+        let before: Vec<(FeatureId, Vec<u8>)> = sections
+            .map(|(feature, bytes)| (feature, bytes.to_vec()))
+            .collect();
+        for (feature, content) in before {
+            match self.feature(feature, &content) {
+                Some(content) => features.opaque(feature, &content),
+                None => features.remove(feature),
+            };
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Consistent replacements of names.
+
+use std::collections::hash_map::{HashMap, RandomState};
+use std::hash::BuildHasher as _;
+
+/// What a name names, which its replacement says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum NameKind {
+    Task,
+    Object,
+    Module,
+    Symbol,
+    Cgroup,
+    Text,
+}
+
+/// The replacements so far: the same for the same name, numbered from 1.
+#[derive(Debug)]
+pub(super) struct Replacements {
+    names: HashMap<(NameKind, Vec<u8>), usize>,
+    counts: HashMap<NameKind, usize>,
+    inodes: HashMap<(u32, u32, u64), u64>,
+    /// Differs in each run, so that addresses can't be computed back.
+    key: RandomState,
+}
+
+impl Replacements {
+    pub(super) fn new() -> Self {
+        Self {
+            names: HashMap::new(),
+            counts: HashMap::new(),
+            inodes: HashMap::new(),
+            key: RandomState::new(),
+        }
+    }
+
+    /// The replacement of a name; an empty name stays empty.
+    pub(super) fn of(&mut self, kind: NameKind, name: &[u8]) -> String {
+        if name.is_empty() {
+            return String::new();
+        }
+        let count = self.counts.entry(kind).or_default();
+        let number = *self.names.entry((kind, name.to_vec())).or_insert_with(|| {
+            *count += 1;
+            *count
+        });
+        match kind {
+            NameKind::Task => format!("task-{number}"),
+            NameKind::Object => format!("/redacted/object-{number}"),
+            NameKind::Module => format!("[module_{number}]"),
+            NameKind::Symbol => format!("symbol_{number}"),
+            NameKind::Cgroup => format!("/cgroup-{number}"),
+            NameKind::Text => format!("text-{number}"),
+        }
+    }
+
+    /// The replacement of the name of a mapping.
+    pub(super) fn of_mapping(&mut self, name: &[u8], is_kernel: bool) -> String {
+        /// Names that are the same on every machine.
+        const COMMON: [&[u8]; 14] = [
+            b"[kernel.kallsyms]",
+            b"[kernel.kallsyms]_text",
+            b"[kernel.kallsyms]_stext",
+            b"[guest.kernel.kallsyms]",
+            b"[vdso]",
+            b"[vdso32]",
+            b"[vdsox32]",
+            b"[vsyscall]",
+            b"[heap]",
+            b"[stack]",
+            b"[uprobes]",
+            b"//anon",
+            b"/dev/zero",
+            b"/anon_hugepage",
+        ];
+        if COMMON.contains(&name) {
+            return String::from_utf8_lossy(name).into_owned();
+        }
+        if name.starts_with(b"[kernel.kallsyms]") {
+            return "[kernel.kallsyms]".to_owned();
+        }
+        match is_kernel {
+            true => self.of(NameKind::Module, name),
+            // Memory with a name.
+            false if name.starts_with(b"[") => "//anon".to_owned(),
+            false => self.of(NameKind::Object, name),
+        }
+    }
+
+    /// The replacement of a file's device and inode; that of no file is 0.
+    pub(super) fn of_inode(&mut self, major: u32, minor: u32, inode: u64) -> u64 {
+        if inode == 0 {
+            return 0;
+        }
+        let next = self.inodes.len() as u64 + 1;
+        *self.inodes.entry((major, minor, inode)).or_insert(next)
+    }
+
+    /// The replacement of an address in a tracepoint's data: only the offset in the page is kept.
+    pub(super) fn of_address(&self, address: u64) -> u64 {
+        const PAGE: u64 = 1 << 12;
+        let page = (self.key.hash_one(address / PAGE) % (1 << 26)) * PAGE + address % PAGE;
+        match address.cast_signed() < 0 {
+            true => 0xffff_8880_0000_0000 + page,
+            false => 0x1000_0000_0000 + page,
+        }
+    }
+}

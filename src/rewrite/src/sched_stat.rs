@@ -1,0 +1,173 @@
+//! Merges `sched_stat_*` and `sched_switch` samples: how long a task slept, with the stack where it went to sleep.
+//!
+//! ```text
+//! sched_switch of task 7, with its stack ... sched_stat_sleep: task 7, 5 ms    becomes
+//!                                            sched_switch of task 7, period 5 ms, with the time of sched_stat_sleep
+//! ```
+
+use rperf_perfdata::EventDesc;
+use rperf_replay::{EventTable, Order, Rounds, take_up_to};
+use rperf_tracepoint::{FieldReader, Formats};
+use rperf_wire::{Encoder, Endian, RawRecord, RecordHeader, RecordKind};
+use rustc_hash::FxHashMap;
+
+use crate::pipeline::Transform;
+
+/// What an event means for sleeping tasks.
+#[derive(Debug, Clone, Copy)]
+enum SchedEvent {
+    /// A task is switched out: the sample's own.
+    Switch,
+    /// The task of the sample ends.
+    Exit,
+    /// A task slept; the reader of its id.
+    Slept(FieldReader),
+    Other,
+}
+
+/// Merges the samples of one recording.
+#[derive(Debug)]
+pub struct SchedStatMerger {
+    events: EventTable,
+    kinds: Vec<SchedEvent>,
+    endian: Endian,
+    order: Rounds,
+    position: u64,
+    /// Samples of the scheduler, to be handled in the order of time.
+    waiting: Vec<(Order, Vec<u8>)>,
+    /// The last switch of each task.
+    switches: FxHashMap<u32, Vec<u8>>,
+}
+
+impl SchedStatMerger {
+    /// Creates it for these events; `None` unless `sched:sched_switch` and `sched:sched_stat_*` are among them.
+    #[must_use]
+    pub fn new(endian: Endian, events: &[EventDesc], formats: &Formats) -> Option<Self> {
+        let kinds: Vec<SchedEvent> = events
+            .iter()
+            .map(|event| kind(event, formats, endian))
+            .collect();
+        let has_switch = kinds.iter().any(|kind| matches!(kind, SchedEvent::Switch));
+        let has_stat = kinds
+            .iter()
+            .any(|kind| matches!(kind, SchedEvent::Slept(_)));
+        (has_switch && has_stat).then(|| Self {
+            events: EventTable::new(endian, events),
+            kinds,
+            endian,
+            order: Rounds::new(),
+            position: 0,
+            waiting: Vec::new(),
+            switches: FxHashMap::default(),
+        })
+    }
+
+    /// Handles the samples that no later record can precede.
+    fn merge(&mut self, to: &mut Vec<u8>) {
+        let limit = self.order.limit();
+        for (_, record) in take_up_to(&mut self.waiting, limit, |(order, _)| *order) {
+            self.handle(&record, to);
+        }
+    }
+
+    fn handle(&mut self, record: &[u8], to: &mut Vec<u8>) {
+        let Some((raw, _)) = RawRecord::split(record, self.endian) else {
+            return;
+        };
+        let Ok(Some(sample)) = self.events.sample(&raw, |_| Order::default()) else {
+            return;
+        };
+        match self.kinds.get(sample.event.0 as usize) {
+            Some(SchedEvent::Switch) => {
+                self.switches.insert(sample.tid, record.to_vec());
+            }
+            Some(SchedEvent::Exit) => {
+                self.switches.remove(&sample.tid);
+            }
+            Some(SchedEvent::Slept(task)) => {
+                let task = sample.wire.raw.and_then(|raw| task.u64(raw));
+                let task = task.and_then(|task| u32::try_from(task).ok());
+                let switch = task.and_then(|task| self.switches.get(&task));
+                if let Some(switch) = switch {
+                    self.write(switch, sample.wire.time, sample.period, to);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Appends a switch with another time and period.
+    fn write(&self, switch: &[u8], time: Option<u64>, period: u64, to: &mut Vec<u8>) {
+        let Some((raw, _)) = RawRecord::split(switch, self.endian) else {
+            return;
+        };
+        let Ok(Some(sample)) = self.events.sample(&raw, |_| Order::default()) else {
+            return;
+        };
+        let Some(layout) = self.events.layout(sample.event) else {
+            return;
+        };
+        let mut wire = sample.wire;
+        wire.time = time;
+        wire.period = Some(period);
+        RecordHeader::encode_record(
+            raw.kind,
+            raw.misc,
+            to,
+            self.endian,
+            |to: &mut Encoder<'_>| {
+                layout.encode(&wire, to);
+            },
+        );
+    }
+}
+
+fn kind(event: &EventDesc, formats: &Formats, endian: Endian) -> SchedEvent {
+    match event.name.as_str() {
+        "sched:sched_switch" => SchedEvent::Switch,
+        "sched:sched_process_exit" => SchedEvent::Exit,
+        name if name.starts_with("sched:sched_stat_") => {
+            let format = formats.of_event(&event.attr).ok();
+            let mut fields = format.iter().flat_map(|format| format.fields());
+            let task = fields.find(|(field, _)| field.name == "pid");
+            task.map_or(SchedEvent::Other, |(field, _)| {
+                SchedEvent::Slept(field.reader(endian))
+            })
+        }
+        _ => SchedEvent::Other,
+    }
+}
+
+impl Transform for SchedStatMerger {
+    fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        for (raw, record) in RawRecord::all(records, self.endian) {
+            let position = self.position;
+            self.position += record.len() as u64;
+            let head = match raw.kind {
+                RecordKind::SAMPLE => self.events.sample_head(raw.body),
+                _ => None,
+            };
+            let kind = head.and_then(|head| self.kinds.get(head.event.0 as usize));
+            let time = match head {
+                Some(head) => head.time,
+                None => self.events.record_time(&raw),
+            };
+            let order = self.order.order(time, position);
+            match kind {
+                None | Some(SchedEvent::Other) => {
+                    if raw.kind == RecordKind::FINISHED_ROUND {
+                        self.order.finish_round();
+                        self.merge(to);
+                    }
+                    to.extend_from_slice(record);
+                }
+                Some(_) => self.waiting.push((order, record.to_vec())),
+            }
+        }
+    }
+
+    fn end(&mut self, to: &mut Vec<u8>) {
+        self.order.finish_all();
+        self.merge(to);
+    }
+}

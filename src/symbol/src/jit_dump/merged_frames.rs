@@ -1,0 +1,195 @@
+//! `.eh_frame` of all functions of a dump as one section with its index, `.eh_frame_hdr`.
+//!
+//! Runtimes compute addresses in a function's tables for its own file ([`super::image`]): the code, then the
+//! tables at the next multiple of eight. Other distances need other numbers.
+
+use std::ops::Range;
+
+use super::image::Writer;
+use super::reader::DumpReader;
+
+/// `DW_EH_PE_pcrel`, and the formats of four and eight bytes.
+const PC_RELATIVE: u8 = 0x10;
+const DATA4: [u8; 2] = [0x03, 0x0b];
+const DATA8: [u8; 3] = [0x00, 0x04, 0x0c];
+
+/// Collects the tables of functions.
+pub(super) struct MergedFrames {
+    reader: DumpReader,
+    /// Address of the section in the object.
+    start: usize,
+    bytes: Vec<u8>,
+    index: Vec<FrameEntry>,
+}
+
+/// An entry of the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct FrameEntry {
+    /// Address of the function.
+    code: usize,
+    /// Address of its FDE.
+    entry: usize,
+}
+
+/// An FDE in the tables of a function.
+struct CodeAddress {
+    /// Offset of the FDE.
+    entry: usize,
+    /// Offset of its first address.
+    place: usize,
+    /// Size of that.
+    size: usize,
+}
+
+impl MergedFrames {
+    /// Creates an empty section at this address.
+    pub(super) fn new(reader: DumpReader, start: usize) -> Self {
+        Self {
+            reader,
+            start,
+            bytes: Vec::new(),
+            index: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// Adds the tables of a function at `code` in the object. Tables that can't be moved are omitted.
+    pub(super) fn add(&mut self, tables: &[u8], code: &Range<usize>) {
+        let Some((len, addresses)) = code_addresses(self.reader, tables) else {
+            return;
+        };
+        let offset = self.bytes.len().next_multiple_of(8);
+        // In its own file, the tables are at this distance from the start of the code.
+        let distance = code.len().next_multiple_of(8);
+        let mut moved = tables.get(..len).unwrap_or_default().to_vec();
+        let mut index = Vec::new();
+        for address in addresses {
+            let Some(field) = moved.get(address.place..address.place + address.size) else {
+                return;
+            };
+            let value = match <[u8; 4]>::try_from(field) {
+                Ok(_) => i64::from(self.reader.word(field, 0).unwrap_or_default().cast_signed()),
+                Err(_) => self.reader.long(field, 0).unwrap_or_default().cast_signed(),
+            };
+            let in_code = value.wrapping_add((distance + address.place) as i64);
+            let target = (code.start as i64).wrapping_add(in_code);
+            let value = target.wrapping_sub((self.start + offset + address.place) as i64);
+            if !self.write(&mut moved, &address, value) {
+                return;
+            }
+            index.push(FrameEntry {
+                code: usize::try_from(target).unwrap_or_default(),
+                entry: self.start + offset + address.entry,
+            });
+        }
+        self.bytes.resize(offset, 0);
+        self.bytes.append(&mut moved);
+        self.index.append(&mut index);
+    }
+
+    /// Replaces an address; `false` if it does not fit.
+    fn write(&self, tables: &mut [u8], address: &CodeAddress, value: i64) -> bool {
+        let mut number = Writer::new(self.reader.big);
+        match (address.size, i32::try_from(value)) {
+            (4, Ok(value)) => number.word(value.cast_unsigned()),
+            (4, Err(_)) => return false,
+            _ => number.long(value as usize),
+        }
+        let place = tables.get_mut(address.place..address.place + address.size);
+        place.is_some_and(|place| {
+            place.copy_from_slice(&number.bytes);
+            true
+        })
+    }
+
+    /// The sections `.eh_frame` and `.eh_frame_hdr`, which follows at the next multiple of eight.
+    pub(super) fn sections(mut self) -> (Vec<u8>, Vec<u8>) {
+        // An entry of length 0 ends the section.
+        self.bytes.extend([0; 4]);
+        let start = (self.start + self.bytes.len()).next_multiple_of(8);
+        self.index.sort_unstable();
+        let mut header = Writer::new(self.reader.big);
+        // Version 1; encodings: relative to the field, a number, relative to this section.
+        header.bytes.extend([1, 0x1b, 0x03, 0x3b]);
+        let relative =
+            |address: usize, origin: usize| (address as i64 - origin as i64).cast_unsigned() as u32;
+        header.word(relative(self.start, start + 4));
+        header.word(u32::try_from(self.index.len()).unwrap_or(u32::MAX));
+        for entry in &self.index {
+            header.word(relative(entry.code, start));
+            header.word(relative(entry.entry, start));
+        }
+        (self.bytes, header.bytes)
+    }
+}
+
+/// The length of a function's tables without their end, and the first address of each FDE; `None` if they
+/// are damaged, or addresses are not relative.
+fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeAddress>)> {
+    let mut addresses = Vec::new();
+    let mut encodings: Vec<(usize, u8)> = Vec::new();
+    let mut at = 0;
+    while let Some(length) = reader.word(tables, at).filter(|length| *length != 0) {
+        let id_place = at + 4;
+        let end = id_place.checked_add(usize::try_from(length).ok()?)?;
+        let entry = tables.get(id_place..end)?;
+        let id = reader.word(entry, 0)?;
+        if id == 0 {
+            encodings.push((at, encoding(entry.get(4..)?)?));
+        } else {
+            let cie = id_place.checked_sub(usize::try_from(id).ok()?)?;
+            let (_, encoding) = encodings.iter().find(|(place, _)| *place == cie)?;
+            let size = match encoding & 0x0f {
+                format if DATA4.contains(&format) => 4,
+                format if DATA8.contains(&format) => 8,
+                _ => return None,
+            };
+            if encoding & 0x70 != PC_RELATIVE {
+                return None;
+            }
+            addresses.push(CodeAddress {
+                entry: at,
+                place: id_place + 4,
+                size,
+            });
+        }
+        at = end;
+    }
+    Some((at, addresses))
+}
+
+/// The encoding of addresses by a CIE, from its version on.
+fn encoding(cie: &[u8]) -> Option<u8> {
+    let (version, rest) = cie.split_first()?;
+    let end = rest.iter().position(|byte| *byte == 0)?;
+    let (augmentation, rest) = rest.split_at_checked(end)?;
+    let mut rest = rest.get(1..)?;
+    // Code and data alignment.
+    rest = after_leb(after_leb(rest)?)?;
+    rest = match version {
+        1 => rest.get(1..)?,
+        _ => after_leb(rest)?,
+    };
+    let Some(letters) = augmentation.strip_prefix(b"z") else {
+        return augmentation.is_empty().then_some(0);
+    };
+    rest = after_leb(rest)?;
+    for letter in letters {
+        match letter {
+            b'R' => return rest.first().copied(),
+            b'L' => rest = rest.get(1..)?,
+            b'S' | b'B' => {}
+            _ => return None,
+        }
+    }
+    Some(0)
+}
+
+/// What follows a LEB128 number.
+fn after_leb(bytes: &[u8]) -> Option<&[u8]> {
+    let last = bytes.iter().position(|byte| byte & 0x80 == 0)?;
+    bytes.get(last + 1..)
+}

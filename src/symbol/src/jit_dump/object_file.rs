@@ -1,0 +1,327 @@
+//! All functions of a dump as one ELF file, as `inject --jit` writes it: code, symbols, frames and lines.
+//!
+//! Addresses equal file offsets. A function that was loaded twice has two symbols.
+
+use std::ops::Range;
+
+use object::elf::{
+    ELFCLASS64, ELFDATA2LSB, ELFDATA2MSB, ELFMAG, ET_DYN, EV_CURRENT, PF_R, PF_X, PT_GNU_EH_FRAME,
+    PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHT_NULL, SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB, STB_GLOBAL,
+    STT_FUNC,
+};
+use rustc_hash::FxHashMap;
+
+use super::code::ByteRange;
+use super::image::Writer;
+use super::line_program::{ABBREVIATIONS, LineProgram, LinedFunction, unit};
+use super::lines::LineEntries;
+use super::merged_frames::MergedFrames;
+use super::{JitDump, JitFunction};
+
+const FILE_HEADER: u16 = 64;
+const PROGRAM_HEADER: u16 = 56;
+const SECTION_HEADER: u16 = 64;
+const SYMBOL: usize = 24;
+/// Start of the code.
+const TEXT: usize = 0x1000;
+/// Alignment of functions, as compilers align them.
+const FUNCTION_ALIGN: usize = 16;
+/// Limit of an object with frames, whose addresses are relative and have 32 bits.
+const MAX_WITH_FRAMES: usize = 1 << 31;
+
+/// An object with all functions of a dump.
+#[derive(Debug)]
+pub struct JitObjectFile {
+    /// The ELF file.
+    pub bytes: Vec<u8>,
+    /// The file offset of the code of each of [`JitDump::functions`]; `None` if its code is not in the dump.
+    pub offsets: Vec<Option<u64>>,
+}
+
+/// A section and its content, which starts at `address` of the file.
+struct Section {
+    name: &'static str,
+    kind: u32,
+    flags: u32,
+    address: usize,
+    bytes: Vec<u8>,
+    /// Number of the linked section, first global symbol and size of an entry, for symbols.
+    link: u32,
+    info: u32,
+    entry: usize,
+}
+
+impl Section {
+    fn new(name: &'static str, kind: u32, flags: u32, address: usize, bytes: Vec<u8>) -> Self {
+        Self {
+            name,
+            kind,
+            flags,
+            address,
+            bytes,
+            link: 0,
+            info: 0,
+            entry: 0,
+        }
+    }
+
+    fn end(&self) -> usize {
+        self.address + self.bytes.len()
+    }
+}
+
+/// Where the code of functions is.
+struct CodeLayout {
+    text: Vec<u8>,
+    /// The place of each piece of code in the dump.
+    places: FxHashMap<usize, Range<usize>>,
+}
+
+impl JitDump {
+    /// Builds the object. Code that several functions share, because they were moved, is in it once.
+    #[must_use]
+    pub fn object_file(&self) -> JitObjectFile {
+        let code = self.code_layout();
+        let offsets = self.functions.iter().map(|function| {
+            let place = code.places.get(&function.body.code.start)?;
+            Some(place.start as u64)
+        });
+        let offsets = offsets.collect();
+        let mut sections = vec![Section::new("", SHT_NULL, 0, 0, Vec::new())];
+        let text = TEXT..TEXT + code.text.len();
+        let frames = self.merged_frames(&code, text.end.next_multiple_of(8));
+        let flags = SHF_ALLOC | SHF_EXECINSTR;
+        sections.push(Section::new(".text", SHT_PROGBITS, flags, TEXT, code.text));
+        if !frames.is_empty() {
+            let (frames, header) = frames.sections();
+            let address = text.end.next_multiple_of(8);
+            let after = (address + frames.len()).next_multiple_of(8);
+            sections.push(Section::new(
+                ".eh_frame",
+                SHT_PROGBITS,
+                SHF_ALLOC,
+                address,
+                frames,
+            ));
+            sections.push(Section::new(
+                ".eh_frame_hdr",
+                SHT_PROGBITS,
+                SHF_ALLOC,
+                after,
+                header,
+            ));
+        }
+        self.add_symbols(&code.places, &mut sections);
+        self.add_lines(&code.places, &text, &mut sections);
+        JitObjectFile {
+            bytes: elf(self.reader.big, self.machine, sections),
+            offsets,
+        }
+    }
+
+    fn bytes(&self, part: ByteRange) -> &[u8] {
+        self.file.get(part.start..part.end).unwrap_or_default()
+    }
+
+    fn code_layout(&self) -> CodeLayout {
+        let mut layout = CodeLayout {
+            text: Vec::new(),
+            places: FxHashMap::default(),
+        };
+        for function in &self.functions {
+            let code = self.bytes(function.body.code);
+            if code.is_empty() || layout.places.contains_key(&function.body.code.start) {
+                continue;
+            }
+            let start = layout.text.len().next_multiple_of(FUNCTION_ALIGN);
+            layout.text.resize(start, 0);
+            layout.text.extend_from_slice(code);
+            let place = TEXT + start..TEXT + layout.text.len();
+            layout.places.insert(function.body.code.start, place);
+        }
+        layout
+    }
+
+    /// The functions with code of their own, each with its place.
+    fn placed<'p>(
+        &'p self,
+        places: &'p FxHashMap<usize, Range<usize>>,
+    ) -> impl Iterator<Item = (&'p JitFunction, &'p Range<usize>)> {
+        let own = self.functions.iter();
+        let own = own.filter(|function| function.moved_from.is_none());
+        own.filter_map(|function| Some((function, places.get(&function.body.code.start)?)))
+    }
+
+    fn merged_frames(&self, code: &CodeLayout, start: usize) -> MergedFrames {
+        let mut frames = MergedFrames::new(self.reader, start);
+        if start < MAX_WITH_FRAMES {
+            for (function, place) in self.placed(&code.places) {
+                frames.add(self.bytes(function.body.frames), place);
+            }
+        }
+        frames
+    }
+
+    fn add_symbols(&self, places: &FxHashMap<usize, Range<usize>>, sections: &mut Vec<Section>) {
+        let mut symbols = Writer::new(self.reader.big);
+        symbols.bytes.resize(SYMBOL, 0);
+        let mut names = vec![0];
+        for (function, place) in self.placed(places) {
+            symbols.word(u32::try_from(names.len()).unwrap_or_default());
+            symbols.bytes.extend([STB_GLOBAL << 4 | STT_FUNC, 0]);
+            // Its section is .text, the first.
+            symbols.half(1);
+            symbols.long(place.start);
+            symbols.long(place.len());
+            names.extend_from_slice(self.names.get(function.name).as_bytes());
+            names.push(0);
+        }
+        let number = u32::try_from(sections.len()).unwrap_or_default();
+        let mut table = Section::new(".symtab", SHT_SYMTAB, 0, 0, symbols.bytes);
+        (table.link, table.info, table.entry) = (number + 1, 1, SYMBOL);
+        sections.push(table);
+        sections.push(Section::new(".strtab", SHT_STRTAB, 0, 0, names));
+    }
+
+    fn add_lines(
+        &self,
+        places: &FxHashMap<usize, Range<usize>>,
+        text: &Range<usize>,
+        sections: &mut Vec<Section>,
+    ) {
+        let big = self.reader.big;
+        let mut lines = LineProgram::new(big);
+        for (function, place) in self.placed(places) {
+            let lined = LinedFunction {
+                address: place.start,
+                loaded_at: function.body.start,
+                len: place.len(),
+            };
+            let entries = LineEntries::new(self.reader, self.bytes(function.body.lines));
+            lines.add(&lined, entries);
+        }
+        if lines.is_empty() {
+            return;
+        }
+        for (name, bytes) in [
+            (".debug_abbrev", ABBREVIATIONS.to_vec()),
+            (".debug_info", unit(big, text)),
+            (".debug_line", lines.section()),
+        ] {
+            sections.push(Section::new(name, SHT_PROGBITS, 0, 0, bytes));
+        }
+    }
+}
+
+/// Writes the sections, of which those in memory have their addresses.
+fn elf(big: bool, machine: u16, mut sections: Vec<Section>) -> Vec<u8> {
+    let mut names = vec![0];
+    sections.push(Section::new(".shstrtab", SHT_STRTAB, 0, 0, Vec::new()));
+    let mut name_offsets = vec![0];
+    for section in sections.iter().skip(1) {
+        name_offsets.push(u32::try_from(names.len()).unwrap_or_default());
+        names.extend_from_slice(section.name.as_bytes());
+        names.push(0);
+    }
+    if let Some(last) = sections.last_mut() {
+        last.bytes = names;
+    }
+    let segments: Vec<(u32, u32, Range<usize>)> = segments(&sections);
+    let mut out = Writer::new(big);
+    out.part(usize::from(FILE_HEADER), &[]);
+    for (kind, flags, range) in &segments {
+        out.segment(*kind, *flags, range);
+    }
+    let mut offsets = Vec::new();
+    for section in &sections {
+        let after = out.bytes.len().next_multiple_of(8);
+        let offset = if section.flags & SHF_ALLOC == 0 {
+            after
+        } else {
+            section.address
+        };
+        let offset = if section.kind == SHT_NULL { 0 } else { offset };
+        offsets.push(offset);
+        if section.kind != SHT_NULL {
+            out.part(offset, &section.bytes);
+        }
+    }
+    let headers = out.bytes.len().next_multiple_of(8);
+    out.part(headers, &[]);
+    for ((section, name), offset) in sections.iter().zip(name_offsets).zip(offsets) {
+        out.section(section, name, offset);
+    }
+    let mut header = Writer::new(big);
+    header.file_header(machine, headers, segments.len(), sections.len());
+    if let Some(place) = out.bytes.get_mut(..usize::from(FILE_HEADER)) {
+        place.copy_from_slice(&header.bytes);
+    }
+    out.bytes
+}
+
+/// The segments: code and frames, and the index of the frames.
+fn segments(sections: &[Section]) -> Vec<(u32, u32, Range<usize>)> {
+    let loaded = sections
+        .iter()
+        .filter(|section| section.flags & SHF_ALLOC != 0);
+    let end = loaded.map(Section::end).max().unwrap_or(TEXT);
+    let mut segments = vec![(PT_LOAD, PF_R | PF_X, TEXT..end)];
+    let index = sections
+        .iter()
+        .find(|section| section.name == ".eh_frame_hdr");
+    segments.extend(index.map(|index| (PT_GNU_EH_FRAME, PF_R, index.address..index.end())));
+    segments
+}
+
+impl Writer {
+    /// `Elf64_Ehdr` of elf(5).
+    fn file_header(&mut self, machine: u16, headers: usize, segments: usize, sections: usize) {
+        let order = if self.big { ELFDATA2MSB } else { ELFDATA2LSB };
+        self.bytes.extend(ELFMAG);
+        self.bytes.extend([ELFCLASS64, order, EV_CURRENT]);
+        self.bytes.extend([0; 9]);
+        self.half(ET_DYN);
+        self.half(machine);
+        self.word(u32::from(EV_CURRENT));
+        self.long(TEXT);
+        self.long(usize::from(FILE_HEADER));
+        self.long(headers);
+        self.word(0);
+        self.half(FILE_HEADER);
+        self.half(PROGRAM_HEADER);
+        self.half(segments as u16);
+        self.half(SECTION_HEADER);
+        // The section names are in the last section.
+        self.half(sections as u16);
+        self.half(sections as u16 - 1);
+    }
+
+    /// `Elf64_Phdr` of elf(5).
+    fn segment(&mut self, kind: u32, flags: u32, range: &Range<usize>) {
+        self.word(kind);
+        self.word(flags);
+        let (start, size) = (range.start, range.len());
+        let align = if kind == PT_LOAD { TEXT } else { 4 };
+        for number in [start, start, start, size, size, align] {
+            self.long(number);
+        }
+    }
+
+    /// `Elf64_Shdr` of elf(5).
+    fn section(&mut self, section: &Section, name: u32, offset: usize) {
+        self.word(name);
+        self.word(section.kind);
+        self.long(section.flags as usize);
+        self.long(section.address);
+        self.long(offset);
+        self.long(section.bytes.len());
+        self.word(section.link);
+        self.word(section.info);
+        self.long(if section.flags & SHF_EXECINSTR == 0 {
+            1
+        } else {
+            FUNCTION_ALIGN
+        });
+        self.long(section.entry);
+    }
+}
