@@ -78,8 +78,15 @@ fn shifted(mut intervals: Vec<TimeInterval>, by: u64) -> Vec<TimeInterval> {
     intervals
 }
 
-/// Parses `START,END` pairs separated by blanks, in order of time.
+/// Parses `START,END` pairs separated by blanks, in order of time. A single pair may have blanks after its comma, as in perf.
 fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
+    let single = text
+        .split_once(", ")
+        .filter(|_| text.matches(',').count() == 1);
+    let single = single.map(|(start, end)| (start, end.trim_start_matches(' ')));
+    let single = single.filter(|(_, end)| !end.is_empty());
+    let single = single.map(|(start, end)| format!("{start},{end}"));
+    let text = single.as_deref().unwrap_or(text);
     let mut intervals: Vec<TimeInterval> = Vec::new();
     for (index, pair) in text.split(' ').enumerate() {
         // Several blanks are one separator; at the end something is missing.
@@ -165,6 +172,8 @@ mod tests {
     #[test]
     fn moments() {
         assert_eq!(parsed("1,2"), Some(vec![(SECOND, 2 * SECOND)]));
+        assert_eq!(parsed("1,  2"), Some(vec![(SECOND, 2 * SECOND)]));
+        assert_eq!(parsed("1, 2,3"), None);
         assert_eq!(parsed("1.5,"), Some(vec![(1_500_000_000, 0)]));
         assert_eq!(parsed(",0.000000001"), Some(vec![(0, 1)]));
         assert_eq!(
