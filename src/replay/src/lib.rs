@@ -49,7 +49,7 @@ pub use prefetch::BytesRead;
 pub use replay::Replay;
 pub use rounds::{Rounds, take_up_to};
 pub use sample::{NonSampleRecord, Sample};
-pub use stream::Stream;
+pub use stream::{COUNT_RECORDS, Stream};
 pub use threads::on_threads;
 pub use world::{
     Epoch, OrderRange, RuntimeFunction, ThreadCache, ThreadInfo, ThreadKey, ThreadState,

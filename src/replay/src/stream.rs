@@ -69,8 +69,8 @@ struct RecordBuffer {
     described: bool,
 }
 
-/// Records about counts.
-const COUNTS: [RecordKind; 5] = [
+/// Kinds of the records of `stat record`, which have counts instead of samples.
+pub const COUNT_RECORDS: [RecordKind; 5] = [
     RecordKind::CPU_MAP,
     RecordKind::EVENT_UPDATE,
     RecordKind::STAT,
@@ -376,7 +376,7 @@ impl RecordBuffer {
     fn record(&mut self, at: &RecordAt<'_>) -> Result<(), Error> {
         let (raw, position) = (&at.raw, at.position);
         self.tally.count(raw.kind);
-        if COUNTS.contains(&raw.kind) {
+        if COUNT_RECORDS.contains(&raw.kind) {
             push(&mut self.counts, position).map_err(Error::no_room(SAMPLE_INDEX))?;
         }
         if self.wanted.contains(&raw.kind) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 use rperf_count::RecordedCounts;
 use rperf_perfdata::{EventDesc, EventProperty, EventUpdate, PerfData};
-use rperf_replay::{BadRecord, DecodeErrors};
+use rperf_replay::{BadRecord, COUNT_RECORDS, DecodeErrors};
 use rperf_resolve::SampleCriteria;
 use rperf_view::script::{write_count, write_count_titles};
 use rperf_wire::{Endian, RawRecord, RecordKind, UserRecord};
@@ -23,15 +23,6 @@ pub(super) fn sample_filters(matches: &ArgMatches) -> Vec<&'static str> {
     let filters = SAMPLE_FILTERS.into_iter();
     filters.filter(|id| matches.contains_id(id)).collect()
 }
-
-/// Records about counts.
-const COUNTS: [RecordKind; 5] = [
-    RecordKind::CPU_MAP,
-    RecordKind::EVENT_UPDATE,
-    RecordKind::STAT,
-    RecordKind::STAT_ROUND,
-    RecordKind::THREAD_MAP,
-];
 
 /// Whether the events are counted only: none is sampled.
 pub(super) fn are_counted(events: &[EventDesc]) -> bool {
@@ -103,7 +94,7 @@ impl CountTable {
         out: &mut impl Write,
     ) -> io::Result<()> {
         let raw = record.raw;
-        if !COUNTS.contains(&raw.kind) {
+        if !COUNT_RECORDS.contains(&raw.kind) {
             return Ok(());
         }
         let decoded = match UserRecord::decode(raw, record.endian) {
