@@ -3,6 +3,7 @@
 use clap::ArgMatches;
 use rperf_lines::{LineField, LineFields};
 use rperf_names::nearest;
+use rperf_view::table::csv_cell;
 use serde_json::{Map, Value};
 
 use super::plan::EventPlan;
@@ -149,7 +150,7 @@ impl RowLayout {
                     if number > 0 {
                         text.push(b',');
                     }
-                    text.extend_from_slice(quoted(member(&object, column)).as_bytes());
+                    text.extend_from_slice(csv_cell(&member(&object, column)).as_bytes());
                 }
             }
             Self::Template(parts) => {
@@ -203,14 +204,6 @@ fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         value => value.to_string(),
-    }
-}
-
-/// A value of CSV (RFC 4180): in quotes if it contains a separator, a quote or a newline.
-fn quoted(value: String) -> String {
-    match value.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", value.replace('"', "\"\"")),
-        false => value,
     }
 }
 

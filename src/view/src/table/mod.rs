@@ -9,6 +9,7 @@ mod text;
 
 use std::borrow::Cow;
 
+pub use separated::csv_cell;
 pub(crate) use separated::write_separated_titles;
 pub use text::{TextStyle, TextTable};
 

@@ -49,12 +49,12 @@ impl Table {
     /// # Errors
     /// Those of `out`.
     pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let title = |column: &Column| quoted(&column.title).into_owned();
+        let title = |column: &Column| csv_cell(&column.title).into_owned();
         let titles: Vec<String> = self.columns.iter().map(title).collect();
         writeln!(out, "{}", titles.join(","))?;
         for row in &self.rows {
             let cells = row.iter().map(|cell| match cell.value {
-                Value::Text => quoted(&cell.text).into_owned(),
+                Value::Text => csv_cell(&cell.text).into_owned(),
                 Value::Count(count) => count.to_string(),
                 Value::Number(number) => number.to_string(),
                 Value::Share(share) => share.value().to_string(),
@@ -66,7 +66,9 @@ impl Table {
     }
 }
 
-fn quoted(text: &str) -> Cow<'_, str> {
+/// Returns a cell as CSV (RFC 4180): in quotes if it contains a comma, a quote or a newline.
+#[must_use]
+pub fn csv_cell(text: &str) -> Cow<'_, str> {
     match text.contains([',', '"', '\n', '\r']) {
         true => Cow::Owned(format!("\"{}\"", text.replace('"', "\"\""))),
         false => Cow::Borrowed(text),
