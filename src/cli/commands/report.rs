@@ -17,7 +17,7 @@ use rperf_hist::{
     BlockTable, Blocks, BranchCounts, Histogram, NamingContext, Parallelism, RecordingInfo,
     SelectSamples,
 };
-use rperf_perfdata::{FileFinding, PerfData};
+use rperf_perfdata::PerfData;
 use rperf_replay::{RecordContent, Replay};
 use rperf_resolve::{Resolver, StackSummary};
 use rperf_view::dump::Dump;
@@ -274,8 +274,7 @@ fn print_records(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<bool, 
 
 /// Missing records were reported when the file was opened; a report of an incomplete recording is not a success.
 fn exit_of(data: &PerfData<'_>) -> ExitStatus {
-    let is_truncated = |finding: &FileFinding| matches!(finding, FileFinding::DataTruncated { .. });
-    match data.findings().iter().any(is_truncated) {
+    match data.is_truncated() {
         true => ExitStatus::Failure(255),
         false => ExitStatus::Ok,
     }

@@ -153,6 +153,14 @@ impl<'a> PerfData<'a> {
         &self.findings
     }
 
+    /// Whether the file is shorter than its header says, so that records are missing.
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        let is_truncated =
+            |finding: &FileFinding| matches!(finding, FileFinding::DataTruncated { .. });
+        self.findings.iter().any(is_truncated)
+    }
+
     /// The records in file order. Iteration ends with an error at an incomplete or invalid record.
     #[must_use]
     pub fn records(&self) -> Records<'a> {

@@ -8,7 +8,7 @@ use rperf_hist::{
     CountedItems, Histogram, HistogramOptions, Key, NamingContext, RecordingInfo, SelectSamples,
     compared_columns,
 };
-use rperf_perfdata::{FileFinding, PerfData};
+use rperf_perfdata::PerfData;
 use rperf_resolve::SampleCriteria;
 use rperf_view::dump::Dump;
 use rperf_wire::{EventType, RecordKind};
@@ -136,8 +136,7 @@ fn moments(filter: &SampleCriteria, settings: &DiffSettings) -> Option<SampleCri
 
 /// Missing records were reported when the file was opened; the comparison of an incomplete recording is not a success.
 fn complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
-    let truncated = |finding: &FileFinding| matches!(finding, FileFinding::DataTruncated { .. });
-    match data.findings().iter().any(truncated) {
+    match data.is_truncated() {
         true => Err(CliError::message(
             255,
             format!("{}: compared without its missing records", path.display()),
