@@ -1,5 +1,6 @@
 //! Generated files of one event: records of every kind, including those that no machine writes on demand.
 
+pub(super) use rperf_testkit::record;
 use rperf_testkit::{Bytes, FileAttr, PerfFile};
 
 /// The sample id of the records.
@@ -15,13 +16,6 @@ pub(super) struct Attr {
     pub(super) regs_intr: u64,
     /// Whether other records have no sample_id trailer.
     pub(super) bare: bool,
-}
-
-/// A record with its header.
-pub(super) fn record(kind: u32, misc: u16, body: Bytes) -> Vec<u8> {
-    let size = u16::try_from(8 + body.len()).expect("a short record");
-    let header = Bytes::new().u32(kind).u16(misc).u16(size);
-    header.raw(body.done()).done()
 }
 
 /// A file of cpu-clock with a period of 1000, recorded on this architecture.

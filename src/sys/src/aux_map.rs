@@ -131,18 +131,11 @@ impl Memory for AuxMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ObservedTask;
-    use rperf_wire::{Attr, AttrFlags, EventType};
+    use rperf_wire::AttrFlags;
 
     #[test]
     fn events_without_a_trace_have_no_aux_area() {
-        let attr = Attr {
-            kind: EventType::SOFTWARE,
-            config: 9,
-            flags: AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
-            ..Attr::default()
-        };
-        let Ok(counter) = Counter::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None) else {
+        let Some(counter) = Counter::open_dummy(AttrFlags::default()) else {
             return;
         };
         let ring = RingMap::new(&counter, 1).unwrap();

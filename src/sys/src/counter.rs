@@ -251,6 +251,22 @@ pub(crate) fn read_fd(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<usize> {
 }
 
 #[cfg(test)]
+impl Counter {
+    /// Opens a dummy event of this thread in user mode, for its MMAP records; `None` if that is not permitted.
+    pub(crate) fn open_dummy(flags: rperf_wire::AttrFlags) -> Option<Self> {
+        use rperf_wire::{AttrFlags, EventType};
+
+        let attr = Attr {
+            kind: EventType::SOFTWARE,
+            config: Attr::DUMMY,
+            flags: flags | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
+            ..Attr::default()
+        };
+        Self::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None).ok()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use rperf_wire::{AttrFlags, EventType};

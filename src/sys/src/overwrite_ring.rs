@@ -67,10 +67,9 @@ impl OverwriteRing {
 
 #[cfg(test)]
 mod tests {
-    use rperf_wire::{Attr, AttrFlags, Endian, EventType, RawRecord, RecordKind};
+    use rperf_wire::{AttrFlags, Endian, RawRecord, RecordKind};
 
     use super::*;
-    use crate::ObservedTask;
 
     /// The file names of the mappings, newest first.
     fn names(mut bytes: &[u8]) -> Vec<String> {
@@ -86,18 +85,8 @@ mod tests {
 
     #[test]
     fn the_last_records_are_returned_once() {
-        let flags = AttrFlags::MMAP
-            | AttrFlags::MMAP_DATA
-            | AttrFlags::WRITE_BACKWARD
-            | AttrFlags::EXCLUDE_KERNEL
-            | AttrFlags::EXCLUDE_HV;
-        let attr = Attr {
-            kind: EventType::SOFTWARE,
-            config: 9,
-            flags,
-            ..Attr::default()
-        };
-        let Ok(counter) = Counter::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None) else {
+        let flags = AttrFlags::MMAP | AttrFlags::MMAP_DATA | AttrFlags::WRITE_BACKWARD;
+        let Some(counter) = Counter::open_dummy(flags) else {
             return;
         };
         let mut ring = OverwriteRing::new(&counter, 1).unwrap();

@@ -49,6 +49,21 @@ impl FileAttr {
     }
 }
 
+/// Returns a little-endian record: a header and `body`.
+///
+/// # Panics
+/// If it exceeds the maximum record size.
+pub fn record(kind: u32, misc: u16, body: Bytes) -> Vec<u8> {
+    with_header(Bytes::new(), kind, misc, &body.done())
+}
+
+/// Appends a record to `bytes`.
+fn with_header(bytes: Bytes, kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(8 + body.len()).expect("a short record");
+    let header = bytes.u32(kind).u16(misc).u16(size);
+    header.raw(body).done()
+}
+
 /// A perf.data file under construction.
 #[derive(Debug, Clone, Default)]
 pub struct PerfFile {
@@ -120,9 +135,8 @@ impl PerfFile {
     pub fn record(&mut self, kind: u32, misc: u16, body: impl AsRef<[u8]>) -> u64 {
         let body = body.as_ref();
         let position = self.data_offset() + self.records.len();
-        let size = u16::try_from(8 + body.len()).expect("a short record");
-        let header = self.bytes().u32(kind).u16(misc).u16(size);
-        self.records.extend(header.raw(body).done());
+        self.records
+            .extend(with_header(self.bytes(), kind, misc, body));
         position as u64
     }
 

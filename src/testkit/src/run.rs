@@ -139,7 +139,7 @@ pub fn real_perf() -> Option<PathBuf> {
 
 /// Prints that a test is skipped for lack of files that are not in every clone.
 pub fn absent(test: &str, files: &str) {
-    eprintln!("skipped: {test}: {files} are not here");
+    eprintln!("skipped: {test}: {files} are missing");
 }
 
 /// Prints why a test is skipped.
@@ -162,7 +162,7 @@ pub fn skip(test: &str, reason: &str) {
 pub fn may_trace(test: &str) -> bool {
     let may = Path::new("/sys/kernel/tracing/events/sched").is_dir();
     if !may {
-        skip(test, "tracefs is not to be read");
+        skip(test, "tracefs cannot be read");
     }
     may
 }

@@ -1,7 +1,7 @@
 //! Generated recordings: each record is valid, but the whole is inconsistent. Small ids make processes that are their
 //! own parents, overlapping mappings, and times that go backwards.
 
-use rperf_testkit::Bytes;
+use rperf_testkit::{Bytes, record};
 
 use super::recordings;
 use crate::case::{Case, CaseInputs};
@@ -326,16 +326,6 @@ fn other(event: &Event, workload: &str, random: &mut Random) -> (u32, Bytes) {
         _ => body.u64(random.next() & 3),
     };
     (kind, event.trailer(body, random))
-}
-
-fn record(kind: u32, misc: u16, body: Bytes) -> Vec<u8> {
-    let size = u16::try_from(8 + body.len()).expect("a short record");
-    Bytes::new()
-        .u32(kind)
-        .u16(misc)
-        .u16(size)
-        .raw(body.done())
-        .done()
 }
 
 /// A recording with some events and many records.

@@ -33,7 +33,7 @@ pub(crate) const WEIGHTS: [usize; ALL.len()] = [32, 10, 3, 12, 18, 4, 4, 7, 6, 2
 
 /// Generated recordings: records of one event, `cpu-clock` with callchains, of one process.
 pub(crate) mod handmade {
-    use rperf_testkit::Bytes;
+    use rperf_testkit::{Bytes, record};
 
     /// `PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | PERIOD`.
     const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 32 | 256;
@@ -49,16 +49,6 @@ pub(crate) mod handmade {
         pub(crate) maps: &'a [(u64, u64, &'a str)],
         /// Addresses of samples.
         pub(crate) addresses: &'a [u64],
-    }
-
-    fn record(kind: u32, misc: u16, body: Bytes) -> Vec<u8> {
-        let size = u16::try_from(8 + body.len()).expect("a short record");
-        Bytes::new()
-            .u32(kind)
-            .u16(misc)
-            .u16(size)
-            .raw(body.done())
-            .done()
     }
 
     impl Process<'_> {
