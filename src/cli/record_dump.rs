@@ -1,20 +1,32 @@
-//! `-D` of script and report: every record as stored in the file.
+//! `-D` of script, report and diff: every record as stored in the file.
 
 use std::io::{self, Write};
 
 use clap::ArgMatches;
 use rperf_replay::{NonSampleRecord, OrderedRecord, RecordContent, Replay, Sample};
 use rperf_view::dump::{Dump, DumpContent, SampleDump, write_thread};
-use rperf_wire::CpuMode;
+use rperf_wire::{CpuMode, RecordKind};
 
 use super::options::flag;
+
+/// Types of records that perf's report and diff mark as unhandled.
+pub(crate) const UNHANDLED_RECORDS: &[RecordKind] = &[
+    RecordKind::THROTTLE,
+    RecordKind::UNTHROTTLE,
+    RecordKind::AUXTRACE_ERROR,
+    RecordKind::THREAD_MAP,
+    RecordKind::CPU_MAP,
+    RecordKind::STAT_CONFIG,
+    RecordKind::STAT,
+    RecordKind::STAT_ROUND,
+];
 
 /// Whether `-D` was given.
 pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
     flag(matches, "dump-raw-trace") == Some(true)
 }
 
-/// What a dumped record is to a command.
+/// A dumped record, passed to a command that adds text to it.
 pub(crate) enum DumpSuffix<'a> {
     /// A sample, once for each of its events.
     Sample(&'a Sample<'a>),
@@ -22,18 +34,18 @@ pub(crate) enum DumpSuffix<'a> {
     Record(&'a NonSampleRecord<'a>),
 }
 
-/// Dumps all records in perf's delivery order; `behind` writes what follows each.
+/// Dumps all records in perf's delivery order; `after` writes the text that follows each record.
 pub(super) fn write<W: Write>(
     out: &mut W,
     replay: &Replay<'_>,
     mut dump: Dump<'_>,
     mut after: impl FnMut(&mut W, DumpSuffix<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut turns = replay.ordered_records();
+    let mut records = replay.ordered_records();
     if !dump.is_sorted() {
-        turns = turns.in_file_order();
+        records = records.in_file_order();
     }
-    for OrderedRecord { record, what, .. } in turns {
+    for OrderedRecord { record, what, .. } in records {
         let content = content(replay, &what);
         dump.write(out, &record, &content)?;
         match (&what, &content) {
@@ -56,7 +68,7 @@ pub(super) fn write<W: Write>(
     out.flush()
 }
 
-/// Returns the decoded content of a record.
+/// Rerecords the decoded content of a record.
 fn content<'a>(replay: &'a Replay<'_>, what: &'a RecordContent<'_>) -> DumpContent<'a> {
     match what {
         RecordContent::Sample(sample) => {
@@ -86,7 +98,7 @@ fn comm<'a>(replay: &'a Replay<'_>, sample: &Sample<'_>) -> &'a str {
     world.comm(world.comm_at(sample.tid, sample.order))
 }
 
-/// Returns the file of the sample's address.
+/// Rerecords the file of the sample's address.
 fn object<'a>(replay: &'a Replay<'_>, sample: &Sample<'_>) -> &'a str {
     let world = replay.world();
     let address = sample.wire.ip.unwrap_or_default();

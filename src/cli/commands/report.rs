@@ -25,7 +25,7 @@ use rperf_view::report::{
     EventStats, ReportEvent, Stats, ThreadLayout, write_banner, write_branch_counts, write_event,
     write_lost, write_stats, write_tasks, write_threads, write_tip, write_values,
 };
-use rperf_wire::{BranchSampleType, Record, RecordKind};
+use rperf_wire::{BranchSampleType, Record};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -50,18 +50,6 @@ use self::data_output::ReportInput;
 use self::selection::SampleSelection;
 use self::settings::{ReportPlan, ReportSettings};
 use crate::cli::event_tables::EventTable;
-
-/// Kinds of records that a report ignores.
-const IGNORED_RECORDS: &[RecordKind] = &[
-    RecordKind::THROTTLE,
-    RecordKind::UNTHROTTLE,
-    RecordKind::AUXTRACE_ERROR,
-    RecordKind::THREAD_MAP,
-    RecordKind::CPU_MAP,
-    RecordKind::STAT_CONFIG,
-    RecordKind::STAT,
-    RecordKind::STAT_ROUND,
-];
 
 /// The recording with the branches of its trace decoded into samples; `None` if it is used unchanged, such as for a record dump.
 fn with_trace(
@@ -289,7 +277,8 @@ fn print_dump(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<(), CliEr
         ..
     } = analysis;
     let path = input.path.to_string_lossy();
-    let mut records = Dump::new(replay.data().metadata(), &path).passing_over(IGNORED_RECORDS);
+    let mut records = Dump::new(replay.data().metadata(), &path)
+        .with_unhandled(record_dump::UNHANDLED_RECORDS);
     if flag(matches, "disable-order") == Some(true) {
         records = records.in_file_order();
     }

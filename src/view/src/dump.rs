@@ -37,8 +37,8 @@ pub struct Dump<'a> {
     known: usize,
     /// The kind of hardware traces according to AUXTRACE_INFO.
     traces: Option<u32>,
-    /// Record types that the command ignores.
-    passed_over: &'static [RecordKind],
+    /// Record types that the command does not handle.
+    unhandled: Vec<RecordKind>,
     /// All sample fields of the events.
     sample_type: SampleType,
     scratch: Vec<u8>,
@@ -77,7 +77,7 @@ impl<'a> Dump<'a> {
             architecture: Architecture::from_machine(&machine),
             known: 0,
             traces: None,
-            passed_over: &[],
+            unhandled: Vec::new(),
             sample_type: SampleType::default(),
             scratch: Vec::new(),
             unsorted: false,
@@ -88,10 +88,10 @@ impl<'a> Dump<'a> {
         dump
     }
 
-    /// Marks records of these types as unhandled by the command, like perf.
+    /// Adds types of records that are marked as unhandled by the command, like perf.
     #[must_use]
-    pub fn passing_over(mut self, kinds: &'static [RecordKind]) -> Self {
-        self.passed_over = kinds;
+    pub fn with_unhandled(mut self, kinds: &[RecordKind]) -> Self {
+        self.unhandled.extend(kinds);
         self
     }
 
@@ -138,7 +138,7 @@ impl<'a> Dump<'a> {
         content: &DumpContent<'_>,
     ) -> io::Result<()> {
         let kind = record.raw.kind;
-        let passed_over = self.passed_over.contains(&kind);
+        let is_unhandled = self.unhandled.contains(&kind);
         let position = AlternateHex(self.position(record));
         let size = AlternateHex((RecordHeader::SIZE + record.raw.body.len()) as u64);
         writeln!(
@@ -162,13 +162,13 @@ impl<'a> Dump<'a> {
                 let raw = rperf_wire::RawRecord { body, ..record.raw };
                 kernel::write(out, &raw, trailer, self.event_of(trailer))?;
             }
-            DumpContent::User if passed_over => {
-                user::write_passed_over(out, record, self.endian())?
+            DumpContent::User if is_unhandled => {
+                user::write_unhandled(out, record, self.endian())?
             }
             DumpContent::User => user::write(out, record, self.endian())?,
         }
         self.write_trace(out, record)?;
-        if passed_over {
+        if is_unhandled {
             out.write_all(user::UNHANDLED.as_bytes())?;
         }
         if kind == RecordKind::HEADER_ATTR {

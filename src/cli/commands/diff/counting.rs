@@ -28,19 +28,8 @@ use crate::cli::stack_folding::{StackFolding, fold, source, unwinding_limit};
 /// The default sort keys.
 const KEYS: &str = "dso,symbol";
 
-/// Kinds of records that a comparison ignores.
-const IGNORED_RECORDS: &[RecordKind] = &[
-    RecordKind::THROTTLE,
-    RecordKind::UNTHROTTLE,
-    RecordKind::AUXTRACE_ERROR,
-    RecordKind::THREAD_MAP,
-    RecordKind::CPU_MAP,
-    RecordKind::STAT_CONFIG,
-    RecordKind::STAT,
-    RecordKind::STAT_ROUND,
-    RecordKind::ID_INDEX,
-    RecordKind::EVENT_UPDATE,
-];
+/// Types of records that perf's diff does not handle, in contrast to its report.
+const UNHANDLED_RECORDS: &[RecordKind] = &[RecordKind::ID_INDEX, RecordKind::EVENT_UPDATE];
 
 /// The counted samples of a recording.
 pub(super) struct CountedFile {
@@ -216,7 +205,9 @@ fn options(
 /// Prints every record, as `report -D` does.
 fn dump(analysis: &Analysis<'_>) -> Result<(), CliError> {
     let path = analysis.input.path.to_string_lossy();
-    let records = Dump::new(analysis.metadata(), &path).passing_over(IGNORED_RECORDS);
+    let records = Dump::new(analysis.metadata(), &path)
+        .with_unhandled(record_dump::UNHANDLED_RECORDS)
+        .with_unhandled(UNHANDLED_RECORDS);
     let out = &mut analysis.context.stdout();
     records.write_start(out)?;
     record_dump::write(out, &analysis.replay, records, |_, _| Ok(()))?;

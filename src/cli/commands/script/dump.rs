@@ -39,7 +39,7 @@ pub(super) fn print(
         ..
     } = analysis;
     let path = input.path.to_string_lossy();
-    let mut records = Dump::new(replay.data().metadata(), &path).passing_over(&[RecordKind::READ]);
+    let mut records = Dump::new(replay.data().metadata(), &path).with_unhandled(&[RecordKind::READ]);
     if unsorted {
         records = records.in_file_order();
     }

@@ -24,8 +24,8 @@ pub(super) fn write(out: &mut dyn Write, record: &RecordAt<'_>, endian: Endian) 
     }
 }
 
-/// Like [`write`] for types that the command ignores: prints counts, but no errors.
-pub(super) fn write_passed_over(
+/// Like [`write`] for types that the command does not handle: prints counts, but no errors.
+pub(super) fn write_unhandled(
     out: &mut dyn Write,
     record: &RecordAt<'_>,
     endian: Endian,
