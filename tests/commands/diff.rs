@@ -50,6 +50,41 @@ fn assert_fails(scratch: &Scratch, words: &[&str], status: i32, message: &str) {
     assert!(outcome.stderr.contains(message), "{words:?}: {outcome:?}");
 }
 
+/// A recording of samples in a file that no longer exists, of a thread named `sh`.
+fn recording_of_missing_file() -> Vec<u8> {
+    let attr = Attr {
+        // PERF_SAMPLE_IP | TID | TIME | IDENTIFIER
+        sample_type: 1 | 2 | 4 | 1 << 16,
+        ..Attr::default()
+    };
+    let task = |body: Bytes| body.u32(7).u32(7);
+    let trailer = |body: Bytes| task(body).u64(5).u64(ID);
+    let comm = trailer(task(Bytes::new()).raw(b"sh\0\0\0\0\0\0"));
+    let range = task(Bytes::new()).u64(0x1000).u64(0x1000).u64(0);
+    let mapping = trailer(range.raw(b"/none/program\0\0\0"));
+    let sample = task(Bytes::new().u64(ID).u64(0x1010)).u64(10);
+    let records = [
+        record(3, 0, comm),
+        record(1, 2, mapping),
+        record(9, 2, sample),
+        record(68, 0, Bytes::new()),
+    ];
+    file(&attr, "x86_64", &records.concat())
+}
+
+#[test]
+fn warnings_are_printed_once_if_unfiltered_totals_are_counted_too() -> io::Result<()> {
+    let scratch = Scratch::new();
+    scratch.write("old.data", recording_of_missing_file())?;
+    scratch.write("new.data", recording_of_missing_file())?;
+    let words = ["-b", "-C", "sh", "--percentage", "absolute"];
+    let outcome = run(&scratch, &[&words[..], &["old.data", "new.data"]].concat());
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let note = "functions without names: /none/program (not found)\n";
+    assert_eq!(outcome.stderr.matches(note).count(), 2, "{outcome:?}");
+    Ok(())
+}
+
 #[test]
 fn the_default_files_are_named_when_they_are_missing() -> io::Result<()> {
     let scratch = desk()?;

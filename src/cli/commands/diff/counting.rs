@@ -68,13 +68,12 @@ impl CountedFile {
         }
         let filter = settings.filters.of_file(number);
         let filter = filter.filter(data.metadata(), false)?.non_empty();
-        let select = filter.as_ref().map(|filter| filter as &dyn SelectSamples);
-        let mut counted = histograms(&analysis, settings, select)?;
         let moments = filter.as_ref().and_then(|filter| moments(filter, settings));
-        let mut unfiltered = match &moments {
-            Some(moments) => histograms(&analysis, settings, Some(moments))?,
-            None => Vec::new(),
-        };
+        let mut selections = vec![filter.as_ref().map(|filter| filter as &dyn SelectSamples)];
+        selections.extend(moments.as_ref().map(|moments| Some(moments as _)));
+        let mut histograms = histograms(&analysis, settings, &selections)?.into_iter();
+        let mut counted = histograms.next().unwrap_or_default();
+        let mut unfiltered = histograms.next().unwrap_or_default();
         analysis.end_progress();
         let damage = analysis.conclude().and_then(|()| complete(&data, path));
         let events = data.events().iter().enumerate();
@@ -134,12 +133,12 @@ fn complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
     }
 }
 
-/// The histogram of each event.
+/// Returns the histogram of each event, for each selection of samples.
 fn histograms(
     analysis: &Analysis<'_>,
     settings: &DiffSettings,
-    select: Option<&dyn SelectSamples>,
-) -> Result<Vec<Histogram>, CliError> {
+    selections: &[Option<&dyn SelectSamples>],
+) -> Result<Vec<Vec<Histogram>>, CliError> {
     let data = analysis.data();
     let context = analysis.context;
     let mut tracepoints = Tracepoints::new(context, &analysis.input.path, data.metadata(), false);
@@ -157,17 +156,20 @@ fn histograms(
         ..source(data.metadata(), None)
     };
     let threads: NonZeroUsize = analysis.jobs;
-    let naming = NamingContext::new(&options, &source, &resolver, threads);
-    let folding = StackFolding {
-        naming: &naming,
-        resolver: &resolver,
-        limit,
-        select,
-        weight: None,
-        jobs: threads,
-    };
-    let (folded, _) = fold(&analysis.replay, &folding);
-    let histograms = naming.histograms(folded);
+    let histograms = selections.iter().map(|select| {
+        let naming = NamingContext::new(&options, &source, &resolver, threads);
+        let folding = StackFolding {
+            naming: &naming,
+            resolver: &resolver,
+            limit,
+            select: *select,
+            weight: None,
+            jobs: threads,
+        };
+        let (folded, _) = fold(&analysis.replay, &folding);
+        naming.histograms(folded)
+    });
+    let histograms = histograms.collect();
     report_symbol_problems(context, &resolver, settings.verbose);
     Ok(histograms)
 }
