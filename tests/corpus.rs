@@ -100,12 +100,12 @@ fn outcome(program: &str, scratch: &Scratch, words: &[&str]) -> Outcome {
 /// name.
 fn fault(path: &str, ours: &Outcome) -> Option<String> {
     let is_reported = ours.stderr.contains(path) && !ours.stderr.contains("panicked");
-    let sound = match ours.status {
+    let valid = match ours.status {
         0 => !ours.stderr.contains("panicked"),
         255 => is_reported,
         _ => false,
     };
-    (!sound).then(|| format!("status {}: {}", ours.status, ours.stderr))
+    (!valid).then(|| format!("status {}: {}", ours.status, ours.stderr))
 }
 
 fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Option<String> {

@@ -59,9 +59,9 @@ impl Config {
         variable("PERF_CONFIG").map(PathBuf::from).or_else(home)
     }
 
-    /// Returns names and effective values, each name once, in the order of first appearance.
+    /// Returns names and effective values, each name once, in the order of first appearance but section by section.
     pub(crate) fn settings(&self) -> Vec<(&str, &str)> {
-        let section = |name: &str| {
+        let section_length = |name: &str| {
             name.rsplit_once('.')
                 .map_or(0, |(section, _)| section.len())
         };
@@ -72,13 +72,11 @@ impl Config {
                 known.1 = value;
                 continue;
             }
-            let of = name.get(..section(name));
-            let fellow = |(known, _): &(&str, &str)| known.get(..section(known)) == of;
-            let place = settings.iter().rposition(fellow);
-            settings.insert(
-                place.map_or(settings.len(), |place| place + 1),
-                (name, value),
-            );
+            let own_section = name.get(..section_length(name));
+            let is_in_section =
+                |(known, _): &(&str, &str)| known.get(..section_length(known)) == own_section;
+            let last = settings.iter().rposition(is_in_section);
+            settings.insert(last.map_or(settings.len(), |last| last + 1), (name, value));
         }
         settings
     }

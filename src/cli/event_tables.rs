@@ -29,31 +29,31 @@ pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<Event
         }];
     }
     let groups = EventGroups::new(described, events.len());
-    let shown = (0..events.len()).filter(|place| !(grouped && groups.is_member(*place)));
-    let table = |place: usize| {
-        let group = groups.led_by(place);
-        let (places, name) = match group.filter(|_| grouped) {
+    let shown = (0..events.len()).filter(|index| !(grouped && groups.is_member(*index)));
+    let table = |index: usize| {
+        let group = groups.led_by(index);
+        let (members, name) = match group.filter(|_| grouped) {
             Some(group) => {
                 let name = if group.name.is_empty() {
                     "anon group"
                 } else {
                     &group.name
                 };
-                let members = events.get(group.places()).unwrap_or_default();
+                let described = events.get(group.members()).unwrap_or_default();
                 (
-                    group.places().collect(),
-                    format!("{name} {{ {} }}", names(members)),
+                    group.members().collect(),
+                    format!("{name} {{ {} }}", names(described)),
                 )
             }
             None => {
-                let name = events.get(place).map(|event| event.name.clone());
-                (vec![place], name.unwrap_or_default())
+                let name = events.get(index).map(|event| event.name.clone());
+                (vec![index], name.unwrap_or_default())
             }
         };
         EventTable {
-            events: places,
+            events: members,
             name,
-            plural: group.is_some() || (forced && place == 0),
+            plural: group.is_some() || (forced && index == 0),
         }
     };
     shown.map(table).collect()

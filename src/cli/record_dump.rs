@@ -59,8 +59,8 @@ pub(super) fn write<W: Write>(
                 });
                 written?;
             }
-            (RecordContent::Kernel { side, .. } | RecordContent::User(side), _) => {
-                after(out, DumpSuffix::Record(side))?;
+            (RecordContent::Kernel { record, .. } | RecordContent::User(record), _) => {
+                after(out, DumpSuffix::Record(record))?;
             }
             _ => {}
         }
@@ -85,9 +85,9 @@ fn content<'a>(replay: &'a Replay<'_>, what: &'a RecordContent<'_>) -> DumpConte
         }
         RecordContent::UnknownEvent => DumpContent::UnknownEvent,
         RecordContent::Broken(error) => DumpContent::Broken(error),
-        RecordContent::Kernel { body, side } => DumpContent::Kernel {
+        RecordContent::Kernel { body, record } => DumpContent::Kernel {
             body,
-            trailer: side.id,
+            trailer: record.id,
         },
         _ => DumpContent::User,
     }

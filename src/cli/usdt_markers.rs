@@ -21,9 +21,9 @@ pub(crate) struct UsdtMarker {
     pub(crate) lines: Vec<String>,
 }
 
-/// Returns the markers of all programs in the cache, by name; each program once.
-pub(crate) fn marks(cache: &Cache) -> Vec<UsdtMarker> {
-    let mut marks = Vec::new();
+/// Returns the markers of the installed programs in the cache, by name; each program once.
+pub(crate) fn installed_markers(cache: &Cache) -> Vec<UsdtMarker> {
+    let mut markers = Vec::new();
     for cached in cache.objects().unwrap_or_default() {
         let entries = cached_entries(&cached.probes().unwrap_or_default());
         let marked = entries.iter().filter(|entry| entry.is_marker);
@@ -31,7 +31,7 @@ pub(crate) fn marks(cache: &Cache) -> Vec<UsdtMarker> {
         let named: Vec<(&str, &CachedEntry)> = named.collect();
         // A program that was removed or replaced by another build cannot be probed.
         if !named.is_empty() && is_installed(&cached) {
-            marks.extend(named.into_iter().map(|(name, entry)| UsdtMarker {
+            markers.extend(named.into_iter().map(|(name, entry)| UsdtMarker {
                 name: name.to_owned(),
                 id: cached.id.clone(),
                 program: cached.name.clone(),
@@ -39,9 +39,9 @@ pub(crate) fn marks(cache: &Cache) -> Vec<UsdtMarker> {
             }));
         }
     }
-    marks.sort_unstable();
-    marks.dedup();
-    marks
+    markers.sort_unstable();
+    markers.dedup();
+    markers
 }
 
 /// Whether the file at the object's path has that build-id.

@@ -43,7 +43,7 @@ fn the_caller_of_a_function_without_frame_is_put_in() {
     let built = compiler.output().expect("a Rust compiler");
     if !built.status.success() {
         return skip(
-            "commands::leaf::the_caller_of_a_function_without_frame_is_put_in",
+            "commands::arm64_callchains::the_caller_of_a_function_without_frame_is_put_in",
             &String::from_utf8_lossy(&built.stderr),
         );
     }

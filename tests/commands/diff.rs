@@ -30,7 +30,7 @@ fn recording(hits: &[(u32, usize)]) -> Vec<u8> {
 }
 
 /// A folder with two recordings of one thread that differ in nothing but the number of samples.
-fn desk() -> io::Result<Scratch> {
+fn two_recordings() -> io::Result<Scratch> {
     let scratch = Scratch::new();
     scratch.write("old.data", recording(&[(8, 4)]))?;
     scratch.write("new.data", recording(&[(8, 8)]))?;
@@ -87,7 +87,7 @@ fn warnings_are_printed_once_if_unfiltered_totals_are_counted_too() -> io::Resul
 
 #[test]
 fn the_default_files_are_named_when_they_are_missing() -> io::Result<()> {
-    let scratch = desk()?;
+    let scratch = two_recordings()?;
     let missing = "failed to open perf.data.old: No such file or directory\nhint: name both files:";
     assert_fails(&scratch, &[], 255, missing);
     assert_fails(&scratch, &["new.data"], 255, missing);
@@ -106,7 +106,7 @@ fn the_default_files_are_named_when_they_are_missing() -> io::Result<()> {
 
 #[test]
 fn files_that_cannot_be_compared_are_named() -> io::Result<()> {
-    let scratch = desk()?;
+    let scratch = two_recordings()?;
     scratch.write("junk", "no recording")?;
     let mut truncated = recording(&[(8, 8)]);
     truncated.truncate(400);
@@ -143,7 +143,7 @@ fn files_that_cannot_be_compared_are_named() -> io::Result<()> {
 
 #[test]
 fn unknown_and_missing_options_are_refused_by_name() -> io::Result<()> {
-    let scratch = desk()?;
+    let scratch = two_recordings()?;
     let refused: &[(&[&str], i32, &str)] = &[
         (&["-c", "ratoi"], 129, "hint: did you mean 'ratio'?"),
         (
@@ -206,7 +206,7 @@ fn unknown_and_missing_options_are_refused_by_name() -> io::Result<()> {
 
 #[test]
 fn the_status_tells_whether_a_row_grew() -> io::Result<()> {
-    let scratch = desk()?;
+    let scratch = two_recordings()?;
     scratch.write("other.data", recording(&[(8, 7), (9, 1)]))?;
     let words = ["-s", "tid", "-q", "old.data", "other.data"];
     let grown = run(&scratch, &[&["--fail-above", "12%"], &words[..]].concat());
@@ -228,7 +228,7 @@ fn the_status_tells_whether_a_row_grew() -> io::Result<()> {
 
 #[test]
 fn json_has_periods_shares_and_values() -> io::Result<()> {
-    let scratch = desk()?;
+    let scratch = two_recordings()?;
     let outcome = run(
         &scratch,
         &["--json", "-c", "ratio", "-s", "tid", "old.data", "new.data"],

@@ -226,7 +226,7 @@ impl FakeMachine {
 
 #[test]
 fn attrs_of_named_events_match_perf() {
-    let test = "event_tables::attrs_of_named_events_match_perf";
+    let test = "commands::event_tables::attrs_of_named_events_match_perf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -242,7 +242,7 @@ const WORKERS: usize = 6;
 
 #[test]
 fn attrs_on_hybrid_machines_match_perf() {
-    let test = "event_tables::attrs_on_hybrid_machines_match_perf";
+    let test = "commands::event_tables::attrs_on_hybrid_machines_match_perf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -359,7 +359,7 @@ fn listed(args: &[&str]) -> String {
 fn listed_table_events_match_perf() {
     let Some(perf) = real_perf() else {
         return skip(
-            "event_tables::listed_table_events_match_perf",
+            "commands::event_tables::listed_table_events_match_perf",
             "there is no perf",
         );
     };

@@ -11,7 +11,7 @@ use crate::kernel::is_root;
 use crate::tidy::root;
 
 /// A directory with `./program`, a recording of it in `perf.data`, and an older one in `perf.data.old`.
-struct Desk {
+struct ExampleFolder {
     scratch: Scratch,
     /// The process with the documented pid.
     process: Child,
@@ -57,14 +57,14 @@ fn has_pmu() -> bool {
     })
 }
 
-impl Drop for Desk {
+impl Drop for ExampleFolder {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-impl Desk {
+impl ExampleFolder {
     /// Prepares the directory; `None`, with a printed reason, if this machine cannot run the examples.
     fn new(test: &str) -> Option<Self> {
         if !is_root() || !Path::new("/sys/kernel/tracing/uprobe_events").exists() {
@@ -91,13 +91,13 @@ impl Desk {
             .stdout(Stdio::null())
             .spawn()
             .expect("the program starts");
-        let desk = Self { scratch, process };
+        let folder = Self { scratch, process };
         let record = "record -q -F 4000 -e cpu-clock -g -o usual.data -- ./program";
-        let recorded = desk.run(record);
+        let recorded = folder.run(record);
         assert_eq!(recorded.status, 0, "{}", recorded.stderr);
-        desk.copy("usual.data", "perf.data.old");
-        desk.copy("usual.data", "perf.data");
-        Some(desk)
+        folder.copy("usual.data", "perf.data.old");
+        folder.copy("usual.data", "perf.data");
+        Some(folder)
     }
 
     fn copy(&self, from: &str, to: &str) {
@@ -170,7 +170,7 @@ fn lines<'t>(text: &'t str, lead: &str) -> Vec<&'t str> {
 
 #[test]
 fn lines_of_help_examples_run() {
-    let Some(desk) = Desk::new("commands::examples::lines_of_help_examples_run") else {
+    let Some(folder) = ExampleFolder::new("commands::examples::lines_of_help_examples_run") else {
         return;
     };
     let page = outcome(&["help", "examples"]).stdout;
@@ -179,10 +179,10 @@ fn lines_of_help_examples_run() {
         let lines = lines(task, "       ");
         let first = lines.first().and_then(|line| line.split(' ').next());
         if first.is_some_and(|command| READERS.contains(&command)) {
-            desk.copy("usual.data", "perf.data");
-            desk.copy("usual.data", "perf.data.old");
+            folder.copy("usual.data", "perf.data");
+            folder.copy("usual.data", "perf.data.old");
         }
-        lines.iter().for_each(|line| desk.check(line));
+        lines.iter().for_each(|line| folder.check(line));
         checked += lines.len();
     }
     assert!(checked > 50, "{page}");
@@ -191,7 +191,8 @@ fn lines_of_help_examples_run() {
 #[test]
 fn examples_of_each_command_run() {
     for command in commands() {
-        let Some(desk) = Desk::new("commands::examples::examples_of_each_command_run") else {
+        let Some(folder) = ExampleFolder::new("commands::examples::examples_of_each_command_run")
+        else {
             return;
         };
         let before = match command.as_str() {
@@ -202,26 +203,26 @@ fn examples_of_each_command_run() {
             command if command.starts_with("sched ") => &["sched record -q -- sleep 0.2"][..],
             _ => &[],
         };
-        before.iter().for_each(|line| desk.check(line));
+        before.iter().for_each(|line| folder.check(line));
         let words: Vec<&str> = command.split(' ').chain(["-h"]).collect();
         let help = outcome(&words).stderr;
         let (_, examples) = help.split_once("\n Examples:\n").expect("examples");
         for line in lines(examples, "    ") {
             if line.contains("--from sched:sched_switch") {
-                desk.check("record -q -e sched:sched_switch -a -- sleep 1");
+                folder.check("record -q -e sched:sched_switch -a -- sleep 1");
             }
-            desk.check(line);
+            folder.check(line);
         }
     }
 }
 
 #[test]
 fn commands_of_the_readme_run() {
-    let Some(desk) = Desk::new("commands::examples::commands_of_the_readme_run") else {
+    let Some(folder) = ExampleFolder::new("commands::examples::commands_of_the_readme_run") else {
         return;
     };
     let readme = fs::read_to_string(root().join("README.md")).expect("the README");
     let lines = lines(&readme, "    $ ");
     assert!(lines.len() > 3, "{lines:?}");
-    lines.into_iter().for_each(|line| desk.check(line));
+    lines.into_iter().for_each(|line| folder.check(line));
 }

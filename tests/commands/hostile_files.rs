@@ -133,7 +133,7 @@ fn a_folder_that_is_no_recording_stays() {
 
 #[test]
 fn recordings_are_not_written_to_another_users_fifo() {
-    const TEST: &str = "hostile_files::recordings_are_not_written_to_another_users_fifo";
+    const TEST: &str = "commands::hostile_files::recordings_are_not_written_to_another_users_fifo";
     if !is_root(TEST) {
         return;
     }
@@ -182,7 +182,7 @@ fn recordings_are_not_written_to_another_users_fifo() {
 
 #[test]
 fn outputs_are_not_written_through_links_of_others() {
-    const TEST: &str = "hostile_files::outputs_are_not_written_through_links_of_others";
+    const TEST: &str = "commands::hostile_files::outputs_are_not_written_through_links_of_others";
     if !is_root(TEST) {
         return;
     }
@@ -313,7 +313,7 @@ fn archives_write_recordings_and_objects_only() {
         .within(&folder);
     if tar.finish().is_ok_and(|outcome| outcome.status != 0) {
         return skip(
-            "hostile_files::archives_write_recordings_and_objects_only",
+            "commands::hostile_files::archives_write_recordings_and_objects_only",
             "no tar with bzip2",
         );
     }
@@ -330,7 +330,8 @@ fn archives_write_recordings_and_objects_only() {
 
 #[test]
 fn settings_are_not_changed_through_another_users_link() {
-    const TEST: &str = "hostile_files::settings_are_not_changed_through_another_users_link";
+    const TEST: &str =
+        "commands::hostile_files::settings_are_not_changed_through_another_users_link";
     if !is_root(TEST) {
         return;
     }
@@ -361,7 +362,7 @@ fn settings_are_not_changed_through_another_users_link() {
 /// As root with the home of another user (sudo that keeps `HOME`).
 #[test]
 fn links_in_another_users_cache_are_not_followed() {
-    const TEST: &str = "hostile_files::links_in_another_users_cache_are_not_followed";
+    const TEST: &str = "commands::hostile_files::links_in_another_users_cache_are_not_followed";
     if !is_root(TEST) {
         return;
     }
@@ -408,7 +409,7 @@ fn links_in_another_users_cache_are_not_followed() {
 /// The checks do not affect an ordinary user in their own or shared folders.
 #[test]
 fn an_unprivileged_user_can_write_to_shared_folders() {
-    const TEST: &str = "hostile_files::an_unprivileged_user_can_write_to_shared_folders";
+    const TEST: &str = "commands::hostile_files::an_unprivileged_user_can_write_to_shared_folders";
     let scratch = Scratch::new();
     let Some(user) = Stranger::new(TEST, &scratch) else {
         return;

@@ -84,7 +84,7 @@ fn same(tools: &Tools, steps: &[Step]) -> String {
 
 #[test]
 fn code_next_to_and_inside_other_code() {
-    let test = "commands::announced::code_next_to_and_inside_other_code";
+    let test = "commands::ksymbols::code_next_to_and_inside_other_code";
     let Some(tools) = Tools::find_for(test) else {
         return;
     };
@@ -142,7 +142,7 @@ fn code_next_to_and_inside_other_code() {
 /// perf uses the name of the older code at its start and for what remains of it.
 #[test]
 fn code_that_replaces_registered_code() {
-    let test = "commands::announced::code_that_replaces_registered_code";
+    let test = "commands::ksymbols::code_that_replaces_registered_code";
     let Some(tools) = Tools::find_for(test) else {
         return;
     };

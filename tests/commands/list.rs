@@ -168,7 +168,7 @@ fn fields_of_a_tracepoint_are_listed_with_types() {
 /// Checks the fields of a real tracepoint, and that the kernel accepts the filter.
 #[test]
 fn the_listed_filter_is_accepted() {
-    const NAME: &str = "list::the_listed_filter_is_accepted";
+    const NAME: &str = "commands::list::the_listed_filter_is_accepted";
     if !may_trace(NAME) {
         return;
     }
@@ -311,7 +311,7 @@ fn the_current_tracepoints_are_listed() {
 
 #[test]
 fn pipes_get_one_event_per_line() {
-    if !may_trace("list::pipes_get_one_event_per_line") {
+    if !may_trace("commands::list::pipes_get_one_event_per_line") {
         return;
     }
     // Other events of this machine can come and go between the two runs.
@@ -393,7 +393,7 @@ fn the_definition_of_a_name_is_listed() {
     // If it can be counted it is a row, otherwise a message with the same numbers.
     let output = cycles.stdout + &cycles.stderr;
     assert!(output.contains("type 0, config 0x0"), "{output}");
-    if !may_trace("list::the_definition_of_a_name_is_listed") {
+    if !may_trace("commands::list::the_definition_of_a_name_is_listed") {
         return;
     }
     let call = list(&["-v", "syscalls:sys_enter_openat"]).stdout;

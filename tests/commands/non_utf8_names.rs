@@ -29,7 +29,8 @@ fn printed(program: &Path, scratch: &Scratch, words: &[&str]) -> Vec<u8> {
 
 #[test]
 fn names_that_are_not_utf_8_are_printed_as_perf_prints_them() {
-    const TEST: &str = "names_of_bytes::names_that_are_not_utf_8_are_printed_as_perf_prints_them";
+    const TEST: &str =
+        "commands::non_utf8_names::names_that_are_not_utf_8_are_printed_as_perf_prints_them";
     let scratch = Scratch::new();
     let program = scratch.path().join(OsStr::from_bytes(NAME));
     fs::write(scratch.path().join("busy.c"), BUSY).expect("a source");

@@ -23,7 +23,7 @@ fn slowed(scratch: &Scratch, rperf: &Path) -> String {
 
 #[test]
 fn a_slowed_binary_fails() {
-    let test = "performance_gate::a_slowed_binary_fails";
+    let test = "commands::performance_gate::a_slowed_binary_fails";
     if !Path::new("/usr/bin/python3").exists() {
         return skip(test, "there is no python3");
     }

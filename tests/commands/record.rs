@@ -312,7 +312,7 @@ fn samples(perf: &Path, scratch: &Scratch) -> (usize, String) {
 fn a_signal_ends_it_with_a_complete_file() {
     let Some(perf) = real_perf() else {
         return skip(
-            "record::a_signal_ends_it_with_a_complete_file",
+            "commands::record::a_signal_ends_it_with_a_complete_file",
             "there is no perf",
         );
     };
@@ -350,7 +350,7 @@ fn it_ends_with_the_processes_it_follows() {
 fn a_killed_recording_stays_readable() {
     let Some(perf) = real_perf() else {
         return skip(
-            "record::a_killed_recording_stays_readable",
+            "commands::record::a_killed_recording_stays_readable",
             "there is no perf",
         );
     };
@@ -400,7 +400,7 @@ impl Drop for SmallDisk {
 fn a_full_disk_keeps_written_records() {
     let (Some(perf), Some(disk)) = (real_perf(), SmallDisk::mount()) else {
         return skip(
-            "record::a_full_disk_keeps_written_records",
+            "commands::record::a_full_disk_keeps_written_records",
             "no perf, or no right to mount",
         );
     };

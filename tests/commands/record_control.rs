@@ -67,7 +67,7 @@ fn orders_are_carried_out_and_answered() {
 
 #[test]
 fn an_event_turns_to_the_next_file() {
-    const NAME: &str = "record_control::an_event_turns_to_the_next_file";
+    const NAME: &str = "commands::record_control::an_event_turns_to_the_next_file";
     if !is_root() {
         return skip(NAME, "tracepoints need root");
     }
@@ -125,7 +125,7 @@ fn counted(options: &[&str], words: [&str; 3]) -> Option<([usize; 3], String)> {
 
 #[test]
 fn synthesized_records_can_be_chosen() {
-    const NAME: &str = "record_control::synthesized_records_can_be_chosen";
+    const NAME: &str = "commands::record_control::synthesized_records_can_be_chosen";
     let words = [
         "PERF_RECORD_COMM: sh:",
         "PERF_RECORD_MMAP2",
@@ -166,7 +166,7 @@ fn times_and_periods_can_be_omitted() {
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let Some(samples) = lines(&scratch, &["script", "-F", "comm,ip,sym"]) else {
         return skip(
-            "record_control::times_and_periods_can_be_omitted",
+            "commands::record_control::times_and_periods_can_be_omitted",
             "there is no perf",
         );
     };

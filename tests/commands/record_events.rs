@@ -50,7 +50,7 @@ pub(super) fn first_attr(stderr: &str) -> Vec<&str> {
 
 #[test]
 fn attrs_of_named_events_match_perf() {
-    let test = "record_events::attrs_of_named_events_match_perf";
+    let test = "commands::record_events::attrs_of_named_events_match_perf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -236,7 +236,7 @@ fn breakpoints_are_recorded() {
     let outcome = record_in(&scratch, &options, &["true"]);
     if outcome.stderr.contains("mem:0x1000/8:rw:u") && outcome.status != 0 {
         return skip(
-            "record_events::breakpoints_are_recorded",
+            "commands::record_events::breakpoints_are_recorded",
             "there are no breakpoints here",
         );
     }

@@ -109,7 +109,7 @@ fn a_thousand_threads_are_followed() {
         &["script", "--show-mmap-events", "--show-task-events"],
     ) else {
         return skip(
-            "record_faults::a_thousand_threads_are_followed",
+            "commands::record_faults::a_thousand_threads_are_followed",
             "there is no perf",
         );
     };
@@ -133,7 +133,7 @@ pub(super) fn lost_samples(perf: &Path, scratch: &Scratch, file: &str) -> usize 
 
 #[test]
 fn all_losses_of_a_full_ring_are_counted() {
-    let test = "record_faults::all_losses_of_a_full_ring_are_counted";
+    let test = "commands::record_faults::all_losses_of_a_full_ring_are_counted";
     let Some(perf) = real_perf().filter(|_| is_root()) else {
         return skip(test, "needs perf and root");
     };
@@ -164,7 +164,8 @@ fn all_losses_of_a_full_ring_are_counted() {
 
 #[test]
 fn the_recorder_makes_few_system_calls_and_its_memory_is_bounded() {
-    let test = "record_faults::the_recorder_makes_few_system_calls_and_its_memory_is_bounded";
+    let test =
+        "commands::record_faults::the_recorder_makes_few_system_calls_and_its_memory_is_bounded";
     if !is_root() {
         return skip(test, "needs root");
     }
@@ -218,7 +219,7 @@ fn assert_line_count(outcome: &Outcome, lines: &[String], word: &str, expected: 
 
 #[test]
 fn many_forks_and_execs_are_recorded_completely() {
-    let test = "record_faults::many_forks_and_execs_are_recorded_completely";
+    let test = "commands::record_faults::many_forks_and_execs_are_recorded_completely";
     let scratch = Scratch::new();
     let script = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); (:) & done; wait; \
                   i=0; while [ $i -lt 50 ]; do i=$((i+1)); /bin/true; done";
@@ -243,7 +244,7 @@ fn recordings_with_every_clock_are_read_by_both() {
         assert_eq!(outcome.status, 0, "{clock}: {}", outcome.stderr);
         let Some(lines) = lines(&scratch, &["script", "-F", "comm,time,ip"]) else {
             return skip(
-                "record_faults::recordings_with_every_clock_are_read_by_both",
+                "commands::record_faults::recordings_with_every_clock_are_read_by_both",
                 "there is no perf",
             );
         };
@@ -253,7 +254,7 @@ fn recordings_with_every_clock_are_read_by_both() {
 
 #[test]
 fn a_recorder_bound_to_one_cpu_records_all() {
-    let test = "record_faults::a_recorder_bound_to_one_cpu_records_all";
+    let test = "commands::record_faults::a_recorder_bound_to_one_cpu_records_all";
     let cpus = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     if !is_root() || cpus.trim() == "0" {
         return skip(test, "needs root and more than one CPU");

@@ -28,7 +28,7 @@ fn sifted(outcome: &Outcome) -> [u64; 3] {
 
 #[test]
 fn filtered_samples_are_dropped_and_counted() {
-    let test = "record_filter::filtered_samples_are_dropped_and_counted";
+    let test = "commands::record_filter::filtered_samples_are_dropped_and_counted";
     if real_perf().is_none() || !is_root() {
         return skip(test, "there is no perf, or no root");
     }
@@ -107,7 +107,7 @@ fn each_event_has_its_own_filter() {
 
 #[test]
 fn exclude_perf_excludes_the_recorder() {
-    let test = "record_filter::exclude_perf_excludes_the_recorder";
+    let test = "commands::record_filter::exclude_perf_excludes_the_recorder";
     if !is_root() {
         return skip(test, "system-wide recording needs root");
     }

@@ -15,7 +15,7 @@ const RECORDINGS: [(&str, bool); 3] = [
 
 #[test]
 fn group_members_have_samples_of_their_deltas() {
-    let test = "record_groups::group_members_have_samples_of_their_deltas";
+    let test = "commands::record_groups::group_members_have_samples_of_their_deltas";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };

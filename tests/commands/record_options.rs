@@ -86,7 +86,7 @@ fn fast_growth_has_a_warning() {
 fn build_ids_and_their_cache_can_be_disabled() {
     let Some(perf) = real_perf() else {
         return skip(
-            "record_options::build_ids_and_their_cache_can_be_disabled",
+            "commands::record_options::build_ids_and_their_cache_can_be_disabled",
             "there is no perf",
         );
     };

@@ -23,7 +23,7 @@ fn read(scratch: &Scratch, words: &[&str]) -> String {
 
 #[test]
 fn only_tasks_of_the_selected_cpu_are_recorded() {
-    let test = "record_order::only_tasks_of_the_selected_cpu_are_recorded";
+    let test = "commands::record_order::only_tasks_of_the_selected_cpu_are_recorded";
     if !is_root() {
         return skip(test, "system-wide recording needs root");
     }
@@ -56,7 +56,7 @@ fn only_tasks_of_the_selected_cpu_are_recorded() {
 
 #[test]
 fn events_of_all_cpus_are_read_in_order_of_time() {
-    let test = "record_order::events_of_all_cpus_are_read_in_order_of_time";
+    let test = "commands::record_order::events_of_all_cpus_are_read_in_order_of_time";
     if !is_root() {
         return skip(test, "tracepoints need root");
     }
@@ -121,7 +121,7 @@ fn each_sample_has_its_own_period() {
 
 #[test]
 fn hardware_events_without_a_unit_are_refused_by_name() {
-    let test = "record_order::hardware_events_without_a_unit_are_refused_by_name";
+    let test = "commands::record_order::hardware_events_without_a_unit_are_refused_by_name";
     let units = ["cpu", "cpu_core", "armv8_pmuv3", "armv8_pmuv3_0"];
     let is_there = |unit| {
         std::path::Path::new("/sys/bus/event_source/devices")

@@ -50,7 +50,7 @@ const RECORDINGS: &[&[&str]] = &[
 
 #[test]
 fn pipes_are_read_without_a_warning_in_both_directions() {
-    let test = "record_pipe::pipes_are_read_without_a_warning_in_both_directions";
+    let test = "commands::record_pipe::pipes_are_read_without_a_warning_in_both_directions";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -145,7 +145,7 @@ fn losses_on_a_device_are_reported() {
 
 #[test]
 fn copies_of_stacks_are_unwound_by_both() {
-    let test = "record_pipe::copies_of_stacks_are_unwound_by_both";
+    let test = "commands::record_pipe::copies_of_stacks_are_unwound_by_both";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };

@@ -39,7 +39,7 @@ fn is_whole(scratch: &Scratch) -> bool {
 fn ignored_signals_do_not_end_the_recording() {
     if !can_ignore() {
         return skip(
-            "record_signals::ignored_signals_do_not_end_the_recording",
+            "commands::record_signals::ignored_signals_do_not_end_the_recording",
             OLD,
         );
     }
@@ -64,7 +64,7 @@ fn ignored_signals_do_not_end_the_recording() {
 #[test]
 fn the_workloads_exit_is_seen_with_sigchld_ignored() {
     if !can_ignore() {
-        let test = "record_signals::the_workloads_exit_is_seen_with_sigchld_ignored";
+        let test = "commands::record_signals::the_workloads_exit_is_seen_with_sigchld_ignored";
         return skip(test, OLD);
     }
     let scratch = Scratch::new();

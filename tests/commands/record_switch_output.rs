@@ -63,7 +63,8 @@ fn outcomes(perf: &Path, scratch: &Scratch, file: &Path, words: &[&str]) -> [Out
 
 #[test]
 fn a_signal_switches_files_that_are_readable_alone() {
-    const NAME: &str = "record_switch_output::a_signal_switches_files_that_are_readable_alone";
+    const NAME: &str =
+        "commands::record_switch_output::a_signal_switches_files_that_are_readable_alone";
     let Some(perf) = real_perf() else {
         return skip(NAME, "there is no perf");
     };
@@ -127,7 +128,7 @@ fn flight(scratch: &Scratch, options: &[&str]) -> Vec<PathBuf> {
 
 #[test]
 fn overwritten_rings_keep_the_last_samples() {
-    const NAME: &str = "record_switch_output::overwritten_rings_keep_the_last_samples";
+    const NAME: &str = "commands::record_switch_output::overwritten_rings_keep_the_last_samples";
     let Some(perf) = real_perf() else {
         return skip(NAME, "there is no perf");
     };
@@ -211,7 +212,8 @@ fn file_names_get_a_timestamp_and_devices_do_not() {
 
 #[test]
 fn no_samples_are_lost_between_files_under_load() {
-    const NAME: &str = "record_switch_output::no_samples_are_lost_between_files_under_load";
+    const NAME: &str =
+        "commands::record_switch_output::no_samples_are_lost_between_files_under_load";
     let Some(perf) = real_perf() else {
         return skip(NAME, "there is no perf");
     };
@@ -295,7 +297,7 @@ impl Drop for Cgroup {
 
 #[test]
 fn a_cgroup_is_recorded_alone() {
-    let test = "record_switch_output::a_cgroup_is_recorded_alone";
+    let test = "commands::record_switch_output::a_cgroup_is_recorded_alone";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -348,7 +350,7 @@ fn a_cgroup_is_recorded_alone() {
 
 #[test]
 fn namespaces_cgroups_and_build_ids_are_in_each_file() {
-    let test = "record_switch_output::namespaces_cgroups_and_build_ids_are_in_each_file";
+    let test = "commands::record_switch_output::namespaces_cgroups_and_build_ids_are_in_each_file";
     let Some(perf) = real_perf().filter(|_| is_root()) else {
         return skip(test, "there is no perf, or no root");
     };
@@ -390,7 +392,7 @@ fn namespaces_cgroups_and_build_ids_are_in_each_file() {
 
 #[test]
 fn both_tools_read_compressed_files() {
-    let test = "record_switch_output::both_tools_read_compressed_files";
+    let test = "commands::record_switch_output::both_tools_read_compressed_files";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };

@@ -25,7 +25,7 @@ fn samples(scratch: &Scratch, words: &[&str], fields: &str) -> Vec<String> {
 
 #[test]
 fn without_workload_and_target_everything_is_recorded_until_a_signal() {
-    let test = "record_targets::without_workload_and_target_everything_is_recorded_until_a_signal";
+    let test = "commands::record_targets::without_workload_and_target_everything_is_recorded_until_a_signal";
     if !is_root() {
         return skip(test, "system-wide recording needs root");
     }
@@ -75,7 +75,7 @@ fn lists_of_processes_and_threads_are_recorded() {
 
 #[test]
 fn a_users_processes_are_recorded_and_no_others() {
-    let test = "record_targets::a_users_processes_are_recorded_and_no_others";
+    let test = "commands::record_targets::a_users_processes_are_recorded_and_no_others";
     if !is_root() || !Path::new("/usr/bin/setpriv").exists() {
         return skip(test, "needs root and setpriv");
     }
@@ -153,7 +153,7 @@ fn samples_are_as_many_as_the_rate() {
 
 #[test]
 fn headers_match_perf() {
-    let test = "record_targets::headers_match_perf";
+    let test = "commands::record_targets::headers_match_perf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -206,7 +206,7 @@ fn headers_match_perf() {
 
 #[test]
 fn mappings_on_other_cpus_are_recorded() {
-    let test = "record_targets::mappings_on_other_cpus_are_recorded";
+    let test = "commands::record_targets::mappings_on_other_cpus_are_recorded";
     if !is_root() || std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
         return skip(test, "it takes root and two CPUs");
     }
@@ -266,7 +266,7 @@ fn a_deleted_program_keeps_its_names() {
 
 #[test]
 fn ids_may_be_those_of_a_container() {
-    let test = "record_targets::ids_may_be_those_of_a_container";
+    let test = "commands::record_targets::ids_may_be_those_of_a_container";
     let shell = ["-pf", "sh", "-c", "while :; do :; done"];
     let started = Command::new("unshare")
         .args(shell)

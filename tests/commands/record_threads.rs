@@ -60,7 +60,7 @@ fn assert_parts(folder: &Path) {
 
 #[test]
 fn each_ring_has_a_file_and_both_read_the_directory() {
-    const NAME: &str = "record_threads::each_ring_has_a_file_and_both_read_the_directory";
+    const NAME: &str = "commands::record_threads::each_ring_has_a_file_and_both_read_the_directory";
     let scratch = Scratch::new();
     let work = ["sh", "-c", BUSY];
     for options in [
@@ -187,7 +187,7 @@ fn a_killed_directory_stays_readable() {
 fn masks_share_out_all_rings() {
     if online() != 2 {
         return skip(
-            "record_threads::masks_share_out_all_rings",
+            "commands::record_threads::masks_share_out_all_rings",
             "needs two CPUs",
         );
     }
@@ -265,7 +265,8 @@ fn one_thread_follows_the_rings() {
 
 #[test]
 fn system_wide_recordings_with_threads_are_directories() {
-    const NAME: &str = "record_threads::system_wide_recordings_with_threads_are_directories";
+    const NAME: &str =
+        "commands::record_threads::system_wide_recordings_with_threads_are_directories";
     if !is_root() {
         return skip(NAME, "needs root");
     }

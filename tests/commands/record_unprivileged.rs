@@ -15,7 +15,7 @@ fn paranoid() -> Option<i32> {
 #[test]
 fn unprivileged_users_get_a_user_only_profile_and_a_message() {
     const NAME: &str =
-        "record_unprivileged::unprivileged_users_get_a_user_only_profile_and_a_message";
+        "commands::record_unprivileged::unprivileged_users_get_a_user_only_profile_and_a_message";
     if paranoid() != Some(2) {
         return skip(NAME, "needs perf_event_paranoid 2");
     }
@@ -92,7 +92,7 @@ fn halved(outcome: &Outcome, requested: usize) -> Option<usize> {
 #[test]
 fn rings_that_may_not_be_locked_are_halved_until_they_may() {
     const NAME: &str =
-        "record_unprivileged::rings_that_may_not_be_locked_are_halved_until_they_may";
+        "commands::record_unprivileged::rings_that_may_not_be_locked_are_halved_until_they_may";
     if !matches!(paranoid(), Some(0..=2)) {
         return skip(NAME, "needs perf_event_paranoid 0 to 2");
     }

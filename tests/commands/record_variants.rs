@@ -249,7 +249,7 @@ fn counts(report: &str) -> Vec<(u64, &str)> {
 
 #[test]
 fn perf_reads_recordings_of_every_option() {
-    let test = "record_variants::perf_reads_recordings_of_every_option";
+    let test = "commands::record_variants::perf_reads_recordings_of_every_option";
     let Some(perf) = real_perf().filter(|_| is_root()) else {
         return skip(test, "there is no perf, or no root");
     };

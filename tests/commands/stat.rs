@@ -331,7 +331,7 @@ fn breakpoints_beyond_the_hardware_limit_are_named() {
 
 #[test]
 fn thousands_of_counters_are_opened() {
-    if !is_root() || !rperf_testkit::may_trace("stat::thousands_of_counters_are_opened") {
+    if !is_root() || !rperf_testkit::may_trace("commands::stat::thousands_of_counters_are_opened") {
         return;
     }
     let outcome = stat(&["-x,", "-e", "sched:*,syscalls:sys_enter_r*", "true"]);
@@ -347,7 +347,7 @@ fn thousands_of_counters_are_opened() {
 /// A program that mostly makes system calls is not slowed down by a multiple if each is counted.
 #[test]
 fn counted_system_calls_cost_little() {
-    if !rperf_testkit::may_trace("stat::counted_system_calls_cost_little") {
+    if !rperf_testkit::may_trace("commands::stat::counted_system_calls_cost_little") {
         return;
     }
     let copy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1"];
@@ -373,7 +373,7 @@ fn counted_system_calls_cost_little() {
 /// Many system-wide tracepoints are opened together; each is counted as if it were alone.
 #[test]
 fn system_wide_tracepoints_are_counted_separately() {
-    let test = "stat::system_wide_tracepoints_are_counted_separately";
+    let test = "commands::stat::system_wide_tracepoints_are_counted_separately";
     if !is_root() || !rperf_testkit::may_trace(test) {
         return;
     }

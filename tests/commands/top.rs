@@ -183,7 +183,10 @@ fn an_interrupt_is_the_usual_end() {
 #[test]
 fn losses_are_counted_with_a_hint() {
     if !is_root() {
-        return rperf_testkit::skip("top::losses", "tracepoints need root");
+        return rperf_testkit::skip(
+            "commands::top::losses_are_counted_with_a_hint",
+            "tracepoints need root",
+        );
     }
     let mut calls = Command::new("dd");
     calls.args(["if=/dev/zero", "of=/dev/null", "bs=1"]);
@@ -210,7 +213,10 @@ fn losses_are_counted_with_a_hint() {
 #[test]
 fn the_system_has_a_block_for_each_event() {
     if !is_root() {
-        return rperf_testkit::skip("top::the_whole_system", "system-wide recording needs root");
+        return rperf_testkit::skip(
+            "commands::top::the_system_has_a_block_for_each_event",
+            "system-wide recording needs root",
+        );
     }
     let scratch = Scratch::new();
     let words = "top -e cs,cpu-clock -c 1000000 -d 0.5 --intervals 2 -E 3 -s comm";

@@ -327,10 +327,10 @@ fn change_description(bytes: &mut [u8], random: &mut Random) {
     };
     let is_text = |byte: &&u8| matches!(**byte, b'\n' | b'\t' | b' '..=b'~');
     let length = bytes[start..].iter().take_while(is_text).count();
-    let sound = bytes[start..start + length].to_vec();
-    let mut text = sound.clone();
+    let valid = bytes[start..start + length].to_vec();
+    let mut text = valid.clone();
     for _ in 0..1 + random.below(4) {
-        mutate::text(&mut text, &sound, random);
+        mutate::text(&mut text, &valid, random);
     }
     text.resize(length, b' ');
     bytes[start..start + length].copy_from_slice(&text);

@@ -47,8 +47,8 @@ fn reference(text: &str) -> Option<String> {
 
 #[test]
 fn names_that_spoil_a_document_are_found() {
-    let sound = "<?xml version=\"1.0\"?><svg a='b'>\n<!-- < --><g>&lt;x&#39;<![CDATA[ a < b && c ]]></g><rect/></svg>\n";
-    assert_eq!(fault(sound), None);
+    let valid = "<?xml version=\"1.0\"?><svg a='b'>\n<!-- < --><g>&lt;x&#39;<![CDATA[ a < b && c ]]></g><rect/></svg>\n";
+    assert_eq!(fault(valid), None);
     for (wrong, why) in [
         ("<svg>a & b</svg>", "reference"),
         ("<svg a='&x;'/>", "reference"),

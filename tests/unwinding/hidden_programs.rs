@@ -58,7 +58,8 @@ fn check(text: &str, message: &str, name: &str) {
 
 #[test]
 fn programs_in_another_mount_namespace_are_unwound() {
-    const NAME: &str = "programs_in_another_mount_namespace_are_unwound";
+    const NAME: &str =
+        "unwinding::hidden_programs::programs_in_another_mount_namespace_are_unwound";
     let bench = Bench::new();
     let can = |words: &[&str]| bench.with("unshare".as_ref(), words).status == 0;
     if !is_root() || !can(&["-m", "true"]) {
@@ -80,10 +81,10 @@ fn programs_in_another_mount_namespace_are_unwound() {
 
 #[test]
 fn deleted_programs_are_unwound() {
-    const NAME: &str = "deleted_programs_are_unwound";
+    const NAME: &str = "unwinding::hidden_programs::deleted_programs_are_unwound";
     let bench = Bench::new();
     if !is_root() {
-        return skip(NAME, "needs root, who may see what is mapped");
+        return skip(NAME, "needs root, to open deleted files that are mapped");
     }
     for program in [&OPTIMISED, &NAMELESS] {
         if let Err(reason) = bench.compile(program) {

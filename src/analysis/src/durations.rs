@@ -20,7 +20,7 @@ pub struct EventPair {
     pub to: KeyedEvent,
 }
 
-/// An event, and the key that matches its samples.
+/// An event, and the key that a start and its end have in common.
 #[derive(Debug)]
 pub struct KeyedEvent {
     /// The event.
@@ -124,8 +124,8 @@ impl PrepareSamples for SpanEdges<'_> {
         }
         let time = sample.wire.time?;
         self.filter.prepare(world, sample, event)?;
-        let own = if begins { from } else { to };
-        let key = own.key(sample)?;
+        let keyed = if begins { from } else { to };
+        let key = keyed.key(sample)?;
         Some(SpanEdge {
             time,
             begins,
@@ -142,17 +142,17 @@ struct DurationObserver {
 }
 
 impl Observer<SpanEdge> for DurationObserver {
-    fn sample(&mut self, _: &EventContext, mark: SpanEdge) {
-        let time = mark.time;
+    fn sample(&mut self, _: &EventContext, edge: SpanEdge) {
+        let time = edge.time;
         // If both events are the same, a sample ends a span before it starts the next.
-        if mark.ends
-            && let Some(span) = self.spans.end(&mark.key, time)
+        if edge.ends
+            && let Some(span) = self.spans.end(&edge.key, time)
         {
             let nanos = span.duration();
             self.durations.push(Duration { end: time, nanos });
         }
-        if mark.begins {
-            self.spans.begin(mark.key, time, ());
+        if edge.begins {
+            self.spans.begin(edge.key, time, ());
         }
     }
 

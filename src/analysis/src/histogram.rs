@@ -156,11 +156,11 @@ impl LogHistogram {
         let wanted = wanted.clamp(1, u128::from(self.count.max(1)));
         let mut below = 0;
         let mut counts = self.buckets.iter();
-        let place = counts.position(|count| {
+        let index = counts.position(|count| {
             below += u128::from(*count);
             below >= wanted
         })?;
-        let value = middle(self.first + place);
+        let value = middle(self.first + index);
         Some(value.clamp(self.min, self.max))
     }
 

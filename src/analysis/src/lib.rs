@@ -1,10 +1,10 @@
 //! Analyses over time: ordered records drive a state machine; this crate has the parts to build one.
 //!
 //! ```text
-//! Replay::ordered --+                                      all cores          one thread, in time order
-//!                   +--> Pass --samples--> EventLayouts, Prepare --> Observer --> plain structs
-//! rings in rounds --+         --tasks, switches, losses------------>    |
-//!    (LiveFeed)                                                Spans, TaskStates, LogHistogram
+//! Replay::ordered --+                             all cores                 one thread, in time order
+//!                   +--> ObserverPass --samples--> EventLayouts, PrepareSamples --> Observer --> plain structs
+//! rings in rounds --+                --tasks, switches, losses------------------->     |
+//!    (LiveFeed)                                                          Spans, TaskStates, LogHistogram
 //! ```
 //!
 //! An analysis implements [`Observer`]. [`ObserverPass::run`] feeds it from a recording, [`LiveFeed::deliver`] from live ring buffers. Its result is

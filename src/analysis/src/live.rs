@@ -15,7 +15,7 @@ use crate::{DeliveredCounts, Observer, ObserverPass, PrepareSamples};
 /// ```
 #[derive(Debug)]
 pub struct LiveFeed {
-    growing: LiveWorld,
+    live_world: LiveWorld,
     /// Pending records, starting at position `base`.
     bytes: Vec<u8>,
     base: u64,
@@ -27,11 +27,11 @@ pub struct LiveFeed {
 const BLOCK: usize = 1024;
 
 impl LiveFeed {
-    /// Creates an empty feed for the events of `growing`.
+    /// Creates an empty feed for the events of `live_world`.
     #[must_use]
-    pub fn new(growing: LiveWorld) -> Self {
+    pub fn new(live_world: LiveWorld) -> Self {
         Self {
-            growing,
+            live_world,
             bytes: Vec::new(),
             base: 0,
             waiting: Vec::new(),
@@ -41,7 +41,7 @@ impl LiveFeed {
     /// Adds complete records of the current round.
     pub fn take(&mut self, records: &[u8]) {
         let waiting = &mut self.waiting;
-        self.growing.note_each(records, |order, raw| {
+        self.live_world.add_each(records, |order, raw| {
             if raw.kind != RecordKind::FINISHED_ROUND {
                 waiting.push(order);
             }
@@ -51,19 +51,19 @@ impl LiveFeed {
 
     /// Ends the round: each ring buffer was drained.
     pub fn end_round(&mut self) {
-        self.growing.end_round();
+        self.live_world.end_round();
     }
 
     /// Ends the input: all records are complete.
     pub fn finish(&mut self) {
-        self.growing.complete_all();
+        self.live_world.complete_all();
     }
 
     /// Returns processes and mappings, as far as complete. Ids of mappings and names change from one [`LiveFeed::deliver`] to the next:
     /// observers must not keep them.
     #[must_use]
     pub fn world(&self) -> &World {
-        self.growing.world()
+        self.live_world.world()
     }
 
     /// Passes all records of complete rounds to `observer`. Undecodable samples are skipped.
@@ -73,9 +73,9 @@ impl LiveFeed {
         observer: &mut O,
     ) -> DeliveredCounts {
         let mut delivered = DeliveredCounts::default();
-        self.growing.complete();
+        self.live_world.complete();
         self.waiting.sort_unstable();
-        let limit = self.growing.limit();
+        let limit = self.live_world.limit();
         let complete = self.waiting.partition_point(|order| order.time <= limit);
         let mut block = RecordBlock::default();
         for orders in self
@@ -94,7 +94,7 @@ impl LiveFeed {
         }
         self.waiting.drain(..complete);
         self.release();
-        self.growing.forget();
+        self.live_world.forget();
         delivered
     }
 
@@ -107,17 +107,17 @@ impl LiveFeed {
         let offset = order.position.checked_sub(self.base);
         let offset = offset.and_then(|offset| usize::try_from(offset).ok());
         let bytes = offset.and_then(|offset| self.bytes.get(offset..));
-        let endian = self.growing.endian();
+        let endian = self.live_world.endian();
         let Some((raw, _)) = bytes.and_then(|bytes| RawRecord::split(bytes, endian)) else {
             return;
         };
-        let world = self.growing.world();
+        let world = self.live_world.world();
         if raw.kind != RecordKind::SAMPLE {
             if pass.kinds().contains(&raw.kind) {
-                let record = self.growing.side_record(raw, order);
+                let record = self.live_world.non_sample(raw, order);
                 Decoder(pass).record(world, &record, &mut (), to);
             }
-        } else if let Ok(Some(sample)) = self.growing.sample_at(&raw, order) {
+        } else if let Ok(Some(sample)) = self.live_world.sample_at(&raw, order) {
             Decoder(pass).render(world, &sample, &mut (), to);
         }
     }

@@ -57,9 +57,9 @@ impl ThreadCounter {
     fn add(&mut self, read: &Read<'_>, event: EventIndex, described: &[EventDesc]) {
         let ThreadCounts { events, threads } = &mut self.counted;
         let column = *self.columns.entry(event).or_insert_with(|| {
-            let place = event.0 as usize;
-            let name = described.get(place).map(|event| event.name.clone());
-            events.push((name.unwrap_or_default(), place));
+            let index = event.0 as usize;
+            let name = described.get(index).map(|event| event.name.clone());
+            events.push((name.unwrap_or_default(), index));
             events.len() - 1
         });
         let (pid, tid) = (read.pid, read.tid);

@@ -277,8 +277,8 @@ fn print_dump(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<(), CliEr
         ..
     } = analysis;
     let path = input.path.to_string_lossy();
-    let mut records = Dump::new(replay.data().metadata(), &path)
-        .with_unhandled(record_dump::UNHANDLED_RECORDS);
+    let mut records =
+        Dump::new(replay.data().metadata(), &path).with_unhandled(record_dump::UNHANDLED_RECORDS);
     if flag(matches, "disable-order") == Some(true) {
         records = records.in_file_order();
     }
@@ -316,10 +316,10 @@ fn print_stats(context: &Context, replay: &Replay<'_>, with_lost: bool) -> io::R
 fn lost_samples(replay: &Replay<'_>) -> Vec<u64> {
     let data = replay.data();
     let mut lost = vec![0_u64; data.events().len()];
-    for turn in replay.ordered_records().in_file_order() {
-        if let RecordContent::Kernel { side, .. } = turn.what
-            && let Ok(Record::LostSamples(more)) = Record::decode(&side.raw, data.endian())
-            && let Some(event) = side.event
+    for ordered in replay.ordered_records().in_file_order() {
+        if let RecordContent::Kernel { record, .. } = ordered.what
+            && let Ok(Record::LostSamples(more)) = Record::decode(&record.raw, data.endian())
+            && let Some(event) = record.event
             && let Some(lost) = lost.get_mut(event.0 as usize)
         {
             *lost = lost.saturating_add(more.lost);
@@ -437,7 +437,11 @@ fn count(
         false => Vec::new(),
     };
     if parameters.is_all {
-        report_symbol_problems(analysis.context, &resolver, parameters.plan.options.places);
+        report_symbol_problems(
+            analysis.context,
+            &resolver,
+            parameters.plan.options.addresses,
+        );
     }
     let hints = match parameters.hints {
         true => diagnose(replay, &resolver, parameters.select, threads),

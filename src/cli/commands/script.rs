@@ -107,7 +107,7 @@ fn print_recording(
     let analysis = Analysis::with_progress(input, &data, settings.jobs, progress, context)?;
     let replay = &analysis.replay;
     let mut join = BlockJoiner::new(settings.clock, settings.nanoseconds);
-    join.follow(plan.switch.clone());
+    join.set_switch(plan.switch.clone());
     join.set_metrics(plan.metrics.clone());
     let resolver = analysis.resolver(&settings.symbols);
     let sources = SourceFiles::new(&DiskFiles);

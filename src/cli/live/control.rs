@@ -31,8 +31,8 @@ pub(crate) fn control(matches: &ArgMatches) -> Result<Option<Control>, CliError>
         return Ok(None);
     };
     let (kind, names) = word.split_once(':').unwrap_or((word, ""));
-    let (orders, answers) = match names.split_once(',') {
-        Some((orders, answers)) => (orders, Some(answers)),
+    let (commands, answers) = match names.split_once(',') {
+        Some((commands, answers)) => (commands, Some(answers)),
         None => (names, None),
     };
     let open: fn(&str) -> io::Result<File> = match kind {
@@ -50,7 +50,7 @@ pub(crate) fn control(matches: &ArgMatches) -> Result<Option<Control>, CliError>
         }),
     };
     let answers = answers.map(opened).transpose()?;
-    Ok(Some(Control::new(opened(orders)?, answers)))
+    Ok(Some(Control::new(opened(commands)?, answers)))
 }
 
 fn invalid_word(word: &str) -> CliError {

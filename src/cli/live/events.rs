@@ -69,7 +69,7 @@ pub(crate) fn listed(
 }
 
 /// Parses `--all-user` and `--all-kernel`.
-pub(crate) fn side(matches: &ArgMatches) -> Result<Option<PrivilegeLevel>, CliError> {
+pub(crate) fn level(matches: &ArgMatches) -> Result<Option<PrivilegeLevel>, CliError> {
     let on = |id| flag(matches, id) == Some(true);
     match (on("all-user"), on("all-kernel")) {
         (true, true) => Err(CliError::usage(

@@ -27,8 +27,8 @@ pub(crate) fn event_words(
 ) -> Result<Vec<(usize, ParserEvent)>, CliError> {
     let given = |id: &str| {
         let values = matches.get_many::<String>(id).into_iter().flatten();
-        let places = matches.indices_of(id).into_iter().flatten();
-        let all: Vec<(usize, &String)> = places.zip(values).collect();
+        let indices = matches.indices_of(id).into_iter().flatten();
+        let all: Vec<(usize, &String)> = indices.zip(values).collect();
         all
     };
     let mut all = Vec::new();

@@ -88,8 +88,8 @@ impl<'a> RecordReporter<'a> {
                 attr,
                 listing,
             } => context.note(listed(name, attr, listing)),
-            SessionNotice::NotUnderstood { order } => context.warn(format_args!(
-                "unknown control command '{order}': enable, disable, evlist [-v|-g|-F], snapshot, stop, ping"
+            SessionNotice::UnknownCommand { command } => context.warn(format_args!(
+                "unknown control command '{command}': enable, disable, evlist [-v|-g|-F], snapshot, stop, ping"
             )),
             SessionNotice::LeftOut { field } if self.verbosity > 0 => {
                 context.note(format_args!("this kernel does not support {field}: not used"));

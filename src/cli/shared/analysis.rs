@@ -96,6 +96,6 @@ impl<'a> Analysis<'a> {
 /// The socket of each CPU, if recorded.
 pub(crate) fn sockets(recording: Metadata<'_>) -> Vec<i32> {
     let topology = recording.features.cpu_topology();
-    let places = topology.map(|topology| topology.cpus).unwrap_or_default();
-    places.iter().map(|place| place.socket).collect()
+    let cpus = topology.map(|topology| topology.cpus).unwrap_or_default();
+    cpus.iter().map(|cpu| cpu.socket).collect()
 }

@@ -57,7 +57,7 @@ impl<'c, 'w> FunctionCounts<'c, 'w> {
         // A function selected by name may have any number of samples.
         let name = self.request.symbol.as_ref();
         let least = name.map_or(self.request.limit, |_| 0.0);
-        let hits = || AddressCounts::new(resolver, select).from_share(least);
+        let hits = || AddressCounts::new(resolver, select).with_min_percent(least);
         let Analysis { replay, jobs, .. } = self.analysis;
         Ok(replay.fold(*jobs, hits).functions(*jobs))
     }

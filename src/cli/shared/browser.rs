@@ -27,13 +27,16 @@ pub(crate) struct CommandRunner<'o> {
 
 impl CommandRunner<'_> {
     /// Shows individual samples: all, or those of a function.
-    pub(crate) fn samples(&self, place: Option<&ShownFunction>) -> Result<ReaderMessage, CliError> {
+    pub(crate) fn samples(
+        &self,
+        function: Option<&ShownFunction>,
+    ) -> Result<ReaderMessage, CliError> {
         let limit = given_value::<u64>(self.matches, "samples").copied();
-        match place {
+        match function {
             None => self.other("Samples", &["script"], limit),
-            Some(place) => {
-                let title = format!("Samples of {}", place.symbol);
-                self.other(&title, &["script", "-S", &place.symbol], limit)
+            Some(function) => {
+                let title = format!("Samples of {}", function.symbol);
+                self.other(&title, &["script", "-S", &function.symbol], limit)
             }
         }
     }

@@ -13,7 +13,7 @@ use rperf_wire::{Attr, AttrFlags};
 use crate::cli::context::Context;
 use crate::cli::pmus::MachinePmus;
 use crate::cli::tracefs::MachineTracepoints;
-use crate::cli::usdt_markers::{UsdtMarker, marks};
+use crate::cli::usdt_markers::{UsdtMarker, installed_markers};
 
 /// The event sources of this machine.
 pub(crate) struct MachineEvents {
@@ -42,7 +42,10 @@ impl MachineEvents {
 
     /// Returns the USDT markers of programs in the build-id cache.
     pub(crate) fn marks(&self) -> Vec<UsdtMarker> {
-        self.cache.as_ref().map(marks).unwrap_or_default()
+        self.cache
+            .as_ref()
+            .map(installed_markers)
+            .unwrap_or_default()
     }
 
     pub(crate) fn catalogue(&self) -> Catalogue<'_> {
@@ -259,7 +262,7 @@ pub(crate) fn with_program(mark: &UsdtMarker) -> String {
 
 /// Returns the USDT markers of the programs in the cache, with the program for names that are not unique.
 fn marked(cache: &Cache) -> Vec<String> {
-    let marks = marks(cache);
+    let marks = installed_markers(cache);
     let shared = marks.chunk_by(|one, next| one.name == next.name);
     let named = shared.flat_map(|same| {
         same.iter().map(|mark| match same.len() {

@@ -16,7 +16,7 @@ pub struct CountedEvent {
     /// Its role in metrics.
     pub role: Role,
     /// Privilege levels and PMU on which it is counted.
-    pub side: CountingMode,
+    pub mode: CountingMode,
     /// The cgroup it is restricted to.
     pub cgroup: Option<String>,
     /// Whether the kernel supports it.
@@ -42,7 +42,7 @@ impl CountedEvent {
             unit: unit.to_owned(),
             scale,
             role,
-            side: CountingMode::of(attr),
+            mode: CountingMode::of(attr),
             cgroup: None,
             supported: true,
             merged_into: None,

@@ -80,11 +80,11 @@ impl UnitCounts<'_> {
         ))
     }
 
-    /// The count of the event with this role and the same side as `event`; `None` if missing or
+    /// The count of the event with this role and the same mode as `event`; `None` if missing or
     /// zero.
     fn base(&self, role: Role, event: &CountedEvent) -> Option<f64> {
         self.find(|base| {
-            base.role == role && base.side == event.side && base.cgroup == event.cgroup
+            base.role == role && base.mode == event.mode && base.cgroup == event.cgroup
         })
     }
 

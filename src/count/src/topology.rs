@@ -37,7 +37,7 @@ impl Default for CpuLocation {
 /// Positions of CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Topology {
-    places: BTreeMap<u32, CpuLocation>,
+    cpus: BTreeMap<u32, CpuLocation>,
 }
 
 impl Topology {
@@ -45,23 +45,23 @@ impl Topology {
     #[must_use]
     pub fn unit(&self, by: Aggregation, cpu: u32) -> AggregationUnit {
         let nowhere = CpuLocation::default();
-        let place = self.places.get(&cpu).unwrap_or(&nowhere);
-        let (socket, die) = (place.socket, place.die);
+        let location = self.cpus.get(&cpu).unwrap_or(&nowhere);
+        let (socket, die) = (location.socket, location.die);
         match by {
             Aggregation::Global | Aggregation::Thread => AggregationUnit::All,
             Aggregation::Cpu => AggregationUnit::Cpu(cpu),
             Aggregation::Core => AggregationUnit::Core {
                 socket,
                 die,
-                core: place.core,
+                core: location.core,
             },
             Aggregation::Cluster => AggregationUnit::Cluster {
                 socket,
                 die,
-                cluster: place.cluster,
+                cluster: location.cluster,
             },
             Aggregation::Cache(level) => {
-                let cache = place.caches.iter().find(|(known, _)| *known == level);
+                let cache = location.caches.iter().find(|(known, _)| *known == level);
                 AggregationUnit::Cache {
                     socket,
                     die,
@@ -71,21 +71,21 @@ impl Topology {
             }
             Aggregation::Die => AggregationUnit::Die { socket, die },
             Aggregation::Socket => AggregationUnit::Socket(socket),
-            Aggregation::Node => AggregationUnit::Node(place.node),
+            Aggregation::Node => AggregationUnit::Node(location.node),
         }
     }
 
     /// Positions by CPU.
     #[must_use]
-    pub fn places(&self) -> &BTreeMap<u32, CpuLocation> {
-        &self.places
+    pub fn cpus(&self) -> &BTreeMap<u32, CpuLocation> {
+        &self.cpus
     }
 }
 
 impl FromIterator<(u32, CpuLocation)> for Topology {
-    fn from_iter<I: IntoIterator<Item = (u32, CpuLocation)>>(places: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = (u32, CpuLocation)>>(cpus: I) -> Self {
         Self {
-            places: places.into_iter().collect(),
+            cpus: cpus.into_iter().collect(),
         }
     }
 }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_cpu_counts_for_its_units() {
-        let place = CpuLocation {
+        let location = CpuLocation {
             socket: 1,
             die: 0,
             cluster: 8,
@@ -104,7 +104,7 @@ mod tests {
             node: 2,
             caches: vec![(1, 6), (3, 4)],
         };
-        let topology: Topology = [(7, place)].into_iter().collect();
+        let topology: Topology = [(7, location)].into_iter().collect();
         let unit = |by| topology.unit(by, 7);
         let (socket, die) = (1, 0);
         assert_eq!(unit(Aggregation::Global), AggregationUnit::All);

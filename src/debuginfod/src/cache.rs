@@ -99,7 +99,7 @@ impl Cache {
     }
 
     /// Moves a download to its final name. `changed` is the modification time from the server.
-    pub(crate) fn place(
+    pub(crate) fn store(
         &self,
         received: &PartialFile,
         id: &str,
@@ -271,7 +271,7 @@ mod tests {
         receiving.file.write_all(b"bytes").expect("it is written");
         let temporary = receiving.path();
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        let placed = cache.place(&receiving, "ab12", "debuginfo", Some(then));
+        let placed = cache.store(&receiving, "ab12", "debuginfo", Some(then));
         let path = placed.expect("it is placed");
         assert_eq!(
             cache.look_up("ab12", "debuginfo"),

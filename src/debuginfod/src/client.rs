@@ -128,7 +128,7 @@ impl Client {
         server: &Server,
         query: &Query<'_>,
     ) -> Result<Option<PathBuf>, Error> {
-        let url = server.place(&query.id, query.part);
+        let url = server.url_of(&query.id, query.part);
         has_thread().map_err(|source| Error::Unreachable {
             server: server.to_string(),
             source: Box::new(source),
@@ -160,7 +160,7 @@ impl Client {
             self.observer.ended();
         }
         let placed = match received {
-            Ok(Received::Whole(changed)) => self.place(&receiving, query, &url, changed),
+            Ok(Received::Whole(changed)) => self.store(&receiving, query, &url, changed),
             Ok(Received::Nothing) => Ok(None),
             Err(error) => Err(error),
         };
@@ -172,7 +172,7 @@ impl Client {
     }
 
     /// Checks the download and moves it into the cache.
-    fn place(
+    fn store(
         &self,
         received: &PartialFile,
         query: &Query<'_>,
@@ -187,7 +187,7 @@ impl Client {
             let url = url.to_owned();
             return Err(Error::OtherBuild { url, found });
         }
-        let placed = self.cache.place(received, &query.id, query.part, changed);
+        let placed = self.cache.store(received, &query.id, query.part, changed);
         placed
             .map(Some)
             .map_err(|source| self.cache_error(query, source))
@@ -202,12 +202,12 @@ impl Client {
     fn agent<'s>(&self, state: &'s mut ClientState, server: &Server) -> Result<&'s Agent, Error> {
         let encrypted = server.is_encrypted();
         let [plain, secure] = &mut state.agents;
-        let place = if encrypted { secure } else { plain };
-        match place {
+        let slot = if encrypted { secure } else { plain };
+        match slot {
             Some(agent) => Ok(agent),
             None => {
                 let made = agent(self.limits, encrypted.then_some(&self.authorities))?;
-                Ok(place.insert(made))
+                Ok(slot.insert(made))
             }
         }
     }

@@ -99,7 +99,7 @@ impl Server {
     }
 
     /// The URL of a file of the object with this build-id.
-    pub(crate) fn place(&self, id: &str, part: &str) -> String {
+    pub(crate) fn url_of(&self, id: &str, part: &str) -> String {
         format!("{}/buildid/{id}/{part}", self.url)
     }
 }
@@ -125,8 +125,8 @@ mod tests {
         let expected = ["https://one", "http://two:8002", "http://three:80"];
         assert_eq!(list(words), Ok(expected.map(str::to_owned).to_vec()));
         assert_eq!(list("  "), Ok(Vec::new()));
-        let place = Server::list("http://a/b/").unwrap()[0].place("ab12", "debuginfo");
-        assert_eq!(place, "http://a/b/buildid/ab12/debuginfo");
+        let url = Server::list("http://a/b/").unwrap()[0].url_of("ab12", "debuginfo");
+        assert_eq!(url, "http://a/b/buildid/ab12/debuginfo");
     }
 
     #[test]

@@ -85,13 +85,13 @@ impl FunctionHits {
         let mut sums = vec![HitCount::default(); events.len()];
         let mut hits = Vec::new();
         for ((event, address), hit) in &self.hits {
-            let Some(place) = events.iter().position(|wanted| wanted == event) else {
+            let Some(index) = events.iter().position(|wanted| wanted == event) else {
                 continue;
             };
-            sums[place].add(*hit);
-            hits.push((*address, place, *hit));
+            sums[index].add(*hit);
+            hits.push((*address, index, *hit));
         }
-        hits.sort_unstable_by_key(|(address, place, _)| (*address, *place));
+        hits.sort_unstable_by_key(|(address, index, _)| (*address, *index));
         SampledFunction {
             symbol,
             frame: self.frame,
@@ -106,7 +106,7 @@ pub struct SampledFunctions {
     pub(crate) found: FxHashMap<SymbolId, FunctionHits>,
     pub(crate) totals: FxHashMap<EventIndex, HitCount>,
     /// Samples accepted by the filters, in any function or none.
-    pub(crate) chosen: FxHashMap<EventIndex, HitCount>,
+    pub(crate) accepted: FxHashMap<EventIndex, HitCount>,
     /// Samples of objects without a symbol.
     pub(crate) unnamed: FxHashMap<DsoId, u64>,
 }
@@ -153,8 +153,8 @@ impl SampledFunctions {
 
     /// The samples of an event accepted by the filters, with or without a function.
     #[must_use]
-    pub fn chosen(&self, event: EventIndex) -> HitCount {
-        self.chosen.get(&event).copied().unwrap_or_default()
+    pub fn accepted(&self, event: EventIndex) -> HitCount {
+        self.accepted.get(&event).copied().unwrap_or_default()
     }
 
     /// The divisor of percentages of an event, including samples without a row.

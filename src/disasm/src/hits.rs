@@ -24,10 +24,10 @@ struct SampledAddress {
 pub struct AddressCounts<'r, 'w> {
     resolver: &'r Resolver<'w>,
     select: Option<&'r dyn SelectSamples>,
-    spots: FxHashMap<SampledAddress, (AddressContext, HitCount)>,
+    addresses: FxHashMap<SampledAddress, (AddressContext, HitCount)>,
     totals: FxHashMap<EventIndex, HitCount>,
     /// Minimum percentage of an event for a function.
-    least: f64,
+    min_percent: f64,
 }
 
 impl<'r, 'w> AddressCounts<'r, 'w> {
@@ -37,35 +37,35 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
         Self {
             resolver,
             select,
-            spots: FxHashMap::default(),
+            addresses: FxHashMap::default(),
             totals: FxHashMap::default(),
-            least: 0.0,
+            min_percent: 0.0,
         }
     }
 
     /// Allows functions below this percentage of every event to be omitted: symbols of objects with
     /// a smaller total are not read.
     #[must_use]
-    pub fn from_share(mut self, least: f64) -> Self {
-        self.least = least;
+    pub fn with_min_percent(mut self, min_percent: f64) -> Self {
+        self.min_percent = min_percent;
         self
     }
 
-    /// Objects above the minimum. Returns all if none is (so that available ones can be reported) or if
+    /// Objects that reach the minimum. Returns all if none does (so that a message can name functions with samples), or if
     /// functions may be selected by name.
     fn hot(&self) -> BTreeSet<DsoId> {
         let world = self.resolver.world();
         let mut sums: FxHashMap<(DsoId, EventIndex), HitCount> = FxHashMap::default();
-        for (spot, (_, hit)) in &self.spots {
-            if let Some(mapping) = spot.mapping {
-                let key = (world.mapping(mapping).dso, spot.event);
+        for (address, (_, hit)) in &self.addresses {
+            if let Some(mapping) = address.mapping {
+                let key = (world.mapping(mapping).dso, address.event);
                 sums.entry(key).or_default().add(*hit);
             }
         }
         let all = sums.keys().map(|(dso, _)| *dso);
         let hot = sums.iter().filter(|((_, event), sum)| {
             let total = self.totals.get(event).copied().unwrap_or_default();
-            sum.share_of(total) >= self.least
+            sum.share_of(total) >= self.min_percent
         });
         let hot: BTreeSet<DsoId> = hot.map(|((dso, _), _)| *dso).collect();
         match hot.is_empty() || self.select.is_some() {
@@ -85,22 +85,26 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
         let mut functions = SampledFunctions {
             found: FxHashMap::default(),
             totals: self.totals,
-            chosen: FxHashMap::default(),
+            accepted: FxHashMap::default(),
             unnamed: FxHashMap::default(),
         };
         let is_hot = |at: MappingId| objects.contains(&world.mapping(at).dso);
-        for (spot, (place, hit)) in self.spots {
-            if !spot.mapping.is_none_or(is_hot) {
-                functions.chosen.entry(spot.event).or_default().add(hit);
+        for (address, (at, hit)) in self.addresses {
+            if !address.mapping.is_none_or(is_hot) {
+                functions
+                    .accepted
+                    .entry(address.event)
+                    .or_default()
+                    .add(hit);
                 continue;
             }
-            let frame = self.resolver.locate(place, spot.mode, spot.ip);
+            let frame = self.resolver.locate(at, address.mode, address.ip);
             let is_counted = |select: &dyn SelectSamples| {
-                let choice = select.place(self.resolver, &frame);
+                let choice = select.frame(self.resolver, &frame);
                 choice == SampleTreatment::Counted
             };
             if self.select.is_none_or(is_counted) {
-                functions.add(&frame, spot.event, hit);
+                functions.add(&frame, address.event, hit);
             }
         }
         functions
@@ -109,7 +113,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
 
 impl SampledFunctions {
     fn add(&mut self, frame: &Frame, event: EventIndex, hit: HitCount) {
-        self.chosen.entry(event).or_default().add(hit);
+        self.accepted.entry(event).or_default().add(hit);
         let Some(symbol) = frame.symbol else {
             if let Some(dso) = frame.dso {
                 *self.unnamed.entry(dso).or_default() += hit.samples;
@@ -144,25 +148,25 @@ impl Fold for AddressCounts<'_, '_> {
         if choice != SampleTreatment::Counted {
             return;
         }
-        let place = AddressContext::of(sample);
+        let at = AddressContext::of(sample);
         let mode = sample.cpu_mode();
-        let spot = SampledAddress {
+        let address = SampledAddress {
             event: sample.event,
-            mapping: world.lookup(place.machine, mode, place.pid, place.order, ip),
+            mapping: world.lookup(at.machine, mode, at.pid, at.order, ip),
             mode,
             ip,
         };
-        let found = self.spots.entry(spot);
-        found.or_insert((place, HitCount::default())).1.add(hit);
+        let found = self.addresses.entry(address);
+        found.or_insert((at, HitCount::default())).1.add(hit);
     }
 
     fn merge(&mut self, later: Self) {
         for (event, total) in later.totals {
             self.totals.entry(event).or_default().add(total);
         }
-        for (spot, (place, hit)) in later.spots {
-            let found = self.spots.entry(spot);
-            found.or_insert((place, HitCount::default())).1.add(hit);
+        for (address, (at, hit)) in later.addresses {
+            let found = self.addresses.entry(address);
+            found.or_insert((at, HitCount::default())).1.add(hit);
         }
     }
 }

@@ -85,7 +85,7 @@ impl<'r> Listing<'r> {
     /// # Errors
     ///
     /// [`NoCode::Empty`] if it has none.
-    pub fn place(
+    pub fn address_range(
         resolver: &Resolver<'_>,
         function: &SampledFunction,
     ) -> Result<Range<u64>, NoCode> {
@@ -191,8 +191,8 @@ impl<'r> Walk<'r, '_, '_> {
                 bytes: bytes[..length].to_vec(),
                 text,
                 flow: printed.flow,
-                target: printed.target.map(|place| self.named(place)),
-                refers: printed.refers.map(|place| self.named(place)),
+                target: printed.target.map(|address| self.named(address)),
+                refers: printed.refers.map(|address| self.named(address)),
                 hits: Vec::new(),
                 site: site.flatten(),
             });
@@ -250,11 +250,11 @@ impl<'r> Walk<'r, '_, '_> {
         self.resolver.expand(&moved(&self.first, bytes), calls);
         let innermost = calls.first()?;
         let symbol = innermost.frame.symbol?;
-        let line = innermost.place.filter(|place| place.line > 0);
+        let line = innermost.source_line.filter(|line| line.line > 0);
         Some(LineSite {
             function: self.resolver.symbol_name(symbol),
             is_inlined: self.resolver.is_inlined(symbol),
-            line: line.map(|place| (place.path, place.line)),
+            line: line.map(|line| (line.path, line.line)),
         })
     }
 }

@@ -139,7 +139,7 @@ pub struct RecordDetails {
 pub struct TaskScope {
     /// Restrict all events to one level, including the side-band events, which [`PrivilegeLevel::of`]
     /// is not applied to.
-    pub side: Option<PrivilegeLevel>,
+    pub level: Option<PrivilegeLevel>,
     /// Don't inherit events to child tasks (`-i`).
     pub no_inherit: bool,
     /// One counter per thread on all CPUs, without children (`--per-thread`).

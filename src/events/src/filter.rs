@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
 
     fn condition(&mut self, name: &'a str, position: Range<usize>) -> Result<(), FilterError> {
         let kind = self.kind(name, &position)?;
-        let (token, place) = self.tokens.next();
+        let (token, at) = self.tokens.next();
         let operator = match token {
             Token::Operator(operator) => operator,
             Token::Wrong(operator) => {
@@ -197,21 +197,21 @@ impl<'a> Parser<'a> {
                     _ => "!=",
                 };
                 let reason = format!("`{operator}' is not an operator, did you mean `{right}'?");
-                return Err(self.error(place, reason));
+                return Err(self.error(at, reason));
             }
             _ => {
                 let reason = format!("expected an operator after `{name}': == != < <= > >= & ~");
-                return Err(self.error(place, reason));
+                return Err(self.error(at, reason));
             }
         };
         let ordered = !matches!(operator, "==" | "!=" | "~");
         if kind == Kind::Text && ordered {
             let reason = format!("`{name}' is text: compare it with ==, != or ~");
-            return Err(self.error(place, reason));
+            return Err(self.error(at, reason));
         }
         if matches!(kind, Kind::Number | Kind::Device) && operator == "~" {
             let reason = format!("`{name}' is a number: ~ compares text with a pattern");
-            return Err(self.error(place, reason));
+            return Err(self.error(at, reason));
         }
         if self.is_user_text(name) && matches!(self.tokens.peek().0, Token::Text) {
             return Err(FilterError {

@@ -37,9 +37,9 @@ impl Tracepoints for FakeTracefs {
     }
 
     fn id(&self, system: &str, name: &str) -> io::Result<u64> {
-        let place = self.names(system)?.iter().position(|known| known == name);
-        match place {
-            Some(place) if system != "ftrace" => Ok(place as u64),
+        let index = self.names(system)?.iter().position(|known| known == name);
+        match index {
+            Some(index) if system != "ftrace" => Ok(index as u64),
             _ => Err(io::ErrorKind::NotFound.into()),
         }
     }

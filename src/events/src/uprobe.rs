@@ -35,14 +35,14 @@ impl EventSpec {
     /// Its attr contains the address of the path, which the kernel reads when the event is opened. The spec and its clones own the path, so
     /// at least one of them must live until then.
     #[must_use]
-    pub fn of_uprobe(name: String, place: Uprobe) -> Self {
-        let path: Arc<CStr> = place.path.into();
-        let semaphore = u64::from(place.semaphore.unwrap_or_default()) << SEMAPHORE_SHIFT;
+    pub fn of_uprobe(name: String, uprobe: Uprobe) -> Self {
+        let path: Arc<CStr> = uprobe.path.into();
+        let semaphore = u64::from(uprobe.semaphore.unwrap_or_default()) << SEMAPHORE_SHIFT;
         let attr = Attr {
-            kind: EventType(place.pmu),
-            config: semaphore | if place.is_return { IS_RETURN } else { 0 },
+            kind: EventType(uprobe.pmu),
+            config: semaphore | if uprobe.is_return { IS_RETURN } else { 0 },
             config1: path.as_ptr().expose_provenance() as u64,
-            config2: place.offset,
+            config2: uprobe.offset,
             ..Attr::default()
         };
         Self {
@@ -62,14 +62,14 @@ mod tests {
 
     #[test]
     fn places_are_in_three_words() {
-        let place = Uprobe {
+        let uprobe = Uprobe {
             pmu: 8,
             path: c"/bin/calc".to_owned(),
             offset: 0x1139,
             semaphore: Some(0x3018),
             is_return: true,
         };
-        let spec = EventSpec::of_uprobe("probe_calc:leaf".to_owned(), place.clone());
+        let spec = EventSpec::of_uprobe("probe_calc:leaf".to_owned(), uprobe.clone());
         let attr = &spec.attr;
         assert_eq!(
             (attr.kind, attr.config, attr.config2),
@@ -82,7 +82,7 @@ mod tests {
         let entry = Uprobe {
             semaphore: None,
             is_return: false,
-            ..place
+            ..uprobe
         };
         assert_eq!(EventSpec::of_uprobe("x".to_owned(), entry).attr.config, 0);
     }

@@ -89,12 +89,12 @@ fn given_details(has: impl Fn(&str) -> bool) -> RecordDetails {
     let either = |on: &str, off: &str| has(on).then_some(true).or(has(off).then_some(false));
     RecordDetails {
         scope: TaskScope {
-            side: [
+            level: [
                 ("--all-user", PrivilegeLevel::User),
                 ("--all-kernel", PrivilegeLevel::Kernel),
             ]
             .into_iter()
-            .find_map(|(word, side)| has(word).then_some(side)),
+            .find_map(|(word, level)| has(word).then_some(level)),
             no_inherit: has("-i"),
             per_thread: has("--per-thread"),
             delayed: has("-D"),
@@ -386,8 +386,8 @@ fn ours(case: &Case, has_pmu: bool) -> Vec<String> {
     } else {
         parse(case.events, &machine()).unwrap()
     };
-    if let Some(side) = case.options.details.scope.side {
-        specs = specs.into_iter().map(|spec| side.of(spec)).collect();
+    if let Some(level) = case.options.details.scope.level {
+        specs = specs.into_iter().map(|spec| level.of(spec)).collect();
     }
     if !has_pmu {
         for spec in &mut specs {

@@ -207,9 +207,9 @@ impl GatheredProfile<'_, '_> {
         mode: CpuMode,
         ip: u64,
     ) -> Option<u32> {
-        let spot = CodeAddress::new(at, mode, ip);
+        let address = CodeAddress::new(at, mode, ip);
         let mut stack = caller;
-        for frame in self.code.frames(&spot, mode, at.place) {
+        for frame in self.code.frames(&address, mode, at.place) {
             let longer = ProfileStack {
                 caller: stack,
                 frame: *frame,
@@ -287,7 +287,7 @@ impl CodeAddress {
     /// The inputs of resolving `ip`.
     fn new(at: SampleContext, mode: CpuMode, ip: u64) -> Self {
         Self {
-            epoch: at.epoch.side(mode),
+            epoch: at.epoch.of_mode(mode),
             guest: match at.place.machine {
                 Machine::Host => None,
                 Machine::Guest(pid) => Some(pid),

@@ -146,14 +146,14 @@ impl<'p, W: Write> Writer<'p, W> {
         let events: Vec<u32> = self.profile.sampled().map(|(event, _)| event).collect();
         let mut sums = StackSums::default();
         for track in &self.profile.tracks {
-            let Some(place) = events.iter().position(|event| *event == track.event) else {
+            let Some(index) = events.iter().position(|event| *event == track.event) else {
                 continue;
             };
             for row in &track.rows {
                 let key = (track.thread, row.stack);
                 let zeros = || vec![0; 2 * events.len()].into_boxed_slice();
                 let values = sums.entry(key).or_insert_with(zeros);
-                if let Some([samples, periods]) = values.get_mut(2 * place..2 * place + 2) {
+                if let Some([samples, periods]) = values.get_mut(2 * index..2 * index + 2) {
                     *samples += 1;
                     *periods = periods.saturating_add_unsigned(row.period);
                 }

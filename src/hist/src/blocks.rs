@@ -105,24 +105,24 @@ impl<'a, 'w> Blocks<'a, 'w> {
     }
 
     fn table(&self, event: &EventBlocks) -> BlockTable {
-        let mut stretches: Vec<_> = event.blocks.iter().collect();
-        stretches.sort_unstable_by_key(|((symbol, end), stretch)| {
+        let mut blocks: Vec<_> = event.blocks.iter().collect();
+        blocks.sort_unstable_by_key(|((symbol, end), counts)| {
             let name = self.resolver.symbol_name(*symbol);
-            let cycles = Reverse(stretch.cycles);
-            (cycles, Reverse(name), stretch.start, *end, *symbol)
+            let cycles = Reverse(counts.cycles);
+            (cycles, Reverse(name), counts.start, *end, *symbol)
         });
-        let shown = stretches.into_iter();
-        let shown = shown.map(|((symbol, _), stretch)| self.block(*symbol, stretch));
+        let shown = blocks.into_iter();
+        let shown = shown.map(|((symbol, _), counts)| self.block(*symbol, counts));
         BlockTable {
             blocks: shown.collect(),
             cycles: event.cycles,
         }
     }
 
-    fn block(&self, symbol: SymbolId, stretch: &BlockCounts) -> Block {
-        let end = stretch.end;
+    fn block(&self, symbol: SymbolId, counts: &BlockCounts) -> Block {
+        let end = counts.end;
         let function = self.resolver.symbol(symbol);
-        let start = stretch.start.or(function.map(|function| function.start));
+        let start = counts.start.or(function.map(|function| function.start));
         let start = start.unwrap_or(end.address);
         let before = end.address.wrapping_sub(start);
         let start = Frame {
@@ -132,15 +132,15 @@ impl<'a, 'w> Blocks<'a, 'w> {
         };
         let world = self.resolver.world();
         Block {
-            cycles: stretch.cycles,
-            times: stretch.times,
-            range: [self.place(symbol, &start), self.place(symbol, &end)],
+            cycles: counts.cycles,
+            times: counts.times,
+            range: [self.location(symbol, &start), self.location(symbol, &end)],
             object: world.dso(symbol.dso).short_name.clone(),
         }
     }
 
     /// The source line, otherwise the function and offset.
-    fn place(&self, symbol: SymbolId, frame: &Frame) -> String {
+    fn location(&self, symbol: SymbolId, frame: &Frame) -> String {
         if let Some(line) = self.resolver.source_line(frame) {
             return format!("{}:{}", line.file_name(), line.line);
         }
@@ -159,7 +159,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
     fn end(&self, frame: Frame) -> Option<(SymbolId, Frame)> {
         let choice = self
             .select
-            .map(|select| select.place(self.resolver, &frame));
+            .map(|select| select.frame(self.resolver, &frame));
         let counts = choice.is_none_or(|choice| choice == SampleTreatment::Counted);
         Some((frame.symbol.filter(|_| counts)?, frame))
     }
@@ -198,13 +198,13 @@ impl Fold for Blocks<'_, '_> {
                 let is_before = target.address < end.address;
                 self.consecutive && target.symbol == Some(symbol) && is_before
             });
-            let stretch = BlockCounts {
+            let counts = BlockCounts {
                 end,
                 start: start.map(|start| start.address),
                 cycles,
                 times: 1,
             };
-            event.add(symbol, end.address, stretch);
+            event.add(symbol, end.address, counts);
         }
     }
 
@@ -213,8 +213,8 @@ impl Fold for Blocks<'_, '_> {
         self.events.resize_with(most, EventBlocks::default);
         for (event, more) in self.events.iter_mut().zip(later.events) {
             event.cycles = event.cycles.saturating_add(more.cycles);
-            for ((symbol, end), stretch) in more.blocks {
-                event.add(symbol, end, stretch);
+            for ((symbol, end), counts) in more.blocks {
+                event.add(symbol, end, counts);
             }
         }
     }
@@ -258,7 +258,7 @@ mod tests {
             symbol: Some(symbol),
             level: Level::User,
         };
-        let stretch = |start, cycles| BlockCounts {
+        let counts = |start, cycles| BlockCounts {
             end,
             start,
             cycles,
@@ -269,7 +269,7 @@ mod tests {
             seen.rotate_left(1);
             let mut event = EventBlocks::default();
             for (start, cycles) in seen {
-                event.add(symbol, end.address, stretch(start, cycles));
+                event.add(symbol, end.address, counts(start, cycles));
             }
             let sum = event.blocks[&(symbol, end.address)];
             assert_eq!((sum.start, sum.cycles, sum.times), (Some(0x110), 60, 3));

@@ -110,7 +110,7 @@ pub(crate) fn overlap(branches: &[BranchEntry], most: usize, chain: U64s<'_>) ->
 /// first branch collides are not found.
 const SLOTS: usize = 127;
 
-fn place(from: u64) -> usize {
+fn slot(from: u64) -> usize {
     // 2^64 divided by the square of the golden ratio, the kernel's hash multiplier; the 7 highest
     // bits are used.
     (from.wrapping_mul(0x61c8_8646_80b5_83eb) >> 57) as usize % SLOTS
@@ -122,7 +122,7 @@ fn remove_loops(steps: &mut Vec<ChainBranch>) {
     let mut at = 0;
     while let Some(step) = steps.get(at) {
         let from = step.branch.from;
-        let known = &mut first[place(from)];
+        let known = &mut first[slot(from)];
         let start = *known.get_or_insert(at);
         if start < at && steps[start].branch.from == from {
             let pairs = steps[start..at].iter().zip(&steps[at..]);

@@ -8,7 +8,7 @@ pub struct BranchCounts {
     /// By `PERF_BR_*`.
     kinds: [u64; 16],
     /// By `PERF_BR_NEW_*`, for those of type `PERF_BR_EXTEND_ABI`.
-    further: [u64; 16],
+    new_types: [u64; 16],
     forward: u64,
     backward: u64,
     across_pages: u64,
@@ -20,8 +20,8 @@ const CONDITIONAL: usize = 1;
 const EXTENDED: usize = 15;
 
 /// Position of the type in the flags of a branch.
-const KIND_AT: u32 = 20;
-const NEW_TYPE_AT: u32 = 26;
+const KIND_SHIFT: u32 = 20;
+const NEW_TYPE_SHIFT: u32 = 26;
 
 /// Page sizes.
 const PAGE: u64 = 4 << 10;
@@ -59,13 +59,13 @@ const NEW_TYPES: [&str; 8] = [
 impl BranchCounts {
     /// Counts a branch that was taken `times` times, unless its type is unknown.
     pub(crate) fn add(&mut self, branch: &BranchEntry, times: u64) {
-        let field = |at: u32| (branch.flags >> at & 0xf) as usize;
-        let kind = field(KIND_AT);
+        let field = |shift: u32| (branch.flags >> shift & 0xf) as usize;
+        let kind = field(KIND_SHIFT);
         if kind == UNKNOWN || branch.from == 0 {
             return;
         }
         match kind {
-            EXTENDED => self.further[field(NEW_TYPE_AT)] += times,
+            EXTENDED => self.new_types[field(NEW_TYPE_SHIFT)] += times,
             kind => self.kinds[kind] += times,
         }
         if kind == CONDITIONAL {
@@ -90,7 +90,7 @@ impl BranchCounts {
                 .for_each(|(own, more)| *own += more);
         };
         add(&mut self.kinds, &other.kinds);
-        add(&mut self.further, &other.further);
+        add(&mut self.new_types, &other.new_types);
         self.forward += other.forward;
         self.backward += other.backward;
         self.across_pages += other.across_pages;
@@ -100,35 +100,35 @@ impl BranchCounts {
     /// Number of branches of known type.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.kinds.iter().chain(&self.further).sum()
+        self.kinds.iter().chain(&self.new_types).sum()
     }
 
     /// Names of the types that occur, in call graph order; conditional branches by direction.
     pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> {
-        let ways = [("COND_FWD", self.forward), ("COND_BWD", self.backward)];
+        let directions = [("COND_FWD", self.forward), ("COND_BWD", self.backward)];
         let kinds = KINDS.into_iter().zip(self.kinds).enumerate();
         let kinds = kinds.filter(|(kind, _)| *kind != CONDITIONAL);
-        let further = NEW_TYPES.into_iter().zip(self.further);
+        let new_types = NEW_TYPES.into_iter().zip(self.new_types);
         let pages = [
             ("CROSS_4K", self.across_pages),
             ("CROSS_2M", self.across_large_pages),
         ];
-        let all = ways.into_iter().chain(kinds.map(|(_, kind)| kind));
-        let all = all.chain(further).chain(pages);
+        let all = directions.into_iter().chain(kinds.map(|(_, kind)| kind));
+        let all = all.chain(new_types).chain(pages);
         all.filter(|(_, count)| *count > 0).map(|(word, _)| word)
     }
 
     /// Non-zero counts, with perf's names and order.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let ways = [
+        let directions = [
             ("COND_FWD", self.forward),
             ("COND_BWD", self.backward),
             ("CROSS_4K", self.across_pages),
             ("CROSS_2M", self.across_large_pages),
         ];
         let kinds = KINDS.into_iter().zip(self.kinds);
-        let further = NEW_TYPES.into_iter().zip(self.further);
-        let all = ways.into_iter().chain(kinds).chain(further);
+        let new_types = NEW_TYPES.into_iter().zip(self.new_types);
+        let all = directions.into_iter().chain(kinds).chain(new_types);
         all.filter(|(_, count)| *count > 0)
     }
 }
@@ -138,11 +138,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditional_branches_count_by_their_way_too() {
+    fn conditional_branches_are_also_counted_by_direction() {
         let branch = |from, to, kind: u64| BranchEntry {
             from,
             to,
-            flags: kind << KIND_AT,
+            flags: kind << KIND_SHIFT,
         };
         let mut counts = BranchCounts::default();
         for branch in [

@@ -17,16 +17,16 @@ impl RankColumn {
         let mut ranks: Vec<u32> = things.map(|thing| different.number(thing)).collect();
         let mut sorted: Vec<(T, u32)> = different.into_items().into_iter().zip(0..).collect();
         sorted.sort_unstable();
-        let mut places = vec![0; sorted.len()];
-        for ((_, number), place) in sorted.iter().zip(0..) {
-            places[*number as usize] = place;
+        let mut new_numbers = vec![0; sorted.len()];
+        for ((_, number), new_number) in sorted.iter().zip(0..) {
+            new_numbers[*number as usize] = new_number;
         }
         for rank in &mut ranks {
-            *rank = places[*rank as usize];
+            *rank = new_numbers[*rank as usize];
         }
         Self {
             ranks,
-            count: places.len() as u32,
+            count: new_numbers.len() as u32,
         }
     }
 }

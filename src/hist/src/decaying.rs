@@ -231,16 +231,16 @@ fn add_sums(sums: &mut Vec<ColumnSum>, more: &[ColumnSum]) {
 fn add_rows(rows: &mut Vec<HistogramRow>, more: Vec<HistogramRow>, graph: Option<GraphOptions>) {
     let known = rows.iter().enumerate();
     let known: FxHashMap<&[String], usize> = known.map(|(at, row)| (&row.cells[..], at)).collect();
-    let places: Vec<Option<usize>> = more
+    let indices: Vec<Option<usize>> = more
         .iter()
         .map(|row| known.get(&row.cells[..]).copied())
         .collect();
     // New rows may have equal cells.
     let mut new: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     let is_list = graph.is_some_and(|graph| graph.form.is_list());
-    for (row, place) in more.into_iter().zip(places) {
-        let place = place.or_else(|| new.get(&row.cells).copied());
-        match place.and_then(|place| rows.get_mut(place)) {
+    for (row, index) in more.into_iter().zip(indices) {
+        let index = index.or_else(|| new.get(&row.cells).copied());
+        match index.and_then(|index| rows.get_mut(index)) {
             Some(known) => add_row(known, row, is_list),
             None => {
                 new.insert(row.cells.clone(), rows.len());

@@ -268,8 +268,8 @@ impl Entry {
         self.depth = self.depth.max(depth);
     }
 
-    /// The subject that keys are applied to.
-    pub(crate) fn subject<'s>(&self, layout: &'s MergedStacks) -> KeyInput<'s> {
+    /// The input of keys.
+    pub(crate) fn key_input<'s>(&self, layout: &'s MergedStacks) -> KeyInput<'s> {
         KeyInput {
             context: &layout.contexts[self.first.context as usize],
             site: &layout.sites[self.first.site as usize],

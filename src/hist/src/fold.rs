@@ -33,7 +33,7 @@ pub struct SampleFold<'n, 'w> {
     counted: CountedItems,
     /// Whether a sample is only an address with a weight: no callchain, payload or properties are used.
     is_flat: bool,
-    facts: properties::UsedProperties,
+    properties: properties::UsedProperties,
     branch_counts: BranchCounts,
     select: Option<&'n dyn SelectSamples>,
     /// By event, samples without a row that count for the total.
@@ -61,7 +61,8 @@ impl WorkerFold<'_, '_> {
     /// Resolves the remaining stacks.
     fn name(&mut self) {
         for (head, key, weight) in self.raw.iter() {
-            self.namer.add(head, self.raw.facts(head), &key, weight);
+            self.namer
+                .add(head, self.raw.properties(head), &key, weight);
         }
         self.raw.clear();
         self.namer.trim();
@@ -82,7 +83,7 @@ pub struct FoldedSamples {
 #[derive(Debug, Default)]
 pub(crate) struct RawStacks {
     heads: Interner<SampleKey>,
-    facts: Interner<RawProperties>,
+    properties: Interner<RawProperties>,
     /// By [`RawKey`].
     weights: SliceMap<u8, StackWeight>,
 }
@@ -97,7 +98,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         room: usize,
     ) -> Self {
         let wanted = UsedParts::new(options);
-        let facts = properties::UsedProperties::new(options, &options.keys());
+        let properties = properties::UsedProperties::new(options, &options.keys());
         let counts_samples = !matches!(
             options.counted,
             CountedItems::Branches | CountedItems::Accesses
@@ -106,8 +107,8 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         Self {
             wanted,
             counted: options.counted,
-            is_flat: counts_samples && !is_long && !facts.any() && !facts.any_extra(),
-            facts,
+            is_flat: counts_samples && !is_long && !properties.any() && !properties.any_extra(),
+            properties,
             branch_counts: BranchCounts::default(),
             select,
             filtered: Vec::new(),
@@ -175,26 +176,26 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     /// The period of a sample, or the weight of its access.
     fn period(&self, sample: &Sample<'_>) -> u64 {
         match self.counted {
-            CountedItems::Accesses => self.facts.weight(sample).total.max(1),
+            CountedItems::Accesses => self.properties.weight(sample).total.max(1),
             _ => sample.period,
         }
     }
 
     /// A sample's share of wall-clock time, 0 if not used.
     fn latency(&self, sample: &Sample<'_>, period: u64) -> u64 {
-        let threads = self.facts.parallelism(sample);
+        let threads = self.properties.parallelism(sample);
         threads.map_or(0, |threads| period / u64::from(threads.max(1)))
     }
 
     /// Rarely used sums.
     #[inline]
     fn extras(&self, sample: &Sample<'_>, period: u64) -> Option<Box<OptionalSums>> {
-        if !self.facts.any_extra() {
+        if !self.properties.any_extra() {
             return None;
         }
         Some(Box::new(OptionalSums {
             latency: self.latency(sample, period),
-            costs: self.facts.costs(sample),
+            costs: self.properties.costs(sample),
         }))
     }
 
@@ -203,10 +204,10 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     fn count_again(&mut self, world: &World, sample: &Sample<'_>) -> bool {
         let ip = sample.wire.ip.unwrap_or_default();
         if let Some(last) = &self.last[slot_of(sample)]
-            && let Some((same, place)) = last.flat
+            && let Some((same, index)) = last.flat
             && same == ip
             && last.is_of(self.wanted, world, sample)
-            && let Some(sum) = self.own.raw.weights.at_mut(place)
+            && let Some(sum) = self.own.raw.weights.at_mut(index)
         {
             sum.add_sample(sample);
             return true;
@@ -225,9 +226,9 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             payload: &[],
             chain: &[],
         };
-        let place = self.add(&key, StackWeight::of(sample));
+        let index = self.add(&key, StackWeight::of(sample));
         if let Some(last) = &mut self.last[slot] {
-            last.flat = Some((ip, place));
+            last.flat = Some((ip, index));
         }
         self.limit_size();
     }
@@ -307,7 +308,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     #[inline]
     fn head(&mut self, world: &World, sample: &Sample<'_>, branch: Option<BranchEntry>) -> u32 {
         match &self.last[slot_of(sample)] {
-            Some(last) if !self.facts.any() && last.is_of(self.wanted, world, sample) => {
+            Some(last) if !self.properties.any() && last.is_of(self.wanted, world, sample) => {
                 last.number
             }
             _ => self.new_head(world, sample, branch),
@@ -319,9 +320,9 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         let who = sample.who();
         let (moment, span) = self.recent.moment_span(world, who, sample.order);
         let mut head = SampleKey::new(self.wanted, moment, sample);
-        if self.facts.any() {
-            let facts = self.facts.facts(world, sample, branch);
-            head.facts = Some(self.own.raw.facts.number(facts));
+        if self.properties.any() {
+            let properties = self.properties.properties(world, sample, branch);
+            head.properties = Some(self.own.raw.properties.number(properties));
         }
         let last = &mut self.last[slot_of(sample)];
         let (number, flat) = match last {
@@ -354,7 +355,7 @@ impl Fold for SampleFold<'_, '_> {
     fn fields(&self) -> SampleType {
         let wanted = self.wanted;
         let counts_samples = self.counted != CountedItems::Branches && !self.counts_accesses();
-        if !counts_samples || self.facts.any() || self.facts.any_extra() {
+        if !counts_samples || self.properties.any() || self.properties.any_extra() {
             return SampleType::ALL;
         }
         let used = [
@@ -430,13 +431,13 @@ impl RawStacks {
     /// Clears the map but keeps its memory.
     fn clear(&mut self) {
         self.heads.clear();
-        self.facts.clear();
+        self.properties.clear();
         self.weights.clear();
     }
 
     /// Properties of samples with that head.
-    pub(crate) fn facts(&self, head: &SampleKey) -> Option<&RawProperties> {
-        self.facts.get(head.facts?)
+    pub(crate) fn properties(&self, head: &SampleKey) -> Option<&RawProperties> {
+        self.properties.get(head.properties?)
     }
 }
 

@@ -173,9 +173,9 @@ impl<'a> GraphBuilder<'a> {
         match (site.symbol, site.address) {
             (Some(symbol), address) => {
                 let mut text = self.names.symbol(symbol).to_owned();
-                if let Some(place) = self.place(site, symbol, address) {
+                if let Some(location) = self.location(site, symbol, address) {
                     text.push(' ');
-                    text.push_str(&place);
+                    text.push_str(&location);
                 }
                 if self.names.is_inlined(symbol) {
                     text.push_str(" (inlined)");
@@ -189,7 +189,7 @@ impl<'a> GraphBuilder<'a> {
     }
 
     /// The line of a frame, or its offset in the function, if shown in graphs.
-    fn place(&self, site: &CodeSite, symbol: SymbolId, address: u64) -> Option<Cow<'a, str>> {
+    fn location(&self, site: &CodeSite, symbol: SymbolId, address: u64) -> Option<Cow<'a, str>> {
         match site.line {
             LineNumber::Known(line) if self.options.shows_positions() => {
                 Some(self.names.line(line).into())

@@ -50,8 +50,8 @@ impl Histogram {
         let mut known: FxHashMap<&str, usize> = FxHashMap::default();
         for row in rows {
             let cell = row.cells.get(level).map_or("", String::as_str);
-            let place = *known.entry(cell).or_insert(groups.len());
-            match groups.get_mut(place) {
+            let index = *known.entry(cell).or_insert(groups.len());
+            match groups.get_mut(index) {
                 Some((sum, parts)) => {
                     sum.add(row);
                     parts.push(row);

@@ -287,7 +287,7 @@ pub(crate) struct SampleContext {
     /// The tracepoint fields used by keys.
     pub(crate) values: Option<ValuesId>,
     /// Further properties used by keys.
-    pub(crate) facts: Option<PropertiesId>,
+    pub(crate) properties: Option<PropertiesId>,
 }
 
 /// A thread.
@@ -305,7 +305,7 @@ pub(crate) struct CodeSite {
     /// The address if there is no symbol, or if call graphs distinguish addresses, otherwise 0.
     pub(crate) address: u64,
     /// The address of the frame, if shown next to the symbol, otherwise 0.
-    pub(crate) place: u64,
+    pub(crate) shown_address: u64,
     /// Its source location, if used.
     pub(crate) line: LineNumber,
     /// Kernel or user space; `None` without a mapping.
@@ -360,36 +360,36 @@ struct ShownCode {
     symbol: Option<(SymbolId, u64)>,
     /// The address shown without a symbol.
     ip: u64,
-    /// The address shown next to it with [`RecordingNames::shows_places`].
-    place: u64,
+    /// The address shown next to it with [`RecordingNames::shows_addresses`].
+    shown_address: u64,
 }
 
 impl ShownCode {
     /// A function, or a variable with offset, or an address.
     fn text(&self, names: &dyn RecordingNames) -> String {
         let level = self.level;
-        let place = match names.shows_places() {
+        let prefix = match names.shows_addresses() {
             true => {
                 let origin = self.dso.and_then(|dso| names.origin(dso));
                 format!(
                     "{:<18} {} ",
-                    hexadecimal(self.place),
+                    hexadecimal(self.shown_address),
                     origin.map_or('!', SymbolOrigin::letter)
                 )
             }
             false => String::new(),
         };
         let Some((symbol, address)) = self.symbol else {
-            return format!("{place}{}", address_text(level, self.ip));
+            return format!("{prefix}{}", address_text(level, self.ip));
         };
         let name = names.symbol(symbol);
         if names.is_data(symbol) {
             let offset = address.wrapping_sub(names.range(symbol).0);
-            return format!("{place}[{level}] {name}+{offset:#x}");
+            return format!("{prefix}[{level}] {name}+{offset:#x}");
         }
         match names.is_inlined(symbol) {
-            true => format!("{place}[{level}] {name}{INLINED}"),
-            false => format!("{place}[{level}] {name}"),
+            true => format!("{prefix}[{level}] {name}{INLINED}"),
+            false => format!("{prefix}[{level}] {name}"),
         }
     }
 }
@@ -402,7 +402,7 @@ fn hexadecimal(address: u64) -> String {
     }
 }
 
-/// One key's value of a subject, comparable. Variants are in row order: unknown values come last.
+/// One key's value, comparable. Variants are in row order: unknown values come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum KeyValue<'n> {
     /// Unknown, sorted before known values.

@@ -72,7 +72,7 @@ pub use hierarchy::HierarchyLine;
 pub use histogram::{Branch, ColumnSum, Histogram, HistogramRow, Weights};
 pub use keys::{CellPadding, Key};
 pub use live::{LiveCounts, LiveHistograms, LiveSetup};
-pub use named_stacks::{CodeOrigin, NamedPlace, NamedStacks, StackView};
+pub use named_stacks::{CodeOrigin, NamedFrame, NamedStacks, StackView};
 pub use options::{CountedItems, Direction, GraphForm, GraphOptions, HistogramOptions};
 pub use parallelism::Parallelism;
 pub use payloads::{NoPayloads, PayloadText};

@@ -61,7 +61,7 @@ pub struct LiveCounts {
 /// Live histograms, one for each group.
 pub struct LiveHistograms {
     setup: LiveSetup,
-    growing: LiveWorld,
+    live_world: LiveWorld,
     known: Option<LoadedObjects>,
     counts: LiveCounts,
     hidden: HiddenSamples,
@@ -80,14 +80,14 @@ pub struct LiveHistograms {
 }
 
 impl LiveHistograms {
-    /// Creates empty histograms for the events of `growing`.
+    /// Creates empty histograms for the events of `live_world`.
     #[must_use]
-    pub fn new(growing: LiveWorld, mut setup: LiveSetup) -> Self {
+    pub fn new(live_world: LiveWorld, mut setup: LiveSetup) -> Self {
         let paths = setup.paths.clone();
-        let resolver = Resolver::new(growing.world(), setup.files, paths);
+        let resolver = Resolver::new(live_world.world(), setup.files, paths);
         let known = resolver.with_vdso(setup.vdso.take()).into_loaded();
         let mut live = Self {
-            growing,
+            live_world,
             known: Some(known),
             counts: LiveCounts::default(),
             hidden: HiddenSamples::default(),
@@ -115,13 +115,13 @@ impl LiveHistograms {
     /// Adds complete records of the current round.
     pub fn take(&mut self, records: &[u8]) {
         self.count(records);
-        self.growing.note(records);
+        self.live_world.add(records);
         self.round.extend_from_slice(records);
     }
 
     /// Ends the round, after all rings were drained.
     pub fn end_round(&mut self) {
-        self.growing.end_round();
+        self.live_world.end_round();
         self.ready.append(&mut self.waiting);
         std::mem::swap(&mut self.waiting, &mut self.round);
         if self.ready.len() > MAX_BUFFERED {
@@ -184,7 +184,7 @@ impl LiveHistograms {
         with: impl FnOnce(&[WatchedFunction], &Resolver<'_>) -> R,
     ) -> Option<R> {
         let known = self.known.take()?;
-        let resolver = Resolver::resume(self.growing.world(), self.setup.files, known);
+        let resolver = Resolver::resume(self.live_world.world(), self.setup.files, known);
         let result = with(&self.watched, &resolver);
         self.known = Some(resolver.into_loaded());
         Some(result)
@@ -192,7 +192,7 @@ impl LiveHistograms {
 
     fn count(&mut self, records: &[u8]) {
         let counts = &mut self.counts;
-        for (raw, _) in RawRecord::all(records, self.growing.endian()) {
+        for (raw, _) in RawRecord::all(records, self.live_world.endian()) {
             match raw.kind {
                 RecordKind::SAMPLE => {
                     let mode = raw.misc.cpu_mode();
@@ -201,7 +201,7 @@ impl LiveHistograms {
                     counts.exact += u64::from(raw.misc.contains(Misc::EXACT_IP));
                 }
                 RecordKind::LOST => {
-                    if let Ok(Record::Lost(lost)) = Record::decode(&raw, self.growing.endian()) {
+                    if let Ok(Record::Lost(lost)) = Record::decode(&raw, self.live_world.endian()) {
                         counts.lost = counts.lost.saturating_add(lost.lost);
                         counts.losses += 1;
                     }
@@ -216,9 +216,9 @@ impl LiveHistograms {
         let Some(known) = self.known.take() else {
             return;
         };
-        self.growing.complete();
+        self.live_world.complete();
         let setup = &self.setup;
-        let resolver = Resolver::resume(self.growing.world(), setup.files, known);
+        let resolver = Resolver::resume(self.live_world.world(), setup.files, known);
         if !self.ready.is_empty() {
             let chosen = VisibleSamples {
                 hidden: self.hidden,
@@ -229,11 +229,11 @@ impl LiveHistograms {
             let stacks = UserStacks::new(&resolver, setup.stacks.clone());
             let mut samples = stacks.fold(naming.samples(Some(&chosen)));
             let mut position = self.position;
-            for (raw, record) in RawRecord::all(&self.ready, self.growing.endian()) {
+            for (raw, record) in RawRecord::all(&self.ready, self.live_world.endian()) {
                 if raw.kind == RecordKind::SAMPLE {
-                    match self.growing.sample(&raw, position) {
+                    match self.live_world.sample(&raw, position) {
                         Ok(Some(sample)) => {
-                            let world = self.growing.world();
+                            let world = self.live_world.world();
                             samples.sample(world, &sample);
                             if chosen.sample(world, &sample) == SampleTreatment::Counted {
                                 let watched = self.watched.iter_mut();
@@ -255,8 +255,8 @@ impl LiveHistograms {
         let mut known = resolver.into_loaded();
         self.position += self.ready.len() as u64;
         self.ready.clear();
-        known.discard_jit_code(self.growing.world());
-        if self.growing.forget() {
+        known.discard_jit_code(self.live_world.world());
+        if self.live_world.forget() {
             known.discard_mappings();
             self.watched
                 .iter_mut()
@@ -286,10 +286,10 @@ impl SelectSamples for VisibleSamples<'_> {
         }
     }
 
-    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
+    fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
         let select = self.select;
         select.map_or(SampleTreatment::Counted, |select| {
-            select.place(resolver, frame)
+            select.frame(resolver, frame)
         })
     }
 }

@@ -13,15 +13,15 @@ use crate::stacks::MergedStacks;
 /// The unique stacks of one event.
 #[derive(Debug, Default)]
 pub struct NamedStacks {
-    /// The code locations of frames.
-    pub places: Vec<NamedPlace>,
+    /// The distinct frames.
+    pub names: Vec<NamedFrame>,
     stacks: Vec<NamedStack>,
     frames: Vec<u32>,
 }
 
-/// A code location.
+/// The name of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedPlace {
+pub struct NamedFrame {
     /// The function; if unknown, the short name of the object in brackets, or `[unknown]`.
     pub name: String,
     /// Type of the code.
@@ -60,7 +60,7 @@ pub struct StackView<'a> {
     pub pid: u32,
     /// The thread, if the options have the keys `pid` or `tid`.
     pub tid: u32,
-    /// Indices in [`NamedStacks::places`], in call graph order. Without callchains, only the
+    /// Indices in [`NamedStacks::names`], in call graph order. Without callchains, only the
     /// sampled location.
     pub frames: &'a [u32],
     /// Its samples and their period.
@@ -85,12 +85,12 @@ impl NamedStacks {
         world: &World,
         names: &dyn RecordingNames,
     ) -> Self {
-        let place = |site: &CodeSite| NamedPlace {
+        let named = |site: &CodeSite| NamedFrame {
             name: name(site, names),
             origin: origin(site, world, names),
         };
         let mut named = Self {
-            places: layout.sites.iter().map(place).collect(),
+            names: layout.sites.iter().map(named).collect(),
             ..Self::default()
         };
         for stack in &layout.stacks {

@@ -22,7 +22,7 @@ use crate::values::{self, ValuesId};
 pub(crate) struct SharedPools<'a> {
     pub(crate) payloads: &'a PayloadPool,
     pub(crate) values: &'a values::ValuePool,
-    pub(crate) facts: &'a properties::PropertyPool,
+    pub(crate) properties: &'a properties::PropertyPool,
 }
 
 /// Resolves the frames of stacks.
@@ -84,7 +84,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
     pub(crate) fn add(
         &mut self,
         head: &SampleKey,
-        facts: Option<&RawProperties>,
+        properties: Option<&RawProperties>,
         key: &RawKey<'_>,
         weight: &StackWeight,
     ) {
@@ -100,7 +100,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             sites: &mut self.sites,
             known,
             numbers: &mut stacks.sites,
-            at: place(head, weight),
+            at: address_context(head, weight),
             epoch: head.epoch,
             inlines: self.inlines.get(event) == Some(&true),
         };
@@ -108,7 +108,11 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             true => finder.target(key.ip),
             false => finder.leaf(mode, key.ip),
         };
-        let facts = facts.map(|raw| self.pools.facts.number(finder.facts(mode, raw, key.ip)));
+        let properties = properties.map(|raw| {
+            self.pools
+                .properties
+                .number(finder.properties(mode, raw, key.ip))
+        });
         match choice {
             SampleTreatment::Counted => {}
             SampleTreatment::Filtered => return stacks.filtered.add(weight.sum()),
@@ -130,7 +134,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             payload,
             parent: found.parent,
             values,
-            facts,
+            properties,
         });
         let key = StackKey {
             context,
@@ -167,7 +171,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
 }
 
 /// Process and time of the samples of a stack.
-pub(crate) fn place(head: &SampleKey, weight: &StackWeight) -> AddressContext {
+pub(crate) fn address_context(head: &SampleKey, weight: &StackWeight) -> AddressContext {
     let pid = weight.thread.pid;
     AddressContext {
         machine: Machine::of(head.misc.cpu_mode(), pid),

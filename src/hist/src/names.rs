@@ -22,7 +22,7 @@ pub(crate) trait RecordingNames: Sync {
     /// Whether the function is inlined into the one whose range it has.
     fn is_inlined(&self, symbol: SymbolId) -> bool;
     /// Whether other functions had the same range at other times.
-    fn shares_its_place(&self, symbol: SymbolId) -> bool {
+    fn shares_its_address(&self, symbol: SymbolId) -> bool {
         let _ = symbol;
         false
     }
@@ -32,10 +32,10 @@ pub(crate) trait RecordingNames: Sync {
     fn payload(&self, payload: PayloadId) -> &str;
     /// The rank of a payload among all payloads, by bytes.
     fn payload_rank(&self, payload: PayloadId) -> u32;
-    /// The value of the subject's tracepoint field.
-    fn field(&self, subject: &KeyInput<'_>) -> Option<&FieldValue>;
+    /// The value of the tracepoint field that the input names.
+    fn field(&self, input: &KeyInput<'_>) -> Option<&FieldValue>;
     /// Other properties of a sample.
-    fn facts(&self, subject: &KeyInput<'_>) -> &Properties;
+    fn properties(&self, input: &KeyInput<'_>) -> &Properties;
     /// The path of a cgroup.
     fn cgroup(&self, id: u64) -> Option<&str>;
     /// The socket of a CPU, -1 if unknown.
@@ -43,7 +43,7 @@ pub(crate) trait RecordingNames: Sync {
     /// Whether times are shown to the nanosecond.
     fn shows_nanoseconds(&self) -> bool;
     /// Whether symbols are shown with the address of their first appearance, and with their origin.
-    fn shows_places(&self) -> bool {
+    fn shows_addresses(&self) -> bool {
         false
     }
     /// The origin of an object's symbols.

@@ -50,7 +50,7 @@ pub struct HistogramOptions {
     pub full_paths: bool,
     /// Whether symbols are shown with the address of their first appearance and a letter for their
     /// origin, and objects with their full path.
-    pub places: bool,
+    pub addresses: bool,
     /// The event of a group to sort by first; its leader is 0.
     pub sort_event: usize,
     /// Number of running threads over time, if latencies are shown.
@@ -81,7 +81,7 @@ impl Default for HistogramOptions {
             time_quantum: Self::TIME_QUANTUM,
             nanoseconds: false,
             full_paths: false,
-            places: false,
+            addresses: false,
             sort_event: 0,
             parallelism: None,
             weight_parts: Vec::new(),

@@ -80,26 +80,26 @@ impl<'w, 'a> ReportPatterns<'w, 'a> {
         let is_inlined = |site: &u32| symbol(*site).is_some_and(|id| self.resolver.is_inlined(id));
         match self.order {
             Direction::Callee => {
-                let Some(place) = frames.iter().rposition(is_root) else {
+                let Some(index) = frames.iter().rposition(is_root) else {
                     return found;
                 };
-                found.root = frames.get(place).copied();
-                let inlined = frames[..place]
+                found.root = frames.get(index).copied();
+                let inlined = frames[..index]
                     .iter()
                     .rev()
                     .take_while(|site| is_inlined(site));
-                let callees = place - inlined.count();
+                let callees = index - inlined.count();
                 frames.drain(..callees);
             }
             Direction::Caller => {
-                let Some(place) = frames.iter().position(&mut is_root) else {
+                let Some(index) = frames.iter().position(&mut is_root) else {
                     return found;
                 };
-                found.root = frames.get(place).copied();
-                let inlined = frames[place + 1..]
+                found.root = frames.get(index).copied();
+                let inlined = frames[index + 1..]
                     .iter()
                     .take_while(|site| is_inlined(site));
-                let callers = place + 1 + inlined.count();
+                let callers = index + 1 + inlined.count();
                 frames.truncate(callers);
             }
         }

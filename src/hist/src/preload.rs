@@ -8,7 +8,7 @@ use rperf_replay::{DsoId, World};
 use rustc_hash::FxHashSet;
 
 use crate::fold::RawStacks;
-use crate::namer::place;
+use crate::namer::address_context;
 
 /// Binary logarithm of the minimum page size.
 const PAGE: u32 = 12;
@@ -19,8 +19,8 @@ pub(crate) fn objects(stacks: &RawStacks, world: &World) -> BTreeSet<DsoId> {
     let mut objects = BTreeSet::new();
     for (head, key, weight) in stacks.iter() {
         let mode = head.misc.cpu_mode();
-        if seen.insert((head.epoch.side(mode), mode, key.ip >> PAGE)) {
-            let at = place(head, weight);
+        if seen.insert((head.epoch.of_mode(mode), mode, key.ip >> PAGE)) {
+            let at = address_context(head, weight);
             let mapping = world.lookup(at.machine, mode, at.pid, at.order, key.ip);
             objects.extend(mapping.map(|mapping| world.mapping(mapping).dso));
         }

@@ -39,7 +39,7 @@ pub(crate) enum Property {
 /// The properties that are used.
 #[derive(Debug, Clone)]
 pub(crate) struct UsedProperties {
-    facts: Vec<Property>,
+    properties: Vec<Property>,
     time_quantum: u64,
     weight_parts: Vec<bool>,
     branches: bool,
@@ -83,12 +83,12 @@ struct RawAccess {
 impl UsedProperties {
     /// The properties used by `keys`.
     pub(crate) fn new(options: &HistogramOptions, keys: &[&Key]) -> Self {
-        let fact = |key: &&Key| match key.reads {
-            KeyDependency::Property(fact) => Some(fact),
+        let property = |key: &&Key| match key.reads {
+            KeyDependency::Property(property) => Some(property),
             _ => None,
         };
         Self {
-            facts: keys.iter().filter_map(fact).collect(),
+            properties: keys.iter().filter_map(property).collect(),
             time_quantum: options.time_quantum.max(1),
             weight_parts: options.weight_parts.clone(),
             branches: options.counted == CountedItems::Branches,
@@ -116,7 +116,7 @@ impl UsedProperties {
 
     /// Whether any property is used.
     pub(crate) fn any(&self) -> bool {
-        !self.facts.is_empty()
+        !self.properties.is_empty()
     }
 
     /// Decodes the weight of a sample: 64 bits, or 32 followed by two parts
@@ -137,7 +137,7 @@ impl UsedProperties {
     }
 
     /// The properties of a sample, or of one of its branches.
-    pub(crate) fn facts(
+    pub(crate) fn properties(
         &self,
         world: &World,
         sample: &Sample<'_>,
@@ -145,8 +145,8 @@ impl UsedProperties {
     ) -> RawProperties {
         let mut raw = RawProperties::default();
         let wire = &sample.wire;
-        for fact in &self.facts {
-            match fact {
+        for property in &self.properties {
+            match property {
                 Property::Time => {
                     let time = wire.time.unwrap_or_default();
                     raw.time = time / self.time_quantum * self.time_quantum;
@@ -279,7 +279,7 @@ pub(crate) struct PropertyResolver<'f, 'a, 'w> {
 
 impl PropertyResolver<'_, '_, '_> {
     /// The properties of a sample at `ip`.
-    pub(crate) fn facts(&self, raw: &RawProperties, ip: u64) -> Properties {
+    pub(crate) fn properties(&self, raw: &RawProperties, ip: u64) -> Properties {
         Properties {
             time: raw.time,
             weight: raw.weight,
@@ -290,8 +290,8 @@ impl PropertyResolver<'_, '_, '_> {
             parallelism: raw.parallelism,
             access: raw.access.map(|access| self.access(&access, ip)),
             branch: raw.branch.map(|(from, to, flags)| BranchProperty {
-                from: self.spot(&self.resolve_code(from)),
-                to: self.spot(&self.resolve_code(to)),
+                from: self.resolved(&self.resolve_code(from)),
+                to: self.resolved(&self.resolve_code(to)),
                 flags,
             }),
         }
@@ -302,7 +302,7 @@ impl PropertyResolver<'_, '_, '_> {
         locate_anywhere(self.resolver, self.at, ip)
     }
 
-    fn spot(&self, frame: &Frame) -> PropertyAddress {
+    fn resolved(&self, frame: &Frame) -> PropertyAddress {
         PropertyAddress {
             site: self.sites.leaf(frame),
             ip: frame.ip,
@@ -315,8 +315,8 @@ impl PropertyResolver<'_, '_, '_> {
         // unresolved.
         let data = self.resolver.locate(self.at, self.mode, raw.address);
         MemoryAccess {
-            code: self.spot(&self.resolver.locate(self.at, self.mode, ip)),
-            data: self.spot(&data),
+            code: self.resolved(&self.resolver.locate(self.at, self.mode, ip)),
+            data: self.resolved(&data),
             line: self.line(&data),
             physical: raw.physical,
             source: DataSource(raw.source),
@@ -368,10 +368,10 @@ pub(crate) struct PropertiesId(pub(crate) u32);
 pub(crate) struct PropertyPool(Mutex<Interner<Properties>>);
 
 impl PropertyPool {
-    /// The index of `facts`.
-    pub(crate) fn number(&self, facts: Properties) -> PropertiesId {
+    /// The index of `properties`.
+    pub(crate) fn number(&self, properties: Properties) -> PropertiesId {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        PropertiesId(all.number(facts))
+        PropertiesId(all.number(properties))
     }
 
     /// The properties by index.

@@ -85,7 +85,7 @@ impl RankTable {
 
     /// The labels of the event at `index`.
     pub(crate) fn labels(&self, index: usize, layout: &MergedStacks) -> EntryLabels {
-        let side = |of_sites: bool, count| {
+        let codes = |of_sites: bool, count| {
             let mut codes = RankCodes::new(count);
             for key in self.keys.iter().filter(|key| key.of_sites == of_sites) {
                 codes.push(key.ranks[index].iter().copied(), key.count);
@@ -93,8 +93,8 @@ impl RankTable {
             codes.dense().ranks
         };
         EntryLabels {
-            contexts: side(false, layout.contexts.len()),
-            sites: side(true, layout.sites.len()),
+            contexts: codes(false, layout.contexts.len()),
+            sites: codes(true, layout.sites.len()),
         }
     }
 }
@@ -107,28 +107,28 @@ impl KeyRanks {
         view: KeyView,
     ) -> Self {
         let of_sites = key.reads == KeyDependency::Site;
-        let what = match view {
+        let value_of = match view {
             KeyView::Identity => key.identity,
             KeyView::Rank => key.rank,
         };
         // A key uses one of the two; level and samples of a row are only used for text.
-        let part = |context, site| -> KeyValue<'_> {
-            let subject = KeyInput {
+        let value = |context, site| -> KeyValue<'_> {
+            let input = KeyInput {
                 context,
                 site,
                 level: Level::User,
                 samples: 0,
                 field: key.field(),
             };
-            what(&subject, names)
+            value_of(&input, names)
         };
         let (no_context, no_site) = (SampleContext::default(), CodeSite::default());
         let column = if of_sites {
             let sites = layouts.iter().flat_map(|layout| &layout.sites);
-            RankColumn::new(sites.map(|site| part(&no_context, site)))
+            RankColumn::new(sites.map(|site| value(&no_context, site)))
         } else {
             let contexts = layouts.iter().flat_map(|layout| &layout.contexts);
-            RankColumn::new(contexts.map(|context| part(context, &no_site)))
+            RankColumn::new(contexts.map(|context| value(context, &no_site)))
         };
         let mut ranks = column.ranks.into_iter();
         let events = layouts.iter().map(|layout| match of_sites {

@@ -14,21 +14,21 @@ pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchain
     let Some(reference) = histograms.iter().position(has_chains) else {
         return;
     };
-    let lenders = std::mem::take(&mut histograms[reference].rows);
+    let reference_rows = std::mem::take(&mut histograms[reference].rows);
     // Of several rows with the same name, the first is used.
-    let rows = lenders.iter().rev();
+    let rows = reference_rows.iter().rev();
     let graphs: FxHashMap<&[String], &HistogramRow> = rows.map(|row| (&*row.cells, row)).collect();
     for histogram in histograms.iter_mut().filter(|other| !has_chains(other)) {
         histogram.reference_call_graphs = true;
         for row in &mut histogram.rows {
-            if let Some(lender) = graphs.get(&*row.cells) {
-                let part = CountRatio::of(row, lender);
-                row.graph = part.of_branches(&lender.graph);
-                row.chains = part.of_samples(lender.chains);
+            if let Some(reference_row) = graphs.get(&*row.cells) {
+                let part = CountRatio::of(row, reference_row);
+                row.graph = part.of_branches(&reference_row.graph);
+                row.chains = part.of_samples(reference_row.chains);
             }
         }
     }
-    histograms[reference].rows = lenders;
+    histograms[reference].rows = reference_rows;
 }
 
 /// Ratio of a row's counts to another's.
@@ -39,11 +39,11 @@ struct CountRatio {
 }
 
 impl CountRatio {
-    fn of(row: &HistogramRow, lender: &HistogramRow) -> Self {
-        let (own, theirs) = (&row.weights, &lender.weights);
+    fn of(row: &HistogramRow, reference_row: &HistogramRow) -> Self {
+        let (own, theirs) = (&row.weights, &reference_row.weights);
         Self {
             periods: (own.total, theirs.total),
-            samples: (own.samples, lender.chains),
+            samples: (own.samples, reference_row.chains),
         }
     }
 
@@ -58,24 +58,26 @@ impl CountRatio {
     }
 
     fn of_sum(self, sum: ColumnSum) -> ColumnSum {
-        let (above, below) = self.periods;
+        let (numerator, denominator) = self.periods;
         ColumnSum {
-            period: scaled(sum.period, above, below),
+            period: scaled(sum.period, numerator, denominator),
             samples: self.of_samples(sum.samples),
-            latency: scaled(sum.latency, above, below),
+            latency: scaled(sum.latency, numerator, denominator),
         }
     }
 
     fn of_samples(self, samples: u64) -> u64 {
-        let (above, below) = self.samples;
-        scaled(samples, above, below)
+        let (numerator, denominator) = self.samples;
+        scaled(samples, numerator, denominator)
     }
 }
 
 /// `value` times a fraction, rounded; 0 if the denominator is 0.
-fn scaled(value: u64, above: u64, below: u64) -> u64 {
-    let product = u128::from(value) * u128::from(above) + u128::from(below / 2);
-    let scaled = product.checked_div(u128::from(below)).unwrap_or_default();
+fn scaled(value: u64, numerator: u64, denominator: u64) -> u64 {
+    let product = u128::from(value) * u128::from(numerator) + u128::from(denominator / 2);
+    let scaled = product
+        .checked_div(u128::from(denominator))
+        .unwrap_or_default();
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
@@ -130,13 +132,13 @@ mod tests {
             histograms.each_ref().map(|one| one.reference_call_graphs),
             [true, false, true]
         );
-        let [nothing, lender, borrower] = histograms.map(|mut one| one.rows.remove(0));
-        assert_eq!(lender.graph, graph);
+        let [nothing, reference_row, copy] = histograms.map(|mut one| one.rows.remove(0));
+        assert_eq!(reference_row.graph, graph);
         assert_eq!(nothing.graph[0].all, sum(0, 0));
-        assert_eq!(borrower.graph[0].frames, graph[0].frames);
-        assert_eq!(borrower.graph[0].all, sum(5000, 4));
-        assert_eq!(borrower.graph[0].own, sum(1500, 1));
-        assert_eq!(borrower.chains, 4);
+        assert_eq!(copy.graph[0].frames, graph[0].frames);
+        assert_eq!(copy.graph[0].all, sum(5000, 4));
+        assert_eq!(copy.graph[0].own, sum(1500, 1));
+        assert_eq!(copy.chains, 4);
     }
 
     #[test]

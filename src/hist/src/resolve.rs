@@ -51,7 +51,7 @@ pub struct NamingContext<'r, 'w> {
     pub(crate) room: usize,
     payloads: PayloadPool,
     lines: PayloadPool,
-    facts: PropertyPool,
+    properties: PropertyPool,
     values: values::ValuePool,
 }
 
@@ -77,7 +77,7 @@ impl<'r, 'w> NamingContext<'r, 'w> {
             room: (MAX_STACK_BYTES / threads).max(MIN_STACK_BYTES),
             payloads: PayloadPool::default(),
             lines: PayloadPool::default(),
-            facts: PropertyPool::default(),
+            properties: PropertyPool::default(),
             values: values::ValuePool::default(),
         }
     }
@@ -95,7 +95,7 @@ impl<'r, 'w> NamingContext<'r, 'w> {
         let pools = SharedPools {
             payloads: &self.payloads,
             values: &self.values,
-            facts: &self.facts,
+            properties: &self.properties,
         };
         let namer = FrameNamer::new(sites, self.options, self.source, pools);
         SampleFold::new(self.options, namer, select, self.room)
@@ -155,12 +155,12 @@ impl<'r, 'w> NamingContext<'r, 'w> {
             resolver: self.resolver,
             payloads: self.payloads.finish(),
             lines: self.lines.finish(),
-            facts: self.facts.finish(),
+            properties: self.properties.finish(),
             values: self.values.finish(),
-            no_facts: Properties::default(),
+            no_properties: Properties::default(),
             sockets: &self.source.sockets,
             nanoseconds: self.options.nanoseconds,
-            shows_places: self.options.places,
+            shows_addresses: self.options.addresses,
         };
         (layouts, names)
     }
@@ -182,13 +182,13 @@ pub(crate) struct RecordingSymbols<'a, 'w> {
     resolver: &'a Resolver<'w>,
     payloads: PayloadTexts,
     lines: PayloadTexts,
-    facts: Vec<Properties>,
+    properties: Vec<Properties>,
     values: Vec<Arc<FieldValues>>,
     /// Default properties.
-    no_facts: Properties,
+    no_properties: Properties,
     sockets: &'a [i32],
     nanoseconds: bool,
-    shows_places: bool,
+    shows_addresses: bool,
 }
 
 impl RecordingNames for RecordingSymbols<'_, '_> {
@@ -203,14 +203,14 @@ impl RecordingNames for RecordingSymbols<'_, '_> {
 
     fn dso(&self, dso: DsoId) -> &str {
         let dso = self.resolver.world().dso(dso);
-        match self.shows_places {
+        match self.shows_addresses {
             true => &dso.long_name,
             false => &dso.short_name,
         }
     }
 
-    fn shows_places(&self) -> bool {
-        self.shows_places
+    fn shows_addresses(&self) -> bool {
+        self.shows_addresses
     }
 
     fn origin(&self, dso: DsoId) -> Option<SymbolOrigin> {
@@ -225,7 +225,7 @@ impl RecordingNames for RecordingSymbols<'_, '_> {
         self.resolver.is_inlined(symbol)
     }
 
-    fn shares_its_place(&self, symbol: SymbolId) -> bool {
+    fn shares_its_address(&self, symbol: SymbolId) -> bool {
         let dso = self.resolver.world().dsos().get(symbol.dso.0 as usize);
         dso.is_some_and(|dso| dso.has_functions)
     }
@@ -242,15 +242,16 @@ impl RecordingNames for RecordingSymbols<'_, '_> {
         self.payloads.rank(payload)
     }
 
-    fn field(&self, subject: &KeyInput<'_>) -> Option<&FieldValue> {
-        let values = self.values.get(subject.context.values?.0 as usize)?;
-        values.get(subject.field)?.as_ref()
+    fn field(&self, input: &KeyInput<'_>) -> Option<&FieldValue> {
+        let values = self.values.get(input.context.values?.0 as usize)?;
+        values.get(input.field)?.as_ref()
     }
 
-    fn facts(&self, subject: &KeyInput<'_>) -> &Properties {
-        let facts = subject.context.facts;
-        let facts = facts.and_then(|facts| self.facts.get(facts.0 as usize));
-        facts.unwrap_or(&self.no_facts)
+    fn properties(&self, input: &KeyInput<'_>) -> &Properties {
+        let properties = input.context.properties;
+        let properties =
+            properties.and_then(|properties| self.properties.get(properties.0 as usize));
+        properties.unwrap_or(&self.no_properties)
     }
 
     fn cgroup(&self, id: u64) -> Option<&str> {

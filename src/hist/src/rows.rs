@@ -132,28 +132,28 @@ impl RowFormatter<'_> {
         let Some(part) = &self.options.symbol_filter else {
             return true;
         };
-        let subject = self
+        let input = self
             .lines
             .entry(line)
-            .subject(self.layouts[line.event as usize]);
-        let symbol = subject.site.symbol;
+            .key_input(self.layouts[line.event as usize]);
+        let symbol = input.site.symbol;
         symbol.is_some_and(|symbol| self.names.symbol(symbol).contains(part))
     }
 
     fn row(&self, line: &RowLine, graph: Vec<Branch>) -> HistogramRow {
         let entry = self.lines.entry(line);
-        let subject = entry.subject(self.layouts[line.event as usize]);
+        let input = entry.key_input(self.layouts[line.event as usize]);
         let columns = self.options.columns.iter();
         let keys = columns.filter_map(|field| field.key());
         let cell = |key: &Key| {
             let field = key.field();
-            (key.text)(&KeyInput { field, ..subject }, self.names)
+            (key.text)(&KeyInput { field, ..input }, self.names)
         };
         HistogramRow {
             weights: self.lines.weights(line, 0),
             others: self.lines.other_weights(line),
             cells: keys.map(cell).collect(),
-            unresolved: subject.site.symbol.is_none(),
+            unresolved: input.site.symbol.is_none(),
             chains: if line.event == 0 { entry.chains } else { 0 },
             graph,
         }

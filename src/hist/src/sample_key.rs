@@ -47,7 +47,7 @@ pub(crate) struct SampleKey {
     pub(crate) thread: Thread,
     pub(crate) cpu: u32,
     /// Index of the properties, if any are used.
-    pub(crate) facts: Option<u32>,
+    pub(crate) properties: Option<u32>,
 }
 
 impl SampleKey {
@@ -66,7 +66,7 @@ impl SampleKey {
                 Thread::default()
             },
             cpu: if wanted.cpu { sample.cpu } else { 0 },
-            facts: None,
+            properties: None,
         }
     }
 }

@@ -21,7 +21,7 @@ pub trait SelectSamples: Sync {
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment;
 
     /// By the sampled code.
-    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment;
+    fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment;
 }
 
 /// Samples outside the selected time or CPUs are ignored; other tasks and locations count for the
@@ -37,7 +37,7 @@ impl SelectSamples for SampleCriteria {
         }
     }
 
-    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
+    fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
         match self.accepts_frame(frame, resolver) {
             true => SampleTreatment::Counted,
             false => SampleTreatment::Filtered,

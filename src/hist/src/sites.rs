@@ -21,7 +21,7 @@ pub(crate) struct SiteBuilder<'a, 'w> {
     keys_show_lines: bool,
     keys_show_map_sizes: bool,
     full_paths: bool,
-    places: bool,
+    addresses: bool,
     keys_show_offsets: bool,
     by_address: bool,
     by_line: bool,
@@ -42,7 +42,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
             keys_show_lines: options.keys_show_lines(),
             keys_show_map_sizes: options.keys_show_map_sizes(),
             full_paths: options.full_paths,
-            places: options.places,
+            addresses: options.addresses,
             keys_show_offsets: options.keys_show_offsets(),
             by_address: options.graph.is_some_and(|graph| graph.by_address),
             by_line: options.graph.is_some_and(|graph| graph.by_line),
@@ -67,7 +67,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
     fn choice(&self, frame: &Frame) -> SampleTreatment {
         match self.select {
             _ if self.hides(frame) => SampleTreatment::Ignored,
-            Some(select) => select.place(self.resolver, frame),
+            Some(select) => select.frame(self.resolver, frame),
             None => SampleTreatment::Counted,
         }
     }
@@ -78,12 +78,12 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
 
     /// The site of a sampled frame.
     pub(crate) fn leaf(&self, frame: &Frame) -> CodeSite {
-        let place = match self.keys_show_lines {
+        let source_line = match self.keys_show_lines {
             true => self.resolver.source_line(frame),
             false => None,
         };
         CodeSite {
-            line: self.line(frame, place),
+            line: self.line(frame, source_line),
             ..self.site(frame, frame.address)
         }
     }
@@ -96,24 +96,24 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         } else {
             self.calls.push(CallFrame {
                 frame: *frame,
-                place: self.place(frame),
+                source_line: self.source_line(frame),
             });
         }
         for call in &self.calls {
-            site(self.caller(&call.frame, call.place));
+            site(self.caller(&call.frame, call.source_line));
         }
     }
 
     /// The source line of a caller, if used.
-    fn place(&self, frame: &Frame) -> Option<SourceLine<'a>> {
+    fn source_line(&self, frame: &Frame) -> Option<SourceLine<'a>> {
         let wanted = self.keys_show_lines || self.by_address || self.by_line;
         wanted.then(|| self.resolver.source_line(frame)).flatten()
     }
 
-    fn caller(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> CodeSite {
+    fn caller(&self, frame: &Frame, source_line: Option<SourceLine<'_>>) -> CodeSite {
         let mut site = self.site(frame, frame.ip);
         if self.keys_show_lines || self.by_address || self.by_line {
-            site.line = self.line(frame, place);
+            site.line = self.line(frame, source_line);
         }
         if self.by_address && frame.symbol.is_some() {
             site.address = frame.address;
@@ -133,7 +133,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
             dso: frame.dso,
             symbol: frame.symbol,
             address: if frame.symbol.is_some() { 0 } else { address },
-            place: match self.places {
+            shown_address: match self.addresses {
                 _ if self.keys_show_offsets || is_data() => frame.address,
                 true => address,
                 false => 0,
@@ -145,15 +145,15 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         }
     }
 
-    fn line(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> LineNumber {
+    fn line(&self, frame: &Frame, source_line: Option<SourceLine<'_>>) -> LineNumber {
         // The vdso has no file, even if a copy of it is known.
         let in_file = |dso| !self.resolver.world().dso(dso).is_vdso();
-        if let Some(place) = place.filter(|_| frame.dso.is_none_or(in_file)) {
+        if let Some(source_line) = source_line.filter(|_| frame.dso.is_none_or(in_file)) {
             let file = match self.full_paths {
-                true => place.path,
-                false => place.file_name(),
+                true => source_line.path,
+                false => source_line.file_name(),
             };
-            let text = format!("{file}:{}", place.line);
+            let text = format!("{file}:{}", source_line.line);
             return LineNumber::Known(self.lines.number(text.as_bytes()));
         }
         if !self.keys_show_lines {
@@ -253,7 +253,7 @@ impl SiteFinder<'_, '_, '_> {
         if self.sites.hides(&frame) {
             return None;
         }
-        let site = self.sites.caller(&frame, self.sites.place(&frame));
+        let site = self.sites.caller(&frame, self.sites.source_line(&frame));
         let mark = Some(mark);
         Some(self.numbers.number(CodeSite { mark, ..site }))
     }
@@ -291,19 +291,19 @@ impl SiteFinder<'_, '_, '_> {
     }
 
     /// The other properties used by keys of the sample at `ip`.
-    pub(crate) fn facts(&self, mode: CpuMode, raw: &RawProperties, ip: u64) -> Properties {
+    pub(crate) fn properties(&self, mode: CpuMode, raw: &RawProperties, ip: u64) -> Properties {
         let finder = properties::PropertyResolver {
             sites: self.sites,
             resolver: self.sites.resolver,
             at: self.at,
             mode,
         };
-        finder.facts(raw, ip)
+        finder.properties(raw, ip)
     }
 
     fn lookup(&self, mode: CpuMode, ip: u64) -> AddressLookup {
         AddressLookup {
-            epoch: self.epoch.side(mode),
+            epoch: self.epoch.of_mode(mode),
             mode,
             ip,
         }

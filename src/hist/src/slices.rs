@@ -73,8 +73,8 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
 
     /// The value at an index.
     #[inline]
-    pub(crate) fn at_mut(&mut self, place: usize) -> Option<&mut V> {
-        self.entries.get_mut(place).map(|entry| &mut entry.value)
+    pub(crate) fn at_mut(&mut self, index: usize) -> Option<&mut V> {
+        self.entries.get_mut(index).map(|entry| &mut entry.value)
     }
 
     /// Approximate size in bytes.

@@ -65,8 +65,8 @@ impl WatchedFunction {
         let Some(ip) = sample.wire.ip else {
             return;
         };
-        let place = AddressContext::of(sample);
-        let frame = resolver.locate(place, sample.cpu_mode(), ip);
+        let at = AddressContext::of(sample);
+        let frame = resolver.locate(at, sample.cpu_mode(), ip);
         if !self.is_it(resolver, &frame) {
             return;
         }

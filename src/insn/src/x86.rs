@@ -4,13 +4,14 @@ use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, 
 
 use crate::{Insn, MAX_LEN};
 
-/// Opcodes invalid in 64-bit mode, except those that became prefixes. If data are decoded as code,
-/// they have their 32-bit length.
+/// Opcodes that are invalid in 64-bit mode, without those that became prefixes. They occur where data are decoded as code, and get their
+/// length in 32-bit mode.
 const ONLY_32: [u8; 18] = [
     0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x82, 0xce, 0xd4,
     0xd5, 0xd6,
 ];
 
+/// Decodes the instruction at the start of `bytes`, for code of `bits` bits; `None` if it is invalid or truncated.
 pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
     let bits = match bytes.first() {
         Some(opcode) if ONLY_32.contains(opcode) => 32,

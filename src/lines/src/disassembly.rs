@@ -69,7 +69,7 @@ impl<'a, 'r, 'w> Disassembler<'a, 'r, 'w> {
         if let Some(target) = printed.and_then(|printed| printed.target) {
             let resolver = self.lines.resolver();
             let frame = resolver.locate_data(self.at, mode, target);
-            if let Some(SymbolOffset { name, offset }) = self.lines.spot(&frame).symbol {
+            if let Some(SymbolOffset { name, offset }) = self.lines.resolved(&frame).symbol {
                 let offset = match offset {
                     0 => String::new(),
                     offset => format!("+{offset:#x}"),

@@ -68,7 +68,7 @@ pub struct FlowOptions<'a> {
     /// Whether to disassemble.
     pub texts: bool,
     /// Whether symbols have source locations.
-    pub places: bool,
+    pub source_lines: bool,
     /// Provider of source text, if requested.
     pub sources: Option<&'a SourceFiles<'a>>,
 }
@@ -142,9 +142,9 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
             return;
         };
         // Only the source of the oldest branch is known.
-        if let Ok(stretch) = self.read_block(oldest.from, oldest.from) {
+        if let Ok(block) = self.read_block(oldest.from, oldest.from) {
             self.name(oldest.from, step);
-            self.branch(stretch.isa, stretch.at(0).0, oldest, 0, step);
+            self.branch(block.isa, block.at(0).0, oldest, 0, step);
         }
         let mut index = entries.len() - 1;
         while let Some(before) = entries.get(index).filter(|_| index > 0) {
@@ -152,17 +152,17 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
             let Some(mut taken) = entries.get(index) else {
                 break;
             };
-            let mut stretch = self.read_block(before.to, taken.from);
-            if let Err(MissingCode::Crossing) = stretch
+            let mut block = self.read_block(before.to, taken.from);
+            if let Err(MissingCode::Crossing) = block
                 && let Some(next) = index.checked_sub(1)
                 && let Some(newer) = entries.get(next)
             {
                 // The branch into the kernel is filtered out, the one out of it is not.
                 (index, taken) = (next, newer);
-                stretch = self.read_block(before.to, taken.from);
+                block = self.read_block(before.to, taken.from);
             }
-            if let Ok(stretch) = stretch {
-                self.block_code(&stretch, taken, step);
+            if let Ok(block) = block {
+                self.block_code(&block, taken, step);
             }
         }
         let aborted = newest.flags >> 3 & 1 == 1;
@@ -174,22 +174,22 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
     /// The code of a block up to its branch.
     fn block_code(
         &mut self,
-        stretch: &BlockCode<'_>,
+        block: &BlockCode<'_>,
         taken: &BranchEntry,
         step: &mut dyn FnMut(FlowStep<'_>),
     ) {
-        let length = taken.from.wrapping_sub(stretch.start);
+        let length = taken.from.wrapping_sub(block.start);
         let mut offset = 0;
         let mut instructions = 0;
-        while offset < stretch.bytes.len() {
-            let (code, _) = stretch.at(offset);
+        while offset < block.bytes.len() {
+            let (code, _) = block.at(offset);
             self.name(code.ip, step);
             instructions += 1;
             if code.ip == taken.from {
-                self.branch(stretch.isa, code, taken, instructions, step);
+                self.branch(block.isa, code, taken, instructions, step);
                 break;
             }
-            step(FlowStep::Insn(self.with_text(stretch.isa, code)));
+            step(FlowStep::Insn(self.with_text(block.isa, code)));
             let Some(bytes) = code.bytes else {
                 break;
             };
@@ -211,9 +211,9 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         } else {
             ip
         };
-        let stretch = self.read_block(start, end);
+        let block = self.read_block(start, end);
         self.name(start, step);
-        let Ok(stretch) = stretch else {
+        let Ok(block) = block else {
             if let Ok(alone) = self.read_block(ip, ip) {
                 step(FlowStep::Insn(self.with_text(alone.isa, alone.at(0).0)));
                 self.source(ip, step);
@@ -222,8 +222,8 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         };
         let mut offset = 0;
         while offset as u64 <= end - start {
-            let (code, may_branch) = stretch.at(offset);
-            step(FlowStep::Insn(self.with_text(stretch.isa, code)));
+            let (code, may_branch) = block.at(offset);
+            step(FlowStep::Insn(self.with_text(block.isa, code)));
             let Some(bytes) = code.bytes else {
                 break;
             };
@@ -304,9 +304,9 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         if let Some(range) = self.resolver().symbol(symbol) {
             self.symbol = (range.start, range.end);
         }
-        step(FlowStep::Symbol(match self.options.places {
-            true => self.lines.spot_in_source(&frame),
-            false => self.lines.spot(&frame),
+        step(FlowStep::Symbol(match self.options.source_lines {
+            true => self.lines.resolved_with_line(&frame),
+            false => self.lines.resolved(&frame),
         }));
     }
 
@@ -315,8 +315,8 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         let Some(sources) = self.options.sources else {
             return;
         };
-        let place = self.resolver().source_line(&self.frame(ip));
-        if let Some(text) = place.and_then(|place| sources.line(place)) {
+        let line = self.resolver().source_line(&self.frame(ip));
+        if let Some(text) = line.and_then(|line| sources.line(line)) {
             step(FlowStep::Source(text));
         }
     }

@@ -127,7 +127,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
 
     /// Resolves the names of `frame`.
     #[must_use]
-    pub fn spot(&self, frame: &Frame) -> ResolvedAddress<'r> {
+    pub fn resolved(&self, frame: &Frame) -> ResolvedAddress<'r> {
         let world = self.resolver.world();
         let dso = frame.dso.map(|dso| world.dso(dso));
         let in_kernel = dso.is_none_or(|dso| dso.is_kernel());
@@ -157,27 +157,27 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
 
     /// Resolves names and the source location of `frame`.
     #[must_use]
-    pub fn spot_in_source(&self, frame: &Frame) -> ResolvedAddress<'r> {
-        let spot = self.placed(frame, self.resolver.source_line(frame));
-        match spot.source {
+    pub fn resolved_with_line(&self, frame: &Frame) -> ResolvedAddress<'r> {
+        let resolved = self.placed(frame, self.resolver.source_line(frame));
+        match resolved.source {
             SourceLocation::Line(SourceLine::UNKNOWN) => ResolvedAddress {
                 source: SourceLocation::None,
-                ..spot
+                ..resolved
             },
-            _ => spot,
+            _ => resolved,
         }
     }
 
-    /// Calls `spot` for a callchain frame: the functions inlined there, innermost first, and the
+    /// Calls `write` for a callchain frame: the functions inlined there, innermost first, and the
     /// frame itself, each with its source location, even if unknown.
-    pub fn expand(&self, frame: &Frame, mut spot: impl FnMut(ResolvedAddress<'r>)) {
+    pub fn expand(&self, frame: &Frame, mut write: impl FnMut(ResolvedAddress<'r>)) {
         if frame.symbol.is_none() {
-            return spot(self.spot_in_source(frame));
+            return write(self.resolved_with_line(frame));
         }
         let mut calls = Vec::new();
         self.resolver.expand(frame, &mut calls);
         for call in calls {
-            spot(self.placed(&call.frame, call.place));
+            write(self.placed(&call.frame, call.source_line));
         }
     }
 
@@ -194,7 +194,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
         };
         ResolvedAddress {
             source,
-            ..self.spot(frame)
+            ..self.resolved(frame)
         }
     }
 }

@@ -106,12 +106,12 @@ impl GroupMetrics {
         let mut events: Vec<_> = attrs.enumerate().map(event).collect();
         for group in recording.features.group_desc().unwrap_or_default() {
             let (leader, members) = (group.leader as usize, group.members as usize);
-            let places = leader..leader.saturating_add(members).min(events.len());
-            for event in events.get_mut(places.clone()).unwrap_or_default() {
+            let members_range = leader..leader.saturating_add(members).min(events.len());
+            for event in events.get_mut(members_range.clone()).unwrap_or_default() {
                 event.leader = leader;
             }
             if let Some(event) = events.get_mut(leader) {
-                event.group = places;
+                event.group = members_range;
             }
         }
         Self {

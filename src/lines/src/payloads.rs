@@ -132,12 +132,12 @@ struct KernelNames<'a, 'w>(&'a Resolver<'w>);
 impl KernelSymbols for KernelNames<'_, '_> {
     fn symbol_at(&self, address: u64) -> Option<(&str, u64)> {
         // Modules are loaded and unloaded; those at the end of the recording are used.
-        let place = AddressContext {
+        let at = AddressContext {
             machine: Machine::Host,
             pid: 0,
             order: Order::MAX,
         };
-        let frame = self.0.locate(place, CpuMode::Kernel, address);
+        let frame = self.0.locate(at, CpuMode::Kernel, address);
         let symbol = frame.symbol?;
         let into = frame.address.wrapping_sub(self.0.symbol(symbol)?.start);
         Some((self.0.symbol_name(symbol), address.wrapping_sub(into)))

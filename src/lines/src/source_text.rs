@@ -40,11 +40,11 @@ impl<'f> SourceFiles<'f> {
         }
     }
 
-    /// The line at `place`, if the file exists and has that line.
+    /// The text of a line, if the file exists and has that line.
     #[must_use]
-    pub fn line(&self, place: SourceLine<'_>) -> Option<SourceFileLine> {
-        let line = place.line;
-        let file = self.file(place.path)?;
+    pub fn line(&self, wanted: SourceLine<'_>) -> Option<SourceFileLine> {
+        let line = wanted.line;
+        let file = self.file(wanted.path)?;
         file.line(line)
             .is_some()
             .then_some(SourceFileLine { file, line })

@@ -46,7 +46,7 @@ fn recording() -> Vec<u8> {
 
 fn pass_1(criterion: &mut Criterion) {
     let file = recording();
-    let data = PerfData::parse(&file).expect("a sound file");
+    let data = PerfData::parse(&file).expect("a valid file");
     let mut group = criterion.benchmark_group("pass 1");
     group.sample_size(10).warm_up_time(Duration::from_secs(1));
     group.throughput(Throughput::Bytes(file.len() as u64));

@@ -268,7 +268,7 @@ impl EventTable {
     }
 
     /// Decodes the trailer of a record other than a sample.
-    pub(crate) fn side<'a>(&self, raw: RawRecord<'a>, order: Order) -> NonSampleRecord<'a> {
+    pub(crate) fn non_sample<'a>(&self, raw: RawRecord<'a>, order: Order) -> NonSampleRecord<'a> {
         let id = match raw.kind.is_user() {
             true => SampleId::default(),
             false => self.split(&raw).1,

@@ -2,7 +2,7 @@
 //! known.
 //!
 //! ```text
-//! note:     round 1 | round 2 | round 3 ...
+//! add:      round 1 | round 2 | round 3 ...
 //! samples:            round 1 | round 2 ...     records of round 2 may precede samples of round 1
 //! ```
 
@@ -56,12 +56,12 @@ impl LiveWorld {
     }
 
     /// Adds complete records. Those that change the World are applied by [`LiveWorld::complete`].
-    pub fn note(&mut self, records: &[u8]) {
-        self.note_each(records, |_, _| {});
+    pub fn add(&mut self, records: &[u8]) {
+        self.add_each(records, |_, _| {});
     }
 
-    /// Like [`LiveWorld::note`]; calls `each` with every record and its position.
-    pub fn note_each(&mut self, records: &[u8], mut each: impl FnMut(Order, &RawRecord<'_>)) {
+    /// Like [`LiveWorld::add`]; calls `each` with every record and its position.
+    pub fn add_each(&mut self, records: &[u8], mut each: impl FnMut(Order, &RawRecord<'_>)) {
         for (raw, record) in RawRecord::all(records, self.endian) {
             let order = self.record(&raw, record);
             each(order, &raw);
@@ -82,10 +82,7 @@ impl LiveWorld {
                 self.order.order(None, position)
             }
             RecordKind::SAMPLE => {
-                let time = self
-                    .events
-                    .sample_head(raw.body)
-                    .and_then(|glance| glance.time);
+                let time = self.events.sample_head(raw.body).and_then(|head| head.time);
                 self.order.order(time, position)
             }
             kind => {
@@ -124,8 +121,8 @@ impl LiveWorld {
         if size + self.ended.len() < 2 * self.pruned_size + MIN_PRUNED_SIZE {
             return false;
         }
-        let over = take_up_to(&mut self.ended, self.settled, |(order, _)| *order);
-        self.builder.forget(&over);
+        let exited = take_up_to(&mut self.ended, self.settled, |(order, _)| *order);
+        self.builder.forget(&exited);
         self.pruned_size = self.builder.world().size();
         true
     }
@@ -170,7 +167,7 @@ impl LiveWorld {
         self.order.limit()
     }
 
-    /// Decodes a sample at the position passed by [`LiveWorld::note_each`]; `None` if its event is unknown.
+    /// Decodes a sample at the position passed by [`LiveWorld::add_each`]; `None` if its event is unknown.
     ///
     /// # Errors
     /// [`DecodeError`] for a truncated sample.
@@ -182,10 +179,10 @@ impl LiveWorld {
         self.events.sample(raw, |_| order)
     }
 
-    /// Decodes the trailer of another record at the position passed by [`LiveWorld::note_each`].
+    /// Decodes the trailer of another record at the position passed by [`LiveWorld::add_each`].
     #[must_use]
-    pub fn side_record<'a>(&self, raw: RawRecord<'a>, order: Order) -> NonSampleRecord<'a> {
-        self.events.side(raw, order)
+    pub fn non_sample<'a>(&self, raw: RawRecord<'a>, order: Order) -> NonSampleRecord<'a> {
+        self.events.non_sample(raw, order)
     }
 
     /// The fields of a record other than a sample, without its trailer.
@@ -262,10 +259,10 @@ mod tests {
     }
 
     /// Whether a sample has a mapping at 0x1800.
-    fn sees(growing: &LiveWorld, record: &[u8], position: u64) -> bool {
+    fn sees(live: &LiveWorld, record: &[u8], position: u64) -> bool {
         let (raw, _) = RawRecord::split(record, Endian::NATIVE).unwrap();
-        let sample = growing.sample(&raw, position).unwrap().unwrap();
-        let world = growing.world();
+        let sample = live.sample(&raw, position).unwrap().unwrap();
+        let world = live.world();
         let found = world.lookup(
             Machine::Host,
             CpuMode::User,
@@ -279,33 +276,33 @@ mod tests {
     #[test]
     fn a_round_sees_earlier_records_of_the_next() {
         let mark = record(RecordKind::FINISHED_ROUND, |_| {});
-        let mut growing = LiveWorld::new(Endian::NATIVE, &events());
+        let mut live = LiveWorld::new(Endian::NATIVE, &events());
         let (early, late) = (sample(10), sample(30));
-        growing.note(&[&early[..], &late, &mark].concat());
-        growing.complete();
-        assert!(!sees(&growing, &late, 24));
+        live.add(&[&early[..], &late, &mark].concat());
+        live.complete();
+        assert!(!sees(&live, &late, 24));
         // A record of another CPU, which arrived a round later.
-        growing.note(&[&mapped(20)[..], &sample(40), &mark].concat());
-        growing.complete();
-        assert!(!sees(&growing, &early, 0));
-        assert!(sees(&growing, &late, 24));
+        live.add(&[&mapped(20)[..], &sample(40), &mark].concat());
+        live.complete();
+        assert!(!sees(&live, &early, 0));
+        assert!(sees(&live, &late, 24));
         // Records of the current round are not applied before its end.
-        growing.note(&mapped(50));
-        growing.complete();
-        assert_eq!(growing.world().mappings().len(), 1);
-        growing.complete_all();
-        assert_eq!(growing.world().mappings().len(), 2);
+        live.add(&mapped(50));
+        live.complete();
+        assert_eq!(live.world().mappings().len(), 1);
+        live.complete_all();
+        assert_eq!(live.world().mappings().len(), 2);
     }
 
     #[test]
     fn damaged_records_change_nothing() {
-        let mut growing = LiveWorld::new(Endian::NATIVE, &events());
+        let mut live = LiveWorld::new(Endian::NATIVE, &events());
         let complete = mapped(20);
-        growing.note(&record(RecordKind::MMAP, |to| to.u32(1)));
+        live.add(&record(RecordKind::MMAP, |to| to.u32(1)));
         for end in 0..complete.len() {
-            growing.note(&complete[..end]);
+            live.add(&complete[..end]);
         }
-        growing.complete_all();
-        assert_eq!(growing.world().mappings().len(), 0);
+        live.complete_all();
+        assert_eq!(live.world().mappings().len(), 0);
     }
 }

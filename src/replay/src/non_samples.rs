@@ -12,10 +12,10 @@ impl<'a> Replay<'a> {
         let wanted = records
             .map_while(Result::ok)
             .filter(|record| kinds.contains(&record.raw.kind));
-        let mut sides: Vec<NonSampleRecord<'a>> = wanted
-            .map(|record| self.events.side(record.raw, self.order_of(&record)))
+        let mut records: Vec<NonSampleRecord<'a>> = wanted
+            .map(|record| self.events.non_sample(record.raw, self.order_of(&record)))
             .collect();
-        sides.sort_by_key(|side| side.order);
-        sides
+        records.sort_by_key(|record| record.order);
+        records
     }
 }

@@ -33,7 +33,7 @@ pub enum RecordContent<'a> {
         /// The fields of the record, without the trailer.
         body: &'a [u8],
         /// Trailer and position.
-        side: NonSampleRecord<'a>,
+        record: NonSampleRecord<'a>,
     },
     /// A record written by the recorder.
     User(NonSampleRecord<'a>),
@@ -76,12 +76,12 @@ impl<'a> Replay<'a> {
                 Err(error) => RecordContent::Broken(error),
             }
         } else {
-            let side = self.events.side(*raw, order);
+            let record = self.events.non_sample(*raw, order);
             match raw.kind.is_user() {
-                true => RecordContent::User(side),
+                true => RecordContent::User(record),
                 false => RecordContent::Kernel {
                     body: self.events.split(raw).0,
-                    side,
+                    record,
                 },
             }
         };

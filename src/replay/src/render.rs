@@ -131,18 +131,18 @@ impl<Out> Feeder<'_, Out> {
         render: &R,
         take: &mut T,
     ) {
-        let mut in_the_air: VecDeque<Receiver<Out>> = VecDeque::new();
+        let mut in_flight: VecDeque<Receiver<Out>> = VecDeque::new();
         loop {
-            while in_the_air.len() < self.look_ahead {
+            while in_flight.len() < self.look_ahead {
                 let Some(block) = blocks.next() else { break };
                 let (reply, output) = sync_channel(1);
                 if self.jobs.send(RenderJob { block, reply }).is_err() {
                     return;
                 }
-                in_the_air.push_back(output);
+                in_flight.push_back(output);
             }
             // A worker that panicked drops its channel; the scope propagates the panic.
-            let Some(Ok(mut out)) = in_the_air.pop_front().map(|output| output.recv()) else {
+            let Some(Ok(mut out)) = in_flight.pop_front().map(|output| output.recv()) else {
                 return;
             };
             if take.take(&mut out) == FoldControl::Stop {
@@ -202,7 +202,7 @@ impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
             let mut out = spare.unwrap_or_default();
             self.render_block(&block, scratch, &mut out);
             // The consumer may have stopped.
-            let _gone = reply.send(out);
+            let _stopped = reply.send(out);
         }
     }
 
@@ -222,7 +222,7 @@ impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
                 continue;
             };
             if raw.kind != RecordKind::SAMPLE {
-                render.record(world, &events.side(raw, *order), scratch, out);
+                render.record(world, &events.non_sample(raw, *order), scratch, out);
                 continue;
             }
             match events.sample_into(&raw, endian, |_| *order, &mut sample) {

@@ -76,11 +76,11 @@ impl Resolver<'_> {
     /// [`Resolver::object_address`].
     #[must_use]
     pub fn frame_in_object(&self, frame: &Frame, address: u64) -> Option<Frame> {
-        let place = match self.layout_of(frame) {
+        let start = match self.layout_of(frame) {
             Some(layout) => layout.offset(address)?,
             None => address,
         };
-        let bytes = place.wrapping_sub(frame.address);
+        let bytes = start.wrapping_sub(frame.address);
         let ip = frame.ip.wrapping_add(bytes);
         let found = self.in_mapping(frame.mapping?, ip, frame.level);
         // Kernel and modules are at separate addresses, and code of one may refer to another.

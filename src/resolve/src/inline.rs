@@ -40,7 +40,7 @@ pub struct CallFrame<'r> {
     pub frame: Frame,
     /// The source location; `None` for code without a file: the kernel without a vmlinux, the vdso,
     /// JIT-compiled code.
-    pub place: Option<SourceLine<'r>>,
+    pub source_line: Option<SourceLine<'r>>,
 }
 
 /// Inputs for reading debug information.
@@ -101,7 +101,7 @@ impl InlineInfo {
         symbols.jit.get(number).copied()
     }
 
-    pub(crate) fn place(&self, frame: SourceFrame) -> SourceLine<'_> {
+    pub(crate) fn source_line(&self, frame: SourceFrame) -> SourceLine<'_> {
         let line = |file| SourceLine {
             path: self.lines.file(file),
             line: frame.line,

@@ -39,7 +39,7 @@ impl JitObject {
         index: SymbolIndex,
         module: impl FnOnce() -> ModuleId,
     ) -> Option<&DumpedFunction> {
-        let place = self.functions.get(index.as_usize())?;
+        let slot = self.functions.get(index.as_usize())?;
         let read = || {
             let image = self.code.image(index)?;
             let frames = rperf_unwind::FrameInfo::parse(image.file.clone(), None);
@@ -49,7 +49,7 @@ impl JitObject {
                 frames: frames.map_err(|_| TruncationCause::LostFile),
             }))
         };
-        place.get_or_init(read).as_deref()
+        slot.get_or_init(read).as_deref()
     }
 
     /// The source line of the instruction at `address`, in the function `symbol`.

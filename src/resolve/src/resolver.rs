@@ -291,7 +291,7 @@ impl<'w> Resolver<'w> {
         let Some((inlines, symbol)) = self.look_inside(frame, &mut sources) else {
             calls.push(CallFrame {
                 frame: *frame,
-                place: self.jit_line(frame).or_else(|| self.no_line(frame)),
+                source_line: self.jit_line(frame).or_else(|| self.no_line(frame)),
             });
             return;
         };
@@ -311,7 +311,7 @@ impl<'w> Resolver<'w> {
                     symbol: Some(SymbolId { index, ..symbol }),
                     ..*frame
                 },
-                place: Some(inlines.place(source)),
+                source_line: Some(inlines.source_line(source)),
             });
         }
     }
@@ -343,7 +343,7 @@ impl<'w> Resolver<'w> {
         inlines
             .lines
             .frames(self.files, frame.address, &mut sources);
-        let innermost = sources.first().map(|source| inlines.place(*source));
+        let innermost = sources.first().map(|source| inlines.source_line(*source));
         innermost.or_else(|| self.no_line(frame))
     }
 
@@ -432,8 +432,7 @@ impl<'w> Resolver<'w> {
     /// The objects in which an address without a symbol was looked up.
     pub fn objects_lacking_names(&self) -> impl Iterator<Item = DsoId> {
         let objects = (0..).map(DsoId).zip(&self.known.objects);
-        let lacking =
-            objects.filter(|(_, place)| place.get().is_some_and(LoadedObject::lacks_names));
+        let lacking = objects.filter(|(_, slot)| slot.get().is_some_and(LoadedObject::lacks_names));
         lacking.map(|(dso, _)| dso)
     }
 
@@ -452,8 +451,8 @@ impl<'w> Resolver<'w> {
             .objects
             .iter()
             .enumerate()
-            .flat_map(|(index, place)| {
-                let findings = place.get().map_or(&[][..], |object| &object.findings);
+            .flat_map(|(index, slot)| {
+                let findings = slot.get().map_or(&[][..], |object| &object.findings);
                 let dso = DsoId(u32::try_from(index).unwrap_or(u32::MAX));
                 findings.iter().map(move |what| ObjectFinding { dso, what })
             })
@@ -483,22 +482,22 @@ impl<'w> Resolver<'w> {
         if dso == truncated::MARKS {
             return self.known.marks.as_deref();
         }
-        let place = self.known.objects.get(dso.0 as usize)?;
-        Some(place.get_or_init(|| self.load(dso)))
+        let slot = self.known.objects.get(dso.0 as usize)?;
+        Some(slot.get_or_init(|| self.load(dso)))
     }
 
     /// The frame information of an object, loaded on first use.
     pub(crate) fn frames(&self, dso: DsoId) -> Result<&rperf_unwind::FrameInfo, TruncationCause> {
-        let place = self.known.frames.get(dso.0 as usize);
-        let place = place.ok_or(TruncationCause::LostFile)?;
-        let loaded = place.get_or_init(|| self.sources().load_frames(self.world.dso(dso)));
+        let slot = self.known.frames.get(dso.0 as usize);
+        let slot = slot.ok_or(TruncationCause::LostFile)?;
+        let loaded = slot.get_or_init(|| self.sources().load_frames(self.world.dso(dso)));
         loaded.as_ref().map_err(|cause| *cause)
     }
 
     /// The source of the code at `frame`.
     pub(crate) fn code_of(&self, frame: &Frame) -> Option<&CodeOf> {
-        let place = self.known.code.get(frame.dso?.0 as usize)?;
-        place.get_or_init(|| self.find_code(frame)).as_ref()
+        let slot = self.known.code.get(frame.dso?.0 as usize)?;
+        slot.get_or_init(|| self.find_code(frame)).as_ref()
     }
 
     fn find_code(&self, frame: &Frame) -> Option<CodeOf> {

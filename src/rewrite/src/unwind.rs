@@ -145,7 +145,7 @@ impl LiveUnwinder {
 
 impl Rewriter for LiveUnwinder {
     fn note(&mut self, records: &[u8]) {
-        self.live.note(records);
+        self.live.add(records);
     }
 
     fn note_end(&mut self) {

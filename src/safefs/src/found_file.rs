@@ -19,7 +19,7 @@ const LEASE_WAIT: Duration = Duration::from_millis(10);
 
 /// `f_type` of the kernel's virtual file systems (statfs(2), `linux/magic.h`) that have regular
 /// files.
-const OF_KERNEL: [u32; 13] = [
+const VIRTUAL_FILE_SYSTEMS: [u32; 13] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
     0x7472_6163, // tracefs
@@ -87,13 +87,13 @@ impl FoundFile {
     /// Opens a regular file for reading; files of virtual file systems are refused.
     ///
     /// # Errors
-    /// [`Refusal::NotRegular`], [`Refusal::OfKernel`], [`Refusal::Leased`], and what open(2) reports.
+    /// [`Refusal::NotRegular`], [`Refusal::Virtual`], [`Refusal::Leased`], and what open(2) reports.
     pub fn for_reading(&self) -> io::Result<File> {
         if !self.metadata.is_file() {
             return Err(Refusal::NotRegular.into());
         }
-        if self.is_of_kernel()? {
-            return Err(Refusal::OfKernel.into());
+        if self.is_virtual()? {
+            return Err(Refusal::Virtual.into());
         }
         self.reopen(OFlags::RDONLY)
     }
@@ -161,9 +161,9 @@ impl FoundFile {
         }
     }
 
-    fn is_of_kernel(&self) -> io::Result<bool> {
+    fn is_virtual(&self) -> io::Result<bool> {
         let kind = fstatfs(&self.file)?.f_type;
-        Ok(OF_KERNEL
+        Ok(VIRTUAL_FILE_SYSTEMS
             .iter()
             .any(|known| i128::from(*known) == i128::from(kind)))
     }

@@ -11,7 +11,7 @@ pub enum Refusal {
     NotRegular,
     /// A file of a virtual file system such as `/proc/kmsg`: reading may block or consume data.
     #[error("a file of a virtual file system")]
-    OfKernel,
+    Virtual,
     /// Larger than the limit for reading into memory.
     #[error("larger than {limit} bytes")]
     TooLarge {
@@ -45,7 +45,7 @@ pub enum Refusal {
 impl From<Refusal> for io::Error {
     fn from(refusal: Refusal) -> Self {
         let kind = match refusal {
-            Refusal::NotRegular | Refusal::OfKernel | Refusal::Outside => {
+            Refusal::NotRegular | Refusal::Virtual | Refusal::Outside => {
                 io::ErrorKind::InvalidInput
             }
             Refusal::TooLarge { .. } => io::ErrorKind::FileTooLarge,

@@ -160,20 +160,20 @@ pub(crate) fn map_areas(
 }
 
 fn area(
-    placed: &OpenCounter,
+    open: &OpenCounter,
     ring: &rperf_sys::RingMap,
     traces: &TraceOptions,
     pages: usize,
 ) -> std::io::Result<AuxArea> {
-    let map = AuxMap::new(&placed.counter, ring, pages, traces.snapshots.is_some())?;
+    let map = AuxMap::new(&open.counter, ring, pages, traces.snapshots.is_some())?;
     let size = map.size();
     let snapshot_size = |snapshots: &SnapshotOptions| snapshots.size.unwrap_or(size).min(size);
     Ok(AuxArea {
         map,
-        counter: placed.counter.try_clone()?,
-        index: u32::try_from(placed.ring).unwrap_or(u32::MAX),
-        tid: placed.tid,
-        cpu: placed.cpu,
+        counter: open.counter.try_clone()?,
+        index: u32::try_from(open.ring).unwrap_or(u32::MAX),
+        tid: open.tid,
+        cpu: open.cpu,
         snapshot_size: traces.snapshots.as_ref().map(snapshot_size),
     })
 }

@@ -58,17 +58,17 @@ pub(crate) fn of_modules(
 ) -> Vec<FoundFile> {
     let of_module = |module: &Module| {
         let id = ids.of_notes(&module_notes(sysfs, &module.name).ok()?)?;
-        let place = module.file.clone().unwrap_or_default();
+        let path = module.file.clone().unwrap_or_default();
         let name = match &module.file {
             Some(path) => path.to_str()?.to_owned(),
             None => format!("[{}]", module.name),
         };
         // The build-id of compressed files is unknown.
-        let is_it = || ids.of_file(&place).is_none_or(|found| found == id);
-        let is_kept = place.is_file() && is_wanted(module) && is_it();
+        let is_it = || ids.of_file(&path).is_none_or(|found| found == id);
+        let is_kept = path.is_file() && is_wanted(module) && is_it();
         Some(FoundFile {
             entry: entry(&name, KERNEL, &id)?,
-            place,
+            path,
             is_kept,
         })
     };
@@ -79,7 +79,7 @@ pub(crate) fn of_modules(
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FoundFile {
     pub(crate) entry: BuildIdEntry,
-    pub(crate) place: PathBuf,
+    pub(crate) path: PathBuf,
     /// Whether it is added to the cache: it has samples, or all are added.
     pub(crate) is_kept: bool,
 }
@@ -99,12 +99,12 @@ pub(crate) fn of_files(
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some((name, pid)) = mapped.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let place = || same_file(name, **pid, proc);
-            let file = of_file(name, stats.deleted.place(name).or_else(place), ids);
-            if let (Some((entry, place)), Ok(mut found)) = (file, found.lock()) {
+            let path = || same_file(name, **pid, proc);
+            let file = of_file(name, stats.deleted.path_of(name).or_else(path), ids);
+            if let (Some((entry, path)), Ok(mut found)) = (file, found.lock()) {
                 found.push(FoundFile {
                     entry,
-                    place,
+                    path,
                     is_kept: selected.contains(name),
                 });
             }
@@ -129,17 +129,17 @@ pub(crate) fn of_files(
 
 fn of_file(
     name: &MappedName,
-    place: Option<PathBuf>,
+    readable: Option<PathBuf>,
     ids: &dyn BuildIds,
 ) -> Option<(BuildIdEntry, PathBuf)> {
     let path = Path::new(OsStr::from_bytes(&name.filename));
     // Names such as `//anon`, `[heap]` or `/dev/zero` are not ELF files.
     let is_file =
         path.is_absolute() && !name.filename.starts_with(b"//") && !path.starts_with("/dev");
-    let place = place.filter(|_| is_file)?;
-    let id = ids.of_file(&place)?;
+    let readable = readable.filter(|_| is_file)?;
+    let id = ids.of_file(&readable)?;
     let name = name_text(path.as_os_str().as_bytes());
-    Some((entry(&name, USER, &id)?, place))
+    Some((entry(&name, USER, &id)?, readable))
 }
 
 /// Returns the path to read the mapped file: directly, or through a process, which may be in a container, or run a program
@@ -242,7 +242,7 @@ mod tests {
         let proc = Proc::new(&root);
         let file = |is_kept| FoundFile {
             entry: entry("/no/such/dir/lib.so", USER, b"ab").unwrap(),
-            place: inside.join("lib.so"),
+            path: inside.join("lib.so"),
             is_kept,
         };
         let stats = |mapped| {

@@ -190,7 +190,7 @@ impl FileCompletion<'_> {
         let debug = debug_file(Path::new(DEBUG_FILES), &id);
         let object = NewObject {
             path: &name_path(&file.entry.filename),
-            file: &file.place,
+            file: &file.path,
             id: &id,
             debug: debug.as_deref(),
             probes: None,

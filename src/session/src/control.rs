@@ -1,7 +1,7 @@
 //! Control commands during a run (`--control`): lines of text from a pipe, each acknowledged
 //! through another.
 
-mod order;
+mod command;
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -11,8 +11,8 @@ use rperf_events::{EventSpec, GroupPosition};
 use rperf_sys::{Counter, Ready};
 use rperf_wire::Attr;
 
-use self::order::ControlCommand;
-pub use self::order::ListedDetail;
+use self::command::ControlCommand;
+pub use self::command::ListedDetail;
 use crate::{Error, SessionNotice, SessionObserver};
 
 /// The acknowledgement. Like Linux perf, includes the NUL: programs read five bytes as a C string.
@@ -24,7 +24,7 @@ const MAX_COMMAND_BYTES: usize = 4096;
 #[derive(Debug)]
 pub struct Control {
     /// `None` after the other end was closed.
-    orders: Option<File>,
+    commands: Option<File>,
     acknowledgements: Option<File>,
     /// An incomplete command.
     begun: Vec<u8>,
@@ -53,9 +53,9 @@ pub(crate) struct ControlRequests {
 impl Control {
     /// Commands from a pipe or FIFO; without `acknowledgements` nothing is acknowledged.
     #[must_use]
-    pub fn new(orders: File, acknowledgements: Option<File>) -> Self {
+    pub fn new(commands: File, acknowledgements: Option<File>) -> Self {
         Self {
-            orders: Some(orders),
+            commands: Some(commands),
             acknowledgements,
             begun: Vec::new(),
         }
@@ -63,7 +63,7 @@ impl Control {
 
     /// Becomes readable with the next command; `None` if there can't be any more.
     pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.orders.as_ref().map(File::as_fd)
+        self.commands.as_ref().map(File::as_fd)
     }
 
     /// Reads and executes the available commands, once poll(2) reports [`Control::as_fd`] as readable. `events` are the open events.
@@ -79,7 +79,7 @@ impl Control {
                 self.carry_out(&text, &events(), &mut requests, observer)?;
             }
         } else if ready.closed {
-            self.orders = None;
+            self.commands = None;
         }
         Ok(requests)
     }
@@ -87,14 +87,17 @@ impl Control {
     /// Returns the complete commands. A single write is also complete without a newline.
     fn lines(&mut self) -> Vec<String> {
         let mut bytes = [0; MAX_COMMAND_BYTES];
-        let read = self.orders.as_mut().map(|orders| orders.read(&mut bytes));
+        let read = self
+            .commands
+            .as_mut()
+            .map(|commands| commands.read(&mut bytes));
         match read {
             Some(Ok(size)) if size > 0 => {
                 self.begun.extend(bytes.get(..size).unwrap_or_default());
             }
             // Another process has read it.
             Some(Err(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            _ => self.orders = None,
+            _ => self.commands = None,
         }
         let is_end = |byte: &u8| matches!(byte, b'\n' | 0);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
@@ -118,11 +121,11 @@ impl Control {
         requests: &mut ControlRequests,
         observer: &mut dyn SessionObserver,
     ) -> Result<(), Error> {
-        let Some(order) = ControlCommand::parse(text) else {
-            observer.on_event(SessionNotice::NotUnderstood { order: text });
+        let Some(command) = ControlCommand::parse(text) else {
+            observer.on_event(SessionNotice::UnknownCommand { command: text });
             return Ok(());
         };
-        match order {
+        match command {
             ControlCommand::Switch { on, event: None } => {
                 let mut leading = events.iter().filter(|event| event.leads);
                 leading.try_for_each(|event| event.switch(on))?;

@@ -45,16 +45,16 @@ impl DeletedFiles {
         let process = proc.join(mmap.pid.to_string());
         let end = mmap.start.saturating_add(mmap.len);
         // Unprivileged users may not follow the first one.
-        let places = [
+        let paths = [
             process.join(format!("map_files/{:x}-{end:x}", mmap.start)),
             process.join("exe"),
         ];
-        let found = places.iter().find_map(|place| {
-            let file = FoundFile::find(place).ok()?;
+        let found = paths.iter().find_map(|path| {
+            let file = FoundFile::find(path).ok()?;
             let metadata = file.metadata();
             // A build-id in place of the inode leaves the address as the only proof.
             let is_it = match name.inode {
-                0 => !place.ends_with("exe"),
+                0 => !path.ends_with("exe"),
                 inode => metadata.ino() == inode,
             };
             (is_it && metadata.is_file()).then_some(file)
@@ -71,7 +71,7 @@ impl DeletedFiles {
     }
 
     /// Returns a path to read the file while this exists.
-    pub(crate) fn place(&self, name: &MappedName) -> Option<PathBuf> {
+    pub(crate) fn path_of(&self, name: &MappedName) -> Option<PathBuf> {
         let file = self.files.get(name)?.as_ref()?;
         Some(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into())
     }
@@ -115,8 +115,8 @@ mod tests {
             keep(b"/program (deleted)", 0),
         ];
         fs::remove_dir_all(root).unwrap();
-        let place = deleted.place(&same_inode).unwrap();
-        assert_eq!(fs::read(place).unwrap(), b"content");
-        assert!(others.iter().all(|other| deleted.place(other).is_none()));
+        let path = deleted.path_of(&same_inode).unwrap();
+        assert_eq!(fs::read(path).unwrap(), b"content");
+        assert!(others.iter().all(|other| deleted.path_of(other).is_none()));
     }
 }

@@ -368,12 +368,12 @@ pub(crate) fn run(
     };
     let mut triggers = watched(context.triggers.events);
     let mut woken = 0;
-    let mut pace = GrowthWarning::new(context.bytes(sink, rotation), context.lanes.is_some());
+    let mut growth = GrowthWarning::new(context.bytes(sink, rotation), context.lanes.is_some());
     loop {
         if context.is_full(sink, rotation, observer) {
             return Ok((StopReason::SizeReached, woken));
         }
-        let own = [context.schedule.timeout(), pace.timeout()].into_iter();
+        let own = [context.schedule.timeout(), growth.timeout()].into_iter();
         let others = [rotation.timeout(), rings.timeout()];
         let timeout = own.chain(others).fold(-1, earlier_timeout);
         let awaited = context.wait(sink.output_sink.reader(), &triggers, &counters, timeout)?;
@@ -390,14 +390,14 @@ pub(crate) fn run(
             return Ok((StopReason::SizeReached, woken));
         }
         let bytes = context.bytes(sink, rotation);
-        pace.keep(bytes, sink.samples(), context.events, observer);
+        growth.update(bytes, sink.samples(), context.events, observer);
         if let Some(stopped) = context.stopped(rotation)? {
             return Ok((stopped, woken));
         }
         if states.is_readable(&awaited.lanes) {
             return Ok((StopReason::TasksEnded, woken));
         }
-        let ready = states.of(&awaited.orders).first().copied();
+        let ready = states.of(&awaited.commands).first().copied();
         if context.handle_control(ready, rotation, rings, observer)? {
             return Ok((StopReason::ByOrder, woken));
         }
@@ -451,7 +451,7 @@ struct PollResults {
     /// The reader of a pipe.
     reader: DescriptorKind,
     lanes: DescriptorKind,
-    orders: DescriptorKind,
+    commands: DescriptorKind,
     /// The counters of triggers.
     happened: DescriptorKind,
     /// The counters of rings.
@@ -472,14 +472,14 @@ impl DrainContext<'_> {
         waiting.add([self.signals.as_fd()]);
         let reader = waiting.add(reader);
         let lanes = waiting.add(self.lanes.map(LaneEvents::as_fd));
-        let orders = waiting.add(self.control.as_ref().and_then(|control| control.as_fd()));
+        let commands = waiting.add(self.control.as_ref().and_then(|control| control.as_fd()));
         let happened = waiting.counters(triggers);
         let rings = waiting.counters(counters);
         Ok(PollResults {
             states: waiting.wait(timeout)?,
             reader,
             lanes,
-            orders,
+            commands,
             happened,
             rings,
         })

@@ -12,7 +12,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// Threshold in bytes per minute.
 const MAX_BYTES_PER_MINUTE: u64 = 1 << 30;
 
-/// Growth since some moment, until reported once.
+/// Growth of the output since the last measurement; reported once.
 pub(crate) struct GrowthWarning {
     began: Instant,
     bytes: u64,
@@ -43,7 +43,7 @@ impl GrowthWarning {
     }
 
     /// Measures bytes and samples so far, and reports fast growth.
-    pub(crate) fn keep(
+    pub(crate) fn update(
         &mut self,
         bytes: u64,
         samples: u64,
@@ -74,11 +74,12 @@ impl GrowthWarning {
     fn growth(&mut self, bytes: u64, samples: u64, after: Duration) -> Option<(u64, u64)> {
         let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).max(1);
         // Counts restart with a new file.
-        let come = |now: u64, before: u64| now.saturating_sub(before).saturating_mul(1000) / millis;
-        let minute = come(bytes, self.bytes).saturating_mul(60);
-        let second = come(samples, self.samples);
+        let per_second =
+            |now: u64, before: u64| now.saturating_sub(before).saturating_mul(1000) / millis;
+        let bytes_per_minute = per_second(bytes, self.bytes).saturating_mul(60);
+        let samples_per_second = per_second(samples, self.samples);
         (self.bytes, self.samples) = (bytes, samples);
-        (minute >= MAX_BYTES_PER_MINUTE).then_some((minute, second))
+        (bytes_per_minute >= MAX_BYTES_PER_MINUTE).then_some((bytes_per_minute, samples_per_second))
     }
 }
 
@@ -87,32 +88,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gigabyte_a_minute_is_much() {
-        let mut pace = GrowthWarning::new(500, false);
+    fn a_gigabyte_per_minute_is_reported() {
+        let mut warning = GrowthWarning::new(500, false);
         let second = Duration::from_secs(1);
         let much = MAX_BYTES_PER_MINUTE / 60 + 1;
-        assert_eq!(pace.growth(500 + much, 70, second), Some((much * 60, 70)));
-        assert_eq!(pace.growth(500 + 2 * much, 80, 2 * second), None);
+        assert_eq!(
+            warning.growth(500 + much, 70, second),
+            Some((much * 60, 70))
+        );
+        assert_eq!(warning.growth(500 + 2 * much, 80, 2 * second), None);
         // A long period averages growth out; the next one is measured separately.
         assert_eq!(
-            pace.growth(500 + 4 * much, 90, second),
+            warning.growth(500 + 4 * much, 90, second),
             Some((much * 120, 10))
         );
-        assert_eq!(pace.timeout(), -1);
+        assert_eq!(warning.timeout(), -1);
         assert_eq!(GrowthWarning::new(0, true).timeout(), 1000);
     }
 
     #[test]
-    fn a_second_is_waited_for() {
+    fn nothing_is_measured_before_a_second_has_passed() {
         struct Silent;
         impl SessionObserver for Silent {
             fn on_event(&mut self, notice: SessionNotice<'_>) {
                 panic!("{notice:?}");
             }
         }
-        let mut pace = GrowthWarning::new(0, false);
-        pace.began = Instant::now() + Duration::from_secs(3600);
-        pace.keep(u64::MAX, 1, &[], &mut Silent);
-        assert_eq!(pace.bytes, 0);
+        let mut warning = GrowthWarning::new(0, false);
+        warning.began = Instant::now() + Duration::from_secs(3600);
+        warning.update(u64::MAX, 1, &[], &mut Silent);
+        assert_eq!(warning.bytes, 0);
     }
 }

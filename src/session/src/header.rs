@@ -119,8 +119,8 @@ fn has_branches(details: &RecordDetails, specs: &[&EventSpec]) -> bool {
 /// Adds the groups of more than one event, with the index and leader of each event.
 pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut FeatureSet) {
     let mut groups = Vec::new();
-    for (place, (group, _)) in events.iter().enumerate() {
-        let led = events.iter().filter(|(_, leader)| *leader == Some(place));
+    for (index, (group, _)) in events.iter().enumerate() {
+        let led = events.iter().filter(|(_, leader)| *leader == Some(index));
         let members = led.count();
         let GroupPosition::Leader { name } = group else {
             continue;
@@ -132,7 +132,7 @@ pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut Featu
                 } else {
                     name.clone()
                 },
-                leader: u32::try_from(place).unwrap_or(u32::MAX),
+                leader: u32::try_from(index).unwrap_or(u32::MAX),
                 members: u32::try_from(members + 1).unwrap_or(u32::MAX),
             });
         }
@@ -173,12 +173,12 @@ fn cpus(sysfs: &Sysfs, set: &mut FeatureSet) {
         set.nr_cpus(NrCpus { online, available });
         if let Ok(groups) = sysfs.cpu_groups() {
             let dies = !groups.dies.is_empty();
-            let place = |cpu| {
-                let place = sysfs.cpu_ids(cpu);
-                let die = dies.then_some(place.die);
+            let entry = |cpu| {
+                let ids = sysfs.cpu_ids(cpu);
+                let die = dies.then_some(ids.die);
                 CpuTopologyEntry {
-                    core: place.core,
-                    socket: place.package,
+                    core: ids.core,
+                    socket: ids.package,
                     die,
                 }
             };
@@ -186,7 +186,7 @@ fn cpus(sysfs: &Sysfs, set: &mut FeatureSet) {
                 core_siblings: groups.packages,
                 thread_siblings: groups.cores,
                 die_siblings: groups.dies,
-                cpus: (0..available).map(place).collect(),
+                cpus: (0..available).map(entry).collect(),
             });
         }
     }

@@ -33,8 +33,8 @@ impl InitialRecords<'_> {
             synthesize::modules(to, &opened.kernel.modules);
         }
         synthesize::event_updates(to, events, request.output.stream.is_some());
-        synthesize::thread_map(to, &opened.places);
-        synthesize::cpu_map(to, &opened.places);
+        synthesize::thread_map(to, &opened.cpu_tasks);
+        synthesize::cpu_map(to, &opened.cpu_tasks);
         if request.observe.details.side_band.cgroups && request.synthesis.kinds.cgroups {
             self.cgroups(to);
         }
@@ -45,7 +45,7 @@ impl InitialRecords<'_> {
         match &request.observe.target {
             Target::Workload => {}
             Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
-                synthesize::some_tasks(to, &proc, &self.opened.places.tasks, task_options);
+                synthesize::some_tasks(to, &proc, &self.opened.cpu_tasks.tasks, task_options);
             }
             // Without /proc, readers show numbers instead of names; samples are complete.
             Target::Cpus(_) | Target::Everyone => {
@@ -62,7 +62,7 @@ impl InitialRecords<'_> {
             (&self.request.observe.target, self.task_options())
         {
             let proc = Proc::new(&self.request.roots.proc);
-            let tasks = with_children(&self.opened.places.tasks, &proc);
+            let tasks = with_children(&self.opened.cpu_tasks.tasks, &proc);
             synthesize::some_tasks(to, &proc, &tasks, task_options);
         }
         to.user(RecordKind::FINISHED_INIT, |_| {});

@@ -156,7 +156,7 @@ pub(crate) struct LaneShared<'e> {
 }
 
 impl<'e> LaneShared<'e> {
-    /// Creates the state for `count` lanes; closing the returned pipe ends them.
+    /// Creates the state of this many lanes; closing the returned pipe ends them.
     pub(crate) fn new(
         events: &'e [OpenEvent],
         lanes: usize,

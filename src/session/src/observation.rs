@@ -58,9 +58,9 @@ impl Observation {
             Sysfs::new(&request.roots.sysfs),
         );
         let per_thread = request.observe.details.scope.per_thread;
-        let places = CpuTasks::find(&request.observe.target, None, &proc, &sysfs, per_thread)?;
+        let cpu_tasks = CpuTasks::find(&request.observe.target, None, &proc, &sysfs, per_thread)?;
         let (opened, rings) =
-            OpenedEvents::new(request, places, RingAffinity::default(), observer)?;
+            OpenedEvents::new(request, cpu_tasks, RingAffinity::default(), observer)?;
         if let Some(priority) = request.rings.real_time {
             run_in_real_time(priority).map_err(|cause| Error::RealTime { priority, cause })?;
         }
@@ -83,7 +83,7 @@ impl Observation {
     /// Returns the number of observed CPUs; 0 if tasks have separate rings.
     #[must_use]
     pub fn cpus(&self) -> usize {
-        let cpus = &self.opened.places.cpus;
+        let cpus = &self.opened.cpu_tasks.cpus;
         cpus.iter().filter(|cpu| **cpu >= 0).count()
     }
 

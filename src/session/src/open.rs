@@ -1,4 +1,4 @@
-//! Opening events at all places, with fallbacks if the kernel refuses them.
+//! Opening events on all CPUs and tasks, with fallbacks if the kernel refuses them.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -18,7 +18,7 @@ use crate::rings::default_pages;
 use crate::tasks::CpuTasks;
 use crate::{Error, NotOpened, RecordRequest, SessionNotice, SessionObserver};
 
-/// An event that is open at all its places.
+/// An event that is open on all its CPUs and tasks.
 #[derive(Debug)]
 pub(crate) struct OpenEvent {
     /// The event with the accepted attr.
@@ -27,7 +27,7 @@ pub(crate) struct OpenEvent {
     pub(crate) counters: Vec<OpenCounter>,
 }
 
-/// A counter and its place.
+/// A counter, and the CPU and task that it counts.
 #[derive(Debug)]
 pub(crate) struct OpenCounter {
     pub(crate) counter: Counter,
@@ -76,7 +76,7 @@ struct OpenContext<'a> {
 
 /// Opens all events.
 pub(crate) struct Opener<'a> {
-    pub(crate) places: &'a mut CpuTasks,
+    pub(crate) cpu_tasks: &'a mut CpuTasks,
     pub(crate) options: RecordOptions,
     pub(crate) max_stack: u16,
     pub(crate) sysctl: &'a Sysctl,
@@ -97,13 +97,13 @@ impl<'a> Opener<'a> {
     /// Creates the opener of a recording.
     pub(crate) fn new(
         request: &RecordRequest,
-        places: &'a mut CpuTasks,
+        cpu_tasks: &'a mut CpuTasks,
         sysctl: &'a Sysctl,
         cgroups: &'a [Option<OpenCgroup>],
     ) -> Self {
         Self {
-            wakes_at: wakes_at(request, places, sysctl),
-            places,
+            wakes_at: wakes_at(request, cpu_tasks, sysctl),
+            cpu_tasks,
             options: RecordOptions {
                 target: request.observe.target.kind(),
                 sampling: request.observe.sampling,
@@ -135,7 +135,7 @@ impl Opener<'_> {
         Ok(open)
     }
 
-    /// Opens all events of `specs` (and the side-band event of the target) at all places.
+    /// Opens all events of `specs` (and the side-band event of the target) on all CPUs and tasks.
     pub(crate) fn open(
         &mut self,
         mut specs: Vec<EventSpec>,
@@ -167,8 +167,8 @@ impl Opener<'_> {
                         .other_event(&refused, observer)
                         .ok_or_else(|| self.error(*refused))?;
                     // The side-band event is not in the list and has no fallback.
-                    if let Some(place) = specs.get_mut(index) {
-                        *place = spec;
+                    if let Some(replaced) = specs.get_mut(index) {
+                        *replaced = spec;
                         events = record_events(&specs, &self.options);
                     }
                 }
@@ -211,7 +211,7 @@ impl Opener<'_> {
         let precision = event.attr.precise_ip();
         loop {
             observer.on_event(SessionNotice::Opening { attr: &event.attr });
-            let cause = match self.open_at_all_places(&event.attr, within, observer) {
+            let cause = match self.open_counters(&event.attr, within, observer) {
                 Ok(counters) => return Ok(OpenEvent { event, counters }),
                 Err(cause) => cause,
             };
@@ -230,7 +230,8 @@ impl Opener<'_> {
         }
     }
 
-    fn open_at_all_places(
+    /// Opens a counter for each CPU and task.
+    fn open_counters(
         &mut self,
         attr: &Attr,
         within: OpenContext<'_>,
@@ -240,11 +241,11 @@ impl Opener<'_> {
         let mut counters = Vec::new();
         let mut exited = Vec::new();
         let others = match within.is_side_band {
-            true => &self.places.side_band_cpus[..],
+            true => &self.cpu_tasks.side_band_cpus[..],
             false => &[],
         };
-        for (cpu_index, cpu) in self.places.cpus.iter().chain(others).enumerate() {
-            for tid in &self.places.tasks {
+        for (cpu_index, cpu) in self.cpu_tasks.cpus.iter().chain(others).enumerate() {
+            for tid in &self.cpu_tasks.tasks {
                 let observed = ObservedTask {
                     pid: *tid,
                     cpu: *cpu,
@@ -274,7 +275,8 @@ impl Opener<'_> {
                     }
                     // One of several threads exited since it was listed.
                     Err(error)
-                        if error.raw_os_error() == Some(ESRCH) && self.places.tasks.len() > 1 =>
+                        if error.raw_os_error() == Some(ESRCH)
+                            && self.cpu_tasks.tasks.len() > 1 =>
                     {
                         exited.push(*tid);
                     }
@@ -283,7 +285,7 @@ impl Opener<'_> {
             }
         }
         counters.retain(|placed| !exited.contains(&placed.tid));
-        self.places.tasks.retain(|tid| !exited.contains(tid));
+        self.cpu_tasks.tasks.retain(|tid| !exited.contains(tid));
         if counters.is_empty() {
             return Err(io::Error::from_raw_os_error(ESRCH));
         }
@@ -368,9 +370,9 @@ impl OpenEvent {
         self.event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)
     }
 
-    /// Returns the counter at a place; `guess` is its index if no task has exited.
-    fn at(&self, place: ObservedTask, guess: usize) -> Option<&Counter> {
-        let same = |placed: &&OpenCounter| placed.tid == place.pid && placed.cpu == place.cpu;
+    /// Returns the counter of a task on a CPU; `guess` is its index if no task has exited.
+    fn at(&self, observed: ObservedTask, guess: usize) -> Option<&Counter> {
+        let same = |open: &&OpenCounter| open.tid == observed.pid && open.cpu == observed.cpu;
         let guessed = self.counters.get(guess).filter(same);
         let found = guessed.or_else(|| self.counters.iter().find(same));
         found.map(|placed| &placed.counter)
@@ -378,8 +380,8 @@ impl OpenEvent {
 }
 
 /// Returns the watermark of rings so that a recording ends close to its maximum size.
-fn wakes_at(request: &RecordRequest, places: &CpuTasks, sysctl: &Sysctl) -> Option<u32> {
-    let part = request.output.max_size? / PARTS / (places.rings() as u64).max(1);
+fn wakes_at(request: &RecordRequest, cpu_tasks: &CpuTasks, sysctl: &Sysctl) -> Option<u32> {
+    let part = request.output.max_size? / PARTS / (cpu_tasks.rings() as u64).max(1);
     let pages = request.rings.pages.unwrap_or_else(|| default_pages(sysctl));
     let half = (pages * page_size() / 2) as u64;
     (part < half).then(|| u32::try_from(part.max(1)).ok())?

@@ -20,7 +20,7 @@ use crate::{Error, RecordRequest, SessionObserver};
 
 /// Open events, which don't change any more.
 pub(crate) struct OpenedEvents {
-    pub(crate) places: CpuTasks,
+    pub(crate) cpu_tasks: CpuTasks,
     pub(crate) events: Vec<OpenEvent>,
     pub(crate) descriptions: Vec<EventDesc>,
     /// Formats of the tracepoints; read before the recording, which may remove probes.
@@ -31,20 +31,20 @@ pub(crate) struct OpenedEvents {
 }
 
 impl OpenedEvents {
-    /// Opens the events at these places and maps their rings.
+    /// Opens the events on these CPUs and tasks and maps their rings.
     pub(crate) fn new(
         request: &RecordRequest,
-        mut places: CpuTasks,
+        mut cpu_tasks: CpuTasks,
         affinity: RingAffinity,
         observer: &mut dyn SessionObserver,
     ) -> Result<(Self, RingSet), Error> {
-        let (events, rings) = open(request, &mut places, affinity, observer)?;
+        let (events, rings) = open(request, &mut cpu_tasks, affinity, observer)?;
         let mut descriptions = describe(&events);
         if let Some(rewriter) = &request.output.rewriter {
             rewriter.describe(&mut descriptions);
         }
         let opened = Self {
-            places,
+            cpu_tasks,
             descriptions,
             tracing_data: describe_tracepoints(request, &events)?,
             kernel: KernelMaps::of(&events, &Proc::new(&request.roots.proc), observer),
@@ -64,14 +64,14 @@ impl OpenedEvents {
 /// Opens the events and maps their rings.
 fn open(
     request: &RecordRequest,
-    places: &mut CpuTasks,
+    cpu_tasks: &mut CpuTasks,
     affinity: RingAffinity,
     observer: &mut dyn SessionObserver,
 ) -> Result<(Vec<OpenEvent>, RingSet), Error> {
     raise_open_files_limit().map_err(Error::system("raise the limit of open files"))?;
     let sysctl = Sysctl::new(&request.roots.proc);
     let cgroups = open_cgroups(request)?;
-    let mut opener = Opener::new(request, places, &sysctl, &cgroups);
+    let mut opener = Opener::new(request, cpu_tasks, &sysctl, &cgroups);
     let events = opener.open(request.observe.events.clone(), observer)?;
     set_filters(&events)?;
     // Unprivileged users share their locked memory between rings and AUX areas.

@@ -129,36 +129,36 @@ impl LiveRecording {
         let proc = Proc::new(&request.roots.proc);
         let sysfs = Sysfs::new(&request.roots.sysfs);
         let per_thread = request.observe.details.scope.per_thread;
-        let places = CpuTasks::find(&request.observe.target, pid, &proc, &sysfs, per_thread)?;
+        let cpu_tasks = CpuTasks::find(&request.observe.target, pid, &proc, &sysfs, per_thread)?;
         let shares = request.rings.threads.as_ref();
-        let shares = shares.map(|threads| shares_of(threads, &places.cpus, &sysfs));
+        let shares = shares.map(|threads| shares_of(threads, &cpu_tasks.cpus, &sysfs));
         let mut shares = shares.transpose()?.unwrap_or_default();
         if let Some(first) = shares.first_mut() {
-            first.also_drains(&places.side_band_cpus);
+            first.also_drains(&cpu_tasks.side_band_cpus);
         }
-        let affinity = RingAffinity::new(request.rings.affinity, &places.cpus, &sysfs)?;
-        let (opened, mut rings) = OpenedEvents::new(request, places, affinity, observer)?;
+        let affinity = RingAffinity::new(request.rings.affinity, &cpu_tasks.cpus, &sysfs)?;
+        let (opened, mut rings) = OpenedEvents::new(request, cpu_tasks, affinity, observer)?;
         rings.running = request.observe.switches.is_none();
-        let (triggers, trigger_rings) = open_triggers(request, &opened.places, observer)?;
+        let (triggers, trigger_rings) = open_triggers(request, &opened.cpu_tasks, observer)?;
         let closing = FileCompletion {
             request,
             ids,
             opened: &opened,
             reader_gone: false,
         };
-        let place = RecordingOutput::create(&closing, rings.count())?;
+        let created = RecordingOutput::create(&closing, rings.count())?;
         let first = opened.sample_type();
         Ok(Self {
             opened,
             lanes: lanes(
                 shares,
                 &mut rings,
-                place.files,
+                created.files,
                 first,
                 request.output.compress,
             ),
             sink: CountedOutput::new(
-                place.output_sink,
+                created.output_sink,
                 RecordStats::new(first).in_proc(&request.roots.proc),
                 request.output.compress,
             ),
@@ -168,7 +168,7 @@ impl LiveRecording {
             triggers,
             trigger_rings,
             workload,
-            replacement: place.replacement,
+            replacement: created.replacement,
         })
     }
 

@@ -168,7 +168,7 @@ pub struct ObserveOptions {
     pub max_stack: u16,
     /// Whether samples of all events have raw data (`-R`); those of tracepoints always do.
     pub raw_samples: bool,
-    /// Other settings of all events; [`Scope::side`](rperf_events::Scope::side) is already applied to `events`.
+    /// Other settings of all events; [`Scope::level`](rperf_events::Scope::level) is already applied to `events`.
     pub details: RecordDetails,
     /// Options of the hardware trace among `events`, of which there is at most one.
     pub traces: Option<TraceOptions>,
@@ -407,9 +407,9 @@ pub enum SessionNotice<'a> {
         listing: ListedDetail,
     },
     /// A control command is unknown; it is not acknowledged.
-    NotUnderstood {
+    UnknownCommand {
         /// The command.
-        order: &'a str,
+        command: &'a str,
     },
     /// The output has reached the size at which the recording ends.
     SizeReached {

@@ -137,7 +137,7 @@ fn undrained_cpu(shares: &[ThreadShare], cpus: &CpuList) -> Option<u32> {
 #[derive(Debug, Default)]
 pub(crate) struct RingAffinity {
     /// CPUs of rings, and the affinity for draining them.
-    places: Vec<(CpuList, CpuList)>,
+    affinities: Vec<(CpuList, CpuList)>,
     /// Index of the current affinity.
     at: Option<usize>,
     bound: Option<AffinityGuard>,
@@ -156,7 +156,7 @@ impl RingAffinity {
         };
         let shares = shares(&threads, cpus, sysfs)?.into_iter();
         Ok(Self {
-            places: shares.map(|share| (share.empties, share.runs_on)).collect(),
+            affinities: shares.map(|share| (share.empties, share.runs_on)).collect(),
             ..Self::default()
         })
     }
@@ -165,13 +165,17 @@ impl RingAffinity {
     /// drained with the current one.
     pub(crate) fn go_to(&mut self, cpu: i32) {
         let has = |cpus: &CpuList| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(cpu));
-        let Some(place) = self.places.iter().position(|(cpus, _)| has(cpus)) else {
+        let Some(index) = self.affinities.iter().position(|(cpus, _)| has(cpus)) else {
             return;
         };
-        let Some((_, runs_on)) = self.places.get(place).filter(|_| self.at != Some(place)) else {
+        let Some((_, runs_on)) = self
+            .affinities
+            .get(index)
+            .filter(|_| self.at != Some(index))
+        else {
             return;
         };
-        self.at = Some(place);
+        self.at = Some(index);
         match &mut self.bound {
             Some(bound) => drop(bound.move_to(runs_on)),
             None => self.bound = AffinityGuard::to(runs_on).ok(),

@@ -13,10 +13,10 @@ use crate::{Error, RecordRequest, SessionObserver, Target};
 /// Data pages of their rings, whose content is ignored.
 const PAGES: usize = 1;
 
-/// Opens them at the places of the recording, and maps their rings.
+/// Opens them on the CPUs and tasks of the recording, and maps their rings.
 pub(crate) fn open_triggers(
     request: &RecordRequest,
-    places: &CpuTasks,
+    cpu_tasks: &CpuTasks,
     observer: &mut dyn SessionObserver,
 ) -> Result<(Vec<OpenEvent>, Vec<Ring>), Error> {
     if request.output.switch_events.is_empty() {
@@ -24,8 +24,8 @@ pub(crate) fn open_triggers(
     }
     let target = request.observe.target.kind();
     let sysctl = Sysctl::new(&request.roots.proc);
-    let mut places = places.clone();
-    let mut opener = Opener::new(request, &mut places, &sysctl, &[]);
+    let mut cpu_tasks = cpu_tasks.clone();
+    let mut opener = Opener::new(request, &mut cpu_tasks, &sysctl, &[]);
     let events = opener.open_as_they_are(
         trigger_events(&request.output.switch_events, target),
         observer,

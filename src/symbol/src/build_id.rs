@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_of_others_are_passed_over() {
+    fn notes_of_other_owners_are_skipped() {
         for endian in [Endianness::Little, Endianness::Big] {
             let mut bytes = note(endian, NOTE_BUILD_ID, b"Xen\0", &[1; 5]);
             bytes.extend(note(endian, 1, GNU_OWNER, &[2; 16]));

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_are_none_are_counted() {
+    fn malformed_lines_are_counted() {
         let map = parse(b"10 8 first\n\nnonsense\n18\n18 8\n0x20 0X8 a name\n30 8 ab\n99999999999999999 1 wide\n");
         let names: Vec<_> = map
             .table

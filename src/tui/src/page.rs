@@ -78,7 +78,7 @@ pub(crate) fn rows<'r>(
     let ScrolledList { list, left } = scrolled;
     let seen = list.lay_out(area);
     let cursor = list.cursor();
-    for (number, place) in seen.zip(area.rows()) {
+    for (number, rect) in seen.zip(area.rows()) {
         let is_selected = cursor == Some(number);
         let mut line = escaped(row(number, is_selected));
         if is_selected {
@@ -87,22 +87,22 @@ pub(crate) fn rows<'r>(
                 span.style = theme.selected;
             }
             line.style = theme.selected;
-            frame.buffer_mut().set_style(place, theme.selected);
+            frame.buffer_mut().set_style(rect, theme.selected);
         }
-        put(frame, shifted(line, left), place);
+        put(frame, shifted(line, left), rect);
     }
 }
 
 /// Draws the first or the last line of a screen.
-pub(crate) fn bar(frame: &mut Frame<'_>, place: Rect, theme: &Theme, line: Line<'_>) {
-    frame.buffer_mut().set_style(place, theme.bar);
-    put(frame, line.style(theme.bar), place);
+pub(crate) fn bar(frame: &mut Frame<'_>, rect: Rect, theme: &Theme, line: Line<'_>) {
+    frame.buffer_mut().set_style(rect, theme.bar);
+    put(frame, line.style(theme.bar), rect);
 }
 
 /// Draws a line: all text is drawn through this function. Otherwise ratatui would drop control characters (C0, C1), and send those that
 /// change the text direction.
-pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, place: Rect) {
-    frame.render_widget(escaped(line), place);
+pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, rect: Rect) {
+    frame.render_widget(escaped(line), rect);
 }
 
 /// Returns a line with its control characters escaped. Tabs are dropped by ratatui.

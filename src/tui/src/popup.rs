@@ -32,25 +32,25 @@ struct PopupSize {
 fn window(frame: &mut Frame<'_>, area: Rect, theme: &Theme, title: &str, size: PopupSize) -> Rect {
     let fit = |wanted: usize, room: u16| u16::try_from(wanted).unwrap_or(u16::MAX).min(room);
     // A space and a border on each side.
-    let place = Rect {
+    let rect = Rect {
         x: 0,
         y: 0,
         width: fit(size.width.max(width([title])) + 4, area.width),
         height: fit(size.height + 2, area.height),
     };
-    let place = Rect {
-        x: area.x + (area.width - place.width) / 2,
-        y: area.y + (area.height - place.height) / 2,
-        ..place
+    let rect = Rect {
+        x: area.x + (area.width - rect.width) / 2,
+        y: area.y + (area.height - rect.height) / 2,
+        ..rect
     };
-    frame.render_widget(Clear, place);
+    frame.render_widget(Clear, rect);
     let title = escaped_line(title);
     let mut block = Block::bordered().style(theme.popup);
     if !title.is_empty() {
         block = block.title(format!(" {title} "));
     }
-    frame.render_widget(block, place);
-    place.inner(Margin::new(2, 1))
+    frame.render_widget(block, rect);
+    rect.inner(Margin::new(2, 1))
 }
 
 /// Returns the width of the longest line.

@@ -35,9 +35,9 @@ pub struct Snapshot<'a> {
 pub struct Unwinder {
     /// Steps with their objects.
     steps: Vec<(Step, ModuleId)>,
-    /// By epoch and [`StepKey::key`].
+    /// By epoch and [`StepAddress::key`].
     by_address: FxHashMap<(u64, u64), CachedStep>,
-    /// By object and [`StepKey::key`] of the offset in its file: the same in all processes.
+    /// By object and [`StepAddress::key`] of the offset in its file: the same in all processes.
     by_offset: FxHashMap<(ModuleId, u64), CachedStep>,
     context: Option<Box<UnwindContext<usize>>>,
 }
@@ -88,15 +88,15 @@ impl Caller {
     }
 }
 
-/// Key of a frame lookup.
+/// The address whose unwind information gives the caller of a frame.
 #[derive(Debug, Clone, Copy)]
-struct StepKey {
+struct StepAddress {
     address: u64,
     /// Whether the instruction there is executed next. Otherwise it is the last byte of a call.
     exact: bool,
 }
 
-impl StepKey {
+impl StepAddress {
     /// A return address may be the start of the next function, if the called one never returns.
     fn of(ip: u64, exact: bool) -> Self {
         Self {
@@ -105,6 +105,7 @@ impl StepKey {
         }
     }
 
+    /// The key of a cache, with an absolute address or an offset in the object.
     fn key(self, address: u64) -> u64 {
         address << 1 | u64::from(self.exact)
     }
@@ -146,7 +147,7 @@ impl Unwinder {
         let most = max_frames(&snapshot.stack);
         let end = out.len().saturating_add(limit.min(most));
         let mut registers = snapshot.registers;
-        let mut found = self.find(StepKey::of(registers.ip, true), arch, space);
+        let mut found = self.find(StepAddress::of(registers.ip, true), arch, space);
         let mut is_innermost = true;
         if limit > 0 && is_address(registers.ip) {
             out.push(registers.ip);
@@ -181,7 +182,7 @@ impl Unwinder {
             }
             registers = caller;
             is_innermost = false;
-            found = self.find(StepKey::of(registers.ip, interrupted), arch, space);
+            found = self.find(StepAddress::of(registers.ip, interrupted), arch, space);
             out.push(registers.ip - u64::from(!interrupted));
         }
         if limit <= most {
@@ -240,19 +241,19 @@ impl Unwinder {
     }
 
     #[inline]
-    fn find(&mut self, spot: StepKey, arch: Arch, space: &impl AddressSpace) -> CachedStep {
-        let key = (space.epoch(), spot.key(spot.address));
+    fn find(&mut self, at: StepAddress, arch: Arch, space: &impl AddressSpace) -> CachedStep {
+        let key = (space.epoch(), at.key(at.address));
         if let Some(found) = self.by_address.get(&key) {
             return *found;
         }
-        let found = self.look_up(spot, arch, space);
+        let found = self.look_up(at, arch, space);
         self.by_address.insert(key, found);
         found
     }
 
     #[cold]
-    fn look_up(&mut self, spot: StepKey, arch: Arch, space: &impl AddressSpace) -> CachedStep {
-        let Some(code) = space.code_at(spot.address) else {
+    fn look_up(&mut self, at: StepAddress, arch: Arch, space: &impl AddressSpace) -> CachedStep {
+        let Some(code) = space.code_at(at.address) else {
             return CachedStep::Nothing(UnwindStop::of(TruncationCause::Unmapped));
         };
         let nothing = |cause| {
@@ -264,12 +265,12 @@ impl Unwinder {
             Ok(_) => return nothing(TruncationCause::LostFile),
             Err(cause) => return nothing(cause),
         };
-        let key = (code.module, spot.key(code.offset));
+        let key = (code.module, at.key(code.offset));
         if let Some(found) = self.by_offset.get(&key) {
             return *found;
         }
         let context = self.context.get_or_insert_with(Box::default);
-        let found = match object.step(code.offset, spot.exact, context) {
+        let found = match object.step(code.offset, at.exact, context) {
             Ok(step) => {
                 let index = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
                 self.steps.push((step, code.module));

@@ -162,9 +162,7 @@ impl<'a> Dump<'a> {
                 let raw = rperf_wire::RawRecord { body, ..record.raw };
                 kernel::write(out, &raw, trailer, self.event_of(trailer))?;
             }
-            DumpContent::User if is_unhandled => {
-                user::write_unhandled(out, record, self.endian())?
-            }
+            DumpContent::User if is_unhandled => user::write_unhandled(out, record, self.endian())?,
             DumpContent::User => user::write(out, record, self.endian())?,
         }
         self.write_trace(out, record)?;

@@ -60,21 +60,21 @@ pub fn write_events(
         EvlistDetail::Attr => attr_sizes(data, file),
         _ => Vec::new(),
     };
-    for (place, event) in events.iter().enumerate() {
-        if groups.is_member(place) {
+    for (index, event) in events.iter().enumerate() {
+        if groups.is_member(index) {
             continue;
         }
-        match groups.led_by(place) {
+        match groups.led_by(index) {
             Some(group) => {
-                let members = events.get(group.places()).unwrap_or_default();
+                let members = events.get(group.members()).unwrap_or_default();
                 let names: Vec<&str> = members.iter().map(|event| event.name.as_str()).collect();
                 write!(out, "{}{{{}}}", group.name, names.join(","))?;
             }
             None => out.write_all(event.name.as_bytes())?,
         }
-        let size = sizes.get(place).copied().unwrap_or_default();
-        for (index, part) in parts(event, place, size, options).iter().enumerate() {
-            let before = if index == 0 { ':' } else { ',' };
+        let size = sizes.get(index).copied().unwrap_or_default();
+        for (number, part) in parts(event, index, size, options).iter().enumerate() {
+            let before = if number == 0 { ':' } else { ',' };
             write!(out, "{before} {part}")?;
         }
         writeln!(out)?;
@@ -89,7 +89,7 @@ pub fn frequency(attr: &Attr) -> String {
     format!("sample_{unit}={}", attr.sample_period)
 }
 
-/// The nonzero fields of an attr, and `config` in any case, as in newer perf releases: 0 is a number of an event.
+/// The nonzero fields of an attr, and `config` in any case, as in newer perf releases: 0 is a valid event number.
 fn attr_parts(attr: &Attr, size: u32) -> Vec<String> {
     let fields = attr_fields(attr, size);
     let before = fields
@@ -107,7 +107,7 @@ fn attr_parts(attr: &Attr, size: u32) -> Vec<String> {
 }
 
 /// The details after the name.
-fn parts(event: &EventDesc, place: usize, size: u32, options: &EvlistOptions<'_>) -> Vec<String> {
+fn parts(event: &EventDesc, index: usize, size: u32, options: &EvlistOptions<'_>) -> Vec<String> {
     let attr = &event.attr;
     let mut parts = Vec::new();
     match options.detail {
@@ -116,7 +116,7 @@ fn parts(event: &EventDesc, place: usize, size: u32, options: &EvlistOptions<'_>
         EvlistDetail::Attr => parts.extend(attr_parts(attr, size)),
     }
     if let Some(fields) = options.trace_fields {
-        parts.push(fields.text(place));
+        parts.push(fields.text(index));
     }
     // An attr of zeros has no text.
     parts.retain(|part| !part.is_empty());

@@ -14,7 +14,7 @@ pub struct EventGroup {
     /// The text before the braces; often empty.
     pub name: String,
     leader: usize,
-    members: usize,
+    member_count: usize,
 }
 
 /// perf's name for a group without a name in the header.
@@ -23,8 +23,8 @@ const ANONYMOUS: &str = "{anon_group}";
 impl EventGroup {
     /// Indices of the leader and the members.
     #[must_use]
-    pub fn places(&self) -> Range<usize> {
-        self.leader..self.leader + self.members
+    pub fn members(&self) -> Range<usize> {
+        self.leader..self.leader + self.member_count
     }
 }
 
@@ -43,22 +43,22 @@ impl EventGroups {
             (members > 1).then_some(EventGroup {
                 name,
                 leader,
-                members,
+                member_count: members,
             })
         };
         Self(described.into_iter().filter_map(group).collect())
     }
 
-    /// The group led by the event at index `place`.
+    /// The group led by the event at `index`.
     #[must_use]
-    pub fn led_by(&self, place: usize) -> Option<&EventGroup> {
-        self.0.iter().find(|group| group.leader == place)
+    pub fn led_by(&self, index: usize) -> Option<&EventGroup> {
+        self.0.iter().find(|group| group.leader == index)
     }
 
-    /// Whether the event at index `place` is shown on its leader's line.
+    /// Whether the event at `index` is shown on its leader's line.
     #[must_use]
-    pub fn is_member(&self, place: usize) -> bool {
-        let after = |group: &EventGroup| place != group.leader && group.places().contains(&place);
-        self.led_by(place).is_none() && self.0.iter().any(after)
+    pub fn is_member(&self, index: usize) -> bool {
+        let after = |group: &EventGroup| index != group.leader && group.members().contains(&index);
+        self.led_by(index).is_none() && self.0.iter().any(after)
     }
 }

@@ -94,10 +94,10 @@ pub fn write_first_rows(
     out: &mut dyn Write,
     histogram: &Histogram,
     layout: &ReportLayout,
-    room: RowLimits,
+    limits: RowLimits,
 ) -> io::Result<()> {
-    let part = first_rows(histogram, room);
-    let Some((lines, columns)) = room.screen else {
+    let part = first_rows(histogram, limits);
+    let Some((lines, columns)) = limits.screen else {
         return write_rows(out, &part, layout);
     };
     let mut text = Vec::new();
@@ -122,11 +122,11 @@ pub fn write_truncated(
 
 /// A histogram limited to the rows that fit.
 #[must_use]
-pub fn first_rows(histogram: &Histogram, room: RowLimits) -> Histogram {
+pub fn first_rows(histogram: &Histogram, limits: RowLimits) -> Histogram {
     let rows = histogram.rows.iter();
-    let shown = rows.filter(|row| row.weights.samples >= room.samples);
+    let shown = rows.filter(|row| row.weights.samples >= limits.samples);
     Histogram {
-        rows: shown.take(room.rows).map(HistogramRow::clone).collect(),
+        rows: shown.take(limits.rows).map(HistogramRow::clone).collect(),
         events: histogram.events.clone(),
         totals: histogram.totals.clone(),
         columns: histogram.columns.clone(),
@@ -137,19 +137,19 @@ pub fn first_rows(histogram: &Histogram, room: RowLimits) -> Histogram {
 /// Truncates a line to a number of columns. Colour sequences take no columns and end with the line;
 /// other control characters take the columns of their escapes.
 fn truncated(line: &str, columns: usize, colors: Option<Csi>) -> String {
-    let (mut kept, mut taken, mut painted) = (String::with_capacity(line.len()), 0, None);
+    let (mut kept, mut taken, mut colored) = (String::with_capacity(line.len()), 0, None);
     let mut rest = line;
     while let Some(letter) = rest.chars().next() {
         let (first, after) = rest.split_at(letter.len_utf8());
         let color = colors.and_then(|csi| Some((csi, csi.after_sequence(rest)?)));
         if let Some((csi, after)) = color {
             kept.push_str(rest.strip_suffix(after).unwrap_or_default());
-            (painted, rest) = (Some(csi), after);
+            (colored, rest) = (Some(csi), after);
             continue;
         }
         for letter in escaped(first).chars() {
             if taken == columns {
-                return match painted {
+                return match colored {
                     Some(csi) => format!("{kept}{csi}m"),
                     None => kept,
                 };
@@ -169,8 +169,8 @@ pub struct JsonInterval<'a> {
     pub time: i64,
     /// Its status.
     pub status: &'a IntervalStatus<'a>,
-    /// CPU use of the observer in percent.
-    pub own_cost: f64,
+    /// CPU use of `top` itself, in percent of one CPU.
+    pub own_cpu: f64,
 }
 
 /// Writes a JSON object: the interval, and the first rows.
@@ -178,14 +178,14 @@ pub fn write_json(
     out: &mut dyn Write,
     interval: &JsonInterval<'_>,
     histogram: &Histogram,
-    room: RowLimits,
+    limits: RowLimits,
 ) -> io::Result<()> {
     let status = interval.status;
     let total = histogram.total();
     let rows = histogram.rows.iter();
-    let shown = rows.filter(|row| row.weights.samples >= room.samples);
+    let shown = rows.filter(|row| row.weights.samples >= limits.samples);
     let rows: Vec<Value> = shown
-        .take(room.rows)
+        .take(limits.rows)
         .map(|row| json_row(row, histogram, total.period))
         .collect();
     let object = json!({
@@ -197,7 +197,7 @@ pub fn write_json(
         "kernel_percent": rounded(status.kernel),
         "lost": status.lost.0,
         "lost_total": status.lost.1,
-        "own_cpu_percent": rounded(interval.own_cost),
+        "own_cpu_percent": rounded(interval.own_cpu),
         "period": total.period,
         "rows": rows,
     });
@@ -232,32 +232,32 @@ mod tests {
 
     #[test]
     fn lines_are_truncated_by_visible_width() {
-        let painted = |line, columns| truncated(line, columns, Some(Csi::PLAIN));
-        assert_eq!(painted("abc", 3), "abc");
-        assert_eq!(painted("abcd", 3), "abc");
-        assert_eq!(painted("\x1b[31mäb\x1b[m", 2), "\x1b[31mäb\x1b[m");
-        assert_eq!(painted("\x1b[31mäb\x1b[mc", 2), "\x1b[31mäb\x1b[m\x1b[m");
-        assert_eq!(painted("\x1b[31mäb\x1b[m", 1), "\x1b[31mä\x1b[m");
+        let colored = |line, columns| truncated(line, columns, Some(Csi::PLAIN));
+        assert_eq!(colored("abc", 3), "abc");
+        assert_eq!(colored("abcd", 3), "abc");
+        assert_eq!(colored("\x1b[31mäb\x1b[m", 2), "\x1b[31mäb\x1b[m");
+        assert_eq!(colored("\x1b[31mäb\x1b[mc", 2), "\x1b[31mäb\x1b[m\x1b[m");
+        assert_eq!(colored("\x1b[31mäb\x1b[m", 1), "\x1b[31mä\x1b[m");
     }
 
     #[test]
     fn names_have_no_colours() {
         let csi = Csi::marked();
         let line = format!("{csi}31m5%{csi}m a\x1b[31mb");
-        let painted = format!("{csi}31m5%{csi}m");
+        let colored = format!("{csi}31m5%{csi}m");
         assert_eq!(
             truncated(&line, 99, Some(csi)),
-            format!("{painted} a\\x1b[31mb")
+            format!("{colored} a\\x1b[31mb")
         );
         assert_eq!(
             truncated(&line, 6, Some(csi)),
-            format!("{painted} a\\x{csi}m")
+            format!("{colored} a\\x{csi}m")
         );
         assert_eq!(truncated("a\x1b[31mb", 5, None), "a\\x1b");
     }
 
     #[test]
-    fn the_line_is_perfs() {
+    fn the_status_line_is_that_of_perf() {
         let mut status = IntervalStatus {
             per_second: 114.4,
             kernel: 2.63,

@@ -107,7 +107,7 @@ impl<'a> ReadValues<'a> {
             .collect()
     }
 
-    /// The value in word `index`, with its optional fields from word `behind`.
+    /// The value in word `index`, with its optional fields from word `after`.
     fn value(&self, index: usize, after: usize, shape: ReadShape) -> ReadValue {
         let word = |present: bool, index| present.then(|| self.words.get(index)).flatten();
         ReadValue {

@@ -17,12 +17,12 @@ pub(crate) const WORKLOAD: Workload = Workload {
 const ADDITIONS: u32 = 1000;
 
 /// The ends of both pipes that a process uses.
-struct Turns {
+struct PipeEnds {
     wait: PipeReader,
     pass: PipeWriter,
 }
 
-impl Turns {
+impl PipeEnds {
     fn wait(&mut self) -> io::Result<()> {
         self.wait.read_exact(&mut [0])
     }
@@ -38,11 +38,11 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     let action = "cannot create a pipe";
     let (from_first, to_second) = pipe().map_err(failed(action))?;
     let (from_second, to_first) = pipe().map_err(failed(action))?;
-    let mut first = Turns {
+    let mut first = PipeEnds {
         wait: from_second,
         pass: to_second,
     };
-    let mut second = Turns {
+    let mut second = PipeEnds {
         wait: from_first,
         pass: to_first,
     };
@@ -55,7 +55,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
         };
         (0..rounds).try_for_each(|_| turn()).is_ok()
     })?;
-    // The child holds its own copies: without this, a child that ends early would not end the pipe.
+    // The child has copies. With this one closed, reading fails if the child ends early.
     drop(first);
     set_comm(c"proc2");
     let mut turn = || {

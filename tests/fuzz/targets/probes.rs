@@ -13,11 +13,11 @@ use rperf_probe::{
 };
 use rperf_symbol::{DebugInfo, ObjectKind, ObjectRequest, SearchPaths, load};
 
-/// The queries if the input has none.
-const USUAL: &str = "* $vars\n*%return $retval\n%*\n*;*\n*:1 $params\n0x1004 $vars";
+/// The definitions if the input has none.
+const DEFAULT_DEFINITIONS: &str = "* $vars\n*%return $retval\n%*\n*;*\n*:1 $params\n0x1004 $vars";
 
-/// The maximum number of queries in one input.
-const QUESTIONS: usize = 8;
+/// The maximum number of definitions of one input.
+const MAX_DEFINITIONS: usize = 8;
 
 // See `Parts`; each line of the text is a definition.
 fuzz_target!(|bytes: &[u8]| {
@@ -56,12 +56,16 @@ fn ask(object: &ProbeObject<'_>, parts: &Parts<'_>) {
     let _functions = functions(object, filter.as_ref());
     let options = SearchOptions::default();
     let text = String::from_utf8_lossy(parts.extra(Extra::Text));
-    let questions = if text.is_empty() { USUAL } else { &text };
-    for question in questions.lines().take(QUESTIONS) {
-        if let Ok(range) = LineRange::parse(question) {
+    let definitions = if text.is_empty() {
+        DEFAULT_DEFINITIONS
+    } else {
+        &text
+    };
+    for line in definitions.lines().take(MAX_DEFINITIONS) {
+        if let Ok(range) = LineRange::parse(line) {
             let _lines = lines(object, &range, &options);
         }
-        let Ok(definition) = parse(question) else {
+        let Ok(definition) = parse(line) else {
             continue;
         };
         for probe in find(object, &definition, &options)

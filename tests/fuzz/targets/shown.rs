@@ -83,9 +83,9 @@ fn dumped(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
             }
             RecordContent::UnknownEvent => DumpContent::UnknownEvent,
             RecordContent::Broken(error) => DumpContent::Broken(error),
-            RecordContent::Kernel { body, side } => DumpContent::Kernel {
+            RecordContent::Kernel { body, record } => DumpContent::Kernel {
                 body,
-                trailer: side.id,
+                trailer: record.id,
             },
             _ => DumpContent::User,
         };
@@ -159,11 +159,11 @@ fn one(layout: &ScriptLayout, sample: &Sample<'_>, block: &mut ScriptBlock) {
         period: sample.period,
         misc: sample.misc,
     };
-    let spot = |address: Option<u64>| ResolvedAddress::unknown(address.unwrap_or_default());
+    let resolved = |address: Option<u64>| ResolvedAddress::unknown(address.unwrap_or_default());
     layout.start(&line, block);
-    layout.data_address(&spot(sample.wire.addr), true, &mut block.text);
+    layout.data_address(&resolved(sample.wire.addr), true, &mut block.text);
     layout.before(&sample.wire, Some("/cgroup"), block);
-    layout.address(&spot(sample.wire.ip), &mut block.text);
+    layout.address(&resolved(sample.wire.ip), &mut block.text);
     layout.registers(&sample.wire, &mut block.text);
     for entry in sample
         .wire

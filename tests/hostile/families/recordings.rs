@@ -163,10 +163,10 @@ pub(crate) fn directory(inputs: &mut CaseInputs<'_>) -> Case {
     let random = &mut *inputs.random;
     let words = *random.pick(COMMANDS);
     let damaged = random.below(PARTS.len());
-    for (index, (name, sound)) in PARTS.into_iter().enumerate() {
-        let mut bytes = sound.to_vec();
+    for (index, (name, valid)) in PARTS.into_iter().enumerate() {
+        let mut bytes = valid.to_vec();
         if index == damaged && index == 0 {
-            bytes = recording::mutate(sound, sound, random).bytes;
+            bytes = recording::mutate(valid, valid, random).bytes;
         } else if index == damaged {
             for _ in 0..1 + random.below(4) {
                 mutate::bytes(&mut bytes, PARTS[0].1, random);

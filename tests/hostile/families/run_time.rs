@@ -97,10 +97,10 @@ fn perf_map(random: &mut Random) -> Vec<u8> {
             32 - number % 3
         )
     };
-    let sound: String = (0..30).map(line).collect();
-    let mut text = sound.clone().into_bytes();
+    let valid: String = (0..30).map(line).collect();
+    let mut text = valid.clone().into_bytes();
     for _ in 0..1 + random.below(4) {
-        mutate::text(&mut text, sound.as_bytes(), random);
+        mutate::text(&mut text, valid.as_bytes(), random);
     }
     text
 }

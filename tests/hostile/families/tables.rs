@@ -89,8 +89,8 @@ pub(crate) fn of_events(inputs: &mut CaseInputs<'_>) -> Case {
             true => random.below(last),
             false => last + random.below(3),
         };
-        let sound = files[index].1.clone();
-        mutate::text(&mut files[index].1, &sound, random);
+        let valid = files[index].1.clone();
+        mutate::text(&mut files[index].1, &valid, random);
     }
     if line.starts_with("list") && random.one_in(10) {
         // A damaged mapfile may name no table.

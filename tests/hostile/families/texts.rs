@@ -70,11 +70,11 @@ const OF_FOLDED: &[&str] = &[
     "flamegraph --diff earlier.folded -o out.svg -i perf.data --normalize --widths before",
 ];
 
-fn mutated(sound: &str, inputs: &mut CaseInputs<'_>) -> Vec<u8> {
+fn mutated(valid: &str, inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     let random = &mut *inputs.random;
-    let mut text = sound.as_bytes().to_vec();
+    let mut text = valid.as_bytes().to_vec();
     for _ in 0..1 + random.below(4) {
-        mutate::text(&mut text, sound.as_bytes(), random);
+        mutate::text(&mut text, valid.as_bytes(), random);
     }
     text
 }

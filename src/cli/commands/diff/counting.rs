@@ -198,7 +198,7 @@ fn options(
         columns: compared_columns(&resolved.columns, &resolved.order_by),
         order_by: resolved.order_by,
         relative: settings.relative,
-        places: settings.verbose,
+        addresses: settings.verbose,
         parent,
         ..HistogramOptions::default()
     })

@@ -227,17 +227,17 @@ impl FlamegraphInput {
 
     /// Adds the stacks of one event with their roots and weights.
     fn add(&self, named: &NamedStacks, weighing: &StackWeight, stacks: &mut Stacks) {
-        let places: Vec<(u32, bool)> = named
-            .places
+        let labels: Vec<(u32, bool)> = named
+            .names
             .iter()
-            .map(|place| {
-                let idle = place.origin == CodeOrigin::Kernel && is_idle(&place.name);
-                (stacks.label(&place.name, kind(place.origin)), idle)
+            .map(|named| {
+                let idle = named.origin == CodeOrigin::Kernel && is_idle(&named.name);
+                (stacks.label(&named.name, kind(named.origin)), idle)
             })
             .collect();
         let mut frames = Vec::new();
         for stack in named.iter() {
-            let idle = || stack.frames.iter().any(|place| places[*place as usize].1);
+            let idle = || stack.frames.iter().any(|frame| labels[*frame as usize].1);
             if !self.idle && idle() {
                 continue;
             }
@@ -246,7 +246,7 @@ impl FlamegraphInput {
                 self.root(&stack)
                     .map(|root| stacks.label(&root, FrameKind::User)),
             );
-            frames.extend(stack.frames.iter().map(|place| places[*place as usize].0));
+            frames.extend(stack.frames.iter().map(|frame| labels[*frame as usize].0));
             frames.truncate(self.max_depth);
             let weight = match weighing {
                 StackWeight::Samples => stack.sum.samples,
@@ -300,10 +300,10 @@ impl SelectSamples for OneEvent {
         })
     }
 
-    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
+    fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
         let chosen = self.chosen.as_ref();
         chosen.map_or(SampleTreatment::Counted, |chosen| {
-            chosen.place(resolver, frame)
+            chosen.frame(resolver, frame)
         })
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn run(
                 let binary = binaries.get(path).and_then(Option::as_ref);
                 in_program(event, path, *offset, binary)
             }
-            ExistingTarget::Kernel(place) => in_kernel(event, place, &symbols),
+            ExistingTarget::Kernel(location) => in_kernel(event, location, &symbols),
         };
         let hits = hits
             .as_ref()
@@ -100,22 +100,22 @@ fn with(event: &ExistingEvent) -> String {
 }
 
 /// `(on vfs_read+4 with arg1)`, `(on start in veth)`.
-fn in_kernel(event: &ExistingEvent, place: &str, symbols: &KernelSymbolList<'_>) -> String {
+fn in_kernel(event: &ExistingEvent, location: &str, symbols: &KernelSymbolList<'_>) -> String {
     let suffix = if event.is_return { "%return" } else { "" };
     let with = with(event);
-    let (module, place) = match place.split_once(':') {
-        Some((module, place)) => (Some(module), place),
-        None => (None, place),
+    let (module, location) = match location.split_once(':') {
+        Some((module, location)) => (Some(module), location),
+        None => (None, location),
     };
-    let place = match symbols.resolve(place).filter(|_| module.is_none()) {
+    let location = match symbols.resolve(location).filter(|_| module.is_none()) {
         Some((symbol, 0)) => symbol.name.to_owned(),
         Some((symbol, offset)) => format!("{}+{offset}", symbol.name),
-        None => place.strip_suffix("+0").unwrap_or(place).to_owned(),
+        None => location.strip_suffix("+0").unwrap_or(location).to_owned(),
     };
     let within = module
         .map(|module| format!(" in {module}"))
         .unwrap_or_default();
-    format!("(on {place}{suffix}{within}{with})")
+    format!("(on {location}{suffix}{within}{with})")
 }
 
 /// `(on leaf:4@/src/calc.c in /opt/calc with n)`.
@@ -128,18 +128,22 @@ fn in_program(
     let with = with(event);
     let suffix = if event.is_return { "%return" } else { "" };
     let object = binary.and_then(|binary| binary.object().ok());
-    let place = object.and_then(|object| describe(&object, offset));
-    let place = match place {
-        Some(place) => {
-            let file = place
+    let location = object.and_then(|object| describe(&object, offset));
+    let location = match location {
+        Some(location) => {
+            let file = location
                 .file
                 .map(|file| format!("@{file}"))
                 .unwrap_or_default();
             // The location of a return probe is the function's entry.
-            let inner = if event.is_return { "" } else { &place.suffix };
-            format!("{}{inner}{suffix}{file}", place.function)
+            let inner = if event.is_return {
+                ""
+            } else {
+                &location.suffix
+            };
+            format!("{}{inner}{suffix}{file}", location.function)
         }
         None => format!("{offset:#x}{suffix}"),
     };
-    format!("(on {place} in {path}{with})")
+    format!("(on {location} in {path}{with})")
 }

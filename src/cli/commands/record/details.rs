@@ -14,7 +14,7 @@ pub(super) fn details(matches: &ArgMatches, context: &Context) -> Result<RecordD
     let on = |id| flag(matches, id) == Some(true);
     Ok(RecordDetails {
         scope: TaskScope {
-            side: events::side(matches)?,
+            level: events::level(matches)?,
             no_inherit: on("no-inherit"),
             per_thread: on("per-thread"),
             delayed: timing::switches(matches)?.is_some(),

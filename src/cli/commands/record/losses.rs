@@ -42,7 +42,7 @@ pub(super) fn print(context: &Context, request: &RecordRequest, recorded: &Summa
             "CPU {cpu}: {lost} records lost, ring buffer full"
         ));
     }
-    for line in places(&recorded.lost_samples) {
+    for line in lines(&recorded.lost_samples) {
         context.note(format_args!("samples lost of {line}"));
     }
     if stopped_to_be_read(request.observe.details.overwrite, recorded) {
@@ -53,7 +53,7 @@ pub(super) fn print(context: &Context, request: &RecordRequest, recorded: &Summa
     for line in traces(&recorded.traces) {
         context.note(line);
     }
-    for line in places(&recorded.throttled) {
+    for line in lines(&recorded.throttled) {
         context.note(format_args!("throttled, number of times per event: {line}"));
     }
     if let Some(most) = most(&recorded.throttled) {
@@ -145,33 +145,33 @@ fn share(part: u64, all: u64) -> f64 {
 }
 
 /// One line for each event: the count, and the counts by CPU.
-fn places(lost: &[EventLosses]) -> Vec<String> {
+fn lines(lost: &[EventLosses]) -> Vec<String> {
     let mut events: Vec<(&str, Vec<&EventLosses>)> = Vec::new();
     for one in lost {
         match events.iter_mut().find(|(event, _)| *event == one.event) {
-            Some((_, places)) => places.push(one),
+            Some((_, per_cpu)) => per_cpu.push(one),
             None => events.push((&one.event, vec![one])),
         }
     }
-    let total = |places: &[&EventLosses]| places.iter().map(|lost| lost.count).sum::<u64>();
-    events.sort_by_key(|(event, places)| (std::cmp::Reverse(total(places)), *event));
+    let total = |per_cpu: &[&EventLosses]| per_cpu.iter().map(|lost| lost.count).sum::<u64>();
+    events.sort_by_key(|(event, per_cpu)| (std::cmp::Reverse(total(per_cpu)), *event));
     let more = events.split_off(events.len().min(MAX_LISTED_EVENTS));
     let mut lines: Vec<String> = events
         .into_iter()
-        .map(|(event, mut places)| {
-            places.sort_by_key(|lost| lost.cpu);
-            let cpus = places
+        .map(|(event, mut per_cpu)| {
+            per_cpu.sort_by_key(|lost| lost.cpu);
+            let cpus = per_cpu
                 .iter()
                 .filter_map(|lost| Some((lost.cpu?, lost.count)));
             let cpus: Vec<String> = cpus.map(|(cpu, count)| format!("{cpu}: {count}")).collect();
             match cpus.is_empty() {
-                true => format!("{event}: {}", total(&places)),
-                false => format!("{event}: {} (CPU {})", total(&places), cpus.join(", ")),
+                true => format!("{event}: {}", total(&per_cpu)),
+                false => format!("{event}: {} (CPU {})", total(&per_cpu), cpus.join(", ")),
             }
         })
         .collect();
     if !more.is_empty() {
-        let lost: u64 = more.iter().map(|(_, places)| total(places)).sum();
+        let lost: u64 = more.iter().map(|(_, per_cpu)| total(per_cpu)).sum();
         lines.push(format!("{} other events: {lost}", more.len()));
     }
     lines
@@ -261,11 +261,11 @@ mod tests {
             loss("b", None, 7),
             loss("a", Some(0), 1),
         ];
-        assert_eq!(places(&lost), ["b: 7", "a: 3 (CPU 0: 1, 1: 2)"]);
+        assert_eq!(lines(&lost), ["b: 7", "a: 3 (CPU 0: 1, 1: 2)"]);
         let many: Vec<_> = ('a'..='j')
             .map(|name| loss(&name.to_string(), None, 1))
             .collect();
-        let lines = places(&many);
+        let lines = lines(&many);
         assert_eq!(lines.len(), MAX_LISTED_EVENTS + 1);
         assert_eq!(lines.last().unwrap(), "2 other events: 2");
     }

@@ -32,8 +32,8 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = MachinePmus::find(context);
     let mut events = events_to_record(matches, context, &target, &pmus, &machine)?;
-    if let Some(side) = details.scope.side {
-        events = events.into_iter().map(|event| side.of(event)).collect();
+    if let Some(level) = details.scope.level {
+        events = events.into_iter().map(|event| level.of(event)).collect();
     }
     let cgroups = cgroups::cgroups(matches, &target, events.len())?;
     let mut output = output::options(matches, context)?;

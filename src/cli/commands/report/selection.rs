@@ -160,9 +160,9 @@ impl SelectSamples for SelectedSamples {
         }
     }
 
-    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
+    fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
         match &self.chosen {
-            Some(chosen) => chosen.place(resolver, frame),
+            Some(chosen) => chosen.frame(resolver, frame),
             None => SampleTreatment::Counted,
         }
     }

@@ -203,7 +203,7 @@ impl ReportSettings {
             time_quantum: self.cells.time_quantum,
             nanoseconds: self.cells.nanoseconds,
             full_paths: self.cells.full_paths,
-            places: self.cells.verbose,
+            addresses: self.cells.verbose,
             sort_event: self.events.sort_event,
             weight_parts: parts.collect(),
             ..HistogramOptions::default()

@@ -39,7 +39,8 @@ pub(super) fn print(
         ..
     } = analysis;
     let path = input.path.to_string_lossy();
-    let mut records = Dump::new(replay.data().metadata(), &path).with_unhandled(&[RecordKind::READ]);
+    let mut records =
+        Dump::new(replay.data().metadata(), &path).with_unhandled(&[RecordKind::READ]);
     if unsorted {
         records = records.in_file_order();
     }
@@ -53,14 +54,14 @@ pub(super) fn print(
         let mut block = ScriptBlock::default();
         match after {
             DumpSuffix::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
-            DumpSuffix::Record(side) => {
-                if text.wanted().contains(&side.raw.kind) {
-                    text.record(world, side, &mut scratch, &mut block);
+            DumpSuffix::Record(record) => {
+                if text.wanted().contains(&record.raw.kind) {
+                    text.record(world, record, &mut scratch, &mut block);
                 }
                 if let Some(counts) = &mut counts {
                     let record = CountRecord {
-                        raw: &side.raw,
-                        position: side.order.position,
+                        raw: &record.raw,
+                        position: record.order.position,
                         endian: replay.data().endian(),
                         events,
                     };

@@ -36,28 +36,28 @@ pub(super) fn check(fields: LineFields, form: &str) -> Result<(), CliError> {
 }
 
 /// Appends a frame and a comma.
-pub(super) fn frame(fields: LineFields, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+pub(super) fn frame(fields: LineFields, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
     let mut object = JsonObject::new(out);
-    object.hex("address", spot.in_stack);
-    names(fields, spot, &mut object);
+    object.hex("address", address.in_stack);
+    names(fields, address, &mut object);
     object.finish();
     out.push(b',');
 }
 
-fn names(fields: LineFields, spot: &ResolvedAddress<'_>, object: &mut JsonObject<'_>) {
-    if let Some(symbol) = spot.symbol.filter(|_| fields.has(LineField::Sym)) {
+fn names(fields: LineFields, address: &ResolvedAddress<'_>, object: &mut JsonObject<'_>) {
+    if let Some(symbol) = address.symbol.filter(|_| fields.has(LineField::Sym)) {
         object.text("symbol", symbol.name);
-        if fields.has(LineField::Symoff) && !spot.inlined {
+        if fields.has(LineField::Symoff) && !address.inlined {
             object.plain("offset", symbol.offset);
         }
     }
-    if let Some(name) = spot.object.filter(|_| fields.has(LineField::Dso)) {
+    if let Some(name) = address.object.filter(|_| fields.has(LineField::Dso)) {
         object.text("dso", name);
-        if spot.in_object && fields.has(LineField::Dsoff) {
-            object.hex(LineField::Dsoff.name(), spot.in_stack);
+        if address.in_object && fields.has(LineField::Dsoff) {
+            object.hex(LineField::Dsoff.name(), address.in_stack);
         }
     }
-    if spot.inlined {
+    if address.inlined {
         object.plain("inlined", true);
     }
 }
@@ -108,7 +108,7 @@ impl SampleText<'_, '_> {
                     let ip = sample.wire.ip.unwrap_or_default();
                     let frame = self.resolver.locate(who.at, sample.cpu_mode(), ip);
                     object.hex("ip", ip);
-                    names(fields, &self.lines.spot(&frame), &mut object);
+                    names(fields, &self.lines.resolved(&frame), &mut object);
                 }
             }
         }

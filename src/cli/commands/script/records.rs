@@ -56,46 +56,46 @@ fn subject(record: &Record<'_>) -> Option<(u32, u32)> {
 
 impl SampleText<'_, '_> {
     /// Appends a record as text. Kernel records are preceded by task, CPU and time, as samples are.
-    pub(super) fn side_record(
+    pub(super) fn non_sample(
         &self,
         world: &World,
-        side: &NonSampleRecord<'_>,
+        source: &NonSampleRecord<'_>,
         block: &mut ScriptBlock,
     ) {
         // Records that can't be decoded were counted when the World was built.
-        let Ok(record) = Record::decode(&side.raw, self.plan.endian) else {
+        let Ok(record) = Record::decode(&source.raw, self.plan.endian) else {
             return;
         };
         // The name is looked up after the record, which may set it.
-        let mut after = side.order;
+        let mut after = source.order;
         after.position += u64::from(!matches!(record, Record::Exit(_)));
-        let (pid, tid) = side.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
+        let (pid, tid) = source.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         let subject = subject(&record).unwrap_or((pid, tid));
         let line = SampleLine {
             comm: world.comm(world.comm_at(subject.1, after)),
             pid,
             tid,
-            cpu: side.id.cpu.unwrap_or(u32::MAX),
-            time: side.id.time.unwrap_or(u64::MAX),
+            cpu: source.id.cpu.unwrap_or(u32::MAX),
+            time: source.id.time.unwrap_or(u64::MAX),
             period: 0,
-            misc: side.raw.misc,
+            misc: source.raw.misc,
         };
         if self.plan.parts {
             block.begin_part(None);
         }
-        let kind = side.raw.kind;
+        let kind = source.raw.kind;
         if !kind.is_user() {
             if !self.plan.filter.accepts_cpu(line.cpu) {
                 return;
             }
-            let event = side.event.map(|event| event.0 as usize);
+            let event = source.event.map(|event| event.0 as usize);
             if let Some(event) = event.and_then(|event| self.plan.events.get(event)) {
                 event.layout.who(&line, kind, block);
             }
         }
         match &record {
-            Record::TextPoke(poke) => self.text_poke(poke, side.order, &mut block.text),
-            _ => write_record(&record, kind, side.raw.misc, &mut block.text),
+            Record::TextPoke(poke) => self.text_poke(poke, source.order, &mut block.text),
+            _ => write_record(&record, kind, source.raw.misc, &mut block.text),
         }
     }
 
@@ -106,6 +106,6 @@ impl SampleText<'_, '_> {
             order,
         };
         let frame = self.resolver.locate(at, CpuMode::Kernel, poke.addr);
-        write_text_poke(poke, self.lines.spot(&frame).symbol.as_ref(), out);
+        write_text_poke(poke, self.lines.resolved(&frame).symbol.as_ref(), out);
     }
 }

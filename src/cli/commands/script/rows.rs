@@ -213,8 +213,8 @@ fn parse(template: &str) -> Result<Vec<TemplatePart>, CliError> {
     let mut parts = Vec::new();
     let mut literal = String::new();
     let mut rest = template.as_str();
-    while let Some(place) = rest.find(['{', '}']) {
-        let (before, from) = rest.split_at(place);
+    while let Some(index) = rest.find(['{', '}']) {
+        let (before, from) = rest.split_at(index);
         literal += before;
         let brace = from.get(..1).unwrap_or_default();
         let after = from.get(1..).unwrap_or_default();

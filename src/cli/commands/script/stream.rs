@@ -160,7 +160,7 @@ impl<'a> StreamPrinter<'a> {
                 let plan = ScriptPlan::new(self.context, self.path, recording, self.settings)?;
                 if self.switch != plan.switch {
                     self.switch = plan.switch.clone();
-                    self.join.follow(plan.switch.clone());
+                    self.join.set_switch(plan.switch.clone());
                 }
                 self.join.set_metrics(plan.metrics.clone());
                 plan

@@ -119,8 +119,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
             true => self.resolver.locate_data(at, sample.cpu_mode(), address),
             false => Frame::unknown(address, sample.cpu_mode().into()),
         };
-        let spot = self.lines.spot(&frame);
-        event.layout.data_address(&spot, event.names_data, out);
+        let address = self.lines.resolved(&frame);
+        event.layout.data_address(&address, event.names_data, out);
     }
 
     fn branches(
@@ -137,7 +137,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         for entry in stack.iter() {
             let [from, to] = [entry.from, entry.to].map(|address| {
                 let frame = self.resolver.locate_data(at, sample.cpu_mode(), address);
-                self.lines.spot(&frame)
+                self.lines.resolved(&frame)
             });
             event.layout.branch(&from, &to, &entry, out);
         }
@@ -168,7 +168,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let options = FlowOptions {
             max_blocks: self.plan.max_blocks,
             texts: event.layout.shows_flow_as_text(),
-            places: fields.has(LineField::Srcline),
+            source_lines: fields.has(LineField::Srcline),
             sources: fields.has(LineField::Srccode).then_some(self.sources),
         };
         block.text.push(b'\n');
@@ -193,8 +193,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
             let frame = self
                 .resolver
                 .locate(AddressContext::of(sample), sample.cpu_mode(), ip);
-            let place = self.resolver.source_line(&frame);
-            if let Some(text) = place.and_then(|place| self.sources.line(place)) {
+            let line = self.resolver.source_line(&frame);
+            if let Some(text) = line.and_then(|line| self.sources.line(line)) {
                 block.put_source(&text, sample.tid);
             }
         }
@@ -220,7 +220,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
             _ => {
                 let ip = sample.wire.ip.unwrap_or_default();
                 let frame = self.resolver.locate(who.at, sample.cpu_mode(), ip);
-                event.layout.address(&self.spot(event, &frame), out);
+                event.layout.address(&self.resolved(event, &frame), out);
             }
         }
     }
@@ -308,10 +308,10 @@ impl<'r, 'w> SampleText<'r, 'w> {
             .insert(&key, out.get(from..).unwrap_or_default());
     }
 
-    fn spot(&self, event: &EventPlan, frame: &Frame) -> ResolvedAddress<'r> {
+    fn resolved(&self, event: &EventPlan, frame: &Frame) -> ResolvedAddress<'r> {
         match event.layout.fields().has(LineField::Srcline) {
-            true => self.lines.spot_in_source(frame),
-            false => self.lines.spot(frame),
+            true => self.lines.resolved_with_line(frame),
+            false => self.lines.resolved(frame),
         }
     }
 
@@ -338,7 +338,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
     ) {
         let key = TextKey {
             words: [
-                who.epoch.side(address.mode),
+                who.epoch.of_mode(address.mode),
                 address.mode as u64,
                 address.ip,
             ],
@@ -365,7 +365,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let FrameAddress { mode, ip } = address;
         let Some(mapping) = self.resolver.mapping(at, mode, ip) else {
             let frame = self.resolver.unmapped(mode, ip);
-            return self.put_frame(event, &self.spot(event, &frame), out);
+            return self.put_frame(event, &self.resolved(event, &frame), out);
         };
         let world = self.resolver.world();
         let mapped = world.mapping(mapping);
@@ -385,20 +385,20 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let from = out.len();
         let frame = self.resolver.in_mapping(mapping, ip, mode.into());
         if event.inlines {
-            let write = |spot| self.put_frame(event, &spot, out);
+            let write = |address| self.put_frame(event, &address, out);
             self.lines.expand(&frame, write);
         } else {
-            self.put_frame(event, &self.spot(event, &frame), out);
+            self.put_frame(event, &self.resolved(event, &frame), out);
         }
         if let Some(text) = out.get(from..) {
             frames.insert(&key, text);
         }
     }
 
-    fn put_frame(&self, event: &EventPlan, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+    fn put_frame(&self, event: &EventPlan, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         match self.plan.objects {
-            true => object::frame(event.layout.fields(), spot, out),
-            false => event.layout.frame(spot, out),
+            true => object::frame(event.layout.fields(), address, out),
+            false => event.layout.frame(address, out),
         }
     }
 }
@@ -426,7 +426,7 @@ impl Render for SampleText<'_, '_> {
         _scratch: &mut TextBuffers,
         block: &mut ScriptBlock,
     ) {
-        self.side_record(world, record, block);
+        self.non_sample(world, record, block);
     }
 
     fn render(
@@ -508,7 +508,7 @@ impl SampleText<'_, '_> {
             // As for branches, whether it is a kernel address is determined by the address itself.
             let target = sample.wire.addr.unwrap_or_default();
             let frame = self.resolver.locate_data(at, CpuMode::User, target);
-            event.layout.target(&self.lines.spot(&frame), out);
+            event.layout.target(&self.lines.resolved(&frame), out);
         }
         if event.layout.has_after() {
             event.layout.registers(&sample.wire, out);

@@ -94,9 +94,9 @@ pub(super) fn shown(
             shown.event.spec = spec;
         }
     }
-    if let Some(side) = events::side(matches)? {
+    if let Some(level) = events::level(matches)? {
         for shown in &mut shown {
-            shown.event.spec = side.of(shown.event.spec.clone());
+            shown.event.spec = level.of(shown.event.spec.clone());
         }
     }
     Ok((in_cgroups(matches, target, shown)?, metrics))

@@ -101,7 +101,10 @@ pub(super) fn at_last_level(by: Aggregation, topology: &Topology) -> Aggregation
     if by != Aggregation::Cache(0) {
         return by;
     }
-    let levels = topology.places().values().flat_map(|place| &place.caches);
+    let levels = topology
+        .cpus()
+        .values()
+        .flat_map(|location| &location.caches);
     let last = levels.map(|(level, _)| *level).max();
     Aggregation::Cache(last.unwrap_or(LAST_LEVEL))
 }
@@ -115,19 +118,19 @@ fn topology(sysfs: &Sysfs) -> Topology {
         // Kernels without NUMA have one node and no directory for it.
         node.map_or(0, |node| node.number.cast_signed())
     };
-    let place = |cpu: u32| {
-        let place = sysfs.cpu_ids(cpu);
-        let place = CpuLocation {
-            socket: place.package,
+    let located = |cpu: u32| {
+        let ids = sysfs.cpu_ids(cpu);
+        let location = CpuLocation {
+            socket: ids.package,
             // Kernels before 5.2 do not report dies.
-            die: place.die.max(0),
+            die: ids.die.max(0),
             cluster: sysfs.cluster(cpu),
-            core: place.core,
+            core: ids.core,
             node: node_of(cpu),
             caches: sysfs.data_caches(cpu),
         };
-        (cpu, place)
+        (cpu, location)
     };
     let cpus = sysfs.cpus(CpuState::Online).unwrap_or_default();
-    cpus.numbers().iter().map(|cpu| place(*cpu)).collect()
+    cpus.numbers().iter().map(|cpu| located(*cpu)).collect()
 }

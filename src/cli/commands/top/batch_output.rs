@@ -34,12 +34,12 @@ impl BatchOutput {
             };
             let histogram = table.histogram();
             if self.json {
-                let own_cost = session.interval().own_cost;
+                let own_cpu = session.interval().own_cpu;
                 session.status(number, |status| {
                     let interval = JsonInterval {
                         time: now,
                         status: &status,
-                        own_cost,
+                        own_cpu,
                     };
                     write_json(out, &interval, histogram, self.limits)
                 })?;
@@ -78,7 +78,7 @@ fn title(
         "  [{}], ({})  own CPU {:.1}%",
         status.event,
         status.scope,
-        session.interval().own_cost
+        session.interval().own_cpu
     )?;
     match session.interval().losses > 0 && status.lost.0 > 0 {
         true => writeln!(out, "     ({})", super::LOST),

@@ -213,8 +213,11 @@ fn handle_request(
             session.switch()?;
             None
         }
-        BrowserRequest::Annotate(place) => {
-            session.watch(WatchedFunction::named(&place.symbol, place.dso.as_deref()));
+        BrowserRequest::Annotate(function) => {
+            session.watch(WatchedFunction::named(
+                &function.symbol,
+                function.dso.as_deref(),
+            ));
             session.refresh_now();
             None
         }
@@ -276,7 +279,7 @@ fn live(
             status.per_second,
             status.kernel,
             status.scope,
-            session.interval().own_cost,
+            session.interval().own_cpu,
             if suffix.is_empty() { "" } else { "; " }
         ),
     }

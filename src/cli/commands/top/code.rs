@@ -248,8 +248,8 @@ impl TopSession {
         let watched = self.live.watched_mut();
         let is_it =
             |watched: &WatchedFunction| watched.frame().is_some_and(|frame| frame.symbol == symbol);
-        if let Some(place) = watched.iter().rposition(is_it) {
-            watched.remove(place);
+        if let Some(index) = watched.iter().rposition(is_it) {
+            watched.remove(index);
         }
     }
 }

@@ -82,7 +82,7 @@ pub(super) struct KeyMenu<'a> {
     pub(super) hides_kernel: bool,
     pub(super) hides_user: bool,
     pub(super) zero: bool,
-    pub(super) own_cost: f64,
+    pub(super) own_cpu: f64,
 }
 
 impl KeyMenu<'_> {
@@ -115,7 +115,7 @@ impl KeyMenu<'_> {
             yes(self.hides_kernel),
             yes(self.hides_user),
             u8::from(self.zero),
-            self.own_cost
+            self.own_cpu
         )
     }
 }
@@ -136,7 +136,7 @@ mod tests {
             hides_kernel: false,
             hides_user: true,
             zero: false,
-            own_cost: 0.44,
+            own_cpu: 0.44,
         };
         let text = menu.text();
         for line in [

@@ -38,9 +38,9 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     let events = events_to_record(matches, context, &target, &pmus, &machine)?;
     traces::refuse(matches, context, &events)?;
     events::refuse_sample_filters(&events)?;
-    let side = events::side(matches)?;
-    let events: Vec<EventSpec> = match side {
-        Some(side) => events.into_iter().map(|event| side.of(event)).collect(),
+    let level = events::level(matches)?;
+    let events: Vec<EventSpec> = match level {
+        Some(level) => events.into_iter().map(|event| level.of(event)).collect(),
         None => events,
     };
     let cgroups = cgroups::cgroups(matches, &target, events.len())?;
@@ -53,7 +53,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
         cgroups,
         sampling,
         call_graph: chains.mode,
-        details: details(matches, side),
+        details: details(matches, level),
         max_stack: chains.max_stack,
         ..ObserveOptions::new(target, events)
     };
@@ -72,12 +72,12 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     })
 }
 
-/// The settings of all events, limited to user or kernel by `side` if given.
-fn details(matches: &ArgMatches, side: Option<PrivilegeLevel>) -> RecordDetails {
+/// The settings of all events, limited to user or kernel by `level` if given.
+fn details(matches: &ArgMatches, level: Option<PrivilegeLevel>) -> RecordDetails {
     let on = |id| flag(matches, id) == Some(true);
     RecordDetails {
         scope: TaskScope {
-            side,
+            level,
             no_inherit: on("no-inherit"),
             ..TaskScope::default()
         },

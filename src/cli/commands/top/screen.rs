@@ -298,7 +298,7 @@ impl<'a> TopScreen<'a> {
             hides_kernel: hidden.kernel,
             hides_user: hidden.user,
             zero: session.zero,
-            own_cost: session.interval().own_cost,
+            own_cpu: session.interval().own_cpu,
         };
         menu.text()
     }

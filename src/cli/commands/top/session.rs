@@ -58,7 +58,7 @@ pub(super) struct IntervalResult {
     /// Its length.
     length: Duration,
     /// The CPU usage of this process, in percent of one CPU.
-    pub(super) own_cost: f64,
+    pub(super) own_cpu: f64,
     began: Instant,
     own_time: u64,
 }
@@ -94,8 +94,8 @@ impl TopSession {
         let observation = Observation::open(request, &mut reporter).map_err(explained)?;
         let setup = settings.setup(matches, context, observation.events());
         let groups = setup.source.groups.clone();
-        let growing = LiveWorld::new(Endian::NATIVE, observation.events());
-        let mut live = LiveHistograms::new(growing, setup);
+        let live_world = LiveWorld::new(Endian::NATIVE, observation.events());
+        let mut live = LiveHistograms::new(live_world, setup);
         let explained = |error| explain::explain(context, &names, error);
         // Samples arrive from the start on, also while running processes are described.
         let interval = IntervalResult::begin();
@@ -285,7 +285,7 @@ impl IntervalResult {
             damaged: 0,
             losses: 0,
             length: Duration::ZERO,
-            own_cost: 0.0,
+            own_cpu: 0.0,
             began: Instant::now(),
             own_time: clock_time(OWN_TIME).unwrap_or_default(),
         }
@@ -295,7 +295,7 @@ impl IntervalResult {
         let (now, own_time) = (Instant::now(), clock_time(OWN_TIME).unwrap_or_default());
         self.length = now - self.began;
         let used = own_time.saturating_sub(self.own_time) as f64 / 1e9;
-        self.own_cost = used * 100.0 / self.length.as_secs_f64().max(0.001);
+        self.own_cpu = used * 100.0 / self.length.as_secs_f64().max(0.001);
         self.counts = counts;
         self.lost = self.lost.saturating_add(counts.lost);
         self.damaged += counts.damaged;

@@ -67,8 +67,8 @@ impl<'a, 'w> Annotator<'a, 'w> {
         request: &BrowserRequest,
     ) -> Option<Result<ReaderMessage, CliError>> {
         let answer = match request {
-            BrowserRequest::Annotate(place) => self.named(place),
-            BrowserRequest::Map(place) => self.map(place),
+            BrowserRequest::Annotate(shown) => self.named(shown),
+            BrowserRequest::Map(shown) => self.map(shown),
             BrowserRequest::Follow(seen, address) => self.open_at(*seen, *address),
             BrowserRequest::Hotter(seen) => self.neighbour(*seen, -1),
             BrowserRequest::Colder(seen) => self.neighbour(*seen, 1),
@@ -78,22 +78,22 @@ impl<'a, 'w> Annotator<'a, 'w> {
         Some(answer)
     }
 
-    fn named(&self, place: &ShownFunction) -> Result<ReaderMessage, CliError> {
-        let (table, function) = self.find(place)?;
+    fn named(&self, shown: &ShownFunction) -> Result<ReaderMessage, CliError> {
+        let (table, function) = self.find(shown)?;
         self.shown(table, function)
     }
 
     /// Lists the symbols of a function's object: start, end, binding and name.
-    fn map(&self, place: &ShownFunction) -> Result<ReaderMessage, CliError> {
+    fn map(&self, shown: &ShownFunction) -> Result<ReaderMessage, CliError> {
         let resolver = self.printer.resolver;
         let named = (0..).zip(resolver.world().dsos());
         let mut named = named.filter(|(_, dso)| {
-            let name = place.dso.as_ref();
+            let name = shown.dso.as_ref();
             name.is_some_and(|name| dso.is_called(name))
         });
         let dso = match named.next() {
             Some((number, _)) => DsoId(number),
-            None => self.find(place)?.1.symbol.dso,
+            None => self.find(shown)?.1.symbol.dso,
         };
         let line = |(id, symbol): (SymbolId, Symbol)| {
             let binding = match symbol.binding {
@@ -118,22 +118,22 @@ impl<'a, 'w> Annotator<'a, 'w> {
     /// Returns the function shown in these rows.
     fn find(
         &self,
-        place: &ShownFunction,
+        shown: &ShownFunction,
     ) -> Result<(&ChosenFunctions, &SampledFunction), CliError> {
         let resolver = self.printer.resolver;
-        let table = self.table(place.event)?;
+        let table = self.table(shown.event)?;
         let name = |function: &SampledFunction| resolver.symbol_name(function.symbol);
         let is_it = |function: &&SampledFunction| {
             let dso = resolver.world().dso(function.symbol.dso);
             let in_dso = |wanted: &String| dso.is_called(wanted);
-            name(function) == place.symbol && place.dso.as_ref().is_none_or(in_dso)
+            name(function) == shown.symbol && shown.dso.as_ref().is_none_or(in_dso)
         };
         match table.functions.iter().find(is_it) {
             Some(function) => Ok((table, function)),
             None => {
                 let names = table.functions.iter().map(name);
                 Err(missing_code::no_samples_in(
-                    &place.symbol,
+                    &shown.symbol,
                     names,
                     &"the recording",
                 ))

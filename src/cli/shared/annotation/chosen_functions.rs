@@ -38,7 +38,7 @@ pub(crate) fn choose(
     let has_samples = |event: &EventIndex| functions.total(*event).samples > 0;
     let tables = tables(recording, request.group).into_iter().map(|table| {
         let events = table.events.iter();
-        let events = events.filter_map(|place| u32::try_from(*place).ok().map(EventIndex));
+        let events = events.filter_map(|index| u32::try_from(*index).ok().map(EventIndex));
         let events = events.filter(|event| !request.skip_empty || has_samples(event));
         let events: Vec<EventIndex> = events.collect();
         ChosenFunctions {

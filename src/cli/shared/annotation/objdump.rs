@@ -10,7 +10,7 @@ use rperf_resolve::Resolver;
 
 use crate::cli::error::CliError;
 
-/// Returns the output of `program` for the code of `function`, at `place` in its object.
+/// Returns the output of `program` for the code of `function`, at `range` in its object.
 ///
 /// # Errors
 ///
@@ -19,7 +19,7 @@ pub(crate) fn run_objdump(
     program: &Path,
     resolver: &Resolver<'_>,
     function: &SampledFunction,
-    place: &Range<u64>,
+    range: &Range<u64>,
     syntax: Syntax,
 ) -> Result<ObjdumpListing, CliError> {
     let dso = function.symbol.dso;
@@ -30,8 +30,8 @@ pub(crate) fn run_objdump(
         let mut command = Command::new(program);
         command
             .arg("-d")
-            .arg(format!("--start-address={:#x}", place.start))
-            .arg(format!("--stop-address={:#x}", place.end));
+            .arg(format!("--start-address={:#x}", range.start))
+            .arg(format!("--stop-address={:#x}", range.end));
         if syntax == Syntax::Intel {
             command.args(["-M", "intel"]);
         }

@@ -108,7 +108,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
                 let functions = table.functions.iter();
                 functions.for_each(|function| total.add(sum(&function.sums)));
             }
-            None => total = sum(&self.totals(table, SampledFunctions::chosen)),
+            None => total = sum(&self.totals(table, SampledFunctions::accepted)),
         }
         let leader = table.events.first();
         let attr = leader.and_then(|event| Some(&self.events.get(event.0 as usize)?.attr));

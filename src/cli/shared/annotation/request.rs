@@ -193,9 +193,9 @@ impl AnnotationRequest {
         function: &SampledFunction,
     ) -> Result<Option<ObjdumpListing>, CliError> {
         let listing_of = |program| {
-            let place = Listing::place(resolver, function).ok()?;
+            let range = Listing::address_range(resolver, function).ok()?;
             let syntax = self.syntax;
-            Some(run_objdump(program, resolver, function, &place, syntax))
+            Some(run_objdump(program, resolver, function, &range, syntax))
         };
         self.objdump.as_deref().and_then(listing_of).transpose()
     }

@@ -71,7 +71,7 @@ fn listing_options() -> Vec<Arg> {
             .help("show source code, with numbers at lines that can be probed"),
         value("vars", "place")
             .short('V')
-            .help("list the variables available at a place"),
+            .help("list the variables available at a probe point"),
         switch("externs").help("with --vars: include global variables"),
         switch("range")
             .help("with --vars: show where each variable is valid, and list those valid elsewhere in the function"),
@@ -98,7 +98,7 @@ fn bounds() -> Vec<Arg> {
             .help("print what would be added or deleted, change nothing"),
         value("max-probes", "number")
             .value_parser(number)
-            .help("maximum number of places of one definition (default: 128)"),
+            .help("maximum number of probe points of one definition (default: 128)"),
         optional("funcs", "pattern", "")
             .short('F')
             .help("list functions that can be probed, or those that match"),
@@ -134,8 +134,8 @@ pub(crate) struct ProbeSpec {
 /// positional words.
 pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<ProbeSpec>, CliError> {
     let given = matches.get_many::<String>(option).unwrap_or_default();
-    let places = matches.indices_of(option).unwrap_or_default();
-    let mut found: Vec<(usize, String)> = places.zip(given.cloned()).collect();
+    let indices = matches.indices_of(option).unwrap_or_default();
+    let mut found: Vec<(usize, String)> = indices.zip(given.cloned()).collect();
     let mut own = None;
     if option == "add" {
         let words = matches.get_many::<String>("words").unwrap_or_default();
@@ -150,15 +150,15 @@ pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<Prob
         }
     }
     let subjects = subjects(matches);
-    let target = |place: usize| {
-        let before = subjects.iter().rev().find(|(at, _)| *at < place);
+    let target = |index: usize| {
+        let before = subjects.iter().rev().find(|(at, _)| *at < index);
         let subject = before.or(subjects.first()).map(|(_, subject)| subject);
         own.clone()
             .or(subject.cloned())
             .unwrap_or(ProbedObject::Kernel)
     };
-    let given = found.into_iter().map(|(place, definition)| ProbeSpec {
-        target: target(place),
+    let given = found.into_iter().map(|(index, definition)| ProbeSpec {
+        target: target(index),
         definition,
     });
     Ok(given.collect())
@@ -168,8 +168,8 @@ pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<Prob
 fn subjects(matches: &ArgMatches) -> Vec<(usize, ProbedObject)> {
     let named = |option: &str| {
         let values = matches.get_many::<String>(option).unwrap_or_default();
-        let places = matches.indices_of(option).unwrap_or_default();
-        let named: Vec<(usize, String)> = places.zip(values.cloned()).collect();
+        let indices = matches.indices_of(option).unwrap_or_default();
+        let named: Vec<(usize, String)> = indices.zip(values.cloned()).collect();
         named.into_iter()
     };
     let programs = named("exec").map(|(at, path)| (at, ProbedObject::Program(path.into())));

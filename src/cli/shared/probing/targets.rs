@@ -10,7 +10,7 @@ use super::probe_cache;
 use super::target::ProbedObject;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::usdt_markers::marks;
+use crate::cli::usdt_markers::installed_markers;
 
 /// Returns the object given by `-x` or `-m`. Without either, USDT markers and kept events are searched in all objects of the build-id
 /// cache.
@@ -32,7 +32,7 @@ pub(crate) fn of(
     let wanted = format!("{group}:{name}");
     let marks = context
         .buildid_dir()
-        .map(|folder| marks(&Cache::new(folder)));
+        .map(|folder| installed_markers(&Cache::new(folder)));
     let mut programs = Vec::new();
     for mark in marks.into_iter().flatten() {
         if matches_pattern(&wanted, &mark.name) && !programs.contains(&mark.program) {

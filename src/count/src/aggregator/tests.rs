@@ -123,19 +123,19 @@ fn caches_and_stalls_have_their_own_bases() {
 /// Two sockets of two cores with distinct ratios: 1, 2, 3 and 4.
 #[test]
 fn a_unit_divides_its_own_counts() {
-    let places = (0..4_u32).map(|cpu| {
+    let cpus = (0..4_u32).map(|cpu| {
         let socket = i32::from(cpu >= 2);
         let core = (cpu % 2).cast_signed();
-        let place = CpuLocation {
+        let location = CpuLocation {
             socket,
             die: 0,
             core,
             node: socket,
             ..CpuLocation::default()
         };
-        (cpu, place)
+        (cpu, location)
     });
-    let topology: Topology = places.collect();
+    let topology: Topology = cpus.collect();
     let readings = [
         (0..4)
             .map(|cpu| cell(cpu, 100 * u64::from(cpu + 1)))
@@ -315,13 +315,13 @@ fn boxes_of_one_pmu_are_one_row() {
 /// Two cores of two threads each: one event per CPU, the other per core.
 #[test]
 fn rows_of_cpus_may_have_events_of_cores() {
-    let place = |core| CpuLocation {
+    let location = |core| CpuLocation {
         core,
         ..CpuLocation::default()
     };
     let grouping = AggregationRules {
         by: Aggregation::Cpu,
-        topology: (0..4).zip([0, 1, 0, 1].map(place)).collect(),
+        topology: (0..4).zip([0, 1, 0, 1].map(location)).collect(),
         ..AggregationRules::default()
     };
     let mut events = vec![
@@ -335,8 +335,8 @@ fn rows_of_cpus_may_have_events_of_cores() {
     let table = aggregator.table();
     let rows = table.rows.iter().map(|row| (row.event, row.unit));
     let core = |core| AggregationUnit::Core {
-        socket: place(core).socket,
-        die: place(core).die,
+        socket: location(core).socket,
+        die: location(core).die,
         core,
     };
     let cpus = (0..4).map(|cpu| (0, AggregationUnit::Cpu(cpu)));

@@ -35,8 +35,8 @@ pub fn load(folder: &dyn TableFolder, cpuid: &str) -> LoadedTables {
         metrics: Vec::new(),
         findings: Vec::new(),
     };
-    for place in loader.mapfiles() {
-        loader.mapped(&place, cpuid);
+    for subfolder in loader.mapfiles() {
+        loader.mapped(&subfolder, cpuid);
     }
     if let Some(processor) = arm::processor(cpuid).filter(|_| loader.events.is_empty()) {
         loader.arm(processor);
@@ -63,13 +63,13 @@ impl Loader<'_> {
         let mut level = vec![String::new()];
         for _ in 0..=DEPTH {
             let mut next = Vec::new();
-            for place in level {
-                let names = self.folder.names(&place);
+            for subfolder in level {
+                let names = self.folder.names(&subfolder);
                 if names.iter().any(|name| name == MAPFILE) {
-                    found.push(place);
+                    found.push(subfolder);
                 } else {
                     let folders = names.iter().filter(|name| name.ends_with('/'));
-                    next.extend(folders.map(|name| join(&place, name)));
+                    next.extend(folders.map(|name| join(&subfolder, name)));
                 }
             }
             level = next;
@@ -78,28 +78,28 @@ impl Loader<'_> {
     }
 
     /// Loads the processor's entries of a mapfile.
-    fn mapped(&mut self, place: &str, cpuid: &str) {
-        let path = join(place, MAPFILE);
+    fn mapped(&mut self, subfolder: &str, cpuid: &str) {
+        let path = join(subfolder, MAPFILE);
         let Some(text) = self.read(&path) else {
             return;
         };
         let entries = entries(&path, &text, cpuid, &mut self.findings);
         if !entries.is_empty() {
-            self.standard_events(place);
+            self.standard_events(subfolder);
         }
         for entry in entries {
-            self.entry(place, &entry);
+            self.entry(subfolder, &entry);
         }
     }
 
     /// Loads a file or a folder.
-    fn entry(&mut self, place: &str, entry: &Entry) {
+    fn entry(&mut self, subfolder: &str, entry: &Entry) {
         let pmu = match entry.role.as_deref() {
             Some("Core") => Some("cpu_core"),
             Some("Atom") => Some("cpu_atom"),
             _ => None,
         };
-        let path = join(place, &entry.path);
+        let path = join(subfolder, &entry.path);
         if !entry.path.ends_with(".json") {
             self.files(&path, pmu, NESTING);
             return;
@@ -160,13 +160,13 @@ impl Loader<'_> {
     }
 
     /// Loads the standard events in the files next to a mapfile.
-    fn standard_events(&mut self, place: &str) {
+    fn standard_events(&mut self, subfolder: &str) {
         self.standard.clear();
-        for name in self.folder.names(place) {
+        for name in self.folder.names(subfolder) {
             if !name.ends_with(".json") {
                 continue;
             }
-            let document = self.document(&join(place, &name)).unwrap_or_default();
+            let document = self.document(&join(subfolder, &name)).unwrap_or_default();
             for row in document.rows {
                 let name = row.text("EventName").map(str::to_lowercase);
                 self.standard.extend(name.map(|name| (name, row)));
@@ -176,16 +176,16 @@ impl Loader<'_> {
 
     /// Loads Arm's layout: the file of this processor.
     fn arm(&mut self, processor: u64) {
-        let mut places = vec![String::new(), "pmu".to_owned()];
+        let mut subfolders = vec![String::new(), "pmu".to_owned()];
         let folders = self.folder.names("").into_iter();
         let folders = folders.filter(|name| name.ends_with('/') && name != "pmu/");
-        places.extend(folders.map(|name| join(&join("", &name), "pmu")));
-        for place in places {
-            for name in self.folder.names(&place) {
+        subfolders.extend(folders.map(|name| join(&join("", &name), "pmu")));
+        for subfolder in subfolders {
+            for name in self.folder.names(&subfolder) {
                 if !name.ends_with(".json") {
                     continue;
                 }
-                let path = join(&place, &name);
+                let path = join(&subfolder, &name);
                 let document = self.document(&path).unwrap_or_default();
                 let is_its = document.cpuid.as_deref();
                 if is_its.is_some_and(|cpuid| arm::is_of(cpuid, processor)) {

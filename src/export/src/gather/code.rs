@@ -28,13 +28,13 @@ pub(super) struct FrameKey {
     /// Number of enclosing functions at the same address.
     pub(super) inline_depth: u32,
     /// File and line.
-    pub(super) place: Option<(u32, u32)>,
+    pub(super) location: Option<(u32, u32)>,
 }
 
 /// Resolved distinct frames.
 pub(super) struct CodeTables<'r, 'w> {
     pub(super) resolver: &'r Resolver<'w>,
-    /// The frames of a spot, outermost first.
+    /// The frames at an address, outermost first.
     known: FxHashMap<CodeAddress, Box<[u32]>>,
     pub(super) frames: Interner<FrameKey>,
     /// Paths of source files.
@@ -55,24 +55,27 @@ impl<'r, 'w> CodeTables<'r, 'w> {
     #[inline]
     pub(super) fn frames(
         &mut self,
-        spot: &CodeAddress,
+        address: &CodeAddress,
         mode: CpuMode,
         at: AddressContext,
     ) -> &[u32] {
-        if !self.known.contains_key(spot) {
-            let frames = self.look_up(spot, mode, at);
-            self.known.insert(*spot, frames);
+        if !self.known.contains_key(address) {
+            let frames = self.look_up(address, mode, at);
+            self.known.insert(*address, frames);
         }
-        self.known.get(spot).map_or(&[], |frames| frames)
+        self.known.get(address).map_or(&[], |frames| frames)
     }
 
     #[cold]
-    fn look_up(&mut self, spot: &CodeAddress, mode: CpuMode, at: AddressContext) -> Box<[u32]> {
-        let frame = self.resolver.locate(at, mode, spot.ip);
+    fn look_up(&mut self, address: &CodeAddress, mode: CpuMode, at: AddressContext) -> Box<[u32]> {
+        let frame = self.resolver.locate(at, mode, address.ip);
         let mut calls = Vec::new();
-        match spot.inlines {
+        match address.inlines {
             true => self.resolver.expand(&frame, &mut calls),
-            false => calls.push(CallFrame { frame, place: None }),
+            false => calls.push(CallFrame {
+                frame,
+                source_line: None,
+            }),
         }
         let outermost_first = (0..).zip(calls.iter().rev());
         outermost_first
@@ -88,15 +91,15 @@ impl<'r, 'w> CodeTables<'r, 'w> {
             level,
             ..
         } = call.frame;
-        let place = call.place.filter(|place| place.line > 0);
-        let place = place.map(|place| (self.files.number(place.path), place.line));
+        let location = call.source_line.filter(|location| location.line > 0);
+        let location = location.map(|location| (self.files.number(location.path), location.line));
         self.frames.number(FrameKey {
             dso,
             symbol,
             level,
             address,
             inline_depth,
-            place,
+            location,
         })
     }
 
@@ -104,7 +107,7 @@ impl<'r, 'w> CodeTables<'r, 'w> {
     pub(super) fn merge(&mut self, later: Self) -> Vec<u32> {
         let files = self.files.merge(later.files.items(), |path| path);
         self.frames.merge(later.frames.items(), |frame| FrameKey {
-            place: frame.place.map(|(file, line)| {
+            location: frame.location.map(|(file, line)| {
                 let file = files.get(file as usize).copied();
                 (file.unwrap_or_default(), line)
             }),

@@ -48,7 +48,9 @@ impl Tables<'_, '_> {
             function: self.function(key),
             address: key.address,
             inline_depth: key.inline_depth,
-            place: key.place.map(|(file, line)| ProfileLocation { file, line }),
+            place: key
+                .location
+                .map(|(file, line)| ProfileLocation { file, line }),
         }
     }
 

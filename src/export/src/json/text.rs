@@ -147,7 +147,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         out: &mut Vec<u8>,
     ) {
         let key = TextKey {
-            words: [who.epoch.side(mode), mode as u64, ip],
+            words: [who.epoch.of_mode(mode), mode as u64, ip],
             bytes: &[],
         };
         if let Some(text) = known.get(&key) {

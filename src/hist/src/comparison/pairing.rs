@@ -22,7 +22,7 @@ pub(super) fn keys(files: &[Option<&Histogram>]) -> Vec<&'static Key> {
 /// The rows of all files, in order of their first appearance.
 pub(super) fn paired(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
     let mut rows: Vec<ComparedRow> = Vec::new();
-    let mut places: FxHashMap<RowNames, usize> = FxHashMap::default();
+    let mut indices: FxHashMap<RowNames, usize> = FxHashMap::default();
     let keys = keys(files);
     for (file, histogram) in files.iter().enumerate() {
         let Some(histogram) = histogram else {
@@ -30,14 +30,14 @@ pub(super) fn paired(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
         };
         for row in &histogram.rows {
             let fresh = || compared(row, &keys, files.len());
-            let place = match places.entry(names(row, &keys)) {
+            let index = match indices.entry(names(row, &keys)) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => {
                     rows.push(fresh());
                     *new.insert(rows.len() - 1)
                 }
             };
-            let Some(known) = rows.get_mut(place) else {
+            let Some(known) = rows.get_mut(index) else {
                 continue;
             };
             let is_first = known.periods.iter().take(file).all(Option::is_none);

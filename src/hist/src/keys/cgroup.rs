@@ -6,8 +6,8 @@ pub(super) static CGROUP: Key = Key::plain(
     label("cgroup", "Cgroup"),
     KeyDependency::Property(Property::Cgroup),
     CellPadding::Never,
-    |subject, names| KeyValue::Number(names.facts(subject).cgroup.cast_signed()),
-    |subject, names| match names.facts(subject).cgroup {
+    |input, names| KeyValue::Number(names.properties(input).cgroup.cast_signed()),
+    |input, names| match names.properties(input).cgroup {
         0 => "N/A".to_owned(),
         id => names.cgroup(id).unwrap_or("unknown").to_owned(),
     },
@@ -17,13 +17,13 @@ pub(super) static CGROUP_ID: Key = Key::plain(
     label("cgroup_id", "cgroup id (dev/inode)"),
     KeyDependency::Property(Property::CgroupId),
     CellPadding::Never,
-    |subject, names| {
+    |input, names| {
         // Descending in both.
-        let (dev, inode) = names.facts(subject).cgroup_id;
+        let (dev, inode) = names.properties(input).cgroup_id;
         KeyValue::Pair(!dev, !inode)
     },
-    |subject, names| {
-        let (dev, inode) = names.facts(subject).cgroup_id;
+    |input, names| {
+        let (dev, inode) = names.properties(input).cgroup_id;
         format!("{dev}/{inode:#x}")
     },
 );

@@ -13,17 +13,17 @@ pub(super) static COMM: Key = Key {
     unresolved_width: 0,
     pads: CellPadding::Always,
     reads: KeyDependency::Comm,
-    identity: |subject, names| KeyValue::Text(name(subject, names)),
-    rank: |subject, names| KeyValue::Text(name(subject, names)),
-    text: |subject, names| name(subject, names).to_owned(),
+    identity: |input, names| KeyValue::Text(name(input, names)),
+    rank: |input, names| KeyValue::Text(name(input, names)),
+    text: |input, names| name(input, names).to_owned(),
 };
 
 pub(super) static COMM_NODIGIT: Key = Key {
     name: "comm_nodigit",
     title: "CommandND",
-    identity: |subject, names| KeyValue::Numberless(NumberlessName(name(subject, names))),
-    rank: |subject, names| KeyValue::Numberless(NumberlessName(name(subject, names))),
-    text: |subject, names| NumberlessName(name(subject, names)).text(),
+    identity: |input, names| KeyValue::Numberless(NumberlessName(name(input, names))),
+    rank: |input, names| KeyValue::Numberless(NumberlessName(name(input, names))),
+    text: |input, names| NumberlessName(name(input, names)).text(),
     ..COMM
 };
 
@@ -82,8 +82,8 @@ impl Hash for NumberlessName<'_> {
     }
 }
 
-fn name<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
-    let comm = subject.context.comm;
+fn name<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
+    let comm = input.context.comm;
     comm.map_or("", |comm| names.comm(comm))
 }
 

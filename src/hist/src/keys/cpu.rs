@@ -8,15 +8,15 @@ pub(super) static CPU: Key = Key {
     unresolved_width: 0,
     pads: CellPadding::Never,
     reads: KeyDependency::Cpu,
-    identity: |subject, _| KeyValue::Number(number(subject).into()),
-    rank: |subject, _| KeyValue::Number(number(subject).into()),
-    text: |subject, _| match number(subject) {
+    identity: |input, _| KeyValue::Number(number(input).into()),
+    rank: |input, _| KeyValue::Number(number(input).into()),
+    text: |input, _| match number(input) {
         negative @ ..0 => format!("-{:03}", negative.unsigned_abs()),
         cpu => format!("{cpu:03}"),
     },
 };
 
 /// perf shows samples without a CPU as CPU -1.
-fn number(subject: &KeyInput<'_>) -> i32 {
-    subject.context.cpu.cast_signed()
+fn number(input: &KeyInput<'_>) -> i32 {
+    input.context.cpu.cast_signed()
 }

@@ -11,14 +11,14 @@ pub(super) static DSO: Key = Key {
     reads: KeyDependency::Site,
     identity: name,
     rank: name,
-    text: |subject, names| match name(subject, names) {
+    text: |input, names| match name(input, names) {
         KeyValue::Text(name) => name.to_owned(),
         _ => "[unknown]".to_owned(),
     },
 };
 
-fn name<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
-    subject
+fn name<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
+    input
         .site
         .dso
         .map_or(KeyValue::Absent, |dso| KeyValue::Text(names.dso(dso)))

@@ -29,7 +29,7 @@ impl Key {
             KeyDependency::Field(TraceField { event, number }),
             CellPadding::Before,
             rank,
-            |subject, names| match names.field(subject) {
+            |input, names| match names.field(input) {
                 Some(value) => value.text.clone(),
                 None => "N/A".to_owned(),
             },
@@ -37,8 +37,8 @@ impl Key {
     }
 }
 
-fn rank<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
-    let value = names.field(subject);
+fn rank<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
+    let value = names.field(input);
     value.map_or(KeyValue::Absent, |value| {
         KeyValue::Bytes(Reverse(&value.bytes))
     })

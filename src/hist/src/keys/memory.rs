@@ -27,11 +27,11 @@ const fn key(
 pub(super) static SYMBOL_DADDR: Key = key(
     label("symbol_daddr", "Data Symbol"),
     CellPadding::Never,
-    |subject, names| address(access(subject, names).map(|access| access.data.ip)),
-    |subject, names| {
-        spot_text(
-            access(subject, names).map(|access| &access.data),
-            subject,
+    |input, names| address(access(input, names).map(|access| access.data.ip)),
+    |input, names| {
+        data_text(
+            access(input, names).map(|access| &access.data),
+            input,
             names,
         )
     },
@@ -41,11 +41,11 @@ pub(super) static SYMBOL_DADDR: Key = key(
 pub(super) static SYMBOL_IADDR: Key = key(
     label("symbol_iaddr", "Code Symbol"),
     CellPadding::Never,
-    |subject, names| address(access(subject, names).map(|access| access.code.ip)),
-    |subject, names| {
-        spot_text(
-            access(subject, names).map(|access| &access.code),
-            subject,
+    |input, names| address(access(input, names).map(|access| access.code.ip)),
+    |input, names| {
+        data_text(
+            access(input, names).map(|access| &access.code),
+            input,
             names,
         )
     },
@@ -54,14 +54,14 @@ pub(super) static SYMBOL_IADDR: Key = key(
 pub(super) static DSO_DADDR: Key = key(
     label("dso_daddr", "Data Object"),
     CellPadding::Always,
-    |subject, names| {
-        let dso = access(subject, names).and_then(|access| access.data.site.dso);
+    |input, names| {
+        let dso = access(input, names).and_then(|access| access.data.site.dso);
         dso.map_or(KeyValue::First, |dso| {
             KeyValue::Descending(std::cmp::Reverse(names.dso(dso)))
         })
     },
-    |subject, names| {
-        let dso = access(subject, names).and_then(|access| access.data.site.dso);
+    |input, names| {
+        let dso = access(input, names).and_then(|access| access.data.site.dso);
         dso.map_or("[unknown]", |dso| names.dso(dso)).to_owned()
     },
 );
@@ -69,52 +69,52 @@ pub(super) static DSO_DADDR: Key = key(
 pub(super) static LOCKED: Key = key(
     label("locked", "Locked"),
     CellPadding::Never,
-    |subject, names| bits(access(subject, names).map(|access| access.source.lock_bits())),
-    |subject, names| source(subject, names, |access| access.source.lock().to_owned()),
+    |input, names| bits(access(input, names).map(|access| access.source.lock_bits())),
+    |input, names| source(input, names, |access| access.source.lock().to_owned()),
 );
 
 pub(super) static TLB: Key = key(
     label("tlb", "TLB access"),
     CellPadding::Always,
-    |subject, names| bits(access(subject, names).map(|access| access.source.tlb_bits())),
-    |subject, names| source(subject, names, |access| access.source.tlb()),
+    |input, names| bits(access(input, names).map(|access| access.source.tlb_bits())),
+    |input, names| source(input, names, |access| access.source.tlb()),
 );
 
 pub(super) static MEM: Key = key(
     label("mem", "Memory access"),
     CellPadding::Always,
-    |subject, names| bits(access(subject, names).map(|access| access.source.level_bits())),
-    |subject, names| source(subject, names, |access| access.source.level()),
+    |input, names| bits(access(input, names).map(|access| access.source.level_bits())),
+    |input, names| source(input, names, |access| access.source.level()),
 );
 
 pub(super) static SNOOP: Key = key(
     label("snoop", "Snoop"),
     CellPadding::Always,
-    |subject, names| bits(access(subject, names).map(|access| access.source.snoop_bits())),
-    |subject, names| source(subject, names, |access| access.source.snoop()),
+    |input, names| bits(access(input, names).map(|access| access.source.snoop_bits())),
+    |input, names| source(input, names, |access| access.source.snoop()),
 );
 
 pub(super) static BLOCKED: Key = key(
     label("blocked", "Blocked"),
     CellPadding::Never,
-    |subject, names| bits(access(subject, names).map(|access| access.source.blocked_bits())),
-    |subject, names| source(subject, names, |access| access.source.blocked()),
+    |input, names| bits(access(input, names).map(|access| access.source.blocked_bits())),
+    |input, names| source(input, names, |access| access.source.blocked()),
 );
 
 pub(super) static DCACHELINE: Key = key(
     label("dcacheline", "Data Cacheline"),
     CellPadding::Never,
-    |subject, names| {
-        access(subject, names).map_or(KeyValue::Absent, |access| KeyValue::Cacheline(access.line))
+    |input, names| {
+        access(input, names).map_or(KeyValue::Absent, |access| KeyValue::Cacheline(access.line))
     },
-    |subject, names| {
-        let Some(access) = access(subject, names) else {
-            return spot_text(None, subject, names);
+    |input, names| {
+        let Some(access) = access(input, names) else {
+            return data_text(None, input, names);
         };
         let level = match access.line {
             line if line.unmapped => UNMAPPED,
             line if line.shared => SHARED,
-            _ => subject.level.letter(),
+            _ => input.level.letter(),
         };
         let address = access.line.address;
         let data = access.data.site;
@@ -123,7 +123,7 @@ pub(super) static DCACHELINE: Key = key(
             dso: data.dso,
             symbol: data.symbol.map(|data| (data, address)),
             ip: address,
-            place: address,
+            shown_address: address,
         };
         code.text(names)
     },
@@ -136,30 +136,30 @@ const SHARED: char = 's';
 pub(super) static PHYS_DADDR: Key = key(
     label("phys_daddr", "Data Physical Address"),
     CellPadding::Always,
-    |subject, names| address(access(subject, names).map(|access| access.physical)),
-    |subject, names| {
-        let physical = access(subject, names).map_or(0, |access| access.physical);
-        address_text(subject.level.letter(), physical)
+    |input, names| address(access(input, names).map(|access| access.physical)),
+    |input, names| {
+        let physical = access(input, names).map_or(0, |access| access.physical);
+        address_text(input.level.letter(), physical)
     },
 );
 
 pub(super) static DATA_PAGE_SIZE: Key = key(
     label("data_page_size", "Data Page Size"),
     CellPadding::Always,
-    |subject, names| address(access(subject, names).map(|access| access.page)),
-    |subject, names| source(subject, names, |access| page_text(access.page)),
+    |input, names| address(access(input, names).map(|access| access.page)),
+    |input, names| source(input, names, |access| page_text(access.page)),
 );
 
-fn access<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n MemoryAccess> {
-    names.facts(subject).access.as_ref()
+fn access<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n MemoryAccess> {
+    names.properties(input).access.as_ref()
 }
 
 fn source(
-    subject: &KeyInput<'_>,
+    input: &KeyInput<'_>,
     names: &dyn RecordingNames,
     text: impl Fn(&MemoryAccess) -> String,
 ) -> String {
-    access(subject, names).map_or_else(|| "N/A".to_owned(), text)
+    access(input, names).map_or_else(|| "N/A".to_owned(), text)
 }
 
 fn address(address: Option<u64>) -> KeyValue<'static> {
@@ -170,18 +170,18 @@ fn bits(bits: Option<u64>) -> KeyValue<'static> {
     KeyValue::Number(bits.unwrap_or_default().cast_signed())
 }
 
-fn spot_text(
-    spot: Option<&PropertyAddress>,
-    subject: &KeyInput<'_>,
+fn data_text(
+    resolved: Option<&PropertyAddress>,
+    input: &KeyInput<'_>,
     names: &dyn RecordingNames,
 ) -> String {
-    let ip = spot.map_or(0, |spot| spot.ip);
+    let ip = resolved.map_or(0, |resolved| resolved.ip);
     let code = ShownCode {
-        level: subject.level.letter(),
-        dso: spot.and_then(|spot| spot.site.dso),
-        symbol: spot.and_then(|spot| Some((spot.site.symbol?, spot.address))),
+        level: input.level.letter(),
+        dso: resolved.and_then(|resolved| resolved.site.dso),
+        symbol: resolved.and_then(|resolved| Some((resolved.site.symbol?, resolved.address))),
         ip,
-        place: ip,
+        shown_address: ip,
     };
     code.text(names)
 }

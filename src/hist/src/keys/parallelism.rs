@@ -7,10 +7,10 @@ pub(super) static PARALLELISM: Key = Key::plain(
     label("parallelism", "Parallelism"),
     KeyDependency::Property(Property::Parallelism),
     CellPadding::Before,
-    |subject, names| KeyValue::Number(threads(subject, names).into()),
-    |subject, names| threads(subject, names).to_string(),
+    |input, names| KeyValue::Number(threads(input, names).into()),
+    |input, names| threads(input, names).to_string(),
 );
 
-fn threads(subject: &KeyInput<'_>, names: &dyn RecordingNames) -> u32 {
-    names.facts(subject).parallelism
+fn threads(input: &KeyInput<'_>, names: &dyn RecordingNames) -> u32 {
+    names.properties(input).parallelism
 }

@@ -7,10 +7,10 @@ pub(super) static PARENT: Key = Key::plain(
     label("parent", "Parent symbol"),
     KeyDependency::Parent,
     CellPadding::Always,
-    |subject, names| name(subject, names).map_or(KeyValue::Absent, KeyValue::Text),
-    |subject, names| name(subject, names).unwrap_or("[other]").to_owned(),
+    |input, names| name(input, names).map_or(KeyValue::Absent, KeyValue::Text),
+    |input, names| name(input, names).unwrap_or("[other]").to_owned(),
 );
 
-fn name<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n str> {
-    Some(names.symbol(subject.context.parent?))
+fn name<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n str> {
+    Some(names.symbol(input.context.parent?))
 }

@@ -7,34 +7,28 @@ pub(super) static SYMBOL_SIZE: Key = Key::plain(
     label("symbol_size", "Symbol size"),
     KeyDependency::Site,
     CellPadding::Before,
-    |subject, names| {
-        KeyValue::Number(
-            symbol_size(subject, names)
-                .unwrap_or_default()
-                .cast_signed(),
-        )
-    },
-    |subject, names| shown(symbol_size(subject, names)),
+    |input, names| KeyValue::Number(symbol_size(input, names).unwrap_or_default().cast_signed()),
+    |input, names| shown(symbol_size(input, names)),
 );
 
 pub(super) static DSO_SIZE: Key = Key::plain(
     label("dso_size", "DSO size"),
     KeyDependency::Site,
     CellPadding::Before,
-    |subject, _| KeyValue::Number(subject.site.map_size.unwrap_or_default().cast_signed()),
-    |subject, _| shown(subject.site.map_size),
+    |input, _| KeyValue::Number(input.site.map_size.unwrap_or_default().cast_signed()),
+    |input, _| shown(input.site.map_size),
 );
 
 pub(super) static CODE_PAGE_SIZE: Key = Key::plain(
     label("code_page_size", "Code Page Size"),
     KeyDependency::Property(Property::CodePage),
     CellPadding::Always,
-    |subject, names| KeyValue::Number(names.facts(subject).code_page.cast_signed()),
-    |subject, names| page_text(names.facts(subject).code_page),
+    |input, names| KeyValue::Number(names.properties(input).code_page.cast_signed()),
+    |input, names| page_text(names.properties(input).code_page),
 );
 
-fn symbol_size(subject: &KeyInput<'_>, names: &dyn RecordingNames) -> Option<u64> {
-    let (start, end) = names.range(subject.site.symbol?);
+fn symbol_size(input: &KeyInput<'_>, names: &dyn RecordingNames) -> Option<u64> {
+    let (start, end) = names.range(input.site.symbol?);
     Some(end.wrapping_sub(start))
 }
 

@@ -7,13 +7,13 @@ pub(super) static SOCKET: Key = Key::plain(
     label("socket", "Socket"),
     KeyDependency::Cpu,
     CellPadding::Before,
-    |subject, names| KeyValue::Number(socket(subject, names).into()),
-    |subject, names| match socket(subject, names) {
+    |input, names| KeyValue::Number(socket(input, names).into()),
+    |input, names| match socket(input, names) {
         negative @ ..0 => format!("-{:03}", negative.unsigned_abs()),
         socket => format!("{socket:03}"),
     },
 );
 
-fn socket(subject: &KeyInput<'_>, names: &dyn RecordingNames) -> i32 {
-    names.socket(subject.context.cpu)
+fn socket(input: &KeyInput<'_>, names: &dyn RecordingNames) -> i32 {
+    names.socket(input.context.cpu)
 }

@@ -9,9 +9,9 @@ pub(super) static SRCLINE: Key = Key {
     unresolved_width: 0,
     pads: CellPadding::Never,
     reads: KeyDependency::Site,
-    identity: |subject, names| KeyValue::Text(line(subject, names)),
-    rank: |subject, names| KeyValue::Text(line(subject, names)),
-    text: |subject, names| line(subject, names).to_owned(),
+    identity: |input, names| KeyValue::Text(line(input, names)),
+    rank: |input, names| KeyValue::Text(line(input, names)),
+    text: |input, names| line(input, names).to_owned(),
 };
 
 pub(super) static SRCFILE: Key = Key {
@@ -20,24 +20,24 @@ pub(super) static SRCFILE: Key = Key {
     unresolved_width: 0,
     pads: CellPadding::Never,
     reads: KeyDependency::Site,
-    identity: |subject, names| KeyValue::Text(file(subject, names)),
-    rank: |subject, names| KeyValue::Text(file(subject, names)),
-    text: |subject, names| file(subject, names).to_owned(),
+    identity: |input, names| KeyValue::Text(file(input, names)),
+    rank: |input, names| KeyValue::Text(file(input, names)),
+    text: |input, names| file(input, names).to_owned(),
 };
 
 /// Text for unknown locations.
 const UNKNOWN: &str = "??:0";
 
-fn line<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
-    match subject.site.line {
+fn line<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
+    match input.site.line {
         LineNumber::None => UNKNOWN,
         LineNumber::Known(line) | LineNumber::Address(line) => names.line(line),
     }
 }
 
 /// The file's name; empty if only the function of the code is known.
-fn file<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
-    match line(subject, names) {
+fn file<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
+    match line(input, names) {
         UNKNOWN => "",
         line => line.split_once(':').map_or("", |(file, _)| file),
     }

@@ -10,9 +10,9 @@ pub(super) static SYMBOL: Key = Key {
     pads: CellPadding::Never,
     reads: KeyDependency::Site,
     identity,
-    rank: |subject, names| {
+    rank: |input, names| {
         let name = |symbol| KeyValue::Text(names.symbol(symbol));
-        subject.site.symbol.map_or(KeyValue::Absent, name)
+        input.site.symbol.map_or(KeyValue::Absent, name)
     },
     text,
 };
@@ -24,21 +24,21 @@ pub(super) static SYMBOL_OFFSET: Key = Key {
     unresolved_width: 22,
     pads: CellPadding::Never,
     reads: KeyDependency::Site,
-    identity: place,
-    rank: |subject, names| match subject.site.symbol {
+    identity: function_at,
+    rank: |input, names| match input.site.symbol {
         Some(symbol) => KeyValue::Named {
             name: names.symbol(symbol),
-            start: subject.site.place.cast_signed(),
+            start: input.site.shown_address.cast_signed(),
             end: 0,
         },
         None => KeyValue::Absent,
     },
-    text: |subject, names| {
-        let function = text(subject, names);
-        let Some(symbol) = subject.site.symbol else {
+    text: |input, names| {
+        let function = text(input, names);
+        let Some(symbol) = input.site.symbol else {
             return function;
         };
-        let offset = subject.site.place.wrapping_sub(names.range(symbol).0);
+        let offset = input.site.shown_address.wrapping_sub(names.range(symbol).0);
         match function.strip_suffix(INLINED) {
             Some(function) => format!("{function}+{offset:#x}{INLINED}"),
             // Variables already have an offset.
@@ -56,17 +56,17 @@ pub(crate) static FUNCTION_NAME: Key = Key {
     pads: CellPadding::Never,
     reads: KeyDependency::Site,
     identity,
-    rank: |subject, names| (SYMBOL.rank)(subject, names),
-    text: |subject, names| {
+    rank: |input, names| (SYMBOL.rank)(input, names),
+    text: |input, names| {
         let name = |symbol| names.symbol(symbol).to_owned();
-        subject.site.symbol.map(name).unwrap_or_default()
+        input.site.symbol.map(name).unwrap_or_default()
     },
 };
 
 /// A location is identified by object and address, and the name of an inlined function.
-fn place<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
-    let (site, at) = (subject.site, subject.site.place.cast_signed());
-    match identity(subject, names) {
+fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
+    let (site, at) = (input.site, input.site.shown_address.cast_signed());
+    match identity(input, names) {
         KeyValue::Named { name, .. } => KeyValue::Named {
             name,
             start: at,
@@ -83,31 +83,31 @@ fn place<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<
 
 /// A function is identified by object and range: two static functions with the same name are two
 /// rows. If runtimes reuse memory for functions, the name is used, too.
-fn identity<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
-    let Some(symbol) = subject.site.symbol else {
-        return KeyValue::Number(subject.site.address.cast_signed());
+fn identity<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
+    let Some(symbol) = input.site.symbol else {
+        return KeyValue::Number(input.site.address.cast_signed());
     };
     let (start, end) = names.range(symbol);
     let (start, end) = (start.cast_signed(), end.cast_signed());
-    if names.is_inlined(symbol) || names.shares_its_place(symbol) {
+    if names.is_inlined(symbol) || names.shares_its_address(symbol) {
         let name = names.symbol(symbol);
         return KeyValue::Named { name, start, end };
     }
     KeyValue::Function {
-        dso: subject.site.dso.map(|dso| names.dso(dso)),
+        dso: input.site.dso.map(|dso| names.dso(dso)),
         start,
         end,
     }
 }
 
-fn text(subject: &KeyInput<'_>, names: &dyn RecordingNames) -> String {
-    let site = subject.site;
+fn text(input: &KeyInput<'_>, names: &dyn RecordingNames) -> String {
+    let site = input.site;
     let code = ShownCode {
-        level: subject.level.letter(),
+        level: input.level.letter(),
         dso: site.dso,
-        symbol: site.symbol.map(|symbol| (symbol, site.place)),
+        symbol: site.symbol.map(|symbol| (symbol, site.shown_address)),
         ip: site.address,
-        place: site.place,
+        shown_address: site.shown_address,
     };
     code.text(names)
 }

@@ -12,16 +12,16 @@ pub(super) static TID: Key = key("tid", "    Tid:Command");
 pub(super) static TGID: Key = Key {
     identity: process,
     rank: process,
-    text: |subject, names| {
-        let pid = subject.context.thread.pid;
+    text: |input, names| {
+        let pid = input.context.thread.pid;
         let leader = Thread { pid, tid: pid };
         format!("{:7}:{}", pid.cast_signed(), names.last_comm(leader))
     },
     ..key("tgid", "   Tgid:Command")
 };
 
-fn process<'n>(subject: &KeyInput<'_>, _: &'n dyn RecordingNames) -> KeyValue<'n> {
-    KeyValue::Number(subject.context.thread.pid.cast_signed().into())
+fn process<'n>(input: &KeyInput<'_>, _: &'n dyn RecordingNames) -> KeyValue<'n> {
+    KeyValue::Number(input.context.thread.pid.cast_signed().into())
 }
 
 const fn key(name: &'static str, title: &'static str) -> Key {
@@ -33,13 +33,13 @@ const fn key(name: &'static str, title: &'static str) -> Key {
         reads: KeyDependency::Thread,
         identity: number,
         rank: number,
-        text: |subject, names| {
-            let thread = subject.context.thread;
+        text: |input, names| {
+            let thread = input.context.thread;
             format!("{:7}:{}", thread.tid.cast_signed(), names.last_comm(thread))
         },
     }
 }
 
-fn number<'n>(subject: &KeyInput<'_>, _: &'n dyn RecordingNames) -> KeyValue<'n> {
-    KeyValue::Number(subject.context.thread.tid.cast_signed().into())
+fn number<'n>(input: &KeyInput<'_>, _: &'n dyn RecordingNames) -> KeyValue<'n> {
+    KeyValue::Number(input.context.thread.tid.cast_signed().into())
 }

@@ -6,9 +6,9 @@ pub(super) static TIME: Key = Key::plain(
     label("time", "Time"),
     KeyDependency::Property(Property::Time),
     CellPadding::Never,
-    |subject, names| KeyValue::Number(names.facts(subject).time.cast_signed()),
-    |subject, names| {
-        let time = names.facts(subject).time;
+    |input, names| KeyValue::Number(names.properties(input).time.cast_signed()),
+    |input, names| {
+        let time = names.properties(input).time;
         let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
         match names.shows_nanoseconds() {
             true => format!("{seconds}.{rest:09}"),

@@ -11,14 +11,14 @@ pub(super) static TRACE: Key = Key {
     reads: KeyDependency::Payload,
     identity: rank,
     rank,
-    text: |subject, names| match subject.context.payload {
+    text: |input, names| match input.context.payload {
         Some(payload) => names.payload(payload).to_owned(),
         None => "N/A".to_owned(),
     },
 };
 
-fn rank<'n>(subject: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
-    let payload = subject.context.payload;
+fn rank<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
+    let payload = input.context.payload;
     payload.map_or(KeyValue::Absent, |payload| {
         KeyValue::Number(names.payload_rank(payload).into())
     })

@@ -6,11 +6,11 @@ pub(super) static TRANSACTION: Key = Key::plain(
     label("transaction", "Transaction                "),
     KeyDependency::Property(Property::Transaction),
     CellPadding::Always,
-    |subject, names| {
-        let transaction = names.facts(subject).transaction;
+    |input, names| {
+        let transaction = names.properties(input).transaction;
         KeyValue::Number(transaction.cast_signed().wrapping_neg())
     },
-    |subject, names| text(names.facts(subject).transaction),
+    |input, names| text(names.properties(input).transaction),
 );
 
 /// Names of the bits, from the lowest.

@@ -6,8 +6,8 @@ pub(super) static LOCAL_WEIGHT: Key = Key::plain(
     label("local_weight", "Local Weight"),
     KeyDependency::Property(Property::Weight),
     CellPadding::Always,
-    |subject, names| descending(names.facts(subject).weight.total),
-    |subject, names| names.facts(subject).weight.total.to_string(),
+    |input, names| descending(names.properties(input).weight.total),
+    |input, names| names.properties(input).weight.total.to_string(),
 );
 
 /// Sum over the samples of a row.
@@ -15,10 +15,10 @@ pub(super) static WEIGHT: Key = Key::plain(
     label("weight", "Weight"),
     KeyDependency::Property(Property::Weight),
     CellPadding::Always,
-    |subject, names| descending(names.facts(subject).weight.total),
-    |subject, names| {
-        let weight = names.facts(subject).weight.total;
-        weight.wrapping_mul(subject.samples).to_string()
+    |input, names| descending(names.properties(input).weight.total),
+    |input, names| {
+        let weight = names.properties(input).weight.total;
+        weight.wrapping_mul(input.samples).to_string()
     },
 );
 
@@ -26,18 +26,18 @@ pub(super) static LOCAL_INS_LAT: Key = Key::plain(
     label("local_ins_lat", "Local INSTR Latency"),
     KeyDependency::Property(Property::Weight),
     CellPadding::Always,
-    |subject, names| descending(names.facts(subject).weight.instruction),
-    |subject, names| names.facts(subject).weight.instruction.to_string(),
+    |input, names| descending(names.properties(input).weight.instruction),
+    |input, names| names.properties(input).weight.instruction.to_string(),
 );
 
 pub(super) static INS_LAT: Key = Key::plain(
     label("ins_lat", "INSTR Latency"),
     KeyDependency::Property(Property::Weight),
     CellPadding::Always,
-    |subject, names| descending(names.facts(subject).weight.instruction),
-    |subject, names| {
-        let latency = names.facts(subject).weight.instruction;
-        latency.wrapping_mul(subject.samples).to_string()
+    |input, names| descending(names.properties(input).weight.instruction),
+    |input, names| {
+        let latency = names.properties(input).weight.instruction;
+        latency.wrapping_mul(input.samples).to_string()
     },
 );
 

@@ -118,7 +118,7 @@ fn world() -> World {
                 time: 0,
                 position: 0,
             };
-            builder.push(first, &raw).expect("a sound record");
+            builder.push(first, &raw).expect("a valid record");
         }
     }
     builder.finish()
@@ -167,7 +167,7 @@ proptest! {
         prop_assert_eq!(filter.accepts(&sample, &resolver), choice == SampleTreatment::Counted);
         let frame = resolver.locate(AddressContext::of(&sample), sample.cpu_mode(), 0);
         // Locations are not filtered.
-        prop_assert_eq!(filter.place(&resolver, &frame), SampleTreatment::Counted);
+        prop_assert_eq!(filter.frame(&resolver, &frame), SampleTreatment::Counted);
         prop_assert_eq!(filter.clone().non_empty().is_none(), {
             let FilterOptions { time, cpus, pids, tids, comms } = &options;
             time.is_none() && cpus.is_none() && pids.is_none() && tids.is_none() && comms.is_none()

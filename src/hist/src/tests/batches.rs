@@ -16,7 +16,7 @@ use crate::{
 
 /// Histograms of every event of a recording; workers resolve their stacks when these take more than `room` bytes.
 fn histograms(data: &PerfData<'_>, options: &HistogramOptions, room: usize) -> Vec<Histogram> {
-    let replay = Replay::open(data).expect("a sound recording");
+    let replay = Replay::open(data).expect("a valid recording");
     let files = MemoryFiles::default();
     let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));
     let events = data.events();
@@ -64,7 +64,7 @@ fn when_stacks_are_named_makes_no_difference() {
     let mut compared = 0;
     for name in ["cycles.data", "dwarf.data", "group.data", "branches.data"] {
         let bytes = std::fs::read(fixtures.join(name)).expect("a fixture");
-        let data = PerfData::parse(&bytes).expect("a sound file");
+        let data = PerfData::parse(&bytes).expect("a valid file");
         let at_the_end = histograms(&data, &options, usize::MAX);
         let at_once = histograms(&data, &options, 0);
         for (one, other) in at_the_end.iter().zip(&at_once) {

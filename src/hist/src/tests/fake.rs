@@ -15,7 +15,7 @@ const DSOS: [&str; 4] = ["[kernel.kallsyms]", "libc.so.6", "app", "libc.so.6"];
 /// Symbols of the recording.
 pub(crate) struct Fake {
     table: SymbolTable,
-    facts: Properties,
+    properties: Properties,
 }
 
 impl Fake {
@@ -24,7 +24,7 @@ impl Fake {
         let map = b"100 10 main\n200 10 twin\n300 10 twin\n400 10 leaf\n";
         Self {
             table: perf_map::parse(map).table,
-            facts: Properties::default(),
+            properties: Properties::default(),
         }
     }
 
@@ -103,8 +103,8 @@ impl RecordingNames for Fake {
         None
     }
 
-    fn facts(&self, _subject: &KeyInput<'_>) -> &Properties {
-        &self.facts
+    fn properties(&self, _subject: &KeyInput<'_>) -> &Properties {
+        &self.properties
     }
 
     fn cgroup(&self, _id: u64) -> Option<&str> {
@@ -149,6 +149,6 @@ pub(crate) fn context(comm: u32, tid: u32, cpu: u32) -> SampleContext {
         payload: (cpu == 0).then_some(PayloadId(comm)),
         parent: None,
         values: None,
-        facts: None,
+        properties: None,
     }
 }

@@ -103,7 +103,7 @@ fn find<'n>(
     (site, level): (u32, Level),
 ) -> usize {
     let site = fake.site(site);
-    let subject = KeyInput {
+    let input = KeyInput {
         context: &sample.context,
         site: &site,
         level,
@@ -112,7 +112,7 @@ fn find<'n>(
     };
     let keys = options.keys();
     let keys = || keys.iter();
-    let identity: Vec<KeyValue<'_>> = keys().map(|key| (key.identity)(&subject, fake)).collect();
+    let identity: Vec<KeyValue<'_>> = keys().map(|key| (key.identity)(&input, fake)).collect();
     if let Some(known) = entries.iter().position(|entry| entry.identity == identity) {
         return known;
     }
@@ -121,7 +121,7 @@ fn find<'n>(
         row: HistogramRow {
             weights: Weights::default(),
             others: Vec::new(),
-            cells: keys().map(|key| (key.text)(&subject, fake)).collect(),
+            cells: keys().map(|key| (key.text)(&input, fake)).collect(),
             unresolved: site.symbol.is_none(),
             chains: 0,
             graph: Vec::new(),

@@ -100,7 +100,7 @@ fn options() -> impl Strategy<Value = HistogramOptions> {
         time_quantum: 1,
         nanoseconds: false,
         full_paths: false,
-        places: false,
+        addresses: false,
         sort_event: 0,
         weight_parts: Vec::new(),
     })
@@ -219,12 +219,12 @@ proptest! {
         };
         let events = [event(0), event(1)];
         let group = rows::histogram(&events, &options, &fake, NonZeroUsize::MIN);
-        for (place, event) in events.into_iter().enumerate() {
+        for (index, event) in events.into_iter().enumerate() {
             let alone = rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN);
-            prop_assert_eq!(group.totals[place], alone.totals[0]);
+            prop_assert_eq!(group.totals[index], alone.totals[0]);
             let mut missing = alone.rows.len();
             for row in &group.rows {
-                let weights = if place == 0 { row.weights } else { row.others[0] };
+                let weights = if index == 0 { row.weights } else { row.others[0] };
                 if weights != Weights::default() {
                     missing -= 1;
                     prop_assert!(alone.rows.iter().any(|alone| alone.weights == weights));

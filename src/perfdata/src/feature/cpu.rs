@@ -77,8 +77,8 @@ impl CpuTopology {
             return Ok(topology);
         }
         topology.die_siblings = text::take_list(at)?;
-        for place in &mut topology.cpus {
-            place.die = Some(at.u32("die id")?.cast_signed());
+        for cpu in &mut topology.cpus {
+            cpu.die = Some(at.u32("die id")?.cast_signed());
         }
         Ok(topology)
     }
@@ -87,17 +87,17 @@ impl CpuTopology {
     pub(crate) fn encode(&self, to: &mut Encoder<'_>) {
         text::put_list(to, &self.core_siblings);
         text::put_list(to, &self.thread_siblings);
-        for place in &self.cpus {
-            to.u32(place.core.cast_unsigned());
-            to.u32(place.socket.cast_unsigned());
+        for cpu in &self.cpus {
+            to.u32(cpu.core.cast_unsigned());
+            to.u32(cpu.socket.cast_unsigned());
         }
-        let no_die = |place: &CpuTopologyEntry| place.die.is_none();
+        let no_die = |cpu: &CpuTopologyEntry| cpu.die.is_none();
         if self.die_siblings.is_empty() && self.cpus.iter().all(no_die) {
             return;
         }
         text::put_list(to, &self.die_siblings);
-        for place in &self.cpus {
-            to.u32(place.die.unwrap_or(-1).cast_unsigned());
+        for cpu in &self.cpus {
+            to.u32(cpu.die.unwrap_or(-1).cast_unsigned());
         }
     }
 }

@@ -87,7 +87,7 @@ fn unknown_content_is_preserved() {
         features.opaque(FeatureId(250), &[1, 2, 3]);
         features.opaque(FeatureId::SIMPLEPERF_FILE2, &[9; 40]);
         let file = file(&events, &record, &features, endian);
-        let data = PerfData::parse(&file).expect("sound");
+        let data = PerfData::parse(&file).expect("valid");
         assert_eq!(data.events(), events);
         let copy = rewritten(&data);
         assert!(copy == file, "to the byte");

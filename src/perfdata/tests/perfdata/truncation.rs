@@ -35,13 +35,13 @@ impl CompleteRecording {
             record.ok()?;
             borders.push(records.position());
         }
-        let sound = |finding: &FileFinding| {
+        let valid = |finding: &FileFinding| {
             matches!(
                 finding,
                 FileFinding::AttrLarger { .. } | FileFinding::Unfinished
             )
         };
-        data.findings().iter().all(sound).then(|| Self {
+        data.findings().iter().all(valid).then(|| Self {
             is_pipe: data.header().is_pipe(),
             end: records.position(),
             borders,

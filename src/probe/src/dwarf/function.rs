@@ -76,11 +76,11 @@ impl<'w, 'u> Functions<'w, 'u> {
     /// Returns the first function whose code contains `address`.
     pub(crate) fn containing(&self, address: u64) -> Option<Die<'w, 'u>> {
         let code = self.code.get_or_init(|| self.ranges());
-        let after = code.partition_point(|stretch| stretch.start <= address);
+        let after = code.partition_point(|range| range.start <= address);
         let before = code.get(..after).unwrap_or_default().iter().rev();
-        let reaching = before.take_while(|stretch| stretch.reach > address);
-        let around = reaching.filter(|stretch| stretch.end > address);
-        let first = around.map(|stretch| stretch.function.0).min()?;
+        let reaching = before.take_while(|range| range.reach > address);
+        let around = reaching.filter(|range| range.end > address);
+        let first = around.map(|range| range.function.0).min()?;
         self.compile_unit.at(UnitOffset(first))
     }
 
@@ -88,20 +88,20 @@ impl<'w, 'u> Functions<'w, 'u> {
     fn ranges(&self) -> Vec<FunctionRange> {
         let all = self.with_code().flat_map(|die| {
             let function = die.offset();
-            let stretch = move |(start, end)| FunctionRange {
+            let range = move |(start, end)| FunctionRange {
                 start,
                 end,
                 reach: 0,
                 function,
             };
-            die.ranges().into_iter().map(stretch)
+            die.ranges().into_iter().map(range)
         });
         let mut found: Vec<FunctionRange> = all.collect();
-        found.sort_unstable_by_key(|stretch| stretch.start);
+        found.sort_unstable_by_key(|range| range.start);
         let mut reach = 0;
-        for stretch in &mut found {
-            reach = stretch.end.max(reach);
-            stretch.reach = reach;
+        for range in &mut found {
+            reach = range.end.max(reach);
+            range.reach = reach;
         }
         found
     }

@@ -100,7 +100,7 @@ fn number(bytes: &[u8]) -> Option<i64> {
     Some(i64::from_le_bytes(value))
 }
 
-/// Returns the location list entry for the address. If none covers the function's entry, the first later one of a parameter is used.
+/// Returns the expression of a location list for the address; `holder` is the entry that refers to the list. If none covers the function's entry, the first later one of a parameter is used.
 fn listed<'u>(
     holder: &Die<'_, 'u>,
     value: AttributeValue<Slice<'u>>,
@@ -147,13 +147,13 @@ pub(crate) fn valid_ranges(variable: &Die<'_, '_>) -> Option<Vec<(u64, u64)>> {
     Some(list.into_iter().map(|(range, _)| range).collect())
 }
 
-/// Returns those of `valid_ranges` that start in the code of `function`, relative to `entry`.
-pub(crate) fn starting_at_entry(
-    stretches: Vec<(u64, u64)>,
+/// Returns those of `ranges` that start in the code of `function`, relative to its `entry`.
+pub(crate) fn relative_to_entry(
+    ranges: Vec<(u64, u64)>,
     function: &Die<'_, '_>,
     entry: u64,
 ) -> impl Iterator<Item = (u64, u64)> {
-    let inside = stretches
+    let inside = ranges
         .into_iter()
         .filter(|(start, _)| function.covers(*start));
     inside.map(move |(start, end)| (start.wrapping_sub(entry), end.wrapping_sub(entry)))
@@ -211,6 +211,7 @@ impl RelativeNumber {
 
 /// Evaluates an expression symbolically: bases are known only when the probe is hit.
 struct ExpressionEvaluator<'s, 'w, 'u> {
+    /// The entry that has the expression: the variable, or its abstract origin.
     holder: &'s Die<'w, 'u>,
     /// `None` within the expression of a frame base.
     at: Option<AccessPoint<'s, 'w, 'u>>,

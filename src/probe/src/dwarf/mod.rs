@@ -19,6 +19,6 @@ pub(crate) use entry_points::EntryPoints;
 pub(crate) use frame::Frames;
 pub(crate) use function::{FunctionInstances, Functions, InlinedInstances};
 pub(crate) use location::{
-    AccessPoint, UnavailableVariable, ValueBase, ValueLocation, locate, starting_at_entry,
+    AccessPoint, UnavailableVariable, ValueBase, ValueLocation, locate, relative_to_entry,
     valid_ranges,
 };

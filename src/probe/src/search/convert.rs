@@ -4,7 +4,7 @@ use super::access_path::{PathStep, member};
 use super::argument::ProbeScope;
 use crate::definition::{Argument, ArgumentValue};
 use crate::dwarf::{
-    AccessPoint, Die, UnavailableVariable, ValueBase, ValueLocation, locate, starting_at_entry,
+    AccessPoint, Die, UnavailableVariable, ValueBase, ValueLocation, locate, relative_to_entry,
     valid_ranges,
 };
 use crate::error::Error;
@@ -81,7 +81,7 @@ fn without_location(
     let function = scope.function.name().unwrap_or_default();
     let entry = scope.function.entry_address().unwrap_or(scope.address);
     let places = valid_ranges(variable).unwrap_or_default();
-    let places = starting_at_entry(places, scope.function, entry);
+    let places = relative_to_entry(places, scope.function, entry);
     let places = places.map(|(from, to)| format!("{function}+[{from}-{to}]"));
     Error::NoVariable {
         name: name.to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::point_in_function::PointInFunction;
 use super::source::{SourceText, is_path_end};
-use super::unit::{UnitSearch, root};
+use super::unit::{UnitSearch, abstract_origin};
 use crate::definition::SourcePlace;
 use crate::dwarf::{CompileUnit, Die, EntryPoints, Functions, InlinedInstances};
 use crate::error::Error;
@@ -143,8 +143,7 @@ impl UnitSearch<'_> {
                     }
                     None => format!("{}:{}", instead.0, instead.1),
                 };
-                self.passed_over
-                    .get_or_insert(Error::SharedLine { instead });
+                self.skipped.get_or_insert(Error::SharedLine { instead });
                 continue;
             }
             self.add(
@@ -189,8 +188,10 @@ fn scope<'w, 'u>(
 ) -> Option<Die<'w, 'u>> {
     let at = InlinedInstances::at(function, address);
     if let Some(wanted) = search.function {
-        let wanted = root(wanted);
-        return at.into_iter().find(|die| root(die).is_same(&wanted));
+        let wanted = abstract_origin(wanted);
+        return at
+            .into_iter()
+            .find(|die| abstract_origin(die).is_same(&wanted));
     }
     let distance = |die: &Die<'w, 'u>| {
         let declared = die.declared_line()?;

@@ -21,7 +21,7 @@ pub(super) struct UnitSearch<'s> {
     candidates: Vec<Candidate>,
     notes: Vec<SearchNote>,
     /// Why a probe point was skipped; reported if there are no others.
-    pub(super) passed_over: Option<Error>,
+    pub(super) skipped: Option<Error>,
     /// Lines with code in the requested function or file.
     pub(super) lines: BTreeSet<u32>,
 }
@@ -38,7 +38,7 @@ impl<'s> UnitSearch<'s> {
             options,
             candidates: Vec::new(),
             notes: Vec::new(),
-            passed_over: None,
+            skipped: None,
             lines: BTreeSet::new(),
         }
     }
@@ -72,7 +72,7 @@ impl<'s> UnitSearch<'s> {
         let functions = Functions::with_names(compile_unit, &|other| is_wanted(name, other));
         let mut roots: Vec<Die<'_, '_>> = Vec::new();
         for die in functions.named() {
-            let root = root(&die);
+            let root = abstract_origin(&die);
             if roots.iter().any(|other| other.is_same(&root)) {
                 continue;
             }
@@ -84,27 +84,29 @@ impl<'s> UnitSearch<'s> {
                 roots.push(root);
             }
         }
-        let copies = LazyCell::new(|| FunctionInstances::of(compile_unit, &roots));
+        let instances = LazyCell::new(|| FunctionInstances::of(compile_unit, &roots));
         for (at, root) in roots.iter().enumerate() {
             match place {
                 FunctionPlace::Source(place) => {
                     self.by_source(compile_unit, &functions, root, place)?
                 }
                 FunctionPlace::Offset(_) | FunctionPlace::Return => {
-                    self.by_entry(compile_unit, &functions, root, &|| copies.at(at).collect())?;
+                    self.by_entry(compile_unit, &functions, root, &|| {
+                        instances.at(at).collect()
+                    })?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Adds probe points relative to the entry of the function, or of each of its `copies`.
+    /// Adds probe points relative to the entry of the function, or of each of its `instances`.
     fn by_entry<'w, 'u>(
         &mut self,
         compile_unit: &'w CompileUnit<'u>,
         functions: &Functions<'w, 'u>,
         root: &Die<'w, 'u>,
-        copies: &dyn Fn() -> Vec<Die<'w, 'u>>,
+        instances: &dyn Fn() -> Vec<Die<'w, 'u>>,
     ) -> Result<(), Error> {
         let offset = match &self.definition.point {
             Point::Function {
@@ -124,27 +126,27 @@ impl<'s> UnitSearch<'s> {
                 },
             );
         }
-        for copy in copies() {
-            let is_own = copy.tag() == gimli::DW_TAG_subprogram;
-            let Some(entry) = copy.entry_address() else {
+        for instance in instances() {
+            let is_out_of_line = instance.tag() == gimli::DW_TAG_subprogram;
+            let Some(entry) = instance.entry_address() else {
                 continue;
             };
-            if !is_own && !self.options.inlines {
+            if !is_out_of_line && !self.options.inlines {
                 continue;
             }
-            let around = if is_own {
-                Some(copy.clone())
+            let enclosing = if is_out_of_line {
+                Some(instance.clone())
             } else {
                 functions.containing(entry)
             };
-            let Some(function) = around else {
+            let Some(function) = enclosing else {
                 continue;
             };
             self.add(
                 compile_unit,
                 PointInFunction {
                     function,
-                    scope: copy,
+                    scope: instance,
                     address: entry.wrapping_add(offset),
                 },
             )?;
@@ -195,13 +197,13 @@ impl<'s> UnitSearch<'s> {
     pub(super) fn add<'w, 'u>(
         &mut self,
         compile_unit: &'w CompileUnit<'u>,
-        spot: PointInFunction<'w, 'u>,
+        point: PointInFunction<'w, 'u>,
     ) -> Result<(), Error> {
         let PointInFunction {
             function,
             scope,
             address,
-        } = spot;
+        } = point;
         let entry = function.entry_address().unwrap_or(address);
         let symbol = function.name().unwrap_or_default();
         let offset = address.wrapping_sub(entry);
@@ -209,7 +211,7 @@ impl<'s> UnitSearch<'s> {
         let is_inlined = scope.tag() == gimli::DW_TAG_inlined_subroutine;
         if is_return && (is_inlined || offset != 0) {
             let function = scope.name().unwrap_or_default();
-            self.passed_over
+            self.skipped
                 .get_or_insert(Error::InlinedReturn { function });
             return Ok(());
         }
@@ -283,12 +285,12 @@ impl<'s> UnitSearch<'s> {
             definition,
             mut candidates,
             mut notes,
-            passed_over,
+            skipped,
             lines,
             ..
         } = self;
         if candidates.is_empty() {
-            if let Some(error) = passed_over {
+            if let Some(error) = skipped {
                 return Err(error);
             }
             if !lines.is_empty() {
@@ -330,8 +332,8 @@ fn at_line(definition: &Definition, line: u32) -> String {
     point.to_string()
 }
 
-/// Returns the abstract origin of an instance.
-pub(super) fn root<'w, 'u>(die: &Die<'w, 'u>) -> Die<'w, 'u> {
+/// Returns the abstract origin of an instance of a function; `die` itself if it has none.
+pub(super) fn abstract_origin<'w, 'u>(die: &Die<'w, 'u>) -> Die<'w, 'u> {
     die.reference(gimli::DW_AT_abstract_origin)
         .unwrap_or_else(|| die.clone())
 }

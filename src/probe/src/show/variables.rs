@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::definition::{Definition, Point};
 use crate::dwarf::{
-    AccessPoint, CompileUnit, Die, ValueBase, ValueLocation as Value, locate, starting_at_entry,
+    AccessPoint, CompileUnit, Die, ValueBase, ValueLocation as Value, locate, relative_to_entry,
     valid_ranges,
 };
 use crate::error::Error;
@@ -96,8 +96,8 @@ pub fn variables(
         info.for_units_at(object.sources.files, address, &mut |unit| {
             let compile_unit = CompileUnit::new(unit);
             match PointInFunction::point_at(&compile_unit, address, &probe.name) {
-                Some(spot) => {
-                    listed.push(at(object, &compile_unit, &spot, wanted));
+                Some(point) => {
+                    listed.push(at(object, &compile_unit, &point, wanted));
                     ControlFlow::Break(())
                 }
                 None => ControlFlow::Continue(()),
@@ -110,14 +110,14 @@ pub fn variables(
 fn at<'w, 'u>(
     object: &ProbeObject<'_>,
     compile_unit: &'w CompileUnit<'u>,
-    spot: &PointInFunction<'w, 'u>,
+    point: &PointInFunction<'w, 'u>,
     wanted: &VariableOptions,
 ) -> ListedPoint {
-    let entry = spot.function.entry_address().unwrap_or(spot.address);
+    let entry = point.function.entry_address().unwrap_or(point.address);
     let located = AccessPoint {
-        function: &spot.function,
+        function: &point.function,
         frames: &object.frames,
-        address: spot.address,
+        address: point.address,
     };
     let (mut found, mut beyond) = (BTreeSet::new(), Vec::new());
     let filter = wanted.filter.as_ref();
@@ -132,7 +132,7 @@ fn at<'w, 'u>(
             .and_then(|place| unreadable_at(object, place));
         let is_here = is_external || (is_meant && place.is_some() && unreadable.is_none());
         let ranges = match wanted.ranges {
-            true => relative(die, spot, entry, is_external),
+            true => relative(die, point, entry, is_external),
             false => Vec::new(),
         };
         if is_here || !ranges.is_empty() {
@@ -147,7 +147,7 @@ fn at<'w, 'u>(
             beyond.push((name, reason));
         }
     };
-    for VisibleVariable { die, is_meant, .. } in all_variables(&spot.scope, spot.address) {
+    for VisibleVariable { die, is_meant, .. } in all_variables(&point.scope, point.address) {
         add(&die, false, is_meant);
     }
     if wanted.externs {
@@ -157,8 +157,8 @@ fn at<'w, 'u>(
     }
     ListedPoint {
         place: ShownPlace {
-            function: spot.function.name().unwrap_or_default(),
-            offset: spot.address.wrapping_sub(entry),
+            function: point.function.name().unwrap_or_default(),
+            offset: point.address.wrapping_sub(entry),
         },
         variables: found.into_iter().collect(),
         beyond,
@@ -216,14 +216,14 @@ fn unreadable_at(object: &ProbeObject<'_>, place: &Value) -> Option<String> {
 /// Returns the ranges of a variable, relative to its function's entry.
 fn relative(
     die: &Die<'_, '_>,
-    spot: &PointInFunction<'_, '_>,
+    point: &PointInFunction<'_, '_>,
     entry: u64,
     is_external: bool,
 ) -> Vec<(u64, u64)> {
     if is_external {
         return Vec::new();
     }
-    let everywhere = || spot.function.ranges();
+    let everywhere = || point.function.ranges();
     let places = valid_ranges(die).unwrap_or_else(everywhere);
-    starting_at_entry(places, &spot.function, entry).collect()
+    relative_to_entry(places, &point.function, entry).collect()
 }

@@ -25,9 +25,9 @@ pub(super) struct ChunkScanner<'e, 'a> {
     walked: &'e BytesRead,
 }
 
-/// Place of a record in the file, and its time if it has one.
+/// Position of a record in the file, and its time if it has one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct RecordPosition {
     pub(super) position: u64,
     pub(super) time: Option<u64>,
 }
@@ -48,11 +48,11 @@ pub(super) struct Chunk<'a> {
     /// Ranges between FINISHED_ROUND records.
     pub(super) segments: Vec<Segment>,
     /// Records that change the World.
-    pub(super) state: Vec<(Place, RawRecord<'a>)>,
+    pub(super) state: Vec<(RecordPosition, RawRecord<'a>)>,
     /// Samples with counter values.
-    pub(super) values: Vec<(Place, RawRecord<'a>)>,
+    pub(super) values: Vec<(RecordPosition, RawRecord<'a>)>,
     /// Deferred callchains.
-    pub(super) deferred: Vec<(Place, DeferredKey)>,
+    pub(super) deferred: Vec<(RecordPosition, DeferredKey)>,
 }
 
 /// A range of records within a round.
@@ -84,13 +84,13 @@ impl Segment {
     }
 
     #[inline]
-    fn add(&mut self, place: Place) {
-        match place.time {
+    fn add(&mut self, record: RecordPosition) {
+        match record.time {
             Some(time) => {
                 self.lowest = self.lowest.min(time);
                 self.highest = self.highest.max(time);
             }
-            None => self.add_timeless(place.position),
+            None => self.add_timeless(record.position),
         }
     }
 
@@ -251,14 +251,14 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
     /// Adds a sample of a recording in which samples have counter values.
     #[inline(never)]
     fn sample_with_values(&mut self, at: &RecordAt<'a>, head: SampleHead) -> Result<(), Error> {
-        let place = Place {
+        let record = RecordPosition {
             position: at.position,
             time: head.time,
         };
-        self.segment.add(place);
+        self.segment.add(record);
         if self.events.holds_values(head.event) {
             let values = &mut self.chunk.values;
-            return push(values, (place, at.raw)).map_err(Error::no_room(STATE));
+            return push(values, (record, at.raw)).map_err(Error::no_room(STATE));
         }
         if let Some(count) = self.chunk.samples.get_mut(head.event.0 as usize) {
             *count += 1;
@@ -301,21 +301,21 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
             }
             _ => {}
         }
-        let place = Place {
+        let record = RecordPosition {
             position: at.position,
             time: self.events.record_time(raw),
         };
-        self.segment.add(place);
+        self.segment.add(record);
         if raw.kind.is_user() {
             return Ok(());
         }
         if WorldBuilder::changes_world(raw.kind) {
-            push(&mut self.chunk.state, (place, *raw)).map_err(Error::no_room(STATE))?;
+            push(&mut self.chunk.state, (record, *raw)).map_err(Error::no_room(STATE))?;
         } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
             self.chunk.tally.lost(at, self.endian);
         } else if raw.kind == RecordKind::CALLCHAIN_DEFERRED {
             let key = self.events.waited_for(raw);
-            self.chunk.deferred.extend(key.map(|key| (place, key)));
+            self.chunk.deferred.extend(key.map(|key| (record, key)));
         }
         Ok(())
     }

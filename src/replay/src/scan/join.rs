@@ -3,7 +3,7 @@
 use rperf_memory::push;
 use rperf_wire::{RawRecord, RecordKind};
 
-use super::chunk::{Chunk, ChunkScanner, Place, Scanned, Segment};
+use super::chunk::{Chunk, ChunkScanner, RecordPosition, Scanned, Segment};
 use super::{DataSlice, FinishedRound, STATE, Scan, TimelessRecord};
 use crate::deferred::DeferredCallchains;
 use crate::group_samples::{GroupCounts, LastValues};
@@ -90,16 +90,16 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.tally.merge(chunk.tally);
         for segment in &chunk.segments {
             self.segment(segment);
-            let is_inside = |place: &Place| place.position < segment.end;
-            while let Some((place, raw)) = state.next_if(|(place, _)| is_inside(place)) {
-                let order = self.order_of(place);
+            let is_inside = |record: &RecordPosition| record.position < segment.end;
+            while let Some((record, raw)) = state.next_if(|(record, _)| is_inside(record)) {
+                let order = self.order_of(record);
                 push(&mut self.state, (order, raw)).map_err(Error::no_room(STATE))?;
             }
-            while let Some((place, raw)) = values.next_if(|(place, _)| is_inside(place)) {
-                self.values(place, &raw);
+            while let Some((record, raw)) = values.next_if(|(record, _)| is_inside(record)) {
+                self.values(record, &raw);
             }
-            while let Some((place, key)) = deferred.next_if(|(place, _)| is_inside(place)) {
-                self.deferred.add(key, self.order_of(place));
+            while let Some((record, key)) = deferred.next_if(|(record, _)| is_inside(record)) {
+                self.deferred.add(key, self.order_of(record));
             }
             if segment.is_finished {
                 self.round(segment.end);
@@ -115,10 +115,10 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
 
     /// Position of a record in the order that perf would sort. Without a time it precedes everything not
     /// delivered yet.
-    fn order_of(&self, place: Place) -> Order {
+    fn order_of(&self, record: RecordPosition) -> Order {
         Order {
-            time: place.time.unwrap_or(self.order.limit()),
-            position: place.position,
+            time: record.time.unwrap_or(self.order.limit()),
+            position: record.position,
         }
     }
 
@@ -159,9 +159,9 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
     }
 
     /// Collects the counter values of a sample. One that cannot be decoded counts as a sample without any.
-    fn values(&mut self, place: Place, raw: &RawRecord<'_>) {
+    fn values(&mut self, record: RecordPosition, raw: &RawRecord<'_>) {
         let events = self.scanner.events;
-        let order = self.order_of(place);
+        let order = self.order_of(record);
         let sample = events.sample(raw, |_| order);
         if let Some(read) = sample.ok().flatten().and_then(|sample| sample.wire.read) {
             let event_of = |id| events.exactly(id);

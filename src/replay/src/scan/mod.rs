@@ -87,7 +87,7 @@ impl Scan {
 /// Size of a chunk in bytes.
 const CHUNK_SIZE: u64 = 1 << 20;
 /// Description of the data kept for records that change the World, for errors.
-pub(crate) const STATE: &str = "the places of records of mappings and threads";
+pub(crate) const STATE: &str = "the positions of records of mappings and threads";
 
 /// Reads all records of a file with at most `threads`.
 ///

@@ -26,10 +26,10 @@ impl Comms {
             return CommId(*id);
         }
         let free = self.free.pop();
-        let place = free.and_then(|id| Some((id, self.names.get_mut(id as usize)?)));
-        let id = match place {
-            Some((id, place)) => {
-                *place = name.into();
+        let slot = free.and_then(|id| Some((id, self.names.get_mut(id as usize)?)));
+        let id = match slot {
+            Some((id, slot)) => {
+                *slot = name.into();
                 id
             }
             None => {
@@ -97,19 +97,19 @@ struct UnnamedThreads(SlotLevel<SlotLevel<SlotLevel<SlotLevel<str>>>>);
 impl UnnamedThreads {
     fn text(&self, bits: u32) -> &str {
         let [a, b, c, d] = bits.to_be_bytes().map(usize::from);
-        let place = self.0.0.get(a).map(OnceLock::get_or_init_default);
-        let place = place
+        let slot = self.0.0.get(a).map(OnceLock::get_or_init_default);
+        let slot = slot
             .and_then(|table| table.0.get(b))
             .map(OnceLock::get_or_init_default);
-        let place = place
+        let slot = slot
             .and_then(|table| table.0.get(c))
             .map(OnceLock::get_or_init_default);
-        let place = place.and_then(|table| table.0.get(d));
+        let slot = slot.and_then(|table| table.0.get(d));
         let text = || {
             let tid = (bits << 1).cast_signed() >> 1;
             format!(":{tid}").into_boxed_str()
         };
-        place.map_or("", |place| place.get_or_init(text))
+        slot.map_or("", |slot| slot.get_or_init(text))
     }
 }
 

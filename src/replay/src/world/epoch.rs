@@ -20,7 +20,7 @@ impl Epoch {
     /// The part that applies to addresses in `mode`.
     #[inline]
     #[must_use]
-    pub fn side(&self, mode: CpuMode) -> u64 {
+    pub fn of_mode(&self, mode: CpuMode) -> u64 {
         match mode {
             CpuMode::Kernel | CpuMode::GuestKernel => self.kernel,
             _ => self.user,

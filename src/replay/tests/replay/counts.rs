@@ -59,8 +59,8 @@ fn troubled() -> Vec<u8> {
 #[test]
 fn losses_and_late_records_are_counted_as_perf_counts_them() {
     let file = troubled();
-    let data = PerfData::parse(&file).expect("a sound file");
-    let replay = Replay::open(&data).expect("a sound recording");
+    let data = PerfData::parse(&file).expect("a valid file");
+    let replay = Replay::open(&data).expect("a valid recording");
     let counted = replay.diagnostics();
     assert_eq!(
         (
@@ -159,8 +159,8 @@ fn events_of_different_layouts_are_distinguished_by_id() {
         // Too short for a time.
         file.raw(RecordKind::SAMPLE, Misc(2), &[0; 16]);
         let file = file.finish();
-        let data = PerfData::parse(&file).expect("a sound file");
-        let replay = Replay::open(&data).expect("a sound recording");
+        let data = PerfData::parse(&file).expect("a valid file");
+        let replay = Replay::open(&data).expect("a valid recording");
         let list = replay.fold(NonZeroUsize::MIN, List::default).0;
         let nowhere = u32::MAX;
         assert_eq!(
@@ -207,8 +207,8 @@ fn kernel_and_module_mappings_are_stored() {
     let path = b"/lib/modules/6.1/kernel/fs/ext4/ext4.ko";
     file.record(0, Misc(1), &mmap(module, 0, path), &at(0));
     let file = file.finish();
-    let data = PerfData::parse(&file).expect("a sound file");
-    let replay = Replay::open(&data).expect("a sound recording");
+    let data = PerfData::parse(&file).expect("a valid file");
+    let replay = Replay::open(&data).expect("a valid recording");
     let world = replay.world();
     let dso = |address| {
         let order = rperf_replay::Order::MAX;

@@ -142,10 +142,10 @@ fn complete_files_of_both_byte_orders_are_read() {
     for endian in [Endian::Little, Endian::Big] {
         let file = recording(endian, 20);
         assert_eq!(read(&file), Ok((20, None)));
-        let data = PerfData::parse(&file).expect("a sound file");
+        let data = PerfData::parse(&file).expect("a valid file");
         assert_eq!(data.findings(), []);
         assert_eq!(data.events()[0].name, "cpu-clock");
-        let replay = Replay::open(&data).expect("a sound recording");
+        let replay = Replay::open(&data).expect("a valid recording");
         let dso = replay.world().dsos().first().expect("from the build-ids");
         assert_eq!(
             (dso.name.as_str(), dso.build_id.as_deref()),
@@ -158,7 +158,7 @@ fn complete_files_of_both_byte_orders_are_read() {
 #[test]
 fn truncation_at_every_length_keeps_complete_records_or_fails() {
     let file = recording(Endian::Little, 20);
-    let data = PerfData::parse(&file).expect("a sound file");
+    let data = PerfData::parse(&file).expect("a valid file");
     let start = usize::try_from(data.data_offset()).expect("small");
     let end = start + data.data().len();
     let borders: Vec<usize> = data
@@ -188,7 +188,7 @@ fn truncation_at_every_length_keeps_complete_records_or_fails() {
 #[test]
 fn a_killed_recording_is_read_to_its_end() {
     let mut file = recording(Endian::Little, 20);
-    let data = PerfData::parse(&file).expect("a sound file");
+    let data = PerfData::parse(&file).expect("a valid file");
     let end = usize::try_from(data.data_offset()).expect("small") + data.data().len();
     file.truncate(end);
     // The header's data size is at offset 48.
@@ -241,7 +241,7 @@ fn other_files_are_named() {
 #[test]
 fn records_that_cannot_be_are_where_reading_ends() {
     let mut file = recording(Endian::Little, 20);
-    let data = PerfData::parse(&file).expect("a sound file");
+    let data = PerfData::parse(&file).expect("a valid file");
     let third = data
         .records()
         .nth(4)
@@ -260,7 +260,7 @@ fn records_that_cannot_be_are_where_reading_ends() {
 #[test]
 fn compressed_records_are_refused() {
     let mut file = recording(Endian::Little, 3);
-    let data = PerfData::parse(&file).expect("a sound file");
+    let data = PerfData::parse(&file).expect("a valid file");
     let third = data
         .records()
         .nth(3)

@@ -43,8 +43,8 @@ impl Render for Places {
 }
 
 fn ordered(file: &[u8], places: &Places, threads: usize) -> Vec<u64> {
-    let data = PerfData::parse(file).expect("a sound file");
-    let replay = Replay::open(&data).expect("a sound recording");
+    let data = PerfData::parse(file).expect("a valid file");
+    let replay = Replay::open(&data).expect("a valid recording");
     let threads = NonZeroUsize::new(threads).expect("not zero");
     let mut seen = Vec::new();
     let mut take = |block: &mut Vec<u64>| {
@@ -83,8 +83,8 @@ proptest! {
         let (file, delivered) = record(&events);
         let mut wanted = STATE.to_vec();
         wanted.push(RecordKind::FINISHED_ROUND);
-        let data = PerfData::parse(&file).expect("a sound file");
-        let records = data.records().map(|record| record.expect("a sound record").position);
+        let data = PerfData::parse(&file).expect("a valid file");
+        let records = data.records().map(|record| record.expect("a valid record").position);
         let expected: Vec<u64> = records.collect();
         prop_assert!(expected.len() >= delivered.len());
         prop_assert_eq!(ordered(&file, &Places(wanted), 2), expected);

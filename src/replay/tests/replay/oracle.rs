@@ -429,8 +429,8 @@ proptest! {
             .iter()
             .filter_map(|(position, step)| apply(&mut machine, *position, step))
             .collect();
-        let data = PerfData::parse(&file).expect("a sound file");
-        let replay = Replay::open(&data).expect("a sound recording");
+        let data = PerfData::parse(&file).expect("a valid file");
+        let replay = Replay::open(&data).expect("a valid recording");
         for threads in [1, 3] {
             let threads = NonZeroUsize::new(threads).expect("not zero");
             let mut seen = Vec::new();
@@ -462,7 +462,7 @@ proptest! {
         for (time, (position, step)) in (1..).zip(&delivered) {
             let order = Order { time, position: *position };
             let raw = raw_at(&file, *position);
-            builder.push(order, &raw).expect("a sound record");
+            builder.push(order, &raw).expect("a valid record");
             let Some((_, comm, place)) = apply(&mut machine, *position, step) else { continue };
             let Step::Sample { pid, tid, kernel, address } = step else { continue };
             let mode = if *kernel { CpuMode::Kernel } else { CpuMode::User };
@@ -523,8 +523,8 @@ fn long_fork_chains_keep_inherited_state() {
     let expected: Vec<Seen> = steps
         .filter_map(|(position, step)| apply(&mut machine, *position, step))
         .collect();
-    let data = PerfData::parse(&file).expect("a sound file");
-    let replay = Replay::open(&data).expect("a sound recording");
+    let data = PerfData::parse(&file).expect("a valid file");
+    let replay = Replay::open(&data).expect("a valid recording");
     let folded = replay.fold(NonZeroUsize::MIN, Gather::default);
     assert_eq!(folded.0, expected);
 }

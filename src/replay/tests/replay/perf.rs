@@ -84,8 +84,8 @@ fn line((_, comm, place): &Seen, (tid, ip): (u32, u64)) -> String {
 }
 
 fn rperf_lines(file: &[u8], samples: &[(u64, (u32, u64))]) -> Vec<String> {
-    let data = PerfData::parse(file).expect("a sound file");
-    let replay = Replay::open(&data).expect("a sound recording");
+    let data = PerfData::parse(file).expect("a valid file");
+    let replay = Replay::open(&data).expect("a valid recording");
     let mut lines = Vec::new();
     let mut take = |block: &mut Vec<Seen>| {
         for seen in block {
@@ -246,8 +246,8 @@ fn perf_names_objects_the_same() {
         return skip("perf_names_objects_the_same", "there is no perf");
     };
     let (file, addresses) = named_recording();
-    let data = PerfData::parse(&file).expect("a sound file");
-    let replay = Replay::open(&data).expect("a sound recording");
+    let data = PerfData::parse(&file).expect("a valid file");
+    let replay = Replay::open(&data).expect("a valid recording");
     let world = replay.world();
     let dso = |address| {
         let mut mappings = world.mappings().iter();

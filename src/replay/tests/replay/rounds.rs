@@ -48,8 +48,8 @@ fn busy() -> (Vec<u8>, Vec<Order>) {
 #[test]
 fn records_are_in_time_order_if_only_some_rounds_are_stored() {
     let (file, expected) = busy();
-    let data = PerfData::parse(&file).expect("a sound file");
-    let replay = Replay::open(&data).expect("a sound recording");
+    let data = PerfData::parse(&file).expect("a valid file");
+    let replay = Replay::open(&data).expect("a valid recording");
     let mut seen = Vec::new();
     let mut take = |block: &mut Vec<Seen>| {
         seen.extend(block.iter().map(|(position, ..)| *position));

@@ -38,7 +38,7 @@ impl StreamInput for Pieces<'_> {
 
 /// A file as a pipe-mode stream, and the difference of the record offsets.
 pub(crate) fn piped(file: &[u8]) -> (Vec<u8>, u64) {
-    let data = PerfData::parse(file).expect("a sound file");
+    let data = PerfData::parse(file).expect("a valid file");
     let mut bytes = Vec::new();
     let (events, none) = (data.events(), FeatureSet::new(Endian::Little));
     let mut writer =
@@ -82,8 +82,8 @@ pub(crate) fn whole<V, T>(bytes: &[u8], render: &V, threads: NonZeroUsize) -> (V
 where
     V: Render<Out = Vec<T>>,
 {
-    let data = PerfData::parse(bytes).expect("a sound file");
-    let replay = Replay::open(&data).expect("a sound recording");
+    let data = PerfData::parse(bytes).expect("a valid file");
+    let replay = Replay::open(&data).expect("a valid recording");
     let mut seen = Vec::new();
     let mut take = |block: &mut Vec<T>| {
         seen.append(block);

@@ -9,13 +9,13 @@ use super::*;
 /// A control and the other ends of its pipes.
 fn control() -> (Control, File, File) {
     let file = |fd| File::from(OwnedFd::from(fd));
-    let (orders, to_orders) = pipe().unwrap();
+    let (commands, to_commands) = pipe().unwrap();
     let (from_acks, acks) = pipe().unwrap();
     let acks = File::from(OwnedFd::from(acks));
-    let control = Control::new(file(orders), Some(acks));
+    let control = Control::new(file(commands), Some(acks));
     (
         control,
-        File::from(OwnedFd::from(to_orders)),
+        File::from(OwnedFd::from(to_commands)),
         file(from_acks),
     )
 }
@@ -30,14 +30,14 @@ impl SessionObserver for ReportedMessages {
             SessionNotice::EventSwitched { event, on } => format!("{event} {on}"),
             SessionNotice::NoSuchEvent { event } => format!("no {event}"),
             SessionNotice::Listed { name, listing, .. } => format!("{name} {listing:?}"),
-            SessionNotice::NotUnderstood { order } => format!("what is {order}"),
+            SessionNotice::UnknownCommand { command } => format!("what is {command}"),
             other => format!("{other:?}"),
         });
     }
 }
 
 /// An event without open counters.
-fn steered(spec: &EventSpec) -> ControlledCounters<'_> {
+fn controlled(spec: &EventSpec) -> ControlledCounters<'_> {
     ControlledCounters {
         attr: &spec.attr,
         leads: spec.group != GroupPosition::Member,
@@ -49,7 +49,7 @@ fn steered(spec: &EventSpec) -> ControlledCounters<'_> {
 /// The requests and acknowledgements after `text` was received.
 fn after(control: &mut Control, text: &str, to: &mut File) -> (ControlRequests, Vec<String>) {
     let specs = parse("{cs,faults},migrations", &Catalogue::default()).unwrap();
-    let events = || specs.iter().map(steered).collect();
+    let events = || specs.iter().map(controlled).collect();
     to.write_all(text.as_bytes()).unwrap();
     let ready = poll(&[control.as_fd().unwrap()], 10_000).unwrap()[0];
     let mut reported = ReportedMessages::default();

@@ -77,7 +77,7 @@ pub(super) struct CountWriter<'a> {
     /// `None` for a pipe.
     replacement: Option<Replacement>,
     features: FeatureSet,
-    /// Counter ids by event and place.
+    /// Counter ids by event and counter.
     ids: Vec<Vec<Option<u64>>>,
     /// Index of each observed thread.
     threads: BTreeMap<u32, u32>,
@@ -90,7 +90,7 @@ impl<'a> CountWriter<'a> {
         request: &CountRequest,
         keep: &'a CountOutput,
         opened: &OpenCounters<RunningKernel>,
-        places: &CpuTasks,
+        cpu_tasks: &CpuTasks,
     ) -> Result<Self, Error> {
         let ids: Vec<Vec<Option<u64>>> = (0..)
             .zip(&opened.events)
@@ -103,9 +103,9 @@ impl<'a> CountWriter<'a> {
             name: kept_name(&event.spec.name, wanted.cgroup.as_deref()),
         });
         let described: Vec<EventDesc> = described.collect();
-        let placed = opened.events.iter();
-        let placed = placed.map(|event| (&event.spec.group, event.leader));
-        let placed: Vec<(&GroupPosition, Option<usize>)> = placed.collect();
+        let grouped = opened.events.iter();
+        let grouped = grouped.map(|event| (&event.spec.group, event.leader));
+        let grouped: Vec<(&GroupPosition, Option<usize>)> = grouped.collect();
         let about = HeaderInputs {
             proc: &request.proc,
             sysfs: &request.sysfs,
@@ -115,7 +115,7 @@ impl<'a> CountWriter<'a> {
         };
         let mut features = about.features();
         features.opaque(FeatureId::STAT, &[]);
-        groups(&placed, &mut features);
+        groups(&grouped, &mut features);
         let (output_sink, replacement) = match &keep.stream {
             Some(stream) => (
                 OutputStream::pipe(stream.clone(), &described, &features),
@@ -126,7 +126,7 @@ impl<'a> CountWriter<'a> {
                 (OutputStream::file(file, &described), Some(replacement))
             }
         };
-        let tasks = places.tasks.iter().zip(0..);
+        let tasks = cpu_tasks.tasks.iter().zip(0..);
         let threads = tasks.filter_map(|(task, index)| Some((u32::try_from(*task).ok()?, index)));
         let mut writer = Self {
             keep,
@@ -137,7 +137,7 @@ impl<'a> CountWriter<'a> {
             threads: threads.collect(),
             records: RecordBuffer::new(0),
         };
-        writer.describe(request, opened, places);
+        writer.describe(request, opened, cpu_tasks);
         writer.flush()?;
         Ok(writer)
     }
@@ -193,7 +193,7 @@ impl<'a> CountWriter<'a> {
         &mut self,
         request: &CountRequest,
         opened: &OpenCounters<RunningKernel>,
-        places: &CpuTasks,
+        cpu_tasks: &CpuTasks,
     ) {
         let to = &mut self.records;
         let wanted = request.events.iter().zip(&opened.events);
@@ -223,9 +223,9 @@ impl<'a> CountWriter<'a> {
                 comm: name.map_or(Vec::new(), |name| name.clone().into_bytes()),
             }
         };
-        let threads = places.tasks.iter().map(name).collect();
+        let threads = cpu_tasks.tasks.iter().map(name).collect();
         put(to, &UserRecord::ThreadMap(ThreadMap { threads }));
-        synthesize::cpu_map(to, places);
+        synthesize::cpu_map(to, cpu_tasks);
         put(to, &UserRecord::StatConfig(self.keep.config.clone()));
     }
 
@@ -255,7 +255,7 @@ fn stat(id: u64, cell: &CounterReading, threads: &BTreeMap<u32, u32>) -> UserRec
 /// Base of ids of tool events. Kernel ids start at 1.
 const TIMES: u64 = 1 << 63;
 
-/// Returns the counter ids by place.
+/// Returns the counter ids, by CPU and task.
 fn ids(index: u64, event: &OpenEvent<Counter>) -> Vec<Option<u64>> {
     if event.spec.tool.is_some() {
         return vec![Some(TIMES | index)];
@@ -263,7 +263,7 @@ fn ids(index: u64, event: &OpenEvent<Counter>) -> Vec<Option<u64>> {
     let counters = event.counters.iter();
     let id = |counter: &Counter| counter.id().ok();
     counters
-        .map(|placed| placed.counter.as_ref().and_then(id))
+        .map(|slot| slot.counter.as_ref().and_then(id))
         .collect()
 }
 

@@ -20,7 +20,7 @@ use crate::refused_part::{a_place, refused_part};
 use crate::tasks::CpuTasks;
 use crate::{Error, NotOpened, SessionNotice, SessionObserver};
 
-/// An event at all its places.
+/// An event on all CPUs or tasks that it counts.
 #[derive(Debug)]
 pub(super) struct OpenEvent<C> {
     pub(super) spec: EventSpec,
@@ -28,12 +28,12 @@ pub(super) struct OpenEvent<C> {
     /// Index of its group leader, with which it is read.
     pub(super) leader: Option<usize>,
     pub(super) supported: bool,
-    pub(super) counters: Vec<PlacedCounter<C>>,
+    pub(super) counters: Vec<CounterSlot<C>>,
 }
 
-/// A counter and its place; none if the event isn't supported, or the thread has exited.
+/// A counter, with its CPU or thread; without a counter if the event isn't supported, or the thread has exited.
 #[derive(Debug)]
-pub(super) struct PlacedCounter<C> {
+pub(super) struct CounterSlot<C> {
     pub(super) cpu: Option<u32>,
     thread: Option<u32>,
     pub(super) counter: Option<C>,
@@ -48,7 +48,7 @@ pub(super) struct OpenCounters<K: CounterKernel> {
 
 /// Options for opening events.
 pub(super) struct OpenParameters<'a> {
-    pub(super) places: &'a CpuTasks,
+    pub(super) cpu_tasks: &'a CpuTasks,
     /// Open cgroups by name.
     pub(super) cgroups: &'a BTreeMap<String, OpenCgroup>,
     pub(super) sysctl: &'a Sysctl,
@@ -63,7 +63,7 @@ pub(super) struct OpenParameters<'a> {
 }
 
 impl<K: CounterKernel> OpenCounters<K> {
-    /// Opens all events at all places. Unsupported events are marked; missing permission is an error, unless the user
+    /// Opens all events on all CPUs and tasks. Unsupported events are marked; missing permission is an error, unless the user
     /// may count user space only.
     pub(super) fn open(
         kernel: K,
@@ -172,7 +172,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         }
     }
 
-    /// Opens an event at all of its places.
+    /// Opens an event on all its CPUs or tasks.
     fn open_everywhere(
         &self,
         event: &mut OpenEvent<K::Counter>,
@@ -182,17 +182,17 @@ impl<K: CounterKernel> OpenCounters<K> {
         let leader = event.leader.and_then(|leader| self.events.get(leader));
         let single = event.counters.len() == 1;
         let mut any = event.counters.is_empty();
-        for (index, placed) in event.counters.iter_mut().enumerate() {
-            let observed = placed.observed();
-            let place = CounterTarget { observed, cgroup };
+        for (index, slot) in event.counters.iter_mut().enumerate() {
+            let observed = slot.observed();
+            let target = CounterTarget { observed, cgroup };
             let group = leader.map(|leader| leader.counters.get(index)?.counter.as_ref());
             // The thread had exited when the leader was opened.
             if let Some(None) = group {
                 continue;
             }
             let group = group.flatten();
-            let opened = self.kernel.open(&event.attr, place, group);
-            let (observed, flags) = place.arguments();
+            let opened = self.kernel.open(&event.attr, target, group);
+            let (observed, flags) = target.arguments();
             let number = |counter: &K::Counter| self.kernel.number(counter);
             observer.on_event(SessionNotice::Opened {
                 observed,
@@ -203,7 +203,7 @@ impl<K: CounterKernel> OpenCounters<K> {
             match opened {
                 Ok(counter) => {
                     any = true;
-                    placed.counter = Some(counter);
+                    slot.counter = Some(counter);
                 }
                 // One of several threads exited since it was listed.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) && !single => {}
@@ -223,41 +223,41 @@ impl<K: CounterKernel> OpenCounters<K> {
             cells: Vec::with_capacity(self.events.len()),
         };
         for event in &self.events {
-            let cells = event.counters.iter().map(PlacedCounter::empty);
+            let cells = event.counters.iter().map(CounterSlot::empty);
             readings.cells.push(cells.collect());
         }
         // By CPU: counts used in the same metric are read as closely together as possible.
         let leaders: Vec<Vec<usize>> = self.leading().map(|leader| self.members(leader)).collect();
         let mut affinity = CounterAffinity::new(leaders.len());
-        for place in 0..self.max_places() {
-            affinity.go(self.cpu_at(place));
+        for index in 0..self.max_counters() {
+            affinity.go(self.cpu_at(index));
             for members in &leaders {
-                self.read_group(members, place, &mut readings.cells);
+                self.read_group(members, index, &mut readings.cells);
             }
         }
         readings
     }
 
-    /// Reads a group at a place, its leader first.
-    fn read_group(&self, members: &[usize], place: usize, cells: &mut [Vec<CounterReading>]) {
-        let at = |index: &usize| {
+    /// Reads the counters of a group with this index, its leader first.
+    fn read_group(&self, members: &[usize], index: usize, cells: &mut [Vec<CounterReading>]) {
+        let counter_of = |member: &usize| {
             self.events
-                .get(*index)?
+                .get(*member)?
                 .counters
-                .get(place)?
+                .get(index)?
                 .counter
                 .as_ref()
         };
         let leader = members.first();
         let event = leader.and_then(|leader| self.events.get(*leader));
-        let (Some(event), Some(counter)) = (event, leader.and_then(at)) else {
+        let (Some(event), Some(counter)) = (event, leader.and_then(counter_of)) else {
             return;
         };
         let values = self.kernel.read(counter, event.attr.read_format);
-        let there = members.iter().filter(|member| at(member).is_some());
-        for (value, member) in values.unwrap_or_default().iter().zip(there) {
+        let open = members.iter().filter(|member| counter_of(member).is_some());
+        for (value, member) in values.unwrap_or_default().iter().zip(open) {
             let cells = cells.get_mut(*member);
-            if let Some(cell) = cells.and_then(|cells| cells.get_mut(place)) {
+            if let Some(cell) = cells.and_then(|cells| cells.get_mut(index)) {
                 cell.counts = counts(value);
             }
         }
@@ -270,10 +270,10 @@ impl<K: CounterKernel> OpenCounters<K> {
         leading.map(|(index, _)| index)
     }
 
-    /// Returns the maximum number of places of an event.
-    fn max_places(&self) -> usize {
-        let places = self.events.iter().map(|event| event.counters.len());
-        places.max().unwrap_or_default()
+    /// Returns the maximum number of counters of an event.
+    fn max_counters(&self) -> usize {
+        let counts = self.events.iter().map(|event| event.counters.len());
+        counts.max().unwrap_or_default()
     }
 
     /// Returns the events that are read with a leader, including itself.
@@ -284,10 +284,10 @@ impl<K: CounterKernel> OpenCounters<K> {
         std::iter::once(leader).chain(members).collect()
     }
 
-    /// Returns the CPU of a place, from the first open event.
-    fn cpu_at(&self, place: usize) -> Option<u32> {
+    /// Returns the CPU of the counters with this index, from the first open event.
+    fn cpu_at(&self, index: usize) -> Option<u32> {
         let mut events = self.events.iter();
-        events.find_map(|event| event.counters.get(place)?.cpu)
+        events.find_map(|event| event.counters.get(index)?.cpu)
     }
 
     /// Applies an ioctl to leaders and single events, by CPU.
@@ -297,11 +297,11 @@ impl<K: CounterKernel> OpenCounters<K> {
         act: impl Fn(&K::Counter) -> io::Result<()>,
     ) -> Result<(), Error> {
         let mut affinity = CounterAffinity::new(self.leading().count());
-        for place in 0..self.max_places() {
-            affinity.go(self.cpu_at(place));
+        for index in 0..self.max_counters() {
+            affinity.go(self.cpu_at(index));
             for event in self.events.iter().filter(|event| event.leader.is_none()) {
-                let placed = event.counters.get(place);
-                let counter = placed.and_then(|placed| placed.counter.as_ref());
+                let slot = event.counters.get(index);
+                let counter = slot.and_then(|slot| slot.counter.as_ref());
                 counter
                     .map_or(Ok(()), &act)
                     .map_err(|cause| Error::Control {
@@ -317,11 +317,11 @@ impl<K: CounterKernel> OpenCounters<K> {
     /// Closes all counters, by CPU.
     pub(super) fn close(mut self) {
         let mut affinity = CounterAffinity::new(self.events.len());
-        for place in 0..self.max_places() {
-            affinity.go(self.cpu_at(place));
+        for index in 0..self.max_counters() {
+            affinity.go(self.cpu_at(index));
             for event in &mut self.events {
-                if let Some(placed) = event.counters.get_mut(place) {
-                    placed.counter = None;
+                if let Some(slot) = event.counters.get_mut(index) {
+                    slot.counter = None;
                 }
             }
         }
@@ -337,9 +337,7 @@ impl OpenCounters<RunningKernel> {
                 spec: &event.spec,
                 attr: &event.attr,
                 leads: event.leader.is_none(),
-                counters: counters
-                    .filter_map(|placed| placed.counter.as_ref())
-                    .collect(),
+                counters: counters.filter_map(|slot| slot.counter.as_ref()).collect(),
             }
         }
         self.events.iter().map(controlled_counters).collect()
@@ -361,7 +359,7 @@ impl OpenParameters<'_> {
             in_group,
             member: leader.is_some(),
         };
-        let mut counters = self.places_of(wanted);
+        let mut counters = self.counters_of(wanted);
         if spec.tool.is_some() {
             counters.truncate(1);
         }
@@ -374,22 +372,22 @@ impl OpenParameters<'_> {
         }
     }
 
-    /// Returns the places of an event, without counters.
-    fn places_of<C>(&self, event: &CountEvent) -> Vec<PlacedCounter<C>> {
-        let mut placed = Vec::new();
-        for cpu in &self.places.cpus {
+    /// Returns the CPUs and threads of an event, without open counters.
+    fn counters_of<C>(&self, event: &CountEvent) -> Vec<CounterSlot<C>> {
+        let mut slots = Vec::new();
+        for cpu in &self.cpu_tasks.cpus {
             let cpu = u32::try_from(*cpu).ok();
             let elsewhere = |cpu| event.cpus.as_ref().is_some_and(|cpus| !cpus.contains(cpu));
             if cpu.is_some_and(elsewhere) {
                 continue;
             }
-            placed.extend(self.places.tasks.iter().map(|task| PlacedCounter {
+            slots.extend(self.cpu_tasks.tasks.iter().map(|task| CounterSlot {
                 cpu,
                 thread: u32::try_from(*task).ok(),
                 counter: None,
             }));
         }
-        placed
+        slots
     }
 
     /// Returns the event to count instead if this user may not count in the kernel.
@@ -425,11 +423,11 @@ impl<C> OpenEvent<C> {
         opening: &OpenParameters<'_>,
         observer: &mut dyn SessionObserver,
     ) -> Result<Self, Error> {
-        let place = CounterTarget {
+        let target = CounterTarget {
             observed: a_place(opening.on_cpus),
             cgroup: None,
         };
-        let opens = |attr: &Attr| kernel.open(attr, place, None).is_ok();
+        let opens = |attr: &Attr| kernel.open(attr, target, None).is_ok();
         let refused = refused_part(&self.attr, &cause, &opens);
         if !is_unsupported(&cause) {
             return Err(Error::from(Box::new(NotOpened {
@@ -450,14 +448,14 @@ impl<C> OpenEvent<C> {
         });
         self.supported = false;
         self.leader = None;
-        for placed in &mut self.counters {
-            placed.counter = None;
+        for slot in &mut self.counters {
+            slot.counter = None;
         }
         Ok(self)
     }
 }
 
-impl<C> PlacedCounter<C> {
+impl<C> CounterSlot<C> {
     fn observed(&self) -> ObservedTask {
         let number = |number: Option<u32>| number.map_or(-1, u32::cast_signed);
         ObservedTask {

@@ -32,10 +32,10 @@ pub fn count(
     let signals = Signals::block(&held).map_err(Error::system("hold signals back"))?;
     let mut workload = fork_workload(request.workload.as_ref(), &signals)?;
     let controlled = control.is_some();
-    let (opened, places) = open(request, workload.as_ref(), controlled, observer)?;
+    let (opened, cpu_tasks) = open(request, workload.as_ref(), controlled, observer)?;
     set_filters(&opened)?;
     let writer = request.keep.as_ref();
-    let writer = writer.map(|keep| CountWriter::begin(request, keep, &opened, &places));
+    let writer = writer.map(|keep| CountWriter::begin(request, keep, &opened, &cpu_tasks));
     if request.start == CountStart::AtOnce && request.target != Target::Workload {
         opened.for_each_leader("enable", Counter::enable)?;
     }
@@ -101,7 +101,7 @@ fn open(
 ) -> Result<(OpenCounters<RunningKernel>, CpuTasks), Error> {
     raise_open_files_limit().map_err(Error::system("raise the limit of open files"))?;
     let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
-    let places = CpuTasks::find(
+    let cpu_tasks = CpuTasks::find(
         &request.target,
         workload.map(Workload::pid),
         &proc,
@@ -119,7 +119,7 @@ fn open(
         }
     }
     let opening = OpenParameters {
-        places: &places,
+        cpu_tasks: &cpu_tasks,
         cgroups: &cgroups,
         sysctl: &Sysctl::new(&request.proc),
         inherit: request.inherit,
@@ -128,7 +128,7 @@ fn open(
         bundles: request.keep.is_none() && !controlled,
     };
     let opened = OpenCounters::open(RunningKernel, &request.events, &opening, observer)?;
-    Ok((opened, places))
+    Ok((opened, cpu_tasks))
 }
 
 fn set_filters(opened: &OpenCounters<RunningKernel>) -> Result<(), Error> {
@@ -139,7 +139,7 @@ fn set_filters(opened: &OpenCounters<RunningKernel>) -> Result<(), Error> {
         for counter in event
             .counters
             .iter()
-            .filter_map(|placed| placed.counter.as_ref())
+            .filter_map(|slot| slot.counter.as_ref())
         {
             counter.set_filter(filter).map_err(|cause| Error::Filter {
                 event: event.spec.name.clone(),

@@ -28,10 +28,10 @@ pub(crate) fn id_index(to: &mut RecordBuffer, events: &[OpenEvent]) {
 }
 
 /// Appends THREAD_MAP: the observed threads, -1 for all. Names are empty, as in perf.
-pub(crate) fn thread_map(to: &mut RecordBuffer, places: &CpuTasks) {
+pub(crate) fn thread_map(to: &mut RecordBuffer, cpu_tasks: &CpuTasks) {
     to.user(RecordKind::THREAD_MAP, |to| {
-        to.u64(places.tasks.len() as u64);
-        for tid in &places.tasks {
+        to.u64(cpu_tasks.tasks.len() as u64);
+        for tid in &cpu_tasks.tasks {
             to.u64(i64::from(*tid).cast_unsigned());
             to.zeros(16);
         }
@@ -44,9 +44,9 @@ const LIST: u16 = 0;
 const RANGE: u16 = 2;
 
 /// Appends CPU_MAP: the observed CPUs.
-pub(crate) fn cpu_map(to: &mut RecordBuffer, places: &CpuTasks) {
+pub(crate) fn cpu_map(to: &mut RecordBuffer, cpu_tasks: &CpuTasks) {
     let number = |cpu: i32| u16::try_from(cpu).unwrap_or(u16::MAX);
-    let cpus = &places.cpus;
+    let cpus = &cpu_tasks.cpus;
     to.user(RecordKind::CPU_MAP, |to| {
         let (Some(first), Some(last)) = (cpus.first(), cpus.last()) else {
             return;

@@ -29,7 +29,7 @@ pub(super) struct UnitFunction {
 pub(super) struct UnitFunctions {
     functions: Vec<UnitFunction>,
     /// Start addresses of code ranges, ascending, each with its innermost function or [`NONE`].
-    stretches: Vec<(u64, u32)>,
+    ranges: Vec<(u64, u32)>,
 }
 
 /// An address range of a function.
@@ -58,18 +58,16 @@ impl UnitFunctions {
         functions.shrink_to_fit();
         Self {
             functions,
-            stretches: flatten(walk.covers),
+            ranges: flatten(walk.covers),
         }
     }
 
     /// The functions at `address`, innermost first; the last one is not inlined.
     pub(super) fn find(&self, address: u64) -> impl Iterator<Item = &UnitFunction> {
-        let after = self
-            .stretches
-            .partition_point(|&(start, _)| start <= address);
+        let after = self.ranges.partition_point(|&(start, _)| start <= address);
         let innermost = after
             .checked_sub(1)
-            .and_then(|index| self.stretches.get(index));
+            .and_then(|index| self.ranges.get(index));
         let innermost = innermost.and_then(|&(_, function)| self.function(function));
         std::iter::successors(innermost, |function| self.function(function.caller))
     }
@@ -82,7 +80,7 @@ impl UnitFunctions {
     /// Size in memory, in bytes.
     pub(super) fn size(&self) -> usize {
         self.functions.capacity() * size_of::<UnitFunction>()
-            + self.stretches.capacity() * size_of::<(u64, u32)>()
+            + self.ranges.capacity() * size_of::<(u64, u32)>()
     }
 }
 
@@ -164,20 +162,20 @@ impl<'a> EntryReader<'_, 'a> {
 /// because of damage or folded code, the shorter range takes precedence, then the later one.
 fn flatten(mut covers: Vec<FunctionRange>) -> Vec<(u64, u32)> {
     covers.sort_unstable_by_key(|cover| (cover.start, cover.depth, cover.function));
-    let mut stretches = AddressSweep::default();
+    let mut ranges = AddressSweep::default();
     for cover in covers {
-        stretches.advance(cover.start);
+        ranges.advance(cover.start);
         let rank = (
             cover.depth,
             Reverse(cover.end - cover.start),
             cover.function,
         );
-        stretches.active.push((rank, cover.end));
-        stretches.mark(cover.start);
+        ranges.active.push((rank, cover.end));
+        ranges.mark(cover.start);
     }
-    stretches.advance(u64::MAX);
-    stretches.done.shrink_to_fit();
-    stretches.done
+    ranges.advance(u64::MAX);
+    ranges.done.shrink_to_fit();
+    ranges.done
 }
 
 /// Precedence of functions at the same address: depth, length, number.
@@ -246,11 +244,11 @@ mod tests {
                     function: number as u32,
                 })
                 .collect();
-            let stretches = flatten(covers.clone());
-            prop_assert!(stretches.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            let ranges = flatten(covers.clone());
+            prop_assert!(ranges.windows(2).all(|pair| pair[0].0 < pair[1].0));
             for address in 0..110 {
-                let after = stretches.partition_point(|&(start, _)| start <= address);
-                let found = after.checked_sub(1).map_or(NONE, |index| stretches[index].1);
+                let after = ranges.partition_point(|&(start, _)| start <= address);
+                let found = after.checked_sub(1).map_or(NONE, |index| ranges[index].1);
                 prop_assert_eq!(found, naive(&covers, address), "address {}", address);
             }
         }

@@ -36,7 +36,7 @@ impl Interner {
             return Some(number);
         }
         let number = u32::try_from(numbers.len()).ok()?;
-        let (block, len, index) = place(number);
+        let (block, len, index) = location(number);
         let block = self.blocks.get(block)?;
         let block = block.get_or_init(|| (0..len).map(|_| OnceLock::new()).collect());
         let text = InternedText {
@@ -60,13 +60,13 @@ impl Interner {
     }
 
     fn get(&self, number: u32) -> Option<&InternedText> {
-        let (block, _, index) = place(number);
+        let (block, _, index) = location(number);
         self.blocks.get(block)?.get()?.get(index)?.get()
     }
 }
 
 /// The block of an id, the block's length, and the index in it.
-fn place(number: u32) -> (usize, u32, usize) {
+fn location(number: u32) -> (usize, u32, usize) {
     let from_first = u64::from(number) + u64::from(FIRST_BLOCK);
     let len = 1 << from_first.ilog2();
     let block = len / u64::from(FIRST_BLOCK);
@@ -99,10 +99,10 @@ mod tests {
 
     #[test]
     fn blocks_follow_each_other() {
-        assert_eq!(place(0), (0, 64, 0));
-        assert_eq!(place(63), (0, 64, 63));
-        assert_eq!(place(64), (1, 128, 0));
-        assert_eq!(place(191), (1, 128, 127));
-        assert_eq!(place(u32::MAX).0, BLOCKS - 1);
+        assert_eq!(location(0), (0, 64, 0));
+        assert_eq!(location(63), (0, 64, 63));
+        assert_eq!(location(64), (1, 128, 0));
+        assert_eq!(location(191), (1, 128, 127));
+        assert_eq!(location(u32::MAX).0, BLOCKS - 1);
     }
 }

@@ -7,8 +7,8 @@ const SLOTS: usize = 1 << 16;
 #[derive(Debug, Clone)]
 pub(super) enum NameCache {
     /// The result is true for exactly these offsets, which are ascending.
-    Places {
-        places: Vec<usize>,
+    Offsets {
+        offsets: Vec<usize>,
         /// Whether an offset with this hash is among them.
         hashes: Vec<bool>,
     },
@@ -24,15 +24,15 @@ impl Default for NameCache {
 
 impl NameCache {
     /// Creates the cache for these ascending offsets.
-    pub(super) fn of_places(places: &[usize]) -> Self {
+    pub(super) fn of_offsets(offsets: &[usize]) -> Self {
         let mut hashes = vec![false; SLOTS];
-        for place in places {
-            if let Some(slot) = hashes.get_mut(hash(*place)) {
+        for offset in offsets {
+            if let Some(slot) = hashes.get_mut(hash(*offset)) {
                 *slot = true;
             }
         }
-        Self::Places {
-            places: places.to_vec(),
+        Self::Offsets {
+            offsets: offsets.to_vec(),
             hashes,
         }
     }
@@ -45,8 +45,8 @@ impl NameCache {
     /// The result for the string at `at`, computed by `ask` if it isn't cached.
     pub(super) fn get(&mut self, at: usize, ask: impl FnOnce() -> bool) -> bool {
         let slots = match self {
-            Self::Places { places, hashes } => {
-                return hashes.get(hash(at)) == Some(&true) && places.binary_search(&at).is_ok();
+            Self::Offsets { offsets, hashes } => {
+                return hashes.get(hash(at)) == Some(&true) && offsets.binary_search(&at).is_ok();
             }
             Self::Slots(slots) => slots,
         };
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn places_are_distinguished() {
-        let places: Vec<usize> = (0..3000).map(|place| place * 7).collect();
-        let mut known = NameCache::of_places(&places);
+        let offsets: Vec<usize> = (0..3000).map(|offset| offset * 7).collect();
+        let mut known = NameCache::of_offsets(&offsets);
         for at in 0..30_000_usize {
             let expected = at < 21_000 && at.is_multiple_of(7);
             assert_eq!(known.get(at, || unreachable!()), expected, "{at}");

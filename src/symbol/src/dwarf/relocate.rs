@@ -20,16 +20,16 @@ impl<'a> Relocatable<'a> {
             return;
         };
         for (offset, relocation) in section.relocations() {
-            _ = self.complete_one(offset, &relocation, bytes);
+            _ = self.apply(offset, &relocation, bytes);
         }
     }
 
-    fn complete_one(&self, offset: u64, relocation: &Relocation, bytes: &mut [u8]) -> Option<()> {
+    fn apply(&self, offset: u64, relocation: &Relocation, bytes: &mut [u8]) -> Option<()> {
         if relocation.kind() != RelocationKind::Absolute {
             return None;
         }
-        let place = bytes.get_mut(usize::try_from(offset).ok()?..)?;
-        let place = place.get_mut(..usize::from(relocation.size() / 8))?;
+        let field = bytes.get_mut(usize::try_from(offset).ok()?..)?;
+        let field = field.get_mut(..usize::from(relocation.size() / 8))?;
         let target = match relocation.target() {
             RelocationTarget::Symbol(index) => {
                 let symbol = self.0.symbol_by_index(index).ok()?;
@@ -41,15 +41,15 @@ impl<'a> Relocatable<'a> {
             _ => return None,
         };
         let little = self.0.is_little_endian();
-        let there = if relocation.has_implicit_addend() {
-            number(place, little)?
+        let addend = if relocation.has_implicit_addend() {
+            number(field, little)?
         } else {
             0
         };
         let value = target
-            .wrapping_add(there)
+            .wrapping_add(addend)
             .wrapping_add(relocation.addend().cast_unsigned());
-        put(place, value, little)
+        put(field, value, little)
     }
 
     /// The address assigned to a section. Offsets in debug sections count from 0.

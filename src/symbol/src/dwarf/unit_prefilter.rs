@@ -107,7 +107,7 @@ impl PrefilterState<'_> {
     /// The initial cache of names.
     fn initial_names(&self) -> NameCache {
         match &self.mentions {
-            Some(mentions) => NameCache::of_places(mentions.places()),
+            Some(mentions) => NameCache::of_offsets(mentions.places()),
             None => NameCache::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! A dumped function as an ELF file in memory, for users that read code and frames from ELF files.
 //!
-//! It has the layout of the files written by `perf inject --jit`: runtimes compute the addresses in
-//! their frame tables for these distances.
+//! It has the layout of the files written by `perf inject --jit`: `.eh_frame` of a dump refers to the code by relative addresses, which
+//! are correct only if both are at these offsets.
 
 use std::ops::Range;
 

@@ -71,17 +71,17 @@ fn synthetic_listings() {
             "10 t code\n18 D data\n20 R constant\n28 B zeros\n30 V weak_object\n38 A absolute\n40 t after",
         ),
         (
-            "a module behind the kernel",
+            "a module after the kernel",
             "10 T last\n100000 t inside\t[other]",
         ),
         (
-            "a kernel symbol behind a module",
+            "a kernel symbol after a module",
             "10 T last\n100000 t inside\t[other]\n200000 t late",
         ),
         ("mapping symbols", "10 t $x\n14 t $d.1\n20 t named"),
         ("out of order", "40 t fourth\n20 t second\n30 t third"),
         (
-            "lines that are none",
+            "invalid lines",
             "10 t good\nnot hexadecimal\n20 tt bad\n28\n30 t better\n",
         ),
     ];

@@ -150,7 +150,7 @@ impl Compiler<'_> {
     }
 
     /// The location of the bytes of `REC->field` or `__get_dynamic_array(field)`.
-    fn place(&self, node: &Node) -> Result<ByteLocation, FormatWarning> {
+    fn locate(&self, node: &Node) -> Result<ByteLocation, FormatWarning> {
         match uncast(node) {
             Node::DynamicArray(name) => Ok(ByteLocation::Dynamic(self.dynamic(name)?)),
             Node::Field(name) => {
@@ -190,7 +190,7 @@ impl Compiler<'_> {
                 count,
                 separator,
             } => TextSource::Hex {
-                place: self.place(bytes)?,
+                location: self.locate(bytes)?,
                 count: self.number(count),
                 is_spaced: !separator.is_empty(),
             },
@@ -199,7 +199,7 @@ impl Compiler<'_> {
                 count,
                 element_size,
             } => TextSource::Array {
-                place: self.place(array)?,
+                location: self.locate(array)?,
                 count: self.number(count),
                 element_size: self.number(element_size),
             },
@@ -299,7 +299,7 @@ impl Compiler<'_> {
             return ConversionOutput::Nothing;
         };
         let takes_dynamic = matches!(style, Style::Socket { .. } | Style::Bytes { .. });
-        let place = match node {
+        let location = match node {
             Node::Field(name) if !matches!(style, Style::Bytes { .. }) => {
                 match self.format.field(name) {
                     Some(field) => Some(fixed(field)),
@@ -311,7 +311,7 @@ impl Compiler<'_> {
             }
             _ => None,
         };
-        let complaint = match place {
+        let complaint = match location {
             None if matches!(style, Style::Socket { .. }) => {
                 let kind = node.type_number();
                 format!("ARG NOT FIELD NOR DYNAMIC ARRAY BUT TYPE {kind}")
@@ -320,9 +320,9 @@ impl Compiler<'_> {
             Some(ByteLocation::Fixed { size: found, .. }) if size != 0 && found != size => {
                 format!("INVALID{name}")
             }
-            Some(place) => {
+            Some(location) => {
                 return ConversionOutput::Address {
-                    place,
+                    location,
                     style,
                     limit: star,
                 };

@@ -60,12 +60,12 @@ impl PrintFmt {
                 address => put_prefixed(out, address),
             },
             ConversionOutput::Address {
-                place,
+                location,
                 style,
                 limit,
             } => {
                 let limit = limit.map(|limit| self.number(limit, raw));
-                self.write_address(*place, *style, limit, raw, out);
+                self.write_address(*location, *style, limit, raw, out);
             }
             ConversionOutput::Complaint(text) => out.extend_from_slice(self.literal(*text)),
         }
@@ -122,12 +122,12 @@ fn run(steps: &[Instruction], raw: &[u8], endian: Endian) -> u64 {
                 read_number(raw, start as usize, size.into(), endian).unwrap_or(0)
             }
             Instruction::DynamicElement { array, size } => {
-                let (start, _) = array.place(raw, endian);
+                let (start, _) = array.locate(raw, endian);
                 let start = start.saturating_add(stack.pop() as u32 as usize);
                 read_number(raw, start, size.into(), endian).unwrap_or(0)
             }
-            Instruction::DynamicLength(dynamic) => dynamic.place(raw, endian).1 as u64,
-            Instruction::DynamicOffset(dynamic) => dynamic.place(raw, endian).0 as u64,
+            Instruction::DynamicLength(dynamic) => dynamic.locate(raw, endian).1 as u64,
+            Instruction::DynamicOffset(dynamic) => dynamic.locate(raw, endian).0 as u64,
             Instruction::Mask(mask) => stack.pop() & mask,
             Instruction::Not => u64::from(stack.pop() == 0),
             Instruction::Complement => !stack.pop(),

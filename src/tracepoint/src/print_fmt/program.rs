@@ -86,7 +86,7 @@ pub(super) enum ConversionOutput {
     },
     Pointer(NumberSource),
     Address {
-        place: ByteLocation,
+        location: ByteLocation,
         style: Style,
         limit: Option<NumberSource>,
     },
@@ -126,7 +126,7 @@ pub(super) struct DynamicField {
 
 impl DynamicField {
     /// Offset and length of the data.
-    pub(super) fn place(self, raw: &[u8], endian: Endian) -> (usize, usize) {
+    pub(super) fn locate(self, raw: &[u8], endian: Endian) -> (usize, usize) {
         let (offset, size) = (self.offset as usize, usize::from(self.size));
         dynamic_place(raw, offset, size, self.is_relative, endian)
     }
@@ -152,7 +152,7 @@ impl ByteLocation {
                 (offset, raw.len().saturating_sub(offset))
             }
             Self::Fixed { offset, size } => (offset as usize, size as usize),
-            Self::Dynamic(dynamic) => dynamic.place(raw, endian),
+            Self::Dynamic(dynamic) => dynamic.locate(raw, endian),
         }
     }
 }
@@ -221,12 +221,12 @@ pub(super) enum TextSource {
         names: ValueTable,
     },
     Hex {
-        place: ByteLocation,
+        location: ByteLocation,
         count: NumberSource,
         is_spaced: bool,
     },
     Array {
-        place: ByteLocation,
+        location: ByteLocation,
         count: NumberSource,
         element_size: NumberSource,
     },

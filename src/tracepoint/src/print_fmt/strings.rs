@@ -29,12 +29,12 @@ impl PrintFmt {
         match source {
             TextSource::Nothing => {}
             TextSource::Literal(span) => put_text(out, self.literal(*span), shape.0, shape.1),
-            TextSource::Field(place) => {
-                let (start, size) = place.resolve(raw, endian);
+            TextSource::Field(location) => {
+                let (start, size) = location.resolve(raw, endian);
                 put_c_string(out, raw.get(start..).unwrap_or_default(), size, shape);
             }
             TextSource::Dynamic(dynamic) => {
-                let (start, _) = dynamic.place(raw, endian);
+                let (start, _) = dynamic.locate(raw, endian);
                 put_c_string(out, raw.get(start..).unwrap_or_default(), usize::MAX, shape);
             }
             TextSource::Address(load) => {
@@ -49,17 +49,17 @@ impl PrintFmt {
                 self.write_names(value, *names, shape, out);
             }
             TextSource::Hex {
-                place,
+                location,
                 count,
                 is_spaced,
-            } => self.write_hex(*place, *count, *is_spaced, raw, out),
+            } => self.write_hex(*location, *count, *is_spaced, raw, out),
             TextSource::Array {
-                place,
+                location,
                 count,
                 element_size,
-            } => self.write_array(*place, *count, *element_size, raw, out),
+            } => self.write_array(*location, *count, *element_size, raw, out),
             TextSource::Bitmask(dynamic) => {
-                let (start, size) = dynamic.place(raw, endian);
+                let (start, size) = dynamic.locate(raw, endian);
                 let bytes = raw.get(start..).and_then(|bytes| bytes.get(..size));
                 self.write_bitmask(bytes.unwrap_or_default(), shape, out);
             }
@@ -123,13 +123,13 @@ impl PrintFmt {
 
     fn write_hex(
         &self,
-        place: ByteLocation,
+        location: ByteLocation,
         count: NumberSource,
         is_spaced: bool,
         raw: &[u8],
         out: &mut Vec<u8>,
     ) {
-        let (start, _) = place.resolve(raw, self.abi.endian);
+        let (start, _) = location.resolve(raw, self.abi.endian);
         let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
         let bytes = raw.get(start..).unwrap_or_default();
         for (index, byte) in bytes.iter().take(count).enumerate() {
@@ -142,13 +142,13 @@ impl PrintFmt {
 
     fn write_array(
         &self,
-        place: ByteLocation,
+        location: ByteLocation,
         count: NumberSource,
         element_size: NumberSource,
         raw: &[u8],
         out: &mut Vec<u8>,
     ) {
-        let (mut at, _) = place.resolve(raw, self.abi.endian);
+        let (mut at, _) = location.resolve(raw, self.abi.endian);
         let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
         let mut size = self.number(element_size, raw) as i32;
         for index in 0..count {

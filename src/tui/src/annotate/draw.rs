@@ -49,19 +49,15 @@ impl AnnotateScreen {
         let mut lines = area.rows();
         let shares = self.values.text();
         let shown = &self.shown;
-        if let Some(place) = lines.next() {
+        if let Some(row) = lines.next() {
             let counted = Line::from(Span::raw(&shown.counted));
-            bar(frame, place, theme, counted);
+            bar(frame, row, theme, counted);
         }
         let last = lines.next_back();
-        if let Some(place) = lines.next() {
+        if let Some(row) = lines.next() {
             let (name, object) = (&shown.code.name, &shown.code.object);
             let text = format!("{name}  {object} [Percent: {shares}]");
-            put(
-                frame,
-                Line::from(Span::raw(text)).style(theme.heading),
-                place,
-            );
+            put(frame, Line::from(Span::raw(text)).style(theme.heading), row);
         }
         let rest = Rect {
             y: area.y.saturating_add(2),
@@ -85,18 +81,18 @@ impl AnnotateScreen {
             false => rest,
         };
         self.draw_code(frame, code, theme);
-        if let Some(place) = last {
-            bar(frame, place, theme, bottom);
+        if let Some(row) = last {
+            bar(frame, row, theme, bottom);
         }
     }
 
     /// Draws the headings of the numbers and the visible lines.
     fn draw_code(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let mut places = area.rows();
-        if let Some(place) = places.next() {
+        let mut lines = area.rows();
+        if let Some(row) = lines.next() {
             let title = self.values.column.title();
             let text = format!("{}{BORDER}", LeftAligned(title, self.width()));
-            put(frame, Line::from(text).style(theme.heading), place);
+            put(frame, Line::from(text).style(theme.heading), row);
         }
         let rest = Rect {
             y: area.y.saturating_add(1),

@@ -33,10 +33,10 @@ impl ReportScreen {
 
     fn choices(&mut self) -> Vec<(String, MenuAction)> {
         let mut choices = Vec::new();
-        let place = self.place();
-        if let Some(place) = &place {
-            let text = format!("Annotate {}", place.symbol);
-            choices.push((text, MenuAction::Annotate(place.clone())));
+        let function = self.function();
+        if let Some(function) = &function {
+            let text = format!("Annotate {}", function.symbol);
+            choices.push((text, MenuAction::Annotate(function.clone())));
         }
         if let Some(view) = self.view() {
             for kind in [ZoomKind::Thread, ZoomKind::Dso, ZoomKind::Socket] {
@@ -45,13 +45,13 @@ impl ReportScreen {
             choices.extend(view.fold_choice());
         }
         choices.push(("Flame view of this".to_owned(), MenuAction::Flame));
-        if let Some(place) = &place {
+        if let Some(function) = &function {
             let text = "Browse map details".to_owned();
-            choices.push((text, MenuAction::Map(place.clone())));
+            choices.push((text, MenuAction::Map(function.clone())));
         }
-        if let Some(place) = place {
-            let text = format!("Run scripts for samples of symbol [{}]", place.symbol);
-            choices.push((text, MenuAction::Samples(Some(place))));
+        if let Some(function) = function {
+            let text = format!("Run scripts for samples of symbol [{}]", function.symbol);
+            choices.push((text, MenuAction::Samples(Some(function))));
         }
         let more = [
             ("Run scripts for all samples", MenuAction::Samples(None)),
@@ -65,8 +65,8 @@ impl ReportScreen {
     /// Performs a menu item.
     pub(super) fn act(&mut self, action: MenuAction) -> InputResult<ReaderMessage> {
         match action {
-            MenuAction::Annotate(place) => self.request(BrowserRequest::Annotate(place)),
-            MenuAction::Map(place) => self.request(BrowserRequest::Map(place)),
+            MenuAction::Annotate(function) => self.request(BrowserRequest::Annotate(function)),
+            MenuAction::Map(function) => self.request(BrowserRequest::Map(function)),
             MenuAction::Zoom(kind) => self.zoom(kind),
             MenuAction::Toggle => {
                 if let Some(view) = self.view() {
@@ -74,7 +74,7 @@ impl ReportScreen {
                 }
                 InputResult::Changed
             }
-            MenuAction::Samples(place) => self.request(BrowserRequest::Samples(place)),
+            MenuAction::Samples(function) => self.request(BrowserRequest::Samples(function)),
             MenuAction::Flame => self.flame(),
             MenuAction::Recordings => self.request(BrowserRequest::Recordings),
             MenuAction::Exit => InputResult::Quit,
@@ -83,8 +83,8 @@ impl ReportScreen {
 
     /// Requests the instructions of the function at the cursor.
     pub(super) fn annotate(&mut self) -> InputResult<ReaderMessage> {
-        match self.place() {
-            Some(place) => self.request(BrowserRequest::Annotate(place)),
+        match self.function() {
+            Some(function) => self.request(BrowserRequest::Annotate(function)),
             None => InputResult::Push(Box::new(Notice::new("", self.why_no_function()))),
         }
     }
@@ -108,7 +108,7 @@ impl ReportScreen {
     }
 
     /// Returns the function at the cursor.
-    fn place(&mut self) -> Option<ShownFunction> {
+    fn function(&mut self) -> Option<ShownFunction> {
         let view = self.view()?;
         let (symbol, dso) = view.function(view.list.cursor()?)?;
         let event = view.histogram()?.events.first().copied()?;

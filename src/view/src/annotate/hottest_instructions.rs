@@ -43,10 +43,10 @@ fn hottest(
     shown: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> Vec<usize> {
-    let places = lines.iter().enumerate().filter(|(_, line)| line.is_hit());
-    let heats = places.map(|(place, line)| {
+    let hits = lines.iter().enumerate().filter(|(_, line)| line.is_hit());
+    let heats = hits.map(|(index, line)| {
         let share = largest(&shares(&line.hits, shown, options));
-        (share.value(), place)
+        (share.value(), index)
     });
     let heats = heats.filter(|(share, _)| *share >= least);
     let mut heats: Vec<(f64, usize)> = heats.collect();
@@ -54,12 +54,12 @@ fn hottest(
     heats.into_iter().take(count).map(|(_, at)| at).collect()
 }
 
-/// Whether each index is near one of `places`.
-fn near(places: &[usize], all: usize) -> Vec<bool> {
+/// Whether each index is near one of `hits`.
+fn near(hits: &[usize], all: usize) -> Vec<bool> {
     let mut is_near = vec![false; all];
-    for place in places {
-        let end = (place + CONTEXT_LINES + 1).min(all);
-        is_near[place.saturating_sub(CONTEXT_LINES)..end].fill(true);
+    for index in hits {
+        let end = (index + CONTEXT_LINES + 1).min(all);
+        is_near[index.saturating_sub(CONTEXT_LINES)..end].fill(true);
     }
     is_near
 }

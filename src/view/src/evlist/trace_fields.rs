@@ -44,9 +44,9 @@ impl TraceFields {
         })
     }
 
-    /// The text for the event at index `place`.
-    pub(super) fn text(&self, place: usize) -> String {
-        match self.events.get(place) {
+    /// The text for the event at `index`.
+    pub(super) fn text(&self, index: usize) -> String {
+        match self.events.get(index) {
             Some(ShownFields::Known(names)) if !names.is_empty() => {
                 format!("trace_fields: {}", names.join(","))
             }

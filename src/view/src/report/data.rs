@@ -104,8 +104,8 @@ impl ReportData<'_> {
                 !Percent::of(row.weights.total, whole).below(self.min_percent)
             };
             for row in table.rows.iter().filter(shown) {
-                for place in 0..table.events.len() {
-                    rows.push(self.row(table, row, place));
+                for index in 0..table.events.len() {
+                    rows.push(self.row(table, row, index));
                 }
             }
         }
@@ -113,13 +113,13 @@ impl ReportData<'_> {
     }
 
     /// The cells of a row for one of its events.
-    fn row(&self, table: &Histogram, row: &HistogramRow, place: usize) -> Vec<Cell> {
+    fn row(&self, table: &Histogram, row: &HistogramRow, index: usize) -> Vec<Cell> {
         let mut keys = row.cells.iter();
-        let event = table.events.get(place).copied().unwrap_or(usize::MAX);
+        let event = table.events.get(index).copied().unwrap_or(usize::MAX);
         let mut cells = vec![self.event(event)];
         cells.extend(table.columns.iter().map(|field| {
             match field {
-                ReportField::Number(number) => number_cell(table, row, *number, place),
+                ReportField::Number(number) => number_cell(table, row, *number, index),
                 ReportField::Key(_) => keys
                     .next()
                     .map_or_else(Cell::missing, |cell| cell.trim().into()),
@@ -137,10 +137,10 @@ impl ReportData<'_> {
 }
 
 /// A number of a row for one of its events.
-fn number_cell(table: &Histogram, row: &HistogramRow, number: NumberField, place: usize) -> Cell {
-    let value = |number| row.numbers(number).nth(place).unwrap_or_default();
+fn number_cell(table: &Histogram, row: &HistogramRow, number: NumberField, index: usize) -> Cell {
+    let value = |number| row.numbers(number).nth(index).unwrap_or_default();
     if number.is_share() {
-        let whole = table.totals.get(place).copied().unwrap_or_default();
+        let whole = table.totals.get(index).copied().unwrap_or_default();
         return Cell::share(value(number), number.total(&whole));
     }
     match number.is_average() {

@@ -48,7 +48,7 @@ impl BlockJoiner {
     }
 
     /// From here on, omits samples while `switch` is off.
-    pub fn follow(&mut self, switch: EventSwitch) {
+    pub fn set_switch(&mut self, switch: EventSwitch) {
         self.switch = switch;
     }
 
@@ -115,9 +115,9 @@ impl BlockJoiner {
         }
     }
 
-    /// Appends the text for `what`. Returns how many bytes of `behind`, the text after the gap, it consumed.
-    fn fill_in(&mut self, what: LateField, after: &[u8]) -> usize {
-        match what {
+    /// Appends the text of a late field. Returns how many bytes of `after`, the text after the gap, it replaces.
+    fn fill_in(&mut self, field: LateField, after: &[u8]) -> usize {
+        match field {
             LateField::Time(at) => {
                 self.time(at);
                 0

@@ -118,20 +118,20 @@ impl ScriptLayout {
     ) {
         let fields = self.fields;
         let named = self.names_branches();
-        for (spot, sign) in [(from, &b" "[..]), (to, b"/")] {
+        for (end, sign) in [(from, &b" "[..]), (to, b"/")] {
             if named {
                 // perf separates the ends of resolved branches, not the branches.
                 out.extend_from_slice(if sign == b"/" { sign } else { b"" });
-                Self::symbol(spot, true, out);
+                Self::symbol(end, true, out);
             } else {
                 out.extend_from_slice(sign);
                 out.extend_from_slice(b"0x");
                 let offset = !fields.has(LineField::Brstack);
-                let address = if offset { spot.in_stack } else { spot.ip };
+                let address = if offset { end.in_stack } else { end.ip };
                 number::hexadecimal(out, address, 0);
             }
             if fields.has(LineField::Dso) {
-                self.object(spot, out);
+                self.object(end, out);
             }
         }
         branch::flags(entry.flags, out);

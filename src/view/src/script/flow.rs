@@ -70,7 +70,7 @@ impl ScriptLayout {
     pub fn step(&self, step: &FlowStep<'_>, tid: u32, block: &mut ScriptBlock) {
         let out = &mut block.text;
         match step {
-            FlowStep::Symbol(spot) => self.function(spot, out),
+            FlowStep::Symbol(address) => self.function(address, out),
             FlowStep::Insn(code) => {
                 self.code(code, 0, out);
                 if self.fields.has(LineField::Brstackinsnlen) {
@@ -97,8 +97,8 @@ impl ScriptLayout {
     }
 
     /// `symbol+offset:`, and the source location.
-    fn function(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
-        let Some(SymbolOffset { name, offset }) = &spot.symbol else {
+    fn function(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+        let Some(SymbolOffset { name, offset }) = &address.symbol else {
             return;
         };
         out.push(b'\t');
@@ -109,7 +109,7 @@ impl ScriptLayout {
             out.extend_from_slice(format!("{offset:+}").as_bytes());
         }
         out.push(b':');
-        self.source(spot, b"\t", out);
+        self.source(address, b"\t", out);
         out.push(b'\n');
     }
 
@@ -195,7 +195,7 @@ mod tests {
             path: "/src/load.c",
             line: 12,
         };
-        let spot = ResolvedAddress {
+        let address = ResolvedAddress {
             symbol: Some(SymbolOffset {
                 name: "leaf",
                 offset: 4,
@@ -210,7 +210,7 @@ mod tests {
             instructions,
         };
         let steps = [
-            FlowStep::Symbol(spot),
+            FlowStep::Symbol(address),
             FlowStep::Insn(code(0x1004, Some(&[0x89, 0xc8]))),
             FlowStep::Branch(code(0x1006, Some(&[0xc3])), taken(2 | 3 << 4, 2)),
             FlowStep::Insn(code(0x2000, None)),

@@ -188,35 +188,35 @@ impl ScriptLayout {
     }
 
     /// Appends the sample's data address.
-    pub fn data_address(&self, spot: &ResolvedAddress<'_>, named: bool, out: &mut Vec<u8>) {
-        number::hexadecimal(out, spot.ip, ADDRESS_COLUMNS);
+    pub fn data_address(&self, address: &ResolvedAddress<'_>, named: bool, out: &mut Vec<u8>) {
+        number::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
         if named {
-            self.names(spot, out);
+            self.names(address, out);
         }
     }
 
     /// Appends the address of a sample without callchain, on the same line.
-    pub fn address(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+    pub fn address(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b' ');
-        number::hexadecimal(out, spot.ip, ADDRESS_COLUMNS);
-        self.names(spot, out);
-        self.source(spot, b"\n  ", out);
+        number::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
+        self.names(address, out);
+        self.source(address, b"\n  ", out);
     }
 
     /// Appends a branch target after the source address.
-    pub fn target(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+    pub fn target(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(b" => ");
-        number::hexadecimal(out, spot.ip, ADDRESS_COLUMNS);
-        self.names(spot, out);
+        number::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
+        self.names(address, out);
     }
 
     /// Appends one frame of a callchain and a newline.
-    pub fn frame(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+    pub fn frame(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'\t');
-        number::hexadecimal(out, spot.in_stack, ADDRESS_COLUMNS);
-        self.names(spot, out);
-        self.source(spot, b"\n  ", out);
-        if spot.inlined {
+        number::hexadecimal(out, address.in_stack, ADDRESS_COLUMNS);
+        self.names(address, out);
+        self.source(address, b"\n  ", out);
+        if address.inlined {
             out.extend_from_slice(b" (inlined)");
         }
         out.push(b'\n');
@@ -241,23 +241,23 @@ impl ScriptLayout {
     }
 
     /// ` symbol+0xoffset (object)`.
-    fn names(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+    fn names(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         if self.fields.has(LineField::Sym) {
             out.push(b' ');
-            Self::symbol(spot, self.fields.has(LineField::Symoff), out);
+            Self::symbol(address, self.fields.has(LineField::Symoff), out);
         }
-        if self.fields.has(LineField::Dso) && !spot.inlined {
+        if self.fields.has(LineField::Dso) && !address.inlined {
             out.push(b' ');
-            self.object(spot, out);
+            self.object(address, out);
         }
     }
 
     /// `FILE:LINE` with a separator from the address.
-    fn source(&self, spot: &ResolvedAddress<'_>, parted: &[u8], out: &mut Vec<u8>) {
+    fn source(&self, address: &ResolvedAddress<'_>, parted: &[u8], out: &mut Vec<u8>) {
         if !self.fields.has(LineField::Srcline) {
             return;
         }
-        match spot.source {
+        match address.source {
             SourceLocation::None => {}
             SourceLocation::Line(line) => {
                 let path = match self.style.full_paths {
@@ -280,8 +280,8 @@ impl ScriptLayout {
     }
 
     /// `symbol+0xoffset`.
-    fn symbol(spot: &ResolvedAddress<'_>, with_offset: bool, out: &mut Vec<u8>) {
-        let Some(symbol) = &spot.symbol else {
+    fn symbol(address: &ResolvedAddress<'_>, with_offset: bool, out: &mut Vec<u8>) {
+        let Some(symbol) = &address.symbol else {
             return out.extend_from_slice(b"[unknown]");
         };
         out.extend_from_slice(symbol.name.as_bytes());
@@ -292,12 +292,12 @@ impl ScriptLayout {
     }
 
     /// `(object)`, `(object+0xoffset)`.
-    fn object(&self, spot: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
+    fn object(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'(');
-        out.extend_from_slice(spot.object.unwrap_or("[unknown]").as_bytes());
-        if spot.in_object && self.fields.has(LineField::Dsoff) {
+        out.extend_from_slice(address.object.unwrap_or("[unknown]").as_bytes());
+        if address.in_object && self.fields.has(LineField::Dsoff) {
             out.extend_from_slice(b"+0x");
-            number::hexadecimal(out, spot.in_stack, 0);
+            number::hexadecimal(out, address.in_stack, 0);
         }
         out.push(b')');
     }

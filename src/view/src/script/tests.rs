@@ -37,7 +37,7 @@ fn line() -> SampleLine<'static> {
     }
 }
 
-fn spot() -> ResolvedAddress<'static> {
+fn resolved() -> ResolvedAddress<'static> {
     ResolvedAddress {
         ip: 0x55ff_b970_0157,
         in_stack: 0x1157,
@@ -84,10 +84,10 @@ fn text(layout: &ScriptLayout, line: &SampleLine<'_>) -> String {
     let mut out = block.text;
     if layout.is_stacked() {
         out.push(b'\n');
-        layout.frame(&spot(), &mut out);
+        layout.frame(&resolved(), &mut out);
         layout.frame(&NOWHERE, &mut out);
     } else if layout.fields().has(LineField::Ip) {
-        layout.address(&spot(), &mut out);
+        layout.address(&resolved(), &mut out);
     }
     out.push(b'\n');
     String::from_utf8(out).unwrap()
@@ -188,14 +188,14 @@ fn inlined_frames_have_no_object_and_source_follows() {
     let inlined = ResolvedAddress {
         inlined: true,
         source: line,
-        ..spot()
+        ..resolved()
     };
     let nowhere = ResolvedAddress {
         source: SourceLocation::Address {
             object: "[kernel.kallsyms]",
             address: 0xffff_ffff_8100_0000,
         },
-        ..spot()
+        ..resolved()
     };
     let written = |layout: &ScriptLayout| {
         let mut out = Vec::new();

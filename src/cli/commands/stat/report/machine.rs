@@ -28,20 +28,20 @@ pub(super) fn topology(features: &Features<'_>) -> Topology {
             ))
         })
         .collect();
-    let place = |(cpu, place): (u32, &rperf_perfdata::feature::CpuTopologyEntry)| {
+    let located = |(cpu, entry): (u32, &rperf_perfdata::feature::CpuTopologyEntry)| {
         let node = nodes.iter().find(|(_, cpus)| cpus.contains(cpu));
         let shared = caches.iter().filter(|(_, cpus)| cpus.contains(cpu));
         let first = |cpus: &CpuList| cpus.numbers().first().map_or(-1, |cpu| cpu.cast_signed());
-        let place = CpuLocation {
-            socket: place.socket,
-            die: place.die.unwrap_or_default(),
-            core: place.core,
+        let location = CpuLocation {
+            socket: entry.socket,
+            die: entry.die.unwrap_or_default(),
+            core: entry.core,
             // Kernels without NUMA have one node and do not report it.
             node: node.map_or(0, |(node, _)| node.cast_signed()),
             caches: shared.map(|(level, cpus)| (*level, first(cpus))).collect(),
             ..CpuLocation::default()
         };
-        (cpu, place)
+        (cpu, location)
     };
-    (0..).zip(&known.cpus).map(place).collect()
+    (0..).zip(&known.cpus).map(located).collect()
 }

@@ -47,12 +47,12 @@ impl CounterKernel for FakeKernel {
     fn open(
         &self,
         attr: &Attr,
-        place: CounterTarget<'_>,
+        target: CounterTarget<'_>,
         group: Option<&FakeCounter>,
     ) -> io::Result<FakeCounter> {
         let refused = |number| Err(io::Error::from_raw_os_error(number));
         let counter = FakeCounter {
-            cpu: place.observed.cpu,
+            cpu: target.observed.cpu,
             config: attr.config,
             members: Vec::new().into(),
         };
@@ -83,7 +83,7 @@ impl CounterKernel for FakeKernel {
             }
             members.push(attr.config);
         }
-        if place.observed.cpu <= 0 {
+        if target.observed.cpu <= 0 {
             self.opened.set(self.opened.get() + 1);
         }
         Ok(counter)
@@ -157,7 +157,7 @@ fn opened(
             cpus: None,
         })
         .collect();
-    let places = CpuTasks {
+    let cpu_tasks = CpuTasks {
         cpus: match on_cpus {
             true => (0..CPUS.cast_signed()).collect(),
             false => vec![-1],
@@ -166,7 +166,7 @@ fn opened(
         side_band_cpus: Vec::new(),
     };
     let opening = OpenParameters {
-        places: &places,
+        cpu_tasks: &cpu_tasks,
         cgroups: &BTreeMap::new(),
         sysctl: &Sysctl::new("/nowhere"),
         inherit: true,
@@ -180,18 +180,18 @@ fn opened(
 }
 
 fn table(readings: &EventReadings, by: Aggregation) -> CountTable {
-    let place = |cpu: u32| {
-        let place = CpuLocation {
+    let located = |cpu: u32| {
+        let location = CpuLocation {
             socket: i32::from(cpu >= 2),
             die: 0,
             core: (cpu % 2).cast_signed(),
             ..CpuLocation::default()
         };
-        (cpu, place)
+        (cpu, location)
     };
     let grouping = AggregationRules {
         by,
-        topology: (0..CPUS).map(place).collect::<Topology>(),
+        topology: (0..CPUS).map(located).collect::<Topology>(),
         unscaled: false,
     };
     let opened = readings.events.iter().zip(&readings.supported);
@@ -365,19 +365,19 @@ fn many_system_wide_tracepoints_are_enabled_and_read_as_groups() {
         };
         let (opened, reported) = opened(kernel, with_tracepoints(number), on_cpus);
         assert_eq!(reported, [""; 0]);
-        let places = if on_cpus { CPUS as usize } else { 1 };
+        let counters = if on_cpus { CPUS as usize } else { 1 };
         let queried = Shared::new(0);
         let count = |_: &FakeCounter| {
             queried.set(queried.get() + 1);
             Ok(())
         };
         opened.for_each_leader("enable", count).unwrap();
-        assert_eq!(queried.get(), requests * places, "{number} {on_cpus}");
+        assert_eq!(queried.get(), requests * counters, "{number} {on_cpus}");
         let readings = opened.read();
         assert!(readings.supported.iter().all(|supported| *supported));
         let last = |cells: &Vec<CounterReading>| cells.last().map(|cell| cell.counts.value);
         let values: Vec<Option<u64>> = readings.cells.iter().skip(1).map(last).collect();
-        let expected = (0..number).map(|config| Some(1000 * places as u64 * (config + 1)));
+        let expected = (0..number).map(|config| Some(1000 * counters as u64 * (config + 1)));
         assert_eq!(values, expected.collect::<Vec<_>>());
     }
 }
