@@ -135,10 +135,10 @@ impl ManualContext {
             .args(shown(&declared).map(presented));
         let mut rest = Roff::new();
         not_supported(&mut rest, &declared);
-        let concerns = |fact: &&SectionEntry| fact.concerns(entry.name);
-        facts(&mut rest, "EXIT STATUS", STATUSES.iter().filter(concerns));
-        facts(&mut rest, "ENVIRONMENT", VARIABLES.iter().filter(concerns));
-        facts(&mut rest, "FILES", FILES.iter().filter(concerns));
+        let concerns = |listed: &&SectionEntry| listed.concerns(entry.name);
+        entries_section(&mut rest, "EXIT STATUS", STATUSES.iter().filter(concerns));
+        entries_section(&mut rest, "ENVIRONMENT", VARIABLES.iter().filter(concerns));
+        entries_section(&mut rest, "FILES", FILES.iter().filter(concerns));
         self.examples(&mut rest, |example| example.uses(entry.name));
         let others = related(entry.name).into_iter().map(|name| self.name(name));
         see_also(
@@ -176,12 +176,12 @@ impl ManualContext {
         let mut rest = Roff::new();
         rest.control("SH", ["HOW OPTIONS ARE WRITTEN"]);
         filled(&mut rest, GRAMMAR);
-        let general = STATUSES.iter().filter(|fact| fact.is_general());
-        facts(&mut rest, "EXIT STATUS", general);
+        let general = STATUSES.iter().filter(|entry| entry.is_general());
+        entries_section(&mut rest, "EXIT STATUS", general);
         rest.control("PP", []);
         rest.text([roman("The pages of the commands list other statuses.")]);
-        facts(&mut rest, "ENVIRONMENT", VARIABLES.iter());
-        facts(&mut rest, "FILES", FILES.iter());
+        entries_section(&mut rest, "ENVIRONMENT", VARIABLES.iter());
+        entries_section(&mut rest, "FILES", FILES.iter());
         self.examples(&mut rest, |_| true);
         let others = entries().map(|entry| self.name(entry.name));
         see_also(&mut rest, others);
@@ -308,12 +308,16 @@ fn not_supported(roff: &mut Roff, command: &Command) {
 }
 
 /// Adds a section of names with their meanings.
-fn facts<'f>(roff: &mut Roff, heading: &str, facts: impl Iterator<Item = &'f SectionEntry>) {
+fn entries_section<'f>(
+    roff: &mut Roff,
+    heading: &str,
+    entries: impl Iterator<Item = &'f SectionEntry>,
+) {
     roff.control("SH", [heading]);
-    for fact in facts {
+    for entry in entries {
         roff.control("TP", []);
-        roff.text([bold(fact.name)]);
-        roff.text([roman(fact.text)]);
+        roff.text([bold(entry.name)]);
+        roff.text([roman(entry.text)]);
     }
 }
 

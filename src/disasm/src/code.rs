@@ -59,7 +59,7 @@ pub struct Instruction {
     /// Control flow after it, unless it continues with the next instruction.
     pub arrow: Option<Arrow>,
     /// The target, if known.
-    pub goes: Option<BranchTarget>,
+    pub target: Option<BranchTarget>,
     /// Whether it is a call.
     pub is_call: bool,
     /// Number of jumps within the function to this instruction.
@@ -111,7 +111,7 @@ impl FunctionCode {
             brief: labels.text(line).trim_end().to_owned(),
             full: line.full_text(),
             arrow: labels.arrow(line),
-            goes: branch_target(&listing, &labels, line),
+            target: branch_target(&listing, &labels, line),
             is_call: line.flow == InsnFlow::Call,
             sources: labels.sources(line),
             hits: line.hits.clone(),

@@ -9,7 +9,7 @@ use crate::options::Direction;
 const MAX_BRANCHES: usize = 127;
 
 /// Maximum size of a call instruction in bytes: distance of a return address from the call.
-const CALL: u64 = 8;
+const MAX_CALL_SIZE: u64 = 8;
 
 /// Values from here on are no addresses but markers (`PERF_CONTEXT_MAX`).
 const MARKERS: u64 = (-4095_i64).cast_unsigned();
@@ -58,8 +58,8 @@ pub(crate) fn split(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
     (branches, chain)
 }
 
-/// Converts `branches` to at most `most` steps in call graph order, with loops removed.
-pub(crate) fn steps(branches: &[BranchEntry], order: Direction, most: usize) -> Vec<ChainBranch> {
+/// Converts `branches` to at most `max` steps in call graph order, with loops removed.
+pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> Vec<ChainBranch> {
     if branches.len() > MAX_BRANCHES {
         return Vec::new();
     }
@@ -69,8 +69,8 @@ pub(crate) fn steps(branches: &[BranchEntry], order: Direction, most: usize) -> 
         cycles: 0,
     };
     let mut steps: Vec<ChainBranch> = match order {
-        Direction::Callee => branches.iter().take(most).map(step).collect(),
-        Direction::Caller => branches.iter().rev().take(most).map(step).collect(),
+        Direction::Callee => branches.iter().take(max).map(step).collect(),
+        Direction::Caller => branches.iter().rev().take(max).map(step).collect(),
     };
     remove_loops(&mut steps);
     steps
@@ -90,13 +90,13 @@ impl ChainBranch {
 }
 
 /// Number of entries of `chain` covered by the newest branches: return addresses of their calls.
-pub(crate) fn overlap(branches: &[BranchEntry], most: usize, chain: U64s<'_>) -> usize {
+pub(crate) fn overlap(branches: &[BranchEntry], max: usize, chain: U64s<'_>) -> usize {
     let mut covered = 0;
-    for branch in branches.iter().take(most.min(MAX_BRANCHES)) {
+    for branch in branches.iter().take(max.min(MAX_BRANCHES)) {
         let Some(entry) = chain.get(covered) else {
             break;
         };
-        let returns = branch.from < entry && branch.from >= entry.saturating_sub(CALL);
+        let returns = branch.from < entry && branch.from >= entry.saturating_sub(MAX_CALL_SIZE);
         if entry >= MARKERS || returns {
             covered += 1;
         }

@@ -101,9 +101,9 @@ impl DecayingHistogram {
         }
     }
 
-    /// Applies `fade` to rows and adds the samples since the last refresh.
-    pub fn refresh(&mut self, fade: Decay, hidden: HiddenSamples) {
-        self.fade(fade, hidden);
+    /// Applies `decay` to rows and adds the samples since the last refresh.
+    pub fn refresh(&mut self, decay: Decay, hidden: HiddenSamples) {
+        self.apply_decay(decay, hidden);
         if let Some(fresh) = self.fresh.take() {
             let mut rest = fresh.totals.clone();
             for row in &fresh.rows {
@@ -130,8 +130,8 @@ impl DecayingHistogram {
         self.seen
     }
 
-    fn fade(&mut self, fade: Decay, hidden: HiddenSamples) {
-        match fade {
+    fn apply_decay(&mut self, decay: Decay, hidden: HiddenSamples) {
+        match decay {
             Decay::Not => {}
             Decay::AtOnce => {
                 self.rows.clear();
@@ -139,12 +139,12 @@ impl DecayingHistogram {
             }
             Decay::Slowly => {
                 for row in &mut self.rows {
-                    fade_weights(&mut row.weights);
-                    row.others.iter_mut().for_each(fade_weights);
-                    decay(&mut row.chains);
-                    graph::fade(&mut row.graph);
+                    decay_weights(&mut row.weights);
+                    row.others.iter_mut().for_each(decay_weights);
+                    decay_count(&mut row.chains);
+                    graph::decay(&mut row.graph);
                 }
-                self.rest.iter_mut().for_each(fade_sum);
+                self.rest.iter_mut().for_each(decay_sum);
                 self.rows.retain(|row| {
                     let mut all = std::iter::once(&row.weights).chain(&row.others);
                     all.any(|weights| weights.total > 0 || weights.own > 0)
@@ -189,25 +189,25 @@ impl HiddenSamples {
 }
 
 /// Multiplies by seven eighths and rounds down, so that small counts reach 0.
-fn decay(value: &mut u64) {
+fn decay_count(value: &mut u64) {
     *value = u64::try_from(u128::from(*value) * 7 / 8).unwrap_or(*value);
 }
 
 /// Decays a sum of older samples.
-pub(crate) fn fade_sum(sum: &mut ColumnSum) {
-    decay(&mut sum.period);
-    decay(&mut sum.samples);
-    decay(&mut sum.latency);
+pub(crate) fn decay_sum(sum: &mut ColumnSum) {
+    decay_count(&mut sum.period);
+    decay_count(&mut sum.samples);
+    decay_count(&mut sum.latency);
 }
 
-fn fade_weights(weights: &mut Weights) {
-    decay(&mut weights.own);
-    weights.modes.iter_mut().for_each(decay);
-    decay(&mut weights.total);
-    decay(&mut weights.samples);
-    decay(&mut weights.latency);
-    decay(&mut weights.total_latency);
-    weights.costs.iter_mut().for_each(decay);
+fn decay_weights(weights: &mut Weights) {
+    decay_count(&mut weights.own);
+    weights.modes.iter_mut().for_each(decay_count);
+    decay_count(&mut weights.total);
+    decay_count(&mut weights.samples);
+    decay_count(&mut weights.latency);
+    decay_count(&mut weights.total_latency);
+    weights.costs.iter_mut().for_each(decay_count);
 }
 
 /// The row's own sums, by event.

@@ -130,13 +130,13 @@ impl LiveHistograms {
     }
 
     /// Adds the samples of complete rounds, and decays older ones.
-    pub fn refresh(&mut self, fade: Decay) {
+    pub fn refresh(&mut self, decay: Decay) {
         for watched in &mut self.watched {
-            watched.fade(fade);
+            watched.decay(decay);
         }
         self.fold();
         for table in &mut self.tables {
-            table.refresh(fade, self.hidden);
+            table.refresh(decay, self.hidden);
         }
     }
 
@@ -260,7 +260,7 @@ impl LiveHistograms {
             known.discard_mappings();
             self.watched
                 .iter_mut()
-                .for_each(WatchedFunction::forget_place);
+                .for_each(WatchedFunction::discard_frame);
         }
         self.known = Some(known);
     }

@@ -4,7 +4,7 @@ use rperf_replay::{EventIndex, Sample};
 use rperf_resolve::{AddressContext, Frame, Resolver};
 use rustc_hash::FxHashMap;
 
-use crate::decaying::{Decay, fade_sum};
+use crate::decaying::{Decay, decay_sum};
 use crate::histogram::ColumnSum;
 
 /// A function whose samples are counted by address.
@@ -67,7 +67,7 @@ impl WatchedFunction {
         };
         let at = AddressContext::of(sample);
         let frame = resolver.locate(at, sample.cpu_mode(), ip);
-        if !self.is_it(resolver, &frame) {
+        if !self.contains(resolver, &frame) {
             return;
         }
         self.frame = Some(frame);
@@ -79,7 +79,7 @@ impl WatchedFunction {
         });
     }
 
-    fn is_it(&self, resolver: &Resolver<'_>, frame: &Frame) -> bool {
+    fn contains(&self, resolver: &Resolver<'_>, frame: &Frame) -> bool {
         let Some(symbol) = frame.symbol else {
             return false;
         };
@@ -94,17 +94,17 @@ impl WatchedFunction {
     }
 
     /// Decays older samples.
-    pub(crate) fn fade(&mut self, fade: Decay) {
-        match fade {
+    pub(crate) fn decay(&mut self, decay: Decay) {
+        match decay {
             Decay::Not => return,
             Decay::AtOnce => self.sums.clear(),
-            Decay::Slowly => self.sums.values_mut().for_each(fade_sum),
+            Decay::Slowly => self.sums.values_mut().for_each(decay_sum),
         }
         self.sums.retain(|_, sum| sum.samples > 0 || sum.period > 0);
     }
 
     /// Discards the location after mapping ids changed.
-    pub(crate) fn forget_place(&mut self) {
+    pub(crate) fn discard_frame(&mut self) {
         self.frame = None;
     }
 }

@@ -236,7 +236,7 @@ impl<S: BuildIdSource> Transform for BuildIdInjector<S> {
     }
 
     fn note(&mut self, records: &[u8]) {
-        self.live.note(records);
+        self.live.add(records);
     }
 
     fn note_end(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::fade_sum;
+use super::decay_sum;
 use crate::histogram::Branch;
 use crate::options::{GraphForm, GraphOptions};
 
@@ -44,11 +44,11 @@ fn join(known: &mut Branch, mut more: Branch, is_list: bool) {
 }
 
 /// Decays branches; those that reach 0 are removed, and single sub-branches joined.
-pub(super) fn fade(branches: &mut Vec<Branch>) {
+pub(super) fn decay(branches: &mut Vec<Branch>) {
     for branch in branches.iter_mut() {
-        fade_sum(&mut branch.all);
-        fade_sum(&mut branch.own);
-        fade(&mut branch.branches);
+        decay_sum(&mut branch.all);
+        decay_sum(&mut branch.own);
+        decay(&mut branch.branches);
         join_single_branches(branch);
     }
     branches.retain(|branch| branch.all.period > 0);
@@ -115,7 +115,7 @@ impl BranchThreshold {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decay;
+    use super::super::decay_count;
     use super::*;
     use crate::histogram::ColumnSum;
 
@@ -164,7 +164,7 @@ mod tests {
             add(&mut tree, vec![chain(frames, period)], false);
         }
         assert_eq!(text(&tree), "a:40/8(b:32/0(c:16/16()d:16/16()))x:1/1()");
-        fade(&mut tree);
+        decay(&mut tree);
         assert_eq!(text(&tree), "a:35/7(b:28/0(c:14/14()d:14/14()))");
         let least = BranchThreshold::new(
             &GraphOptions {
@@ -180,7 +180,7 @@ mod tests {
     fn a_fork_of_one_branch_is_none() {
         let mut tree = Vec::new();
         add(&mut tree, vec![chain("abc", 80), chain("abd", 1)], false);
-        fade(&mut tree);
+        decay(&mut tree);
         assert_eq!(text(&tree), "abc:70/70()");
     }
 
@@ -202,10 +202,10 @@ mod tests {
     #[test]
     fn zero_decays_to_zero() {
         let mut none = 0;
-        decay(&mut none);
+        decay_count(&mut none);
         assert_eq!(none, 0);
         let mut most = u64::MAX;
-        decay(&mut most);
+        decay_count(&mut most);
         assert_eq!(most, u64::MAX / 8 * 7 + 6);
     }
 }

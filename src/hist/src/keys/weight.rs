@@ -46,18 +46,18 @@ pub(super) static LOCAL_RETIRE_LAT: Key = Key::plain(
     label("local_retire_lat", "Local Retire Latency"),
     KeyDependency::Property(Property::Weight),
     CellPadding::Always,
-    |subject, names| descending(names.facts(subject).weight.retirement),
-    |subject, names| names.facts(subject).weight.retirement.to_string(),
+    |input, names| descending(names.properties(input).weight.retirement),
+    |input, names| names.properties(input).weight.retirement.to_string(),
 );
 
 pub(super) static RETIRE_LAT: Key = Key::plain(
     label("retire_lat", "Retire Latency"),
     KeyDependency::Property(Property::Weight),
     CellPadding::Always,
-    |subject, names| descending(names.facts(subject).weight.retirement),
-    |subject, names| {
-        let latency = names.facts(subject).weight.retirement;
-        latency.wrapping_mul(subject.samples).to_string()
+    |input, names| descending(names.properties(input).weight.retirement),
+    |input, names| {
+        let latency = names.properties(input).weight.retirement;
+        latency.wrapping_mul(input.samples).to_string()
     },
 );
 

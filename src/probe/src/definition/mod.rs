@@ -53,8 +53,8 @@ pub fn parse(text: &str) -> Result<Definition, SyntaxError> {
     let Some((first, rest)) = words.split_first() else {
         return Err(SyntaxError::new(0, "no place to probe given"));
     };
-    let (group, event, place) = names(first)?;
-    let point = point::parse(&place)?;
+    let (group, event, point) = names(first)?;
+    let point = point::parse(&point)?;
     let arguments = rest.iter().map(argument::parse);
     Ok(Definition {
         group,
@@ -72,7 +72,7 @@ fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), SyntaxEr
     if word.char_at(end) != Some('=') {
         return Ok((None, None, word.clone()));
     }
-    let (names, place) = word.split_at(end);
+    let (names, point) = word.split_at(end);
     let (group, event) = match names.find(&[':']) {
         Some(colon) => {
             let (group, event) = names.split_at(colon);
@@ -91,7 +91,7 @@ fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), SyntaxEr
             ));
         }
     }
-    Ok((group.map(|group| group.text()), Some(event.text()), place))
+    Ok((group.map(|group| group.text()), Some(event.text()), point))
 }
 
 /// Whether the kernel accepts `name` for an event or a group.

@@ -6,7 +6,7 @@ use rperf_wire::TextPoke;
 
 use crate::Order;
 
-/// A modification.
+/// A modification of code: its address is the key of [`TextPokes::by_address`].
 #[derive(Debug)]
 struct Modification {
     at: Order,
@@ -51,18 +51,18 @@ impl TextPokes {
         if pokes.is_empty() {
             return None;
         }
-        let mut then = code.to_vec();
+        let mut code_then = code.to_vec();
         pokes.sort_by_key(|(_, poke)| poke.at);
-        let made = pokes.partition_point(|(_, poke)| poke.at < order);
-        let (before, after) = pokes.split_at(made);
+        let applied = pokes.partition_point(|(_, poke)| poke.at < order);
+        let (before, after) = pokes.split_at(applied);
         // The first modification after the moment, and the last one before it, take precedence.
         for (start, poke) in after.iter().rev() {
-            put(&mut then, address, &poke.old, *start);
+            put(&mut code_then, address, &poke.old, *start);
         }
         for (start, poke) in before {
-            put(&mut then, address, &poke.new, *start);
+            put(&mut code_then, address, &poke.new, *start);
         }
-        Some(then)
+        Some(code_then)
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(
             at(&pokes, 10),
             b"AbcdefgH",
-            "a change is seen after its moment"
+            "a modification applies to later samples only"
         );
         assert_eq!(at(&pokes, 11), b"AbxyzfgH");
         assert_eq!(at(&pokes, 21), b"AbCyzfgH");

@@ -75,7 +75,7 @@ pub struct EventReadings {
     pub events: Vec<EventSpec>,
     /// Whether the kernel supports each of them.
     pub supported: Vec<bool>,
-    /// The readings of each, one per place.
+    /// The readings of each, one per counter.
     pub cells: Vec<Vec<CounterReading>>,
 }
 

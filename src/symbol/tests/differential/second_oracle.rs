@@ -1,6 +1,5 @@
 //! Lines and inlined functions compared with the crate addr2line, which shares only the DWARF parser gimli: at any
 //! addresses, in any order, of ordinary programs.
-//! addresses, in any order, of programs as they are built every day.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -38,16 +37,16 @@ fn theirs(context: &Context<'_>, address: u64) -> Vec<Frame> {
             .function
             .as_ref()
             .map(|name| name.raw_name().expect("a name"));
-        let place = frame.location.unwrap_or(addr2line::Location {
+        let location = frame.location.unwrap_or(addr2line::Location {
             file: None,
             line: None,
             column: None,
         });
-        let file = place.file.unwrap_or("??");
+        let file = location.file.unwrap_or("??");
         found.push((
             name.map_or("??".to_owned(), |name| name.into_owned()),
             file.rsplit('/').next().unwrap_or(file).to_owned(),
-            place.line.unwrap_or(0),
+            location.line.unwrap_or(0),
         ));
     }
     found
@@ -63,13 +62,13 @@ fn compare(object: &Path) {
     let (offset, size) = text.file_range().expect("bytes in the file");
     let budget = Budget::new(Budget::DEFAULT_BYTES);
     let lines: LineIndex = open(&loaded, &budget).expect("debug information");
-    let places = prop::collection::vec(0..size, AT_ONCE);
+    let offsets = prop::collection::vec(0..size, AT_ONCE);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(20));
     let inlined = Cell::new(0);
-    let outcome = runner.run(&places, |places| {
-        for place in places {
-            let mut ours = ours(&lines, offset + place);
-            let theirs = theirs(&context, text.address() + place);
+    let outcome = runner.run(&offsets, |offsets| {
+        for at in offsets {
+            let mut ours = ours(&lines, offset + at);
+            let theirs = theirs(&context, text.address() + at);
             // For code outside of functions, addr2line returns only the line, we the line of an unnamed function.
             if theirs.is_empty()
                 && ours
@@ -83,7 +82,7 @@ fn compare(object: &Path) {
                 ours,
                 theirs,
                 "{:#x} of {}",
-                text.address() + place,
+                text.address() + at,
                 object.display()
             );
         }

@@ -128,7 +128,7 @@ impl AnnotateScreen {
             .get(from)
             .filter(|row| row.kind == RowContent::Code)?;
         let found = self.shown.code.instructions.get(row.instruction)?;
-        let Some(BranchTarget::Within(target)) = found.goes else {
+        let Some(BranchTarget::Within(target)) = found.target else {
             return None;
         };
         let to = row_of(&self.rows, target);

@@ -123,7 +123,7 @@ impl AnnotateScreen {
         let Some(found) = found else {
             return self.show_message("Actions are only available for assembly lines.");
         };
-        match (found.goes, found.arrow) {
+        match (found.target, found.arrow) {
             (Some(BranchTarget::Within(target)), _) => {
                 self.go_to(target);
                 InputResult::Changed

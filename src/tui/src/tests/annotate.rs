@@ -25,7 +25,7 @@ fn instruction(number: u64, words: &str, samples: u64, site: usize) -> Instructi
         brief: words.to_owned(),
         full: words.to_owned(),
         arrow: None,
-        goes: None,
+        target: None,
         is_call: false,
         sources: 0,
         hits: vec![hit(samples)],
@@ -37,12 +37,12 @@ fn code() -> FunctionCode {
     let jump = Instruction {
         full: "jne  1002 <leaf+0x2>".to_owned(),
         arrow: Some(Arrow::Up),
-        goes: Some(BranchTarget::Within(1)),
+        target: Some(BranchTarget::Within(1)),
         ..instruction(2, "jne  2", 1, 1)
     };
     let call = Instruction {
         arrow: Some(Arrow::Out),
-        goes: Some(BranchTarget::To(0x3000)),
+        target: Some(BranchTarget::To(0x3000)),
         is_call: true,
         ..instruction(3, "call twist", 0, 1)
     };
