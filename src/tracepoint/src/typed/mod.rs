@@ -18,6 +18,7 @@ mod irq;
 mod kmem;
 mod lock;
 mod named;
+mod power;
 mod sched;
 mod syscalls;
 mod workqueue;
@@ -35,13 +36,17 @@ pub use kmem::{
 };
 pub use lock::{ContentionBegin, ContentionBeginLayout, ContentionEnd, ContentionEndLayout};
 pub use named::{NamedNumber, NamedReader, NamedValue, TaskState, TaskStateField};
+pub use power::{CpuFrequency, CpuFrequencyLayout, CpuIdle, CpuIdleLayout};
 pub use sched::{
     SchedMigrateTask, SchedMigrateTaskLayout, SchedProcessExec, SchedProcessExecLayout,
     SchedProcessExit, SchedProcessExitLayout, SchedProcessFork, SchedProcessForkLayout,
     SchedStatRuntime, SchedStatRuntimeLayout, SchedSwitch, SchedSwitchLayout, SchedWakeup,
     SchedWakeupLayout,
 };
-pub use syscalls::{SysEnter, SysEnterLayout, SysExit, SysExitLayout};
+pub use syscalls::{
+    SysEnter, SysEnterIo, SysEnterIoLayout, SysEnterLayout, SysExit, SysExitIo, SysExitIoLayout,
+    SysExitLayout,
+};
 pub use workqueue::{
     WorkqueueActivateWork, WorkqueueActivateWorkLayout, WorkqueueExecuteEnd,
     WorkqueueExecuteEndLayout, WorkqueueExecuteStart, WorkqueueExecuteStartLayout,
@@ -58,6 +63,10 @@ event::typed_events! {
     SchedStatRuntime(SchedStatRuntimeLayout),
     SysEnter(SysEnterLayout),
     SysExit(SysExitLayout),
+    SysEnterIo(SysEnterIoLayout),
+    SysExitIo(SysExitIoLayout),
+    CpuIdle(CpuIdleLayout),
+    CpuFrequency(CpuFrequencyLayout),
     IrqHandlerEntry(IrqHandlerEntryLayout),
     IrqHandlerExit(IrqHandlerExitLayout),
     SoftirqEntry(SoftirqEntryLayout),

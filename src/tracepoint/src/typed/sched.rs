@@ -40,6 +40,21 @@ typed_event! {
         success: Option<bool>,
         /// The target CPU.
         target_cpu: Option<i32> as "target_cpu" | "cpu",
+        /// Whether it was woken in an interrupt: [`SchedWakeup::INTERRUPT`] and other bits.
+        common_flags: Option<u32>,
+    }
+}
+
+impl SchedWakeup<'_> {
+    /// Bits of `common_flags` in the handler of an interrupt or of a softirq: the running task is not the waker
+    /// (`TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of `include/linux/trace_events.h`).
+    pub const INTERRUPT: u32 = 0x18;
+
+    /// Whether the handler of an interrupt wakes the task, and not the task that runs.
+    #[must_use]
+    pub fn is_by_interrupt(&self) -> bool {
+        self.common_flags()
+            .is_some_and(|flags| flags & Self::INTERRUPT != 0)
     }
 }
 

@@ -123,6 +123,7 @@ fn waking_and_waking_up_are_one_shape() {
             assert_eq!(wakeup.prio(), 49);
             let has = |field: &str| tracepoint.format.field(field).is_some();
             assert_eq!(wakeup.success(), has("success").then_some(true));
+            assert!(!wakeup.is_by_interrupt());
             let cpu = (has("target_cpu") || has("cpu")).then_some(3);
             assert_eq!(wakeup.target_cpu(), cpu);
             assert_truncation_is_detected(&raw, "prio", &tracepoint, |raw| {

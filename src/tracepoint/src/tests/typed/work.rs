@@ -4,9 +4,10 @@ use super::kernels::{
     Put, assert_truncation_is_detected, described, described_with, described_without, raw,
 };
 use crate::typed::{
-    IrqHandlerEntryLayout, IrqHandlerExitLayout, SoftirqEntryLayout, SoftirqExitLayout,
-    SoftirqRaiseLayout, SysEnterLayout, SysExitLayout, WorkqueueActivateWorkLayout,
-    WorkqueueExecuteEndLayout, WorkqueueExecuteStartLayout, WorkqueueQueueWorkLayout,
+    CpuFrequencyLayout, CpuIdle, CpuIdleLayout, IrqHandlerEntryLayout, IrqHandlerExitLayout,
+    SoftirqEntryLayout, SoftirqExitLayout, SoftirqRaiseLayout, SysEnterIoLayout, SysEnterLayout,
+    SysExitIoLayout, SysExitLayout, WorkqueueActivateWorkLayout, WorkqueueExecuteEndLayout,
+    WorkqueueExecuteStartLayout, WorkqueueQueueWorkLayout,
 };
 
 use Put::{Number, Text, Words};
@@ -39,6 +40,53 @@ fn system_calls_have_longs_of_their_kernel() {
             _ => -11,
         };
         assert_eq!((exit.id(), exit.ret()), (0, expected));
+    }
+}
+
+#[test]
+fn system_calls_for_io_are_of_one_shape() {
+    for name in SysEnterIoLayout::TRACEPOINTS {
+        for tracepoint in described(name) {
+            let raw = raw(&tracepoint, &[("__syscall_nr", Number(7))]);
+            let layout = SysEnterIoLayout::resolve(&tracepoint);
+            let layout = layout.expect("its fields").expect("its name");
+            let enter = layout.read(&raw).expect("complete");
+            assert_eq!((enter.tracepoint(), enter.id()), (*name, Some(7)));
+        }
+    }
+    for name in SysExitIoLayout::TRACEPOINTS {
+        for tracepoint in described(name) {
+            let raw = raw(
+                &tracepoint,
+                &[("__syscall_nr", Number(7)), ("ret", Number(4096))],
+            );
+            let layout = SysExitIoLayout::resolve(&tracepoint);
+            let layout = layout.expect("its fields").expect("its name");
+            assert_eq!(layout.read(&raw).expect("complete").ret(), 4096);
+            assert_truncation_is_detected(&raw, "ret", &tracepoint, |raw| {
+                layout.read(raw).is_some()
+            });
+        }
+    }
+}
+
+#[test]
+fn cpus_idle_and_change_their_frequency() {
+    for tracepoint in described("power:cpu_idle") {
+        let values = [("state", Number(0xffff_ffff)), ("cpu_id", Number(3))];
+        let raw = raw(&tracepoint, &values);
+        let layout = CpuIdleLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let idle = layout.read(&raw).expect("complete");
+        assert_eq!((idle.state(), idle.cpu_id()), (CpuIdle::EXIT, 3));
+    }
+    for tracepoint in described("power:cpu_frequency") {
+        let values = [("state", Number(2_400_000)), ("cpu_id", Number(1))];
+        let raw = raw(&tracepoint, &values);
+        let layout = CpuFrequencyLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let changed = layout.read(&raw).expect("complete");
+        assert_eq!((changed.state(), changed.cpu_id()), (2_400_000, 1));
     }
 }
 
