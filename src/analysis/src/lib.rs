@@ -28,6 +28,7 @@ mod spans;
 mod task_states;
 mod task_tree;
 mod thread_counts;
+pub mod timechart;
 
 pub use completeness::{Completeness, ObjectCounts};
 pub use context::{EventContext, TaskId};

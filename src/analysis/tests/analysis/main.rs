@@ -14,5 +14,6 @@ mod sched_latency;
 mod sched_off_cpu;
 mod sched_times;
 mod thread_counts;
+mod timechart;
 mod tree;
 mod waits;

@@ -1,0 +1,213 @@
+//! System calls of tasks that read, write, send, receive, synchronize or poll.
+
+use rperf_tracepoint::typed::{SysEnterIo, SysExitIo};
+use rustc_hash::FxHashMap;
+
+use super::{TimeGrid, Timeline, TimelinePiece};
+use crate::{SpanCounts, Spans};
+
+/// The number of states of a [`TaskCalls`] timeline: the kinds, and [`CallKind::FAILED`].
+pub const CALL_STATES: usize = 7;
+
+/// `-EAGAIN`: there is nothing to read, or no room to write.
+const AGAIN: i64 = -11;
+
+/// What a system call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CallKind {
+    /// Reads a file, a pipe or a device.
+    Read,
+    /// Writes one.
+    Write,
+    /// Receives from a socket.
+    Receive,
+    /// Sends to a socket.
+    Send,
+    /// Writes cached data to a device.
+    Sync,
+    /// Waits for events of files.
+    Poll,
+}
+
+impl CallKind {
+    /// All kinds; the index of one is its state in a timeline.
+    pub const ALL: [Self; 6] = [
+        Self::Read,
+        Self::Write,
+        Self::Receive,
+        Self::Send,
+        Self::Sync,
+        Self::Poll,
+    ];
+    /// The state of calls that failed.
+    pub const FAILED: usize = 6;
+
+    /// Returns the kind by the tracepoint's name.
+    fn of(tracepoint: &str) -> Option<Self> {
+        let (_, event) = tracepoint.split_once(':')?;
+        let call = event
+            .strip_prefix("sys_enter_")
+            .or_else(|| event.strip_prefix("sys_exit_"))?;
+        Some(match call {
+            "read" | "pread64" | "readv" | "preadv" => Self::Read,
+            "write" | "pwrite64" | "writev" | "pwritev" => Self::Write,
+            "recvfrom" | "recvmmsg" | "recvmsg" => Self::Receive,
+            "sendto" | "sendmsg" | "sendmmsg" => Self::Send,
+            "sync" | "sync_file_range" | "fsync" | "msync" => Self::Sync,
+            "epoll_pwait" | "epoll_wait" | "poll" | "ppoll" | "pselect6" | "select" => Self::Poll,
+            _ => return None,
+        })
+    }
+
+    /// Returns the state in a timeline.
+    #[must_use]
+    pub fn state(self) -> usize {
+        self as usize
+    }
+}
+
+/// How calls are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallOptions {
+    /// Whether calls that fail with EAGAIN are skipped.
+    pub skip_again: bool,
+    /// Shorter calls are drawn as long as this, in nanoseconds, unless the next one begins before.
+    pub min_time: u64,
+    /// Calls of one kind are drawn as one if this many nanoseconds or fewer are between them; 0 for none.
+    pub merge_distance: u64,
+}
+
+/// The calls of one task.
+#[derive(Debug, Default)]
+pub struct TaskCalls {
+    /// The calls, with the bytes read or written.
+    pub timeline: Timeline<CALL_STATES, u64>,
+    /// Bytes read or received.
+    pub bytes_in: u64,
+    /// Bytes written or sent.
+    pub bytes_out: u64,
+    /// The number of calls.
+    pub count: u64,
+    /// Nanoseconds in calls, without polling.
+    pub nanos: u64,
+    /// The last call, which the next one may continue.
+    last: Option<FinishedCall>,
+}
+
+/// A call that ended, or calls merged by their distance.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FinishedCall {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    state: usize,
+    bytes: u64,
+}
+
+impl TaskCalls {
+    pub(super) fn add(&mut self, call: FinishedCall, options: CallOptions, grid: &TimeGrid) {
+        self.count += 1;
+        let inward = [CallKind::Read.state(), CallKind::Receive.state()];
+        match inward.contains(&call.state) {
+            true => self.bytes_in = self.bytes_in.saturating_add(call.bytes),
+            false => self.bytes_out = self.bytes_out.saturating_add(call.bytes),
+        }
+        if call.state != CallKind::Poll.state() {
+            self.nanos = self.nanos.saturating_add(call.to.saturating_sub(call.from));
+        }
+        if let Some(last) = &mut self.last
+            && options.merge_distance > 0
+            && last.state == call.state
+            && call.from.saturating_sub(last.to) <= options.merge_distance
+        {
+            last.to = last.to.max(call.to);
+            last.bytes = last.bytes.saturating_add(call.bytes);
+            return;
+        }
+        self.flush(call.from, options, grid);
+        self.last = Some(call);
+    }
+
+    /// Draws the last call, which may be widened until `next`.
+    pub(super) fn flush(&mut self, next: u64, options: CallOptions, grid: &TimeGrid) {
+        if let Some(last) = self.last.take() {
+            let widened = last.from.saturating_add(options.min_time).min(next);
+            let to = widened.max(last.to);
+            let piece = TimelinePiece::one(last.from, to, last.state, last.bytes);
+            self.timeline.push(grid, piece);
+        }
+    }
+}
+
+/// Matches entries and returns of system calls.
+#[derive(Debug, Default)]
+pub(super) struct CallSpans {
+    /// By thread.
+    spans: Spans<u32, Option<CallKind>>,
+    /// By tracepoint.
+    kinds: FxHashMap<&'static str, Option<CallKind>>,
+}
+
+impl CallSpans {
+    pub(super) fn enter(&mut self, time: u64, tid: u32, event: &SysEnterIo<'_>) {
+        let kind = self.kind(event.tracepoint());
+        self.spans.begin(tid, time, kind);
+    }
+
+    /// Returns the call that ended; `None` without its entry, or if it is not drawn.
+    pub(super) fn exit(
+        &mut self,
+        time: u64,
+        tid: u32,
+        event: &SysExitIo<'_>,
+        options: CallOptions,
+    ) -> Option<FinishedCall> {
+        let kind = self.kind(event.tracepoint());
+        let span = self.spans.end(&tid, time)?;
+        let (kind, ret) = (kind?, event.ret());
+        // The return from another call: one of the two was lost.
+        if span.data != Some(kind) || (ret == AGAIN && options.skip_again) {
+            return None;
+        }
+        let is_size = !matches!(kind, CallKind::Sync | CallKind::Poll)
+            && !event.tracepoint().ends_with("mmsg");
+        Some(FinishedCall {
+            from: span.begin,
+            to: time,
+            state: if ret < 0 {
+                CallKind::FAILED
+            } else {
+                kind.state()
+            },
+            bytes: u64::try_from(ret).unwrap_or(0) * u64::from(is_size),
+        })
+    }
+
+    pub(super) fn lost(&mut self) {
+        self.spans.lost();
+    }
+
+    pub(super) fn counts(&self) -> SpanCounts {
+        self.spans.counts()
+    }
+
+    /// Returns the calls that have not returned, as if they ended at `time`, by thread.
+    pub(super) fn open(&self, time: u64) -> Vec<(u32, FinishedCall)> {
+        let open = self.spans.open().filter_map(|(tid, span)| {
+            let call = FinishedCall {
+                from: span.begin,
+                to: time,
+                state: span.data?.state(),
+                bytes: 0,
+            };
+            Some((*tid, call))
+        });
+        let mut open: Vec<_> = open.collect();
+        open.sort_unstable_by_key(|(tid, _)| *tid);
+        open
+    }
+
+    fn kind(&mut self, tracepoint: &'static str) -> Option<CallKind> {
+        let known = self.kinds.entry(tracepoint);
+        *known.or_insert_with(|| CallKind::of(tracepoint))
+    }
+}

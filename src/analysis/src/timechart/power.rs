@@ -1,0 +1,79 @@
+//! Idle states and frequencies of CPUs.
+
+use rperf_tracepoint::typed::{CpuFrequency, CpuIdle};
+
+use super::{ChartRange, TimeGrid, Timeline, TimelinePiece};
+
+/// The number of idle states that are told apart; deeper ones count as the deepest.
+pub const IDLE_STATES: usize = 7;
+
+/// The frequency of a CPU from a time on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrequencyStep {
+    /// The time in nanoseconds.
+    pub time: u64,
+    /// The frequency in kHz: the highest one if it changed several times in a cell.
+    pub khz: u32,
+}
+
+/// Idle states and frequencies of one CPU.
+#[derive(Debug, Default)]
+pub struct CpuPower {
+    /// Idle states, by their index; 0 polls.
+    pub idle: Timeline<IDLE_STATES, ()>,
+    /// Frequencies.
+    pub frequencies: Vec<FrequencyStep>,
+    /// The current idle state and its start.
+    open: Option<(u64, usize)>,
+}
+
+impl CpuPower {
+    /// Handles the start or end of an idle state; draws the part of the ended one that is in `range`.
+    pub(super) fn idle(
+        &mut self,
+        time: u64,
+        event: &CpuIdle<'_>,
+        grid: &TimeGrid,
+        range: ChartRange,
+    ) {
+        self.close(time, grid, range);
+        self.open = match event.state() {
+            CpuIdle::EXIT => None,
+            state => Some((time, (state as usize).min(IDLE_STATES - 1))),
+        };
+    }
+
+    /// Ends the current idle state.
+    pub(super) fn close(&mut self, time: u64, grid: &TimeGrid, range: ChartRange) {
+        if let Some((since, state)) = self.open.take() {
+            let shown = range.clip(since, time);
+            self.idle
+                .push(grid, TimelinePiece::one(shown.first, shown.last, state, ()));
+        }
+    }
+
+    /// Handles a change of the frequency.
+    pub(super) fn frequency(&mut self, time: u64, event: &CpuFrequency<'_>, grid: &TimeGrid) {
+        let step = FrequencyStep {
+            time,
+            khz: event.state(),
+        };
+        self.push_step(step, grid);
+    }
+
+    fn push_step(&mut self, step: FrequencyStep, grid: &TimeGrid) {
+        match self.frequencies.last_mut() {
+            Some(last) if grid.cell_of(last.time) == grid.cell_of(step.time) => {
+                last.khz = last.khz.max(step.khz);
+            }
+            _ => self.frequencies.push(step),
+        }
+    }
+
+    pub(super) fn coarsen(&mut self, grid: &TimeGrid) {
+        self.idle.coarsen(grid);
+        for step in std::mem::take(&mut self.frequencies) {
+            self.push_step(step, grid);
+        }
+    }
+}

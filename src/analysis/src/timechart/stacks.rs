@@ -1,0 +1,97 @@
+//! Callchains of tasks that are switched out.
+
+use rperf_replay::{Sample, World};
+use rperf_resolve::AddressContext;
+use rperf_tracepoint::typed::TypedEvent;
+use rperf_wire::{Endian, U64s};
+use rustc_hash::FxHashMap;
+
+use crate::PrepareSamples;
+
+/// A callchain, and what is needed to resolve it.
+#[derive(Debug, Clone)]
+pub struct StackChain {
+    /// Process and time.
+    pub at: AddressContext,
+    /// The callchain as recorded, innermost first.
+    bytes: Box<[u8]>,
+    endian: Endian,
+}
+
+impl StackChain {
+    /// Returns the callchain, innermost first.
+    #[must_use]
+    pub fn chain(&self) -> U64s<'_> {
+        U64s::new(&self.bytes, self.endian)
+    }
+}
+
+/// The index of a stack in [`Timechart::stacks`](super::Timechart::stacks).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StackId(u32);
+
+impl StackId {
+    /// Returns the index.
+    #[must_use]
+    pub fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Selects all samples; those of context switches with their callchains.
+#[derive(Debug, Clone, Copy)]
+pub struct SwitchCallchains {
+    /// Whether callchains are wanted.
+    pub is_wanted: bool,
+}
+
+impl PrepareSamples for SwitchCallchains {
+    type Detail = Option<StackChain>;
+
+    #[inline]
+    fn prepare(
+        &self,
+        _: &World,
+        sample: &Sample<'_>,
+        event: Option<&TypedEvent<'_>>,
+    ) -> Option<Self::Detail> {
+        let is_switch = self.is_wanted
+            && matches!(event, Some(TypedEvent::SchedSwitch(event)) if event.prev_pid() != 0);
+        let chain = sample.wire.callchain.filter(|_| is_switch);
+        Some(chain.map(|chain| StackChain {
+            at: AddressContext::of(sample),
+            bytes: chain.as_bytes().into(),
+            endian: chain.endian(),
+        }))
+    }
+}
+
+/// Different stacks, with their ids.
+#[derive(Debug, Default)]
+pub(super) struct StackTable {
+    ids: FxHashMap<(u32, Box<[u8]>), StackId>,
+    stacks: Vec<StackChain>,
+}
+
+impl StackTable {
+    /// The most stacks kept; the states of others have none.
+    const MOST: usize = 50_000;
+
+    pub(super) fn id(&mut self, chain: StackChain) -> Option<StackId> {
+        let key = (chain.at.pid, chain.bytes.clone());
+        if let Some(id) = self.ids.get(&key) {
+            return Some(*id);
+        }
+        if self.stacks.len() == Self::MOST {
+            return None;
+        }
+        let id = StackId(u32::try_from(self.stacks.len()).ok()?);
+        self.stacks.push(chain);
+        self.ids.insert(key, id);
+        Some(id)
+    }
+
+    pub(super) fn into_stacks(self) -> Vec<StackChain> {
+        self.stacks
+    }
+}

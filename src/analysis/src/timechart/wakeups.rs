@@ -1,0 +1,57 @@
+//! Which task woke which, thinned out.
+
+use rustc_hash::FxHashSet;
+
+use super::TimeGrid;
+use crate::sched::TaskIndex;
+
+/// A wakeup of a task by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wakeup {
+    /// The time in nanoseconds.
+    pub time: u64,
+    /// The task that was running.
+    pub waker: TaskIndex,
+    /// The task that was woken.
+    pub woken: TaskIndex,
+}
+
+/// Wakeups in order of time: of those of one pair in one cell, the first.
+#[derive(Debug, Default)]
+pub(super) struct Wakeups {
+    kept: Vec<Wakeup>,
+    seen: FxHashSet<(u64, TaskIndex, TaskIndex)>,
+    /// One of this many cells can have a wakeup of a pair.
+    every: u64,
+}
+
+impl Wakeups {
+    /// The most wakeups kept; beyond that they are thinned out further.
+    const MOST: usize = 400_000;
+
+    pub(super) fn push(&mut self, wakeup: Wakeup, grid: &TimeGrid) {
+        self.keep(wakeup, grid);
+        while self.kept.len() > Self::MOST && self.every < u64::MAX / 2 {
+            self.every = self.every.max(1) * 2;
+            self.coarsen(grid);
+        }
+    }
+
+    fn keep(&mut self, wakeup: Wakeup, grid: &TimeGrid) {
+        let cell = grid.cell_of(wakeup.time) / self.every.max(1);
+        if self.seen.insert((cell, wakeup.waker, wakeup.woken)) {
+            self.kept.push(wakeup);
+        }
+    }
+
+    pub(super) fn coarsen(&mut self, grid: &TimeGrid) {
+        self.seen.clear();
+        for wakeup in std::mem::take(&mut self.kept) {
+            self.keep(wakeup, grid);
+        }
+    }
+
+    pub(super) fn into_kept(self) -> Vec<Wakeup> {
+        self.kept
+    }
+}
