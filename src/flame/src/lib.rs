@@ -1,9 +1,10 @@
 //! Flame graphs: stacks merged into a tree, as an interactive SVG with zoom and search. Heat maps:
-//! counts in a grid, as an SVG in which time ranges can be selected.
+//! counts in a grid, as an SVG in which time ranges can be selected. Time charts: rows of boxes over time.
 //!
 //! ```text
 //! stacks of names, or folded text --add--> Stacks --tree--> Flame (frames in drawing order) --svg::write--> SVG
 //! times --add--> Heat (a grid of counts) --Heat::write--> SVG
+//! rows of boxes: TimeChart --write_svg--> SVG
 //! ```
 //!
 //! **Invariants.** The output depends only on the stacks, not on their order: siblings are sorted
@@ -19,6 +20,7 @@ mod kind;
 mod stacks;
 pub mod svg;
 mod text;
+mod timechart;
 mod tree;
 
 pub use color::{PALETTES, Palette};
@@ -29,4 +31,7 @@ pub use idle::is_idle;
 pub use json::write as write_json;
 pub use kind::FrameKind;
 pub use stacks::{Label, Stacks};
+pub use timechart::{
+    ChartArrow, ChartBox, ChartGap, ChartRow, IDLE_PAINTS, Paint, RowKind, TimeChart,
+};
 pub use tree::{Flame, FlameFrame, FrameWidths};

@@ -1,0 +1,100 @@
+//! Time charts: rows of boxes over time, for CPUs and tasks.
+
+mod paint;
+mod svg;
+
+pub use self::paint::{IDLE_PAINTS, Paint};
+
+/// A chart.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TimeChart {
+    /// The title.
+    pub title: String,
+    /// Lines below the title, such as what is missing.
+    pub notes: Vec<String>,
+    /// The first time, in nanoseconds of the recording's clock.
+    pub start: u64,
+    /// The last time.
+    pub end: u64,
+    /// Width in pixels; `None` fits the window.
+    pub width: Option<u32>,
+    /// The rows, from top to bottom.
+    pub rows: Vec<ChartRow>,
+    /// Arrows between rows.
+    pub arrows: Vec<ChartArrow>,
+    /// Times without complete data.
+    pub gaps: Vec<ChartGap>,
+}
+
+/// The kind of a row; rows of a kind should be together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowKind {
+    /// A CPU. Names of boxes are written into them.
+    Cpu,
+    /// A task.
+    Task,
+    /// A task with its system calls.
+    Calls,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChartRow {
+    /// What it shows.
+    pub kind: RowKind,
+    /// The text to its left.
+    pub label: String,
+    /// More about it, shown under the pointer.
+    pub details: String,
+    /// Nanoseconds that the search adds up.
+    pub weight: u64,
+    /// Names that boxes refer to.
+    pub names: Vec<String>,
+    /// The boxes, in any order; later ones cover earlier ones of the same paint.
+    pub boxes: Vec<ChartBox>,
+    /// A line: times in nanoseconds with heights from 0 to 100.
+    pub line: Vec<(u64, u8)>,
+}
+
+/// A box in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChartBox {
+    /// The start time in nanoseconds.
+    pub from: u64,
+    /// The end time.
+    pub to: u64,
+    /// Its lower edge, in percent of the row's height from the bottom.
+    pub low: u8,
+    /// Its upper edge.
+    pub high: u8,
+    /// Its colour.
+    pub paint: Paint,
+    /// Whether its height is the share of time of several states.
+    pub is_merged: bool,
+    /// Index of its name in the row's names.
+    pub name: Option<u32>,
+}
+
+/// An arrow from one row to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChartArrow {
+    /// The time in nanoseconds.
+    pub time: u64,
+    /// Index of the row where it begins.
+    pub from: usize,
+    /// Index of the row where it ends.
+    pub to: usize,
+}
+
+/// A time without complete data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChartGap {
+    /// The start time in nanoseconds.
+    pub from: u64,
+    /// The end time.
+    pub to: u64,
+    /// Index of the row; `None` for all rows.
+    pub row: Option<usize>,
+    /// Why.
+    pub name: String,
+}

@@ -1,0 +1,90 @@
+//! The colours of boxes.
+
+/// The number of idle states with a colour of their own.
+pub const IDLE_PAINTS: u8 = 7;
+
+/// The colour of a box, by what it shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Paint {
+    /// An idle state by its depth, below [`IDLE_PAINTS`].
+    Idle(u8),
+    /// A task sleeps.
+    Sleeping,
+    /// A task waits for a device.
+    Blocked,
+    /// A task waits for a CPU.
+    Waiting,
+    /// A task runs.
+    Running,
+    /// A task runs on a CPU; the number selects one of [`Paint::TASKS`] colours.
+    Task(u8),
+    /// A task runs, and is highlighted.
+    Highlighted,
+    /// A call waits for events.
+    Poll,
+    /// A call reads a file.
+    Read,
+    /// A call writes a file.
+    Write,
+    /// A call receives from a socket.
+    Receive,
+    /// A call sends to a socket.
+    Send,
+    /// A call writes cached data to a device.
+    Sync,
+    /// A call fails.
+    Failed,
+}
+
+impl Paint {
+    /// The number of colours of tasks on CPUs.
+    pub const TASKS: u8 = 8;
+
+    /// Returns the class in the style sheet.
+    pub(super) fn class(self) -> String {
+        match self {
+            Self::Idle(depth) => format!("i{}", depth.min(IDLE_PAINTS - 1)),
+            Self::Sleeping => "sl".to_owned(),
+            Self::Blocked => "bl".to_owned(),
+            Self::Waiting => "wa".to_owned(),
+            Self::Running => "ru".to_owned(),
+            Self::Task(number) => format!("ru t{}", number % Self::TASKS),
+            Self::Highlighted => "hi".to_owned(),
+            Self::Poll => "po".to_owned(),
+            Self::Read => "rd".to_owned(),
+            Self::Write => "wr".to_owned(),
+            Self::Receive => "rx".to_owned(),
+            Self::Send => "tx".to_owned(),
+            Self::Sync => "sy".to_owned(),
+            Self::Failed => "er".to_owned(),
+        }
+    }
+
+    /// Returns what a box shows.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Idle(0) => "idle, polling".to_owned(),
+            Self::Idle(depth) => format!("idle state {depth}"),
+            Self::Sleeping => "sleeping".to_owned(),
+            Self::Blocked => "blocked (uninterruptible)".to_owned(),
+            Self::Waiting => "waiting for a CPU".to_owned(),
+            Self::Running | Self::Task(_) => "running".to_owned(),
+            Self::Highlighted => "running, highlighted".to_owned(),
+            Self::Poll => "poll".to_owned(),
+            Self::Read => "read".to_owned(),
+            Self::Write => "write".to_owned(),
+            Self::Receive => "receive".to_owned(),
+            Self::Send => "send".to_owned(),
+            Self::Sync => "sync".to_owned(),
+            Self::Failed => "failed call".to_owned(),
+        }
+    }
+
+    /// Returns the paint that stands for it in the legend.
+    pub(super) fn legend(self) -> Self {
+        match self {
+            Self::Task(_) => Self::Running,
+            other => other,
+        }
+    }
+}
