@@ -19,6 +19,7 @@ mod script_options;
 mod stat;
 mod stat_record;
 mod symbol_sources;
+mod timechart;
 mod tracepoints;
 mod workloads;
 

@@ -164,6 +164,11 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
+        task: "Draw what each CPU and task did over time, and open output.svg in a web browser:",
+        lines: &["timechart record -- ./program", "timechart"],
+    },
+    Example {
+        section: "Report",
         task: "Show machine, command line and events of a recording, and check it for damage:",
         lines: &["report --header-only", "evlist -v", "data check"],
     },

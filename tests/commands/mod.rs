@@ -79,6 +79,7 @@ mod symbols;
 mod terminal_escapes;
 mod test_diagnosis;
 mod test_workloads;
+mod timechart;
 mod tmux;
 mod top;
 mod top_screen;

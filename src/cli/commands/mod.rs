@@ -24,6 +24,7 @@ mod sched;
 mod script;
 mod stat;
 mod test;
+mod timechart;
 mod top;
 mod version;
 
@@ -278,6 +279,16 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         run: test::run,
     },
     CommandEntry {
+        name: "timechart",
+        summary: "Draw what CPUs and tasks did over time",
+        usage: &[
+            "[<options>]",
+            "[<options>] record [<record options>] [<command>]",
+        ],
+        build: timechart::command,
+        run: timechart::run,
+    },
+    CommandEntry {
         name: "top",
         summary: "Show a live profile of the system",
         usage: &["[<options>]"],
@@ -340,6 +351,16 @@ pub(crate) const PARTS: &[CommandEntry] = &[
         build: stat::report_command,
         run: stat::report,
     },
+    CommandEntry {
+        name: "timechart record",
+        summary: "Record the events that 'timechart' draws",
+        usage: &[
+            "[<options>] [<command>]",
+            "[<options>] -- <command> [<options>]",
+        ],
+        build: timechart::record_command,
+        run: timechart::record,
+    },
 ];
 
 /// Commands of Linux perf that are not implemented yet, each with the alternative.
@@ -353,7 +374,6 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
     ("kwork", "use Linux perf"),
     ("lock", "use Linux perf"),
     ("mem", "use Linux perf"),
-    ("timechart", "use Linux perf"),
     (
         "trace",
         "use 'strace -f' for system calls, 'script' to read a recording",
@@ -364,6 +384,7 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
 pub(crate) fn part(command: &CommandEntry, word: &str) -> Option<&'static CommandEntry> {
     let word = match command.name {
         "sched" => sched::full_name(word),
+        "timechart" => timechart::full_name(word),
         _ => word,
     };
     let name = |entry: &&CommandEntry| {

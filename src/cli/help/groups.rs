@@ -24,6 +24,7 @@ const GROUPS: &[(&[&str], &[Group])] = &[
     (&["annotate"], ANNOTATE),
     (&["flamegraph"], FLAME_GRAPH),
     (&["heatmap"], HEAT_MAP),
+    (&["timechart"], TIME_CHART),
     (&["diff"], DIFF),
     (&["probe"], PROBE),
     (&["data"], DATA),
@@ -254,6 +255,14 @@ const HEAT_MAP: &[Group] = &[
     Group { heading: "Latencies", ids: &["from", "to", "latencies", "key", "max-latency", "columns"]},
     Group { heading: "Samples", ids: &["event", "comms", "cpu", "dsos", "pid", "tid", "time", "symbols", "idle"]},
     SYMBOLS,
+];
+
+#[rustfmt::skip]
+const TIME_CHART: &[Group] = &[
+    Group { heading: "Input and output", ids: &["input", "force", "output", "width", "quiet", "verbose", "jobs"]},
+    Group { heading: "CPUs and tasks", ids: &["time", "process", "proc-num", "highlight", "tasks-only", "power-only", "topology"]},
+    Group { heading: "System calls", ids: &["io-skip-eagain", "io-min-time", "io-merge-dist"]},
+    Group { heading: "Symbols", ids: &["vmlinux", "kallsyms", "symfs"]},
 ];
 
 #[rustfmt::skip]

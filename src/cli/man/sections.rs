@@ -41,6 +41,7 @@ const READERS: &[&str] = &[
     "report",
     "script",
     "stat report",
+    "timechart",
 ];
 /// Commands that look up symbols.
 const RESOLVERS: &[&str] = &[
@@ -52,12 +53,19 @@ const RESOLVERS: &[&str] = &[
     "probe",
     "report",
     "script",
+    "timechart",
     "top",
 ];
 /// Commands that run a program.
-const RUNNERS: &[&str] = &["flamegraph", "record", "stat", "stat record"];
+const RUNNERS: &[&str] = &[
+    "flamegraph",
+    "record",
+    "stat",
+    "stat record",
+    "timechart record",
+];
 /// Commands that open events.
-const OBSERVERS: &[&str] = &["record", "stat", "stat record", "top"];
+const OBSERVERS: &[&str] = &["record", "stat", "stat record", "timechart record", "top"];
 /// Commands that resolve event names.
 const EVENT_NAMES: &[&str] = &["list", "record", "stat", "stat record", "top"];
 /// Commands that use the build-id cache.
@@ -216,6 +224,8 @@ pub(super) const FILES: &[SectionEntry] = &[
             "script",
             "stat record",
             "stat report",
+            "timechart",
+            "timechart record",
         ],
         "perf.data",
         "Default name of a recording. The file that it replaces becomes perf.data.old.",
@@ -289,6 +299,13 @@ const GROUPS: &[&[&str]] = &[
         "sched off-cpu",
         "record",
         "script",
+    ],
+    &[
+        "timechart",
+        "timechart record",
+        "sched",
+        "heatmap",
+        "record",
     ],
     &["archive", "buildid-cache", "buildid-list", "inject"],
     &["kallsyms", "probe", "report"],

@@ -1,0 +1,98 @@
+//! `rperf timechart`: draws what CPUs and tasks did over time.
+
+mod args;
+mod arrows;
+mod calls;
+mod input;
+mod picture;
+mod record;
+mod stack_names;
+mod tasks;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::ArgMatches;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rperf_analysis::ObserverPass;
+use rperf_analysis::timechart::{SwitchCallchains, Timechart, TimechartObserver};
+use rperf_flame::TimeChart;
+
+pub(super) use self::args::command;
+use self::args::{OutputFormat, TimechartRequest};
+use self::input::TimechartRecording;
+use self::picture::ChartBuilder;
+pub(super) use self::record::{command as record_command, run as record};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::findings::report_symbol_problems;
+use crate::cli::input::Input;
+use crate::cli::jobs::jobs;
+use crate::cli::output_file::write_to;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::symbol_options::SymbolSources;
+
+/// Returns the complete name of an abbreviated subcommand, as Linux perf does.
+pub(super) fn full_name(word: &str) -> &str {
+    match word.len() > 2 && "record".starts_with(word) {
+        true => "record",
+        false => word,
+    }
+}
+
+/// Draws the chart.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let request = TimechartRequest::new(matches)?;
+    let symbols = SymbolSources::for_recording(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let recording = TimechartRecording::new(&analysis, &request)?;
+    let resolver = analysis.resolver(&symbols);
+    let stacks = SwitchCallchains {
+        is_wanted: recording.has_stacks,
+    };
+    let mut observer = TimechartObserver::new(&recording.layouts, request.options.clone());
+    let pass = ObserverPass::new(&recording.layouts, stacks).with_tasks();
+    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut observer)?;
+    let Some(chart) = observer.finish() else {
+        return Err(recording.no_samples(&analysis, &request));
+    };
+    analysis.end_progress();
+    let builder = ChartBuilder::new(&chart, &request, &resolver, &analysis)?;
+    let picture = builder.build();
+    write_to(&request.output, context, |out| {
+        write_picture(&picture, request.format, out)
+    })?;
+    if request.output != Path::new("-") {
+        announce(&chart, &request.output, context);
+    }
+    if recording.has_stacks {
+        report_symbol_problems(context, &resolver, context.verbosity(matches) > 0);
+    }
+    recording.warn(&chart, delivered, &request, context);
+    analysis.conclude()?;
+    Ok(ExitStatus::Ok)
+}
+
+fn write_picture(picture: &TimeChart, format: OutputFormat, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        OutputFormat::Svg => picture.write_svg(out),
+        OutputFormat::Html => picture.write_html(out),
+        OutputFormat::CompressedSvg => {
+            let mut out = GzEncoder::new(out, Compression::default());
+            picture.write_svg(&mut out)?;
+            out.finish().map(|_| ())
+        }
+    }
+}
+
+fn announce(chart: &Timechart, path: &Path, context: &Context) {
+    let nanos = chart.end.saturating_sub(chart.start);
+    context.note(format_args!(
+        "Written {:.1} seconds of trace to {}.",
+        nanos as f64 / 1e9,
+        path.display()
+    ));
+}

@@ -1,0 +1,46 @@
+//! Wakeups as arrows between the rows of tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rperf_analysis::timechart::{Timechart, Wakeup};
+use rperf_flame::ChartArrow;
+
+use super::tasks::ShownTasks;
+
+/// The most arrows of a picture; more could not be told apart.
+const MOST: usize = 600;
+/// The parts of the chart in which a pair of tasks has at most one arrow, at first.
+const PARTS: u64 = 400;
+
+/// Returns the wakeups of tasks that are drawn; `first` is the row of the first of them.
+pub(super) fn arrows(chart: &Timechart, shown: &ShownTasks, first: usize) -> Vec<ChartArrow> {
+    let order = shown.order().iter();
+    let rows: BTreeMap<usize, usize> = order.copied().zip(first..).collect();
+    let place = |wakeup: &Wakeup| {
+        let (from, to) = (
+            *rows.get(&wakeup.waker.get())?,
+            *rows.get(&wakeup.woken.get())?,
+        );
+        (from != to).then_some(ChartArrow {
+            time: wakeup.time,
+            from,
+            to,
+        })
+    };
+    let mut arrows: Vec<ChartArrow> = chart.wakeups.iter().filter_map(place).collect();
+    let span = chart.end.saturating_sub(chart.start).max(1);
+    let mut part = (span / PARTS).max(1);
+    loop {
+        let mut seen = BTreeSet::default();
+        arrows.retain(|arrow| {
+            let number = arrow.time.saturating_sub(chart.start) / part;
+            seen.insert((number, arrow.from, arrow.to))
+        });
+        if arrows.len() <= MOST || part >= span {
+            break;
+        }
+        part = part.saturating_mul(2);
+    }
+    arrows.truncate(MOST);
+    arrows
+}

@@ -1,0 +1,145 @@
+//! The recording: checked before it is drawn, and what is doubtful about it.
+
+use rperf_analysis::timechart::{ChartRange, Timechart};
+use rperf_analysis::{DeliveredCounts, EventLayouts};
+use rperf_wire::SampleType;
+
+use super::args::{ChartParts, TimechartRequest};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::shared::analysis::Analysis;
+
+const SWITCH: &str = "sched:sched_switch";
+const POWER: [&str; 2] = ["power:cpu_idle", "power:cpu_frequency"];
+/// The prefix of the events of system calls.
+const CALLS: &str = "syscalls:sys_";
+
+/// The events of a recording.
+pub(super) struct TimechartRecording {
+    pub(super) layouts: EventLayouts,
+    /// Whether context switches have callchains.
+    pub(super) has_stacks: bool,
+    has_power: bool,
+}
+
+impl TimechartRecording {
+    /// Checks that the recording has the events for the wanted parts, with time, thread and raw data.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: there are none, or they lack a field.
+    pub(super) fn new(
+        analysis: &Analysis<'_>,
+        request: &TimechartRequest,
+    ) -> Result<Self, CliError> {
+        let path = analysis.input.path.display();
+        let recording = analysis.metadata();
+        let layouts = EventLayouts::of_recording(recording)?;
+        let event = |index: usize| recording.events.get(index);
+        for unreadable in layouts.unresolved() {
+            let name = event(unreadable.event.0 as usize).map_or("", |event| &event.name);
+            let error = &unreadable.error;
+            let context = analysis.context;
+            context.warn(format_args!("{path}: {name} is skipped: {error}"));
+        }
+        let mut found = Self {
+            has_stacks: false,
+            has_power: POWER.iter().any(|name| layouts.has(name)),
+            layouts,
+        };
+        let mut events = recording.events.iter();
+        let has_calls = events.any(|event| event.name.starts_with(CALLS));
+        let has_any = match request.parts {
+            ChartParts::All => found.layouts.has(SWITCH) || found.has_power || has_calls,
+            ChartParts::Power => found.has_power,
+            ChartParts::Tasks => found.layouts.has(SWITCH) || has_calls,
+        };
+        if !has_any {
+            return Err(found.no_samples(analysis, request));
+        }
+        found.check_fields(analysis)?;
+        let mut events = recording.events.iter();
+        found.has_stacks = events.any(|event| {
+            event.name == SWITCH && event.attr.sample_type.contains(SampleType::CALLCHAIN)
+        });
+        Ok(found)
+    }
+
+    fn check_fields(&self, analysis: &Analysis<'_>) -> Result<(), CliError> {
+        let needed = [
+            (SampleType::TIME, "time", "-T"),
+            (SampleType::TID, "thread", "-a"),
+            (SampleType::CPU, "CPU", "-a or --sample-cpu"),
+            (SampleType::RAW, "raw data", "-R"),
+        ];
+        for (index, event) in (0..).zip(analysis.metadata().events) {
+            let is_drawn = self.layouts.of(rperf_replay::EventIndex(index)).is_some();
+            let mut missing = needed.iter().filter(|_| is_drawn);
+            let missing = missing.find(|(field, ..)| !event.attr.sample_type.contains(*field));
+            if let Some((_, field, option)) = missing {
+                let path = analysis.input.path.display();
+                let message = format!("{path}: samples of {} have no {field}", event.name);
+                return Err(CliError::message(255, message).hint(format!(
+                    "record with 'timechart record', or with 'record {option}'"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the error for a recording without samples to draw.
+    pub(super) fn no_samples(
+        &self,
+        analysis: &Analysis<'_>,
+        request: &TimechartRequest,
+    ) -> CliError {
+        let program = analysis.context.program;
+        let path = analysis.input.path.display();
+        let error = CliError::message(
+            255,
+            format!("{path}: No trace sample to read. Did you call '{program} timechart record'?"),
+        );
+        if request.options.range != ChartRange::ALL {
+            return error.hint("there may be some outside of --time");
+        }
+        match request.parts {
+            ChartParts::All => error,
+            ChartParts::Power => error.hint("-P needs power:cpu_idle or power:cpu_frequency"),
+            ChartParts::Tasks => error.hint("-T needs sched:sched_switch"),
+        }
+    }
+
+    /// Warns about what is missing in the picture.
+    pub(super) fn warn(
+        &self,
+        chart: &Timechart,
+        delivered: DeliveredCounts,
+        request: &TimechartRequest,
+        context: &Context,
+    ) {
+        if delivered.truncated > 0 {
+            context.warn(format_args!(
+                "{} samples were skipped: their raw data are truncated",
+                delivered.truncated
+            ));
+        }
+        let stretches = chart.losses.stretches().len();
+        if stretches > 0 {
+            context.warn(format_args!(
+                "records were lost in {stretches} stretches of time, which are marked in the picture"
+            ));
+        }
+        if request.parts == ChartParts::Power && chart.counts.power == 0 {
+            context.note("the recording has no changes of idle states or frequencies: this machine may not report them");
+        }
+        if chart.counts.calls > 0 && chart.counts.switches > 0 {
+            context.note("the recording has system calls and context switches; system calls are drawn (-T draws context switches)");
+        }
+        let open = chart.call_counts.open;
+        if open > 0 {
+            context.note(format_args!(
+                "{open} system calls do not return before the end of the recording; they are drawn up to it"
+            ));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `timechart record`: records the events that `timechart` draws.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_events::Tracepoints as _;
+
+use super::args::{ChartParts, parts};
+use crate::cli::context::Context;
+use crate::cli::dispatch;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::options::{flag, switch, value};
+use crate::cli::tracefs::MachineTracepoints;
+
+const ABOUT: &str = "\
+Records context switches and wakeups of all tasks, and idle states and frequencies of all CPUs, while a command runs or until ^C. \
+With -I it records system calls that read, write, send, receive, synchronize or poll instead.";
+
+/// Context switches and wakeups, in perf's order.
+const TASK_EVENTS: [&str; 2] = ["sched:sched_wakeup", "sched:sched_switch"];
+const POWER_EVENTS: [&str; 2] = ["power:cpu_frequency", "power:cpu_idle"];
+
+/// System calls, in perf's order: of each group, the entries precede the returns.
+const CALLS: [&[&str]; 3] = [
+    &[
+        "read",
+        "pread64",
+        "readv",
+        "preadv",
+        "write",
+        "pwrite64",
+        "writev",
+        "pwritev",
+        "sync",
+        "sync_file_range",
+        "fsync",
+        "msync",
+    ],
+    &[
+        "recvfrom", "recvmmsg", "recvmsg", "sendto", "sendmsg", "sendmmsg",
+    ],
+    &[
+        "epoll_pwait",
+        "epoll_wait",
+        "poll",
+        "ppoll",
+        "pselect6",
+        "select",
+    ],
+];
+
+/// The options of `record`: the whole system, raw data, every event.
+const OPTIONS: [&str; 4] = ["-a", "-R", "-c", "1"];
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("timechart record")
+        .long_about(ABOUT)
+        .arg(
+            switch("power-only")
+                .short('P')
+                .help("record only idle states and frequencies of CPUs"),
+        )
+        .arg(
+            switch("tasks-only")
+                .short('T')
+                .help("record no idle states and frequencies of CPUs"),
+        )
+        .arg(
+            switch("io-only")
+                .short('I')
+                .help("record system calls for input and output instead"),
+        )
+        .arg(
+            switch("callchain")
+                .short('g')
+                .help("record callchains, to see why tasks sleep"),
+        )
+        .arg(
+            value("output", "file")
+                .short('o')
+                .help("output file, - for the standard output (default: perf.data)"),
+        )
+        .arg(
+            Arg::new("workload")
+                .num_args(0..)
+                .trailing_var_arg(true)
+                .allow_hyphen_values(true)
+                .value_parser(clap::value_parser!(OsString)),
+        )
+}
+
+/// Records.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let parts = parts(matches)?;
+    let is_io = flag(matches, "io-only") == Some(true);
+    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let mut words: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
+    if flag(matches, "callchain") == Some(true) {
+        words.push("-g".into());
+    }
+    if let Some(output) = matches.get_one::<String>("output") {
+        words.extend(["-o".into(), output.into()]);
+    }
+    words.extend([
+        "-e".into(),
+        events(&machine, parts, is_io)?.join(",").into(),
+    ]);
+    if is_io {
+        // Writing the recording would cause events forever.
+        words.push("--exclude-perf".into());
+    }
+    let workload = matches.get_many::<OsString>("workload").unwrap_or_default();
+    if workload.len() > 0 {
+        words.push("--".into());
+        words.extend(workload.cloned());
+    }
+    dispatch(context, OsStr::new("record"), &words)
+}
+
+/// Returns the events to record. Power events and system calls that the kernel lacks are left out.
+fn events(
+    machine: &MachineTracepoints,
+    parts: ChartParts,
+    is_io: bool,
+) -> Result<Vec<String>, CliError> {
+    if is_io {
+        let events = call_events(&names(machine, "syscalls")?);
+        return match events.is_empty() {
+            true => Err(missing(
+                machine,
+                "the system calls (CONFIG_FTRACE_SYSCALLS)",
+            )),
+            false => Ok(events),
+        };
+    }
+    let mut events = Vec::new();
+    if parts != ChartParts::Power {
+        let known = names(machine, "sched")?;
+        for event in TASK_EVENTS {
+            if !has(&known, event) {
+                return Err(missing(machine, event));
+            }
+            events.push(event.to_owned());
+        }
+    }
+    if parts != ChartParts::Tasks {
+        let known = names(machine, "power").unwrap_or_default();
+        let known = POWER_EVENTS.iter().filter(|event| has(&known, event));
+        events.extend(known.map(|event| (*event).to_owned()));
+    }
+    match events.is_empty() {
+        true => Err(missing(machine, POWER_EVENTS[1])),
+        false => Ok(events),
+    }
+}
+
+fn call_events(known: &[String]) -> Vec<String> {
+    let mut events = Vec::new();
+    for group in CALLS {
+        for edge in ["enter", "exit"] {
+            let names = group
+                .iter()
+                .map(|call| format!("syscalls:sys_{edge}_{call}"));
+            events.extend(names.filter(|event| has(known, event)));
+        }
+    }
+    events
+}
+
+fn has(known: &[String], event: &str) -> bool {
+    let name = event.split_once(':').map_or(event, |(_, name)| name);
+    known.iter().any(|known| known == name)
+}
+
+fn names(machine: &MachineTracepoints, system: &str) -> Result<Vec<String>, CliError> {
+    machine.names(system).map_err(|error| {
+        let folder = machine.folder().join(system);
+        let message = format!("timechart record: {}: {error}", folder.display());
+        CliError::message(255, message).hint(match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "run as root, or let this user read tracefs: mount -o remount,mode=755 /sys/kernel/tracing"
+            }
+            _ => "mount tracefs: mount -t tracefs nodev /sys/kernel/tracing",
+        })
+    })
+}
+
+fn missing(machine: &MachineTracepoints, event: &str) -> CliError {
+    let folder = machine.folder().display();
+    CliError::message(
+        255,
+        format!("timechart record: the kernel has no tracepoint of {event} in {folder}"),
+    )
+    .hint("-T records tasks, -P records CPUs, -I records system calls")
+}

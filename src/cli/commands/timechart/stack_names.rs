@@ -1,0 +1,65 @@
+//! Stacks of sleeping tasks as text.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rperf_analysis::timechart::{PieceContent, StackId, TaskLane, Timechart};
+use rperf_resolve::Resolver;
+
+/// Functions of the scheduler that are not shown.
+const HIDDEN: [&str; 3] = ["schedule", "__schedule", "preempt_schedule"];
+/// The frames of a stack that are shown.
+const FRAMES: usize = 16;
+/// The stacks of a task that are shown: those in which it slept longest.
+const STACKS: usize = 24;
+
+/// Resolves stacks.
+pub(super) struct StackNames<'c> {
+    chart: &'c Timechart,
+    resolver: &'c Resolver<'c>,
+}
+
+impl<'c> StackNames<'c> {
+    pub(super) fn new(chart: &'c Timechart, resolver: &'c Resolver<'c>) -> Self {
+        Self { chart, resolver }
+    }
+
+    /// Returns the stacks in which a task slept longest.
+    pub(super) fn most_frequent(&self, lane: &TaskLane) -> BTreeSet<StackId> {
+        let mut times: BTreeMap<StackId, u64> = BTreeMap::default();
+        for piece in lane.states.pieces() {
+            if let PieceContent::One {
+                data: Some(stack), ..
+            } = &piece.content
+            {
+                let sum = times.entry(*stack).or_default();
+                *sum = sum.saturating_add(piece.to - piece.from);
+            }
+        }
+        let mut times: Vec<(StackId, u64)> = times.into_iter().collect();
+        times.sort_unstable_by_key(|(stack, nanos)| (Reverse(*nanos), *stack));
+        times
+            .into_iter()
+            .take(STACKS)
+            .map(|(stack, _)| stack)
+            .collect()
+    }
+
+    /// Returns the functions of a stack, innermost first; `None` if it is empty.
+    pub(super) fn name(&self, stack: StackId) -> Option<String> {
+        let stack = self.chart.stacks.get(stack.get())?;
+        let mut frames = Vec::new();
+        let limit = FRAMES + HIDDEN.len();
+        self.resolver
+            .callchain(stack.at, stack.chain(), limit, &mut frames);
+        let names = frames.iter().map(|frame| {
+            let name = frame.symbol.map(|symbol| self.resolver.symbol_name(symbol));
+            name.unwrap_or("[unknown]")
+        });
+        let names: Vec<&str> = names
+            .filter(|name| !HIDDEN.contains(name))
+            .take(FRAMES)
+            .collect();
+        (!names.is_empty()).then(|| names.join(" <- "))
+    }
+}

@@ -1,0 +1,237 @@
+//! The tasks that are drawn, and their rows.
+
+use std::collections::BTreeMap;
+
+use rperf_analysis::timechart::{
+    PieceContent, StackId, TASK_STATES, TaskActivity, TaskLane, Timechart, TimelinePiece,
+};
+use rperf_flame::{ChartBox, ChartRow, Paint, RowKind};
+use rperf_wire::name_text;
+
+use super::args::TimechartRequest;
+use super::picture::{share, task_name};
+use super::stack_names::StackNames;
+
+/// Tasks that ran at least this long are drawn, in nanoseconds.
+const LONG: u64 = 10_000_000;
+/// The most tasks drawn unless more are wanted.
+const MOST_TASKS: usize = 60;
+/// The height of a sleeping task, in percent.
+const SLEEPING: u8 = 14;
+
+/// The colours of [`TaskActivity::ALL`].
+const PAINTS: [Paint; TASK_STATES] = [
+    Paint::Running,
+    Paint::Highlighted,
+    Paint::Waiting,
+    Paint::Blocked,
+    Paint::Sleeping,
+];
+
+/// The tasks that are drawn.
+#[derive(Default)]
+pub(super) struct ShownTasks {
+    /// Indices of tasks, from top to bottom.
+    order: Vec<usize>,
+    /// The number of all tasks of the recording.
+    pub(super) all: usize,
+}
+
+impl ShownTasks {
+    /// Chooses the tasks with most run time, or with most time in system calls: those of at least 10 ms, but at least and at most some number.
+    pub(super) fn choose(chart: &Timechart, request: &TimechartRequest, by_calls: bool) -> Self {
+        let weight = |lane: &TaskLane| match by_calls {
+            true => lane.calls.nanos,
+            false => lane.run_time(),
+        };
+        let is_active = |lane: &TaskLane| match by_calls {
+            true => lane.calls.count > 0,
+            false => lane.first < lane.last || lane.run_time() > 0,
+        };
+        let lanes = chart.tasks.iter().enumerate();
+        let active: Vec<(usize, &TaskLane)> = lanes.filter(|(_, lane)| is_active(lane)).collect();
+        let all = active.len();
+        let mut chosen: Vec<(usize, &TaskLane)> = active;
+        chosen.retain(|(_, lane)| is_selected(lane, &request.processes));
+        chosen.sort_by_key(|(index, lane)| (std::cmp::Reverse(weight(lane)), *index));
+        let long = chosen.iter().filter(|(_, lane)| weight(lane) >= LONG);
+        let most = MOST_TASKS.max(request.task_count);
+        let count = long.count().clamp(request.task_count, most);
+        chosen.truncate(count);
+        // Threads of a process are neighbours.
+        let mut starts: BTreeMap<i32, u64> = BTreeMap::default();
+        for (_, lane) in &chosen {
+            let start = starts.entry(process(lane)).or_insert(u64::MAX);
+            *start = lane.first.min(*start);
+        }
+        chosen.sort_by_key(|(index, lane)| {
+            let pid = process(lane);
+            (starts.get(&pid).copied(), pid, lane.first, *index)
+        });
+        let order = chosen.into_iter().map(|(index, _)| index).collect();
+        Self { order, all }
+    }
+
+    /// Returns the number of tasks drawn.
+    pub(super) fn count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Returns the indices of the tasks, from top to bottom.
+    pub(super) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Returns the tasks, from top to bottom.
+    pub(super) fn lanes<'c>(&self, chart: &'c Timechart) -> impl Iterator<Item = &'c TaskLane> {
+        let lanes = self.order.iter();
+        lanes.filter_map(|index| chart.tasks.get(*index))
+    }
+}
+
+/// Returns the process, or the thread if that is unknown.
+fn process(lane: &TaskLane) -> i32 {
+    match lane.pid {
+        ..0 => lane.tid,
+        pid => pid,
+    }
+}
+
+fn is_selected(lane: &TaskLane, wanted: &[String]) -> bool {
+    let is_it = |word: &String| {
+        let id = word.parse().ok();
+        id == Some(lane.tid)
+            || id == Some(lane.pid)
+            || lane.names.iter().any(|name| name == word.as_bytes())
+    };
+    wanted.is_empty() || wanted.iter().any(is_it)
+}
+
+/// Draws tasks.
+pub(super) struct TaskRows<'s, 'c> {
+    stacks: &'s StackNames<'c>,
+}
+
+impl<'s, 'c> TaskRows<'s, 'c> {
+    pub(super) fn new(stacks: &'s StackNames<'c>) -> Self {
+        Self { stacks }
+    }
+
+    /// Returns the row of a task.
+    pub(super) fn row(&mut self, lane: &TaskLane) -> ChartRow {
+        let run_time = lane.run_time();
+        let mut row = ChartRow {
+            kind: RowKind::Task,
+            label: format!("{} ({})", task_name(lane), Elapsed(run_time)),
+            details: details(lane),
+            weight: run_time,
+            names: Vec::new(),
+            boxes: Vec::new(),
+            line: Vec::new(),
+        };
+        let mut names: BTreeMap<StackId, Option<u32>> = BTreeMap::default();
+        let frequent = self.stacks.most_frequent(lane);
+        for piece in lane.states.pieces() {
+            match &piece.content {
+                PieceContent::One { state, data } => {
+                    let stack = data.filter(|stack| frequent.contains(stack));
+                    let name = stack.and_then(|stack| {
+                        *names.entry(stack).or_insert_with(|| {
+                            row.names.push(self.stacks.name(stack)?);
+                            u32::try_from(row.names.len() - 1).ok()
+                        })
+                    });
+                    row.boxes.push(lone(piece, *state, name));
+                }
+                PieceContent::Merged(_) => draw_merged(piece, &mut row.boxes),
+            }
+        }
+        row
+    }
+}
+
+fn lone(
+    piece: &TimelinePiece<TASK_STATES, Option<StackId>>,
+    state: usize,
+    name: Option<u32>,
+) -> ChartBox {
+    let paint = PAINTS.get(state).copied().unwrap_or(Paint::Sleeping);
+    ChartBox {
+        from: piece.from,
+        to: piece.to,
+        low: 0,
+        high: match paint {
+            Paint::Sleeping => SLEEPING,
+            _ => 100,
+        },
+        paint,
+        is_merged: false,
+        name,
+    }
+}
+
+/// Draws the shares of states above each other.
+fn draw_merged(piece: &TimelinePiece<TASK_STATES, Option<StackId>>, boxes: &mut Vec<ChartBox>) {
+    let whole = piece.to - piece.from;
+    let mut low = 0_u8;
+    for (paint, nanos) in PAINTS.into_iter().zip(piece.sums().nanos) {
+        let share = match paint {
+            // The rest.
+            Paint::Sleeping => continue,
+            _ => share(nanos, whole),
+        };
+        let high = low.saturating_add(share).min(100);
+        if low < high {
+            boxes.push(ChartBox {
+                from: piece.from,
+                to: piece.to,
+                low,
+                high,
+                paint,
+                is_merged: true,
+                name: None,
+            });
+        }
+        low = high;
+    }
+}
+
+fn details(lane: &TaskLane) -> String {
+    let names: Vec<_> = lane.names.iter().map(|name| name_text(name)).collect();
+    let mut text = format!("thread {} ({})", lane.tid, names.join(", then "));
+    if lane.pid >= 0 && lane.pid != lane.tid {
+        text.push_str(&format!(" of process {}", lane.pid));
+    }
+    for activity in TaskActivity::ALL {
+        let nanos = lane
+            .nanos
+            .get(activity.state())
+            .copied()
+            .unwrap_or_default();
+        let what = match activity {
+            TaskActivity::Running => "ran",
+            TaskActivity::Highlighted => "ran (highlighted)",
+            TaskActivity::Waiting => "waited for a CPU",
+            TaskActivity::Blocked => "was blocked",
+            TaskActivity::Sleeping => "slept",
+        };
+        if nanos > 0 {
+            text.push_str(&format!("; {what} {}", Elapsed(nanos)));
+        }
+    }
+    text
+}
+
+/// Nanoseconds with a unit.
+pub(super) struct Elapsed(pub(super) u64);
+
+impl std::fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let nanos = self.0 as f64;
+        match self.0 {
+            1_000_000_000.. => write!(f, "{:.2} s", nanos / 1e9),
+            1_000_000.. => write!(f, "{:.1} ms", nanos / 1e6),
+            _ => write!(f, "{:.1} us", nanos / 1e3),
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! `rperf timechart`: pictures of generated recordings, also in a browser, and the events of `timechart record`.
+
+mod recording;
+
+use std::fs;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use rperf_testkit::{Outcome, Scratch, may_trace, skip};
+use rperf_wire::Endian;
+
+use self::recording::ChartFile;
+use super::flamegraph::{browse, shown};
+use super::{outcome, rperf};
+use crate::kernel::is_root;
+
+/// `prev_state` of a sleeping, a blocked and a preempted task.
+const ASLEEP: u64 = 1;
+const BLOCKED: u64 = 2;
+const PREEMPTED: u64 = 0x100;
+
+#[track_caller]
+fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
+    let run = rperf(&[&["timechart"], words].concat());
+    let run = run.within(scratch.path()).env("HOME", scratch.path());
+    run.finish().expect("rperf starts")
+}
+
+/// Returns the picture drawn with these options.
+#[track_caller]
+fn drawn(scratch: &Scratch, words: &[&str]) -> String {
+    let outcome = run(scratch, &[&["-w", "1242", "-o", "out.svg"], words].concat());
+    assert_eq!((outcome.status, &*outcome.stdout), (0, ""), "{outcome:?}");
+    fs::read_to_string(scratch.path().join("out.svg")).expect("a picture")
+}
+
+/// A millisecond of two CPUs: 7 and 8 alternate on CPU 0 and wake each other.
+fn tasks(endian: Endian) -> ChartFile {
+    let mut file = ChartFile::new(endian);
+    file.comm(7, "older");
+    file.idle(0, 1, 2);
+    file.frequency(0, 0, 1_000_000);
+    file.wakeup(0, 0, 7);
+    file.switch(100, 0, (0, 0), 7);
+    file.wakeup(150, 7, 8);
+    file.switch(300, 0, (7, PREEMPTED), 8);
+    file.frequency(400, 0, 2_000_000);
+    file.idle(500, 1, u32::MAX);
+    file.switch(600, 0, (8, BLOCKED), 7);
+    file.wakeup(700, 7, 8);
+    file.switch(800, 0, (7, ASLEEP), 8);
+    file.switch(1000, 0, (8, ASLEEP), 0);
+    file
+}
+
+/// The paths in the row of this label, without those of other rows.
+#[track_caller]
+fn row<'p>(picture: &'p str, label: &str) -> Vec<&'p str> {
+    let start = format!("data-n=\"{label}\">");
+    let rest = picture.split_once(&start);
+    let (_, rest) = rest.unwrap_or_else(|| panic!("no {label} in {picture}"));
+    let row = rest.split("</g>").next().expect("its end");
+    row.lines()
+        .filter(|line| line.starts_with("<path"))
+        .collect()
+}
+
+/// A unit of a picture of 1 ms: 4194304 units are 1000 us.
+fn x(micros: u64) -> u64 {
+    (micros << 22) / 1000
+}
+
+/// The path of boxes from one time to another, in microseconds, of this height.
+fn boxes(class: &str, times: &[(u64, u64)], height: &str) -> String {
+    let boxes = times.iter().map(|(from, to)| {
+        let wide = x(*to) - x(*from);
+        format!("M{} {height}h-{wide}z", x(*from)).replace('w', &wide.to_string())
+    });
+    let path: String = boxes.collect();
+    format!("<path class=\"{class}\" d=\"{path}\"")
+}
+
+#[test]
+fn tasks_run_wait_are_blocked_and_sleep() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    for endian in [Endian::Little, Endian::Big] {
+        scratch.write("perf.data", tasks(endian).finish())?;
+        let picture = drawn(&scratch, &[]);
+        let full = "0hwv15";
+        assert_eq!(
+            row(&picture, "task&lt;7&gt;:7 (400.0 us)"),
+            [
+                boxes("sl", &[(800, 1000)], "12.9hwv2.1") + "/>",
+                boxes("wa", &[(0, 100), (300, 600)], full) + "/>",
+                boxes("ru", &[(100, 300), (600, 800)], full) + "/>",
+            ]
+        );
+        assert_eq!(
+            row(&picture, "task&lt;8&gt;:8 (500.0 us)"),
+            [
+                boxes("bl", &[(600, 700)], full) + "/>",
+                boxes("wa", &[(150, 300), (700, 800)], full) + "/>",
+                boxes("ru", &[(300, 600), (800, 1000)], full) + "/>",
+            ]
+        );
+        let cpu = row(&picture, "CPU 0 (90% busy)");
+        assert_eq!(cpu.len(), 3, "{cpu:?}");
+        let of = |task: &str| {
+            let title = format!("<title>task&lt;{task}&gt;:{task}</title>");
+            cpu.iter()
+                .find(|path| path.contains(&title))
+                .copied()
+                .unwrap_or_default()
+        };
+        let seven = format!("d=\"M{} 0h{}v26", x(100), x(300) - x(100));
+        assert!(of("7").contains(&seven), "{cpu:?}");
+        assert!(of("8").contains(&format!("M{} 0h", x(800))), "{cpu:?}");
+        let line = format!("<path class=\"freq\" d=\"M0 13H{}V0H4194304\"/>", x(400));
+        assert_eq!(cpu.last(), Some(&&*line));
+        assert_eq!(
+            row(&picture, "CPU 1 (0% busy)"),
+            [boxes("i2", &[(0, 500)], "0hwv26") + "/>"]
+        );
+        assert_eq!(picture.matches("class=\"arrow\"").count(), 1);
+        assert!(picture.contains(
+            "<title>task&lt;7&gt;:7 (400.0 us) wakes task&lt;8&gt;:8 (500.0 us)</title>"
+        ));
+        assert!(picture.contains("thread 7 (older, then task&lt;7&gt;); ran 400.0 us; waited for a CPU 400.0 us; slept 200.0 us"));
+    }
+    Ok(())
+}
+
+#[test]
+fn parts_processes_and_highlights_are_chosen() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    scratch.write("perf.data", tasks(Endian::Little).finish())?;
+    let rows = |picture: &str| picture.matches("<g class=\"row").count();
+    let all = drawn(&scratch, &[]);
+    assert_eq!(rows(&all), 4);
+    let power = drawn(&scratch, &["-P"]);
+    assert_eq!((rows(&power), power.contains("class=\"ru")), (2, false));
+    assert!(power.contains("data-n=\"CPU 0\"") && power.contains("class=\"i2\""));
+    let tasks_only = drawn(&scratch, &["-T"]);
+    assert_eq!(rows(&tasks_only), 4);
+    assert!(!tasks_only.contains("class=\"i2\"") && !tasks_only.contains("class=\"freq\""));
+    for (word, label) in [
+        ("8", "8&gt;:8"),
+        ("older", "7&gt;:7"),
+        ("task<7>", "7&gt;:7"),
+    ] {
+        let one = drawn(&scratch, &["-p", word]);
+        assert_eq!(rows(&one), 3, "{word}");
+        assert!(
+            one.contains(&format!("data-n=\"task&lt;{label} (")),
+            "{word}"
+        );
+    }
+    assert_eq!(rows(&drawn(&scratch, &["-p", "7", "-p", "8"])), 4);
+    assert_eq!(rows(&drawn(&scratch, &["-n", "1"])), 3);
+    for (word, count) in [("250000", 2), ("task<7>", 2), ("nosuch", 0), ("250", 4)] {
+        let picture = drawn(&scratch, &["--highlight", word]);
+        assert_eq!(
+            picture.matches("<path class=\"hi\"").count(),
+            count,
+            "{word}"
+        );
+    }
+    let part = drawn(&scratch, &["--time", "0.000200,0.000700"]);
+    assert!(
+        part.contains("data-start=\"200000\" data-span=\"500000\""),
+        "{part}"
+    );
+    assert!(
+        part.contains("data-n=\"task&lt;7&gt;:7 (200.0 us)\""),
+        "{part}"
+    );
+    Ok(())
+}
+
+#[test]
+fn calls_are_drawn_by_kind() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let mut file = ChartFile::with(Endian::Little, 0x1_0486, |system| system == "syscalls");
+    file.comm(7, "reader");
+    file.read(7, (0, 200), Some(4096));
+    file.read(7, (200, 250), Some(-11));
+    file.poll(7, (300, 600), Some(1));
+    file.read(7, (601, 700), Some(100));
+    file.read(7, (700, 750), Some(28));
+    file.read(9, (900, 0), None);
+    file.read(7, (999, 1000), Some(-5));
+    scratch.write("perf.data", file.finish())?;
+    let outcome = run(&scratch, &["-o", "note.svg"]);
+    assert_eq!(
+        outcome.stderr,
+        "Written 0.0 seconds of trace to note.svg.\n\
+         1 system calls do not return before the end of the recording; they are drawn up to it\n"
+    );
+    let picture = drawn(&scratch, &[]);
+    let reader = "reader:7 (4.1 KiB)";
+    assert_eq!(
+        row(&picture, reader),
+        [
+            boxes("po", &[(300, 600)], "0hwv22") + "/>",
+            boxes("rd", &[(0, 200), (601, 700), (700, 750)], "0hwv11") + "/>",
+            boxes("er", &[(200, 250), (999, 1000)], "0hwv22") + "/>",
+        ]
+    );
+    assert_eq!(
+        row(&picture, ":9 (0 B)"),
+        [boxes("rd", &[(900, 1000)], "0hwv11") + "/>"]
+    );
+    assert!(picture.contains("<title>reader:7: 6 calls, 4.1 KiB read or received, 0 B written or sent; 400.0 us in calls, without polling</title>"), "{picture}");
+    let errors = |words: &[&str]| {
+        let picture = drawn(&scratch, words);
+        row(&picture, reader).last().map(|path| (*path).to_owned())
+    };
+    let last = boxes("er", &[(999, 1000)], "0hwv22") + "/>";
+    assert_eq!(errors(&["--io-skip-eagain"]), Some(last));
+    let read = |words: &[&str]| row(&drawn(&scratch, words), reader)[1].to_owned();
+    assert_eq!(
+        read(&["--io-merge-dist", "1us"]),
+        boxes("rd", &[(0, 200), (601, 750)], "0hwv11") + "/>"
+    );
+    assert_eq!(
+        read(&["--io-min-time", "120us"]),
+        boxes("rd", &[(0, 200), (601, 700), (700, 820)], "0hwv11") + "/>"
+    );
+    for words in [["--io-min-time", "5x"], ["--io-merge-dist", "ms"]] {
+        let refused = run(&scratch, &words);
+        assert_eq!(refused.status, 129, "{refused:?}");
+        assert!(refused.stderr.contains("is not a time"), "{refused:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn losses_and_damage_are_marked() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let mut file = tasks(Endian::Little);
+    file.lost(1100, 0, 5);
+    file.switch(1200, 0, (0, 0), 7);
+    let whole = file.finish();
+    scratch.write("perf.data", &whole)?;
+    let outcome = run(&scratch, &[]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let warning =
+        "Warning: records were lost in 1 stretches of time, which are marked in the picture\n";
+    assert!(outcome.stderr.contains(warning), "{outcome:?}");
+    let picture = fs::read_to_string(scratch.path().join("output.svg"))?;
+    assert!(picture.contains("<title>5 records of CPU 0 were lost</title>"));
+    assert!(picture.contains("class=\"note\""), "{picture}");
+    // The last switch has 112 bytes, whose length is in the header's last two.
+    let mut cut = whole.clone();
+    let size = file.end_of_records() - 112 + 6;
+    assert_eq!(cut[size..size + 2], [112, 0]);
+    cut[size] = 4;
+    scratch.write("perf.data", cut)?;
+    let cut = run(&scratch, &["-o", "cut.svg"]);
+    assert_eq!(cut.status, 255, "{cut:?}");
+    let picture = fs::read_to_string(scratch.path().join("cut.svg"))?;
+    assert!(picture.contains(">Incomplete: "), "{picture}");
+    Ok(())
+}
+
+#[test]
+fn recordings_without_events_are_refused() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let write = |name: &str, file: ChartFile| scratch.write(name, file.finish());
+    let mut empty = ChartFile::new(Endian::Little);
+    empty.comm(7, "seven");
+    write("empty.data", empty)?;
+    let mut blind = ChartFile::with(Endian::Little, ChartFile::WITHOUT_CPU, |_| true);
+    blind.comm(7, "seven");
+    write("blind.data", blind)?;
+    let mut power = ChartFile::with(Endian::Little, 0x1_0486, |system| system == "power");
+    power.idle(5, 0, 1);
+    write("power.data", power)?;
+    let mut tasks = ChartFile::with(Endian::Little, 0x1_0486, |system| system == "sched");
+    tasks.switch(5, 0, (0, 0), 7);
+    write("tasks.data", tasks)?;
+    for (words, message) in [
+        (
+            &["-i", "empty.data"][..],
+            "empty.data: No trace sample to read. Did you call 'rperf timechart record'?\n",
+        ),
+        (
+            &["-i", "blind.data"],
+            "blind.data: samples of sched:sched_switch have no CPU\n",
+        ),
+        (
+            &["-i", "power.data", "-T"],
+            "power.data: No trace sample to read. Did you",
+        ),
+        (
+            &["-i", "tasks.data", "-P"],
+            "tasks.data: No trace sample to read. Did you",
+        ),
+        (
+            &["-i", "tasks.data", "--time", "1,2"],
+            "tasks.data: No trace sample to read. Did you",
+        ),
+        (
+            &["-i", "tasks.data", "-t"],
+            "tasks.data: -t needs the topology of the CPUs, which is not recorded\n",
+        ),
+        (
+            &["-i", "tasks.data", "-PT"],
+            "-P and -T options cannot be used at the same time.\n",
+        ),
+        (
+            &["-i", "tasks.data", "-o", "nosuch/x.svg"],
+            "failed to write nosuch/x.svg: ",
+        ),
+    ] {
+        let refused = run(&scratch, words);
+        assert_eq!((refused.status, &*refused.stdout), (255, ""), "{refused:?}");
+        assert!(refused.stderr.starts_with(message), "{refused:?}");
+    }
+    assert!(!scratch.path().join("output.svg").exists());
+    for words in [["-w", "5"], ["-n", "20000"], ["-w", "x"]] {
+        assert_eq!(run(&scratch, &words).status, 129, "{words:?}");
+    }
+    assert_eq!(run(&scratch, &["--time", "2,1"]).status, 234);
+    let drawn = run(&scratch, &["-i", "tasks.data"]);
+    assert_eq!(
+        (drawn.status, &*drawn.stderr),
+        (0, "Written 0.0 seconds of trace to output.svg.\n")
+    );
+    Ok(())
+}
+
+#[test]
+fn the_name_of_the_file_chooses_the_format() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    scratch.write("perf.data", tasks(Endian::Little).finish())?;
+    let svg = drawn(&scratch, &[]);
+    assert!(svg.starts_with("<?xml") && svg.ends_with("</svg>\n"));
+    for name in ["x.svgz", "x.html", "-"] {
+        let outcome = run(&scratch, &["-w", "1242", "-o", name]);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        match name {
+            "-" => assert_eq!((outcome.stdout, &*outcome.stderr), (svg.clone(), "")),
+            "x.html" => {
+                let page = fs::read_to_string(scratch.path().join(name))?;
+                assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg "));
+            }
+            _ => {
+                let packed = fs::read(scratch.path().join(name))?;
+                let unpacked = std::io::read_to_string(GzDecoder::new(&*packed))?;
+                assert_eq!(unpacked, svg);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Many short states are merged: the size of the picture does not depend on their number.
+#[test]
+fn a_picture_is_bounded_in_size() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let size = |switches: u64| {
+        let mut file = ChartFile::new(Endian::Little);
+        for at in 0..switches {
+            let (prev, next) = (u32::from(at % 2 == 0) + 7, u32::from(at % 2 == 1) + 7);
+            file.wakeup(at * 10, prev, next);
+            file.switch(at * 10 + 3, 0, (prev, ASLEEP), next);
+        }
+        scratch.write("perf.data", file.finish()).expect("a file");
+        drawn(&scratch, &["-w", "500"]).len()
+    };
+    let sizes = [size(4_000), size(40_000)];
+    assert!(
+        sizes[1] < sizes[0] * 3 / 2 && sizes[1] < 200_000,
+        "{sizes:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_browser_zooms_and_searches() {
+    const NAME: &str = "a_browser_zooms_and_searches";
+    let scratch = Scratch::new();
+    let file = tasks(Endian::Little).finish();
+    scratch.write("perf.data", file).expect("a file");
+    drawn(&scratch, &[]);
+    let picture = scratch.path().join("out.svg");
+    let Some(page) = browse(&picture, "from=838860&to=2516582&s=8%3E") else {
+        return skip(NAME, "no browser");
+    };
+    assert_eq!(shown(&page, "range"), "1 tasks, 500.0 us");
+    let faded = page.matches("<g class=\"row box faded\"").count();
+    assert_eq!(faded, 1, "{page}");
+    // A twentieth of a millisecond between two times.
+    assert!(page.contains(">0.00030 s</text>"), "{page}");
+    let page = browse(&picture, "from=838860&to=2516582").expect("a browser");
+    assert_eq!(shown(&page, "range"), "--time 0.000200000,0.000600000");
+    assert!(page.contains(">task&lt;8&gt;:8</text>"), "{page}");
+}
+
+/// Options of `record`, and the recorded events.
+const RECORDED: &[(&[&str], &str)] = &[
+    (
+        &[],
+        "sched:sched_wakeup sched:sched_switch power:cpu_frequency power:cpu_idle",
+    ),
+    (&["-T"], "sched:sched_wakeup sched:sched_switch"),
+    (&["-P", "-g"], "power:cpu_frequency power:cpu_idle"),
+    (
+        &["-I"],
+        "syscalls:sys_enter_read syscalls:sys_enter_pread64 syscalls:sys_enter_readv",
+    ),
+];
+
+#[test]
+fn the_events_of_record() {
+    const NAME: &str = "the_events_of_record";
+    if !is_root() {
+        return skip(NAME, "needs root");
+    }
+    if !may_trace(NAME) {
+        return;
+    }
+    let scratch = Scratch::new();
+    for (words, events) in RECORDED {
+        let words = [&["record"], *words, &["-o", "a.data", "--", "true"]].concat();
+        let recorded = run(&scratch, &words);
+        assert_eq!(recorded.status, 0, "{recorded:?}");
+        let list = rperf(&["evlist", "-i", "a.data"]).within(scratch.path());
+        let list = list.finish().expect("rperf starts").stdout;
+        let lines = list
+            .lines()
+            .filter(|line| line.contains(':') && !line.starts_with('#'));
+        let found: Vec<&str> = lines.filter(|line| !line.starts_with("dummy")).collect();
+        let found = found.join(" ");
+        assert!(found.starts_with(events), "{found}");
+        assert!(words.contains(&"-I") || found == *events, "{found}");
+    }
+    let both = outcome(&["timechart", "record", "-PT", "--", "true"]);
+    assert_eq!(both.status, 255, "{both:?}");
+    assert!(!Path::new("perf.data").exists());
+}

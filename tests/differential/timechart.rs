@@ -1,0 +1,96 @@
+//! `timechart`: the same events and the same text as perf 6.1.
+
+use std::process::Stdio;
+
+use rperf_testkit::{may_trace, skip};
+
+use super::{Tool, Tools, assert_alike};
+use crate::kernel::is_root;
+use crate::tools::without_zero_config;
+
+/// Options of `timechart record`.
+const RECORDED: &[&[&str]] = &[&[], &["-T"], &["-P"], &["-I"], &["-g"], &["-P", "-I"]];
+
+/// Options of `timechart`, with the recording that they apply to.
+const DRAWN: &[(&str, &[&str])] = &[
+    ("", &[]),
+    ("", &["-p", "sh"]),
+    ("", &["-n", "3", "-w", "800"]),
+    ("", &["-T", "--highlight", "1000"]),
+    ("", &["-P"]),
+    ("-I", &["--io-skip-eagain", "--io-min-time", "1us"]),
+];
+
+/// The events and their attributes, without lines that name the file or the machine.
+fn events(tools: &Tools, file: &str) -> String {
+    let listed = tools.outcome(Tool::Perf, &["evlist", "-v", "-i", file]);
+    let lines = listed
+        .stdout
+        .lines()
+        .filter(|line| line.contains(": type: "));
+    let lines: Vec<&str> = lines.collect();
+    without_zero_config(&lines.join("\n"))
+}
+
+#[test]
+fn timecharts_have_the_same_events_and_text() {
+    const NAME: &str = "timecharts_have_the_same_events_and_text";
+    if !is_root() {
+        return skip(NAME, "needs root");
+    }
+    let (Some(tools), true) = (Tools::find_for(NAME), may_trace(NAME)) else {
+        return;
+    };
+    let mut differences = Vec::new();
+    for options in RECORDED {
+        let mut found = Vec::new();
+        for tool in [Tool::Perf, Tool::Rperf] {
+            let name = format!("{tool:?}{}.data", options.concat());
+            let mut command = std::process::Command::new(tools.program(tool));
+            // perf writes the recording to a standard output that is a pipe.
+            let done = command
+                .args(
+                    [
+                        &["timechart", "record"],
+                        *options,
+                        &["--", "sh", "-c", "sleep 0.05; true"],
+                    ]
+                    .concat(),
+                )
+                .current_dir(tools.path())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .expect("the tool starts");
+            assert!(done.success(), "{tool:?} {options:?}");
+            let path = tools.path().join("perf.data");
+            std::fs::rename(path, tools.path().join(&name)).expect("a recording");
+            found.push(events(&tools, &name));
+        }
+        let names = |text: &str| {
+            let lines = text.lines().filter_map(|line| line.split_once(": type"));
+            let names =
+                lines.map(|(name, _)| name.split(':').take(2).collect::<Vec<_>>().join(":"));
+            names
+                .filter(|name| !name.starts_with("dummy"))
+                .collect::<Vec<_>>()
+        };
+        if names(&found[0]) != names(&found[1]) {
+            differences.push(format!("{options:?}:\n{}\n{}", found[0], found[1]));
+        }
+    }
+    for (recording, options) in DRAWN {
+        let file = format!("Perf{recording}.data");
+        let words = [&["timechart", "-i", &file, "-o", "a.svg"], *options].concat();
+        let [perf, rperf] = tools.outcomes(&words, b"");
+        let line = |text: &str| {
+            text.lines()
+                .find(|line| line.starts_with("Written"))
+                .map(str::to_owned)
+        };
+        if line(&perf.stderr).is_none() || line(&perf.stderr) != line(&rperf.stderr) {
+            differences.push(format!("{words:?}: {} and {}", perf.stderr, rperf.stderr));
+        }
+    }
+    assert_alike(&differences);
+}
