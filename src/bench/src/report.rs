@@ -88,17 +88,13 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Better, Value};
+    use crate::Value;
 
     #[test]
     fn a_report_survives_json() {
         let mut report = Report::new("rperf 1".into(), "6.1".into(), "x86_64".into(), 2);
-        let mut series = Series::of(&Value {
-            variant: "default".into(),
-            unit: "GB/sec",
-            better: Better::Higher,
-            value: 0.0,
-        });
+        let value = Value::higher_is_better("GB/sec", 0.0).of("default");
+        let mut series = Series::of(&value);
         series.add(3.5);
         report.benchmarks.push(Entry {
             name: "mem/memcpy".into(),

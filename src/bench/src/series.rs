@@ -35,6 +35,37 @@ pub struct Value {
     pub value: f64,
 }
 
+impl Value {
+    /// Returns a value of which low ones are better, such as a time. `unit` is that of `value`.
+    #[must_use]
+    pub fn lower_is_better(unit: &'static str, value: f64) -> Self {
+        Self {
+            variant: String::new(),
+            unit,
+            better: Better::Lower,
+            value,
+        }
+    }
+
+    /// Returns a value of which high ones are better, such as a rate. `unit` is that of `value`.
+    #[must_use]
+    pub fn higher_is_better(unit: &'static str, value: f64) -> Self {
+        Self {
+            better: Better::Higher,
+            ..Self::lower_is_better(unit, value)
+        }
+    }
+
+    /// Names what was measured, for a benchmark with several values.
+    #[must_use]
+    pub fn of(self, variant: impl Into<String>) -> Self {
+        Self {
+            variant: variant.into(),
+            ..self
+        }
+    }
+}
+
 /// The values of one measurement in all runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
@@ -107,12 +138,7 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_the_t_distribution() {
-        let mut series = Series::of(&Value {
-            variant: String::new(),
-            unit: "ns",
-            better: Better::Lower,
-            value: 0.0,
-        });
+        let mut series = Series::of(&Value::lower_is_better("ns", 0.0));
         series.add(10.0);
         assert_eq!(series.interval_percent(), None);
         for sample in [12.0, 14.0] {

@@ -74,12 +74,11 @@ mod tests {
     use crate::Value;
 
     fn series(better: Better, samples: &[f64]) -> Series {
-        let mut series = Series::of(&Value {
-            variant: String::new(),
-            unit: "x",
-            better,
-            value: 0.0,
-        });
+        let value = match better {
+            Better::Lower => Value::lower_is_better("x", 0.0),
+            Better::Higher => Value::higher_is_better("x", 0.0),
+        };
+        let mut series = Series::of(&value);
         samples.iter().for_each(|sample| series.add(*sample));
         series
     }

@@ -8,6 +8,7 @@ mod round_trips;
 mod runner;
 mod selection;
 mod symbols;
+mod sysctl;
 mod workload;
 
 use std::io::Write as _;

@@ -54,12 +54,7 @@ impl FutexScope {
         expected: u32,
         most: u32,
     ) -> io::Result<u32> {
-        let arguments = Arguments {
-            second: Some(to),
-            most,
-            expected,
-            ..Arguments::of(from, 0)
-        };
+        let arguments = Arguments::of(from, 0).moving(to, expected, most);
         self.call(libc::FUTEX_CMP_REQUEUE, &arguments)
     }
 
@@ -110,12 +105,7 @@ impl FutexScope {
         expected: u32,
         most: u32,
     ) -> io::Result<u32> {
-        let arguments = Arguments {
-            second: Some(to),
-            most,
-            expected,
-            ..Arguments::of(from, 1)
-        };
+        let arguments = Arguments::of(from, 1).moving(to, expected, most);
         self.call(libc::FUTEX_CMP_REQUEUE_PI, &arguments)
     }
 
@@ -162,6 +152,16 @@ impl<'a> Arguments<'a> {
             second: None,
             most: 0,
             expected: 0,
+        }
+    }
+
+    /// Adds the second word, the expected value of the first, and the number of threads moved at most; `value` threads are woken.
+    fn moving(self, to: &'a AtomicU32, expected: u32, most: u32) -> Self {
+        Self {
+            second: Some(to),
+            expected,
+            most,
+            ..self
         }
     }
 }

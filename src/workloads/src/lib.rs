@@ -29,6 +29,7 @@ mod thloop;
 mod traploop;
 
 use std::io;
+use std::thread::JoinHandle;
 
 pub(crate) use self::arguments::Arguments;
 pub(crate) use self::stack_frame::{StackFrame, distinct_instruction};
@@ -108,6 +109,25 @@ pub enum WorkloadError {
 /// Adds what failed to an error of the system.
 pub(crate) fn failed(action: &'static str) -> impl FnOnce(io::Error) -> WorkloadError {
     move |source| WorkloadError::System { action, source }
+}
+
+/// Waits for the end of all threads of a workload.
+pub(crate) fn join<T>(
+    threads: Vec<JoinHandle<T>>,
+    workload: &'static str,
+) -> Result<(), WorkloadError> {
+    // All are joined, also behind one that panicked.
+    let panicked = threads
+        .into_iter()
+        .filter_map(|thread| thread.join().err())
+        .count();
+    match panicked {
+        0 => Ok(()),
+        _ => Err(WorkloadError::Ended {
+            workload,
+            part: "thread",
+        }),
+    }
 }
 
 /// Every workload, in the order of `--list-workloads`.

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::thread;
 
 use crate::process::set_comm;
-use crate::{Arguments, StackFrame, Workload, WorkloadError, distinct_instruction, failed};
+use crate::{Arguments, StackFrame, Workload, WorkloadError, distinct_instruction, failed, join};
 
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "named_threads",
@@ -68,12 +68,5 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
         });
         workers.push(worker.map_err(failed("cannot start a thread"))?);
     }
-    let ended = WorkloadError::Ended {
-        workload: arguments.workload(),
-        part: "thread",
-    };
-    match workers.into_iter().all(|worker| worker.join().is_ok()) {
-        true => Ok(()),
-        false => Err(ended),
-    }
+    join(workers, arguments.workload())
 }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::thread;
 
-use crate::{Arguments, StackFrame, Workload, WorkloadError, duration, failed};
+use crate::{Arguments, StackFrame, Workload, WorkloadError, duration, failed, join};
 
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "thloop",
@@ -23,14 +23,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
         workers.push(worker.map_err(failed("cannot start a thread"))?);
     }
     test_loop();
-    let ended = WorkloadError::Ended {
-        workload: arguments.workload(),
-        part: "thread",
-    };
-    match workers.into_iter().all(|worker| worker.join().is_ok()) {
-        true => Ok(()),
-        false => Err(ended),
-    }
+    join(workers, arguments.workload())
 }
 
 /// What the threads besides the main thread run.

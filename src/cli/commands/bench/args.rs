@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command};
+use rperf_sys::parallelism;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -141,6 +142,15 @@ pub(super) fn lettered(long: &'static str, short: char, help: &'static str) -> A
     switch(long).short(short).help(help)
 }
 
+/// Declares `-t`, the number of threads of a benchmark.
+pub(super) fn threads_option() -> Arg {
+    numeric(
+        "threads",
+        't',
+        "number of threads (default: number of CPUs)",
+    )
+}
+
 /// The options of one benchmark.
 #[derive(Clone, Copy)]
 pub(super) struct Options<'m>(pub(super) &'m ArgMatches);
@@ -179,6 +189,11 @@ impl<'m> Options<'m> {
         number.ok_or_else(|| {
             CliError::usage(format!(" Error: option `{id}' expects a smaller number"))
         })
+    }
+
+    /// Returns the number of threads of [`threads_option`].
+    pub(super) fn threads(self) -> Result<u32, CliError> {
+        self.quantity("threads", u32::try_from(parallelism()).unwrap_or(1))
     }
 
     /// Returns the text of an option.

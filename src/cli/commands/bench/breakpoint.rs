@@ -2,7 +2,6 @@
 
 use clap::{ArgMatches, Command};
 use rperf_bench::breakpoint::{BreakpointSwitch, BreakpointThreads};
-use rperf_bench::{Better, Value};
 
 use super::args::{Options, numeric};
 use super::catalogue::Benchmark;
@@ -108,12 +107,7 @@ fn enable(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError>
                     value: time.as_secs_f64(),
                     decimals: 3,
                 }),
-                values: vec![Value {
-                    variant: String::new(),
-                    unit: "usecs/op",
-                    better: Better::Lower,
-                    value: each,
-                }],
+                values: vec![text::time_each(*time, loops)],
             }
         },
     )

@@ -1,14 +1,13 @@
 //! `bench epoll`.
 
-use std::process;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command};
+use rperf_bench::Value;
 use rperf_bench::epoll::{Control, Wait};
-use rperf_bench::{Better, Value};
-use rperf_sys::{EpollMode, parallelism};
+use rperf_sys::EpollMode;
 
-use super::args::{Options, lettered, numeric};
+use super::args::{Options, lettered, numeric, threads_option};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown};
 use super::text::{averaged, per_second};
@@ -42,11 +41,7 @@ fn common() -> [Arg; 7] {
         lettered("noaffinity", 'n', "do not bind threads to CPUs"),
         lettered("randomize", 'R', "choose descriptors at random"),
         numeric("runtime", 'r', "seconds to run (default: 8)"),
-        numeric(
-            "threads",
-            't',
-            "number of threads (default: number of CPUs)",
-        ),
+        threads_option(),
         lettered("verbose", 'v', "show what is done"),
     ]
 }
@@ -65,7 +60,7 @@ struct Common {
 impl Common {
     fn new(options: Options<'_>) -> Result<Self, CliError> {
         Ok(Self {
-            threads: options.quantity("threads", u32::try_from(parallelism()).unwrap_or(1))?,
+            threads: options.threads()?,
             descriptors: options.quantity("nfds", 64)?,
             duration: Duration::from_secs(options.quantity("runtime", 8)?.into()),
             bound: !options.is_on("noaffinity"),
@@ -118,11 +113,14 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
             bench.nested
         ))?;
     }
-    runner.print_always(&format!(
-        "Run summary [PID {}]: {} threads monitoring{} on {} file-descriptors for {seconds} secs.\n\n",
-        process::id(),
+    runner.summarize(&format!(
+        "{} threads monitoring{} on {} file-descriptors for {seconds} secs",
         bench.threads,
-        if bench.mode.oneshot { " (EPOLLONESHOT semantics)" } else { "" },
+        if bench.mode.oneshot {
+            " (EPOLLONESHOT semantics)"
+        } else {
+            ""
+        },
         bench.descriptors
     ))?;
     runner.measure(
@@ -144,7 +142,7 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
             Shown {
                 text,
                 simple: None,
-                values: vec![value("", "ops/sec", spread.mean())],
+                values: vec![Value::higher_is_better("ops/sec", spread.mean())],
             }
         },
     )
@@ -152,15 +150,6 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
 
 fn place([first, last]: [usize; 2]) -> String {
     format!("fdmap: {first:#x} ... {last:#x}")
-}
-
-fn value(variant: &str, unit: &'static str, value: f64) -> Value {
-    Value {
-        variant: variant.to_owned(),
-        unit,
-        better: Better::Higher,
-        value,
-    }
 }
 
 fn control_command() -> Command {
@@ -180,9 +169,8 @@ fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
     if common.verbose {
         runner.print_always(&format!("Nesting level(s): {}\n", bench.nested))?;
     }
-    runner.print_always(&format!(
-        "Run summary [PID {}]: {} threads doing epoll_ctl ops {} file-descriptors for {} secs.\n\n",
-        process::id(),
+    runner.summarize(&format!(
+        "{} threads doing epoll_ctl ops {} file-descriptors for {} secs",
         bench.threads,
         bench.descriptors,
         bench.duration.as_secs()
@@ -208,7 +196,7 @@ fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
                     spread.mean(),
                     spread.percent()
                 ));
-                values.push(value(name, "ops", spread.mean()));
+                values.push(Value::higher_is_better("ops", spread.mean()).of(name));
             }
             Shown {
                 text,

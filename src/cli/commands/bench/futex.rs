@@ -1,16 +1,15 @@
 //! `bench futex`.
 
-use std::process;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command};
+use rperf_bench::Value;
 use rperf_bench::futex::{
     FutexScope, FutexWords, Hash, LockPi, Requeue, Wake, WakeParallel, lock_memory, set_buckets,
 };
-use rperf_bench::{Better, Value};
-use rperf_sys::parallelism;
+use rperf_count::Spread;
 
-use super::args::{Options, lettered, numeric};
+use super::args::{Options, lettered, numeric, threads_option};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown, failed};
 use super::text::{averaged, per_second};
@@ -64,11 +63,7 @@ fn common() -> [Arg; 5] {
         lettered("mlockall", 'm', "keep all memory in RAM"),
         lettered("shared", 'S', "use futexes that processes can share"),
         lettered("silent", 's', "show only the means"),
-        numeric(
-            "threads",
-            't',
-            "number of threads (default: number of CPUs)",
-        ),
+        threads_option(),
     ]
 }
 
@@ -83,7 +78,7 @@ impl Common {
     /// Reads the options, and applies those that concern the process.
     fn new(options: Options<'_>) -> Result<Self, CliError> {
         let common = Self {
-            threads: options.quantity("threads", u32::try_from(parallelism()).unwrap_or(1))?,
+            threads: options.threads()?,
             scope: match options.is_on("shared") {
                 true => FutexScope::Shared,
                 false => FutexScope::Private,
@@ -136,9 +131,8 @@ fn hash(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         scope: common.scope,
     };
     let seconds = bench.duration.as_secs();
-    runner.print_always(&format!(
-        "Run summary [PID {}]: {} threads, each operating on {} [{}] futexes for {seconds} secs.\n\n",
-        process::id(),
+    runner.summarize(&format!(
+        "{} threads, each operating on {} [{}] futexes for {seconds} secs",
         bench.threads,
         bench.futexes,
         common.scope(),
@@ -182,12 +176,7 @@ fn rates(
     Shown {
         text,
         simple: None,
-        values: vec![Value {
-            variant: String::new(),
-            unit: "ops/sec",
-            better: Better::Higher,
-            value: spread.mean(),
-        }],
+        values: vec![Value::higher_is_better("ops/sec", spread.mean())],
     }
 }
 
@@ -212,9 +201,8 @@ fn lock_pi(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
         multiple: options.is_on("multi"),
     };
     let seconds = bench.duration.as_secs();
-    runner.print_always(&format!(
-        "Run summary [PID {}]: {} threads doing pi lock/unlock pairing for {seconds} secs.\n\n",
-        process::id(),
+    runner.summarize(&format!(
+        "{} threads doing pi lock/unlock pairing for {seconds} secs",
         bench.threads,
     ))?;
     runner.measure(
@@ -239,12 +227,16 @@ fn lock_pi(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
 
 /// A value in milliseconds.
 fn millis(value: f64) -> Vec<Value> {
-    vec![Value {
-        variant: String::new(),
-        unit: "ms",
-        better: Better::Lower,
-        value,
-    }]
+    vec![Value::lower_is_better("ms", value)]
+}
+
+/// The line with a mean in milliseconds.
+fn in_millis(what: &str, spread: &Spread) -> String {
+    format!(
+        "{what} in {:.4} ms (+-{:.2}%)\n",
+        spread.mean(),
+        spread.percent()
+    )
 }
 
 /// The line of a run, unless `-s` was given.
@@ -278,9 +270,8 @@ fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     };
     let words = FutexWords::default();
     let [address, _] = words.addresses();
-    runner.print_always(&format!(
-        "Run summary [PID {}]: blocking on {} threads (at [{}] futex {address:#x}), waking up {} at a time.\n\n",
-        process::id(),
+    runner.summarize(&format!(
+        "blocking on {} threads (at [{}] futex {address:#x}), waking up {} at a time",
         bench.threads,
         common.scope(),
         bench.at_once
@@ -301,11 +292,8 @@ fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         },
     )?;
     let threads = bench.threads;
-    runner.print_always(&format!(
-        "Wokeup {threads} of {threads} threads in {:.4} ms (+-{:.2}%)\n",
-        series.mean(),
-        series.percent()
-    ))
+    let woken = format!("Wokeup {threads} of {threads} threads");
+    runner.print_always(&in_millis(&woken, &series))
 }
 
 fn wake_parallel_command() -> Command {
@@ -335,10 +323,9 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
     let each = threads / bench.wakers;
     let words = FutexWords::default();
     let [address, _] = words.addresses();
-    runner.print_always(&format!(
-        "Run summary [PID {}]: blocking on {threads} threads (at [{}] futex {address:#x}), \
-         {} threads waking up {each} at a time.\n\n",
-        process::id(),
+    runner.summarize(&format!(
+        "blocking on {threads} threads (at [{}] futex {address:#x}), \
+         {} threads waking up {each} at a time",
         common.scope(),
         bench.wakers
     ))?;
@@ -348,16 +335,11 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
         RUNS,
         || bench.run(&words),
         |spread| {
-            let (mean, percent) = (spread.mean(), spread.percent());
-            let text = format!("{latency} in {mean:.4} ms (+-{percent:.2}%)");
-            run_line(&common, &mut run, &text, millis(mean))
+            let text = in_millis(&latency, spread);
+            run_line(&common, &mut run, text.trim_end(), millis(spread.mean()))
         },
     )?;
-    runner.print_always(&format!(
-        "{latency} in {:.4} ms (+-{:.2}%)\n",
-        series.mean(),
-        series.percent()
-    ))
+    runner.print_always(&in_millis(&latency, &series))
 }
 
 fn requeue_command() -> Command {
@@ -391,9 +373,8 @@ fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
     };
     let words = FutexWords::default();
     let [from, to] = words.addresses();
-    runner.print_always(&format!(
-        "Run summary [PID {}]: Requeuing {threads} threads (from [{}] {from:#x} to {}{to:#x}), {} at a time.\n\n",
-        process::id(),
+    runner.summarize(&format!(
+        "Requeuing {threads} threads (from [{}] {from:#x} to {}{to:#x}), {} at a time",
         common.scope(),
         if bench.pi { "PI " } else { "" },
         bench.at_once
@@ -419,9 +400,6 @@ fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
             )
         },
     )?;
-    runner.print_always(&format!(
-        "Requeued {threads} of {threads} threads in {:.4} ms (+-{:.2}%)\n",
-        series.mean(),
-        series.percent()
-    ))
+    let moved = format!("Requeued {threads} of {threads} threads");
+    runner.print_always(&in_millis(&moved, &series))
 }

@@ -7,7 +7,7 @@ use std::process;
 use std::time::Instant;
 
 use clap::{ArgMatches, Command};
-use rperf_bench::{BenchError, Better, Value};
+use rperf_bench::{BenchError, Value};
 use rperf_count::Spread;
 use rperf_session::TaskSynthesis;
 use rperf_symbol::kallsyms;
@@ -67,15 +67,6 @@ fn times(iterations: u64, mut run: impl FnMut() -> io::Result<()>) -> io::Result
 
 fn system(action: &'static str) -> impl FnOnce(io::Error) -> BenchError {
     move |source| BenchError::System { action, source }
-}
-
-fn time(variant: &str, unit: &'static str, value: f64) -> Value {
-    Value {
-        variant: variant.to_owned(),
-        unit,
-        better: Better::Lower,
-        value,
-    }
 }
 
 fn synthesize_command() -> Command {
@@ -185,7 +176,7 @@ fn measure_synthesis(
                     records.deviation()
                 ),
                 simple: None,
-                values: vec![time(&variant, "usec/event", each)],
+                values: vec![Value::lower_is_better("usec/event", each).of(&*variant)],
             }
         },
     )
@@ -216,7 +207,7 @@ fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
                 taken.deviation() / 1e3
             ),
             simple: None,
-            values: vec![time("", "ms", taken.mean() / 1e3)],
+            values: vec![Value::lower_is_better("ms", taken.mean() / 1e3)],
         },
     )
 }
@@ -263,7 +254,7 @@ fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
                     text,
                     "  Average {name} scanning took: {mean:.3} usec (+- {deviation:.3} usec)"
                 );
-                values.push(time(name, "usec", mean));
+                values.push(Value::lower_is_better("usec", mean).of(name));
             }
             Shown {
                 text,
@@ -343,7 +334,7 @@ fn open_close(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
                 taken.deviation()
             ),
             simple: None,
-            values: vec![time("", "usec", taken.mean())],
+            values: vec![Value::lower_is_better("usec", taken.mean())],
         },
     )
 }

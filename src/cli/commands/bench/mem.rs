@@ -1,10 +1,10 @@
 //! `bench mem`.
 
 use clap::{Arg, ArgMatches, Command};
+use rperf_bench::Value;
 use rperf_bench::mem::{
     Block, BlockFunction, BlockOperation, Clock, Cost, FindBit, Mmap, MmapFunction, MmapSpeed,
 };
-use rperf_bench::{Better, Value};
 use rperf_sys::PageOptions;
 
 use super::args::{Options, lettered, numeric};
@@ -204,16 +204,11 @@ fn speed(function: &str, cost: Cost, bytes: f64) -> Shown {
 
 /// The value of a function, in units that do not depend on it.
 fn speed_value(function: &str, cost: Cost, value: f64) -> Value {
-    let (unit, better, value) = match cost {
-        Cost::Time(_) => ("GB/sec", Better::Higher, value / KILO.powi(3)),
-        Cost::Cycles(_) => ("cycles/byte", Better::Lower, value),
+    let value = match cost {
+        Cost::Time(_) => Value::higher_is_better("GB/sec", value / KILO.powi(3)),
+        Cost::Cycles(_) => Value::lower_is_better("cycles/byte", value),
     };
-    Value {
-        variant: function.to_owned(),
-        unit,
-        better,
-        value,
-    }
+    value.of(function)
 }
 
 /// A rate in bytes per second, in the largest unit that leaves one digit or more.
@@ -317,11 +312,8 @@ fn find_bit(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
             runner.measure(
                 || Ok(bench.run(bits, set)),
                 |times| {
-                    let value = |name: &str, mean| Value {
-                        variant: format!("{name} {set}/{bits}"),
-                        unit: "usec",
-                        better: Better::Lower,
-                        value: mean,
+                    let value = |name: &str, mean| {
+                        Value::lower_is_better("usec", mean).of(format!("{name} {set}/{bits}"))
                     };
                     Shown {
                         text: format!(

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::process;
 
 use rperf_bench::{BenchError, Entry, Report, Series, Value};
 use rperf_count::Spread;
@@ -113,6 +114,11 @@ impl<'a> Runner<'a> {
             out.flush()?;
         }
         Ok(())
+    }
+
+    /// Prints the line that describes what runs, with the id of this process.
+    pub(super) fn summarize(&self, what: &str) -> Result<(), CliError> {
+        self.print_always(&format!("Run summary [PID {}]: {what}.\n\n", process::id()))
     }
 
     /// Runs a benchmark as often as requested; prints each result, and the means if there are several.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::{ArgMatches, Command};
+use rperf_bench::Value;
 use rperf_bench::sched::{Messaging, PingPong, SeccompNotify};
-use rperf_bench::{Better, Value};
 
 use super::args::{Options, lettered, numeric};
 use super::catalogue::Benchmark;
@@ -67,12 +67,7 @@ fn messaging(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErr
         |time| Shown {
             text: format!("{heading}{}", text::total_time(*time)),
             simple: Some(seconds(*time)),
-            values: vec![Value {
-                variant: String::new(),
-                unit: "sec",
-                better: Better::Lower,
-                value: time.as_secs_f64(),
-            }],
+            values: vec![Value::lower_is_better("sec", time.as_secs_f64())],
         },
     )
 }

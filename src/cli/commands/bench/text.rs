@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rperf_bench::{Better, Value};
+use rperf_bench::Value;
 use rperf_count::Spread;
 
 /// Returns a line of a list.
@@ -35,12 +35,7 @@ pub(super) fn rates(time: Duration, operations: u64) -> String {
 
 /// Returns the value of a time per operation.
 pub(super) fn time_each(time: Duration, operations: u64) -> Value {
-    Value {
-        variant: String::new(),
-        unit: "usecs/op",
-        better: Better::Lower,
-        value: micros_each(time, operations),
-    }
+    Value::lower_is_better("usecs/op", micros_each(time, operations))
 }
 
 /// Returns mean and deviation of the threads' rates.

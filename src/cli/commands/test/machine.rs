@@ -1,7 +1,5 @@
 //! What the kernel, the machine and the user's rights allow.
 
-use std::path::Path;
-
 use rperf_sys::{
     Counter, CpuState, ObservedTask, Proc, Sysctl, Sysfs, cpuid, effective_user, kernel_text,
     page_size, uname,
@@ -9,14 +7,17 @@ use rperf_sys::{
 use rperf_wire::{Attr, AttrFlags, BranchSampleType, EventType};
 
 use super::environment::{Ending, TestResult, TestRun, skip};
+use super::sysctl;
 use crate::cli::live::explain::reason;
 use crate::cli::tracefs::MachineTracepoints;
 
 /// `PERF_COUNT_SW_CPU_CLOCK`.
 const CPU_CLOCK: u64 = 0;
+/// The setting that restricts events of users without privileges.
+pub(super) const PARANOID: &str = "kernel/perf_event_paranoid";
 /// Settings of the kernel that decide what can be recorded.
 const SETTINGS: &[&str] = &[
-    "kernel/perf_event_paranoid",
+    PARANOID,
     "kernel/perf_event_mlock_kb",
     "kernel/perf_event_max_sample_rate",
     "kernel/perf_event_max_stack",
@@ -64,9 +65,7 @@ pub(super) fn settings(run: &mut TestRun<'_>) -> TestResult {
     let granted = status.lines().filter(|line| line.starts_with("CapEff"));
     granted.for_each(|line| run.log(line));
     for name in SETTINGS {
-        let value = kernel_text(Path::new("/proc/sys").join(name));
-        let value = value.map_or_else(|error| reason(&error), |text| text.trim_end().to_owned());
-        run.log(format_args!("{name} {value}"));
+        run.log(format_args!("{name} {}", sysctl::value(name)));
     }
     let limits = kernel_text("/proc/self/limits")?;
     let is_relevant = |line: &&str| line.contains("locked memory") || line.contains("open files");
@@ -99,13 +98,12 @@ fn open(run: &mut TestRun<'_>, attr: &Attr, observed: ObservedTask) -> TestResul
         Err(error) => {
             let reason = reason(&error);
             run.log(format_args!("perf_event_open(2): {reason}"));
-            let paranoid = Sysctl::new("/proc").perf_event_paranoid();
-            let refused = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
-            let is_missing = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EOPNOTSUPP));
-            skip(match paranoid.filter(|_| refused) {
-                Some(level) => format!("{reason}, perf_event_paranoid is {level}"),
-                None if is_missing => "not supported by this machine".to_owned(),
-                None => reason,
+            skip(match error.raw_os_error() {
+                Some(libc::EACCES | libc::EPERM) => {
+                    format!("{reason}, {}", sysctl::described(PARANOID))
+                }
+                Some(libc::ENOENT | libc::EOPNOTSUPP) => "not supported by this machine".to_owned(),
+                _ => reason,
             })
         }
     }
@@ -141,9 +139,8 @@ pub(super) fn system_wide(run: &mut TestRun<'_>) -> TestResult {
 
 /// A process of another user, as with `-p`.
 pub(super) fn other_processes(run: &mut TestRun<'_>) -> TestResult {
-    let scope = kernel_text("/proc/sys/kernel/yama/ptrace_scope");
-    let scope = scope.map_or_else(|error| reason(&error), |text| text.trim_end().to_owned());
-    run.log(format_args!("ptrace_scope {scope}; observed is process 1"));
+    let scope = sysctl::described("kernel/yama/ptrace_scope");
+    run.log(format_args!("{scope}; observed is process 1"));
     let observed = ObservedTask { pid: 1, cpu: -1 };
     open(run, &clock(AttrFlags::EXCLUDE_KERNEL), observed)
 }
@@ -260,12 +257,9 @@ pub(super) fn uprobes(run: &mut TestRun<'_>) -> TestResult {
 /// BPF programs.
 pub(super) fn bpf(run: &mut TestRun<'_>) -> TestResult {
     run.log("rperf itself loads no BPF programs");
-    match kernel_text("/proc/sys/kernel/unprivileged_bpf_disabled") {
+    match sysctl::read("kernel/unprivileged_bpf_disabled") {
         Ok(value) => {
-            run.log(format_args!(
-                "unprivileged_bpf_disabled {}",
-                value.trim_end()
-            ));
+            run.log(format_args!("unprivileged_bpf_disabled is {value}"));
             Ok(())
         }
         Err(_) => skip("the kernel has no bpf(2)"),

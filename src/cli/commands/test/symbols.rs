@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use rperf_symbol::{Binding, ObjectKind, ObjectRequest, SearchPaths, load};
-use rperf_sys::{Sysctl, kernel_file, uname};
+use rperf_sys::{kernel_file, uname};
 
 use super::environment::{TestResult, TestRun, failed, skip};
+use super::machine::PARANOID;
+use super::sysctl;
 use crate::cli::files::DiskFiles;
 use crate::cli::live::explain::reason;
 
@@ -21,11 +23,8 @@ const WORKLOADS: &[&str] = &[
 
 /// The kernel's listing and image.
 pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
-    let restriction = Sysctl::new("/proc").kptr_restrict();
-    let restriction = restriction.map_or("unknown".to_owned(), |level| level.to_string());
-    let paranoid = Sysctl::new("/proc").perf_event_paranoid();
-    let paranoid = paranoid.map_or("unknown".to_owned(), |level| level.to_string());
-    run.log(format_args!("kptr_restrict {restriction}"));
+    let restriction = sysctl::described("kernel/kptr_restrict");
+    run.log(&restriction);
     let release = uname()?.release;
     for path in [
         format!("/usr/lib/debug/boot/vmlinux-{release}"),
@@ -61,7 +60,8 @@ pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
     match (count, hidden) {
         (0, _) => skip("/proc/kallsyms is empty"),
         (count, hidden) if count == hidden => skip(format!(
-            "addresses are hidden, kptr_restrict is {restriction}, perf_event_paranoid is {paranoid}"
+            "addresses are hidden, {restriction}, {}",
+            sysctl::described(PARANOID)
         )),
         _ => Ok(()),
     }
