@@ -8,11 +8,13 @@ mod error;
 pub mod futex;
 mod gate;
 pub mod mem;
+pub mod numa;
 mod report;
 pub mod sched;
 mod series;
 pub mod syscall;
 mod timed;
+pub mod uprobe;
 mod verdict;
 mod workers;
 

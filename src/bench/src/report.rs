@@ -29,7 +29,7 @@ pub struct Report {
 pub struct Entry {
     /// The name, such as `sched/pipe`.
     pub name: String,
-    /// The options as given on the command line.
+    /// The options that were given, in their long form and in a fixed order.
     pub options: Vec<String>,
     /// What was measured.
     pub results: Vec<Series>,

@@ -8,6 +8,8 @@ use perf_event_open_sys::bindings::perf_event_attr;
 use perf_event_open_sys::ioctls;
 use rperf_wire::{Attr, Cursor, Endian, ReadFormat};
 
+use crate::BpfProgram;
+
 /// `PERF_FLAG_FD_CLOEXEC`: the descriptor does not survive exec.
 pub const PERF_FLAG_FD_CLOEXEC: u64 = 1 << 3;
 
@@ -155,6 +157,16 @@ impl Counter {
         let mut filter = CString::new(filter)?.into_bytes_with_nul();
         // SAFETY: the request reads a string that ends with a NUL and outlives the call.
         check(unsafe { ioctls::SET_FILTER(self.fd.as_raw_fd(), filter.as_mut_ptr().cast()) })
+    }
+
+    /// Runs a BPF program at each occurrence of the event, a tracepoint or probe (`PERF_EVENT_IOC_SET_BPF`).
+    ///
+    /// # Errors
+    /// What ioctl(2) reports: `EINVAL` for an event without programs, `EEXIST` if it has this one.
+    pub fn attach(&self, program: &BpfProgram) -> io::Result<()> {
+        let program = program.as_fd().as_raw_fd().cast_unsigned();
+        // SAFETY: both descriptors are open; the request takes a descriptor number.
+        check(unsafe { ioctls::SET_BPF(self.fd.as_raw_fd(), program) })
     }
 
     /// The kernel's id of the event (`PERF_EVENT_IOC_ID`), which samples carry.

@@ -115,7 +115,7 @@ mod tests {
             let bench = Control {
                 threads: 2,
                 descriptors: 4,
-                duration: Duration::from_millis(30),
+                duration: Duration::from_millis(300),
                 bound: true,
                 nested,
                 random,

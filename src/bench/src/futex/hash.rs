@@ -84,7 +84,7 @@ mod tests {
         let bench = Hash {
             threads: 2,
             futexes: 10,
-            duration: Duration::from_millis(20),
+            duration: Duration::from_millis(200),
             scope: FutexScope::Shared,
         };
         let threads = bench.run().unwrap();

@@ -78,7 +78,7 @@ mod tests {
         for multiple in [false, true] {
             let bench = LockPi {
                 threads: 2,
-                duration: Duration::from_millis(20),
+                duration: Duration::from_millis(200),
                 scope: FutexScope::Private,
                 multiple,
             };

@@ -1,0 +1,128 @@
+//! Memory of several nodes: tasks that pass over memory of their own and memory that they share.
+
+mod access;
+mod tasks;
+
+use std::time::Duration;
+
+pub use access::{MemoryAccess, PassOrder};
+
+use crate::BenchError;
+
+/// The benchmark `numa mem`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumaMem {
+    /// Number of processes.
+    pub processes: u32,
+    /// Threads of each process.
+    pub threads: u32,
+    /// The memory that they pass over, in bytes.
+    pub sizes: MemorySizes,
+    /// Passes of each thread; `None`: until the time is over.
+    pub loops: Option<u64>,
+    /// The longest time.
+    pub duration: Duration,
+    /// Time that each thread sleeps after a pass.
+    pub pause: Duration,
+    /// How memory is accessed.
+    pub access: MemoryAccess,
+    /// How memory is initialized.
+    pub initial: InitialMemory,
+    /// Whether transparent huge pages are asked for, or refused.
+    pub huge_pages: Option<bool>,
+    /// The CPUs of the first tasks; others run on any CPU.
+    pub cpus: Vec<u32>,
+    /// The nodes with the memory of the first tasks; memory of others is on any node.
+    pub nodes: Vec<u32>,
+}
+
+/// Sizes of the memory that a task passes over, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemorySizes {
+    /// Shared by all processes.
+    pub global: usize,
+    /// Of each process, shared by its threads.
+    pub process: usize,
+    /// The part of the process's memory that one thread at a time passes over; not larger than `process`.
+    pub locked: usize,
+    /// Of each thread.
+    pub thread: usize,
+}
+
+/// How memory is initialized, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InitialMemory {
+    /// Whether zeros are written, so that pages exist before the measurement.
+    pub zero: bool,
+    /// Whether random numbers are written.
+    pub random: bool,
+    /// Whether it is done on CPU 0.
+    pub on_cpu0: bool,
+}
+
+/// What a task did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskWork {
+    /// Bytes that it passed over.
+    pub bytes: u64,
+    /// How long that took.
+    pub time: Duration,
+}
+
+/// Result of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumaResult {
+    /// Time until all tasks were ready.
+    pub startup: Duration,
+    /// The tasks' work, process by process.
+    pub tasks: Vec<TaskWork>,
+}
+
+impl NumaMem {
+    /// Returns the number of tasks.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.processes as usize * self.threads as usize
+    }
+
+    /// Runs the tasks.
+    ///
+    /// # Errors
+    /// [`BenchError::System`] without enough memory, or for a CPU or node that the tasks may not use.
+    pub fn run(&self) -> Result<NumaResult, BenchError> {
+        tasks::run(self)
+    }
+}
+
+impl NumaResult {
+    /// Returns the longest time of a task, in seconds.
+    #[must_use]
+    pub fn slowest(&self) -> f64 {
+        self.seconds().fold(0.0, f64::max)
+    }
+
+    /// Returns the shortest time of a task, in seconds.
+    #[must_use]
+    pub fn fastest(&self) -> f64 {
+        self.seconds().fold(self.slowest(), f64::min)
+    }
+
+    /// Returns the mean time of the tasks, in seconds.
+    #[must_use]
+    pub fn average(&self) -> f64 {
+        self.seconds().sum::<f64>() / self.tasks.len().max(1) as f64
+    }
+
+    /// Returns the bytes of all tasks.
+    #[must_use]
+    pub fn total_bytes(&self) -> f64 {
+        self.tasks.iter().map(|task| task.bytes as f64).sum()
+    }
+
+    fn seconds(&self) -> impl Iterator<Item = f64> {
+        self.tasks.iter().map(|task| task.time.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests;

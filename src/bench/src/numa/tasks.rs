@@ -1,0 +1,272 @@
+//! The processes and threads of `numa mem`.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rperf_sys::{AffinityGuard, Children, SharedMemory, bind_memory};
+
+use super::access::fill_randomly;
+use super::{NumaMem, NumaResult, TaskWork};
+use crate::BenchError;
+
+/// Time between two looks at a word of the board.
+const PAUSE: Duration = Duration::from_micros(100);
+/// `EIO`, for an error without a number.
+const IO_ERROR: u64 = 5;
+
+/// Words that the processes share: a header, and two for each task.
+struct Board<'m>(&'m [AtomicU64]);
+
+/// Words of the header.
+#[derive(Clone, Copy)]
+enum Header {
+    /// Number of tasks that are ready.
+    Ready,
+    /// Not 0 when tasks may start.
+    Start,
+    /// Not 0 if a task has failed: the number of its error.
+    Failed,
+}
+
+impl Board<'_> {
+    const HEADER: usize = 3;
+
+    fn bytes(tasks: usize) -> usize {
+        (Self::HEADER + 2 * tasks) * size_of::<u64>()
+    }
+
+    fn get(&self, index: usize) -> u64 {
+        let word = self.0.get(index);
+        word.map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    fn set(&self, index: usize, value: u64) {
+        if let Some(word) = self.0.get(index) {
+            word.store(value, Ordering::Release);
+        }
+    }
+
+    fn add_ready(&self) {
+        if let Some(word) = self.0.get(Header::Ready as usize) {
+            word.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    fn fail(&self, error: &io::Error) {
+        let number = error
+            .raw_os_error()
+            .and_then(|code| u64::try_from(code).ok());
+        self.set(Header::Failed as usize, number.unwrap_or(IO_ERROR));
+    }
+
+    /// The error of a task that failed.
+    fn error(&self) -> Option<io::Error> {
+        match self.get(Header::Failed as usize) {
+            0 => None,
+            code => Some(io::Error::from_raw_os_error(i32::try_from(code).ok()?)),
+        }
+    }
+
+    fn work(&self, task: usize) -> TaskWork {
+        let index = Self::HEADER + 2 * task;
+        TaskWork {
+            bytes: self.get(index),
+            time: Duration::from_nanos(self.get(index + 1)),
+        }
+    }
+
+    fn set_work(&self, task: usize, work: TaskWork) {
+        let index = Self::HEADER + 2 * task;
+        let nanos = u64::try_from(work.time.as_nanos()).unwrap_or(u64::MAX);
+        self.set(index, work.bytes);
+        self.set(index + 1, nanos);
+    }
+
+    /// Waits for the start; fails if another task has failed.
+    fn wait_for_start(&self) -> io::Result<()> {
+        while self.get(Header::Start as usize) == 0 {
+            if self.get(Header::Failed as usize) != 0 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+}
+
+/// Runs the tasks.
+pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
+    let cannot_map = "cannot map the memory";
+    let board = SharedMemory::new(Board::bytes(bench.tasks()));
+    let board = board.map_err(BenchError::of(cannot_map))?;
+    let board = Board(board.words());
+    let begin = Instant::now();
+    let global = {
+        let _bound = initial_cpu(bench).map_err(BenchError::of("CPU 0"))?;
+        map(bench, bench.sizes.global).map_err(BenchError::of(cannot_map))?
+    };
+    let mut children = Children::default();
+    for number in 0..bench.processes as usize {
+        let work = || match run_process(bench, number, &global, &board) {
+            Ok(()) => 0,
+            Err(_) => 1,
+        };
+        children.fork(work).map_err(BenchError::of("fork"))?;
+    }
+    let (status, startup) = thread::scope(|scope| {
+        let ended = scope.spawn(|| children.wait());
+        while board.get(Header::Ready as usize) < bench.tasks() as u64 && !ended.is_finished() {
+            thread::sleep(PAUSE);
+        }
+        let startup = begin.elapsed();
+        board.set(Header::Start as usize, 1);
+        (ended.join(), startup)
+    });
+    let status = status.map_err(|_| BenchError::Thread)?;
+    let status = status.map_err(BenchError::of("wait"))?;
+    if let Some(error) = board.error() {
+        return Err(BenchError::of("a task of the benchmark failed")(error));
+    }
+    match status {
+        Some(status) => Err(BenchError::Child(status)),
+        None => Ok(NumaResult {
+            startup,
+            tasks: (0..bench.tasks()).map(|task| board.work(task)).collect(),
+        }),
+    }
+}
+
+/// What the threads of a process share.
+struct Process<'a> {
+    bench: &'a NumaMem,
+    global: &'a SharedMemory,
+    own: SharedMemory,
+    /// Held by the thread that passes over the locked part of the process's memory.
+    lock: Mutex<()>,
+    board: &'a Board<'a>,
+}
+
+fn run_process(
+    bench: &NumaMem,
+    number: usize,
+    global: &SharedMemory,
+    board: &Board<'_>,
+) -> io::Result<()> {
+    let first = number * bench.threads as usize;
+    let prepared = || {
+        let _bound = bind(bench, first)?;
+        let _initial = initial_cpu(bench)?;
+        map(bench, bench.sizes.process)
+    };
+    let own = prepared().inspect_err(|error| board.fail(error))?;
+    let process = Process {
+        bench,
+        global,
+        own,
+        lock: Mutex::new(()),
+        board,
+    };
+    thread::scope(|scope| {
+        let start = |task| {
+            let thread = thread::Builder::new();
+            let process = &process;
+            let started = thread.spawn_scoped(scope, move || process.run_thread(task));
+            started.inspect_err(|error| board.fail(error))
+        };
+        let tasks = first..first + bench.threads as usize;
+        let threads = tasks.map(start).collect::<io::Result<Vec<_>>>()?;
+        threads.into_iter().try_for_each(|thread| {
+            let ended = thread.join();
+            ended.map_err(|_| io::Error::other("a thread panicked"))?
+        })
+    })
+}
+
+impl Process<'_> {
+    fn run_thread(&self, task: usize) -> io::Result<()> {
+        let work = self.measure(task);
+        let work = work.inspect_err(|error| {
+            // Other tasks that wait end because of this one, which is no reason of their own.
+            if error.kind() != io::ErrorKind::Interrupted {
+                self.board.fail(error);
+            }
+        })?;
+        self.board.set_work(task, work);
+        Ok(())
+    }
+
+    fn measure(&self, task: usize) -> io::Result<TaskWork> {
+        let NumaMem {
+            sizes,
+            access,
+            loops,
+            duration,
+            pause,
+            ..
+        } = self.bench;
+        let _bound = bind(self.bench, task)?;
+        let own = map(self.bench, sizes.thread)?;
+        let process = self.own.words();
+        let locked = process.get(..sizes.locked / size_of::<u64>());
+        let locked = locked.unwrap_or(process);
+        self.board.add_ready();
+        self.board.wait_for_start()?;
+        let parts = [self.global.words(), process, own.words()];
+        let words = parts.iter().map(|part| part.len()).sum::<usize>() + locked.len();
+        let (begin, mut round) = (Instant::now(), 0);
+        while loops.is_none_or(|loops| round < loops) && (round == 0 || begin.elapsed() < *duration)
+        {
+            parts.iter().for_each(|part| access.pass(part, round));
+            if !locked.is_empty() {
+                let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+                access.pass(locked, round);
+            }
+            round += 1;
+            if !pause.is_zero() {
+                thread::sleep(*pause);
+            }
+        }
+        Ok(TaskWork {
+            bytes: round * (words * size_of::<u64>()) as u64,
+            time: begin.elapsed(),
+        })
+    }
+}
+
+/// Binds the calling thread to the CPU of a task as long as the guard lives, and its memory to the task's node.
+fn bind(bench: &NumaMem, task: usize) -> io::Result<Option<AffinityGuard>> {
+    bind_memory(bench.nodes.get(task).copied()).or_else(|error| {
+        // Without NUMA there is nothing to undo.
+        let is_bound = task < bench.nodes.len();
+        if is_bound { Err(error) } else { Ok(()) }
+    })?;
+    let cpu = bench.cpus.get(task);
+    cpu.map(|cpu| AffinityGuard::to(&std::iter::once(*cpu).collect()))
+        .transpose()
+}
+
+/// Binds the calling thread to CPU 0, if memory is to be initialized there.
+fn initial_cpu(bench: &NumaMem) -> io::Result<Option<AffinityGuard>> {
+    let wanted = bench.initial.on_cpu0;
+    wanted
+        .then(|| AffinityGuard::to(&std::iter::once(0).collect()))
+        .transpose()
+}
+
+/// Maps memory and initializes it.
+fn map(bench: &NumaMem, bytes: usize) -> io::Result<SharedMemory> {
+    let memory = SharedMemory::new(bytes)?;
+    if let Some(wanted) = bench.huge_pages {
+        memory.use_huge_pages(wanted)?;
+    }
+    if bench.initial.random {
+        fill_randomly(memory.words());
+    } else if bench.initial.zero {
+        let words = memory.words().iter();
+        words.for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+    Ok(memory)
+}

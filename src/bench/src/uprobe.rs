@@ -1,0 +1,124 @@
+//! Uprobes: what a probe on a function costs, without and with BPF programs.
+
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::time::{Duration, Instant};
+
+use rperf_sys::{BpfProgram, Counter, ObservedTask, Sysfs, usleep, usleep_place};
+use rperf_wire::{Attr, EventType};
+
+use crate::BenchError;
+
+/// Length of each sleep.
+const MICROS: u32 = 1000;
+/// The bit of `config` that makes it a uretprobe (`format/retprobe` of the PMU).
+const RETURN: u64 = 1;
+
+/// The BPF program at the probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbeProgram {
+    /// One that does nothing.
+    Empty,
+    /// One that writes a line into the trace.
+    TracePrintk,
+}
+
+/// A probe on usleep(3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsleepProbe {
+    /// What runs when it is hit.
+    pub program: ProbeProgram,
+    /// Whether it is at the function's return.
+    pub at_return: bool,
+}
+
+/// A benchmark of `uprobe`: usleep(3), probed or not.
+#[derive(Debug, Clone, Copy)]
+pub struct UprobeBench {
+    /// Number of calls.
+    pub loops: u64,
+    /// The probe, for all processes; `None` for the baseline.
+    pub probe: Option<UsleepProbe>,
+}
+
+impl UprobeBench {
+    /// Runs the benchmark; returns the time of all calls.
+    ///
+    /// # Errors
+    /// [`BenchError::Unavailable`] if the kernel or the user's rights do not allow uprobes or BPF programs.
+    pub fn run(&self) -> Result<Duration, BenchError> {
+        let _attached = self.probe.map(UsleepProbe::attach).transpose()?;
+        let start = Instant::now();
+        for _ in 0..self.loops {
+            usleep(MICROS);
+        }
+        Ok(start.elapsed())
+    }
+}
+
+impl UsleepProbe {
+    /// Creates the probe, which exists as long as the returned event.
+    fn attach(self) -> Result<Counter, BenchError> {
+        let program = match self.program {
+            ProbeProgram::Empty => BpfProgram::empty(),
+            ProbeProgram::TracePrintk => BpfProgram::trace_printk(),
+        };
+        let program = program.map_err(unavailable("cannot load a BPF program"))?;
+        let counter = self.open()?;
+        let attached = counter.attach(&program);
+        attached.map_err(unavailable("cannot attach a BPF program to a uprobe"))?;
+        Ok(counter)
+    }
+
+    fn open(self) -> Result<Counter, BenchError> {
+        let pmus = Sysfs::new("/sys").pmu_types().unwrap_or_default();
+        let pmu = pmus.iter().find(|(name, _)| name == "uprobe");
+        let Some((_, number)) = pmu else {
+            let reason = "the kernel has no uprobe PMU";
+            return Err(BenchError::Unavailable(reason.to_owned()));
+        };
+        let place = usleep_place().map_err(BenchError::of("cannot find usleep in memory"))?;
+        let path = CString::new(place.path.as_os_str().as_bytes())
+            .map_err(|error| BenchError::of("usleep")(error.into()))?;
+        let attr = Attr {
+            kind: EventType(*number),
+            config: if self.at_return { RETURN } else { 0 },
+            config1: path.as_ptr().addr() as u64,
+            config2: place.offset,
+            ..Attr::default()
+        };
+        // The program runs on every CPU, whatever CPU the event is opened on.
+        let everything = ObservedTask { pid: -1, cpu: 0 };
+        Counter::open(&attr, everything, None).map_err(unavailable("cannot create a uprobe"))
+    }
+}
+
+fn unavailable(action: &'static str) -> impl FnOnce(io::Error) -> BenchError {
+    move |error| BenchError::Unavailable(format!("{action}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_takes_its_time() {
+        let least = Duration::from_micros(3 * u64::from(MICROS));
+        let probe = |program, at_return| Some(UsleepProbe { program, at_return });
+        for probe in [
+            None,
+            probe(ProbeProgram::Empty, false),
+            probe(ProbeProgram::TracePrintk, true),
+        ] {
+            match (UprobeBench { loops: 3, probe }).run() {
+                Ok(time) => assert!(time >= least, "{probe:?}: {time:?}"),
+                // Not permitted, or a kernel without uprobes or BPF.
+                Err(error) => {
+                    let is_unavailable = matches!(error, BenchError::Unavailable(_));
+                    assert!(is_unavailable && probe.is_some(), "{probe:?}: {error:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! BPF programs that run at a perf event: bpf(2).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// `BPF_PROG_LOAD` (linux/bpf.h).
+const PROG_LOAD: libc::c_int = 5;
+/// `BPF_PROG_TYPE_KPROBE`, the type of programs for probes, also of uprobes.
+const TYPE_KPROBE: u32 = 2;
+/// The licence of the programs here, in a spelling with which the kernel permits all helpers.
+const LICENSE: &[u8] = b"Dual MIT/GPL\0";
+/// `BPF_FUNC_trace_printk`.
+const TRACE_PRINTK: i32 = 6;
+/// The text that [`BpfProgram::trace_printk`] writes, in words of the stack.
+const TEXT: &[u8; 16] = b"rperf uprobe\0\0\0\0";
+
+/// The part of `union bpf_attr` that loads a program.
+#[repr(C)]
+#[derive(Default)]
+struct LoadAttr {
+    prog_type: u32,
+    insn_cnt: u32,
+    insns: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log_buf: u64,
+    kern_version: u32,
+    prog_flags: u32,
+}
+
+/// One instruction (`struct bpf_insn`).
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Instruction {
+    code: u8,
+    /// Destination in the low half, source in the high half.
+    registers: u8,
+    offset: i16,
+    immediate: i32,
+}
+
+/// The stack pointer.
+const R10: u8 = 10;
+
+impl Instruction {
+    const EXIT: Self = Self::new(0x95, 0, 0);
+
+    const fn new(code: u8, registers: u8, immediate: i32) -> Self {
+        Self {
+            code,
+            registers,
+            offset: 0,
+            immediate,
+        }
+    }
+
+    /// Sets a register to a number.
+    const fn set(register: u8, value: i32) -> Self {
+        Self::new(0xb7, register, value)
+    }
+
+    /// Stores four bytes at an offset from the stack pointer.
+    const fn store(offset: i16, value: i32) -> Self {
+        Self {
+            offset,
+            ..Self::new(0x62, R10, value)
+        }
+    }
+}
+
+/// A loaded BPF program.
+#[derive(Debug)]
+pub struct BpfProgram(OwnedFd);
+
+impl BpfProgram {
+    /// Loads a program that does nothing.
+    ///
+    /// # Errors
+    /// What bpf(2) reports: `EPERM` without `CAP_BPF` and `CAP_PERFMON`, `ENOSYS`.
+    pub fn empty() -> io::Result<Self> {
+        Self::load(&[Instruction::set(0, 0), Instruction::EXIT])
+    }
+
+    /// Loads a program that writes a line into the trace of tracefs (`bpf_trace_printk`).
+    ///
+    /// # Errors
+    /// As [`BpfProgram::empty`].
+    pub fn trace_printk() -> io::Result<Self> {
+        let (words, _) = TEXT.as_chunks();
+        let offsets = (-16..0_i16).step_by(4);
+        let mut program: Vec<Instruction> = offsets
+            .zip(words)
+            .map(|(offset, word)| Instruction::store(offset, i32::from_ne_bytes(*word)))
+            .collect();
+        program.extend([
+            // R1 = R10 - 16, the text.
+            Instruction::new(0xbf, R10 << 4 | 1, 0),
+            Instruction::new(0x07, 1, -16),
+            Instruction::set(2, 16),
+            Instruction::new(0x85, 0, TRACE_PRINTK),
+            Instruction::set(0, 0),
+            Instruction::EXIT,
+        ]);
+        Self::load(&program)
+    }
+
+    fn load(program: &[Instruction]) -> io::Result<Self> {
+        let attr = LoadAttr {
+            prog_type: TYPE_KPROBE,
+            insn_cnt: u32::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
+            insns: program.as_ptr().addr() as u64,
+            license: LICENSE.as_ptr().addr() as u64,
+            ..LoadAttr::default()
+        };
+        // SAFETY: the structure has the layout of the union's part for this command and the size that is passed; the instructions and
+        // the licence, which ends with a NUL, live during the call.
+        let fd = unsafe {
+            let attr = &raw const attr;
+            libc::syscall(libc::SYS_bpf, PROG_LOAD, attr, size_of::<LoadAttr>())
+        };
+        match i32::try_from(fd) {
+            // SAFETY: the call succeeded, so the descriptor is open and has no other owner.
+            Ok(fd) if fd >= 0 => Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) })),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl AsFd for BpfProgram {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_verifies_the_programs() {
+        for load in [BpfProgram::empty, BpfProgram::trace_printk] {
+            match load() {
+                Ok(_) => {}
+                // Not permitted, or a kernel without BPF. EINVAL and EACCES would mean an invalid program.
+                Err(error) => {
+                    let code = error.raw_os_error();
+                    assert!(matches!(code, Some(libc::EPERM | libc::ENOSYS)), "{error}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The NUMA nodes on which a thread's memory is allocated: set_mempolicy(2).
+
+use std::io;
+use std::ptr;
+
+/// `MPOL_DEFAULT` and `MPOL_BIND` (linux/mempolicy.h).
+const DEFAULT: libc::c_int = 0;
+const BIND: libc::c_int = 2;
+
+/// Allocates further memory of the calling thread, and of threads that it starts, on this node only; `None` for any node.
+///
+/// # Errors
+/// `EINVAL` if the machine has no such node, `ENOSYS` without NUMA.
+pub fn bind_memory(node: Option<u32>) -> io::Result<()> {
+    let bits = u64::BITS as usize;
+    let mut mask = vec![0_u64; node.map_or(0, |node| node as usize / bits + 1)];
+    if let (Some(word), Some(node)) = (mask.last_mut(), node) {
+        *word = 1 << (node % u64::BITS);
+    }
+    let mode = if node.is_some() { BIND } else { DEFAULT };
+    let place = match node {
+        Some(_) => mask.as_ptr(),
+        None => ptr::null(),
+    };
+    // The kernel ignores the last of the bits that are passed.
+    let passed = if mask.is_empty() {
+        0
+    } else {
+        mask.len() * bits + 1
+    };
+    // SAFETY: the mask has at least as many bits as the kernel reads; it is none for the default.
+    match unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, place, passed) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bound_to_a_node_of_the_machine() {
+        std::thread::spawn(|| match bind_memory(Some(0)) {
+            Ok(()) => {
+                assert_eq!(
+                    vec![1_u8; 1 << 20]
+                        .iter()
+                        .filter(|byte| **byte == 1)
+                        .count(),
+                    1 << 20
+                );
+                let missing = bind_memory(Some(1000)).unwrap_err();
+                assert_eq!(missing.raw_os_error(), Some(libc::EINVAL));
+                bind_memory(None).unwrap();
+            }
+            // A kernel without NUMA, or a sandbox.
+            Err(error) => {
+                let code = error.raw_os_error();
+                assert!(matches!(code, Some(libc::ENOSYS | libc::EPERM)), "{error}");
+            }
+        })
+        .join()
+        .unwrap();
+    }
+}
