@@ -166,6 +166,110 @@ fn memory_functions_have_a_speed_each() {
 }
 
 #[test]
+fn numa_results_have_the_shape_of_perfs() {
+    let Some(tools) = Tools::find_for("commands::bench::numa_results_have_the_shape_of_perfs")
+    else {
+        return;
+    };
+    // The line with the options; notes, about remote memory, and, in spite of -q, perf's about places; perf's progress after a second.
+    let other = Regex::new(r"^$|# Running main|NOTE: | mins\]").expect("a pattern");
+    let is_other = |line: &&str| !other.is_match(line);
+    let words = "bench numa mem -p 2 -t 1 -G 1 -P 2 -T 3 -l 40 -s 60 -C 0 -M 0";
+    let words: Vec<&str> = words.split(' ').collect();
+    for words in [words.clone(), [&words[..], &["-q"]].concat()] {
+        let outcomes = tools.outcomes(&words, b"");
+        let [perf, rperf] = outcomes.map(|outcome| {
+            let lines: Vec<&str> = outcome.stdout.lines().filter(is_other).collect();
+            (outcome.status, shape(&lines.join("\n")))
+        });
+        assert_eq!(rperf, perf, "{words:?}");
+    }
+}
+
+#[test]
+fn memory_of_nodes_is_measured_in_every_way() {
+    for words in [
+        "-p 1 -t 2 -T 1 -l 2 -R",
+        "-p 1 -t 1 -P 1 -L 1 -l 2 -W -B -z -H -1",
+        "-p 1 -t 1 -P 1 -l 2 -r -I -0 -u 100 -H 1",
+        "-p 1 -t 1 -P 1 -l 2 -Z",
+    ] {
+        let words: Vec<&str> = ["numa", "mem"]
+            .into_iter()
+            .chain(words.split(' '))
+            .collect();
+        let report = json(&words);
+        let results = report["benchmarks"][0]["results"].as_array();
+        let results = results.expect("results");
+        let variants: Vec<&str> = results
+            .iter()
+            .filter_map(|one| one["variant"].as_str())
+            .collect();
+        assert_eq!(variants, ["total", "thread"], "{words:?}");
+        assert!(results[0]["mean"].as_f64() > Some(0.0), "{report}");
+    }
+}
+
+#[test]
+fn sleeps_with_uprobes_take_their_time() {
+    for name in [
+        "baseline",
+        "empty",
+        "trace_printk",
+        "empty_ret",
+        "trace_printk_ret",
+    ] {
+        let outcome = outcome(&["bench", "uprobe", name, "-l", "5"]);
+        match outcome.status {
+            // Not permitted, or a kernel without uprobes or BPF: one line says so.
+            2 => {
+                assert_ne!(name, "baseline", "{outcome:?}");
+                assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+            }
+            status => {
+                let expected = format!(
+                    "# Running 'uprobe/{name}' benchmark:\n# ExecutedN usleep(N) calls\n     Total time:N usecs\n\nN usecs/op"
+                );
+                assert_eq!(
+                    (status, shape(&outcome.stdout)),
+                    (0, expected),
+                    "{outcome:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn common_options_follow_the_benchmark() {
+    let report = |words: &str| -> Value {
+        let words: Vec<&str> = ["bench"].into_iter().chain(words.split(' ')).collect();
+        let outcome = outcome(&words);
+        assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
+        serde_json::from_str(&outcome.stdout).expect("JSON")
+    };
+    let runs = |report: &Value, benchmark: usize| {
+        let samples = &report["benchmarks"][benchmark]["results"][0]["samples"];
+        samples.as_array().map(Vec::len)
+    };
+    let one = report("-r 2 syscall getpgid --json -l 50 -r 3");
+    assert_eq!(runs(&one, 0), Some(3));
+    assert_eq!(
+        one["benchmarks"][0]["options"],
+        serde_json::json!(["--loop=50"])
+    );
+    let all = report("breakpoint all --json -r 2");
+    assert_eq!(all["benchmarks"].as_array().map(Vec::len), Some(2));
+    // The letter is that of the runtime.
+    let futex = report("futex hash --json -t 1 -f 4 -r 1 --repeat 2");
+    assert_eq!(runs(&futex, 0), Some(2));
+    assert_eq!(
+        futex["benchmarks"][0]["options"],
+        serde_json::json!(["--threads=1", "--futexes=4", "--runtime=1"])
+    );
+}
+
+#[test]
 fn cycles_need_a_counter() {
     let outcome = outcome(&["bench", "mem", "memcpy", "-c", "-f", "default"]);
     match outcome.status {
@@ -183,7 +287,7 @@ fn lists_are_perfs() {
     let Some(tools) = Tools::find_for("commands::bench::lists_are_perfs") else {
         return;
     };
-    for collection in ["", "sched", "syscall", "mem", "futex", "breakpoint"] {
+    for collection in ["", "sched", "syscall", "mem", "numa", "futex", "breakpoint"] {
         let words = [&["bench"], [collection].as_slice()].concat();
         let words = &words[..if collection.is_empty() { 1 } else { 2 }];
         let [perf, rperf] = tools.outcomes(words, b"");
@@ -235,12 +339,49 @@ fn unknown_names_and_bad_values_are_refused() {
             129,
             "rperf bench sched pipe: --cgroups is not supported yet",
         ),
+        ("sched all -l 1", 129, "  Error: unknown switch 'l'"),
+        ("all sched", 129, "  Error: unexpected word 'sched'"),
+        ("all -r 0", 1, "Invalid repeat option: "),
+        ("sched pipe -f csv", 1, "Unknown format descriptor: 'csv'\n"),
         (
-            "sched all -l 1",
+            "-f simple sched pipe --json",
             129,
-            "rperf bench sched all: unexpected word '-l'",
+            "rperf bench: --json and",
         ),
-        ("all sched", 129, "rperf bench all: unexpected word 'sched'"),
+        (
+            "internals inject-build-id",
+            129,
+            "rperf bench internals inject-build-id: not supported yet",
+        ),
+        ("numa mem -p 0", 129, " Error: option `nr_proc' expects"),
+        ("numa mem -P 1 -L 2", 129, "--mb_proc_locked is a part"),
+        ("numa mem -G 0", 129, "there is no memory to access"),
+        (
+            "numa mem -C x",
+            129,
+            " Error: option `cpus' expects a list: 'x'",
+        ),
+        ("numa mem -H x", 129, " Error: option `thp' expects"),
+        (
+            "numa mem -G 9999999",
+            129,
+            " Error: option `mb_global' expects",
+        ),
+        (
+            "numa mem -a -p 2",
+            129,
+            "--all and --nr_proc exclude each other",
+        ),
+        (
+            "numa mem -M 63000",
+            2,
+            "Test not applicable, system has only ",
+        ),
+        (
+            "numa mem -m",
+            129,
+            "rperf bench numa mem: --measure_convergence is not supported yet",
+        ),
         (
             "--precision 0 sched pipe",
             129,
@@ -431,6 +572,8 @@ fn examples_of_each_benchmark_run() {
         "epoll",
         "internals",
         "breakpoint",
+        "numa",
+        "uprobe",
     ] {
         let list = outcome(&["bench", collection]).stdout;
         let (_, list) = list.split_once(":\n\n").expect("a list");

@@ -8,19 +8,22 @@ mod epoll;
 mod futex;
 mod internals;
 mod mem;
+mod numa;
 mod runner;
 mod sched;
 mod syscall;
 mod text;
+mod uprobe;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::slice;
 
-use clap::ArgMatches;
+use clap::{ArgMatches, Command};
 
-use self::args::Settings;
 pub(super) use self::args::command;
-use self::catalogue::{ALL, Benchmark, COLLECTIONS, Collection, NOT_BUILT};
+use self::args::{GivenSettings, own_options, with_common};
+use self::catalogue::{ALL, ALL_SUMMARY, Benchmark, COLLECTIONS, Collection, NOT_BUILT};
 use self::runner::Runner;
 use crate::cli::commands::CommandTitle;
 use crate::cli::context::Context;
@@ -29,22 +32,18 @@ use crate::cli::parsing::{self, Parsed};
 
 /// Runs a benchmark, those of a collection or all of them; lists them if none is named.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let settings = Settings::new(matches, context)?;
+    let given = GivenSettings::new(matches);
     let words = matches.get_many::<OsString>("words").unwrap_or_default();
     let words: Vec<OsString> = words.cloned().collect();
     let Some((collection, words)) = words.split_first() else {
+        given.check(context)?;
         return list_collections(context);
     };
-    let mut runner = Runner::new(settings, context)?;
     if collection == ALL {
-        refuse_words(words, "all", context)?;
-        for collection in COLLECTIONS {
-            run_all(collection, &mut runner)?;
-        }
-        return runner.finish();
+        return run_all(COLLECTIONS, ALL, ALL_SUMMARY, words, given, context);
     }
-    let known = COLLECTIONS.iter().find(|known| *collection == *known.name);
     refuse_missing(collection, words, context)?;
+    let known = COLLECTIONS.iter().find(|known| *collection == *known.name);
     let Some(known) = known else {
         let name = collection.to_string_lossy();
         return Err(
@@ -53,12 +52,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         );
     };
     let Some((name, words)) = words.split_first() else {
+        given.check(context)?;
         return list_benchmarks(known, context);
     };
     if name == ALL {
-        refuse_words(words, &format!("{} all", known.name), context)?;
-        run_all(known, &mut runner)?;
-        return runner.finish();
+        let name = format!("{} {ALL}", known.name);
+        let collections = slice::from_ref(known);
+        return run_all(collections, &name, known.all, words, given, context);
     }
     let found = known.benchmarks.iter().find(|one| *name == *one.name);
     let Some(benchmark) = found else {
@@ -73,10 +73,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         );
         return Err(CliError::message(1, message).hint(list));
     };
-    match run_one(known, benchmark, words, &mut runner)? {
-        ExitStatus::Ok => runner.finish(),
-        answered => Ok(answered),
-    }
+    run_one(known, benchmark, words, given, context)
 }
 
 /// Refuses the benchmarks of perf that are not built.
@@ -100,64 +97,89 @@ fn refuse_missing(
     )))
 }
 
-/// Refuses words that would be ignored.
-fn refuse_words(words: &[OsString], name: &str, context: &Context) -> Result<(), CliError> {
-    let Some(word) = words.first() else {
-        return Ok(());
-    };
-    let message = format!(
-        "{} bench {name}: unexpected word '{}': benchmarks have options only when they are run alone",
-        context.program,
-        word.to_string_lossy()
-    );
-    Err(CliError::usage(message))
-}
-
-/// Parses the words of a benchmark and runs it.
+/// Parses the words behind the name of a benchmark and runs it.
 fn run_one(
     collection: &Collection,
     benchmark: &Benchmark,
     words: &[OsString],
-    runner: &mut Runner<'_>,
+    given: GivenSettings,
+    context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let name = format!("bench {} {}", collection.name, benchmark.name);
-    let title = CommandTitle {
-        name: &name,
-        summary: benchmark.summary,
-        usage: &["[<options>]"],
-    };
-    let command = (benchmark.build)();
-    let matches = match parsing::parse(runner.context(), title, command, words)? {
+    let name = format!("{} {}", collection.name, benchmark.name);
+    let own = (benchmark.build)();
+    let matches = match parse(&name, benchmark.summary, own.clone(), words, context)? {
         Parsed::Matches(matches) => matches,
         Parsed::Answered(exit) => return Ok(exit),
     };
+    let settings = GivenSettings::new(&matches).or(given).check(context)?;
+    let mut runner = Runner::new(settings, context)?;
     let full = format!("{}/{}", collection.name, benchmark.name);
-    runner.begin(&full, words)?;
+    runner.begin(&full, own_options(&own, &matches));
     runner.print(&format!("# Running '{full}' benchmark:\n"))?;
-    let result = (benchmark.run)(&matches, runner);
-    if let Err(error) = &result {
-        runner.fail(error);
+    if let Err(error) = (benchmark.run)(&matches, &mut runner) {
+        runner.fail(&error);
+        return Err(error);
     }
-    result.map(|()| ExitStatus::Ok)
+    runner.finish()
 }
 
-/// Runs the benchmarks of a collection with their default options. The failure of one is reported and does not stop the others.
-fn run_all(collection: &Collection, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    for benchmark in collection.benchmarks {
-        let full = format!("{}/{}", collection.name, benchmark.name);
-        runner.begin(&full, &[])?;
-        runner.print(&format!("# Running {full} benchmark...\n"))?;
-        let parser = (benchmark.build)().no_binary_name(true);
-        let matches = parser
-            .try_get_matches_from(Vec::<OsString>::new())
-            .map_err(|error| CliError::failure(1, error))?;
-        if let Err(error) = (benchmark.run)(&matches, runner) {
-            runner.fail(&error);
-            runner.report_failure(&full, &error)?;
+/// Runs the benchmarks of collections with their default options. The failure of one is reported and does not stop the others.
+fn run_all(
+    collections: &[Collection],
+    name: &str,
+    summary: &str,
+    words: &[OsString],
+    given: GivenSettings,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let matches = match parse(name, summary, Command::new(ALL), words, context)? {
+        Parsed::Matches(matches) => matches,
+        Parsed::Answered(exit) => return Ok(exit),
+    };
+    let settings = GivenSettings::new(&matches).or(given).check(context)?;
+    let mut runner = Runner::new(settings, context)?;
+    for collection in collections {
+        for benchmark in collection.benchmarks {
+            let full = format!("{}/{}", collection.name, benchmark.name);
+            run_with_defaults(benchmark, &full, &mut runner)?;
         }
-        runner.print("\n")?;
     }
-    Ok(())
+    runner.finish()
+}
+
+fn run_with_defaults(
+    benchmark: &Benchmark,
+    full: &str,
+    runner: &mut Runner<'_>,
+) -> Result<(), CliError> {
+    runner.begin(full, Vec::new());
+    runner.print(&format!("# Running {full} benchmark...\n"))?;
+    let parser = (benchmark.build)().no_binary_name(true);
+    let matches = parser
+        .try_get_matches_from(Vec::<OsString>::new())
+        .map_err(|error| CliError::failure(1, error))?;
+    if let Err(error) = (benchmark.run)(&matches, runner) {
+        runner.fail(&error);
+        runner.report_failure(full, &error)?;
+    }
+    runner.print("\n")
+}
+
+/// Parses the words behind the name of a benchmark: its own options and the common ones.
+fn parse(
+    name: &str,
+    summary: &str,
+    own: Command,
+    words: &[OsString],
+    context: &Context,
+) -> Result<Parsed, CliError> {
+    let name = format!("bench {name}");
+    let title = CommandTitle {
+        name: &name,
+        summary,
+        usage: &["[<options>]"],
+    };
+    parsing::parse(context, title, with_common(own), words)
 }
 
 fn list_collections(context: &Context) -> Result<ExitStatus, CliError> {
@@ -169,7 +191,7 @@ fn list_collections(context: &Context) -> Result<ExitStatus, CliError> {
     for collection in COLLECTIONS {
         text.push_str(&text::listed(collection.name, collection.summary));
     }
-    text.push_str(&text::listed(ALL, "All benchmarks"));
+    text.push_str(&text::listed(ALL, ALL_SUMMARY));
     text.push('\n');
     context.stdout().write_all(text.as_bytes())?;
     Ok(ExitStatus::Ok)
@@ -194,18 +216,38 @@ mod tests {
     use super::*;
     use crate::cli::options::{OptionShape, options};
 
+    fn benchmarks() -> impl Iterator<Item = &'static Benchmark> {
+        COLLECTIONS.iter().flat_map(|one| one.benchmarks)
+    }
+
     #[test]
     fn every_benchmark_has_options_with_help() {
-        for collection in COLLECTIONS {
-            for benchmark in collection.benchmarks {
-                let command = (benchmark.build)();
-                command.clone().debug_assert();
-                for arg in options(&command) {
-                    let is_explained = arg.get_help().is_some();
-                    let is_refused = OptionShape::of(arg) == OptionShape::NotYet;
-                    assert!(is_explained || is_refused, "{}: {arg:?}", benchmark.name);
-                }
+        for benchmark in benchmarks() {
+            let command = with_common((benchmark.build)());
+            // Names and letters occur once: clap checks it here.
+            command.clone().debug_assert();
+            for arg in options(&command) {
+                let is_explained = arg.get_help().is_some();
+                let is_refused = OptionShape::of(arg) == OptionShape::NotYet;
+                assert!(is_explained || is_refused, "{}: {arg:?}", benchmark.name);
             }
         }
+    }
+
+    #[test]
+    fn letters_of_a_benchmark_keep_their_meaning() {
+        let letter = |name: &str, long: &str| {
+            let benchmark = benchmarks().find(|one| one.name == name).unwrap();
+            let command = with_common((benchmark.build)());
+            options(&command)
+                .find(|arg| arg.get_long() == Some(long))
+                .and_then(clap::Arg::get_short)
+        };
+        // `-r` is the runtime of some, `-f` a function or a number of futexes.
+        assert_eq!(letter("hash", "runtime"), Some('r'));
+        assert_eq!(letter("hash", "repeat"), None);
+        assert_eq!(letter("memcpy", "function"), Some('f'));
+        assert_eq!(letter("memcpy", "format"), None);
+        assert_eq!(letter("memcpy", "repeat"), Some('r'));
     }
 }

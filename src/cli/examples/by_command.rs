@@ -74,7 +74,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "repeat until the mean is known to 10 %",
             ),
             run(
-                "bench --json -r 10 syscall getpgid -l 10000",
+                "bench syscall getpgid -l 10000 -r 10 --json",
                 "save the results for --baseline",
             ),
         ],
@@ -137,6 +137,23 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
         ],
     ),
     (
+        "bench numa",
+        &[
+            run(
+                "bench numa mem -p 1 -t 2 -P 16 -l 20",
+                "two threads pass over 16 MB that they share",
+            ),
+            run(
+                "bench numa mem -p 2 -t 1 -T 16 -C 0,1 -s 1",
+                "two processes on two CPUs for a second",
+            ),
+            run(
+                "bench numa mem -p 1 -t 1 -P 16 -M 0 -R -q -l 20",
+                "read memory of node 0",
+            ),
+        ],
+    ),
+    (
         "bench sched",
         &[
             run(
@@ -162,6 +179,17 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             run(
                 "bench -r 5 syscall execve -l 100",
                 "programs started, five times",
+            ),
+        ],
+    ),
+    (
+        "bench uprobe",
+        &[
+            run("bench uprobe baseline -l 100", "sleeps without a probe"),
+            run("bench uprobe empty -l 100", "with a probe on usleep"),
+            run(
+                "bench -r 3 uprobe empty_ret -l 100",
+                "with a probe at its return, three runs",
             ),
         ],
     ),

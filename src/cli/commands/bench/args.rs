@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use rperf_sys::parallelism;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::options::{flag, number, switch, value};
+use crate::cli::options::{OptionShape, flag, number, options, spelling, switch, value};
 
 const ABOUT: &str = "\
 Measures the kernel, the machine and this program. 'bench' lists the collections of benchmarks, 'bench <collection>' its benchmarks, \
@@ -21,37 +22,64 @@ confidence interval (Student's t-test).";
 
 /// The options.
 pub(in crate::cli::commands) fn command() -> Command {
-    Command::new("bench")
-        .long_about(ABOUT)
-        .arg(
-            value("format", "default|simple")
-                .short('f')
-                .help("default: as text; simple: one number per benchmark"),
-        )
-        .arg(
-            value("repeat", "n")
-                .short('r')
-                .value_parser(number)
-                .help("run each benchmark n times and show means; with --precision: at most n times"),
-        )
-        .arg(
-            value("precision", "percent")
-                .help("repeat until the 95 % confidence interval of each mean is within +- this percentage"),
-        )
-        .arg(switch("json").help("print the results as one JSON object"))
-        .arg(
-            value("baseline", "file")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("compare with an earlier output of --json; 10 runs if neither -r nor --precision is given"),
-        )
-        .arg(
-            Arg::new("words")
-                .num_args(0..)
-                .trailing_var_arg(true)
-                .allow_hyphen_values(true)
-                .value_parser(clap::value_parser!(OsString))
-                .value_name("benchmark"),
-        )
+    Command::new("bench").long_about(ABOUT).args(common()).arg(
+        Arg::new("words")
+            .num_args(0..)
+            .trailing_var_arg(true)
+            .allow_hyphen_values(true)
+            .value_parser(clap::value_parser!(OsString))
+            .value_name("benchmark"),
+    )
+}
+
+/// The options common to all benchmarks.
+fn common() -> [Arg; 5] {
+    [
+        value("format", "default|simple")
+            .short('f')
+            .help("default: as text; simple: one number per benchmark"),
+        value("repeat", "n")
+            .short('r')
+            .value_parser(number)
+            .help("run each benchmark n times and show means; with --precision: at most n times"),
+        value("precision", "percent").help(
+            "repeat until the 95 % confidence interval of each mean is within +- this percentage",
+        ),
+        switch("json").help("print the results as one JSON object"),
+        value("baseline", "file")
+            .value_parser(clap::value_parser!(PathBuf))
+            .help(
+            "compare with an earlier output of --json; 10 runs if neither -r nor --precision is given",
+        ),
+    ]
+}
+
+/// Adds the common options to those of a benchmark, whose letters keep their meaning: `-r` of `futex hash` is its `--runtime`.
+pub(super) fn with_common(command: Command) -> Command {
+    let letters: Vec<char> = options(&command).filter_map(Arg::get_short).collect();
+    let added = common().map(|arg| match arg.get_short() {
+        Some(letter) if letters.contains(&letter) => arg.short(None),
+        _ => arg,
+    });
+    command.args(added)
+}
+
+/// Returns the given options of a benchmark, without the common ones: in their long form, in the order of their declaration.
+pub(super) fn own_options(command: &Command, matches: &ArgMatches) -> Vec<String> {
+    let given = options(command).filter(|arg| {
+        let source = matches.value_source(arg.get_id().as_str());
+        source == Some(ValueSource::CommandLine)
+    });
+    let words = given.flat_map(|arg| {
+        let name = spelling(arg);
+        let values = matches.get_raw(arg.get_id().as_str()).unwrap_or_default();
+        let words = values.map(|value| match value.to_str() {
+            Some("true") if OptionShape::of(arg) == OptionShape::Switch => name.to_string(),
+            _ => format!("{name}={}", value.to_string_lossy()),
+        });
+        words.collect::<Vec<_>>()
+    });
+    words.collect()
 }
 
 /// How results are shown.
@@ -77,55 +105,90 @@ pub(super) struct Settings {
     pub(super) baseline: Option<PathBuf>,
 }
 
-impl Settings {
-    /// Reads the options.
-    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
-        let json = flag(matches, "json") == Some(true);
-        let format = match matches.get_one::<String>("format").map(String::as_str) {
-            Some(_) if json => {
-                return Err(CliError::usage(format!(
-                    "{} bench: --json and --format exclude each other",
-                    context.program
-                )));
-            }
-            None if json => Format::Json,
-            None | Some("default") => Format::Default,
-            Some("simple") => Format::Simple,
-            Some(other) => {
-                let message = format!("Unknown format descriptor: '{other}'");
-                return Err(CliError::message(1, message).hint("use 'default' or 'simple'"));
-            }
-        };
-        let repeat = match matches.get_one::<u64>("repeat") {
-            None => None,
-            Some(runs) => match u32::try_from(*runs) {
-                Ok(runs) if runs > 0 => Some(runs),
-                _ => {
-                    let message = "Invalid repeat option: Must specify a positive value";
-                    return Err(CliError::message(1, message).hint("the largest is 4294967295"));
-                }
-            },
-        };
-        Ok(Self {
-            format,
-            repeat,
-            precision: precision(matches, context)?,
-            baseline: matches.get_one::<PathBuf>("baseline").cloned(),
-        })
-    }
+/// The common options as given before the collection, or behind the name of the benchmark.
+#[derive(Debug, Clone, Default)]
+pub(super) struct GivenSettings {
+    format: Option<String>,
+    repeat: Option<u64>,
+    precision: Option<String>,
+    json: Option<bool>,
+    baseline: Option<PathBuf>,
 }
 
-fn precision(matches: &ArgMatches, context: &Context) -> Result<Option<f64>, CliError> {
-    let Some(word) = matches.get_one::<String>("precision") else {
-        return Ok(None);
-    };
-    let percent = word.strip_suffix('%').unwrap_or(word).parse::<f64>().ok();
-    match percent.filter(|percent| percent.is_finite() && *percent > 0.0) {
-        Some(percent) => Ok(Some(percent)),
-        None => Err(CliError::usage(format!(
-            "{} bench: --precision '{word}': expected a percentage above 0, such as 2",
-            context.program
-        ))),
+impl GivenSettings {
+    pub(super) fn new(matches: &ArgMatches) -> Self {
+        Self {
+            format: matches.get_one("format").cloned(),
+            repeat: matches.get_one("repeat").copied(),
+            precision: matches.get_one("precision").cloned(),
+            json: flag(matches, "json"),
+            baseline: matches.get_one("baseline").cloned(),
+        }
+    }
+
+    /// Takes values that are not given here from `earlier`.
+    pub(super) fn or(self, earlier: Self) -> Self {
+        Self {
+            format: self.format.or(earlier.format),
+            repeat: self.repeat.or(earlier.repeat),
+            precision: self.precision.or(earlier.precision),
+            json: self.json.or(earlier.json),
+            baseline: self.baseline.or(earlier.baseline),
+        }
+    }
+
+    /// Checks the values.
+    pub(super) fn check(self, context: &Context) -> Result<Settings, CliError> {
+        Ok(Settings {
+            format: self.checked_format(context)?,
+            repeat: self.checked_repeat()?,
+            precision: self.checked_precision(context)?,
+            baseline: self.baseline,
+        })
+    }
+
+    fn checked_format(&self, context: &Context) -> Result<Format, CliError> {
+        let json = self.json == Some(true);
+        match self.format.as_deref() {
+            Some(_) if json => Err(CliError::usage(format!(
+                "{} bench: --json and --format exclude each other",
+                context.program
+            ))),
+            None if json => Ok(Format::Json),
+            None | Some("default") => Ok(Format::Default),
+            Some("simple") => Ok(Format::Simple),
+            Some(other) => {
+                let message = format!("Unknown format descriptor: '{other}'");
+                Err(CliError::message(1, message).hint("use 'default' or 'simple'"))
+            }
+        }
+    }
+
+    fn checked_repeat(&self) -> Result<Option<u32>, CliError> {
+        let Some(runs) = self.repeat else {
+            return Ok(None);
+        };
+        match u32::try_from(runs) {
+            Ok(runs) if runs > 0 => Ok(Some(runs)),
+            _ => {
+                let message = "Invalid repeat option: Must specify a positive value";
+                Err(CliError::message(1, message).hint("the largest is 4294967295"))
+            }
+        }
+    }
+
+    fn checked_precision(&self, context: &Context) -> Result<Option<f64>, CliError> {
+        let Some(word) = &self.precision else {
+            return Ok(None);
+        };
+        let percent = word.strip_suffix('%').unwrap_or(word).parse::<f64>().ok();
+        match percent.filter(|percent| percent.is_finite() && *percent > 0.0) {
+            Some(percent) => Ok(Some(percent)),
+            None => Err(CliError::usage(format!(
+                "{} bench: --precision '{word}': expected a percentage above 0, such as 2",
+                context.program
+            ))),
+        }
     }
 }
 

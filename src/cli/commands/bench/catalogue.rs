@@ -3,11 +3,13 @@
 use clap::{ArgMatches, Command};
 
 use super::runner::Runner;
-use super::{breakpoint, epoll, futex, internals, mem, sched, syscall};
+use super::{breakpoint, epoll, futex, internals, mem, numa, sched, syscall, uprobe};
 use crate::cli::error::CliError;
 
 /// The name of all collections, or of all benchmarks of a collection.
 pub(super) const ALL: &str = "all";
+/// The summary of all collections.
+pub(super) const ALL_SUMMARY: &str = "All benchmarks";
 
 /// Benchmarks of one part of the system.
 pub(super) struct Collection {
@@ -29,11 +31,8 @@ pub(super) struct Benchmark {
 }
 
 /// Benchmarks of perf that are not built: collection, benchmark (empty: all), and the alternative.
-pub(super) const NOT_BUILT: &[(&str, &str, &str)] = &[
-    ("internals", "inject-build-id", "use Linux perf"),
-    ("numa", "", "use Linux perf"),
-    ("uprobe", "", "use Linux perf"),
-];
+pub(super) const NOT_BUILT: &[(&str, &str, &str)] =
+    &[("internals", "inject-build-id", "use Linux perf")];
 
 /// Every collection, in the order of the list.
 pub(super) const COLLECTIONS: &[Collection] = &[
@@ -54,6 +53,12 @@ pub(super) const COLLECTIONS: &[Collection] = &[
         summary: "Memory access benchmarks",
         benchmarks: mem::BENCHMARKS,
         all: "Run all memory access benchmarks",
+    },
+    Collection {
+        name: "numa",
+        summary: "NUMA scheduling and MM benchmarks",
+        benchmarks: numa::BENCHMARKS,
+        all: "Run all NUMA benchmarks",
     },
     Collection {
         name: "futex",
@@ -78,5 +83,11 @@ pub(super) const COLLECTIONS: &[Collection] = &[
         summary: "Breakpoint benchmarks",
         benchmarks: breakpoint::BENCHMARKS,
         all: "Run all breakpoint benchmarks",
+    },
+    Collection {
+        name: "uprobe",
+        summary: "uprobe benchmarks",
+        benchmarks: uprobe::BENCHMARKS,
+        all: "Run all uprobe benchmarks",
     },
 ];

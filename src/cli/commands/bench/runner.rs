@@ -1,6 +1,5 @@
 //! Runs a benchmark as often as requested, prints what it measured and collects it for JSON and `--baseline`.
 
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process;
@@ -67,16 +66,28 @@ impl<'a> Runner<'a> {
         self.context
     }
 
-    /// Begins a benchmark.
-    pub(super) fn begin(&mut self, name: &str, words: &[OsString]) -> Result<(), CliError> {
-        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+    /// Returns the options of the current benchmark, each with a blank before it.
+    pub(super) fn options(&self) -> String {
+        let entry = self.report.benchmarks.last();
+        let options = entry.map_or(&[][..], |entry| &entry.options);
+        options.iter().map(|option| format!(" {option}")).collect()
+    }
+
+    /// Begins a benchmark with its options in their long form.
+    pub(super) fn begin(&mut self, name: &str, options: Vec<String>) {
         self.report.benchmarks.push(Entry {
             name: name.to_owned(),
-            options: words.collect(),
+            options,
             results: Vec::new(),
             error: None,
         });
-        Ok(())
+    }
+
+    /// Returns the mean of the first result of the latest benchmark whose name is wanted and that ran before the current one.
+    pub(super) fn earlier_mean(&self, is_wanted: impl Fn(&str) -> bool) -> Option<f64> {
+        let earlier = self.report.benchmarks.iter().rev().skip(1);
+        let mut wanted = earlier.filter(|entry| is_wanted(&entry.name));
+        Some(wanted.next()?.results.first()?.mean)
     }
 
     /// Notes that the benchmark has failed.
@@ -247,6 +258,11 @@ pub(super) fn failed(error: BenchError) -> CliError {
         BenchError::Unavailable(_) => CliError::failure(UNAVAILABLE, error),
         error => CliError::failure(1, error),
     }
+}
+
+/// Returns the error of a test for which this machine is too small.
+pub(super) fn not_applicable(reason: String) -> CliError {
+    failed(BenchError::Unavailable(reason))
 }
 
 /// The name of a result in messages.

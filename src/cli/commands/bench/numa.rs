@@ -1,0 +1,339 @@
+//! `bench numa`.
+
+mod suite;
+mod text;
+
+use std::time::Duration;
+
+use clap::{ArgMatches, Command};
+use rperf_bench::Value;
+use rperf_bench::numa::{InitialMemory, MemoryAccess, MemorySizes, NumaMem, NumaResult, PassOrder};
+use rperf_sys::{CpuState, Sysfs, parallelism};
+
+use super::args::{Options, lettered, numeric};
+use super::catalogue::Benchmark;
+use super::runner::{Runner, Shown, not_applicable};
+use crate::cli::error::CliError;
+use crate::cli::options::{is_given, options, unsupported, value};
+
+/// The benchmarks of the collection.
+pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    name: "mem",
+    summary: "Benchmark for NUMA workloads",
+    build: command,
+    run: mem,
+}];
+
+/// Megabytes of global memory, if no size is given.
+const GLOBAL_MB: u64 = 1;
+/// The largest memory in megabytes: 1 TiB.
+const MOST_MB: u64 = 1 << 20;
+
+fn command() -> Command {
+    let command = Command::new("numa")
+        .arg(lettered("init_cpu0", '0', "initialize memory on CPU 0"))
+        .arg(lettered(
+            "all",
+            'a',
+            "measure local and remote memory with one and two processes",
+        ))
+        .arg(lettered(
+            "data_backwards",
+            'B',
+            "pass over memory forwards and backwards in turn",
+        ))
+        .arg(
+            value("cpus", "cpu,cpu-cpu,cpuxN")
+                .short('C')
+                .help("CPUs of the first tasks, one for each; others run on any CPU"),
+        )
+        .arg(unsupported("show_convergence", CONVERGENCE).short('c'))
+        .arg(unsupported("show_details", CONVERGENCE).short('d'))
+        .arg(numeric(
+            "mb_global",
+            'G',
+            "megabytes shared by all processes (default: 1 if no other size is given)",
+        ))
+        .arg(
+            value("thp", "n")
+                .short('H')
+                .allow_hyphen_values(true)
+                .help("transparent huge pages: above 0 ask for them, below 0 refuse them"),
+        )
+        .arg(lettered(
+            "init_random",
+            'I',
+            "initialize memory with random numbers",
+        ));
+    command.args(sizes_and_times())
+}
+
+const CONVERGENCE: &str = "it needs automatic NUMA balancing between nodes";
+
+fn sizes_and_times() -> Vec<clap::Arg> {
+    vec![
+        numeric(
+            "mb_proc_locked",
+            'L',
+            "megabytes of the process's memory that one thread at a time passes over",
+        ),
+        numeric(
+            "nr_loops",
+            'l',
+            "passes of each thread (default: unlimited)",
+        ),
+        unsupported("measure_convergence", CONVERGENCE).short('m'),
+        value("memnodes", "node,node-node,nodexN")
+            .short('M')
+            .help("nodes with the memory of the first tasks, one for each"),
+        numeric(
+            "mb_proc",
+            'P',
+            "megabytes of each process, shared by its threads",
+        ),
+        numeric("nr_proc", 'p', "number of processes (default: 1)"),
+        lettered("quiet", 'q', "print the results only"),
+        lettered("data_rand_walk", 'r', "pass over memory in random order"),
+        lettered("data_reads", 'R', "read memory (default: read and write)"),
+        numeric("nr_secs", 's', "seconds to run (default: 5)"),
+        unsupported("serialize-startup", "tasks start at the same time").short('S'),
+        numeric("mb_thread", 'T', "megabytes of each thread"),
+        numeric(
+            "nr_threads",
+            't',
+            "threads of each process (default: number of CPUs)",
+        ),
+        numeric(
+            "usleep",
+            'u',
+            "microseconds that each thread sleeps after a pass",
+        ),
+        lettered("data_writes", 'W', "write memory (default: read and write)"),
+        unsupported("perturb_secs", "tasks stay where they are").short('x'),
+        lettered("data_zero_memset", 'Z', "write zeros only"),
+        lettered("init_zero", 'z', "initialize memory with zeros"),
+    ]
+}
+
+fn mem(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let given = Options(matches);
+    let machine = Machine::read()?;
+    if given.is_on("all") {
+        refuse_beside_all(matches)?;
+        return suite::run(given, &machine, runner);
+    }
+    let bench = read(given)?;
+    machine.check(&bench)?;
+    let quiet = given.is_on("quiet");
+    runner.print_always(&format!(
+        "\n # Running main, \"{} bench numa mem{}\"\n",
+        runner.context().program,
+        runner.options()
+    ))?;
+    if !quiet {
+        runner.print_always(&text::introduction(&bench, &machine))?;
+    }
+    measure(&bench, "", quiet, runner)
+}
+
+/// Refuses options that the tests of `-a` would ignore.
+fn refuse_beside_all(matches: &ArgMatches) -> Result<(), CliError> {
+    let command = command();
+    let own = options(&command).map(|arg| arg.get_id().as_str());
+    let mut others = own.filter(|id| !["all", "nr_secs", "quiet"].contains(id));
+    match others.find(|id| is_given(matches, id)) {
+        Some(id) => Err(CliError::usage(format!(
+            "--all and --{id} exclude each other: --all has tests of its own"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Runs one test and prints its results; `name` is that of a test of `-a`.
+fn measure(
+    bench: &NumaMem,
+    name: &str,
+    quiet: bool,
+    runner: &mut Runner<'_>,
+) -> Result<(), CliError> {
+    runner.measure(
+        || bench.run(),
+        |result| Shown {
+            text: match quiet {
+                true => text::summary(result),
+                false => text::startup(result) + &text::table("main", result),
+            },
+            simple: None,
+            values: values(name, result),
+        },
+    )
+}
+
+fn values(name: &str, result: &NumaResult) -> Vec<Value> {
+    let speeds = text::Speeds::of(result);
+    let named = |part: &str| format!("{name} {part}").trim_start().to_owned();
+    let value = |speed, part| Value::higher_is_better("GB/sec", speed).of(named(part));
+    vec![value(speeds.total, "total"), value(speeds.thread, "thread")]
+}
+
+/// Reads the options of one test.
+fn read(options: Options<'_>) -> Result<NumaMem, CliError> {
+    Ok(NumaMem {
+        processes: options.quantity("nr_proc", 1)?,
+        threads: options.quantity("nr_threads", u32::try_from(parallelism()).unwrap_or(1))?,
+        sizes: sizes(options)?,
+        loops: options
+            .number("nr_loops")
+            .map(|_| options.positive("nr_loops", 1))
+            .transpose()?,
+        duration: Duration::from_secs(options.quantity("nr_secs", 5)?.into()),
+        pause: Duration::from_micros(options.small("usleep", 0)?.into()),
+        access: access(options),
+        initial: InitialMemory {
+            zero: options.is_on("init_zero"),
+            random: options.is_on("init_random"),
+            on_cpu0: options.is_on("init_cpu0"),
+        },
+        huge_pages: huge_pages(options)?,
+        cpus: numbers(options, "cpus")?,
+        nodes: numbers(options, "memnodes")?,
+    })
+}
+
+fn sizes(options: Options<'_>) -> Result<MemorySizes, CliError> {
+    let bytes = |id: &str, default: u64| match options.number(id).unwrap_or(default) {
+        megabytes if megabytes <= MOST_MB => Ok((megabytes << 20) as usize),
+        _ => Err(CliError::usage(format!(
+            " Error: option `{id}' expects at most {MOST_MB} megabytes"
+        ))),
+    };
+    let is_sized = ["mb_proc", "mb_thread"]
+        .iter()
+        .any(|id| options.number(id).is_some());
+    let sizes = MemorySizes {
+        global: bytes("mb_global", if is_sized { 0 } else { GLOBAL_MB })?,
+        process: bytes("mb_proc", 0)?,
+        locked: bytes("mb_proc_locked", 0)?,
+        thread: bytes("mb_thread", 0)?,
+    };
+    if sizes.locked > sizes.process {
+        let message = "--mb_proc_locked is a part of --mb_proc and cannot be larger";
+        return Err(CliError::usage(message));
+    }
+    if sizes.global + sizes.process + sizes.thread == 0 {
+        let message = "there is no memory to access: give -G, -P or -T";
+        return Err(CliError::usage(message));
+    }
+    Ok(sizes)
+}
+
+fn access(options: Options<'_>) -> MemoryAccess {
+    let [reads, writes] = ["data_reads", "data_writes"].map(|id| options.is_on(id));
+    let is_default = !reads && !writes;
+    MemoryAccess {
+        reads: reads || is_default,
+        writes: writes || is_default,
+        zeros: options.is_on("data_zero_memset"),
+        order: if options.is_on("data_rand_walk") {
+            PassOrder::Random
+        } else if options.is_on("data_backwards") {
+            PassOrder::Alternating
+        } else {
+            PassOrder::Forward
+        },
+    }
+}
+
+fn huge_pages(options: Options<'_>) -> Result<Option<bool>, CliError> {
+    let Some(word) = options.word("thp") else {
+        return Ok(None);
+    };
+    match word.trim().parse::<i32>() {
+        Ok(0) => Ok(None),
+        Ok(number) => Ok(Some(number > 0)),
+        Err(_) => Err(CliError::usage(format!(
+            " Error: option `thp' expects a numerical value: '{word}'"
+        ))),
+    }
+}
+
+/// The most CPUs or nodes of a list.
+const MOST_PLACES: usize = 1 << 16;
+
+/// Reads a list of CPUs or nodes: numbers, ranges, and `2x4` for four times number 2.
+fn numbers(options: Options<'_>, id: &str) -> Result<Vec<u32>, CliError> {
+    let Some(word) = options.word(id) else {
+        return Ok(Vec::new());
+    };
+    let invalid = || {
+        CliError::usage(format!(" Error: option `{id}' expects a list: '{word}'"))
+            .hint("give numbers or ranges, and their repetition: 0,2-3,1x2")
+    };
+    let mut places = Vec::new();
+    for item in word.split(',') {
+        let (range, count) = item.split_once('x').unwrap_or((item, "1"));
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let number = |word: &str| word.trim().parse::<u32>().map_err(|_| invalid());
+        let (first, last, count) = (number(first)?, number(last)?, number(count)?);
+        let total = u64::from(last.saturating_sub(first)) * u64::from(count);
+        if last < first || count == 0 || total as usize + places.len() > MOST_PLACES {
+            return Err(invalid());
+        }
+        places.extend((first..=last).flat_map(|place| std::iter::repeat_n(place, count as usize)));
+    }
+    Ok(places)
+}
+
+/// What the machine has.
+struct Machine {
+    /// Online CPUs.
+    cpus: Vec<u32>,
+    /// Online nodes; node 0 on a kernel without NUMA.
+    nodes: Vec<u32>,
+}
+
+impl Machine {
+    fn read() -> Result<Self, CliError> {
+        let sysfs = Sysfs::new("/sys");
+        let nodes = sysfs.nodes().unwrap_or_default();
+        let nodes: Vec<u32> = nodes.iter().map(|node| node.number).collect();
+        Ok(Self {
+            cpus: sysfs.cpus(CpuState::Online)?.numbers().to_vec(),
+            nodes: if nodes.is_empty() { vec![0] } else { nodes },
+        })
+    }
+
+    /// Whether CPUs and nodes of a test exist.
+    fn check(&self, bench: &NumaMem) -> Result<(), CliError> {
+        for (wanted, known, what) in [
+            (&bench.cpus, &self.cpus, "CPUs"),
+            (&bench.nodes, &self.nodes, "nodes"),
+        ] {
+            if wanted.iter().any(|number| !known.contains(number)) {
+                let count = known.len();
+                return Err(not_applicable(format!(
+                    "Test not applicable, system has only {count} {what}."
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_ranges_and_repetitions() {
+        let parsed = |word: &str| {
+            let words = ["-C", word];
+            let matches = command().no_binary_name(true).get_matches_from(words);
+            numbers(Options(&matches), "cpus").ok()
+        };
+        assert_eq!(parsed("0,2-3,1x2"), Some(vec![0, 2, 3, 1, 1]));
+        for word in ["", "a", "3-1", "1x0", "0-4294967295x9", "1-"] {
+            assert_eq!(parsed(word), None, "{word}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `bench numa mem -a`: the speed of local and remote memory.
+
+use std::time::Duration;
+
+use rperf_bench::numa::{InitialMemory, MemoryAccess, MemorySizes, NumaMem};
+
+use super::super::args::Options;
+use super::super::runner::Runner;
+use super::{Machine, measure};
+use crate::cli::error::CliError;
+
+/// Memory of each process in bytes.
+const SIZE: usize = 1 << 30;
+
+/// A test with a process for each CPU.
+struct Test {
+    /// perf's name for it.
+    name: &'static str,
+    /// CPUs of the processes.
+    cpus: &'static [u32],
+    /// Nodes with their memory.
+    nodes: &'static [u32],
+    huge_pages: bool,
+}
+
+const TESTS: &[Test] = &[
+    test("RAM-bw-local", &[0], &[0]),
+    Test {
+        huge_pages: false,
+        ..test("RAM-bw-local-NOTHP", &[0], &[0])
+    },
+    test("RAM-bw-remote", &[0], &[1]),
+    test("RAM-bw-local-2x", &[0, 2], &[0, 0]),
+    test("RAM-bw-remote-2x", &[0, 2], &[1, 1]),
+    test("RAM-bw-cross", &[0, 8], &[1, 0]),
+];
+
+const fn test(name: &'static str, cpus: &'static [u32], nodes: &'static [u32]) -> Test {
+    Test {
+        name,
+        cpus,
+        nodes,
+        huge_pages: true,
+    }
+}
+
+/// Runs the tests. Those for which the machine has too few CPUs or nodes say so.
+pub(super) fn run(
+    options: Options<'_>,
+    machine: &Machine,
+    runner: &mut Runner<'_>,
+) -> Result<(), CliError> {
+    let seconds = options.quantity("nr_secs", 20)?;
+    for test in TESTS {
+        let bench = NumaMem {
+            processes: u32::try_from(test.cpus.len()).unwrap_or(1),
+            threads: 1,
+            sizes: MemorySizes {
+                process: SIZE,
+                ..MemorySizes::default()
+            },
+            loops: None,
+            duration: Duration::from_secs(seconds.into()),
+            pause: Duration::ZERO,
+            access: MemoryAccess {
+                zeros: true,
+                ..MemoryAccess::default()
+            },
+            initial: InitialMemory {
+                zero: true,
+                ..InitialMemory::default()
+            },
+            huge_pages: Some(test.huge_pages),
+            cpus: test.cpus.to_vec(),
+            nodes: test.nodes.to_vec(),
+        };
+        runner.print_always(&format!("\n # Running {}, {seconds} seconds\n", test.name))?;
+        match machine.check(&bench) {
+            Ok(()) => measure(&bench, test.name, true, runner)?,
+            Err(error) => runner.print_always(&format!("\n{}\n", error.text().trim_end()))?,
+        }
+    }
+    Ok(())
+}
