@@ -1,10 +1,11 @@
 //! `rperf test`: the tests of this machine and of the program, their selection and their output.
 
+use std::collections::BTreeMap;
 use std::fs;
 
-use rperf_testkit::{Outcome, Scratch};
+use rperf_testkit::{Outcome, Run, Scratch, skip};
 
-use crate::kernel::rperf_in;
+use crate::kernel::{Stranger, rperf_in};
 
 /// Runs `rperf test` with words separated by blanks.
 fn done(scratch: &Scratch, line: &str) -> Outcome {
@@ -34,6 +35,92 @@ fn nothing_fails_on_this_machine() {
     let xml = fs::read_to_string(scratch.path().join("results.xml")).expect("the results");
     let cases = xml.matches("<testcase ").count();
     assert_eq!(cases, listed.lines().count(), "{xml}");
+}
+
+/// The result of each test in the output, by name.
+fn results(output: &str) -> BTreeMap<&str, &str> {
+    let lines = output.lines().filter_map(|line| line.split_once(": "));
+    let named = lines.filter_map(|(_, rest)| rest.split_once(" : "));
+    named
+        .map(|(name, result)| (name.trim_end(), result))
+        .collect()
+}
+
+#[test]
+fn a_container_without_tracefs_skips_what_needs_it() {
+    const NAME: &str = "test_diagnosis::a_container_without_tracefs_skips_what_needs_it";
+    // tracefs is hidden in a new mount namespace, wherever it is mounted.
+    const INSIDE: &str = "for kind in tracefs debugfs tracefs; do
+            awk -v kind=$kind '$3 == kind { print $2 }' /proc/mounts | xargs -r -n 1 umount -l
+        done; exec \"$0\" test tracepoint probe report 1";
+    let scratch = Scratch::new();
+    let words = ["-m", "--propagation", "private", "sh", "-c", INSIDE];
+    let run = Run::new("unshare").args(words);
+    let run = run.args([env!("CARGO_BIN_EXE_rperf")]);
+    let Ok(outcome) = run.within(scratch.path()).finish() else {
+        return skip(NAME, "there is no unshare");
+    };
+    let results = results(&outcome.stdout);
+    if results.is_empty() {
+        return skip(NAME, &outcome.stderr);
+    }
+    assert_eq!(outcome.status, 0, "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(results["Record and report"], "Ok");
+    let mount = "Skip (not mounted: mount -t tracefs nodev /sys/kernel/tracing)";
+    assert_eq!(results["Tracepoints (tracefs)"], mount);
+    assert_eq!(results["Record a tracepoint"], mount);
+    let uprobes = results["Probes in programs (uprobes)"];
+    assert!(
+        uprobes.starts_with("Skip (tracefs is not mounted"),
+        "{uprobes}"
+    );
+    // The PMU needs no tracefs.
+    if uprobes.contains("only --probe") {
+        assert_eq!(results["Record a probe on this program"], "Ok");
+    }
+}
+
+#[test]
+fn an_unprivileged_user_is_told_what_is_missing() {
+    const NAME: &str = "test_diagnosis::an_unprivileged_user_is_told_what_is_missing";
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    if paranoid.ok().as_deref() != Some("2\n") {
+        return skip(NAME, "needs perf_event_paranoid 2");
+    }
+    let scratch = Scratch::new();
+    let Some(stranger) = Stranger::new(NAME, &scratch) else {
+        return;
+    };
+    let words = "./rperf test events tracepoints BPF probe report";
+    let words: Vec<&str> = words.split(' ').collect();
+    let outcome = stranger.run(&words);
+    assert_eq!(outcome.status, 0, "{}{}", outcome.stdout, outcome.stderr);
+    let results = results(&outcome.stdout);
+    for (name, result) in [
+        ("Events of own processes, user space", "Ok"),
+        (
+            "Events of own processes, kernel",
+            "Skip (perf_event_paranoid is 2: needs 1 or less, or CAP_PERFMON)",
+        ),
+        (
+            "Events of other users' processes",
+            "Skip (needs CAP_PERFMON or CAP_SYS_PTRACE)",
+        ),
+        (
+            "Events of the whole system",
+            "Skip (perf_event_paranoid is 2: needs 0 or less, or CAP_PERFMON)",
+        ),
+        (
+            "Record a probe on this program",
+            "Skip (the user may not define probes)",
+        ),
+        ("Record and report", "Ok"),
+    ] {
+        assert_eq!(results[name], result, "{name}");
+    }
+    for name in ["Tracepoints (tracefs)", "BPF"] {
+        assert!(results[name].starts_with("Skip ("), "{}", outcome.stdout);
+    }
 }
 
 #[test]

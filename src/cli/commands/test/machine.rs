@@ -1,8 +1,8 @@
 //! What the kernel, the machine and the user's rights allow.
 
 use rperf_sys::{
-    Counter, CpuState, ObservedTask, Proc, Sysctl, Sysfs, cpuid, effective_user, kernel_text,
-    page_size, uname,
+    BpfProgram, Counter, CpuState, ObservedTask, Proc, Sysctl, Sysfs, cpuid, effective_user,
+    kernel_text, page_size, uname,
 };
 use rperf_wire::{Attr, AttrFlags, BranchSampleType, EventType};
 
@@ -30,6 +30,8 @@ const SETTINGS: &[&str] = &[
 ];
 /// The kernel's default of perf_event_mlock_kb for pages of 4 KiB: rings of 512 KiB and their header page.
 const USUAL_MLOCK_KB: u64 = 516;
+/// The highest perf_event_paranoid that permits events of own threads in user space. Some distributions know higher ones.
+const OWN_USER_LEVEL: i64 = 2;
 /// The program's own threads on any CPU.
 const OWN: ObservedTask = ObservedTask { pid: 0, cpu: -1 };
 
@@ -88,8 +90,13 @@ pub(super) fn ring_memory(run: &mut TestRun<'_>) -> TestResult {
     Ok(())
 }
 
-/// Opens an event and logs the result.
-fn open(run: &mut TestRun<'_>, attr: &Attr, observed: ObservedTask) -> TestResult {
+/// Opens an event and logs the result. `refused` says what an unprivileged user needs.
+fn open(
+    run: &mut TestRun<'_>,
+    attr: &Attr,
+    observed: ObservedTask,
+    refused: impl FnOnce() -> String,
+) -> TestResult {
     match Counter::open(attr, observed, None) {
         Ok(_) => {
             run.log("perf_event_open(2): opened");
@@ -99,14 +106,30 @@ fn open(run: &mut TestRun<'_>, attr: &Attr, observed: ObservedTask) -> TestResul
             let reason = reason(&error);
             run.log(format_args!("perf_event_open(2): {reason}"));
             skip(match error.raw_os_error() {
-                Some(libc::EACCES | libc::EPERM) => {
-                    format!("{reason}, {}", sysctl::described(PARANOID))
-                }
+                Some(libc::EACCES | libc::EPERM) => refused(),
                 Some(libc::ENOENT | libc::EOPNOTSUPP) => "not supported by this machine".to_owned(),
                 _ => reason,
             })
         }
     }
+}
+
+/// Opens an event that the setting perf_event_paranoid permits up to a level.
+fn open_up_to(
+    run: &mut TestRun<'_>,
+    attr: &Attr,
+    observed: ObservedTask,
+    level: i64,
+) -> TestResult {
+    open(run, attr, observed, || {
+        let paranoid = Sysctl::new("/proc").perf_event_paranoid();
+        match paranoid.filter(|set| *set > level) {
+            Some(set) => {
+                format!("perf_event_paranoid is {set}: needs {level} or less, or CAP_PERFMON")
+            }
+            None => "perf_event_open(2) is forbidden, as in many containers".to_owned(),
+        }
+    })
 }
 
 fn clock(flags: AttrFlags) -> Attr {
@@ -120,21 +143,18 @@ fn clock(flags: AttrFlags) -> Attr {
 
 /// Own threads in user space: what every recording needs.
 pub(super) fn own_user(run: &mut TestRun<'_>) -> TestResult {
-    open(run, &clock(AttrFlags::EXCLUDE_KERNEL), OWN)
+    open_up_to(run, &clock(AttrFlags::EXCLUDE_KERNEL), OWN, OWN_USER_LEVEL)
 }
 
 /// Own threads in the kernel.
 pub(super) fn own_kernel(run: &mut TestRun<'_>) -> TestResult {
-    open(run, &clock(AttrFlags::default()), OWN)
+    open_up_to(run, &clock(AttrFlags::default()), OWN, 1)
 }
 
 /// Everything on a CPU, as with `-a`.
 pub(super) fn system_wide(run: &mut TestRun<'_>) -> TestResult {
-    open(
-        run,
-        &clock(AttrFlags::default()),
-        ObservedTask { pid: -1, cpu: 0 },
-    )
+    let cpu = ObservedTask { pid: -1, cpu: 0 };
+    open_up_to(run, &clock(AttrFlags::default()), cpu, 0)
 }
 
 /// A process of another user, as with `-p`.
@@ -142,7 +162,9 @@ pub(super) fn other_processes(run: &mut TestRun<'_>) -> TestResult {
     let scope = sysctl::described("kernel/yama/ptrace_scope");
     run.log(format_args!("{scope}; observed is process 1"));
     let observed = ObservedTask { pid: 1, cpu: -1 };
-    open(run, &clock(AttrFlags::EXCLUDE_KERNEL), observed)
+    open(run, &clock(AttrFlags::EXCLUDE_KERNEL), observed, || {
+        "needs CAP_PERFMON or CAP_SYS_PTRACE".to_owned()
+    })
 }
 
 /// The processor's counters.
@@ -151,7 +173,7 @@ pub(super) fn hardware(run: &mut TestRun<'_>) -> TestResult {
         let (name, number) = unit;
         run.log(format_args!("PMU {name}, type {number}"));
     }
-    open(run, &cycles(), OWN)
+    open_up_to(run, &cycles(), OWN, OWN_USER_LEVEL)
 }
 
 fn cycles() -> Attr {
@@ -170,7 +192,7 @@ pub(super) fn branches(run: &mut TestRun<'_>) -> TestResult {
         branch_sample_type: BranchSampleType::ANY | BranchSampleType::USER,
         ..cycles()
     };
-    open(run, &attr, OWN)
+    open_up_to(run, &attr, OWN, OWN_USER_LEVEL)
 }
 
 /// Breakpoints.
@@ -185,7 +207,7 @@ pub(super) fn breakpoints(run: &mut TestRun<'_>) -> TestResult {
         flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
         ..Attr::default()
     };
-    open(run, &attr, OWN)
+    open_up_to(run, &attr, OWN, OWN_USER_LEVEL)
 }
 
 /// Tracepoints.
@@ -235,13 +257,24 @@ fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
             Ok(())
         }
         (Err(_), _) if matches!(found.root().join("trace").try_exists(), Ok(false)) => {
-            skip("tracefs is not mounted")
+            skip(match unit {
+                Some(_) if kind == "uprobe" => {
+                    "tracefs is not mounted: only --probe without values"
+                }
+                _ => "tracefs is not mounted",
+            })
         }
         (Err(error), None) if error.kind() == std::io::ErrorKind::NotFound => {
             skip(format!("the kernel has no {kind}s"))
         }
         (Err(error), _) => skip(format!("{}: {}", path.display(), reason(&error))),
     }
+}
+
+/// Whether the kernel has a PMU for probes in programs, which needs no tracefs.
+pub(super) fn has_uprobe_pmu() -> bool {
+    let units = Sysfs::new("/sys").pmu_types().unwrap_or_default();
+    units.iter().any(|(name, _)| name == "uprobe")
 }
 
 /// Probes in the kernel.
@@ -254,15 +287,24 @@ pub(super) fn uprobes(run: &mut TestRun<'_>) -> TestResult {
     probes(run, "uprobe")
 }
 
-/// BPF programs.
+/// BPF programs, which `bench uprobe` loads.
 pub(super) fn bpf(run: &mut TestRun<'_>) -> TestResult {
-    run.log("rperf itself loads no BPF programs");
-    match sysctl::read("kernel/unprivileged_bpf_disabled") {
-        Ok(value) => {
-            run.log(format_args!("unprivileged_bpf_disabled is {value}"));
+    let setting = "kernel/unprivileged_bpf_disabled";
+    run.log(sysctl::described(setting));
+    match BpfProgram::empty() {
+        Ok(_) => {
+            run.log("bpf(2): loaded an empty program");
             Ok(())
         }
-        Err(_) => skip("the kernel has no bpf(2)"),
+        Err(error) => {
+            let reason = reason(&error);
+            run.log(format_args!("bpf(2): {reason}"));
+            skip(match error.raw_os_error() {
+                Some(libc::EACCES | libc::EPERM) => "needs CAP_BPF and CAP_PERFMON".to_owned(),
+                Some(libc::ENOSYS) => "the kernel has no bpf(2)".to_owned(),
+                _ => reason,
+            })
+        }
     }
 }
 

@@ -8,14 +8,17 @@ use rperf_sys::kernel_text;
 use crate::cli::live::explain::reason;
 
 /// Reads a setting, such as `kernel/kptr_restrict`.
-pub(super) fn read(name: &str) -> io::Result<String> {
+fn read(name: &str) -> io::Result<String> {
     let text = kernel_text(Path::new("/proc/sys").join(name))?;
     Ok(text.trim_end().to_owned())
 }
 
 /// Returns the value of a setting, or why it cannot be read.
 pub(super) fn value(name: &str) -> String {
-    read(name).unwrap_or_else(|error| reason(&error))
+    read(name).unwrap_or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => "not available".to_owned(),
+        _ => reason(&error),
+    })
 }
 
 /// Returns the last part of a setting's name and its value: `kptr_restrict is 1`.
