@@ -145,7 +145,7 @@ fn bad_records(bad: &DecodeErrors, first: &BadRecord, what: &str, path: &Path) -
         error,
     } = first;
     format!(
-        "{}: {} {what} cannot be decoded; the first, {kind} (type {}) at offset {offset}: {error}",
+        "{}: {} {what} cannot be decoded; the first, {kind} ({}) at offset {offset:#x}: {error}",
         path.display(),
         bad.count,
         kind.0

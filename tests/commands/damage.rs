@@ -52,8 +52,9 @@ fn damaged_records_are_named_by_type_and_place_and_end_with_status_1() -> io::Re
     // The first record is at offset 256, the COMM after a sample of 40 bytes.
     let records = [sample(10), short_comm, short_sample, sample(20)];
     scratch.write("perf.data", recording(&records))?;
-    let comm = "perf.data: 1 records cannot be decoded; the first, PERF_RECORD_COMM (type 3) at offset 296: ";
-    let lost = "perf.data: 1 samples cannot be decoded; the first, PERF_RECORD_SAMPLE (type 9) at offset 306: ";
+    let comm =
+        "perf.data: 1 records cannot be decoded; the first, PERF_RECORD_COMM (3) at offset 0x128: ";
+    let lost = "perf.data: 1 samples cannot be decoded; the first, PERF_RECORD_SAMPLE (9) at offset 0x132: ";
     let hint = "hint: the output lacks them; 'data check' lists all damage\n";
     for words in READERS {
         let outcome = rperf(words).within(scratch.path()).finish()?;

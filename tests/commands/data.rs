@@ -67,10 +67,10 @@ fn every_fault_is_named_with_its_place() {
     ];
     let outcome = check(&recording(&records), &[]);
     let expected = "\
-perf.data: PERF_RECORD_COMM at offset 344 cannot be decoded: pid needs 4 bytes at offset 0 of the record, 2 are left; 1 more of this kind (PERF_RECORD_COMM)
-perf.data: PERF_RECORD_SAMPLE at offset 411 cannot be decoded: ip needs 8 bytes at offset 8 of the record, 4 are left
-perf.data: PERF_RECORD_EVENT_UPDATE at offset 431 cannot be decoded: event id needs 8 bytes at offset 8 of the record, 0 are left
-perf.data: note: record type 201 at offset 447 has an unknown type; 1 more of this kind (record type 201)
+perf.data: PERF_RECORD_COMM at offset 0x158 cannot be decoded: pid needs 4 bytes at offset 0 of the record, 2 are left; 1 more of this kind (PERF_RECORD_COMM)
+perf.data: PERF_RECORD_SAMPLE at offset 0x19b cannot be decoded: ip needs 8 bytes at offset 8 of the record, 4 are left
+perf.data: PERF_RECORD_EVENT_UPDATE at offset 0x1af cannot be decoded: event id needs 8 bytes at offset 8 of the record, 0 are left
+perf.data: note: record type 201 at offset 0x1bf has an unknown type; 1 more of this kind (record type 201)
 perf.data: note: 3 records were lost while recording (LOST records: 1)
 perf.data: 9 records, 1 sample of 1 event, 1 header feature: 3 faults
 ";

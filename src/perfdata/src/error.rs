@@ -22,7 +22,7 @@ pub enum Error {
     #[error("no event is described: no HEADER_ATTR record follows the pipe mode header")]
     NoAttrRecord,
     /// Reading from a stream failed.
-    #[error("cannot read at offset {offset}: {kind}")]
+    #[error("cannot read at offset {offset:#x}: {kind}")]
     Read {
         /// Number of bytes read before.
         offset: u64,
@@ -30,7 +30,7 @@ pub enum Error {
         kind: std::io::ErrorKind,
     },
     /// Out of memory while buffering a stream.
-    #[error("cannot buffer the record at offset {offset}: {source}")]
+    #[error("cannot buffer the record at offset {offset:#x}: {source}")]
     OutOfMemory {
         /// Offset of the record.
         offset: u64,
@@ -38,7 +38,7 @@ pub enum Error {
         source: OutOfMemory,
     },
     /// The data after a record of a stream exceed the limit.
-    #[error("{size} bytes follow the record at offset {offset}; the limit is {most}")]
+    #[error("{size} bytes follow the record at offset {offset:#x}; the limit is {most}")]
     PayloadSize {
         /// Offset of the record.
         offset: u64,
@@ -62,7 +62,7 @@ pub enum Error {
         have: usize,
     },
     /// A section lies outside the file.
-    #[error("{what} at offset {offset} has {size} bytes, but the file has {file}")]
+    #[error("{what} at offset {offset:#x} has {size} bytes, but the file has {file}")]
     Section {
         /// Name of the section.
         what: &'static str,
@@ -75,7 +75,7 @@ pub enum Error {
     },
     /// The size of an event description is invalid.
     #[error(
-        "event descriptions at offset {offset} have a size of {size} bytes each, at least 80 are needed"
+        "event descriptions at offset {offset:#x} have a size of {size} bytes each, at least 80 are needed"
     )]
     AttrSize {
         /// Offset of the descriptions.
@@ -84,13 +84,13 @@ pub enum Error {
         size: u64,
     },
     /// The file describes no events.
-    #[error("the file describes no events: its attr section at offset {offset} is empty")]
+    #[error("the file describes no events: its attr section at offset {offset:#x} is empty")]
     NoEvents {
         /// Offset of the descriptions.
         offset: u64,
     },
     /// A part that the header refers to cannot be decoded.
-    #[error("{what} at offset {offset}: {source}")]
+    #[error("{what} at offset {offset:#x}: {source}")]
     Decode {
         /// Name of the part.
         what: &'static str,
@@ -103,7 +103,7 @@ pub enum Error {
     #[error(transparent)]
     Tracepoints(#[from] rperf_tracepoint::Error),
     /// The size of a record is smaller than a record header.
-    #[error("record at offset {offset} has a size of {size} bytes, smaller than its header")]
+    #[error("record at offset {offset:#x} has a size of {size} bytes, smaller than its header")]
     RecordSize {
         /// Offset of the record.
         offset: u64,
@@ -111,7 +111,7 @@ pub enum Error {
         size: u16,
     },
     /// A compressed record cannot be decompressed.
-    #[error("compressed record at offset {offset}: {source}")]
+    #[error("compressed record at offset {offset:#x}: {source}")]
     Zstd {
         /// Offset of the record.
         offset: u64,
@@ -120,7 +120,7 @@ pub enum Error {
     },
     /// The size in a compressed record exceeds the record.
     #[error(
-        "compressed record at offset {offset} should have {size} compressed bytes, but has {have}"
+        "compressed record at offset {offset:#x} should have {size} compressed bytes, but has {have}"
     )]
     CompressedSize {
         /// Offset of the record.
@@ -132,7 +132,7 @@ pub enum Error {
     },
     /// The decompressed records would be larger than any valid recording.
     #[error(
-        "compressed record at offset {offset}: the records up to here would have {size} bytes; the limit for their compressed size is {most}"
+        "compressed record at offset {offset:#x}: the records up to here would have {size} bytes; the limit for their compressed size is {most}"
     )]
     Ratio {
         /// Offset of the record.
@@ -157,7 +157,7 @@ pub enum Error {
         source: Box<Error>,
     },
     /// The last record is incomplete.
-    #[error("record at offset {offset} needs {need} bytes, but {have} are left")]
+    #[error("record at offset {offset:#x} needs {need} bytes, but {have} are left")]
     Truncated {
         /// Offset of the record.
         offset: u64,
@@ -188,7 +188,7 @@ pub enum FileFinding {
     Unfinished,
     /// The file is shorter than its header says.
     #[error(
-        "the file is truncated: data at offset {offset} should have {need} bytes, but {have} are left"
+        "the file is truncated: data at offset {offset:#x} should have {need} bytes, but {have} are left"
     )]
     DataTruncated {
         /// Offset of the data.
@@ -200,7 +200,7 @@ pub enum FileFinding {
     },
     /// A header feature lies outside the file.
     #[error(
-        "header feature {feature} at offset {offset} has {size} bytes and reaches beyond the end of the file"
+        "header feature {feature} at offset {offset:#x} has {size} bytes and reaches beyond the end of the file"
     )]
     FeatureTruncated {
         /// The feature.
@@ -212,7 +212,7 @@ pub enum FileFinding {
     },
     /// The table of header features is truncated.
     #[error(
-        "the table of header features at offset {offset} is truncated: {lost} features are lost"
+        "the table of header features at offset {offset:#x} is truncated: {lost} features are lost"
     )]
     FeatureTableTruncated {
         /// Offset of the table.
@@ -221,7 +221,7 @@ pub enum FileFinding {
         lost: usize,
     },
     /// A header feature cannot be decoded.
-    #[error("header feature {feature} at offset {offset} cannot be decoded")]
+    #[error("header feature {feature} at offset {offset:#x} cannot be decoded")]
     FeatureMalformed {
         /// The feature.
         feature: FeatureId,
@@ -229,7 +229,7 @@ pub enum FileFinding {
         offset: u64,
     },
     /// A record with metadata cannot be decoded, in pipe mode.
-    #[error("{kind} at offset {offset} cannot be decoded")]
+    #[error("{kind} at offset {offset:#x} cannot be decoded")]
     RecordMalformed {
         /// Type of the record.
         kind: RecordKind,

@@ -58,7 +58,7 @@ pub enum WriteError {
     Header(#[source] io::Error),
     /// Records could not be written, often because the disk is full. [`Writer::finish`] completes
     /// the file with the records kept.
-    #[error("cannot write at offset {offset}; {kept} bytes of complete records are kept")]
+    #[error("cannot write at offset {offset:#x}; {kept} bytes of complete records are kept")]
     Data {
         /// Offset from the start of the file where writing failed.
         offset: u64,
@@ -69,7 +69,7 @@ pub enum WriteError {
         source: io::Error,
     },
     /// Records were written after a failure.
-    #[error("the recording ended at offset {offset} after a failed write")]
+    #[error("the recording ended at offset {offset:#x} after a failed write")]
     Ended {
         /// End of the data, from the start of the file.
         offset: u64,

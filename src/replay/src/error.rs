@@ -7,7 +7,7 @@ use rperf_memory::OutOfMemory;
 #[non_exhaustive]
 pub enum Error {
     /// A record is compressed.
-    #[error("record at offset {offset} is compressed, although the header has no compression")]
+    #[error("record at offset {offset:#x} is compressed, although the header has no compression")]
     Compressed {
         /// Offset of the record.
         offset: u64,

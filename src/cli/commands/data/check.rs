@@ -160,12 +160,12 @@ impl CheckResult {
         for turn in replay.ordered_records().in_file_order() {
             let (kind, position) = (turn.record.raw.kind, turn.record.position);
             let cannot = |error: &dyn Display| {
-                format!("{kind} at offset {position} cannot be decoded: {error}")
+                format!("{kind} at offset {position:#x} cannot be decoded: {error}")
             };
             match turn.what {
                 RecordContent::Sample(_) => self.samples += 1,
                 RecordContent::UnknownEvent => faults.add(kind, "stranger", || {
-                    format!("{kind} at offset {position} has an unknown event id")
+                    format!("{kind} at offset {position:#x} has an unknown event id")
                 }),
                 RecordContent::Broken(error) => faults.add(kind, "broken", || cannot(&error)),
                 RecordContent::Kernel { body, .. } => {
@@ -191,7 +191,7 @@ impl CheckResult {
             }
             if kind.name().is_none() {
                 unknown.add(kind, "unknown", || {
-                    format!("{kind} at offset {position} has an unknown type")
+                    format!("{kind} at offset {position:#x} has an unknown type")
                 });
             }
         }

@@ -272,8 +272,9 @@ fn compressed_records_are_refused() {
     file.get_mut(kind..kind + 4)
         .expect("a record")
         .copy_from_slice(&compressed);
-    let text =
-        format!("record at offset {third} is compressed, although the header has no compression");
+    let text = format!(
+        "record at offset {third:#x} is compressed, although the header has no compression"
+    );
     assert_eq!(read(&file), Err(text));
 }
 
