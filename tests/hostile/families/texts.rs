@@ -1,4 +1,4 @@
-//! Configuration, cached probes and folded stacks.
+//! Configuration, cached probes, folded stacks and results of benchmarks.
 
 use crate::case::{Case, CaseInputs};
 use crate::mutate;
@@ -70,6 +70,32 @@ const OF_FOLDED: &[&str] = &[
     "flamegraph --diff earlier.folded -o out.svg -i perf.data --normalize --widths before",
 ];
 
+/// An output of `bench --json`.
+const RESULTS: &str = r#"{
+  "format": 1,
+  "program": "rperf 0.1.0",
+  "kernel": "6.1.0",
+  "machine": "x86_64",
+  "cpus": 2,
+  "benchmarks": [
+    {
+      "name": "syscall/getpgid",
+      "options": ["--loop=9"],
+      "results": [
+        { "unit": "usecs/op", "better": "lower", "mean": 2.0, "deviation_percent": 7.5, "samples": [1.5, 2.0, 2.5] }
+      ]
+    },
+    { "name": "breakpoint/thread", "options": [], "results": [], "error": "perf_event_open: no such device" }
+  ]
+}
+"#;
+
+const WITH_RESULTS: &[&str] = &[
+    "bench --baseline base.json -r 3 syscall getpgid -l 9",
+    "bench syscall getpgid -l 9 --baseline base.json --precision 1000000",
+    "bench syscall getpgid --loop=9 --baseline base.json --json -r 2",
+];
+
 fn mutated(valid: &str, inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     let random = &mut *inputs.random;
     let mut text = valid.as_bytes().to_vec();
@@ -89,7 +115,7 @@ pub(crate) fn settings(inputs: &mut CaseInputs<'_>) -> Case {
     if let Some(recording) = recording {
         inputs.sandbox.write("perf.data", &recording.bytes);
     }
-    match inputs.random.below(4) {
+    match inputs.random.below(5) {
         0 => {
             let mut case = Case::new("probes", inputs.random.pick::<&str>(OF_PROBES));
             let text = mutated(PROBES, inputs);
@@ -111,6 +137,18 @@ pub(crate) fn settings(inputs: &mut CaseInputs<'_>) -> Case {
             let text = mutated(FOLDED, inputs);
             inputs.sandbox.write("earlier.folded", text);
             case.outputs.push("out.svg".to_owned());
+            case
+        }
+        2 => {
+            let mut case = Case::new("results", inputs.random.pick::<&str>(WITH_RESULTS));
+            let mut text = mutated(RESULTS, inputs);
+            // A changed name or number is a valid result.
+            case.may_be_silent = true;
+            if inputs.random.one_in(10) {
+                text = RESULTS[..RESULTS.len() / 2].into();
+                case.must_report_error = Some("results that end early");
+            }
+            inputs.sandbox.write("base.json", text);
             case
         }
         _ => {
