@@ -151,9 +151,11 @@ pub(crate) fn assert_refused(words: &[&str], status: i32, stderr: &str) {
 pub(crate) fn commands() -> Vec<String> {
     let listed = outcome(&["--list-cmds"]).stdout;
     let parts = [
+        "sched diff",
         "sched latency",
         "sched map",
         "sched off-cpu",
+        "sched perfetto",
         "sched timehist",
         "stat record",
         "stat report",

@@ -54,7 +54,7 @@ fn numbers(message: &[u8], wanted: u64) -> Vec<u64> {
 }
 
 /// The messages or texts of a field.
-fn messages(message: &[u8], wanted: u64) -> Vec<&[u8]> {
+pub(super) fn messages(message: &[u8], wanted: u64) -> Vec<&[u8]> {
     let found = fields(message).into_iter();
     let found = found.filter_map(|(number, field)| match field {
         Field::Bytes(value) if number == wanted => Some(value),
@@ -63,11 +63,11 @@ fn messages(message: &[u8], wanted: u64) -> Vec<&[u8]> {
     found.collect()
 }
 
-fn number(message: &[u8], wanted: u64) -> u64 {
+pub(super) fn number(message: &[u8], wanted: u64) -> u64 {
     numbers(message, wanted).last().copied().unwrap_or_default()
 }
 
-fn text(message: &[u8], wanted: u64) -> String {
+pub(super) fn text(message: &[u8], wanted: u64) -> String {
     let found = messages(message, wanted).last().copied();
     String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
 }

@@ -1,7 +1,9 @@
 //! `rperf sched`: its subcommands, and recordings that cannot be analysed or only in part.
 
+mod diff;
 mod latency;
 mod off_cpu;
+mod perfetto;
 mod recording;
 
 use std::path::Path;
@@ -284,7 +286,7 @@ fn a_truncated_recording_ends_with_an_error() -> std::io::Result<()> {
 
 #[test]
 fn other_subcommands_are_refused_by_name() {
-    for name in ["replay", "rep", "stats", "diff"] {
+    for name in ["replay", "rep", "stats"] {
         let refused = outcome(&["sched", name, "-r", "1"]);
         assert_eq!((refused.status, &*refused.stdout), (129, ""), "{refused:?}");
         let full = if name == "rep" { "replay" } else { name };

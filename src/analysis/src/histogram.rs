@@ -153,11 +153,18 @@ impl LogHistogram {
     #[must_use]
     pub fn percentile(&self, per_mille: u32) -> Option<u64> {
         let wanted = (u128::from(self.count) * u128::from(per_mille)).div_ceil(1000);
-        let wanted = wanted.clamp(1, u128::from(self.count.max(1)));
+        self.at_rank(u64::try_from(wanted).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the value of this rank among the sorted values, from 1 on; the first or the last one if there is none. Its error is that of
+    /// a percentile.
+    #[must_use]
+    pub fn at_rank(&self, rank: u64) -> Option<u64> {
+        let wanted = rank.clamp(1, self.count.max(1));
         let mut below = 0;
         let mut counts = self.buckets.iter();
         let index = counts.position(|count| {
-            below += u128::from(*count);
+            below += count;
             below >= wanted
         })?;
         let value = middle(self.first + index);
@@ -318,6 +325,9 @@ mod tests {
             let found = histogram.percentile(per_mille).unwrap();
             let error = found.abs_diff(exact) as f64;
             prop_assert!(error <= exact as f64 * LogHistogram::MAX_ERROR, "{found} for {exact}");
+            let rank = sorted.iter().position(|value| *value == exact).unwrap() as u64 + 1;
+            let of_rank = histogram.at_rank(rank).unwrap();
+            prop_assert!(of_rank.abs_diff(exact) as f64 <= exact as f64 * LogHistogram::MAX_ERROR);
             prop_assert_eq!(histogram.count(), sorted.len() as u64);
             prop_assert_eq!(histogram.sum(), sorted.iter().map(|value| u128::from(*value)).sum::<u128>());
             prop_assert_eq!(histogram.min(), sorted.first().copied());

@@ -1,5 +1,6 @@
 //! Analyses of the scheduler's tracepoints, for `sched`.
 
+mod common_flags;
 pub mod latency;
 mod lost_stretches;
 pub mod map;
@@ -8,6 +9,7 @@ pub mod off_cpu;
 mod tasks;
 pub mod timehist;
 
+pub use common_flags::CommonFlags;
 pub use lost_stretches::{LostStretch, LostStretches};
 use names::{NameNumber, NameTable};
 pub use tasks::{SchedTask, SchedTasks, TaskIndex};

@@ -307,6 +307,13 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
 /// Subcommands, selected by the first argument of these commands.
 pub(crate) const PARTS: &[CommandEntry] = &[
     CommandEntry {
+        name: "sched diff",
+        summary: "Compare how long tasks waited for a CPU in two recordings",
+        usage: &["[<options>] [<baseline>] [<new>]"],
+        build: sched::diff_command,
+        run: sched::diff,
+    },
+    CommandEntry {
         name: "sched latency",
         summary: "Show how long tasks waited for a CPU",
         usage: &["[<options>]"],
@@ -326,6 +333,13 @@ pub(crate) const PARTS: &[CommandEntry] = &[
         usage: &["[<options>]"],
         build: sched::off_cpu_command,
         run: sched::off_cpu,
+    },
+    CommandEntry {
+        name: "sched perfetto",
+        summary: "Write context switches and wakeups for Perfetto's viewer",
+        usage: &["[<options>]"],
+        build: sched::perfetto_command,
+        run: sched::perfetto,
     },
     CommandEntry {
         name: "sched timehist",

@@ -1,5 +1,9 @@
 //! The example lines of each command, for `-h` and `--help`. Tests run them.
 
+mod sched;
+
+use self::sched::SCHED;
+
 /// A command line and what it does.
 pub(crate) struct CommandLine {
     /// The line without the program's name.
@@ -15,7 +19,8 @@ const fn run(line: &'static str, what: &'static str) -> CommandLine {
 
 /// Returns the examples of a command or subcommand; without own ones those of the words before the last.
 pub(crate) fn of(command: &str) -> &'static [CommandLine] {
-    match BY_COMMAND.iter().find(|(name, _)| *name == command) {
+    let mut commands = BY_COMMAND.iter().chain(SCHED);
+    match commands.find(|(name, _)| *name == command) {
         Some((_, lines)) => lines,
         None => command.rsplit_once(' ').map_or(&[], |(name, _)| of(name)),
     }
@@ -457,79 +462,6 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "report --header-only",
                 "show machine and command line of the recording",
             ),
-        ],
-    ),
-    (
-        "sched",
-        &[
-            run(
-                "sched record -- sleep 10",
-                "record the scheduler's events for ten seconds",
-            ),
-            run("sched latency", "show how long tasks waited for a CPU"),
-            run("sched timehist", "print each time that a task ran"),
-            run("sched off-cpu", "show where tasks wait"),
-            run("sched script", "print every event"),
-        ],
-    ),
-    (
-        "sched latency",
-        &[
-            run("sched latency", "one row per command name"),
-            run(
-                "sched latency -p -s max",
-                "one row per thread, longest delay first",
-            ),
-            run("sched latency -C 0", "only what ran on one CPU"),
-            run(
-                "sched latency --percentiles",
-                "medians and percentiles of the waits",
-            ),
-            run(
-                "sched latency --antagonists",
-                "which tasks ran while others waited",
-            ),
-            run("sched latency --histogram", "histograms of the waits"),
-        ],
-    ),
-    (
-        "sched map",
-        &[
-            run("sched map", "one column per CPU"),
-            run("sched map --compact", "only CPUs that have switched"),
-            run("sched map --cpus 0", "only switches of one CPU"),
-        ],
-    ),
-    (
-        "sched off-cpu",
-        &[
-            run("sched off-cpu", "sums by task and state, and stacks"),
-            run(
-                "sched off-cpu --wakers",
-                "also show who woke the task, and who woke the waker",
-            ),
-            run(
-                "sched off-cpu -o off-cpu.svg",
-                "draw a flame graph of the time that tasks wait",
-            ),
-            run(
-                "sched off-cpu --folded",
-                "one stack per line, for 'grep' and 'flamegraph -i'",
-            ),
-        ],
-    ),
-    (
-        "sched timehist",
-        &[
-            run(
-                "sched timehist -n --state",
-                "also show the state of each task and the next one",
-            ),
-            run(
-                "sched timehist -MVw",
-                "also show wakeups, migrations and a picture of the CPUs",
-            ),
-            run("sched timehist -s", "print only sums by task and CPU"),
         ],
     ),
     (

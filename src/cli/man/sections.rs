@@ -297,6 +297,8 @@ const GROUPS: &[&[&str]] = &[
         "sched timehist",
         "sched map",
         "sched off-cpu",
+        "sched diff",
+        "sched perfetto",
         "record",
         "script",
     ],

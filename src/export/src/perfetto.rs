@@ -3,6 +3,7 @@
 //! samples of each thread over time, and flame graphs.
 
 mod proto;
+pub mod sched;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

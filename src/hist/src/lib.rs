@@ -50,6 +50,7 @@ mod select;
 mod sites;
 mod slices;
 mod stacks;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -79,5 +80,6 @@ pub use payloads::{NoPayloads, PayloadText};
 pub use properties::has_weight_parts;
 pub use resolve::{NamingContext, RecordingInfo};
 pub use select::{SampleTreatment, SelectSamples};
+pub use statistics::Estimate;
 pub use values::{FieldValue, FieldValues};
 pub use watched_function::WatchedFunction;

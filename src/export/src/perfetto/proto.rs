@@ -1,4 +1,4 @@
-//! The messages of Perfetto's traces that are required for samples. Interned items are numbered
+//! The messages of Perfetto's traces that are required for samples and for the scheduler's events. Interned items are numbered
 //! from 1.
 
 use prost::Message;
@@ -13,6 +13,8 @@ pub(super) const KIND_JIT: i32 = 4;
 /// `TracePacket`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Packet {
+    #[prost(message, optional, tag = "1")]
+    pub(super) ftrace: Option<FtraceBundle>,
     #[prost(message, optional, tag = "2")]
     pub(super) process_tree: Option<ProcessTree>,
     /// Nanoseconds.
@@ -24,6 +26,8 @@ pub(super) struct Packet {
     pub(super) interned: Option<InternedData>,
     #[prost(uint32, tag = "13")]
     pub(super) flags: u32,
+    #[prost(message, optional, tag = "45")]
+    pub(super) system_info: Option<SystemInfo>,
     #[prost(message, optional, tag = "59")]
     pub(super) defaults: Option<Defaults>,
     #[prost(message, optional, tag = "66")]
@@ -166,4 +170,87 @@ pub(super) struct Callstack {
     /// Outermost first.
     #[prost(uint64, repeated, packed = "false", tag = "2")]
     pub(super) frames: Vec<u64>,
+}
+
+/// `SystemInfo`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SystemInfo {
+    #[prost(message, optional, tag = "1")]
+    pub(super) name: Option<Utsname>,
+}
+
+/// `Utsname`, as of uname(2).
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Utsname {
+    #[prost(string, tag = "1")]
+    pub(super) sysname: String,
+    #[prost(string, tag = "3")]
+    pub(super) release: String,
+    #[prost(string, tag = "4")]
+    pub(super) machine: String,
+}
+
+/// `FtraceEventBundle`: events of one CPU.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct FtraceBundle {
+    #[prost(uint32, optional, tag = "1")]
+    pub(super) cpu: Option<u32>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) events: Vec<FtraceEvent>,
+    /// Whether events before these were lost.
+    #[prost(bool, tag = "3")]
+    pub(super) lost_events: bool,
+}
+
+/// `FtraceEvent`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct FtraceEvent {
+    /// Nanoseconds.
+    #[prost(uint64, optional, tag = "1")]
+    pub(super) timestamp: Option<u64>,
+    /// The thread that was running.
+    #[prost(uint32, optional, tag = "2")]
+    pub(super) pid: Option<u32>,
+    #[prost(message, optional, tag = "4")]
+    pub(super) switch: Option<SchedSwitch>,
+    #[prost(uint32, optional, tag = "5")]
+    pub(super) common_flags: Option<u32>,
+    #[prost(message, optional, tag = "20")]
+    pub(super) waking: Option<SchedWakeup>,
+    #[prost(message, optional, tag = "114")]
+    pub(super) wakeup_new: Option<SchedWakeup>,
+}
+
+/// `SchedSwitchFtraceEvent`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SchedSwitch {
+    #[prost(string, tag = "1")]
+    pub(super) prev_comm: String,
+    #[prost(int32, tag = "2")]
+    pub(super) prev_pid: i32,
+    #[prost(int32, tag = "3")]
+    pub(super) prev_prio: i32,
+    #[prost(int64, tag = "4")]
+    pub(super) prev_state: i64,
+    #[prost(string, tag = "5")]
+    pub(super) next_comm: String,
+    #[prost(int32, tag = "6")]
+    pub(super) next_pid: i32,
+    #[prost(int32, tag = "7")]
+    pub(super) next_prio: i32,
+}
+
+/// `SchedWakingFtraceEvent` and `SchedWakeupNewFtraceEvent`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SchedWakeup {
+    #[prost(string, tag = "1")]
+    pub(super) comm: String,
+    #[prost(int32, tag = "2")]
+    pub(super) pid: i32,
+    #[prost(int32, tag = "3")]
+    pub(super) prio: i32,
+    #[prost(int32, tag = "4")]
+    pub(super) success: i32,
+    #[prost(int32, tag = "5")]
+    pub(super) target_cpu: i32,
 }

@@ -1,6 +1,7 @@
 //! The tables of `sched`.
 
 pub mod antagonists;
+pub mod comparison;
 pub mod delay_histogram;
 pub mod delays;
 pub mod latency;

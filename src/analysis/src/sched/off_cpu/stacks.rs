@@ -7,15 +7,11 @@ use rperf_replay::{DsoId, Sample, World};
 use rperf_resolve::{
     AddressContext, Frame, Level, Resolver, StackOptions, StackScratch, SymbolId, UserStacks,
 };
-use rperf_tracepoint::FieldReader;
 use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::FxHashMap;
 
 use crate::PrepareSamples;
-
-/// `common_flags` of a tracepoint in an interrupt: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ` and `TRACE_FLAG_NMI` of the kernel's
-/// `include/linux/trace_events.h`.
-const INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
+use crate::sched::CommonFlags;
 
 /// A frame of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,8 +54,7 @@ pub struct StackPrepare<'r, 'w> {
     resolver: &'r Resolver<'w>,
     user: UserStacks<'r, 'w>,
     max_stack: usize,
-    /// Reads `common_flags`, by event.
-    flags: Vec<Option<FieldReader>>,
+    flags: CommonFlags,
     /// State for unwinding that no thread uses.
     idle: Mutex<Vec<StackScratch>>,
 }
@@ -76,16 +71,11 @@ impl<'r, 'w> StackPrepare<'r, 'w> {
         user: StackOptions,
         max_stack: usize,
     ) -> Result<Self, rperf_perfdata::Error> {
-        let formats = recording.formats()?;
-        let flags = recording.events.iter().map(|event| {
-            let tracepoint = formats.of_event(&event.attr).ok()?;
-            tracepoint.reader("common_flags")
-        });
         Ok(Self {
             resolver,
             user: UserStacks::new(resolver, user),
             max_stack,
-            flags: flags.collect(),
+            flags: CommonFlags::new(recording)?,
             idle: Mutex::default(),
         })
     }
@@ -106,7 +96,7 @@ impl<'r, 'w> StackPrepare<'r, 'w> {
                 .callchain(at, chain, self.max_stack, &mut frames);
         }
         self.give_back(scratch);
-        let is_interrupt = self.is_interrupt(sample);
+        let is_interrupt = self.flags.is_interrupt(sample);
         let frames = frames.into_iter().map(StackFrame::from);
         SwitchStack {
             frames: frames
@@ -114,13 +104,6 @@ impl<'r, 'w> StackPrepare<'r, 'w> {
                 .collect(),
             is_interrupt,
         }
-    }
-
-    fn is_interrupt(&self, sample: &Sample<'_>) -> bool {
-        let reader = self.flags.get(sample.event.0 as usize).copied().flatten();
-        let flags = reader.zip(sample.wire.raw);
-        let flags = flags.and_then(|(reader, raw)| reader.u64(raw));
-        flags.is_some_and(|flags| flags & INTERRUPT != 0)
     }
 
     fn take_scratch(&self) -> StackScratch {

@@ -1,0 +1,126 @@
+//! Confidence intervals of differences of means.
+
+use std::f64::consts::FRAC_PI_2;
+
+/// The confidence level of intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// Steps of the numeric integration, an even number; three digits of a quantile are shown.
+const STEPS: u32 = 2000;
+
+/// The mean of some values, and how well it is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// The variance of the mean.
+    pub variance: f64,
+    /// Degrees of freedom.
+    pub freedom: f64,
+}
+
+impl Estimate {
+    /// The mean of at least two values.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Self::of_squares(count, mean, squares)
+    }
+
+    /// The mean of `count` values, at least two, whose squared deviations from it add up to `squares`.
+    #[must_use]
+    pub fn of_squares(count: f64, mean: f64, squares: f64) -> Self {
+        Self {
+            mean,
+            variance: squares / (count - 1.0) / count,
+            freedom: count - 1.0,
+        }
+    }
+
+    /// Half the width of the 95 % confidence interval of the mean.
+    #[must_use]
+    pub fn margin(&self) -> f64 {
+        match self.variance > 0.0 {
+            true => quantile(self.freedom) * self.variance.sqrt(),
+            false => 0.0,
+        }
+    }
+
+    /// Half the width of the 95 % confidence interval of the difference of two means (Welch's t-test): degrees of freedom by Welch and
+    /// Satterthwaite.
+    #[must_use]
+    pub fn margin_of_difference(&self, other: &Self) -> f64 {
+        let variance = self.variance + other.variance;
+        if variance <= 0.0 {
+            return 0.0;
+        }
+        let part = |estimate: &Self| estimate.variance.powi(2) / estimate.freedom;
+        let freedom = variance.powi(2) / (part(self) + part(other));
+        quantile(freedom) * variance.sqrt()
+    }
+}
+
+/// The value that Student's t with these degrees of freedom (at least 1) exceeds in absolute value with probability `1 - CONFIDENCE`.
+///
+/// With t = sqrt(freedom) * tan(angle), the density is proportional to cos(angle) to the power of `freedom - 1`. Its integral is
+/// calculated by Simpson's rule, up to the angle that has the wanted part of the whole.
+fn quantile(freedom: f64) -> f64 {
+    let freedom = freedom.max(1.0);
+    let width = FRAC_PI_2 / f64::from(STEPS);
+    let density = |angle: f64| angle.cos().max(0.0).powf(freedom - 1.0);
+    let pairs = (0..STEPS / 2).map(|pair| {
+        let start = f64::from(pair) * 2.0 * width;
+        let middle = 4.0 * density(start + width);
+        (density(start) + middle + density(start + 2.0 * width)) * width / 3.0
+    });
+    let pairs: Vec<f64> = pairs.collect();
+    let mut wanted = CONFIDENCE * pairs.iter().sum::<f64>();
+    let mut angle = 0.0;
+    for area in pairs {
+        if area >= wanted {
+            // The density is nearly linear within a step.
+            let (start, end) = (density(angle), density(angle + 2.0 * width));
+            let part = wanted / area;
+            let root = (start * start + (end * end - start * start) * part).sqrt();
+            angle += 2.0 * width * (start + end) * part / (start + root);
+            break;
+        }
+        wanted -= area;
+        angle += 2.0 * width;
+    }
+    freedom.sqrt() * angle.tan()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_tables() {
+        for (freedom, expected) in [
+            (1.0, 12.706),
+            (2.0, 4.303),
+            (4.0, 2.776),
+            (10.0, 2.228),
+            (30.0, 2.042),
+            (120.0, 1.980),
+            (10_000.0, 1.960),
+        ] {
+            let found = quantile(freedom);
+            assert!((found - expected).abs() < 0.002, "{freedom}: {found}");
+        }
+    }
+
+    #[test]
+    fn intervals_are_those_of_welch() {
+        let before = Estimate::of(&[41.0, 44.0, 41.0]);
+        let after = Estimate::of(&[51.0, 49.0, 53.0]);
+        // Variances 3 and 4 by 3 runs: standard error sqrt(7 / 3), 3.92 degrees of freedom.
+        let found = before.margin_of_difference(&after);
+        let expected = quantile(3.92) * (7.0_f64 / 3.0).sqrt();
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        assert!((found - 4.275).abs() < 0.002, "{found}");
+    }
+}

@@ -1,0 +1,273 @@
+//! The waits for a CPU in two recordings, compared, for `sched diff`.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use rperf_analysis::LogHistogram;
+use rperf_analysis::sched::latency::{LatencyRow, LatencyTable};
+use rperf_hist::Estimate;
+
+use super::delays::milliseconds;
+use crate::table::{Cell, Column, Table, TextStyle};
+
+/// The version of the JSON object; it changes if a key is removed or gets another meaning.
+pub const SCHED_DIFF_JSON_VERSION: u32 = 1;
+
+/// The two-sided 95 % quantile of the normal distribution.
+const NORMAL_QUANTILE: f64 = 1.96;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DelayNumber {
+    /// The mean of the waits.
+    Mean,
+    /// The median.
+    Median,
+    /// The 99th percentile.
+    P99,
+}
+
+/// A number of nanoseconds, with its 95 % confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DelayEstimate {
+    /// The number.
+    pub value: f64,
+    /// The interval; `None` with too few waits.
+    pub interval: Option<DelayInterval>,
+}
+
+/// A 95 % confidence interval, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DelayInterval {
+    /// The lower bound.
+    pub low: f64,
+    /// The upper bound.
+    pub high: f64,
+}
+
+/// A number of the tasks of one name in two recordings. A recording without waits of such tasks has no estimate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedDelay {
+    /// The name.
+    pub comm: String,
+    /// What is compared.
+    pub number: DelayNumber,
+    /// The number of waits in the baseline and in the other recording.
+    pub waits: [u64; 2],
+    /// The estimates.
+    pub estimates: [Option<DelayEstimate>; 2],
+    /// Whether the recordings differ; `None` if that cannot be said. Means are compared by Welch's t-test, percentiles by their intervals.
+    pub is_significant: Option<bool>,
+}
+
+impl DelayNumber {
+    const ALL: [Self; 3] = [Self::Mean, Self::Median, Self::P99];
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Median => "p50",
+            Self::P99 => "p99",
+        }
+    }
+}
+
+impl ComparedDelay {
+    /// Returns the difference in nanoseconds, if both recordings have waits.
+    #[must_use]
+    pub fn difference(&self) -> Option<f64> {
+        let [before, after] = self.estimates;
+        Some(after?.value - before?.value)
+    }
+}
+
+/// Compares the tasks of two recordings by name. Both tables have distributions (`LatencyOptions::with_distributions`) and one row per name.
+/// Tasks whose mean differs significantly come first, then those with the largest difference.
+#[must_use]
+pub fn compare_delays(before: &LatencyTable, after: &LatencyTable) -> Vec<ComparedDelay> {
+    let mut pairs: BTreeMap<&[u8], [Option<&LogHistogram>; 2]> = BTreeMap::new();
+    for (file, table) in [before, after].into_iter().enumerate() {
+        for LatencyRow { comm, sums, .. } in &table.rows {
+            pairs.entry(comm).or_default()[file] = Some(&sums.delays);
+        }
+    }
+    let mut tasks: Vec<[ComparedDelay; 3]> = pairs
+        .into_iter()
+        .map(|(comm, delays)| {
+            DelayNumber::ALL.map(|number| compared(&String::from_utf8_lossy(comm), number, delays))
+        })
+        .collect();
+    // Stable: equal ones are sorted by their names.
+    tasks.sort_by(|[one, ..], [other, ..]| order(one, other));
+    tasks.into_iter().flatten().collect()
+}
+
+fn order(one: &ComparedDelay, other: &ComparedDelay) -> Ordering {
+    let rank = |row: &ComparedDelay| row.is_significant.map_or(2, |is| u8::from(!is));
+    let size = |row: &ComparedDelay| row.difference().unwrap_or_default().abs();
+    let by_rank = rank(one).cmp(&rank(other));
+    by_rank.then_with(|| size(other).total_cmp(&size(one)))
+}
+
+fn compared(comm: &str, number: DelayNumber, delays: [Option<&LogHistogram>; 2]) -> ComparedDelay {
+    let estimates = delays.map(|delays| delays.and_then(|delays| estimate(number, delays)));
+    ComparedDelay {
+        comm: comm.to_owned(),
+        number,
+        waits: delays.map(|delays| delays.map_or(0, LogHistogram::count)),
+        is_significant: match (number, delays, estimates) {
+            (DelayNumber::Mean, [Some(before), Some(after)], _) => differ(before, after),
+            (_, _, [Some(before), Some(after)]) => before
+                .interval
+                .zip(after.interval)
+                .map(|(before, after)| before.high < after.low || after.high < before.low),
+            _ => None,
+        },
+        estimates,
+    }
+}
+
+/// Whether the means differ; `None` with fewer than two waits.
+fn differ(before: &LogHistogram, after: &LogHistogram) -> Option<bool> {
+    let (before, after) = (mean(before)?, mean(after)?);
+    let margin = before.margin_of_difference(&after);
+    Some((after.mean - before.mean).abs() > margin)
+}
+
+fn estimate(number: DelayNumber, delays: &LogHistogram) -> Option<DelayEstimate> {
+    let per_mille = match number {
+        DelayNumber::Mean => {
+            let mean = mean(delays);
+            let interval = mean.map(|mean| DelayInterval {
+                low: (mean.mean - mean.margin()).max(0.0),
+                high: mean.mean + mean.margin(),
+            });
+            let value = (delays.count() > 0).then(|| delays.mean())?;
+            return Some(DelayEstimate { value, interval });
+        }
+        DelayNumber::Median => 500,
+        DelayNumber::P99 => 990,
+    };
+    let value = delays.percentile(per_mille)? as f64;
+    let interval = percentile_interval(delays, per_mille);
+    Some(DelayEstimate { value, interval })
+}
+
+/// Returns the mean with its variance; `None` with fewer than two waits. Waits are taken to be in the middle of their bucket.
+fn mean(delays: &LogHistogram) -> Option<Estimate> {
+    let mean = delays.mean();
+    let squares = delays.buckets().map(|bucket| {
+        let middle = (bucket.from as f64 + bucket.to as f64) / 2.0;
+        bucket.count as f64 * (middle - mean).powi(2)
+    });
+    (delays.count() > 1).then(|| Estimate::of_squares(delays.count() as f64, mean, squares.sum()))
+}
+
+/// Returns the interval of a percentile: the waits whose ranks are the bounds of a binomial distribution, which is approximated by a normal one.
+/// `None` if there are too few waits: 8 are enough for the median, some 570 for the 99th percentile.
+fn percentile_interval(delays: &LogHistogram, per_mille: u32) -> Option<DelayInterval> {
+    let (count, part) = (delays.count() as f64, f64::from(per_mille) / 1000.0);
+    let spread = NORMAL_QUANTILE * (count * part * (1.0 - part)).sqrt();
+    let low = (count * part - spread).floor();
+    let high = (count * part + spread).ceil() + 1.0;
+    if low < 1.0 || high > count {
+        return None;
+    }
+    let value = |rank: f64| delays.at_rank(rank as u64).map(|value| value as f64);
+    Some(DelayInterval {
+        low: value(low)?,
+        high: value(high)?,
+    })
+}
+
+/// Writes a row for each number of each task; times are in milliseconds.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_diff(out: &mut dyn Write, rows: &[ComparedDelay]) -> io::Result<()> {
+    writeln!(
+        out,
+        "# Waits for a CPU, with 95% confidence intervals; * significant difference (mean: Welch's t), = not significant\n#"
+    )?;
+    let names = ["Task", "Number"].map(Column::left);
+    let numbers = [
+        "Waits",
+        "New waits",
+        "Baseline ms",
+        "Interval",
+        "New ms",
+        "Interval",
+        "Delta ms",
+        "Sig",
+    ];
+    let columns = names.into_iter().chain(numbers.map(Column::right));
+    let mut table = Table::new(columns.collect::<Vec<_>>());
+    for row in rows {
+        let mut cells: Vec<Cell> = vec![row.comm.clone().into(), row.number.title().into()];
+        cells.extend(row.waits.map(Cell::from));
+        for estimate in row.estimates {
+            cells.extend(estimate_cells(estimate));
+        }
+        cells.push(row.difference().map_or(Cell::missing(), |delta| {
+            let sign = if delta < 0.0 { "-" } else { "+" };
+            format!("{sign}{}", milliseconds(delta.abs() as u64)).into()
+        }));
+        cells.push(match row.is_significant {
+            Some(true) => "*".into(),
+            Some(false) => "=".into(),
+            None => Cell::missing(),
+        });
+        table.push(cells);
+    }
+    table.write_text(out, TextStyle::PLAIN)
+}
+
+fn estimate_cells(estimate: Option<DelayEstimate>) -> [Cell; 2] {
+    let shown = |time: f64| milliseconds(time as u64);
+    let Some(DelayEstimate { value, interval }) = estimate else {
+        return [Cell::missing(), Cell::missing()];
+    };
+    let interval =
+        interval.map(|interval| format!("{}..{}", shown(interval.low), shown(interval.high)));
+    [
+        shown(value).into(),
+        interval.map_or(Cell::missing(), Cell::from),
+    ]
+}
+
+/// Writes an object with the same rows; times are in nanoseconds.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_diff_json(out: &mut dyn Write, rows: &[ComparedDelay]) -> io::Result<()> {
+    let estimate = |estimate: Option<DelayEstimate>| {
+        estimate.map(|DelayEstimate { value, interval }| {
+            serde_json::json!({
+                "ns": value,
+                "low_ns": interval.map(|interval| interval.low),
+                "high_ns": interval.map(|interval| interval.high),
+            })
+        })
+    };
+    write!(out, "{{\"version\":{SCHED_DIFF_JSON_VERSION},\"rows\":[")?;
+    for (number, row) in rows.iter().enumerate() {
+        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
+        let [before, after] = row.waits;
+        let [baseline, new] = row.estimates.map(estimate);
+        let row = serde_json::json!({
+            "comm": row.comm,
+            "number": row.number.title(),
+            "baseline_waits": before,
+            "new_waits": after,
+            "baseline": baseline,
+            "new": new,
+            "delta_ns": row.difference(),
+            "significant": row.is_significant,
+        });
+        serde_json::to_writer(&mut *out, &row)?;
+    }
+    out.write_all(b"]}\n")
+}

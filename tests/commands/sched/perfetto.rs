@@ -1,0 +1,80 @@
+//! `sched perfetto`: the trace, decoded by the field numbers of Perfetto's protos.
+
+use rperf_testkit::Scratch;
+
+use super::recording::SchedFile;
+use super::{run, waits};
+use crate::commands::perfetto_trace::{messages, number, text};
+
+/// `TracePacket.ftrace_events` and `process_tree`.
+const FTRACE: u64 = 1;
+const PROCESS_TREE: u64 = 2;
+/// `FtraceEvent.sched_switch` and `sched_waking`.
+const SWITCH: u64 = 4;
+const WAKING: u64 = 20;
+
+/// Time, running thread, and the switch: thread, state, next thread; or the woken thread.
+#[derive(Debug, PartialEq, Eq)]
+enum Traced {
+    Switch(u64, u64, [u64; 3]),
+    Waking(u64, u64, u64),
+}
+
+fn decode(trace: &[u8]) -> (Vec<Traced>, Vec<(u64, String)>, u64) {
+    let (mut events, mut threads, mut losses) = (Vec::new(), Vec::new(), 0);
+    for packet in messages(trace, 1) {
+        for tree in messages(packet, PROCESS_TREE) {
+            let names = messages(tree, 2).into_iter();
+            threads.extend(names.map(|thread| (number(thread, 1), text(thread, 2))));
+        }
+        for bundle in messages(packet, FTRACE) {
+            assert_eq!(number(bundle, 1), 0, "the CPU");
+            losses += number(bundle, 3);
+            for event in messages(bundle, 2) {
+                let (time, running) = (number(event, 1), number(event, 2));
+                for switch in messages(event, SWITCH) {
+                    let fields = [2, 4, 6].map(|field| number(switch, field));
+                    events.push(Traced::Switch(time, running, fields));
+                }
+                for waking in messages(event, WAKING) {
+                    events.push(Traced::Waking(time, running, number(waking, 2)));
+                }
+            }
+        }
+    }
+    (events, threads, losses)
+}
+
+#[test]
+fn switches_and_wakeups_are_traced() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    // The losses of the generated big-endian file have no CPU.
+    for (mut file, losses_with_cpu) in [(SchedFile::new(), 1), (SchedFile::big_endian(), 0)] {
+        waits(&mut file);
+        file.lost(310_000, 5);
+        file.switch(320_000, (0, 0), 8);
+        scratch.write("perf.data", file.finish())?;
+        let written = run(&scratch, &["sched", "perfetto"]);
+        assert_eq!((written.status, &*written.stdout), (0, ""), "{written:?}");
+        assert!(
+            written.stderr.contains("5 records were lost"),
+            "{written:?}"
+        );
+        let trace = std::fs::read(scratch.path().join("sched.pftrace"))?;
+        let (events, threads, losses) = decode(&trace);
+        let expected = [
+            Traced::Waking(100_000, 0, 7),
+            Traced::Switch(110_000, 0, [0, 0, 7]),
+            Traced::Switch(150_000, 7, [7, 0x100, 8]),
+            Traced::Switch(250_000, 8, [8, 1, 7]),
+            Traced::Switch(300_000, 7, [7, 1, 0]),
+            Traced::Switch(320_000, 0, [0, 0, 8]),
+        ];
+        assert_eq!(events, expected);
+        assert_eq!(losses, losses_with_cpu, "{written:?}");
+        for known in [(7, "seven".to_owned()), (8, "eight".to_owned())] {
+            assert!(threads.contains(&known), "{threads:?}");
+        }
+    }
+    Ok(())
+}
