@@ -238,7 +238,7 @@ impl AddressShifter {
             time: self.map.live.limit(),
             position: self.position,
         };
-        let id = self.map.live.side_record(*raw, order).id;
+        let id = self.map.live.non_sample(*raw, order).id;
         Some(Place {
             pid: id.pid_tid?.0,
             mode: CpuMode::User,
@@ -349,7 +349,7 @@ impl Transform for AddressShifter {
 
     fn note(&mut self, records: &[u8]) {
         let orders = &mut self.orders;
-        self.map.live.note_each(records, |order, raw| {
+        self.map.live.add_each(records, |order, raw| {
             if matches!(raw.kind, RecordKind::MMAP | RecordKind::MMAP2) {
                 orders.push_back(order);
             }

@@ -166,7 +166,7 @@ impl Transform for LiveUnwinder {
     }
 
     fn note(&mut self, records: &[u8]) {
-        self.live.note(records);
+        self.live.add(records);
     }
 
     fn note_end(&mut self) {
