@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::duplicates::{are_variants, keeps_first};
 use crate::files::FileBytes;
 use crate::names::{NameAt, NameTable, PlainNames};
-use crate::overlaps::OverlappingRanges;
+use crate::overlaps::{InsertionHistory, InsertionStep, OverlapFinder, OverlappingRanges};
 use crate::symbol::{Binding, NameForm, PackedSymbols, Symbol, SymbolKind};
-use crate::table::{AddressKind, SymbolTable, shown_name};
-use crate::tree::TreeChange;
+use crate::table::{AddressKind, SymbolTable};
+use crate::ties::{ComparedNames, TiedSymbols};
 
 /// Unit to which the end of the last symbol is rounded, independent of the machine's page size, as
 /// in perf.
@@ -27,14 +26,15 @@ pub(crate) struct NewSymbol {
 
 /// A symbol table under construction.
 pub(crate) struct TableBuilder {
-    /// In order of insertion, including erased ones.
+    /// In order of insertion.
     symbols: PackedSymbols,
     names: NameTable,
     /// Positions in `symbols`, sorted by start and then by order of insertion.
-    live: Vec<u32>,
-    /// Number of `symbols` already sorted into `live`.
-    merged: usize,
-    changes: Vec<TreeChange>,
+    sorted: Vec<u32>,
+    /// The insertions into `sorted`.
+    steps: Vec<InsertionStep>,
+    /// Number of symbols whose ends are final.
+    fixed: u32,
     demangle: bool,
 }
 
@@ -44,9 +44,9 @@ impl TableBuilder {
         Self {
             symbols: PackedSymbols::default(),
             names: NameTable::default(),
-            live: Vec::new(),
-            merged: 0,
-            changes: Vec::new(),
+            sorted: Vec::new(),
+            steps: Vec::new(),
+            fixed: 0,
             demangle,
         }
     }
@@ -100,104 +100,153 @@ impl TableBuilder {
     /// that the first must not reach the second.
     pub(crate) fn fix_ends(&mut self, separates: impl Fn(u32, u32) -> bool) {
         self.merge();
-        for pair in self.live.windows(2) {
+        // Earlier symbols have a size, except duplicates that are not kept.
+        let first_new = self.fixed;
+        self.fixed = self.len();
+        for pair in self.sorted.windows(2) {
             let &[position, next] = pair else { continue };
-            let (Some(symbol), Some(next_start)) =
-                (self.symbols.get(position), self.symbols.start(next))
+            if position < first_new || !self.symbols.is_blank(position) {
+                continue;
+            }
+            let (Some(start), Some(next_start)) =
+                (self.symbols.start(position), self.symbols.start(next))
             else {
                 continue;
             };
-            if symbol.end == symbol.start {
-                let end = if separates(position, next) {
-                    round_up(symbol.end.saturating_add(PAGE))
-                } else {
-                    next_start
-                };
-                self.symbols.set_end(position, end);
-            }
+            let end = match separates(position, next) {
+                true => round_up(start.saturating_add(PAGE)),
+                false => next_start,
+            };
+            self.symbols.set_end(position, end);
         }
-        if let Some(last) = self.live.last().copied()
-            && let Some(symbol) = self.symbols.get(last)
-            && symbol.end == symbol.start
+        if let Some(last) = self.sorted.last().copied()
+            && let Some(start) = self.symbols.start(last)
+            && last >= first_new
+            && self.symbols.is_blank(last)
         {
-            let end = round_up(symbol.start).saturating_add(PAGE);
+            let end = round_up(start).saturating_add(PAGE);
             self.symbols.set_end(last, end);
         }
     }
 
-    /// Keeps one symbol per address.
+    /// Keeps one symbol per address, of those added so far.
     pub(crate) fn drop_duplicates(&mut self) {
         self.merge();
-        let mut live = std::mem::take(&mut self.live);
-        let mut changes = std::mem::take(&mut self.changes);
-        live.dedup_by(|position, rival| {
-            if self.symbols.start(*position) != self.symbols.start(*rival) {
-                return false;
-            }
-            if !self.prefers(*rival, *position) {
-                std::mem::swap(rival, position);
-            }
-            changes.push(TreeChange::Erase(*position));
-            true
-        });
-        self.live = live;
-        self.changes = changes;
+        if let Some(step) = self.steps.last_mut() {
+            step.drops_duplicates = true;
+        }
     }
 
     /// Sorts the symbols added since the last call into the others, after those of equal start.
     fn merge(&mut self) {
-        if self.merged == self.symbols.len() {
+        let new = self.merged()..self.len();
+        if new.is_empty() {
             return;
         }
-        let new = self.merged as u32..self.symbols.len() as u32;
-        self.changes.push(TreeChange::Insert(new.clone()));
-        self.live.extend(new);
-        self.merged = self.symbols.len();
-        let symbols = &self.symbols;
-        // Stable, fast for sorted input, and without memory for keys of millions of positions.
-        self.live.sort_by_key(|&position| symbols.start(position));
+        self.steps.push(InsertionStep {
+            inserted: new.clone(),
+            drops_duplicates: false,
+        });
+        let is_first = self.sorted.is_empty();
+        self.sorted.extend(self.symbols.sorted(new));
+        if !is_first {
+            // Merges two sorted sequences.
+            let symbols = &self.symbols;
+            self.sorted.sort_by_key(|&position| symbols.start(position));
+        }
     }
 
-    fn prefers(&self, first: u32, second: u32) -> bool {
-        let (Some(first), Some(second)) = (self.symbols.get(first), self.symbols.get(second))
-        else {
-            return true;
-        };
-        keeps_first(&first, &second, || {
-            let raw = |s: &Symbol| self.names.get(s.name);
-            let shown = |s: &Symbol| shown_name(raw(s), s.form, self.demangle);
-            // Exported symbols are in both tables, and thousands of other pairs are equal;
-            // demangling would take most of the time. (Equal pairs are never system calls.)
-            let (a, b) = (raw(&first), raw(&second));
-            let alike = first.form == second.form && (a == b || are_variants(a, b));
-            if alike && !raw(&first).contains("SyS") {
-                return (raw(&first).into(), raw(&first).into());
-            }
-            (shown(&first), shown(&second))
-        })
+    /// Number of symbols in `sorted`.
+    fn merged(&self) -> u32 {
+        self.steps.last().map_or(0, |step| step.inserted.end)
+    }
+
+    /// Number of symbols added before duplicates were last dropped.
+    fn compared(&self) -> u32 {
+        let mut steps = self.steps.iter().rev();
+        let last = steps.find(|step| step.drops_duplicates);
+        last.map_or(0, |step| step.inserted.end)
     }
 
     /// Returns the finished table.
     pub(crate) fn finish(mut self, space: AddressKind) -> SymbolTable {
         self.merge();
-        let changes = std::mem::take(&mut self.changes);
-        let overlaps = OverlappingRanges::new(&self.symbols, &self.live, changes);
-        let mut symbols = self.symbols;
-        if overlaps.is_some() {
-            symbols = symbols.picked(&self.live);
-        } else {
-            // Starts are distinct. Sorted in place, to avoid a second list.
-            self.live.sort_unstable();
-            symbols.keep_sorted(&self.live);
-        }
+        let mut symbols = PackedSymbols::with_capacity(self.sorted.len());
+        let mut tied = TiedSymbols::default();
+        let mut zones = OverlapFinder::default();
+        self.for_each_address(|duplicates, others| {
+            let list = &self.symbols;
+            if let [first, _, ..] = duplicates {
+                let group = tied.push(duplicates.iter().filter_map(|at| list.get(*at)));
+                let start = list.start(*first).unwrap_or_default();
+                let ends = tied.members(group).map(|symbol| symbol.end);
+                zones.add(start, ends.max().unwrap_or_default());
+                symbols.push_group(start, group);
+            }
+            let alone = if duplicates.len() == 1 {
+                duplicates
+            } else {
+                &[]
+            };
+            for position in alone.iter().chain(others) {
+                let (start, end) = list.extent_at(*position).unwrap_or_default();
+                zones.add(start, end);
+                symbols.copy(list, *position);
+            }
+        });
+        let overlaps = OverlappingRanges::new(zones, || self.history());
+        symbols.shrink();
+        tied.shrink();
         self.names.shrink();
         SymbolTable {
             symbols,
+            tied,
             names: Arc::new(self.names),
             overlaps,
             is_numbered: false,
             space,
             demangle: self.demangle,
+        }
+    }
+
+    fn history(&self) -> InsertionHistory {
+        let mut place = vec![u32::MAX; self.symbols.len()];
+        let mut tied = Vec::new();
+        let mut table = 0..;
+        let mut set = |position: &u32, at: u32| {
+            if let Some(place) = place.get_mut(*position as usize) {
+                *place = at;
+            }
+        };
+        self.for_each_address(|duplicates, others| {
+            if !duplicates.is_empty() {
+                let at = table.next().unwrap_or_default();
+                duplicates.iter().for_each(|position| set(position, at));
+            }
+            if duplicates.len() > 1 {
+                tied.extend_from_slice(duplicates);
+            }
+            for position in others {
+                set(position, table.next().unwrap_or_default());
+            }
+        });
+        InsertionHistory {
+            starts: self.symbols.starts().collect(),
+            steps: self.steps.clone(),
+            place,
+            tied,
+        }
+    }
+
+    /// Calls `each` with the positions of symbols of each address, ascending: those of which one is kept, and those
+    /// added later.
+    fn for_each_address(&self, mut each: impl FnMut(&[u32], &[u32])) {
+        let compared = self.compared();
+        let start = |position: &u32| self.symbols.start(*position);
+        for group in self.sorted.chunk_by(|a, b| start(a) == start(b)) {
+            let duplicates = group.partition_point(|position| *position < compared);
+            let (duplicates, others) = group.split_at(duplicates);
+            each(duplicates, others);
         }
     }
 
@@ -210,34 +259,182 @@ impl TableBuilder {
     ) -> Vec<SymbolTable> {
         self.merge();
         self.names.shrink();
-        let names = Arc::new(self.names);
-        let mut members = vec![Vec::new(); groups.saturating_sub(1)];
-        self.live.retain(|position| {
-            let others = group(*position).checked_sub(1);
-            if let Some(members) = others.and_then(|other| members.get_mut(other)) {
-                members.push(*position);
-            }
-            others.is_none()
-        });
-        let others: Vec<PackedSymbols> = members
-            .iter()
-            .map(|members| self.symbols.picked(members))
-            .collect();
-        self.live.sort_unstable();
-        self.symbols.keep_sorted(&self.live);
-        let table = |symbols| SymbolTable {
-            symbols,
-            names: Arc::clone(&names),
-            overlaps: None,
-            is_numbered: false,
-            space: AddressKind::Runtime,
+        let compared = ComparedNames {
+            names: &self.names,
             demangle: self.demangle,
         };
-        let first = std::iter::once(self.symbols);
-        first.chain(others).map(table).collect()
+        let mut tables = vec![PackedSymbols::default(); groups];
+        self.for_each_address(|duplicates, others| {
+            let symbols = duplicates.iter().filter_map(|at| self.symbols.get(*at));
+            let kept = match duplicates {
+                [] | [_] => 0,
+                _ => compared.kept(symbols, |_, _| {}),
+            };
+            for position in duplicates.get(kept).into_iter().chain(others) {
+                if let Some(table) = tables.get_mut(group(*position))
+                    && let Some(symbol) = self.symbols.get(*position)
+                {
+                    table.push(&symbol);
+                }
+            }
+        });
+        let demangle = self.demangle;
+        let names = Arc::new(self.names);
+        let table = |mut symbols: PackedSymbols| {
+            symbols.shrink();
+            SymbolTable {
+                symbols,
+                tied: TiedSymbols::default(),
+                names: Arc::clone(&names),
+                overlaps: None,
+                is_numbered: false,
+                space: AddressKind::Runtime,
+                demangle,
+            }
+        };
+        tables.into_iter().map(table).collect()
     }
 }
 
 fn round_up(address: u64) -> u64 {
     address.checked_next_multiple_of(PAGE).unwrap_or(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::duplicates::keeps_first;
+    use crate::tree::{SearchTree, TreeChange};
+
+    /// Symbols as perf keeps them: every list sorted, duplicates dropped at once.
+    #[derive(Default)]
+    struct EagerTable {
+        all: Vec<(Symbol, String)>,
+        live: Vec<usize>,
+        changes: Vec<TreeChange>,
+    }
+
+    impl EagerTable {
+        fn insert(&mut self, new: &[NewSymbol]) {
+            let first = self.all.len();
+            for symbol in new {
+                self.all.push((
+                    Symbol {
+                        start: symbol.start,
+                        end: symbol.start + symbol.size,
+                        binding: symbol.binding,
+                        kind: symbol.kind,
+                        form: symbol.form,
+                        name: NameAt::default(),
+                    },
+                    name(self.all.len()),
+                ));
+            }
+            self.live.extend(first..self.all.len());
+            self.live.sort_by_key(|at| self.all[*at].0.start);
+            let range = first as u32..self.all.len() as u32;
+            self.changes.push(TreeChange::Insert(range));
+        }
+
+        fn fix_ends(&mut self) {
+            for place in 0..self.live.len() {
+                let next = self.live.get(place + 1).map(|next| self.all[*next].0.start);
+                let (symbol, _) = &mut self.all[self.live[place]];
+                if symbol.end == symbol.start {
+                    symbol.end = next.unwrap_or(round_up(symbol.start) + PAGE);
+                }
+            }
+        }
+
+        fn drop_duplicates(&mut self) {
+            let mut kept: Vec<usize> = Vec::new();
+            for at in std::mem::take(&mut self.live) {
+                let (symbol, name) = &self.all[at];
+                match kept.last_mut() {
+                    Some(last) if self.all[*last].0.start == symbol.start => {
+                        let (rival, rivals) = &self.all[*last];
+                        let keeps = keeps_first(rival, symbol, || (rivals.clone(), name.clone()));
+                        let loser = if keeps {
+                            at
+                        } else {
+                            std::mem::replace(last, at)
+                        };
+                        self.changes.push(TreeChange::Erase(loser as u32));
+                    }
+                    _ => kept.push(at),
+                }
+            }
+            self.live = kept;
+        }
+
+        /// The name that perf finds at an address.
+        fn find(&self, address: u64) -> Option<&str> {
+            let starts: Vec<u64> = self.all.iter().map(|(symbol, _)| symbol.start).collect();
+            let mut place = vec![u32::MAX; self.all.len()];
+            for (position, at) in (0..).zip(&self.live) {
+                place[*at] = position;
+            }
+            let tree = SearchTree::replay(&starts, &self.changes, &place);
+            let symbol = |at: u32| Some(self.all[*self.live.get(at as usize)?].0);
+            let found = tree.find(symbol, address)?;
+            Some(&self.all[self.live[found as usize]].1)
+        }
+    }
+
+    fn name(number: usize) -> String {
+        format!("{}{number}", &"__"[..number % 3])
+    }
+
+    fn new_symbol() -> impl Strategy<Value = NewSymbol> {
+        let bindings = vec![Binding::Local, Binding::Global, Binding::Weak];
+        (0u64..30, 0u64..6, prop::sample::select(bindings)).prop_map(|(start, size, binding)| {
+            NewSymbol {
+                start: 10 * start,
+                size: 5 * size,
+                binding,
+                kind: SymbolKind::Function,
+                form: NameForm::Plain,
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn tables_are_those_of_choices_made_at_once(
+            lists in prop::collection::vec(prop::collection::vec(new_symbol(), 0..40), 0..3),
+            rest in prop::collection::vec(new_symbol(), 0..5),
+        ) {
+            let mut builder = TableBuilder::new(false);
+            let mut eager = EagerTable::default();
+            let mut numbers = 0..;
+            let mut push = |builder: &mut TableBuilder, list: &[NewSymbol]| {
+                for (new, number) in list.iter().zip(&mut numbers) {
+                    builder.push(*new, name(number).as_bytes());
+                }
+            };
+            for list in &lists {
+                push(&mut builder, list);
+                builder.fix_ends(|_, _| false);
+                builder.drop_duplicates();
+                eager.insert(list);
+                eager.fix_ends();
+                eager.drop_duplicates();
+            }
+            push(&mut builder, &rest);
+            eager.insert(&rest);
+            let table = builder.finish(AddressKind::Runtime);
+            for address in 0..320 {
+                let found = table.find(address).map(|at| table.name(at).into_owned());
+                prop_assert_eq!(found.as_deref(), eager.find(address), "{}", address);
+            }
+            let all = table.iter().map(|(at, symbol)| (symbol.start, symbol.end, table.name(at).into_owned()));
+            let expected = eager.live.iter().map(|at| {
+                let (symbol, name) = &eager.all[*at];
+                (symbol.start, symbol.end, name.clone())
+            });
+            prop_assert_eq!(all.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        }
+    }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use memchr::memchr;
+
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm, SymbolKind};
 use crate::table::{AddressKind, SymbolTable};
@@ -21,7 +23,7 @@ pub struct KallsymsLine<'a> {
 impl<'a> KallsymsLine<'a> {
     /// Name and module, the module without its brackets.
     pub fn split(&self) -> (&'a [u8], Option<&'a [u8]>) {
-        let Some(tab) = self.text.iter().position(|&byte| byte == b'\t') else {
+        let Some(tab) = memchr(b'\t', self.text) else {
             return (self.text, None);
         };
         let (name, module) = self.text.split_at(tab);
@@ -71,23 +73,9 @@ impl<'a> Iterator for KallsymsLines<'a> {
 
     fn next(&mut self) -> Option<KallsymsLine<'a>> {
         while !self.rest.is_empty() {
-            let mut address = 0u64;
-            let mut digits = 0;
-            for &byte in self.rest {
-                let digit = match byte {
-                    b'0'..=b'9' => byte - b'0',
-                    b'a'..=b'f' => byte - b'a' + 10,
-                    b'A'..=b'F' => byte - b'A' + 10,
-                    _ => break,
-                };
-                address = address << 4 | u64::from(digit);
-                digits += 1;
-            }
+            let (address, digits) = hexadecimal(self.rest);
             let after = self.rest.get(digits..).unwrap_or_default();
-            let len = after
-                .iter()
-                .position(|&byte| byte == b'\n')
-                .unwrap_or(after.len());
+            let len = memchr(b'\n', after).unwrap_or(after.len());
             let (line, rest) = after.split_at(len);
             self.rest = rest.get(1..).unwrap_or_default();
             if let [b' ', kind, b' ', text @ ..] = line
@@ -104,6 +92,47 @@ impl<'a> Iterator for KallsymsLines<'a> {
         }
         None
     }
+}
+
+/// The number at the start of `text` and how many digits it has. More than 16 are counted, but only the last 16 used.
+fn hexadecimal(text: &[u8]) -> (u64, usize) {
+    let mut number = 0u64;
+    let mut digits = 0;
+    // Addresses of 64-bit kernels have 16 digits.
+    while let Some(chunk) = text.get(digits..).and_then(<[u8]>::first_chunk)
+        && let Some(eight) = eight_digits(*chunk)
+    {
+        number = number << 32 | eight;
+        digits += 8;
+    }
+    for byte in text.get(digits..).unwrap_or_default() {
+        let Some(digit) = char::from(*byte).to_digit(16) else {
+            break;
+        };
+        number = number << 4 | u64::from(digit);
+        digits += 1;
+    }
+    (number, digits)
+}
+
+/// The number with these eight hexadecimal digits; `None` if a byte is none. Works on all bytes at once.
+fn eight_digits(text: [u8; 8]) -> Option<u64> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const TOP: u64 = 0x80 * EACH;
+    let bytes = u64::from_be_bytes(text);
+    // The top bit of each byte is whether it is at least `least`; bytes have no top bit.
+    let reaches = |bytes: u64, least: u64| ((bytes | TOP) - least * EACH) & TOP;
+    let decimal = reaches(bytes & !TOP, 0x30) & !reaches(bytes & !TOP, 0x3a);
+    let lower = (bytes | (0x20 * EACH)) & !TOP;
+    // Bytes from 0x41 on are not changed into letters by the bit of lower-case ones, except upper-case letters.
+    let letter = reaches(lower, 0x61) & !reaches(lower, 0x67) & reaches(bytes & !TOP, 0x41);
+    if (decimal | letter) & !bytes != TOP {
+        return None;
+    }
+    let values = (bytes & (0x0f * EACH)) + (letter >> 7) * 9;
+    let pairs = (values | values >> 4) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+    Some((fours | fours >> 16) & u64::from(u32::MAX))
 }
 
 /// The symbols of one module in kallsyms.
@@ -444,6 +473,28 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn numbers_of_any_length_are_read(text in "[0-9a-fA-F]{0,24}", after in any::<[u8; 9]>()) {
+            let bytes = [text.as_bytes(), &after].concat();
+            let digits = bytes.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+            let last = &bytes[digits.saturating_sub(16)..digits];
+            let last = std::str::from_utf8(last).unwrap();
+            let number = u64::from_str_radix(last, 16).unwrap_or_default();
+            prop_assert_eq!(hexadecimal(&bytes), (number, digits));
+        }
+
+        #[test]
+        fn eight_bytes_are_digits_or_not(text: [u8; 8], place in 0usize..8, other: u8) {
+            let mut digits = text.map(|byte| b"0123456789abcdefABCDEF"[usize::from(byte) % 22]);
+            digits[place] = other;
+            for text in [text, digits] {
+                let naive = text.iter().all(u8::is_ascii_hexdigit).then(|| {
+                    u64::from_str_radix(std::str::from_utf8(&text).unwrap(), 16).unwrap()
+                });
+                prop_assert_eq!(eight_digits(text), naive);
+            }
+        }
+
         #[test]
         fn lines_match_a_naive_parser(text in "([0-9a-f]{0,16} [A-Za-z]{0,2} [a-z_]{0,9}(\t\\[m\\])?\n|[ 0-9a-zT\n]{0,9}){0,9}") {
             let quick: Vec<_> = lines(text.as_bytes())

@@ -1,8 +1,9 @@
 //! Overlapping symbols.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::symbol::{PackedSymbols, Symbol};
+use crate::ties::{ComparedNames, TiedSymbols};
 use crate::tree::{SearchTree, TreeChange};
 
 /// The ranges of a table where several symbols overlap, and the tree that selects one of them:
@@ -12,73 +13,143 @@ use crate::tree::{SearchTree, TreeChange};
 pub(crate) struct OverlappingRanges {
     /// Start and end of each range, ascending.
     zones: Vec<(u64, u64)>,
-    /// Starts of all symbols in order of insertion.
-    starts: Vec<u64>,
-    changes: Vec<TreeChange>,
-    /// Maps insertion order to positions in the table.
-    place: Vec<u32>,
+    history: InsertionHistory,
     tree: OnceLock<SearchTree>,
 }
 
+/// How a table was built.
+#[derive(Debug, Clone)]
+pub(crate) struct InsertionHistory {
+    /// Starts of all symbols in order of insertion.
+    pub(crate) starts: Vec<u64>,
+    pub(crate) steps: Vec<InsertionStep>,
+    /// Maps insertion order to positions in the table. Symbols of one address have the same one.
+    pub(crate) place: Vec<u32>,
+    /// The symbols of [`TiedSymbols`], in its order, as positions in insertion order.
+    pub(crate) tied: Vec<u32>,
+}
+
+/// Symbols that were inserted together.
+#[derive(Debug, Clone)]
+pub(crate) struct InsertionStep {
+    pub(crate) inserted: Range<u32>,
+    /// Whether one symbol per address was kept afterwards.
+    pub(crate) drops_duplicates: bool,
+}
+
 impl OverlappingRanges {
-    /// Finds the overlaps of a table; `None` if there are none. `inserted` are all symbols that
-    /// were ever in it, `live` the positions of the remaining ones, by ascending start.
+    /// The overlaps of a table; `None` if there are none.
     pub(crate) fn new(
-        inserted: &PackedSymbols,
-        live: &[u32],
-        changes: Vec<TreeChange>,
+        found: OverlapFinder,
+        history: impl FnOnce() -> InsertionHistory,
     ) -> Option<Self> {
-        let zones = zones(live.iter().filter_map(|at| inserted.get(*at)));
-        if zones.is_empty() {
-            return None;
-        }
-        let mut place = vec![u32::MAX; inserted.len()];
-        for (position, &inserted) in (0u32..).zip(live) {
-            if let Some(slot) = place.get_mut(inserted as usize) {
-                *slot = position;
-            }
-        }
-        Some(Self {
+        let zones = found.finish();
+        (!zones.is_empty()).then(|| Self {
             zones,
-            starts: inserted.iter().map(|symbol| symbol.start).collect(),
-            changes,
-            place,
+            history: history(),
             tree: OnceLock::new(),
         })
     }
 
-    /// The tree, if `address` is in an overlapping range.
-    pub(crate) fn at(&self, address: u64) -> Option<&SearchTree> {
+    /// Whether `address` is in an overlapping range.
+    pub(crate) fn covers(&self, address: u64) -> bool {
         let after = self.zones.partition_point(|(start, _)| *start <= address);
-        let (start, end) = *self.zones.get(after.checked_sub(1)?)?;
-        (address < end || address == start).then(|| self.tree())
+        let zone = after.checked_sub(1).and_then(|last| self.zones.get(last));
+        zone.is_some_and(|(start, end)| address < *end || address == *start)
     }
 
-    pub(crate) fn tree(&self) -> &SearchTree {
-        let replay = || SearchTree::replay(&self.starts, &self.changes, &self.place);
-        self.tree.get_or_init(replay)
+    /// The tree of the table with these symbols at equal addresses.
+    pub(crate) fn tree(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> &SearchTree {
+        self.tree.get_or_init(|| self.history.replay(tied, names))
     }
 }
 
-/// Ranges of symbols that overlap each other.
-fn zones(symbols: impl Iterator<Item = Symbol>) -> Vec<(u64, u64)> {
-    let mut zones = Vec::new();
-    let mut open: Option<(u64, u64, bool)> = None;
-    for symbol in symbols {
-        match &mut open {
-            Some((start, end, several)) if symbol.start < *end || symbol.start == *start => {
-                *end = symbol.end.max(*end);
-                *several = true;
+impl InsertionHistory {
+    fn replay(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> SearchTree {
+        let dropped = self.dropped(tied, names);
+        let mut place = self.place.clone();
+        let mut changes = Vec::new();
+        let mut rest = dropped.as_slice();
+        for step in &self.steps {
+            changes.push(TreeChange::Insert(step.inserted.clone()));
+            let count = rest.partition_point(|(cause, _)| *cause < step.inserted.end);
+            let count = if step.drops_duplicates { count } else { 0 };
+            let (erased, later) = rest.split_at(count);
+            rest = later;
+            for (_, loser) in erased {
+                changes.push(TreeChange::Erase(*loser));
+                if let Some(place) = place.get_mut(*loser as usize) {
+                    *place = u32::MAX;
+                }
+            }
+        }
+        SearchTree::replay(&self.starts, &changes, &place)
+    }
+
+    /// The symbols that are not kept, each after the symbol whose insertion decided that; in order of the steps and
+    /// then of addresses.
+    fn dropped(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> Vec<(u32, u32)> {
+        let mut dropped = Vec::new();
+        let mut rest = self.tied.as_slice();
+        for group in 0..tied.len() as u32 {
+            let (members, later) = rest.split_at(tied.members(group).count().min(rest.len()));
+            rest = later;
+            let member = |at: usize| members.get(at).copied().unwrap_or_default();
+            names.kept(tied.members(group), |cause, loser| {
+                dropped.push((member(cause), member(loser)));
+            });
+        }
+        let step = |(cause, _): &(u32, u32)| {
+            self.steps
+                .partition_point(|step| step.inserted.end <= *cause)
+        };
+        dropped.sort_by_key(step);
+        dropped
+    }
+}
+
+/// Finds the ranges of symbols that overlap each other.
+#[derive(Default)]
+pub(crate) struct OverlapFinder {
+    found: Vec<(u64, u64)>,
+    open: Option<OpenRange>,
+}
+
+/// The last range, which the next symbol may extend.
+struct OpenRange {
+    start: u64,
+    end: u64,
+    /// Whether several symbols cover it.
+    overlaps: bool,
+}
+
+impl OverlapFinder {
+    /// Adds a symbol, by ascending start. Of several at one address of which one is kept, the highest end counts: a range
+    /// that is too long does no harm, as the tree gives the same result outside of overlaps.
+    pub(crate) fn add(&mut self, start: u64, end: u64) {
+        match &mut self.open {
+            Some(open) if start < open.end || start == open.start => {
+                open.end = open.end.max(end);
+                open.overlaps = true;
             }
             _ => {
-                let last = open.replace((symbol.start, symbol.end, false));
-                zones.extend(last.filter(|(.., several)| *several));
+                self.close();
+                self.open = Some(OpenRange {
+                    start,
+                    end,
+                    overlaps: false,
+                });
             }
         }
     }
-    zones.extend(open.filter(|(.., several)| *several));
-    zones
-        .into_iter()
-        .map(|(start, end, _)| (start, end))
-        .collect()
+
+    fn close(&mut self) {
+        let last = self.open.take().filter(|last| last.overlaps);
+        self.found.extend(last.map(|last| (last.start, last.end)));
+    }
+
+    fn finish(mut self) -> Vec<(u64, u64)> {
+        self.close();
+        self.found
+    }
 }

@@ -1,5 +1,7 @@
 //! Symbols, and compact storage of many of them.
 
+use std::ops::Range;
+
 use crate::names::NameAt;
 
 /// `STB_*`: binding of a symbol.
@@ -73,7 +75,7 @@ pub(crate) struct PackedSymbols {
 struct PackedSymbol {
     start: u64,
     /// From the lowest bit: the size (26 bits), or [`IS_LONG`] and its index in [`PackedSymbols::long`];
-    /// type and name form (3), binding (2).
+    /// type and name form (3), binding (2). With the type [`GROUP`], the number of a group instead of the size.
     extent: u32,
     name: NameAt,
 }
@@ -82,8 +84,10 @@ const SIZE: u32 = (1 << 26) - 1;
 const IS_LONG: u32 = 1 << 26;
 const SORT: u32 = 27;
 const BINDING: u32 = 30;
+/// The type of an entry that stands for a group of symbols at one address.
+const GROUP: u32 = 7;
 
-/// One per value of the three bits; the last is unused. Entries of a PLT are functions.
+/// One per value of the three bits; the last is not used for symbols. Entries of a PLT are functions.
 const SORTS: [(SymbolKind, NameForm); 8] = [
     (SymbolKind::Function, NameForm::Plain),
     (SymbolKind::Variable, NameForm::Plain),
@@ -101,7 +105,23 @@ const BINDINGS: [Binding; 4] = [
     Binding::Other,
 ];
 
+/// An entry of a list of symbols.
+pub(crate) enum SymbolEntry {
+    /// A symbol.
+    One(Symbol),
+    /// The number of a group of symbols at one address.
+    Group(u32),
+}
+
 impl PackedSymbols {
+    /// Creates an empty list with memory for some symbols.
+    pub(crate) fn with_capacity(symbols: usize) -> Self {
+        Self {
+            list: Vec::with_capacity(symbols),
+            long: Vec::new(),
+        }
+    }
+
     /// Adds a symbol.
     pub(crate) fn push(&mut self, symbol: &Symbol) {
         let sort = (symbol.kind as u32 + 3 * symbol.form as u32).min(6) << SORT;
@@ -127,15 +147,10 @@ impl PackedSymbols {
     }
 
     fn unpack(&self, packed: &PackedSymbol) -> Symbol {
-        let small = packed.extent & SIZE;
-        let size = match packed.extent & IS_LONG {
-            0 => small.into(),
-            _ => self.long.get(small as usize).copied().unwrap_or_default(),
-        };
         let (kind, form) = SORTS[(packed.extent >> SORT & 7) as usize];
         Symbol {
             start: packed.start,
-            end: packed.start.wrapping_add(size),
+            end: self.end_of(packed),
             binding: BINDINGS[(packed.extent >> BINDING & 3) as usize],
             kind,
             form,
@@ -143,10 +158,88 @@ impl PackedSymbols {
         }
     }
 
-    /// The symbol at a position.
+    fn end_of(&self, packed: &PackedSymbol) -> u64 {
+        let small = packed.extent & SIZE;
+        let size = match packed.extent & IS_LONG {
+            0 => small.into(),
+            _ => self.long.get(small as usize).copied().unwrap_or_default(),
+        };
+        packed.start.wrapping_add(size)
+    }
+
+    /// Adds the symbol of another list at a position.
+    pub(crate) fn copy(&mut self, other: &Self, position: u32) {
+        match other.list.get(position as usize) {
+            Some(packed) if packed.extent & IS_LONG == 0 => self.list.push(*packed),
+            Some(packed) => self.push(&other.unpack(packed)),
+            None => {}
+        }
+    }
+
+    /// Adds an entry for a group of symbols that start at `start`.
+    pub(crate) fn push_group(&mut self, start: u64, group: u32) {
+        // No file has 64 million groups.
+        self.list.push(PackedSymbol {
+            start,
+            extent: GROUP << SORT | group & SIZE,
+            name: NameAt::default(),
+        });
+    }
+
+    /// The entry at a position.
+    pub(crate) fn entry(&self, position: u32) -> Option<SymbolEntry> {
+        let packed = self.list.get(position as usize)?;
+        Some(match packed.extent >> SORT & GROUP {
+            GROUP => SymbolEntry::Group(packed.extent & SIZE),
+            _ => SymbolEntry::One(self.unpack(packed)),
+        })
+    }
+
+    /// The symbol at a position of a list without groups.
     pub(crate) fn get(&self, position: u32) -> Option<Symbol> {
         let packed = self.list.get(position as usize)?;
         Some(self.unpack(packed))
+    }
+
+    /// Start and end of the symbol at a position.
+    pub(crate) fn extent_at(&self, position: u32) -> Option<(u64, u64)> {
+        let packed = self.list.get(position as usize)?;
+        Some((packed.start, self.end_of(packed)))
+    }
+
+    /// Whether the symbol at a position has no size.
+    pub(crate) fn is_blank(&self, position: u32) -> bool {
+        let packed = self.list.get(position as usize);
+        packed.is_some_and(|packed| packed.extent & (SIZE | IS_LONG) == 0)
+    }
+
+    /// The starts of all symbols.
+    pub(crate) fn starts(&self) -> impl Iterator<Item = u64> {
+        self.list.iter().map(|packed| packed.start)
+    }
+
+    /// The positions of a range by ascending start, and for equal starts ascending.
+    pub(crate) fn sorted(&self, range: Range<u32>) -> Vec<u32> {
+        let list = self.list.get(range.start as usize..range.end as usize);
+        let list = list.unwrap_or_default();
+        if list.is_sorted_by_key(|symbol| symbol.start) {
+            return range.collect();
+        }
+        let lowest = list.iter().map(|symbol| symbol.start).min();
+        let lowest = lowest.unwrap_or_default();
+        let starts = || list.iter().map(|symbol| symbol.start - lowest);
+        let distances = || starts().zip(range.clone());
+        // Numbers are sorted several times as fast as positions with their starts elsewhere.
+        if starts().all(|distance| distance <= u32::MAX.into()) {
+            let mut keys: Vec<u64> = distances()
+                .map(|(distance, at)| distance << 32 | u64::from(at))
+                .collect();
+            keys.sort_unstable();
+            return keys.into_iter().map(|key| key as u32).collect();
+        }
+        let mut keys: Vec<(u64, u32)> = distances().collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|(_, at)| at).collect()
     }
 
     /// The start of the symbol at a position.
@@ -177,32 +270,14 @@ impl PackedSymbols {
         self.list.partition_point(|symbol| symbol.start <= address)
     }
 
-    /// Keeps those at the ascending `positions` and sorts them by start, which must be distinct.
-    pub(crate) fn keep_sorted(&mut self, positions: &[u32]) {
-        let mut wanted = positions.iter().peekable();
-        let mut at = 0;
-        self.list.retain(|_| {
-            let keeps = wanted.next_if_eq(&&at).is_some();
-            at += 1;
-            keeps
-        });
-        self.list.sort_unstable_by_key(|symbol| symbol.start);
+    /// Frees reserved memory.
+    pub(crate) fn shrink(&mut self) {
         self.list.shrink_to_fit();
+        self.long.shrink_to_fit();
     }
 
-    /// The symbols at `positions`, in that order.
-    pub(crate) fn picked(&self, positions: &[u32]) -> Self {
-        let mut picked = Self {
-            list: Vec::with_capacity(positions.len()),
-            long: Vec::new(),
-        };
-        for symbol in positions.iter().filter_map(|at| self.get(*at)) {
-            picked.push(&symbol);
-        }
-        picked
-    }
-
-    /// Iterates over all symbols.
+    /// Iterates over all symbols of a list without groups.
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Symbol> + ExactSizeIterator {
         self.list.iter().map(|packed| self.unpack(packed))
     }
@@ -218,6 +293,8 @@ impl PackedSymbols {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -249,23 +326,42 @@ mod tests {
         assert_eq!(moved, Some((103, 103 + u64::from(SIZE) + 1)));
     }
 
-    #[test]
-    fn retained_symbols_are_sorted_by_start() {
-        let mut symbols = PackedSymbols::default();
-        for start in [50, 10, 40, 20, 30] {
-            symbols.push(&Symbol {
-                start,
-                end: start,
-                binding: Binding::Local,
-                kind: SymbolKind::Function,
-                form: NameForm::Plain,
-                name: NameAt::default(),
-            });
+    fn symbol(start: u64) -> Symbol {
+        Symbol {
+            start,
+            end: start,
+            binding: Binding::Local,
+            kind: SymbolKind::Function,
+            form: NameForm::Plain,
+            name: NameAt::default(),
         }
-        let starts = |symbols: &PackedSymbols| symbols.iter().map(|s| s.start).collect::<Vec<_>>();
-        assert_eq!(starts(&symbols.picked(&[4, 0, 9])), [30, 50]);
-        symbols.keep_sorted(&[0, 1, 4]);
-        assert_eq!(starts(&symbols), [10, 30, 50]);
-        assert_eq!([9, 10, 35].map(|at| symbols.up_to(at)), [0, 1, 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn positions_are_sorted_like_by_a_stable_sort(
+            near in prop::collection::vec(0u64..20, 0..40),
+            far in prop::collection::vec(any::<u64>(), 0..4),
+            cut in 0usize..40,
+        ) {
+            let starts = [near, far].concat();
+            let mut symbols = PackedSymbols::default();
+            starts.iter().for_each(|start| symbols.push(&symbol(*start)));
+            let first = cut.min(starts.len());
+            let mut expected: Vec<u32> = (first as u32..starts.len() as u32).collect();
+            expected.sort_by_key(|at| starts[*at as usize]);
+            prop_assert_eq!(symbols.sorted(first as u32..starts.len() as u32), expected);
+        }
+    }
+
+    #[test]
+    fn groups_are_entries_without_symbols() {
+        let mut symbols = PackedSymbols::with_capacity(2);
+        symbols.push(&symbol(7));
+        symbols.push_group(9, 5);
+        assert!(matches!(symbols.entry(0), Some(SymbolEntry::One(one)) if one == symbol(7)));
+        assert!(matches!(symbols.entry(1), Some(SymbolEntry::Group(5))));
+        assert!(symbols.entry(2).is_none());
+        assert_eq!([8, 9].map(|at| symbols.up_to(at)), [1, 2]);
     }
 }

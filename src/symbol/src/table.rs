@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::demangle::{beginning, demangle};
 use crate::names::NameTable;
 use crate::overlaps::OverlappingRanges;
-use crate::symbol::{NameForm, PackedSymbols, Symbol};
+use crate::symbol::{NameForm, PackedSymbols, Symbol, SymbolEntry};
+use crate::ties::{ComparedNames, TiedSymbols};
 
 /// Meaning of the addresses in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,8 @@ impl SymbolIndex {
 #[derive(Debug, Clone)]
 pub struct SymbolTable {
     pub(crate) symbols: PackedSymbols,
+    /// The groups in `symbols`.
+    pub(crate) tied: TiedSymbols,
     /// Shared by tables from the same listing.
     pub(crate) names: Arc<NameTable>,
     /// For overlapping symbols the result depends on the search order.
@@ -53,6 +56,7 @@ impl SymbolTable {
     pub fn empty(space: AddressKind) -> Self {
         Self {
             symbols: PackedSymbols::default(),
+            tied: TiedSymbols::default(),
             names: Arc::default(),
             overlaps: None,
             is_numbered: false,
@@ -78,28 +82,46 @@ impl SymbolTable {
 
     /// The symbol that covers `address`; of overlapping ones, the one that Linux perf finds.
     pub fn find(&self, address: u64) -> Option<SymbolIndex> {
-        if let Some(tree) = self.overlaps.as_ref().and_then(|zones| zones.at(address)) {
-            return tree.find(&self.symbols, address).map(SymbolIndex);
+        if let Some(overlaps) = &self.overlaps
+            && overlaps.covers(address)
+        {
+            let tree = overlaps.tree(&self.tied, self.compared_names());
+            return tree.find(|at| self.at(at), address).map(SymbolIndex);
         }
         if self.is_numbered {
             return None;
         }
         let last = self.symbols.up_to(address).checked_sub(1)?;
         let position = u32::try_from(last).ok()?;
-        let symbol = self.symbols.get(position)?;
+        let symbol = self.at(position)?;
         let inside = address < symbol.end || address == symbol.start;
         inside.then_some(SymbolIndex(position))
     }
 
     /// The symbol at `index`; `None` if the index is of another, longer table.
     pub fn get(&self, index: SymbolIndex) -> Option<Symbol> {
-        self.symbols.get(index.0)
+        self.at(index.0)
+    }
+
+    /// The symbol at a position.
+    pub(crate) fn at(&self, position: u32) -> Option<Symbol> {
+        match self.symbols.entry(position)? {
+            SymbolEntry::One(symbol) => Some(symbol),
+            SymbolEntry::Group(group) => self.tied.kept(group, self.compared_names()),
+        }
+    }
+
+    pub(crate) fn compared_names(&self) -> ComparedNames<'_> {
+        ComparedNames {
+            names: &self.names,
+            demangle: self.demangle,
+        }
     }
 
     /// The start of the first symbol and the end of the last.
     pub fn bounds(&self) -> Option<(u64, u64)> {
         let last = u32::try_from(self.symbols.len().checked_sub(1)?).ok()?;
-        Some((self.symbols.start(0)?, self.symbols.get(last)?.end))
+        Some((self.symbols.start(0)?, self.at(last)?.end))
     }
 
     /// The name as displayed by perf: demangled, with `@plt` for entries of the procedure linkage
@@ -137,13 +159,10 @@ impl SymbolTable {
     }
 
     /// Positions and symbols, by ascending start.
-    pub fn iter(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = (SymbolIndex, Symbol)> + ExactSizeIterator {
-        self.symbols.iter().enumerate().map(|(position, symbol)| {
-            // The builder refuses more than u32::MAX symbols.
-            (SymbolIndex(position as u32), symbol)
-        })
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (SymbolIndex, Symbol)> {
+        // The builder refuses more than u32::MAX symbols.
+        let positions = 0..self.symbols.len() as u32;
+        positions.filter_map(|position| Some((SymbolIndex(position), self.at(position)?)))
     }
 
     /// Number of symbols.

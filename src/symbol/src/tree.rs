@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use crate::symbol::PackedSymbols;
+use crate::symbol::Symbol;
 
 /// A step of a table's history; numbers are positions in order of insertion.
 #[derive(Debug, Clone)]
@@ -73,10 +73,10 @@ impl SearchTree {
         }
     }
 
-    /// The position of the first symbol on the way down that covers `address`.
-    pub(crate) fn find(&self, symbols: &PackedSymbols, address: u64) -> Option<u32> {
+    /// The position of the first symbol on the way down that covers `address`. `symbol` returns the one at a position.
+    pub(crate) fn find(&self, symbol: impl Fn(u32) -> Option<Symbol>, address: u64) -> Option<u32> {
         let mut node = self.root;
-        while let Some(symbol) = symbols.get(node) {
+        while let Some(symbol) = symbol(node) {
             let side = if address < symbol.start {
                 0
             } else if address > symbol.end || (address == symbol.end && address != symbol.start) {
@@ -361,8 +361,9 @@ mod tests {
                 match &table.overlaps {
                     // Outside overlaps the tree gives the same result.
                     Some(overlaps) => {
-                        let result = overlaps.tree().find(&table.symbols, address);
-                        prop_assert_eq!(result.and_then(|at| table.symbols.get(at)), found);
+                        let tree = overlaps.tree(&table.tied, table.compared_names());
+                        let result = tree.find(|at| table.at(at), address);
+                        prop_assert_eq!(result.and_then(|at| table.at(at)), found);
                     }
                     None => prop_assert_eq!(candidates, usize::from(found.is_some())),
                 }

@@ -1,0 +1,108 @@
+//! Symbols at one address, of which perf keeps one. The choice may need demangled names, and a library with folded
+//! functions has tens of thousands of such addresses, so it is made when a symbol is used.
+
+use std::sync::OnceLock;
+
+use crate::duplicates::{are_variants, keeps_first};
+use crate::names::NameTable;
+use crate::symbol::{PackedSymbols, Symbol};
+use crate::table::shown_name;
+
+/// Names and how they are displayed, for comparisons.
+#[derive(Clone, Copy)]
+pub(crate) struct ComparedNames<'n> {
+    pub(crate) names: &'n NameTable,
+    pub(crate) demangle: bool,
+}
+
+impl ComparedNames<'_> {
+    /// Whether to keep `first`, which was inserted earlier, of two symbols at one address.
+    pub(crate) fn prefers(self, first: &Symbol, second: &Symbol) -> bool {
+        keeps_first(first, second, || {
+            // Exported symbols are in both tables, and thousands of other pairs are equal;
+            // demangling would take most of the time. (Equal pairs are never system calls.)
+            let (a, b) = (self.names.get(first.name), self.names.get(second.name));
+            let alike = first.form == second.form && (a == b || are_variants(a, b));
+            if alike && !a.contains("SyS") {
+                return (a.into(), a.into());
+            }
+            let shown = |raw, symbol: &Symbol| shown_name(raw, symbol.form, self.demangle);
+            (shown(a, first), shown(b, second))
+        })
+    }
+
+    /// Compares `symbols` of one address in order of insertion; returns the position of the one that is kept, and
+    /// passes the loser of each comparison to `drop`, with the position of the later symbol.
+    pub(crate) fn kept(
+        self,
+        symbols: impl Iterator<Item = Symbol>,
+        mut drop: impl FnMut(usize, usize),
+    ) -> usize {
+        let mut best: Option<(usize, Symbol)> = None;
+        for (position, symbol) in symbols.enumerate() {
+            match &best {
+                Some((kept, first)) if self.prefers(first, &symbol) => drop(position, position),
+                Some((kept, _)) => {
+                    drop(position, *kept);
+                    best = Some((position, symbol));
+                }
+                None => best = Some((position, symbol)),
+            }
+        }
+        best.map_or(0, |(position, _)| position)
+    }
+}
+
+/// The groups of symbols at one address of a table, by ascending address.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TiedSymbols {
+    /// All symbols of all groups; those of a group in order of insertion.
+    symbols: PackedSymbols,
+    /// The end of each group in `symbols`.
+    ends: Vec<u32>,
+    /// The kept symbol of each group as a position in it, once determined.
+    kept: Vec<OnceLock<u32>>,
+}
+
+impl TiedSymbols {
+    /// Adds a group and returns its number.
+    pub(crate) fn push(&mut self, group: impl Iterator<Item = Symbol>) -> u32 {
+        group.for_each(|symbol| self.symbols.push(&symbol));
+        self.ends.push(self.symbols.len() as u32);
+        self.kept.push(OnceLock::new());
+        self.ends.len() as u32 - 1
+    }
+
+    /// The kept symbol of a group.
+    pub(crate) fn kept(&self, group: u32, names: ComparedNames<'_>) -> Option<Symbol> {
+        let kept = self.kept.get(group as usize)?;
+        let kept = kept.get_or_init(|| names.kept(self.members(group), |_, _| {}) as u32);
+        self.symbols.get(self.start(group).checked_add(*kept)?)
+    }
+
+    /// The symbols of a group, in order of insertion.
+    pub(crate) fn members(&self, group: u32) -> impl Iterator<Item = Symbol> {
+        let end = self.ends.get(group as usize).copied().unwrap_or_default();
+        (self.start(group)..end).filter_map(|at| self.symbols.get(at))
+    }
+
+    fn start(&self, group: u32) -> u32 {
+        let before = (group as usize).checked_sub(1);
+        before
+            .and_then(|before| self.ends.get(before))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Number of groups.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Frees reserved memory.
+    pub(crate) fn shrink(&mut self) {
+        self.symbols.shrink();
+        self.ends.shrink_to_fit();
+        self.kept.shrink_to_fit();
+    }
+}
