@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::fs;
 use std::io::{self, Read};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use rperf_safefs::{Folder, FoundFile as Found, is_users};
 
 use super::context::Context;
 use super::error::CliError;
+use super::jobs::{jobs, processors};
 use super::options::{flag, switch, value};
 use super::spool::FileBytes;
 use super::stream::{PipeInput, RecordingStream};
@@ -80,6 +82,8 @@ pub(crate) struct Input {
     pub(crate) bytes: FileBytes,
     /// The other files of a directory.
     parts: Vec<DirectoryFile>,
+    /// The number of threads that decompress records.
+    threads: NonZeroUsize,
     /// Its records, if `bytes` does not contain them as they are (compressed, or in several files).
     unpacked: OnceCell<UnpackedRecords>,
 }
@@ -100,6 +104,7 @@ impl Input {
             changed,
             bytes,
             parts: Vec::new(),
+            threads: processors(),
             unpacked: OnceCell::new(),
         }
     }
@@ -145,7 +150,7 @@ impl Input {
         let unpacked = match self.unpacked.get() {
             Some(unpacked) => unpacked,
             None => {
-                let fresh = UnpackedRecords::new(&data, &self.parts, context)?;
+                let fresh = UnpackedRecords::new(&data, &self.parts, self.threads, context)?;
                 self.unpacked.get_or_init(|| fresh)
             }
         };
@@ -172,7 +177,12 @@ impl OpenedInput {
     ///
     /// Those of [`Input::open`]; also a pipe that does not start with a recording.
     pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
-        Self::of(InputName::new(matches), context)
+        let threads = jobs(matches, context)?;
+        let opened = Self::of(InputName::new(matches), context)?;
+        Ok(match opened {
+            Self::Whole(input) => Self::Whole(Input { threads, ..input }),
+            stream => stream,
+        })
     }
 
     /// Opens this file like `open`; `force` ignores the owner.

@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches};
 
 use super::context::Context;
 use super::error::CliError;
-use super::options::{number, value};
+use super::options::{given_value, number, value};
 
 /// The `-j` option. The output does not depend on it.
 pub(crate) fn option() -> Arg {
@@ -16,17 +16,16 @@ pub(crate) fn option() -> Arg {
         .help("number of worker threads (default: one per CPU)")
 }
 
-/// Returns the number of threads.
+/// Returns the number of threads; without the option, that of the configuration.
 ///
 /// # Errors
 ///
 /// Usage: zero threads.
 pub(crate) fn jobs(matches: &ArgMatches, context: &Context) -> Result<NonZeroUsize, CliError> {
     let configured = || context.config.text("rperf.jobs")?.parse().ok();
-    let requested = matches.get_one::<u64>("jobs").copied().or_else(configured);
+    let requested: Option<u64> = given_value(matches, "jobs").copied().or_else(configured);
     let Some(requested) = requested else {
-        let processors = NonZeroUsize::new(rperf_sys::parallelism());
-        return Ok(processors.unwrap_or(NonZeroUsize::MIN));
+        return Ok(processors());
     };
     // Larger than any machine's CPU count; more would only waste memory.
     let requested = usize::try_from(requested)
@@ -34,6 +33,11 @@ pub(crate) fn jobs(matches: &ArgMatches, context: &Context) -> Result<NonZeroUsi
         .min(MAX_THREADS);
     NonZeroUsize::new(requested)
         .ok_or_else(|| CliError::usage("-j 0: give at least one thread".to_owned()))
+}
+
+/// Returns one thread per CPU.
+pub(crate) fn processors() -> NonZeroUsize {
+    NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// The maximum number of threads.

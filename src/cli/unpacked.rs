@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use rperf_perfdata::{Error, PerfData};
@@ -69,7 +70,7 @@ pub(super) struct UnpackedRecords {
 }
 
 impl UnpackedRecords {
-    /// Collects the records of `data` and its parts.
+    /// Collects the records of `data` and its parts on up to `threads`.
     ///
     /// # Errors
     ///
@@ -77,12 +78,13 @@ impl UnpackedRecords {
     pub(super) fn new(
         data: &PerfData<'_>,
         parts: &[DirectoryFile],
+        threads: NonZeroUsize,
         context: &Context,
     ) -> Result<Self, CliError> {
         let mut spool = Spool::new(context);
         let directory = spool.directory().display().to_string();
         let bytes: Vec<&[u8]> = parts.iter().map(|part| &*part.bytes).collect();
-        let unpacked = data.unpack(&bytes, &mut spool);
+        let unpacked = data.unpack_on(threads, &bytes, &mut spool);
         let unpacked = unpacked.and_then(|end| Ok((end, spool.finish()?)));
         let (end, records) = unpacked.map_err(|error| {
             let what = format!("failed to store the unpacked records in {directory}");

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use rperf_wire::{Cursor, Endian, RawRecord, RecordHeader, RecordKind};
 
+use crate::frames::CompleteFrames;
 use crate::zstd::Zstd;
 use crate::{Error, RecordAt};
 
@@ -22,6 +23,9 @@ use crate::{Error, RecordAt};
 pub struct Decompressor {
     endian: Endian,
     zstd: Zstd,
+    frames: CompleteFrames,
+    /// Buffer for the content of a record.
+    whole: Vec<u8>,
     /// Decompressed bytes from position `output` on.
     decompressed: Vec<u8>,
     /// Number of decompressed bytes already output.
@@ -52,6 +56,8 @@ impl Decompressor {
         Self {
             endian,
             zstd: Zstd::new(bytes),
+            frames: CompleteFrames::new(bytes),
+            whole: Vec::new(),
             decompressed: Vec::new(),
             output: 0,
             held: VecDeque::new(),
@@ -73,8 +79,18 @@ impl Decompressor {
     /// record that cannot be decompressed, and [`Error::RecordSize`] for an invalid record inside
     /// it. Decompression can't continue after an error.
     pub fn push(&mut self, record: &RecordAt<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.push_decoded(record, None, out)
+    }
+
+    /// Like [`Decompressor::push`], for a record whose content may have been decoded already, as complete frames.
+    pub(crate) fn push_decoded(
+        &mut self,
+        record: &RecordAt<'_>,
+        decoded: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         if Self::is_compressed(record.raw.kind) {
-            self.decompress(record)?;
+            self.decompress(record, decoded)?;
         } else if self.held.is_empty() && self.output == self.zstd.produced() {
             encode(record, self.endian, out);
             return Ok(());
@@ -107,12 +123,24 @@ impl Decompressor {
         }
     }
 
-    fn decompress(&mut self, record: &RecordAt<'_>) -> Result<(), Error> {
+    fn decompress(&mut self, record: &RecordAt<'_>, decoded: Option<&[u8]>) -> Result<(), Error> {
         let offset = record.position;
         let body = content(record, self.endian)?;
         self.compressed += body.len() as u64;
-        let fed = self.zstd.feed(body, &mut self.decompressed);
-        fed.map_err(|source| Error::Zstd { offset, source })?;
+        let mut whole = std::mem::take(&mut self.whole);
+        let decoded = match decoded {
+            _ if !self.zstd.is_between_frames() => None,
+            None => self.frames.decode(body, &mut whole).then_some(&whole[..]),
+            decoded => decoded,
+        };
+        if let Some(decoded) = decoded {
+            self.decompressed.extend_from_slice(decoded);
+            self.zstd.skip(decoded.len());
+        } else {
+            let fed = self.zstd.feed(body, &mut self.decompressed);
+            fed.map_err(|source| Error::Zstd { offset, source })?;
+        }
+        self.whole = whole;
         let most = ALLOWED_SIZE + self.compressed.saturating_mul(MAX_RATIO);
         let size = self.zstd.produced();
         if size > most {
@@ -168,7 +196,7 @@ fn complete_record(bytes: &[u8], endian: Endian) -> Result<Option<usize>, u16> {
 }
 
 /// Returns the compressed bytes of a record: all of it, or as many as its first field specifies.
-fn content<'a>(record: &RecordAt<'a>, endian: Endian) -> Result<&'a [u8], Error> {
+pub(crate) fn content<'a>(record: &RecordAt<'a>, endian: Endian) -> Result<&'a [u8], Error> {
     if record.raw.kind != RecordKind::COMPRESSED2 {
         return Ok(record.raw.body);
     }

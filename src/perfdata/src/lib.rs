@@ -15,11 +15,13 @@
 //! Source of the layout: the kernel's `tools/perf/Documentation/perf.data-file-format.txt`.
 
 mod branch_trace;
+mod decode_ahead;
 mod decompress;
 mod error;
 mod event;
 mod event_update;
 pub mod feature;
+mod frames;
 mod header;
 mod metadata;
 mod naming;
@@ -32,6 +34,7 @@ mod records;
 mod rewrite;
 mod rewriter;
 mod simpleperf;
+mod turns;
 mod unpack;
 mod writer;
 mod zstd;

@@ -2,12 +2,15 @@
 //! per recording thread.
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::thread;
 
-use crate::{Decompressor, Error, PerfData, Records};
+use rperf_wire::Endian;
 
-/// Bytes read from one file before switching to the next, as in perf. Determines the order of
-/// records with equal times.
-const BYTES_PER_TURN: u64 = 2 << 20;
+use crate::decode_ahead::DecodeAhead;
+use crate::turns::{RecordFile, RecordTurn, Turns};
+use crate::{Decompressor, Error, PerfData, RecordAt, Records};
+
 /// Size of the write buffer.
 const CHUNK: usize = 1 << 20;
 
@@ -33,24 +36,35 @@ impl<'a> PerfData<'a> {
     /// # Errors
     /// Those of `to`.
     pub fn unpack(&self, parts: &[&'a [u8]], to: &mut impl Write) -> io::Result<Option<Error>> {
-        let own = RecordFile::new(self.records(), self.data.len(), 0);
-        let others = (1..).zip(parts);
-        let others = others.map(|(number, bytes)| {
+        self.unpack_on(NonZeroUsize::MIN, parts, to)
+    }
+
+    /// Like [`PerfData::unpack`]; frames that are complete in one record, such as rperf's, are decoded on up to
+    /// `threads`.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn unpack_on(
+        &self,
+        threads: NonZeroUsize,
+        parts: &[&'a [u8]],
+        to: &mut impl Write,
+    ) -> io::Result<Option<Error>> {
+        let own = RecordFile::new(self.records(), self.data.len());
+        let others = parts.iter().map(|bytes| {
             let records = Records::new(bytes, 0, self.endian());
-            RecordFile::new(records, bytes.len(), number)
+            RecordFile::new(records, bytes.len())
         });
-        let mut parts: Vec<RecordFile<'a>> = std::iter::once(own).chain(others).collect();
-        let mut out = Vec::new();
-        let mut cause = None;
-        while parts.iter().any(|part| !part.ended) {
-            for part in parts.iter_mut().filter(|part| !part.ended) {
-                if let Err(error) = part.turn(&mut out, to)? {
-                    cause.get_or_insert(error);
-                }
-            }
+        let files: Vec<RecordFile<'a>> = std::iter::once(own).chain(others).collect();
+        let unpacker = Unpacker::new(&files, self.endian());
+        let turns = Turns::new(files);
+        if threads.get() == 1 {
+            return unpacker.run(turns, None, to);
         }
-        to.write_all(&out)?;
-        Ok(cause)
+        thread::scope(|scope| {
+            let ahead = DecodeAhead::start(scope, threads, turns.clone());
+            unpacker.run(turns, Some(ahead), to)
+        })
     }
 
     /// Returns the same recording with records written by [`PerfData::unpack`]. Offsets of records
@@ -70,56 +84,86 @@ impl<'a> PerfData<'a> {
     }
 }
 
-/// One file of records.
-struct RecordFile<'a> {
-    records: Records<'a>,
-    decompressor: Decompressor,
-    /// 0 for the file with the header, otherwise the number of the part.
-    number: u32,
-    ended: bool,
+/// Decompresses and merges the records of several files.
+struct Unpacker {
+    /// By file.
+    decompressors: Vec<Decompressor>,
+    /// Records to write.
+    out: Vec<u8>,
+    /// The first error.
+    cause: Option<Error>,
 }
 
-impl<'a> RecordFile<'a> {
-    fn new(records: Records<'a>, bytes: usize, number: u32) -> Self {
+impl Unpacker {
+    fn new(files: &[RecordFile<'_>], endian: Endian) -> Self {
+        let decompressor = |file: &RecordFile<'_>| Decompressor::with_input(endian, file.bytes);
         Self {
-            decompressor: Decompressor::with_input(records.endian(), bytes as u64),
-            records,
-            number,
-            ended: false,
+            decompressors: files.iter().map(decompressor).collect(),
+            out: Vec::new(),
+            cause: None,
         }
     }
 
-    /// Copies a block of records, or all remaining ones.
-    fn turn(&mut self, out: &mut Vec<u8>, to: &mut impl Write) -> io::Result<Result<(), Error>> {
-        let end = self.records.position().saturating_add(BYTES_PER_TURN);
-        while self.records.position() < end {
-            let Some(record) = self.records.next() else {
-                self.ended = true;
-                let finished = self.decompressor.finish(self.records.position(), out);
-                return Ok(finished.map_err(|error| self.name(error)));
+    fn run<'a>(
+        mut self,
+        mut turns: Turns<'a>,
+        mut ahead: Option<DecodeAhead<'a>>,
+        to: &mut impl Write,
+    ) -> io::Result<Option<Error>> {
+        while let Some(RecordTurn { file, at, record }) = turns.next() {
+            let taken = match record {
+                Some(record) => record.and_then(|record| {
+                    let decoded = ahead.as_mut().and_then(|ahead| ahead.take(file, &record));
+                    let taken = self.push(file, &record, decoded.as_deref());
+                    if let (Some(ahead), Some(decoded)) = (&mut ahead, decoded) {
+                        ahead.reuse(decoded);
+                    }
+                    taken
+                }),
+                None => self.finish(file, at),
             };
-            let taken = record.and_then(|record| self.decompressor.push(&record, out));
             if let Err(error) = taken {
-                self.ended = true;
+                turns.end(file);
                 // Output the remaining records; the error is already known.
-                drop(self.decompressor.finish(self.records.position(), out));
-                return Ok(Err(self.name(error)));
+                drop(self.finish(file, at));
+                self.cause.get_or_insert(name(error, file));
             }
-            if out.len() >= CHUNK {
-                to.write_all(out)?;
-                out.clear();
+            if self.out.len() >= CHUNK {
+                to.write_all(&self.out)?;
+                self.out.clear();
             }
         }
-        Ok(Ok(()))
+        to.write_all(&self.out)?;
+        Ok(self.cause)
     }
 
-    fn name(&self, error: Error) -> Error {
-        match self.number {
-            0 => error,
-            part => Error::Part {
-                part,
-                source: Box::new(error),
-            },
-        }
+    fn push(
+        &mut self,
+        file: usize,
+        record: &RecordAt<'_>,
+        decoded: Option<&[u8]>,
+    ) -> Result<(), Error> {
+        let decompressor = self.decompressors.get_mut(file);
+        decompressor.map_or(Ok(()), |decompressor| {
+            decompressor.push_decoded(record, decoded, &mut self.out)
+        })
+    }
+
+    fn finish(&mut self, file: usize, at: u64) -> Result<(), Error> {
+        let decompressor = self.decompressors.get_mut(file);
+        decompressor.map_or(Ok(()), |decompressor| {
+            decompressor.finish(at, &mut self.out)
+        })
+    }
+}
+
+/// Names the file of an error: 0 is the one with the header, others are parts.
+fn name(error: Error, file: usize) -> Error {
+    match u32::try_from(file) {
+        Ok(0) | Err(_) => error,
+        Ok(part) => Error::Part {
+            part,
+            source: Box::new(error),
+        },
     }
 }

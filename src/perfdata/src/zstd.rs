@@ -87,9 +87,8 @@ impl Zstd {
     /// Creates a decoder for an input of `input` bytes, 0 if unknown. The window size is limited in
     /// proportion to the input.
     pub(crate) fn new(input: u64) -> Self {
-        let granted = input.saturating_mul(WINDOW_PER_INPUT_BYTE).max(ALWAYS);
         Self {
-            most_log: granted.ilog2().min(MAX_WINDOW_LOG),
+            most_log: most_window(input).ilog2(),
             decoder: FrameDecoder::new(),
             frame: None,
             waiting: Vec::new(),
@@ -104,6 +103,16 @@ impl Zstd {
             .as_ref()
             .map_or(0, |frame| frame.taken + self.decoder.can_collect() as u64);
         self.finished + frame
+    }
+
+    /// Whether all frames so far are complete.
+    pub(crate) fn is_between_frames(&self) -> bool {
+        self.frame.is_none() && self.waiting.is_empty()
+    }
+
+    /// Counts complete frames of `size` bytes that were decoded elsewhere.
+    pub(crate) fn skip(&mut self, size: usize) {
+        self.finished += size as u64;
     }
 
     /// Decodes the complete blocks of `bytes` and earlier input, and appends the output that leaves
@@ -225,6 +234,39 @@ impl Zstd {
             self.frame = None;
         }
         Ok(block.len())
+    }
+}
+
+/// The largest window in bytes, a power of two, for a recording of `input` bytes (0 if unknown).
+pub(crate) fn most_window(input: u64) -> u64 {
+    let granted = input.saturating_mul(WINDOW_PER_INPUT_BYTE).max(ALWAYS);
+    1 << granted.ilog2().min(MAX_WINDOW_LOG)
+}
+
+/// Size and window of a complete frame.
+pub(crate) struct FrameExtent {
+    /// Bytes of header, blocks and checksum.
+    pub(crate) size: usize,
+    /// Window size in bytes.
+    pub(crate) window: u64,
+}
+
+impl FrameExtent {
+    /// The first frame of `bytes`; `None` if it is incomplete, has more than `blocks` blocks or does not begin as a
+    /// frame.
+    pub(crate) fn of(bytes: &[u8], blocks: usize) -> Option<Self> {
+        let header = Header::decode(bytes).filter(|_| bytes.starts_with(&MAGIC))?;
+        let mut size = header.size;
+        for _ in 0..blocks {
+            let rest = bytes.get(size..)?;
+            let is_last = rest.first()? & 1 == 1;
+            size += block_size(rest, header.checksum)?;
+            if is_last {
+                let window = header.window;
+                return Some(Self { size, window });
+            }
+        }
+        None
     }
 }
 

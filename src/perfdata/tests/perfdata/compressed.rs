@@ -1,6 +1,7 @@
 //! Compressed recordings: all records are returned in order, however the compressed data was split.
 
 use std::io;
+use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
 use rperf_perfdata::{
@@ -208,10 +209,18 @@ fn streamed(bytes: &[u8], endian: Endian) -> (Vec<u8>, Option<Error>) {
     }
 }
 
+/// The records of a recording and its parts, unpacked on this many threads.
+fn unpacked_on(threads: usize, data: &PerfData<'_>, parts: &[&[u8]]) -> (Vec<u8>, Option<Error>) {
+    let threads = NonZeroUsize::new(threads).unwrap();
+    let mut records = Vec::new();
+    let end = data.unpack_on(threads, parts, &mut records).unwrap();
+    (records, end)
+}
+
 fn unpacked(bytes: &[u8]) -> (Vec<u8>, Option<Error>) {
     let data = PerfData::parse(bytes).unwrap();
-    let mut records = Vec::new();
-    let end = data.unpack(&[], &mut records).unwrap();
+    let (records, end) = unpacked_on(1, &data, &[]);
+    assert_eq!(unpacked_on(3, &data, &[]), (records.clone(), end.clone()));
     let data = data.with_records(&records, end);
     let samples = data.records().map(|record| record.unwrap().raw);
     let mut found = Vec::new();
@@ -232,6 +241,30 @@ proptest! {
         let bytes = stream(&recorder.recorded, endian);
         prop_assert_eq!(&unpacked(&bytes), &(recorder.meant.clone(), None));
         prop_assert_eq!(&streamed(&bytes, endian), &(recorder.meant, None));
+    }
+
+    /// Threads that decode ahead change nothing, even if some files are damaged.
+    #[test]
+    fn parts_are_merged_alike_by_any_number_of_threads(
+        files in prop::collection::vec((steps(), forms(), any::<u8>()), 1..4),
+        damaged: bool,
+    ) {
+        let endian = Endian::Little;
+        let parts: Vec<Vec<u8>> = files.iter().map(|(steps, form, part)| {
+            let mut records = record(steps, *form, endian).recorded;
+            if damaged {
+                let at = records.len() * usize::from(*part) / 256;
+                records[at] ^= 0x55;
+            }
+            records
+        }).collect();
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        let bytes = stream(parts[0], endian);
+        let data = PerfData::parse(&bytes).unwrap();
+        let alone = unpacked_on(1, &data, &parts[1..]);
+        for threads in [2, 5] {
+            prop_assert_eq!(&unpacked_on(threads, &data, &parts[1..]), &alone);
+        }
     }
 
     /// The complete records before the truncation are returned, and no others.

@@ -1,0 +1,137 @@
+//! Decoding of compressed records on other threads, ahead of the thread that merges records.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, Scope};
+
+use crate::decompress::content;
+use crate::frames::CompleteFrames;
+use crate::turns::Turns;
+use crate::{Decompressor, RecordAt};
+
+/// Records decoded ahead per thread: enough to keep it busy, few enough to limit memory.
+const RECORDS_PER_THREAD: usize = 4;
+
+/// Decodes the complete frames of the compressed records of `turns`.
+pub(crate) struct DecodeAhead<'a> {
+    turns: Turns<'a>,
+    jobs: Sender<DecodeJob<'a>>,
+    in_flight: VecDeque<AwaitedRecord>,
+    /// Maximum number of records in flight.
+    most: usize,
+    /// Buffers for reuse.
+    spare: Vec<Vec<u8>>,
+}
+
+/// A record to decode.
+struct DecodeJob<'a> {
+    body: &'a [u8],
+    buffer: Vec<u8>,
+    reply: SyncSender<Option<Vec<u8>>>,
+}
+
+/// A record that is being decoded.
+struct AwaitedRecord {
+    file: usize,
+    position: u64,
+    decoded: Receiver<Option<Vec<u8>>>,
+}
+
+impl<'a> DecodeAhead<'a> {
+    /// Starts up to `threads` for the records of `turns`. They end when this is dropped.
+    pub(crate) fn start<'s>(
+        scope: &'s Scope<'s, '_>,
+        threads: NonZeroUsize,
+        turns: Turns<'a>,
+    ) -> Self
+    where
+        'a: 's,
+    {
+        let (jobs, queue) = channel();
+        let queue = Arc::new(Mutex::new(queue));
+        for _ in 0..threads.get() {
+            let queue = Arc::clone(&queue);
+            // Without a thread, replies are closed, and the caller decodes.
+            drop(Builder::new().spawn_scoped(scope, move || work(&queue)));
+        }
+        Self {
+            turns,
+            jobs,
+            in_flight: VecDeque::new(),
+            most: RECORDS_PER_THREAD * threads.get(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// The content of a compressed record, if it is complete frames without damage. Records must be taken in the
+    /// order of the turns, but need not all be taken.
+    pub(crate) fn take(&mut self, file: usize, record: &RecordAt<'_>) -> Option<Vec<u8>> {
+        if !Decompressor::is_compressed(record.raw.kind) {
+            return None;
+        }
+        loop {
+            self.refill();
+            let next = self.in_flight.pop_front()?;
+            if (next.file, next.position) == (file, record.position) {
+                return next.decoded.recv().ok().flatten();
+            }
+        }
+    }
+
+    /// Takes back a buffer.
+    pub(crate) fn reuse(&mut self, buffer: Vec<u8>) {
+        self.spare.push(buffer);
+    }
+
+    fn refill(&mut self) {
+        while self.in_flight.len() < self.most {
+            let Some(turn) = self.turns.next() else {
+                return;
+            };
+            let Some(Ok(record)) = turn.record else {
+                continue;
+            };
+            if !Decompressor::is_compressed(record.raw.kind) {
+                continue;
+            }
+            let (reply, decoded) = sync_channel(1);
+            self.in_flight.push_back(AwaitedRecord {
+                file: turn.file,
+                position: record.position,
+                decoded,
+            });
+            let buffer = self.spare.pop().unwrap_or_default();
+            // A record without content is an error, which the caller reports.
+            let endian = self.turns.endian();
+            let body = endian.and_then(|endian| content(&record, endian).ok());
+            let job = DecodeJob {
+                body: body.unwrap_or_default(),
+                buffer,
+                reply,
+            };
+            // Without threads the reply is closed as well.
+            drop(self.jobs.send(job));
+        }
+    }
+}
+
+/// Decodes records until there are no more.
+fn work(queue: &Mutex<Receiver<DecodeJob<'_>>>) {
+    let mut frames = CompleteFrames::new(0);
+    loop {
+        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(DecodeJob {
+            body,
+            mut buffer,
+            reply,
+        }) = job
+        else {
+            return;
+        };
+        let is_decoded = !body.is_empty() && frames.decode(body, &mut buffer);
+        // The receiver may be gone.
+        drop(reply.send(is_decoded.then_some(buffer)));
+    }
+}

@@ -1,0 +1,60 @@
+//! Decoding of complete zstd frames, which need nothing decoded before them. rperf writes such frames; perf one frame
+//! for the whole recording.
+
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use crate::zstd::{FrameExtent, most_window};
+
+/// Maximum number of blocks in a frame that is decoded as a whole: a block of a few bytes may stand for 128 KiB.
+const MAX_BLOCKS: usize = 64;
+
+/// Decodes frames, each as a whole.
+pub(crate) struct CompleteFrames {
+    decoder: FrameDecoder,
+    /// Maximum size of a window in bytes.
+    window: u64,
+}
+
+impl std::fmt::Debug for CompleteFrames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompleteFrames").finish_non_exhaustive()
+    }
+}
+
+impl CompleteFrames {
+    /// Creates a decoder for a recording of `input` bytes, 0 if unknown.
+    pub(crate) fn new(input: u64) -> Self {
+        Self {
+            decoder: FrameDecoder::new(),
+            window: most_window(input),
+        }
+    }
+
+    /// Replaces `out` by what `bytes` decode to, if they are complete frames, as few blocks as usual and without damage.
+    /// Otherwise returns false: [`Zstd`](crate::zstd::Zstd) decodes them block by block, and reports damage.
+    pub(crate) fn decode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
+        out.clear();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let Some(size) = self.frame(rest, out) else {
+                return false;
+            };
+            rest = rest.get(size..).unwrap_or_default();
+        }
+        true
+    }
+
+    /// Appends the first frame of `bytes`, and returns its size.
+    fn frame(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+        let extent = FrameExtent::of(bytes, MAX_BLOCKS)?;
+        if extent.window > self.window {
+            return None;
+        }
+        let mut frame = bytes.get(..extent.size)?;
+        self.decoder.reset(&mut frame).ok()?;
+        let all = BlockDecodingStrategy::All;
+        self.decoder.decode_blocks(frame, all).ok()?;
+        self.decoder.collect_to_writer(&mut *out).ok()?;
+        self.decoder.is_finished().then_some(extent.size)
+    }
+}

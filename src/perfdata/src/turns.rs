@@ -1,0 +1,97 @@
+//! The order in which the records of several files are merged.
+
+use rperf_wire::Endian;
+
+use crate::{Error, RecordAt, Records};
+
+/// Bytes read from one file before switching to the next, as in perf. Determines the order of
+/// records with equal times.
+const BYTES_PER_TURN: u64 = 2 << 20;
+
+/// One file of records.
+#[derive(Debug, Clone)]
+pub(crate) struct RecordFile<'a> {
+    records: Records<'a>,
+    /// Its size.
+    pub(crate) bytes: u64,
+    ended: bool,
+}
+
+impl<'a> RecordFile<'a> {
+    pub(crate) fn new(records: Records<'a>, bytes: usize) -> Self {
+        Self {
+            records,
+            bytes: bytes as u64,
+            ended: false,
+        }
+    }
+}
+
+/// The next record of a file.
+pub(crate) struct RecordTurn<'a> {
+    /// The number of the file.
+    pub(crate) file: usize,
+    /// The position after the record.
+    pub(crate) at: u64,
+    /// `None` at the end of the file, which is the file's last turn.
+    pub(crate) record: Option<Result<RecordAt<'a>, Error>>,
+}
+
+/// The records of several files, which take turns.
+#[derive(Debug, Clone)]
+pub(crate) struct Turns<'a> {
+    files: Vec<RecordFile<'a>>,
+    /// The file whose turn it is, and where the turn ends.
+    file: usize,
+    until: Option<u64>,
+}
+
+impl<'a> Turns<'a> {
+    /// The records of `files`.
+    pub(crate) fn new(files: Vec<RecordFile<'a>>) -> Self {
+        Self {
+            files,
+            file: 0,
+            until: None,
+        }
+    }
+
+    /// The byte order of the records.
+    pub(crate) fn endian(&self) -> Option<Endian> {
+        self.files.first().map(|file| file.records.endian())
+    }
+
+    /// Ends a file before its last record.
+    pub(crate) fn end(&mut self, file: usize) {
+        if let Some(file) = self.files.get_mut(file) {
+            file.ended = true;
+        }
+    }
+}
+
+impl<'a> Iterator for Turns<'a> {
+    type Item = RecordTurn<'a>;
+
+    fn next(&mut self) -> Option<RecordTurn<'a>> {
+        // Each file is asked once more after the last one's turn.
+        for _ in 0..=self.files.len() {
+            let file = self.files.get_mut(self.file)?;
+            let position = file.records.position();
+            let until = *self
+                .until
+                .get_or_insert(position.saturating_add(BYTES_PER_TURN));
+            if !file.ended && position < until {
+                let record = file.records.next();
+                file.ended = record.is_none();
+                return Some(RecordTurn {
+                    file: self.file,
+                    at: file.records.position(),
+                    record,
+                });
+            }
+            self.until = None;
+            self.file = (self.file + 1) % self.files.len();
+        }
+        None
+    }
+}
