@@ -352,10 +352,6 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "add the build-ids of objects that samples hit",
             ),
             run(
-                "inject --mmap2-buildid-all -o with-ids.data",
-                "put build-ids into all mappings of perf.data",
-            ),
-            run(
                 "inject --jit -v -o with-functions.data",
                 "add the functions of run-time compilers that wrote dumps",
             ),

@@ -184,7 +184,8 @@ impl<S: DumpObjects> JitInjector<S> {
 
     /// Appends the mappings that are not later than the records so far.
     fn insert(&mut self, to: &mut Vec<u8>) {
-        while let Some(new) = self.pending.pop_front_if(|new| new.time <= self.highest) {
+        let due = self.pending.partition_point(|new| new.time <= self.highest);
+        for new in self.pending.drain(..due) {
             to.extend_from_slice(&new.record);
         }
     }
