@@ -169,6 +169,21 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
+        task: "Show how long interrupts, softirqs and work items ran, how long they were pending, and each run:",
+        lines: &[
+            "kwork record -- sleep 10",
+            "kwork report",
+            "kwork latency",
+            "kwork timehist",
+        ],
+    },
+    Example {
+        section: "Report",
+        task: "Show the CPU time of tasks without interrupts:",
+        lines: &["kwork -k sched,irq,softirq record -- sleep 10", "kwork top"],
+    },
+    Example {
+        section: "Report",
         task: "Show machine, command line and events of a recording, and check it for damage:",
         lines: &["report --header-only", "evlist -v", "data check"],
     },

@@ -201,6 +201,9 @@ fn examples_of_each_command_run() {
                 "stat record --quiet -a -A -- sleep 1",
             ][..],
             "sched diff" => &["sched record -q -- sleep 0.2"; 2],
+            command if command.starts_with("kwork ") => {
+                &["kwork -k sched,irq,softirq,workqueue record -q -- sleep 0.2"][..]
+            }
             command if command.starts_with("sched ") => &["sched record -q -- sleep 0.2"][..],
             _ => &[],
         };

@@ -41,6 +41,7 @@ mod jit;
 mod jobs;
 mod kallsyms;
 mod ksymbols;
+mod kwork;
 mod list;
 mod man_pages;
 mod missing_names;
@@ -151,6 +152,10 @@ pub(crate) fn assert_refused(words: &[&str], status: i32, stderr: &str) {
 pub(crate) fn commands() -> Vec<String> {
     let listed = outcome(&["--list-cmds"]).stdout;
     let parts = [
+        "kwork latency",
+        "kwork report",
+        "kwork timehist",
+        "kwork top",
         "sched diff",
         "sched latency",
         "sched map",

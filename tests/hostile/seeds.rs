@@ -33,7 +33,7 @@ pub(crate) struct Seeds {
 }
 
 /// The recordings to make, and their options.
-const RECORDINGS: [(&str, &str); 16] = [
+const RECORDINGS: [(&str, &str); 18] = [
     ("graphs", "-e cpu-clock:u -F 2000 -g"),
     ("stacks", "-e cpu-clock:u -F 1000 --call-graph dwarf,512"),
     ("packed", "-e cpu-clock:u -F 5000 -g -z"),
@@ -55,6 +55,17 @@ const RECORDINGS: [(&str, &str); 16] = [
     (
         "calls",
         "-e syscalls:sys_enter_write,syscalls:sys_exit_write,sched:sched_switch -c 1 -g -R",
+    ),
+    (
+        "scheduler",
+        "-a -R -g -c 1 -e sched:sched_switch,sched:sched_stat_runtime,sched:sched_waking,sched:sched_wakeup_new,\
+         sched:sched_migrate_task,sched:sched_process_fork",
+    ),
+    (
+        "work",
+        "-a -R -g -c 1 -e irq:irq_handler_entry,irq:irq_handler_exit,irq:softirq_raise,irq:softirq_entry,irq:softirq_exit,\
+         workqueue:workqueue_activate_work,workqueue:workqueue_execute_start,workqueue:workqueue_execute_end,\
+         sched:sched_switch",
     ),
     ("waits", "-e cpu-clock:u -F 1000 --off-cpu"),
     ("clock", "-e cpu-clock:u -F 1000 -k monotonic --latency"),

@@ -16,6 +16,7 @@ mod context;
 mod decoder;
 mod durations;
 mod histogram;
+pub mod kwork;
 mod layouts;
 mod live;
 mod observer;

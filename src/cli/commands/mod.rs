@@ -16,6 +16,7 @@ mod heatmap;
 mod help;
 mod inject;
 mod kallsyms;
+mod kwork;
 mod list;
 mod probe;
 mod record;
@@ -192,6 +193,19 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         run: kallsyms::run,
     },
     CommandEntry {
+        name: "kwork",
+        summary: "Record interrupts, softirqs and work items; show times",
+        usage: &[
+            "[<options>] record [<record options>] [<command>]",
+            "[<options>] report [<options>]",
+            "[<options>] latency [<options>]",
+            "[<options>] timehist [<options>]",
+            "[<options>] top [<options>]",
+        ],
+        build: kwork::command,
+        run: kwork::run,
+    },
+    CommandEntry {
         name: "list",
         summary: "List the events that can be counted and recorded",
         usage: &["[<options>] [hw|sw|cache|pmu|tracepoint|sdt|<pattern>]..."],
@@ -307,6 +321,34 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
 /// Subcommands, selected by the first argument of these commands.
 pub(crate) const PARTS: &[CommandEntry] = &[
     CommandEntry {
+        name: "kwork latency",
+        summary: "Show how long softirqs and work items were pending",
+        usage: &["[<options>]"],
+        build: kwork::latency_command,
+        run: kwork::latency,
+    },
+    CommandEntry {
+        name: "kwork report",
+        summary: "Show how long interrupts, softirqs and work items ran",
+        usage: &["[<options>]"],
+        build: kwork::report_command,
+        run: kwork::report,
+    },
+    CommandEntry {
+        name: "kwork timehist",
+        summary: "Show each run of an interrupt, a softirq or a work item",
+        usage: &["[<options>]"],
+        build: kwork::timehist_command,
+        run: kwork::timehist,
+    },
+    CommandEntry {
+        name: "kwork top",
+        summary: "Show the CPU time of tasks without interrupts",
+        usage: &["[<options>]"],
+        build: kwork::top_command,
+        run: kwork::top,
+    },
+    CommandEntry {
         name: "sched diff",
         summary: "Compare how long tasks waited for a CPU in two recordings",
         usage: &["[<options>] [<baseline>] [<new>]"],
@@ -385,7 +427,6 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
     ("iostat", "use Linux perf"),
     ("kmem", "use Linux perf"),
     ("kvm", "use Linux perf"),
-    ("kwork", "use Linux perf"),
     ("lock", "use Linux perf"),
     ("mem", "use Linux perf"),
     (
@@ -397,6 +438,7 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
 /// The subcommand that `word` names.
 pub(crate) fn part(command: &CommandEntry, word: &str) -> Option<&'static CommandEntry> {
     let word = match command.name {
+        "kwork" => kwork::full_name(word),
         "sched" => sched::full_name(word),
         "timechart" => timechart::full_name(word),
         _ => word,

@@ -2,7 +2,6 @@
 
 mod diff;
 mod latency;
-mod losses;
 mod map;
 mod off_cpu;
 mod perfetto;

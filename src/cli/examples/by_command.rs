@@ -1,7 +1,9 @@
 //! The example lines of each command, for `-h` and `--help`. Tests run them.
 
+mod kwork;
 mod sched;
 
+use self::kwork::KWORK;
 use self::sched::SCHED;
 
 /// A command line and what it does.
@@ -19,7 +21,7 @@ const fn run(line: &'static str, what: &'static str) -> CommandLine {
 
 /// Returns the examples of a command or subcommand; without own ones those of the words before the last.
 pub(crate) fn of(command: &str) -> &'static [CommandLine] {
-    let mut commands = BY_COMMAND.iter().chain(SCHED);
+    let mut commands = BY_COMMAND.iter().chain(KWORK).chain(SCHED);
     match commands.find(|(name, _)| *name == command) {
         Some((_, lines)) => lines,
         None => command.rsplit_once(' ').map_or(&[], |(name, _)| of(name)),

@@ -4,19 +4,23 @@ use clap::ArgMatches;
 use rperf_analysis::sched::LostStretches;
 use rperf_analysis::{DeliveredCounts, EventLayouts};
 use rperf_perfdata::PerfData;
-use rperf_view::sched::latency::RecordLosses;
 use rperf_wire::SampleType;
 
-use super::losses::warn_of_losses;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
 use crate::cli::progress::Progress;
 use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::conclude as conclude_analysis;
+pub(super) use crate::cli::shared::losses::losses;
+use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
 
 /// The event that every analysis needs.
 const SWITCH: &str = "sched:sched_switch";
+
+/// The numbers that may be wrong where records were lost.
+const DOUBTFUL: &str = "run times and delays of its tasks";
 
 /// The layouts of the scheduler's events in a recording.
 pub(super) struct SchedRecording {
@@ -30,37 +34,11 @@ impl SchedRecording {
     ///
     /// Status 255: there are none, or their description cannot be read.
     pub(super) fn new(analysis: &Analysis<'_>) -> Result<Self, CliError> {
-        let context = analysis.context;
-        let path = analysis.input.path.display();
-        let recording = analysis.metadata();
-        let layouts = EventLayouts::of_recording(recording)?;
-        let name = |index: usize| {
-            let event = recording.events.get(index);
-            event.map_or("", |event| event.name.as_str())
-        };
-        for unreadable in layouts.unresolved() {
-            let event = name(unreadable.event.0 as usize);
-            let error = &unreadable.error;
-            context.warn(format_args!("{path}: {event} is skipped: {error}"));
-        }
+        let layouts = event_layouts(analysis)?;
         if !layouts.has(SWITCH) {
             return Err(no_switches(analysis));
         }
-        let needed = [
-            (SampleType::TIME, "time", "-T"),
-            (SampleType::CPU, "CPU", "-a or --sample-cpu"),
-            (SampleType::RAW, "raw data", "-R"),
-        ];
-        for event in recording.events.iter().filter(|event| event.name == SWITCH) {
-            let mut missing = needed.iter();
-            let missing = missing.find(|(field, ..)| !event.attr.sample_type.contains(*field));
-            if let Some((_, field, option)) = missing {
-                let message = format!("{path}: samples of {SWITCH} have no {field}");
-                return Err(CliError::message(255, message).hint(format!(
-                    "record with 'sched record', or with 'record {option}'"
-                )));
-            }
-        }
+        require_fields(analysis, |name| name == SWITCH, "sched record")?;
         Ok(Self { layouts })
     }
 }
@@ -106,24 +84,5 @@ pub(super) fn conclude(
     losses: &LostStretches,
     matches: &ArgMatches,
 ) -> Result<ExitStatus, CliError> {
-    let context = analysis.context;
-    if delivered.truncated > 0 {
-        context.warn(format_args!(
-            "{} samples were skipped: their raw data are truncated",
-            delivered.truncated
-        ));
-    }
-    warn_of_losses(losses, matches, context);
-    analysis.conclude()?;
-    Ok(ExitStatus::Ok)
-}
-
-/// Returns the losses of a recording, for the lines below a table.
-pub(super) fn losses(analysis: &Analysis<'_>) -> RecordLosses {
-    let found = analysis.replay.diagnostics();
-    RecordLosses {
-        records: found.records,
-        lost: found.lost_records,
-        chunks: found.lost_chunks,
-    }
+    conclude_analysis(analysis, delivered, losses, DOUBTFUL, matches)
 }

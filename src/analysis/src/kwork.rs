@@ -1,0 +1,91 @@
+//! Work that the kernel does on its own account: interrupts, softirqs and work items, for `kwork`.
+//!
+//! ```text
+//! raise -----------> entry ------------> exit
+//!         delay             run time
+//! ```
+//!
+//! Interrupts have no raise event. Interrupts and softirqs begin and end on one CPU; a work item may be activated, begin and end on different
+//! CPUs, so it is identified by its address alone.
+
+mod events;
+mod names;
+mod runs;
+mod table;
+mod top;
+
+pub use runs::{KworkDetail, KworkMeasure, KworkRuns, KworkSelection, KworkSink, KworkSpan};
+pub use table::{KworkRow, KworkSortKey, KworkTable, KworkTimes, KworkTotals, SkippedEvents};
+pub use top::{CpuTimes, KworkTop, TopSortKey, TopTable, TopTask};
+
+/// A kind of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KworkClass {
+    /// Handlers of hardware interrupts.
+    Irq,
+    /// Softirq handlers.
+    Softirq,
+    /// Work items of workqueues.
+    Workqueue,
+    /// Tasks: context switches.
+    Sched,
+}
+
+impl KworkClass {
+    /// All classes.
+    pub const ALL: [Self; 4] = [Self::Irq, Self::Softirq, Self::Workqueue, Self::Sched];
+
+    /// Returns the class of this name, as in `-k`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.name() == name)
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Irq => "irq",
+            Self::Softirq => "softirq",
+            Self::Workqueue => "workqueue",
+            Self::Sched => "sched",
+        }
+    }
+
+    /// Returns the tracepoint that makes work pending, `system:name`; none for interrupts and tasks.
+    #[must_use]
+    pub fn raise(self) -> Option<&'static str> {
+        match self {
+            Self::Irq | Self::Sched => None,
+            Self::Softirq => Some("irq:softirq_raise"),
+            Self::Workqueue => Some("workqueue:workqueue_activate_work"),
+        }
+    }
+
+    /// Returns the tracepoints at which work begins and ends, `system:name`.
+    #[must_use]
+    pub fn begin_and_end(self) -> &'static [&'static str] {
+        match self {
+            Self::Irq => &["irq:irq_handler_entry", "irq:irq_handler_exit"],
+            Self::Softirq => &["irq:softirq_entry", "irq:softirq_exit"],
+            Self::Workqueue => &[
+                "workqueue:workqueue_execute_start",
+                "workqueue:workqueue_execute_end",
+            ],
+            Self::Sched => &["sched:sched_switch"],
+        }
+    }
+}
+
+/// A work on one CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kwork {
+    /// Its class.
+    pub class: KworkClass,
+    /// The CPU on which it began.
+    pub cpu: u32,
+    /// The number of the interrupt or softirq, or the address of the work item.
+    pub id: u64,
+    /// The handler of the interrupt, the softirq, or the work item's function; its address if it has no symbol. Not necessarily UTF-8.
+    pub name: Vec<u8>,
+}

@@ -1,0 +1,93 @@
+//! The events of work in a common form.
+
+use rperf_tracepoint::typed::TypedEvent;
+
+use super::KworkClass;
+use super::names::{KworkNames, NameIndex};
+
+/// What happens to a work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KworkStep {
+    Raise,
+    Entry,
+    Exit,
+}
+
+/// An event of an interrupt, a softirq or a work item.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KworkEvent {
+    pub(super) step: KworkStep,
+    pub(super) class: KworkClass,
+    /// The number of the interrupt or softirq, or the address of the work item.
+    pub(super) id: u64,
+    /// Absent in exits, and where old kernels do not record it.
+    pub(super) name: Option<NameIndex>,
+}
+
+/// A span's identity: where work that begins must end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct SpanKey {
+    class: KworkClass,
+    /// `None` for work items, which may migrate.
+    cpu: Option<u32>,
+    id: u64,
+}
+
+impl KworkEvent {
+    /// Returns the common form of an event; `None` for events of other kinds. `function` is the symbol of a work item's function.
+    pub(super) fn new(
+        event: &TypedEvent<'_>,
+        function: Option<&str>,
+        names: &mut KworkNames,
+    ) -> Option<Self> {
+        use KworkClass::{Irq, Softirq, Workqueue};
+        use KworkStep::{Entry, Exit, Raise};
+        let (step, class, id, name) = match event {
+            TypedEvent::IrqHandlerEntry(event) => {
+                let name = names.index(event.name());
+                (Entry, Irq, number(event.irq()), Some(name))
+            }
+            TypedEvent::IrqHandlerExit(event) => (Exit, Irq, number(event.irq()), None),
+            TypedEvent::SoftirqRaise(event) => {
+                let vec = event.vec();
+                (Raise, Softirq, vec.value, Some(names.softirq(vec)))
+            }
+            TypedEvent::SoftirqEntry(event) => {
+                let vec = event.vec();
+                (Entry, Softirq, vec.value, Some(names.softirq(vec)))
+            }
+            TypedEvent::SoftirqExit(event) => (Exit, Softirq, event.vec().value, None),
+            TypedEvent::WorkqueueActivateWork(event) => {
+                let name = event.function();
+                let name = name.map(|address| names.function(function, address));
+                (Raise, Workqueue, event.work(), name)
+            }
+            TypedEvent::WorkqueueExecuteStart(event) => {
+                let name = names.function(function, event.function());
+                (Entry, Workqueue, event.work(), Some(name))
+            }
+            TypedEvent::WorkqueueExecuteEnd(event) => (Exit, Workqueue, event.work(), None),
+            _ => return None,
+        };
+        Some(Self {
+            step,
+            class,
+            id,
+            name,
+        })
+    }
+
+    /// Returns the key of its span, for an event on this CPU.
+    pub(super) fn key(&self, cpu: u32) -> SpanKey {
+        SpanKey {
+            class: self.class,
+            cpu: (self.class != KworkClass::Workqueue).then_some(cpu),
+            id: self.id,
+        }
+    }
+}
+
+/// Returns the number of an interrupt without its sign, which no kernel uses.
+fn number(irq: i32) -> u64 {
+    u64::from(irq.cast_unsigned())
+}

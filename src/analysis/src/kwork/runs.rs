@@ -1,0 +1,308 @@
+//! Pairs the events of work to delays and run times.
+
+use rperf_replay::FoldControl;
+use rperf_tracepoint::typed::TypedEvent;
+use rustc_hash::FxHashMap;
+
+use super::events::{KworkEvent, KworkStep, SpanKey};
+use super::names::{KworkNames, NameIndex};
+use super::{Kwork, KworkClass, SkippedEvents};
+use crate::sched::LostStretches;
+use crate::{EventContext, Loss, Observer, RepeatedStart, Span, Spans};
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KworkMeasure {
+    /// From entry to exit.
+    Runtime,
+    /// From raise to entry.
+    Delay,
+    /// From entry to exit, with the raise before.
+    History,
+}
+
+/// Which works are measured.
+#[derive(Debug, Clone, Default)]
+pub struct KworkSelection {
+    /// Only these classes.
+    pub classes: Vec<KworkClass>,
+    /// Only work that begins on these CPUs; all if `None`.
+    pub cpus: Option<Vec<u32>>,
+    /// Only this handler, softirq or function.
+    pub name: Option<Vec<u8>>,
+}
+
+/// What is computed from each event before it is observed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KworkDetail<'r> {
+    /// The symbol of a work item's function.
+    pub function: Option<&'r str>,
+    /// The stack of an entry as text.
+    pub stack: Option<String>,
+}
+
+/// A delay or a run of a work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KworkSpan {
+    /// When it was raised, or began to run. In nanoseconds, as all times.
+    pub begin: u64,
+    /// When it began to run, or ended.
+    pub end: u64,
+    /// When it was raised, for [`KworkMeasure::History`].
+    pub raised: Option<u64>,
+    /// The stack of its entry.
+    pub stack: Option<String>,
+    /// Whether records of its CPU were lost in between.
+    pub is_doubtful: bool,
+}
+
+impl KworkSpan {
+    /// Returns the nanoseconds from begin to end.
+    #[must_use]
+    pub fn duration(&self) -> u64 {
+        self.end.saturating_sub(self.begin)
+    }
+}
+
+/// Receives delays or runs in order of their end.
+pub trait KworkSink {
+    /// Takes a span. `index` is the number of its work, counted from 0 in order of the first entries.
+    fn span(&mut self, index: usize, work: &Kwork, span: KworkSpan) -> FoldControl;
+}
+
+/// Pairs events, and passes spans to `sink`.
+#[derive(Debug)]
+pub struct KworkRuns<S> {
+    pub(super) sink: S,
+    measure: KworkMeasure,
+    selection: KworkSelection,
+    names: KworkNames,
+    works: Vec<Kwork>,
+    by_key: FxHashMap<WorkKey, usize>,
+    /// Pending raises; whether each is selected.
+    raises: Spans<SpanKey, bool>,
+    runs: Spans<SpanKey, OpenRun>,
+    pub(super) totals: EventTotals,
+    pub(super) losses: LostStretches,
+    /// When records were last lost, by CPU.
+    last_losses: FxHashMap<Option<u32>, u64>,
+    flow: FoldControl,
+}
+
+/// Counts of the selected events.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct EventTotals {
+    pub(super) skipped: SkippedEvents,
+    /// Time of the first and last measured event.
+    pub(super) first: Option<u64>,
+    pub(super) last: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct WorkKey {
+    class: KworkClass,
+    cpu: u32,
+    id: u64,
+    name: NameIndex,
+}
+
+/// Data of a run that has begun.
+#[derive(Debug)]
+struct OpenRun {
+    /// `None` if it is not selected.
+    work: Option<usize>,
+    cpu: u32,
+    raised: Option<u64>,
+    stack: Option<String>,
+}
+
+impl<S: KworkSink> KworkRuns<S> {
+    /// Creates it without events.
+    #[must_use]
+    pub fn new(measure: KworkMeasure, selection: KworkSelection, sink: S) -> Self {
+        Self {
+            sink,
+            measure,
+            selection,
+            names: KworkNames::default(),
+            works: Vec::new(),
+            by_key: FxHashMap::default(),
+            raises: Spans::new(RepeatedStart::Restarts),
+            runs: Spans::new(RepeatedStart::Restarts),
+            totals: EventTotals::default(),
+            losses: LostStretches::default(),
+            last_losses: FxHashMap::default(),
+            flow: FoldControl::Continue,
+        }
+    }
+
+    /// Returns the sink, the counts of events without a counterpart, and where records were lost.
+    pub fn finish(mut self) -> (S, SkippedEvents, LostStretches) {
+        self.skip_open();
+        (self.sink, self.totals.skipped, self.losses)
+    }
+
+    /// Counts the spans that have not ended.
+    pub(super) fn skip_open(&mut self) {
+        let raises = self.raises.open().filter(|(_, open)| open.data).count();
+        let runs = self.runs.open();
+        let runs = runs.filter(|(_, open)| open.data.work.is_some()).count();
+        self.totals.skipped.raise += raises as u64;
+        self.totals.skipped.entry += runs as u64;
+    }
+
+    fn is_selected(&self, cpu: u32, name: Option<NameIndex>) -> bool {
+        let selection = &self.selection;
+        let has_cpu = selection.cpus.as_ref();
+        let has_cpu = has_cpu.is_none_or(|cpus| cpus.contains(&cpu));
+        let wanted = selection.name.as_deref();
+        let name = name.map(|name| self.names.text(name));
+        has_cpu && wanted.is_none_or(|wanted| name.is_none_or(|name| name == wanted))
+    }
+
+    fn raise(&mut self, time: u64, cpu: u32, event: &KworkEvent) {
+        let key = event.key(cpu);
+        let is_selected = self.is_selected(cpu, event.name);
+        let repeated = self.raises.get(&key).is_some_and(|open| open.data);
+        self.totals.skipped.raise += u64::from(repeated);
+        self.raises.begin(key, time, is_selected);
+        if is_selected {
+            self.totals.measure(time);
+        }
+    }
+
+    fn enter(&mut self, time: u64, cpu: u32, event: &KworkEvent, stack: Option<String>) {
+        let key = event.key(cpu);
+        let raise = self.raises.end(&key, time);
+        let work = match event.name {
+            Some(name) if self.is_selected(cpu, event.name) => {
+                self.totals.measure(time);
+                Some(self.work(event, cpu, name))
+            }
+            _ => None,
+        };
+        if self.measure == KworkMeasure::Delay {
+            match (work, raise) {
+                (Some(work), Some(raise)) => self.delayed(work, cpu, &raise),
+                (Some(_), None) => self.totals.skipped.entry += 1,
+                (None, _) => {}
+            }
+            return;
+        }
+        let before = self.runs.get(&key);
+        let repeated = before.is_some_and(|open| open.data.work.is_some());
+        self.totals.skipped.entry += u64::from(repeated);
+        let run = OpenRun {
+            work,
+            cpu,
+            raised: raise.map(|raise| raise.begin),
+            stack,
+        };
+        self.runs.begin(key, time, run);
+    }
+
+    fn exit(&mut self, time: u64, cpu: u32, event: &KworkEvent) {
+        let Some(run) = self.runs.end(&event.key(cpu), time) else {
+            // The name of an exit is unknown.
+            if self.selection.name.is_none() && self.is_selected(cpu, None) {
+                self.totals.measure(time);
+                self.totals.skipped.exit += 1;
+            }
+            return;
+        };
+        let Some(work) = run.data.work else {
+            return;
+        };
+        self.totals.measure(time);
+        let span = KworkSpan {
+            is_doubtful: self.has_losses(run.data.cpu, run.begin),
+            begin: run.begin,
+            end: run.end,
+            raised: run.data.raised,
+            stack: run.data.stack,
+        };
+        self.deliver(work, span);
+    }
+
+    fn delayed(&mut self, work: usize, cpu: u32, raise: &Span<bool>) {
+        let span = KworkSpan {
+            is_doubtful: self.has_losses(cpu, raise.begin),
+            begin: raise.begin,
+            end: raise.end,
+            raised: None,
+            stack: None,
+        };
+        self.deliver(work, span);
+    }
+
+    fn deliver(&mut self, work: usize, span: KworkSpan) {
+        self.flow = self.sink.span(work, &self.works[work], span);
+    }
+
+    /// Whether records of a CPU were lost since a time.
+    fn has_losses(&self, cpu: u32, since: u64) -> bool {
+        let lost = self.last_losses.get(&Some(cpu)).copied();
+        let lost = lost.max(self.last_losses.get(&None).copied());
+        lost.is_some_and(|lost| lost >= since)
+    }
+
+    fn work(&mut self, event: &KworkEvent, cpu: u32, name: NameIndex) -> usize {
+        let (class, id) = (event.class, event.id);
+        let key = WorkKey {
+            class,
+            cpu,
+            id,
+            name,
+        };
+        *self.by_key.entry(key).or_insert_with(|| {
+            self.works.push(Kwork {
+                class,
+                cpu,
+                id,
+                name: self.names.text(name).to_vec(),
+            });
+            self.works.len() - 1
+        })
+    }
+}
+
+impl EventTotals {
+    fn measure(&mut self, time: u64) {
+        self.first = Some(self.first.map_or(time, |first| first.min(time)));
+        self.last = self.last.max(time);
+    }
+}
+
+impl<S: KworkSink> Observer<KworkDetail<'_>> for KworkRuns<S> {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: KworkDetail<'_>) {
+        self.losses.event(at);
+        let Some(cpu) = at.cpu else {
+            return;
+        };
+        let found = KworkEvent::new(&event, detail.function, &mut self.names);
+        let Some(event) = found.filter(|found| self.selection.classes.contains(&found.class))
+        else {
+            return;
+        };
+        if self.flow == FoldControl::Stop {
+            return;
+        }
+        let time = at.time();
+        match event.step {
+            KworkStep::Raise if self.measure == KworkMeasure::Runtime => {}
+            KworkStep::Raise => self.raise(time, cpu, &event),
+            KworkStep::Entry => self.enter(time, cpu, &event, detail.stack),
+            KworkStep::Exit if self.measure == KworkMeasure::Delay => {}
+            KworkStep::Exit => self.exit(time, cpu, &event),
+        }
+    }
+
+    fn lost(&mut self, at: &EventContext, loss: Loss) {
+        self.losses.lost(at, loss);
+        self.last_losses.insert(at.cpu, at.time());
+    }
+
+    fn flow(&self) -> FoldControl {
+        self.flow
+    }
+}

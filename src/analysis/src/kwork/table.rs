@@ -1,0 +1,185 @@
+//! Sums of delays or run times by work, for `kwork report` and `kwork latency`.
+
+use std::cmp::Ordering;
+
+use rperf_replay::FoldControl;
+
+use super::{Kwork, KworkClass, KworkRuns, KworkSink, KworkSpan};
+use crate::LogHistogram;
+use crate::sched::LostStretches;
+
+/// Events without a counterpart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SkippedEvents {
+    /// Raises without an entry.
+    pub raise: u64,
+    /// Entries without a raise if delays are measured, otherwise without an exit.
+    pub entry: u64,
+    /// Exits without an entry.
+    pub exit: u64,
+}
+
+impl SkippedEvents {
+    /// Returns the number of all.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.raise + self.entry + self.exit
+    }
+}
+
+/// The sums of one work, in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KworkTimes {
+    /// The number of delays or runs.
+    pub count: u64,
+    /// Their sum.
+    pub total: u64,
+    /// The longest.
+    pub max: u64,
+    /// When the longest began; 0 if all have no length.
+    pub max_start: u64,
+    /// When the longest ended.
+    pub max_end: u64,
+    /// Those during which records were lost.
+    pub doubtful: u64,
+    /// Their distribution; empty unless requested.
+    pub distribution: LogHistogram,
+}
+
+impl KworkTimes {
+    /// Returns the mean, rounded down; 0 if there are none.
+    #[must_use]
+    pub fn average(&self) -> u64 {
+        self.total.checked_div(self.count).unwrap_or_default()
+    }
+
+    fn add(&mut self, span: &KworkSpan, with_distribution: bool) {
+        let duration = span.duration();
+        self.count += 1;
+        self.total = self.total.saturating_add(duration);
+        self.doubtful += u64::from(span.is_doubtful);
+        if duration > self.max {
+            self.max = duration;
+            self.max_start = span.begin;
+            self.max_end = span.end;
+        }
+        if with_distribution {
+            self.distribution.add(duration);
+        }
+    }
+}
+
+/// A work with its sums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KworkRow {
+    /// The work.
+    pub work: Kwork,
+    /// Its sums.
+    pub times: KworkTimes,
+}
+
+/// What rows are sorted by, the highest value first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KworkSortKey {
+    /// The sum.
+    Total,
+    /// The mean.
+    Average,
+    /// The maximum.
+    Maximum,
+    /// The number.
+    Count,
+}
+
+impl KworkSortKey {
+    fn compare(self, left: &KworkTimes, right: &KworkTimes) -> Ordering {
+        match self {
+            Self::Total => right.total.cmp(&left.total),
+            Self::Average => right.average().cmp(&left.average()),
+            Self::Maximum => right.max.cmp(&left.max),
+            Self::Count => right.count.cmp(&left.count),
+        }
+    }
+}
+
+/// Collects the sums.
+#[derive(Debug, Default)]
+pub struct KworkTotals {
+    rows: Vec<KworkRow>,
+    with_distributions: bool,
+}
+
+impl KworkTotals {
+    /// Creates it without rows; `with_distributions` keeps the distribution of each work.
+    #[must_use]
+    pub fn new(with_distributions: bool) -> Self {
+        Self {
+            rows: Vec::new(),
+            with_distributions,
+        }
+    }
+}
+
+impl KworkSink for KworkTotals {
+    fn span(&mut self, index: usize, work: &Kwork, span: KworkSpan) -> FoldControl {
+        while self.rows.len() <= index {
+            self.rows.push(KworkRow {
+                work: work.clone(),
+                times: KworkTimes::default(),
+            });
+        }
+        if let Some(row) = self.rows.get_mut(index) {
+            if row.times.count == 0 {
+                row.work = work.clone();
+            }
+            row.times.add(&span, self.with_distributions);
+        }
+        FoldControl::Continue
+    }
+}
+
+/// The result: sums by work.
+#[derive(Debug)]
+pub struct KworkTable {
+    /// The works with at least one delay or run, sorted.
+    pub rows: Vec<KworkRow>,
+    /// Events without a counterpart.
+    pub skipped: SkippedEvents,
+    /// Nanoseconds from the first to the last measured event.
+    pub span: u64,
+    /// Where records were lost.
+    pub losses: LostStretches,
+}
+
+impl KworkRuns<KworkTotals> {
+    /// Returns the table. Works that are equal by all `keys` are in order of `classes`, of descending CPUs and ids, and of names.
+    #[must_use]
+    pub fn into_table(mut self, keys: &[KworkSortKey], classes: &[KworkClass]) -> KworkTable {
+        self.skip_open();
+        let mut rows = self.sink.rows;
+        rows.retain(|row| row.times.count > 0);
+        let rank = |class: KworkClass| classes.iter().position(|listed| *listed == class);
+        let place = |left: &Kwork, right: &Kwork| {
+            let by_class = rank(left.class).cmp(&rank(right.class));
+            let by_cpu = right.cpu.cmp(&left.cpu);
+            let by_id = right.id.cmp(&left.id);
+            let by_name = left.name.cmp(&right.name);
+            by_class.then(by_cpu).then(by_id).then(by_name)
+        };
+        rows.sort_by(|left, right| {
+            let orders = keys
+                .iter()
+                .map(|key| key.compare(&left.times, &right.times));
+            let order = orders.fold(Ordering::Equal, Ordering::then);
+            order.then_with(|| place(&left.work, &right.work))
+        });
+        let totals = self.totals;
+        let first = totals.first.unwrap_or_default();
+        KworkTable {
+            rows,
+            skipped: totals.skipped,
+            span: totals.last.saturating_sub(first),
+            losses: self.losses,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! CPU time of tasks without the interrupts and softirqs that ran in their context, for `kwork top`.
+
+mod cpu;
+mod table;
+
+use std::collections::BTreeMap;
+
+use rperf_tracepoint::typed::{SchedSwitch, TypedEvent};
+use rustc_hash::FxHashMap;
+
+use self::cpu::{CpuState, Stretch};
+pub use self::table::{CpuTimes, TopSortKey, TopTable, TopTask};
+use super::events::{KworkEvent, KworkStep};
+use super::names::KworkNames;
+use super::{KworkClass, KworkSelection};
+use crate::sched::LostStretches;
+use crate::{EventContext, Loss, Observer};
+
+/// Collects the times of tasks and CPUs. Only complete stretches between two switches of a CPU count.
+#[derive(Debug)]
+pub struct KworkTop {
+    selection: KworkSelection,
+    names: KworkNames,
+    cpus: BTreeMap<u32, CpuState>,
+    /// Run time in nanoseconds, by thread and CPU.
+    tasks: BTreeMap<TaskOnCpu, u64>,
+    /// The latest name of each thread.
+    comms: FxHashMap<i32, Vec<u8>>,
+    losses: LostStretches,
+}
+
+/// A thread on one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct TaskOnCpu {
+    tid: i32,
+    cpu: u32,
+}
+
+impl KworkTop {
+    /// Creates it without events. The name in `selection` is that of a task.
+    #[must_use]
+    pub fn new(selection: KworkSelection) -> Self {
+        Self {
+            selection,
+            names: KworkNames::default(),
+            cpus: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            comms: FxHashMap::default(),
+            losses: LostStretches::default(),
+        }
+    }
+
+    fn switch(&mut self, time: u64, cpu: u32, event: &SchedSwitch<'_>) {
+        let (prev, next) = (event.prev_pid(), event.next_pid());
+        self.name(prev, event.prev_comm());
+        self.name(next, event.next_comm());
+        let state = self.cpus.entry(cpu).or_default();
+        if let Some(Stretch { tid, run }) = state.switch(time, prev, next) {
+            let sum = self.tasks.entry(TaskOnCpu { tid, cpu }).or_default();
+            *sum = sum.saturating_add(run);
+        }
+    }
+
+    fn name(&mut self, tid: i32, comm: &[u8]) {
+        let known = self.comms.entry(tid).or_default();
+        if known != comm {
+            known.clear();
+            known.extend_from_slice(comm);
+        }
+    }
+
+    fn interrupt(&mut self, time: u64, cpu: u32, event: &KworkEvent) {
+        let state = self.cpus.entry(cpu).or_default();
+        match event.step {
+            KworkStep::Raise => {}
+            KworkStep::Entry => state.enter(time, event.class, event.id),
+            KworkStep::Exit => state.exit(time, event.class, event.id),
+        }
+    }
+}
+
+impl Observer for KworkTop {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, (): ()) {
+        self.losses.event(at);
+        let Some(cpu) = at.cpu else {
+            return;
+        };
+        let cpus = self.selection.cpus.as_ref();
+        if cpus.is_some_and(|cpus| !cpus.contains(&cpu)) {
+            return;
+        }
+        if let TypedEvent::SchedSwitch(event) = &event {
+            return self.switch(at.time(), cpu, event);
+        }
+        let Some(event) = KworkEvent::new(&event, None, &mut self.names) else {
+            return;
+        };
+        let is_interrupt = matches!(event.class, KworkClass::Irq | KworkClass::Softirq);
+        if is_interrupt && self.selection.classes.contains(&event.class) {
+            self.interrupt(at.time(), cpu, &event);
+        }
+    }
+
+    fn lost(&mut self, at: &EventContext, loss: Loss) {
+        self.losses.lost(at, loss);
+    }
+}

@@ -1,0 +1,113 @@
+//! What one CPU does: the running task, and the interrupts in its context.
+
+use super::table::CpuTimes;
+use crate::kwork::KworkClass;
+
+/// The state of a CPU, with its sums.
+#[derive(Debug, Default)]
+pub(super) struct CpuState {
+    /// The sums of complete stretches.
+    pub(super) times: CpuTimes,
+    current: Option<Current>,
+    /// Innermost last.
+    interrupts: Vec<OpenInterrupt>,
+}
+
+/// The running task since its switch.
+#[derive(Debug, Clone, Copy)]
+struct Current {
+    tid: i32,
+    since: u64,
+    /// Nanoseconds of interrupts and softirqs since then.
+    irq: u64,
+    softirq: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct OpenInterrupt {
+    class: KworkClass,
+    id: u64,
+    begin: u64,
+    /// Nanoseconds of the interrupts within it.
+    nested: u64,
+}
+
+/// A complete stretch of a task.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) tid: i32,
+    /// Nanoseconds, without interrupts.
+    pub(super) run: u64,
+}
+
+/// The most interrupts within each other; more are due to missing exits.
+const MOST_NESTED: usize = 16;
+
+impl CpuState {
+    /// Ends the stretch of a task and begins that of the next. `None` if the begin of the stretch is not known.
+    pub(super) fn switch(&mut self, time: u64, prev: i32, next: i32) -> Option<Stretch> {
+        // Softirqs in threads (PREEMPT_RT) may be preempted.
+        while let Some(open) = self.interrupts.pop() {
+            self.add(time, open);
+        }
+        let ended = self.current.replace(Current {
+            tid: next,
+            since: time,
+            irq: 0,
+            softirq: 0,
+        })?;
+        if ended.tid != prev {
+            return None;
+        }
+        let total = time.saturating_sub(ended.since);
+        let run = total.saturating_sub(ended.irq.saturating_add(ended.softirq));
+        let times = &mut self.times;
+        times.total = times.total.saturating_add(total);
+        times.irq = times.irq.saturating_add(ended.irq);
+        times.softirq = times.softirq.saturating_add(ended.softirq);
+        if prev == 0 {
+            times.idle = times.idle.saturating_add(run);
+        }
+        Some(Stretch { tid: prev, run })
+    }
+
+    pub(super) fn enter(&mut self, time: u64, class: KworkClass, id: u64) {
+        if self.interrupts.len() == MOST_NESTED {
+            self.interrupts.remove(0);
+        }
+        self.interrupts.push(OpenInterrupt {
+            class,
+            id,
+            begin: time,
+            nested: 0,
+        });
+    }
+
+    pub(super) fn exit(&mut self, time: u64, class: KworkClass, id: u64) {
+        let is_it = |open: &OpenInterrupt| (open.class, open.id) == (class, id);
+        let Some(place) = self.interrupts.iter().rposition(is_it) else {
+            return;
+        };
+        // The exits of those within it were missed.
+        self.interrupts.truncate(place + 1);
+        if let Some(open) = self.interrupts.pop() {
+            self.add(time, open);
+        }
+    }
+
+    /// Adds an interrupt to the running task and to the interrupt around it.
+    fn add(&mut self, time: u64, open: OpenInterrupt) {
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        let length = time.saturating_sub(open.begin.max(current.since));
+        let own = length.saturating_sub(open.nested);
+        match open.class {
+            KworkClass::Irq => current.irq = current.irq.saturating_add(own),
+            _ => current.softirq = current.softirq.saturating_add(own),
+        }
+        if let Some(outer) = self.interrupts.last_mut() {
+            outer.nested = outer.nested.saturating_add(length);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The result of `kwork top`.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::KworkTop;
+use crate::sched::LostStretches;
+
+/// Parts of a share: hundredths of a percent.
+const SHARES: u128 = 10_000;
+
+/// What a CPU did, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CpuTimes {
+    /// From the first to the last switch.
+    pub total: u64,
+    /// The idle task.
+    pub idle: u64,
+    /// Interrupts.
+    pub irq: u64,
+    /// Softirqs, without the interrupts within them.
+    pub softirq: u64,
+}
+
+impl CpuTimes {
+    /// Returns the time of tasks.
+    #[must_use]
+    pub fn load(&self) -> u64 {
+        let other = self.idle.saturating_add(self.irq);
+        let other = other.saturating_add(self.softirq);
+        self.total.saturating_sub(other)
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.total = self.total.saturating_add(other.total);
+        self.idle = self.idle.saturating_add(other.idle);
+        self.irq = self.irq.saturating_add(other.irq);
+        self.softirq = self.softirq.saturating_add(other.softirq);
+    }
+}
+
+/// A task with its run time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopTask {
+    /// The thread; 0 for the idle tasks.
+    pub tid: i32,
+    /// Its latest name; not necessarily UTF-8.
+    pub comm: Vec<u8>,
+    /// Nanoseconds, without interrupts and softirqs.
+    pub runtime: u64,
+    /// Its share of the time of one CPU, in hundredths of a percent, rounded down for each CPU.
+    pub share: u64,
+}
+
+/// What rows are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TopSortKey {
+    /// The share, highest first.
+    Rate,
+    /// The run time, longest first.
+    Runtime,
+    /// The thread, lowest first.
+    Tid,
+}
+
+impl TopSortKey {
+    /// The default order.
+    pub const DEFAULT: [Self; 2] = [Self::Rate, Self::Runtime];
+
+    /// Returns the key of this name, as in `-s`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "rate" => Self::Rate,
+            "runtime" => Self::Runtime,
+            "tid" => Self::Tid,
+            _ => return None,
+        })
+    }
+
+    fn compare(self, left: &TopTask, right: &TopTask) -> Ordering {
+        match self {
+            Self::Rate => right.share.cmp(&left.share),
+            Self::Runtime => right.runtime.cmp(&left.runtime),
+            Self::Tid => left.tid.cmp(&right.tid),
+        }
+    }
+}
+
+/// The times of all CPUs and tasks.
+#[derive(Debug)]
+pub struct TopTable {
+    /// The CPUs that switched at least twice.
+    pub cpus: BTreeMap<u32, CpuTimes>,
+    /// Their sum.
+    pub all: CpuTimes,
+    /// The tasks that ran, sorted.
+    pub tasks: Vec<TopTask>,
+    /// Where records were lost.
+    pub losses: LostStretches,
+}
+
+impl KworkTop {
+    /// Returns the table. Tasks that are equal by all `keys` are in order of their threads.
+    #[must_use]
+    pub fn into_table(self, keys: &[TopSortKey]) -> TopTable {
+        let cpus = self.cpus.iter().map(|(cpu, state)| (*cpu, state.times));
+        let cpus: BTreeMap<u32, CpuTimes> = cpus.filter(|(_, times)| times.total > 0).collect();
+        let mut all = CpuTimes::default();
+        for times in cpus.values() {
+            all.add(times);
+        }
+        let mut tasks: BTreeMap<i32, TopTask> = BTreeMap::new();
+        for (place, runtime) in &self.tasks {
+            let comm = self.comms.get(&place.tid);
+            let task = tasks.entry(place.tid).or_insert_with(|| TopTask {
+                tid: place.tid,
+                comm: comm.cloned().unwrap_or_default(),
+                runtime: 0,
+                share: 0,
+            });
+            let total = cpus.get(&place.cpu).map_or(0, |times| times.total);
+            task.runtime = task.runtime.saturating_add(*runtime);
+            task.share += share(*runtime, total);
+        }
+        let wanted = self.selection.name.as_ref();
+        let mut tasks: Vec<TopTask> = tasks.into_values().collect();
+        tasks.retain(|task| task.runtime > 0 && wanted.is_none_or(|name| *name == task.comm));
+        tasks.sort_by(|left, right| {
+            let orders = keys.iter().map(|key| key.compare(left, right));
+            orders.fold(Ordering::Equal, Ordering::then)
+        });
+        TopTable {
+            cpus,
+            all,
+            tasks,
+            losses: self.losses,
+        }
+    }
+}
+
+/// Returns the share of a part, in hundredths of a percent, rounded down.
+fn share(part: u64, total: u64) -> u64 {
+    let share = (u128::from(part) * SHARES).checked_div(u128::from(total));
+    share.unwrap_or_default().try_into().unwrap_or(u64::MAX)
+}

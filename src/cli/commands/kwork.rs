@@ -1,0 +1,176 @@
+//! `rperf kwork`: records interrupts, softirqs and work items, and analyses them.
+
+mod details;
+mod latency;
+mod record;
+mod recording;
+mod report;
+mod table;
+mod timehist;
+mod top;
+
+use std::ffi::OsString;
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_analysis::kwork::{KworkClass, KworkSelection};
+use rperf_sys::CpuList;
+
+pub(super) use self::latency::{command as latency_command, run as latency};
+pub(super) use self::report::{command as report_command, run as report};
+pub(super) use self::timehist::{command as timehist_command, run as timehist};
+pub(super) use self::top::{command as top_command, run as top};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::filter::words;
+use crate::cli::input;
+use crate::cli::options::{counter, given_value, unsupported, value};
+use crate::cli::symbol_options::args as names;
+
+const ABOUT: &str = "\
+'kwork record' records interrupts, softirqs and work items of workqueues of the whole system. 'kwork report' shows how long \
+each of them ran, 'kwork latency' how long they were pending, 'kwork timehist' each run, 'kwork top' the CPU time of tasks without \
+interrupts, for which -k sched,irq,softirq must precede 'record'. \
+-i and -k may precede the subcommand.";
+
+const SUBCOMMANDS: &str =
+    "use 'kwork record', 'kwork report', 'kwork latency', 'kwork timehist' or 'kwork top'";
+
+/// The numbers that may be wrong where records were lost.
+const DOUBTFUL: &str = "run times and delays of its work";
+
+/// The words that Linux perf abbreviates, to at least three letters.
+const ABBREVIATED: &[&str] = &["record", "report", "latency", "timehist", "top"];
+
+/// The options of `kwork` and of its subcommands that read a recording.
+fn common() -> [Arg; 5] {
+    [
+        unsupported("dump-raw-trace", "use 'script -D'").short('D'),
+        input::force(),
+        input::option(),
+        value("kwork", "class[,class...]")
+            .short('k')
+            .help("only these classes: irq, softirq, workqueue, sched"),
+        counter("verbose")
+            .short('v')
+            .help("list all stretches of time in which records were lost"),
+    ]
+}
+
+/// The options that select work; `name` is the help of `-n`.
+fn filters(name: &'static str) -> [Arg; 3] {
+    [
+        value("cpu", "cpu[,cpu...]")
+            .short('C')
+            .help("only work that begins on these CPUs: 0,2-3"),
+        value("name", "name").short('n').help(name),
+        value("time", "start,end").help(
+            "only events of this time range: seconds, or percent of the recording: 10%/2, 10%-20%",
+        ),
+    ]
+}
+
+/// The sources of functions' names.
+fn symbol_options() -> [Arg; 3] {
+    // -k lists classes.
+    let vmlinux = names::vmlinux().short(None);
+    [vmlinux, names::kallsyms(), names::symfs()]
+}
+
+/// `-b`, which perf refuses too if it is built without BPF.
+fn use_bpf() -> Arg {
+    unsupported("use-bpf", "record with 'kwork record'").short('b')
+}
+
+/// The options.
+pub(super) fn command() -> Command {
+    Command::new("kwork").long_about(ABOUT).args(common()).arg(
+        Arg::new("words")
+            .num_args(0..)
+            .trailing_var_arg(true)
+            .allow_hyphen_values(true)
+            .value_parser(clap::value_parser!(OsString))
+            .value_name("word"),
+    )
+}
+
+/// Returns the complete name of an abbreviated subcommand; of several, the first in perf's order.
+pub(super) fn full_name(word: &str) -> &str {
+    let mut names = ABBREVIATED.iter();
+    let name = names.find(|name| word.len() > 2 && name.starts_with(word));
+    name.copied().unwrap_or(word)
+}
+
+/// Runs `kwork record`; refuses other words.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let program = context.program;
+    let words = matches.get_many::<OsString>("words").unwrap_or_default();
+    let words: Vec<OsString> = words.cloned().collect();
+    let Some((name, rest)) = words.split_first() else {
+        let error = CliError::usage(format!("{program} kwork: no subcommand given"));
+        return Err(error.hint(SUBCOMMANDS));
+    };
+    let name = name.to_string_lossy();
+    match full_name(&name) {
+        "record" => record::run(rest, matches, context),
+        _ => {
+            let message = format!("{program} kwork: unknown subcommand '{name}'");
+            Err(CliError::usage(message).hint(SUBCOMMANDS))
+        }
+    }
+}
+
+/// Returns the classes of `-k` in their order; `None` if not given.
+fn classes(matches: &ArgMatches) -> Result<Option<Vec<KworkClass>>, CliError> {
+    let Some(list) = given_value::<String>(matches, "kwork") else {
+        return Ok(None);
+    };
+    let mut classes: Vec<KworkClass> = Vec::new();
+    for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
+        let class = KworkClass::named(word).ok_or_else(|| {
+            let error = CliError::usage(format!("  Error: Unknown --event key: `{word}'"));
+            error.hint("-k: the classes are irq, softirq, workqueue and sched; --vmlinux names a kernel image")
+        })?;
+        if !classes.contains(&class) {
+            classes.push(class);
+        }
+    }
+    match classes.is_empty() {
+        true => Err(CliError::usage("-k: no class given")
+            .hint("the classes are irq, softirq, workqueue and sched")),
+        false => Ok(Some(classes)),
+    }
+}
+
+/// Returns what `-C` and `-n` select among `classes`.
+fn selection(matches: &ArgMatches, classes: Vec<KworkClass>) -> Result<KworkSelection, CliError> {
+    let cpus = matches.get_one::<String>("cpu").map(|list| {
+        CpuList::parse(list).map_err(|error| {
+            CliError::message(255, "Invalid cpu_list").detail(format!("{list}: {error}"))
+        })
+    });
+    let name = matches.get_one::<String>("name");
+    Ok(KworkSelection {
+        classes,
+        cpus: cpus.transpose()?.map(|cpus| cpus.numbers().to_vec()),
+        name: name.map(|name| name.clone().into_bytes()),
+    })
+}
+
+/// Parses the keys of `-s`, the names of which are listed in `known`.
+fn sort_keys<K: Copy>(
+    matches: &ArgMatches,
+    default: &[K],
+    known: &str,
+    named: impl Fn(&str) -> Option<K>,
+) -> Result<Vec<K>, CliError> {
+    let Some(list) = words(matches, "sort") else {
+        return Ok(default.to_vec());
+    };
+    let keys = list.iter().map(|word| {
+        named(word.trim()).ok_or_else(|| {
+            let error = CliError::usage(format!("  Error: Unknown --sort key: `{word}'"));
+            error.hint(format!("the keys are {known}"))
+        })
+    });
+    keys.collect()
+}

@@ -1,0 +1,60 @@
+//! What is computed from each event on all cores: functions of work items, and stacks.
+
+use rperf_analysis::PrepareSamples;
+use rperf_analysis::kwork::KworkDetail;
+use rperf_replay::{Sample, World};
+use rperf_resolve::{AddressContext, Resolver, TimeIntervals};
+use rperf_tracepoint::typed::TypedEvent;
+use rperf_wire::CpuMode;
+
+use crate::cli::shared::stack_line::StackLine;
+
+/// Selects events by time, and resolves addresses.
+pub(super) struct KworkDetails<'r> {
+    pub(super) resolver: &'r Resolver<'r>,
+    /// `--time`.
+    pub(super) intervals: Option<TimeIntervals>,
+    /// How stacks of entries are shown, if they are.
+    pub(super) stacks: Option<StackLine<'r>>,
+}
+
+impl<'r> PrepareSamples for KworkDetails<'r> {
+    type Detail = KworkDetail<'r>;
+
+    fn prepare(
+        &self,
+        _: &World,
+        sample: &Sample<'_>,
+        event: Option<&TypedEvent<'_>>,
+    ) -> Option<KworkDetail<'r>> {
+        let intervals = self.intervals.as_ref();
+        if intervals.is_some_and(|intervals| !intervals.contain(sample.order.time)) {
+            return None;
+        }
+        let address = match event? {
+            TypedEvent::WorkqueueActivateWork(event) => event.function(),
+            TypedEvent::WorkqueueExecuteStart(event) => Some(event.function()),
+            _ => None,
+        };
+        let function = address.and_then(|address| {
+            let at = AddressContext::of(sample);
+            let frame = self.resolver.locate(at, CpuMode::Kernel, address);
+            frame.symbol
+        });
+        let stacks = self.stacks.as_ref();
+        let stacks = stacks.filter(|_| event.is_some_and(is_entry));
+        Some(KworkDetail {
+            function: function.map(|symbol| self.resolver.symbol_name(symbol)),
+            stack: stacks.and_then(|stacks| stacks.text(sample)),
+        })
+    }
+}
+
+fn is_entry(event: &TypedEvent<'_>) -> bool {
+    matches!(
+        event,
+        TypedEvent::IrqHandlerEntry(_)
+            | TypedEvent::SoftirqEntry(_)
+            | TypedEvent::WorkqueueExecuteStart(_)
+    )
+}

@@ -1,0 +1,46 @@
+//! `kwork latency`: how long softirqs and work items were pending.
+
+use clap::{ArgMatches, Command};
+use rperf_analysis::kwork::KworkSortKey;
+use rperf_view::kwork::table::KworkColumns;
+
+use super::sort_keys;
+use super::table::TableCommand;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+
+const LATENCY: TableCommand = TableCommand {
+    name: "kwork latency",
+    about: "\
+Shows for each softirq (s) and work item (w) on each CPU how long it was pending before it ran: the average, the number of delays, and when the \
+longest one began and ended. Interrupts have no event at which they become pending.",
+    sort: "sort keys, highest first: avg, max, count (default: avg,max,count)",
+    columns: KworkColumns::Delay,
+};
+
+const DEFAULT: [KworkSortKey; 3] = [
+    KworkSortKey::Average,
+    KworkSortKey::Maximum,
+    KworkSortKey::Count,
+];
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    LATENCY.options([])
+}
+
+/// Prints the table.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let keys = sort_keys(matches, &DEFAULT, "avg, max and count", |name| {
+        Some(match name {
+            "avg" => KworkSortKey::Average,
+            "max" => KworkSortKey::Maximum,
+            "count" => KworkSortKey::Count,
+            _ => return None,
+        })
+    })?;
+    LATENCY.run(&keys, matches, context)
+}

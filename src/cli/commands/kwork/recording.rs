@@ -1,0 +1,91 @@
+//! A recording of work: checked before it is analysed.
+
+use rperf_analysis::EventLayouts;
+use rperf_analysis::kwork::KworkClass;
+use rperf_wire::SampleType;
+
+use crate::cli::error::CliError;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
+
+/// What a subcommand reads of each class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NeededEvents {
+    /// Entry and exit.
+    Runs,
+    /// Raise and entry.
+    Delays,
+}
+
+impl NeededEvents {
+    /// Returns the events without which a class cannot be analysed; none if it has no such events at all.
+    fn of(self, class: KworkClass) -> Vec<&'static str> {
+        let runs = class.begin_and_end();
+        match (self, class.raise()) {
+            (Self::Runs, _) => runs.to_vec(),
+            (Self::Delays, Some(raise)) => runs.iter().copied().take(1).chain([raise]).collect(),
+            (Self::Delays, None) => Vec::new(),
+        }
+    }
+}
+
+/// The layouts of a recording's events, and the classes that it contains.
+pub(super) struct KworkRecording {
+    pub(super) layouts: EventLayouts,
+    pub(super) classes: Vec<KworkClass>,
+}
+
+impl KworkRecording {
+    /// Checks that the recording has the events of `requested` classes, or of at least one of `default` if none are requested, with time,
+    /// CPU and raw data.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: there are none, or their description cannot be read.
+    pub(super) fn new(
+        analysis: &Analysis<'_>,
+        needed: NeededEvents,
+        requested: Option<Vec<KworkClass>>,
+        default: &[KworkClass],
+    ) -> Result<Self, CliError> {
+        let layouts = event_layouts(analysis)?;
+        let missing = |class: KworkClass| {
+            let mut events = needed.of(class).into_iter();
+            events.find(|event| !layouts.has(event))
+        };
+        let is_requested = requested.is_some();
+        let mut classes = requested.unwrap_or_else(|| default.to_vec());
+        if is_requested {
+            if let Some(event) = classes.iter().find_map(|class| missing(*class)) {
+                return Err(no_event(analysis, event));
+            }
+        } else {
+            classes.retain(|class| !needed.of(*class).is_empty() && missing(*class).is_none());
+        }
+        if classes.is_empty() {
+            return Err(no_work(analysis));
+        }
+        let events: Vec<&str> = classes.iter().flat_map(|class| needed.of(*class)).collect();
+        require_fields(analysis, |name| events.contains(&name), "kwork record")?;
+        Ok(Self { layouts, classes })
+    }
+}
+
+fn no_event(analysis: &Analysis<'_>, event: &str) -> CliError {
+    let path = analysis.input.path.display();
+    let program = analysis.context.program;
+    CliError::message(255, format!("{path}: the recording has no {event} events"))
+        .hint(format!("record with '{program} kwork record'"))
+}
+
+fn no_work(analysis: &Analysis<'_>) -> CliError {
+    let program = analysis.context.program;
+    let mut events = analysis.metadata().events.iter();
+    let has_raw_data = events.any(|event| event.attr.sample_type.contains(SampleType::RAW));
+    let path = analysis.input.path.display();
+    let message = match has_raw_data {
+        true => format!("{path}: no events of irq, softirq or workqueue"),
+        false => format!("{path}: No trace sample to read. Did you call '{program} record -R'?"),
+    };
+    CliError::message(255, message).hint(format!("record with '{program} kwork record'"))
+}

@@ -1,0 +1,157 @@
+//! What `kwork report` and `kwork latency` have in common: a table of sums by work.
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_analysis::ObserverPass;
+use rperf_analysis::kwork::{
+    KworkClass, KworkMeasure, KworkRuns, KworkSortKey, KworkTable, KworkTotals,
+};
+use rperf_resolve::TimeIntervals;
+use rperf_view::kwork::json;
+use rperf_view::kwork::table::{KworkColumns, write};
+
+use super::details::KworkDetails;
+use super::recording::{KworkRecording, NeededEvents};
+use super::{DOUBTFUL, classes, common, filters, selection, symbol_options, use_bpf};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::Input;
+use crate::cli::jobs::{self, jobs};
+use crate::cli::options::{flag, switch, value};
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::{conclude, losses};
+use crate::cli::symbol_options::SymbolSources;
+
+/// The classes whose events are spans.
+pub(super) const CLASSES: [KworkClass; 3] =
+    [KworkClass::Irq, KworkClass::Softirq, KworkClass::Workqueue];
+
+/// A subcommand that prints such a table.
+pub(super) struct TableCommand {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// The help of `-s`.
+    pub(super) sort: &'static str,
+    pub(super) columns: KworkColumns,
+}
+
+impl TableCommand {
+    /// Returns its options; `more` are its own.
+    pub(super) fn options(&self, more: impl IntoIterator<Item = Arg>) -> Command {
+        Command::new(self.name)
+            .long_about(self.about)
+            .arg(use_bpf())
+            .args(filters("only this interrupt handler, softirq or function"))
+            .arg(value("sort", "key[,key...]").short('s').help(self.sort))
+            .args(more)
+            .arg(
+                switch("json").help(
+                    "print counts, sums and the distribution of times as JSON, in nanoseconds",
+                ),
+            )
+            .args(symbol_options())
+            .args(common())
+            .arg(jobs::option())
+    }
+
+    /// Prints the table, sorted by `keys`.
+    pub(super) fn run(
+        &self,
+        keys: &[KworkSortKey],
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<ExitStatus, CliError> {
+        let requested = span_classes(matches, self.columns)?;
+        let is_default = requested.is_none();
+        let symbols = SymbolSources::for_recording(matches, context)?;
+        let input = Input::open(matches, context)?;
+        let data = input.parse(context)?;
+        let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+        let (needed, measure) = match self.columns {
+            KworkColumns::Runtime => (NeededEvents::Runs, KworkMeasure::Runtime),
+            KworkColumns::Delay => (NeededEvents::Delays, KworkMeasure::Delay),
+        };
+        let recording = KworkRecording::new(&analysis, needed, requested, &CLASSES)?;
+        let classes = recording.classes.clone();
+        let mut selection = selection(matches, recording.classes)?;
+        if is_default && self.columns == KworkColumns::Delay {
+            // Interrupts count as entries without a raise.
+            selection.classes = CLASSES.to_vec();
+        }
+        let is_json = flag(matches, "json") == Some(true);
+        let resolver = analysis.resolver(&symbols);
+        let details = KworkDetails {
+            resolver: &resolver,
+            intervals: time_intervals(matches, &analysis)?,
+            stacks: None,
+        };
+        let mut runs = KworkRuns::new(measure, selection, KworkTotals::new(is_json));
+        let pass = ObserverPass::new(&recording.layouts, details);
+        let delivered = pass.run(&analysis.replay, analysis.jobs, &mut runs)?;
+        let table = runs.into_table(keys, &classes);
+        analysis.end_progress();
+        context.paginate("kwork")?;
+        self.print(&table, is_json, matches, &analysis)?;
+        conclude(&analysis, delivered, &table.losses, DOUBTFUL, matches)
+    }
+
+    fn print(
+        &self,
+        table: &KworkTable,
+        is_json: bool,
+        matches: &ArgMatches,
+        analysis: &Analysis<'_>,
+    ) -> Result<(), CliError> {
+        let (mut out, losses) = (analysis.context.stdout(), losses(analysis));
+        if is_json {
+            let measure = match self.columns {
+                KworkColumns::Runtime => "runtime",
+                KworkColumns::Delay => "delay",
+            };
+            json::write(&mut out, table, measure, losses.lost)?;
+        } else {
+            let with_summary = flag(matches, "with-summary") == Some(true);
+            write(&mut out, table, self.columns, with_summary, losses)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the classes of `-k`, refusing those without such spans.
+pub(super) fn span_classes(
+    matches: &ArgMatches,
+    columns: KworkColumns,
+) -> Result<Option<Vec<KworkClass>>, CliError> {
+    let requested = classes(matches)?;
+    let listed = requested.as_deref().unwrap_or_default();
+    if listed.contains(&KworkClass::Sched) {
+        return Err(
+            CliError::usage("-k sched: run times of tasks are shown by 'kwork top'")
+                .hint("'sched timehist -s' and 'sched latency' also show delays"),
+        );
+    }
+    if columns == KworkColumns::Delay && listed == [KworkClass::Irq] {
+        return Err(CliError::usage(
+            "-k irq: interrupts have no delay: the kernel has no event at which they become pending",
+        ));
+    }
+    Ok(requested)
+}
+
+/// Parses `--time`.
+pub(super) fn time_intervals(
+    matches: &ArgMatches,
+    analysis: &Analysis<'_>,
+) -> Result<Option<TimeIntervals>, CliError> {
+    let Some(text) = matches.get_one::<String>("time") else {
+        return Ok(None);
+    };
+    let boundaries = analysis.metadata().features.sample_time();
+    let intervals = TimeIntervals::parse(text, boundaries, false);
+    intervals.map(Some).map_err(|error| {
+        CliError::message(255, "Invalid time span")
+            .detail(format!("{text}: {error}"))
+            .hint(
+                "give START,END in seconds, as printed by 'kwork timehist'; either may be omitted",
+            )
+    })
+}

@@ -1,0 +1,142 @@
+//! `kwork timehist`: each run of an interrupt, a softirq or a work item.
+
+use std::io::{self, Write};
+
+use clap::{ArgMatches, Command};
+use rperf_analysis::ObserverPass;
+use rperf_analysis::kwork::{Kwork, KworkMeasure, KworkRuns, KworkSink, KworkSpan};
+use rperf_replay::FoldControl;
+use rperf_resolve::Resolver;
+use rperf_view::kwork::table::KworkColumns;
+use rperf_view::kwork::timehist::{write_header, write_row};
+use rperf_wire::SampleType;
+
+use super::details::KworkDetails;
+use super::recording::{KworkRecording, NeededEvents};
+use super::table::{CLASSES, span_classes, time_intervals};
+use super::{DOUBTFUL, common, filters, selection, symbol_options, use_bpf};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::findings::report_symbol_problems;
+use crate::cli::input::Input;
+use crate::cli::jobs::{self, jobs};
+use crate::cli::options::{flag, number, switch, value};
+use crate::cli::output::Stdout;
+use crate::cli::progress::Progress;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::conclude;
+use crate::cli::shared::stack_line::StackLine;
+use crate::cli::symbol_options::SymbolSources;
+
+const ABOUT: &str = "\
+Prints a row for each run of an interrupt handler, a softirq (s) or a work item (w): when it began and ended, how long it ran, and how long it was \
+pending before (delay), in milliseconds. With -g and callchains, the row ends with the stack at its begin.";
+
+/// The default number of frames.
+const MAX_STACK: u64 = 5;
+
+/// Functions at the end of each softirq's stack that are not shown.
+const HIDDEN: &[&str] = &["__do_softirq", "__softirqentry_text_start"];
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("kwork timehist")
+        .long_about(ABOUT)
+        .arg(use_bpf())
+        .args(filters("only this interrupt handler, softirq or function"))
+        .arg(
+            switch("call-graph")
+                .short('g')
+                .help("show the stack at the begin if the recording has callchains"),
+        )
+        .arg(
+            value("max-stack", "n")
+                .value_parser(number)
+                .help("number of frames of a stack (default: 5)"),
+        )
+        .args(symbol_options())
+        .args(common())
+        .arg(jobs::option())
+}
+
+/// Prints the rows.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let requested = span_classes(matches, KworkColumns::Runtime)?;
+    let symbols = SymbolSources::for_recording(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let progress = Progress::for_text_output(context, data.data().len());
+    let jobs = jobs(matches, context)?;
+    let analysis = Analysis::with_progress(&input, &data, jobs, progress, context)?;
+    let recording = KworkRecording::new(&analysis, NeededEvents::Runs, requested, &CLASSES)?;
+    let selection = selection(matches, recording.classes)?;
+    let resolver = analysis.resolver(&symbols);
+    let details = KworkDetails {
+        resolver: &resolver,
+        intervals: time_intervals(matches, &analysis)?,
+        stacks: stacks(matches, &analysis, &resolver),
+    };
+    let with_stacks = details.stacks.is_some();
+    context.paginate("kwork")?;
+    let mut rows = PrintedRows {
+        line: Vec::new(),
+        stdout: context.stdout(),
+        result: Ok(()),
+    };
+    write_header(&mut rows.stdout)?;
+    let mut runs = KworkRuns::new(KworkMeasure::History, selection, rows);
+    let pass = ObserverPass::new(&recording.layouts, details);
+    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut runs)?;
+    let (mut rows, _, losses) = runs.finish();
+    rows.result?;
+    rows.stdout.flush()?;
+    if with_stacks {
+        report_symbol_problems(context, &resolver, context.verbosity(matches) > 0);
+    }
+    conclude(&analysis, delivered, &losses, DOUBTFUL, matches)
+}
+
+/// Returns how stacks are shown, if they are requested and recorded.
+fn stacks<'r>(
+    matches: &ArgMatches,
+    analysis: &Analysis<'_>,
+    resolver: &'r Resolver<'r>,
+) -> Option<StackLine<'r>> {
+    if flag(matches, "call-graph") != Some(true) {
+        return None;
+    }
+    let mut events = analysis.metadata().events.iter();
+    if !events.all(|event| event.attr.sample_type.contains(SampleType::CALLCHAIN)) {
+        analysis.context.note("Samples do not have callchains.");
+        return None;
+    }
+    let most = matches.get_one::<u64>("max-stack").copied();
+    let most = usize::try_from(most.unwrap_or(MAX_STACK)).unwrap_or(usize::MAX);
+    Some(StackLine {
+        resolver,
+        hidden: HIDDEN,
+        most_frames: most.saturating_add(HIDDEN.len()),
+    })
+}
+
+/// Writes rows to stdout.
+struct PrintedRows<'a> {
+    line: Vec<u8>,
+    stdout: Stdout<'a>,
+    result: io::Result<()>,
+}
+
+impl KworkSink for PrintedRows<'_> {
+    fn span(&mut self, _: usize, work: &Kwork, span: KworkSpan) -> FoldControl {
+        self.line.clear();
+        self.result =
+            write_row(&mut self.line, work, &span).and_then(|()| self.stdout.write_all(&self.line));
+        match self.result {
+            Ok(()) => FoldControl::Continue,
+            Err(_) => FoldControl::Stop,
+        }
+    }
+}

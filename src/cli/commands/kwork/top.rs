@@ -1,0 +1,109 @@
+//! `kwork top`: the CPU time of tasks without the interrupts in their context.
+
+use clap::{ArgMatches, Command};
+use rperf_analysis::ObserverPass;
+use rperf_analysis::kwork::{KworkClass, KworkTop, TopSortKey};
+use rperf_replay::{Sample, World};
+use rperf_resolve::TimeIntervals;
+use rperf_tracepoint::typed::TypedEvent;
+use rperf_view::kwork::top::write;
+
+use super::recording::{KworkRecording, NeededEvents};
+use super::table::time_intervals;
+use super::{DOUBTFUL, classes, common, filters, selection, sort_keys, use_bpf};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::Input;
+use crate::cli::jobs::{self, jobs};
+use crate::cli::options::value;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::conclude;
+
+const ABOUT: &str = "\
+Shows the share of each CPU that is idle, in tasks, in interrupts (hi) and in softirqs (si), and the CPU time of each task without the interrupts \
+and softirqs that ran in its context. Needs context switches: 'kwork -k sched,irq,softirq record'.";
+
+const SORT: &str =
+    "sort keys: rate and runtime, highest first, tid, lowest first (default: rate,runtime)";
+
+/// The classes that are read if `-k` is not given.
+const DEFAULT: [KworkClass; 3] = [KworkClass::Sched, KworkClass::Irq, KworkClass::Softirq];
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("kwork top")
+        .long_about(ABOUT)
+        .arg(use_bpf())
+        .args(filters("only tasks of this name"))
+        .arg(value("sort", "key[,key...]").short('s').help(SORT))
+        .args(common())
+        .arg(jobs::option())
+}
+
+/// Prints the table.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let keys = sort_keys(
+        matches,
+        &TopSortKey::DEFAULT,
+        "rate, runtime and tid",
+        TopSortKey::named,
+    )?;
+    let requested = classes(matches)?;
+    check_classes(requested.as_deref())?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let recording = KworkRecording::new(&analysis, NeededEvents::Runs, requested, &DEFAULT)?;
+    if !recording.classes.contains(&KworkClass::Sched) {
+        let path = input.path.display();
+        let message = format!("{path}: the recording has no sched:sched_switch events");
+        return Err(CliError::message(255, message).hint(format!(
+            "record with '{} kwork -k sched,irq,softirq record'",
+            context.program
+        )));
+    }
+    let mut top = KworkTop::new(selection(matches, recording.classes)?);
+    let samples = SamplesInTime(time_intervals(matches, &analysis)?);
+    let pass = ObserverPass::new(&recording.layouts, samples);
+    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut top)?;
+    let table = top.into_table(&keys);
+    analysis.end_progress();
+    context.paginate("kwork")?;
+    write(&mut context.stdout(), &table)?;
+    conclude(&analysis, delivered, &table.losses, DOUBTFUL, matches)
+}
+
+/// Refuses lists without tasks, and classes that are not shown.
+fn check_classes(requested: Option<&[KworkClass]>) -> Result<(), CliError> {
+    let Some(requested) = requested else {
+        return Ok(());
+    };
+    if requested.contains(&KworkClass::Workqueue) {
+        return Err(CliError::usage(
+            "-k workqueue: work items run in tasks; 'kwork report -k workqueue' shows their run times",
+        ));
+    }
+    match requested.contains(&KworkClass::Sched) {
+        true => Ok(()),
+        false => {
+            Err(CliError::usage("-k: 'kwork top' needs the class sched")
+                .hint("-k sched,irq,softirq"))
+        }
+    }
+}
+
+/// Selects samples by time.
+struct SamplesInTime(Option<TimeIntervals>);
+
+impl rperf_analysis::PrepareSamples for SamplesInTime {
+    type Detail = ();
+
+    fn prepare(&self, _: &World, sample: &Sample<'_>, _: Option<&TypedEvent<'_>>) -> Option<()> {
+        let is_in = self.0.as_ref();
+        let is_in = is_in.is_none_or(|intervals| intervals.contain(sample.order.time));
+        is_in.then_some(())
+    }
+}

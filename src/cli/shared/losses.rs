@@ -1,0 +1,82 @@
+//! What is missing in a recording of events that an analysis pairs: lost records and truncated samples.
+
+use clap::ArgMatches;
+use rperf_analysis::DeliveredCounts;
+use rperf_analysis::sched::LostStretches;
+use rperf_view::sched::Seconds;
+use rperf_view::sched::latency::RecordLosses;
+
+use super::analysis::Analysis;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+
+/// The number of stretches that are listed without `-v`.
+const LISTED: usize = 5;
+
+/// Warns about skipped samples and about stretches with lost records, after all passes. `doubtful` names the numbers that may be wrong there.
+///
+/// # Errors
+///
+/// Status 255: reading stopped before the end of the recording.
+pub(crate) fn conclude(
+    analysis: &Analysis<'_>,
+    delivered: DeliveredCounts,
+    lost: &LostStretches,
+    doubtful: &str,
+    matches: &ArgMatches,
+) -> Result<ExitStatus, CliError> {
+    let context = analysis.context;
+    if delivered.truncated > 0 {
+        context.warn(format_args!(
+            "{} samples were skipped: their raw data are truncated",
+            delivered.truncated
+        ));
+    }
+    warn_of_stretches(lost, doubtful, matches, context);
+    analysis.conclude()?;
+    Ok(ExitStatus::Ok)
+}
+
+fn warn_of_stretches(
+    lost: &LostStretches,
+    doubtful: &str,
+    matches: &ArgMatches,
+    context: &Context,
+) {
+    let stretches = lost.stretches();
+    if stretches.is_empty() {
+        return;
+    }
+    let listed = match context.verbosity(matches) {
+        0 => LISTED,
+        _ => stretches.len(),
+    };
+    for stretch in stretches.iter().take(listed) {
+        let cpu = match stretch.cpu {
+            Some(cpu) => format!("CPU {cpu}"),
+            None => "unknown CPU".to_owned(),
+        };
+        let (from, to) = (Seconds(stretch.from), Seconds(stretch.to));
+        let records = stretch.records;
+        context.warn(format_args!(
+            "{cpu}: {records} records were lost between {from} and {to} s; {doubtful} are doubtful there"
+        ));
+    }
+    let hidden = stretches.len().saturating_sub(listed);
+    if hidden > 0 {
+        context.note(format_args!("hint: -v lists {hidden} more stretches"));
+    }
+    if lost.is_incomplete() {
+        context.warn("there are more stretches with lost records than are listed");
+    }
+}
+
+/// Returns the losses of a recording, for the lines below a table.
+pub(crate) fn losses(analysis: &Analysis<'_>) -> RecordLosses {
+    let found = analysis.replay.diagnostics();
+    RecordLosses {
+        records: found.records,
+        lost: found.lost_records,
+        chunks: found.lost_chunks,
+    }
+}

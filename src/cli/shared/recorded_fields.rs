@@ -1,0 +1,77 @@
+//! The tracepoints of a recording that an analysis reads, checked before it runs.
+
+use rperf_analysis::EventLayouts;
+use rperf_wire::SampleType;
+
+use super::analysis::Analysis;
+use crate::cli::error::CliError;
+
+/// A field of samples that every analysis of tracepoints needs, and how to record it.
+struct NeededField {
+    field: SampleType,
+    name: &'static str,
+    option: &'static str,
+}
+
+const NEEDED: [NeededField; 3] = [
+    NeededField {
+        field: SampleType::TIME,
+        name: "time",
+        option: "-T",
+    },
+    NeededField {
+        field: SampleType::CPU,
+        name: "CPU",
+        option: "-a or --sample-cpu",
+    },
+    NeededField {
+        field: SampleType::RAW,
+        name: "raw data",
+        option: "-R",
+    },
+];
+
+/// Returns the layouts of the recorded tracepoints. Warns about those whose description cannot be read.
+///
+/// # Errors
+///
+/// The descriptions of all tracepoints cannot be read.
+pub(crate) fn event_layouts(analysis: &Analysis<'_>) -> Result<EventLayouts, CliError> {
+    let recording = analysis.metadata();
+    let layouts = EventLayouts::of_recording(recording)?;
+    let path = analysis.input.path.display();
+    for unreadable in layouts.unresolved() {
+        let event = recording.events.get(unreadable.event.0 as usize);
+        let event = event.map_or("", |event| event.name.as_str());
+        let error = &unreadable.error;
+        analysis
+            .context
+            .warn(format_args!("{path}: {event} is skipped: {error}"));
+    }
+    Ok(layouts)
+}
+
+/// Checks that the samples of the events for which `is_read` have time, CPU and raw data. `recorder` is the subcommand that records them.
+///
+/// # Errors
+///
+/// Status 255: a field is missing.
+pub(crate) fn require_fields(
+    analysis: &Analysis<'_>,
+    is_read: impl Fn(&str) -> bool,
+    recorder: &str,
+) -> Result<(), CliError> {
+    let path = analysis.input.path.display();
+    let events = analysis.metadata().events.iter();
+    for event in events.filter(|event| is_read(&event.name)) {
+        let mut needed = NEEDED.iter();
+        let missing = needed.find(|needed| !event.attr.sample_type.contains(needed.field));
+        if let Some(NeededField { name, option, .. }) = missing {
+            let message = format!("{path}: samples of {} have no {name}", event.name);
+            return Err(CliError::message(255, message).hint(format!(
+                "record with '{recorder}', or with 'record {option}'"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! A stack as text in one line: ` a <- b <- c`, innermost first.
+
+use rperf_replay::Sample;
+use rperf_resolve::{AddressContext, Resolver};
+
+/// How stacks are shown.
+#[derive(Clone, Copy)]
+pub(crate) struct StackLine<'r> {
+    pub(crate) resolver: &'r Resolver<'r>,
+    /// Functions that are not shown.
+    pub(crate) hidden: &'static [&'static str],
+    /// The most frames, plus the number of frames that may be hidden.
+    pub(crate) most_frames: usize,
+}
+
+impl StackLine<'_> {
+    /// Returns the stack of a sample; `None` if it has no callchain.
+    pub(crate) fn text(&self, sample: &Sample<'_>) -> Option<String> {
+        let mut frames = Vec::new();
+        let at = AddressContext::of(sample);
+        let chain = sample.wire.callchain?;
+        self.resolver
+            .callchain(at, chain, self.most_frames, &mut frames);
+        let mut text = String::new();
+        for frame in frames {
+            let name = frame.symbol.map(|symbol| self.resolver.symbol_name(symbol));
+            if name.is_some_and(|name| self.hidden.contains(&name)) {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push_str(" <-");
+            }
+            text.push(' ');
+            text.push_str(name.unwrap_or("[unknown]"));
+        }
+        Some(text)
+    }
+}

@@ -1,0 +1,119 @@
+//! The tables of `kwork report` and `kwork latency`.
+
+use std::io::{self, Write};
+
+use rperf_analysis::kwork::{KworkRow, KworkTable, KworkTimes, SkippedEvents};
+
+use super::{milliseconds, percent, push_work};
+use crate::sched::Seconds;
+use crate::sched::latency::{RecordLosses, write_losses};
+
+/// The length of the rule above and below the rows.
+const RULE: usize = 128;
+
+/// What the rows contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KworkColumns {
+    /// Run times, with their sum.
+    Runtime,
+    /// Delays, with their mean.
+    Delay,
+}
+
+impl KworkColumns {
+    fn titles(self) -> &'static str {
+        match self {
+            Self::Runtime => {
+                "| Total Runtime | Count     | Max runtime   | Max runtime start   | Max runtime end     |"
+            }
+            Self::Delay => {
+                "| Avg delay     | Count     | Max delay     | Max delay start     | Max delay end       |"
+            }
+        }
+    }
+
+    fn first(self, times: &KworkTimes) -> u64 {
+        match self {
+            Self::Runtime => times.total,
+            Self::Delay => times.average(),
+        }
+    }
+}
+
+/// Writes the table. `with_summary` adds the sums over all rows.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write(
+    out: &mut dyn Write,
+    table: &KworkTable,
+    columns: KworkColumns,
+    with_summary: bool,
+    losses: RecordLosses,
+) -> io::Result<()> {
+    let titles = columns.titles();
+    writeln!(out, "\n  {:<30} | {:<4} {titles}", "Kwork Name", "Cpu")?;
+    write_rule(out)?;
+    let mut line = Vec::new();
+    for row in &table.rows {
+        line.clear();
+        write_row(&mut line, row, columns)?;
+        out.write_all(&line)?;
+    }
+    write_rule(out)?;
+    if with_summary {
+        write_summary(out, table)?;
+        write_rule(out)?;
+    }
+    write_losses(out, losses)?;
+    write_skipped(out, table.skipped, losses.records)?;
+    writeln!(out)
+}
+
+fn write_rule(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, " {}", "-".repeat(RULE))
+}
+
+fn write_row(line: &mut Vec<u8>, row: &KworkRow, columns: KworkColumns) -> io::Result<()> {
+    let times = &row.times;
+    line.extend(b"  ");
+    push_work(line, &row.work);
+    writeln!(
+        line,
+        " | {:04} | {:10.3} ms | {:9} | {:10.3} ms | {:>17} s | {:>17} s |",
+        row.work.cpu,
+        milliseconds(columns.first(times)),
+        times.count,
+        milliseconds(times.max),
+        Seconds(times.max_start),
+        Seconds(times.max_end),
+    )
+}
+
+fn write_summary(out: &mut dyn Write, table: &KworkTable) -> io::Result<()> {
+    let sums = table.rows.iter().map(|row| &row.times);
+    let count: u64 = sums.clone().map(|times| times.count).sum();
+    let total = sums.fold(0, |sum: u64, times| sum.saturating_add(times.total));
+    writeln!(out, "  Total count            : {count:9}")?;
+    let (runtime, load) = (milliseconds(total), percent(total, table.span));
+    writeln!(
+        out,
+        "  Total runtime   (msec) : {runtime:9.3} ({load:.3}% load average)"
+    )?;
+    let span = milliseconds(table.span);
+    writeln!(out, "  Total time span (msec) : {span:9.3}")
+}
+
+fn write_skipped(out: &mut dyn Write, skipped: SkippedEvents, records: u64) -> io::Result<()> {
+    let sum = skipped.sum();
+    if sum == 0 || records == 0 {
+        return Ok(());
+    }
+    let percent = percent(sum, records);
+    let SkippedEvents { raise, entry, exit } = skipped;
+    writeln!(
+        out,
+        "  INFO: {percent:.3}% skipped events ({sum} including {raise} raise, {entry} entry, {exit} exit)"
+    )
+}

@@ -1,0 +1,119 @@
+//! `kwork`: the same text as perf 6.1 on recordings of several workloads.
+//!
+//! perf 6.1 keeps raises and entries without a counterpart and pairs them with later events, and pairs the events of a work item only if they are
+//! on one CPU (docs/compatibility.md). Such events are given to another tracepoint in the recording that both tools read.
+
+mod unpaired;
+
+use std::fs;
+
+use rperf_testkit::{may_trace, skip};
+
+use self::unpaired::without_unpaired;
+use super::{Tool, Tools, assert_alike};
+
+/// The events of `kwork record` of perf 6.1, and one that `kwork` ignores.
+const EVENTS: &str = "irq:irq_handler_entry,irq:irq_handler_exit,irq:softirq_raise,irq:softirq_entry,irq:softirq_exit,\
+    workqueue:workqueue_activate_work,workqueue:workqueue_execute_start,workqueue:workqueue_execute_end,\
+    sched:sched_process_wait";
+
+/// Name and command of each recording.
+const RECORDINGS: &[(&str, &str)] = &[
+    ("idle", "sleep 0.2"),
+    (
+        "timers",
+        "for i in 1 2 3 4; do (for j in 1 2 3; do sleep 0.005; done) & done; wait",
+    ),
+    (
+        "disk",
+        "dd if=/dev/zero of=written bs=64k count=20 conv=fsync 2> /dev/null; sync",
+    ),
+    (
+        "processes",
+        "for i in 1 2 3 4 5 6; do ls -l /proc/self > /dev/null & done; wait; perf version > /dev/null",
+    ),
+    (
+        "messages",
+        "perf bench sched messaging -g 1 -l 10 > /dev/null",
+    ),
+];
+
+/// Options that print the same.
+const LINES: &[&[&str]] = &[
+    &["report"],
+    &["report", "-S"],
+    &["report", "-s", "max,count"],
+    &["report", "-s", "count"],
+    &["report", "-C", "0", "-S"],
+    &["report", "-n", "RCU", "-S"],
+    &["report", "--time", ",1", "-S"],
+    &["latency"],
+    &["latency", "-s", "max"],
+    &["latency", "-s", "count,avg"],
+    &["latency", "-C", "1"],
+    &["latency", "-n", "TIMER"],
+    &["timehist"],
+    &["timehist", "-C", "0", "-n", "RCU"],
+];
+
+/// Bytes of a function's name that perf 6.1 prints as they are: it overwrites the 20th of some.
+const SOUND_NAME: usize = 18;
+/// The width of the column of names.
+const COLUMN: usize = 30;
+
+/// Returns a text without what perf prints wrongly: ends of functions' names, and a share that is not a percentage.
+fn comparable(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        match line.find("(w)") {
+            Some(place) => {
+                let end = (place + COLUMN).min(line.len());
+                lines += &line[..(place + 3 + SOUND_NAME).min(end)];
+                lines += &line[end..];
+            }
+            None => {
+                lines += line.split_once(" (").map_or(line, |(count, rest)| {
+                    if rest.ends_with("load average)") {
+                        count
+                    } else {
+                        line
+                    }
+                })
+            }
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+#[test]
+fn work_is_shown_alike() {
+    const NAME: &str = "work_is_shown_alike";
+    let (Some(tools), true) = (Tools::find_for(NAME), may_trace(NAME)) else {
+        return;
+    };
+    let mut differences = Vec::new();
+    for (name, command) in RECORDINGS {
+        let fixed = ["-a", "-R", "-m", "1024", "-c", "1", "-e", EVENTS];
+        let words = [&fixed[..], &["--", "sh", "-c", command]].concat();
+        let Some(file) = tools.record(Tool::Rperf, name, &words) else {
+            return;
+        };
+        let path = tools.path().join(&file);
+        let recording = fs::read(&path).expect("the recording");
+        let Some(recording) = without_unpaired(recording) else {
+            return skip(NAME, "the ids of the tracepoints cannot be read");
+        };
+        fs::write(&path, recording).expect("the recording is written");
+        for line in LINES {
+            let words = [&["kwork", line[0], "-i", &file], &line[1..]].concat();
+            let [perf, rperf] = tools.outcomes(&words, b"");
+            let [theirs, ours] = [&perf.stdout, &rperf.stdout].map(|text| comparable(text));
+            if let Some(difference) = rperf_testkit::golden::difference(&theirs, &ours) {
+                differences.push(format!("{name}: {words:?}: {difference}\n{}", rperf.stderr));
+            }
+            assert_eq!((perf.status, rperf.status), (0, 0), "{words:?}: {rperf:?}");
+        }
+    }
+    assert_alike(&differences);
+}

@@ -1,0 +1,221 @@
+//! Gives events of work without a counterpart on the same CPU to another tracepoint.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::ops::Range;
+
+/// Bits of `sample_type` in the order of a sample's fields, each of which has 8 bytes; raw data follow.
+const IDENTIFIER: u64 = 1 << 16;
+const TIME: u64 = 1 << 2;
+const CPU: u64 = 1 << 7;
+const FIELDS: [u64; 9] = [
+    IDENTIFIER,
+    1,
+    1 << 1,
+    TIME,
+    1 << 3,
+    1 << 6,
+    1 << 9,
+    CPU,
+    1 << 8,
+];
+const RAW: u64 = 1 << 10;
+/// `PERF_RECORD_SAMPLE`.
+const SAMPLE: u32 = 9;
+
+/// What happens to a work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Raise,
+    Entry,
+    Exit,
+}
+
+/// A tracepoint of work.
+#[derive(Debug, Clone, Copy)]
+struct Tracepoint {
+    /// Its folder in tracefs.
+    folder: &'static str,
+    step: Step,
+    /// The size of the number that identifies the work.
+    size: usize,
+}
+
+const fn tracepoint(folder: &'static str, step: Step, size: usize) -> Tracepoint {
+    Tracepoint { folder, step, size }
+}
+
+const TRACEPOINTS: [Tracepoint; 8] = [
+    tracepoint("irq/irq_handler_entry", Step::Entry, 4),
+    tracepoint("irq/irq_handler_exit", Step::Exit, 4),
+    tracepoint("irq/softirq_raise", Step::Raise, 4),
+    tracepoint("irq/softirq_entry", Step::Entry, 4),
+    tracepoint("irq/softirq_exit", Step::Exit, 4),
+    tracepoint("workqueue/workqueue_activate_work", Step::Raise, 8),
+    tracepoint("workqueue/workqueue_execute_start", Step::Entry, 8),
+    tracepoint("workqueue/workqueue_execute_end", Step::Exit, 8),
+];
+
+/// The identity of a work: a work item has no CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    is_irq: bool,
+    cpu: Option<u64>,
+    number: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Event {
+    time: u64,
+    cpu: u64,
+    step: Step,
+    key: Key,
+    /// Where the file has its event's id.
+    id: usize,
+}
+
+/// Returns the recording, in which no event of work lacks a counterpart that another event may be taken for. `None` if the ids of the tracepoints
+/// cannot be read. The last event of the recording gets the others.
+pub(super) fn without_unpaired(mut file: Vec<u8>) -> Option<Vec<u8>> {
+    let mut kinds = HashMap::new();
+    for tracepoint in TRACEPOINTS {
+        let path = format!("/sys/kernel/tracing/events/{}/id", tracepoint.folder);
+        let id: u16 = fs::read_to_string(path).ok()?.trim().parse().ok()?;
+        kinds.insert(id, tracepoint);
+    }
+    let mut events = events(&file, &kinds);
+    events.sort_by_key(|event| event.time);
+    let other = ignored_id(&file);
+    for id in unpaired(&events) {
+        file[id..id + 8].copy_from_slice(&other.to_le_bytes());
+    }
+    Some(file)
+}
+
+fn number(file: &[u8], at: usize, size: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..size].copy_from_slice(&file[at..at + size]);
+    u64::from_le_bytes(bytes)
+}
+
+fn offset(file: &[u8], at: usize) -> usize {
+    usize::try_from(number(file, at, 8)).expect("an offset in the file")
+}
+
+/// The attrs in the file, and the size of each.
+fn attrs(file: &[u8]) -> (Range<usize>, usize) {
+    let (start, size) = (offset(file, 24), offset(file, 32));
+    (start..start + size, offset(file, 16))
+}
+
+/// An id of the last event.
+fn ignored_id(file: &[u8]) -> u64 {
+    let (attrs, size) = attrs(file);
+    // The section of an event's ids follows its attr.
+    let mut ids = attrs
+        .step_by(size)
+        .map(|attr| offset(file, attr + size - 16));
+    // rperf adds an event of its own for task records behind those that were requested.
+    let count = TRACEPOINTS.len();
+    number(file, ids.nth(count).expect("an event that is ignored"), 8)
+}
+
+fn events(file: &[u8], kinds: &HashMap<u16, Tracepoint>) -> Vec<Event> {
+    let fields = number(file, attrs(file).0.start + 24, 8);
+    assert_eq!(
+        fields & (IDENTIFIER | TIME | CPU | RAW),
+        IDENTIFIER | TIME | CPU | RAW
+    );
+    let place = |field: u64| {
+        let before = FIELDS.iter().take_while(|other| **other != field);
+        8 + 8 * before.filter(|other| fields & **other != 0).count()
+    };
+    let (time, cpu, raw) = (place(TIME), place(CPU), place(RAW) + 4);
+    let (mut at, size) = (offset(file, 40), offset(file, 48));
+    let end = at + size;
+    let mut events = Vec::new();
+    while at < end {
+        let kind = number(file, at, 4);
+        let length = usize::try_from(number(file, at + 6, 2)).expect("16 bits");
+        let tracepoint = (kind == u64::from(SAMPLE))
+            .then(|| u16::try_from(number(file, at + raw, 2)).expect("16 bits"));
+        if let Some(tracepoint) = tracepoint.and_then(|id| kinds.get(&id)) {
+            let cpu = number(file, at + cpu, 4);
+            events.push(Event {
+                time: number(file, at + time, 8),
+                cpu,
+                step: tracepoint.step,
+                key: Key {
+                    is_irq: tracepoint.folder.starts_with("irq/irq"),
+                    cpu: (tracepoint.size == 4).then_some(cpu),
+                    number: number(file, at + raw + 8, tracepoint.size),
+                },
+                id: at + 8,
+            });
+        }
+        at += length;
+    }
+    events
+}
+
+/// Returns where the ids of events without a counterpart on the same CPU are.
+fn unpaired(events: &[Event]) -> HashSet<usize> {
+    let mut dropped = HashSet::new();
+    for (begin, end) in [(Step::Entry, Step::Exit), (Step::Raise, Step::Entry)] {
+        let mut open: HashMap<Key, &Event> = HashMap::new();
+        let kept = events.iter().filter(|event| !dropped.contains(&event.id));
+        for event in kept.collect::<Vec<_>>() {
+            if event.step == begin {
+                let before = open.insert(event.key, event);
+                dropped.extend(before.map(|before| before.id));
+            } else if event.step == end {
+                let before = open.remove(&event.key);
+                let is_elsewhere = before.is_some_and(|before| before.cpu != event.cpu);
+                // An entry without a raise is counted by both tools.
+                if is_elsewhere || before.is_none() && end == Step::Exit {
+                    dropped.extend(before.map(|before| before.id));
+                    dropped.extend((end == Step::Exit).then_some(event.id));
+                }
+            }
+        }
+        // Open ones are counted by both tools.
+    }
+    dropped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_and_moved_events_are_unpaired() {
+        let event = |id, time, cpu, step| Event {
+            time,
+            cpu,
+            step,
+            key: Key {
+                is_irq: false,
+                cpu: None,
+                number: 7,
+            },
+            id,
+        };
+        let events = [
+            event(1, 1, 0, Step::Exit),
+            event(2, 2, 0, Step::Raise),
+            event(3, 3, 0, Step::Raise),
+            event(4, 4, 0, Step::Entry),
+            event(5, 5, 0, Step::Exit),
+            event(6, 6, 0, Step::Raise),
+            event(7, 7, 1, Step::Entry),
+            event(8, 8, 0, Step::Exit),
+        ];
+        assert_eq!(unpaired(&events), HashSet::from([1, 2, 7, 8]));
+        let dropped_entry = [
+            event(1, 1, 0, Step::Raise),
+            event(2, 2, 1, Step::Entry),
+            event(3, 3, 1, Step::Exit),
+        ];
+        assert_eq!(unpaired(&dropped_entry), HashSet::from([1]));
+    }
+}
