@@ -164,10 +164,56 @@ fn the_map_has_a_column_per_cpu() -> std::io::Result<()> {
         .stdout;
         assert_eq!(one, map.stdout);
     }
-    for words in [["--cpus", "x"], ["--color-pids", "x"], ["--task-name", "x"]] {
+    for words in [
+        ["--cpus", "x"],
+        ["--color-pids", "x"],
+        ["--task-name", ","],
+        ["--fuzzy-name", "-v"],
+    ] {
         let refused = outcome(&[&["sched", "map"], &words[..]].concat());
         assert_eq!((refused.status, &*refused.stdout), (129, ""), "{refused:?}");
         assert!(refused.stderr.contains(words[0]), "{refused:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_map_shows_the_switches_of_some_tasks() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let mut file = SchedFile::new();
+    waits(&mut file);
+    scratch.write("perf.data", file.finish())?;
+    let seven = [
+        "  *A0       0.000110 secs A0 => seven:7",
+        "  *-        0.000150 secs ",
+        "  *A0       0.000250 secs ",
+        "  *-        0.000300 secs ",
+    ];
+    let eight = [
+        "  *A0       0.000150 secs A0 => eight:8",
+        "  *-        0.000250 secs ",
+    ];
+    let both = [
+        "  *A0       0.000110 secs A0 => seven:7",
+        "  *B0       0.000150 secs B0 => eight:8",
+        "  *A0       0.000250 secs ",
+        "  *-        0.000300 secs ",
+    ];
+    for (words, rows) in [
+        ("--task-name seven", &seven[..]),
+        ("--task-name ev --fuzzy-name", &seven),
+        ("--task-name eight --cpus 0", &eight),
+        ("--task-name eight,seven", &both),
+        ("--task-name eve,igh --fuzzy-name", &both),
+        ("--task-name ev", &[]),
+    ] {
+        let words: Vec<&str> = ["sched", "map"]
+            .into_iter()
+            .chain(words.split(' '))
+            .collect();
+        let map = run(&scratch, &words);
+        assert_eq!((map.status, &*map.stderr), (0, ""), "{words:?}");
+        assert_eq!(map.stdout.lines().collect::<Vec<_>>(), rows, "{words:?}");
     }
     Ok(())
 }

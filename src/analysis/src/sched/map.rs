@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rperf_replay::FoldControl;
-use rperf_tracepoint::typed::TypedEvent;
+use rperf_tracepoint::typed::{SchedSwitch, TypedEvent};
 
 use super::LostStretches;
 use super::tasks::{SchedTask, SchedTasks, TaskIndex, entry};
@@ -11,8 +11,28 @@ use crate::{EventContext, Loss, Observer, TaskChange};
 
 /// The idle task's code.
 const IDLE: TaskCode = TaskCode(*b". ");
+/// The code of tasks that are not selected.
+const OTHER: TaskCode = TaskCode(*b"- ");
 
-/// The two characters for a task: `A0` to `Z9`, then again from `A0`; `.` for the idle task.
+/// Selects tasks by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskNames {
+    /// The names.
+    pub names: Vec<Vec<u8>>,
+    /// Whether a part of the task's name is enough.
+    pub is_fuzzy: bool,
+}
+
+impl TaskNames {
+    fn select(&self, comm: &[u8]) -> bool {
+        self.names.iter().any(|name| match self.is_fuzzy {
+            true => comm.windows(name.len()).any(|part| part == name),
+            false => comm == name,
+        })
+    }
+}
+
+/// The two characters for a task: `A0` to `Z9`, then again from `A0`; `.` for the idle task, `-` for one that is not selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskCode([u8; 2]);
 
@@ -53,15 +73,26 @@ pub struct MapRow<'m> {
     running: &'m BTreeMap<u32, TaskIndex>,
     tasks: &'m SchedTasks,
     codes: &'m [TaskState],
+    names: Option<&'m TaskNames>,
 }
 
 impl MapRow<'_> {
+    /// Whether the task is selected.
+    #[must_use]
+    pub fn is_selected(&self) -> bool {
+        self.code != OTHER
+    }
+
     /// Returns the task that runs on a CPU, with its code; `None` before the first switch of the CPU.
     #[must_use]
     pub fn running(&self, cpu: u32) -> Option<(&SchedTask, TaskCode)> {
         let index = *self.running.get(&cpu)?;
+        let task = self.tasks.get(index);
+        if self.names.is_some_and(|names| !names.select(&task.comm)) {
+            return Some((task, OTHER));
+        }
         let code = self.codes.get(index.get())?.code?;
-        Some((self.tasks.get(index), code))
+        Some((task, code))
     }
 }
 
@@ -77,6 +108,7 @@ struct TaskState {
 pub struct SwitchMap<S> {
     sink: S,
     cpus: Option<Vec<u32>>,
+    names: Option<TaskNames>,
     tasks: SchedTasks,
     states: Vec<TaskState>,
     next: TaskCode,
@@ -87,11 +119,12 @@ pub struct SwitchMap<S> {
 }
 
 impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
-    /// Creates it for the switches of some CPUs, or of all.
-    pub fn new(cpus: Option<Vec<u32>>, sink: S) -> Self {
+    /// Creates it for the switches of some CPUs, or of all, to and from the tasks of some names, or of all.
+    pub fn new(cpus: Option<Vec<u32>>, names: Option<TaskNames>, sink: S) -> Self {
         Self {
             sink,
             cpus,
+            names,
             tasks: SchedTasks::new(),
             states: Vec::new(),
             next: TaskCode(*b"A0"),
@@ -108,26 +141,39 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
         self.losses
     }
 
-    fn switch(&mut self, time: u64, cpu: u32, next: i32) {
-        let index = self.tasks.find_or_add(-1, next);
+    fn is_selected(&self, task: TaskIndex) -> bool {
+        let names = self.names.as_ref();
+        names.is_none_or(|names| names.select(&self.tasks.get(task).comm))
+    }
+
+    fn switch(&mut self, time: u64, cpu: u32, event: &SchedSwitch<'_>) {
+        let index = self.tasks.find_or_add(-1, event.next_pid());
         let is_idle = self.tasks.get(index).comm == b"swapper";
+        let is_selected = self.is_selected(index);
+        let is_listed = is_selected || {
+            let prev = self.tasks.find_or_add(-1, event.prev_pid());
+            self.is_selected(prev)
+        };
         let is_first_of_cpu = self.running.insert(cpu, index).is_none();
         if is_first_of_cpu {
             self.seen_cpus.push(cpu);
         }
         let state = entry(&mut self.states, index);
-        let code = *state.code.get_or_insert_with(|| match is_idle {
-            true => IDLE,
-            false => {
-                let next = self.next.next();
-                std::mem::replace(&mut self.next, next)
-            }
-        });
+        let code = match is_selected {
+            false => OTHER,
+            true => *state.code.get_or_insert_with(|| match is_idle {
+                true => IDLE,
+                false => {
+                    let next = self.next.next();
+                    std::mem::replace(&mut self.next, next)
+                }
+            }),
+        };
         let is_shown = self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu));
-        if !is_shown {
+        if !is_shown || !is_listed {
             return;
         }
-        let is_unnamed = !std::mem::replace(&mut state.is_named, true);
+        let is_unnamed = is_selected && !std::mem::replace(&mut state.is_named, true);
         let row = MapRow {
             time,
             cpu,
@@ -139,6 +185,7 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
             running: &self.running,
             tasks: &self.tasks,
             codes: &self.states,
+            names: self.names.as_ref(),
         };
         self.flow = (self.sink)(&row);
     }
@@ -151,7 +198,7 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> Observer for SwitchMap<S> {
             && let Some(cpu) = at.cpu
             && self.flow == FoldControl::Continue
         {
-            self.switch(at.time(), cpu, event.next_pid());
+            self.switch(at.time(), cpu, &event);
         }
     }
 

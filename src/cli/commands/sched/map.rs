@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use clap::{ArgMatches, Command};
-use rperf_analysis::sched::map::{MapRow, SwitchMap};
+use rperf_analysis::sched::map::{MapRow, SwitchMap, TaskNames};
 use rperf_analysis::{AllSamples, ObserverPass};
 use rperf_replay::FoldControl;
 use rperf_sys::CpuList;
@@ -17,7 +17,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
 use crate::cli::input::Input;
 use crate::cli::jobs;
-use crate::cli::options::{flag, switch, unsupported, value};
+use crate::cli::options::{flag, switch, value};
 
 const ABOUT: &str = "\
 Prints a row for each context switch, with a column for each CPU: * marks the CPU that switched, two characters stand for a \
@@ -31,8 +31,11 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(value("color-pids", "pids").help("highlight these threads on a terminal"))
         .arg(switch("compact").help("show only CPUs that have switched, in that order"))
         .arg(value("cpus", "cpus").help("only switches of these CPUs: 0,2-3"))
-        .arg(unsupported("task-name", "use 'sched timehist -t'"))
-        .arg(unsupported("fuzzy-name", "use 'sched timehist -t'"))
+        .arg(
+            value("task-name", "comm[,comm...]")
+                .help("only switches to and from tasks of these names, others as -"),
+        )
+        .arg(switch("fuzzy-name").help("--task-name lists parts of names"))
         .args(common())
         .arg(jobs::option())
 }
@@ -43,6 +46,7 @@ pub(in crate::cli::commands) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     let mut columns = columns(matches, context)?;
+    let names = task_names(matches)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = open_for_rows(&input, &data, matches, context)?;
@@ -54,7 +58,7 @@ pub(in crate::cli::commands) fn run(
     let mut written: io::Result<()> = Ok(());
     let mut line = Vec::new();
     let shown = columns.cpus.clone();
-    let mut map = SwitchMap::new(shown, |row: &MapRow<'_>| {
+    let mut map = SwitchMap::new(shown, names, |row: &MapRow<'_>| {
         written = columns
             .write_row(&mut line, row)
             .and_then(|()| stdout.write_all(&line));
@@ -88,6 +92,22 @@ fn columns(matches: &ArgMatches, context: &Context) -> Result<MapColumns, CliErr
         color_tids: tids.collect::<Result<_, _>>()?,
         csi: context.output.is_terminal().then(|| context.output.csi()),
     })
+}
+
+/// Returns the tasks of `--task-name`.
+fn task_names(matches: &ArgMatches) -> Result<Option<TaskNames>, CliError> {
+    let is_fuzzy = flag(matches, "fuzzy-name") == Some(true);
+    let Some(names) = words(matches, "task-name") else {
+        return match is_fuzzy {
+            true => Err(CliError::usage("--fuzzy-name applies to --task-name")),
+            false => Ok(None),
+        };
+    };
+    if names.is_empty() {
+        return Err(CliError::usage("--task-name: no name given"));
+    }
+    let names = names.into_iter().map(String::into_bytes).collect();
+    Ok(Some(TaskNames { names, is_fuzzy }))
 }
 
 fn cpus(matches: &ArgMatches, id: &str) -> Result<Option<Vec<u32>>, CliError> {

@@ -49,7 +49,7 @@ impl MapColumns {
             }
         }
         write!(out, "  {:>12} secs ", Seconds(row.time))?;
-        if row.is_unnamed || (self.with_names && row.task.tid != 0) {
+        if row.is_unnamed || (self.with_names && row.is_selected() && row.task.tid != 0) {
             let mut name = row.code.bytes().to_vec();
             name.extend(b" => ");
             name.extend(&row.task.comm);
