@@ -160,6 +160,16 @@ pub(crate) const EXAMPLES: &[Example] = &[
             "sched map --compact",
             "sched latency --antagonists",
             "sched off-cpu -o off-cpu.svg",
+            "sched perfetto -o sched.pftrace",
+        ],
+    },
+    Example {
+        section: "Report",
+        task: "Compare how long tasks waited for a CPU in two recordings:",
+        lines: &[
+            "sched record -o before.data -- sleep 10",
+            "sched record -o after.data -- sleep 10",
+            "sched diff before.data after.data",
         ],
     },
     Example {
