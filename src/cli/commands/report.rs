@@ -17,7 +17,7 @@ use rperf_hist::{
     BlockTable, Blocks, BranchCounts, Histogram, NamingContext, Parallelism, RecordingInfo,
     SelectSamples,
 };
-use rperf_perfdata::PerfData;
+use rperf_perfdata::{EventDesc, PerfData};
 use rperf_replay::{RecordContent, Replay};
 use rperf_resolve::{Resolver, StackSummary};
 use rperf_view::dump::Dump;
@@ -413,9 +413,7 @@ fn count(
         ..source(data.metadata(), parameters.inlines)
     };
     if parameters.plan.options.branch_chains {
-        let with_branches = data.events().iter().map(settings::has_branches);
-        let chains = source.callchains.iter_mut().zip(with_branches);
-        chains.for_each(|(has, branches)| *has |= branches);
+        add_branch_chains(&mut source, data.events());
     }
     let naming = NamingContext::new(&options, &source, &resolver, threads);
     let select = parameters.select;
@@ -454,6 +452,13 @@ fn count(
         stacks,
         hints,
     })
+}
+
+/// Events with branches have callchains, which are made of these.
+fn add_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventDesc]) {
+    let with_branches = events.iter().map(settings::has_branches);
+    let chains = source.callchains.iter_mut().zip(with_branches);
+    chains.for_each(|(has, branches)| *has |= branches);
 }
 
 /// By event, the basic blocks between branches.

@@ -108,11 +108,8 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             true => finder.target(key.ip),
             false => finder.leaf(mode, key.ip),
         };
-        let properties = properties.map(|raw| {
-            self.pools
-                .properties
-                .number(finder.properties(mode, raw, key.ip))
-        });
+        let pool = &mut self.pools.properties;
+        let properties = properties.map(|raw| pool.number(finder.properties(mode, raw, key.ip)));
         match choice {
             SampleTreatment::Counted => {}
             SampleTreatment::Filtered => return stacks.filtered.add(weight.sum()),
@@ -123,7 +120,6 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         if self.exclude_other && found.parent.is_none() {
             return stacks.filtered.add(weight.sum());
         }
-        let root = found.root.and_then(|root| stacks.sites.get(root)?.level);
         if !self.keeps_chains {
             frames.clear();
         }
@@ -139,7 +135,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         let key = StackKey {
             context,
             leaf: found.root.unwrap_or(leaf),
-            level: root.unwrap_or(mode.into()),
+            level: stacks.level_of(found.root).unwrap_or(mode.into()),
             frames,
         };
         stacks.add(&key, weight);

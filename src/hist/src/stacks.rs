@@ -179,6 +179,11 @@ pub(crate) struct UniqueStacks {
 }
 
 impl UniqueStacks {
+    /// The level of a site's code; `None` without a site or a mapping.
+    pub(crate) fn level_of(&self, site: Option<u32>) -> Option<Level> {
+        self.sites.get(site?)?.level
+    }
+
     /// Adds samples of one stack.
     pub(crate) fn add(&mut self, key: &StackKey<'_>, weight: &StackWeight) {
         let words = &mut self.scratch;

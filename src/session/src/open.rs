@@ -238,8 +238,7 @@ impl Opener<'_> {
         observer: &mut dyn SessionObserver,
     ) -> io::Result<Vec<OpenCounter>> {
         let OpenContext { leader, cgroup, .. } = within;
-        let mut counters = Vec::new();
-        let mut exited = Vec::new();
+        let (mut counters, mut exited) = (Vec::new(), Vec::new());
         let others = match within.is_side_band {
             true => &self.cpu_tasks.side_band_cpus[..],
             false => &[],
