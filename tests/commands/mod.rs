@@ -164,6 +164,7 @@ pub(crate) fn commands() -> Vec<String> {
         "sched timehist",
         "stat record",
         "stat report",
+        "timechart record",
     ];
     let names = listed.split_whitespace().chain(parts);
     names.map(str::to_owned).collect()

@@ -26,7 +26,7 @@ Draws what CPUs and tasks did over time as an SVG: which task ran on each CPU, i
 task when it ran, waited for a CPU, was blocked or slept, and which task woke it. 'timechart record' records the events. \
 Of a recording of 'timechart record -I' it draws the system calls that read, write, send, receive, synchronize and poll.
 
-States narrower than half a pixel are merged into boxes whose heights are the shares of time, so the size of the picture does not depend on the number of \
+States narrower than half a pixel are merged into boxes as high as their shares of time, so the size of the picture does not depend on the number of \
 events. In a browser, dragging zooms, / searches, and details are shown under the pointer. -o FILE.html writes a page, -o FILE.svgz a compressed SVG.";
 
 /// The options.
