@@ -1,0 +1,122 @@
+"""Runs the statements of docs/fleet.md in DuckDB and in Spark, and compares their answers.
+
+    python check.py RPERF PAGE RECORDING...     in a folder with the data set 'fleet'
+"""
+
+import collections
+import csv
+import decimal
+import io
+import re
+import subprocess
+import sys
+
+import duckdb
+from pyspark.sql import SparkSession
+
+TABLES = ["recordings", "samples", "stacks", "frames", "losses"]
+
+
+def statements(page):
+    """The SQL statements of the page, each with its heading."""
+    with open(page) as text:
+        return re.findall(r"^## (.*?)\n.*?```sql\n(.*?)```", text.read(), re.S | re.M)
+
+
+def plain(value):
+    """A value as both engines can be compared: numbers as floats, other values as text."""
+    if isinstance(value, (int, float, decimal.Decimal)):
+        return round(float(value), 2)
+    return None if value is None else str(value)
+
+
+def rows(answer):
+    return [tuple(plain(value) for value in row) for row in answer]
+
+
+def open_duckdb():
+    for table in TABLES:
+        files = f"fleet/{table}/**/*.parquet"
+        duckdb.sql(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{files}', hive_partitioning = true)")
+
+
+def open_spark():
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    for table in TABLES:
+        spark.read.parquet(f"fleet/{table}").createOrReplaceTempView(table)
+    return spark
+
+
+def report(rperf, file, *words):
+    """The rows of 'report --csv', as dictionaries."""
+    command = [rperf, "report", "-q", "-i", file, "--csv", *words]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return list(csv.DictReader(io.StringIO(output)))
+
+
+def reported_functions(rperf, files):
+    """Periods by function and object, summed over the reports of all files."""
+    sums = collections.Counter()
+    for file in files:
+        words = ["--no-children", "-g", "none", "-s", "sym,dso", "-F", "period,sym,dso"]
+        for row in report(rperf, file, *words):
+            if row["event"] == "cpu-clock":
+                sums[row["symbol"]] += int(row["period"])
+    return sums
+
+
+def check(name, is_equal, detail):
+    print(f"{'ok' if is_equal else 'DIFFERS'}: {name}")
+    if not is_equal:
+        print(detail)
+    return is_equal
+
+
+def main():
+    rperf, page, *files = sys.argv[1:]
+    open_duckdb()
+    spark = open_spark()
+    answers = {}
+    is_ok = True
+    found = statements(page)
+    assert len(found) == 5, [heading for heading, _ in found]
+    for heading, statement in found:
+        one = rows(duckdb.sql(statement).fetchall())
+        other = rows(tuple(row) for row in spark.sql(statement).collect())
+        answers[heading] = one
+        same = one == other and len(one) > 0
+        is_ok &= check(f"{heading} ({len(one)} rows)", same, f"DuckDB: {one}\nSpark: {other}")
+    top, share, change, waits, lost = answers.values()
+
+    # The functions of the report: its symbols begin with the level, '[.] work'.
+    reported = collections.Counter()
+    for symbol, period in reported_functions(rperf, files).items():
+        reported[symbol.split("] ", 1)[-1]] += period
+    queried = collections.Counter()
+    for function, _, period in top:
+        # Code without a function has the name of its object in brackets; 'report' shows addresses.
+        if not function.startswith("["):
+            queried[function] += period
+    differing = {name: (period, reported[name]) for name, period in queried.items() if reported[name] != period}
+    is_ok &= check("periods are those of report", not differing, differing)
+    is_ok &= check("the first function is that of report", top[0][0] == reported.most_common(1)[0][0],
+                   f"{top[0]} {reported.most_common(3)}")
+
+    builds = {row[1] for row in share}
+    is_ok &= check("two builds, on the hosts that ran them", len(builds) == 2 and len(share) >= 3, share)
+    is_ok &= check("shares of days are percentages", all(0 <= row[1] <= 100 for row in change), change)
+    is_ok &= check("sleep waits at least 0.2 s", any(row[2] >= 2e8 for row in waits), waits)
+    is_ok &= check("losses are found", lost[0][2] > 0 and lost[-1][2] == 0, lost)
+    sys.exit(0 if is_ok else 1)
+
+
+main()
