@@ -37,7 +37,7 @@ record db1 db1-new "2026-03-02 12:00 UTC" -g --off-cpu -e cpu-clock -- sh -c './
 # Too small rings for so many events.
 record db1 db1-loss "2026-03-02 13:00 UTC" -m 4 -e cpu-clock -F 20000 --call-graph dwarf,4096 -- ./slower
 
-for file in *.data; do "$rperf" data convert -q -i "$file" --to-parquet fleet; done
+for file in *.data; do "$rperf" data convert -q --no-inline -i "$file" --to-parquet fleet; done
 
 echo "==> comparing"
 python/bin/python "$tests/fleet/check.py" "$rperf" "$page" ./*.data

@@ -58,7 +58,8 @@ pub struct TaskRow {
 pub enum LossKind {
     /// Records of any type that found the ring full (`PERF_RECORD_LOST`).
     Records,
-    /// Samples that the kernel or the processor dropped (`PERF_RECORD_LOST_SAMPLES`).
+    /// Samples of one event, counted at the end of the recording, often also reported as records
+    /// (`PERF_RECORD_LOST_SAMPLES`).
     Samples,
 }
 
@@ -188,7 +189,7 @@ impl Gather {
 
     fn loss(&mut self, side: &NonSampleRecord<'_>, kind: LossKind, count: u64) {
         self.rows.losses.push(LossRow {
-            time: side.id.time,
+            time: side.id.time.filter(|time| *time > 0),
             cpu: side.id.cpu.unwrap_or(u32::MAX),
             event: side.event.map(|event| event.0),
             kind,
