@@ -144,7 +144,7 @@ fn adapted(line: &str, pid: &str) -> String {
     for word in line.split(' ') {
         words.push(match (words.last(), word) {
             (Some(&"sleep"), _) => "0.2",
-            (Some(&"-I"), _) => "100",
+            (Some(&"-I"), interval) if interval.parse::<u64>().is_ok() => "100",
             (Some(&"-d"), _) if is_top => "0.2",
             (_, PID) => pid,
             (_, word) => word,

@@ -13,7 +13,7 @@ use rperf_wire::{
     RawRecord, Record, RecordHeader, RecordKind, SampleId, SampleIdLayout, SampleType, name_bytes,
     name_path,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use crate::pipeline::Transform;
 
@@ -59,8 +59,8 @@ pub struct JitInjector<S> {
     /// Whether the recording's clock is that of dumps.
     is_monotonic: bool,
     objects: S,
-    /// Processes with a dump.
-    processes: FxHashSet<u32>,
+    /// Processes with a dump, and when they mapped it; 0 if not recorded.
+    processes: FxHashMap<u32, u64>,
     /// Mappings to be inserted, by time.
     pending: VecDeque<NewMapping>,
     /// The latest time so far.
@@ -94,46 +94,53 @@ impl<S: DumpObjects> JitInjector<S> {
             id: first.and_then(|event| event.ids.first().copied()),
             is_monotonic,
             objects,
-            processes: FxHashSet::default(),
+            processes: FxHashMap::default(),
             pending: VecDeque::new(),
             highest: 0,
         }
     }
 
-    /// Handles a mapping; returns false for one to be kept.
-    fn takes(&mut self, raw: &RawRecord<'_>, time: Option<u64>) -> bool {
+    /// The mapping in a record, if it is one of user space.
+    fn user_mapping<'r>(&self, raw: &RawRecord<'r>) -> Option<Mmap<'r>> {
         let mmap = match Record::decode(raw, self.endian) {
             Ok(Record::Mmap(mmap)) => mmap,
             Ok(Record::Mmap2(mmap2)) => mmap2.mmap,
-            _ => return false,
+            _ => return None,
         };
-        if raw.misc.cpu_mode() != CpuMode::User {
-            return false;
-        }
+        (raw.misc.cpu_mode() == CpuMode::User).then_some(mmap)
+    }
+
+    /// Adds the functions of a dump when a process maps it.
+    fn note_mapping(&mut self, mmap: &Mmap<'_>, time: Option<u64>) {
         let pid = mmap.pid.cast_unsigned();
-        if mmap.filename.starts_with(b"//anon") {
-            // It would hide the functions in it.
-            return self.processes.contains(&pid);
-        }
-        if !is_dump(mmap.filename) || self.processes.contains(&pid) {
-            return false;
+        if !is_dump(mmap.filename) || self.processes.contains_key(&pid) {
+            return;
         }
         let name = rperf_wire::name_text(mmap.filename);
         let path = name_path(&name);
         let Some(object) = self.objects.object(&path) else {
-            return false;
+            return;
         };
         let ahead = match (self.is_monotonic, time) {
             (true, _) => 0,
             (false, Some(time)) => object.started.wrapping_sub(time),
-            (false, None) => {
-                self.objects.unrelated_clock(&path);
-                return false;
-            }
+            (false, None) => return self.objects.unrelated_clock(&path),
         };
-        self.processes.insert(pid);
+        self.processes.insert(pid, time.unwrap_or_default());
         self.add(pid, &object, ahead);
-        true
+    }
+
+    /// Whether a mapping is replaced by those of functions: that of the dump, and later ones of anonymous memory, which
+    /// would hide the functions in it.
+    fn is_replaced(&self, mmap: &Mmap<'_>, time: Option<u64>) -> bool {
+        let Some(since) = self.processes.get(&mmap.pid.cast_unsigned()) else {
+            return false;
+        };
+        let time = time.unwrap_or_default();
+        match mmap.filename.starts_with(b"//anon") {
+            true => time >= *since,
+            false => is_dump(mmap.filename) && time == *since,
+        }
     }
 
     fn add(&mut self, pid: u32, object: &DumpedObject, ahead: u64) {
@@ -199,6 +206,18 @@ fn is_dump(path: &[u8]) -> bool {
 }
 
 impl<S: DumpObjects> Transform for JitInjector<S> {
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    fn note(&mut self, records: &[u8]) {
+        for (raw, _) in RawRecord::all(records, self.endian) {
+            if let Some(mmap) = self.user_mapping(&raw) {
+                self.note_mapping(&mmap, self.events.record_time(&raw));
+            }
+        }
+    }
+
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, self.endian) {
             let time = match raw.kind {
@@ -207,7 +226,10 @@ impl<S: DumpObjects> Transform for JitInjector<S> {
             };
             self.highest = self.highest.max(time.unwrap_or_default());
             let is_taken = match raw.kind {
-                RecordKind::MMAP | RecordKind::MMAP2 => self.takes(&raw, time),
+                RecordKind::MMAP | RecordKind::MMAP2 => {
+                    let mmap = self.user_mapping(&raw);
+                    mmap.is_some_and(|mmap| self.is_replaced(&mmap, time))
+                }
                 RecordKind::FINISHED_ROUND => {
                     self.insert(to);
                     false
@@ -291,9 +313,12 @@ mod tests {
                 endian,
                 |_| {},
             );
+            // Within a round, records of another CPU may come first.
             let records = [
-                mapping(endian, b"/tmp/jit-7.dump", 10),
                 mapping(endian, b"//anon", 11),
+                mapping(endian, b"//anon", 9),
+                mapping(endian, b"/tmp/jit-7.dump", 10),
+                mapping(endian, b"//anon", 12),
                 mapping(endian, b"/bin/sh", 20),
                 round.clone(),
                 mapping(endian, b"/bin/sh", 30),
@@ -301,6 +326,7 @@ mod tests {
             ];
             let mut jit = JitInjector::new(endian, &[event], false, OneObject);
             let mut to = Vec::new();
+            jit.note(&records.concat());
             jit.rewrite(&records.concat(), &mut to);
             jit.end(&mut to);
             let seen = RawRecord::all(&to, endian).map(|(raw, _)| match raw.kind {
@@ -308,7 +334,7 @@ mod tests {
                 RecordKind::MMAP2 => jit.events.record_time(&raw).unwrap_or_default() + 1_000,
                 _ => jit.events.record_time(&raw).unwrap_or_default(),
             });
-            assert_eq!(seen.collect::<Vec<_>>(), [20, 1_015, 0, 30, 0, 1_035]);
+            assert_eq!(seen.collect::<Vec<_>>(), [9, 20, 1_015, 0, 30, 0, 1_035]);
         }
     }
 
