@@ -248,14 +248,15 @@ fn trace_faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
         r"^ +load +[0-9]+ +1 +branches:uH: +[0-9a-f]+ \S+ \(/payload/load\) => +[0-9a-f]+ \S+ \(/payload/load\)$",
     );
     let branch = branch.expect("a pattern");
-    // The last branch of a process has no target address.
+    // The last branch before an interrupt and of a process has no target address here; the slower the guest, the more
+    // interrupts.
     let branches = file(".branches");
     let branches: Vec<&str> = branches
         .lines()
         .filter(|line| line.contains("branches:uH:"))
         .collect();
     let complete = branches.iter().filter(|line| branch.is_match(line)).count();
-    if complete < 50 || complete * 2 < branches.len() {
+    if complete < 50 || complete * 4 < branches.len() {
         faults.push(format!(
             "{name}: {complete} of {} branches are whole, the last is {:?}",
             branches.len(),
