@@ -7,7 +7,8 @@
 # eu-unstrip and decompressed by objcopy --decompress-debug-sections) and RUST (rperf itself, unoptimised), if given.
 # pictures installs inferno into FOLDER/inferno for comparison.
 # Existing files in FOLDER are kept, and so are perf's results (FOLDER/perf.json: delete it to measure perf again).
-# RPERF is the binary to measure instead of building one, ROUNDS the number of measurements; STOP and MEMORY limit each
+# PERF is another perf than the installed one, and PERF_OPTIONS what it needs to read (--symfs DIR if it runs in a root of
+# its own). RPERF is the binary to measure instead of building one, ROUNDS the number of measurements; STOP and MEMORY limit each
 # command, in seconds and GB (180, 21).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,6 +30,8 @@ rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
 trap 'echo "$rate" >/proc/sys/kernel/perf_event_max_sample_rate; rm -f r.data r.data.old text copy' EXIT
 echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate
 
+perf=${PERF:-perf} perf_options=${PERF_OPTIONS:-}
+
 compare() { python3 "$here/compare.py" -n "${ROUNDS:-3}" --stop "${STOP:-180}" --memory "${MEMORY:-21}" "$@"; }
 
 # row FILE JOB ARGUMENTS [ARGUMENTS OF RPERF ONLY]: a row comparing perf and rperf on FILE.data, with walking the record
@@ -36,7 +39,7 @@ compare() { python3 "$here/compare.py" -n "${ROUNDS:-3}" --stop "${STOP:-180}" -
 row() {
     need "$1"
     compare --kept perf.json --row "$2, $1" --limit "$(./limit "$1.data" | cut -d' ' -f2)" \
-        perf "perf $3 -i $1.data" rperf "$rperf $3 ${4:-} -i $1.data"
+        perf "$perf $3 $perf_options -i $1.data" rperf "$rperf $3 ${4:-} -i $1.data"
 }
 
 # own FILE JOB ARGUMENTS: a row for what perf 6.1 cannot do.
@@ -46,7 +49,7 @@ own() {
 }
 
 # piped JOB ARGUMENTS: like row, with the file on standard input.
-piped() { compare --kept perf.json --row "$1, pipe" perf "perf $2 -i - <pipe.data" rperf "$rperf $2 -i - <pipe.data"; }
+piped() { compare --kept perf.json --row "$1, pipe" perf "$perf $2 $perf_options -i - <pipe.data" rperf "$rperf $2 -i - <pipe.data"; }
 
 report="report --stdio --no-inline"
 flat="report --stdio --no-children -g none"
@@ -85,7 +88,7 @@ pictures() {
     need fp
     [ -x inferno/bin/inferno-flamegraph ] || cargo install --quiet --root inferno inferno
     tools=inferno/bin/inferno
-    text="perf script --no-inline -i fp.data"
+    text="$perf script --no-inline $perf_options -i fp.data"
     compare --kept perf.json --row "flame graph, fp" \
         perf "$text | $tools-collapse-perf | $tools-flamegraph" rperf "$rperf flamegraph -o /dev/null -i fp.data"
 }
@@ -149,7 +152,7 @@ measure() {
     esac
 }
 
-echo "$(date -u +%F), $(nproc) cores, load average $(cut -d' ' -f1 /proc/loadavg), $(perf --version)"
+echo "$(date -u +%F), $(nproc) cores, load average $(cut -d' ' -f1 /proc/loadavg), $($perf --version)"
 echo
 for part in $parts; do
     case $part in
