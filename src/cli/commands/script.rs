@@ -31,7 +31,6 @@ use crate::cli::findings::conclude;
 use crate::cli::input::{Input, OpenedInput};
 use crate::cli::itrace;
 use crate::cli::options::flag;
-use crate::cli::progress::Progress;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{copied, warn_of_truncated};
 
@@ -99,12 +98,11 @@ fn print_recording(
         return Ok(());
     }
     let plan = ScriptPlan::new(context, &input.path, data.metadata(), settings)?;
-    let progress = Progress::for_text_output(context, data.data().len());
     let is_counted = counts::are_counted(data.events());
     if is_counted {
         counts::check(settings, context)?;
     }
-    let analysis = Analysis::with_progress(input, &data, settings.jobs, progress, context)?;
+    let analysis = Analysis::open_for_rows(input, &data, settings.jobs, context)?;
     let replay = &analysis.replay;
     let mut join = BlockJoiner::new(settings.clock, settings.nanoseconds);
     join.set_switch(plan.switch.clone());

@@ -41,6 +41,21 @@ impl<'a> Analysis<'a> {
         Self::with_progress(input, data, jobs, progress, context)
     }
 
+    /// Runs pass 1 as [`Analysis::open`] does, for a command that prints rows while it reads.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Analysis::open`].
+    pub(crate) fn open_for_rows(
+        input: &'a Input,
+        data: &'a PerfData<'a>,
+        jobs: NonZeroUsize,
+        context: &'a Context,
+    ) -> Result<Self, CliError> {
+        let progress = Progress::for_text_output(context, data.data().len());
+        Self::with_progress(input, data, jobs, progress, context)
+    }
+
     /// Runs pass 1 as [`Analysis::open`] does, with another progress line.
     ///
     /// # Errors

@@ -22,7 +22,6 @@ use crate::cli::input::Input;
 use crate::cli::jobs::{self, jobs};
 use crate::cli::options::{flag, number, switch, value};
 use crate::cli::output::Stdout;
-use crate::cli::progress::Progress;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::conclude;
 use crate::cli::shared::stack_line::StackLine;
@@ -68,9 +67,7 @@ pub(in crate::cli::commands) fn run(
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
-    let progress = Progress::for_text_output(context, data.data().len());
-    let jobs = jobs(matches, context)?;
-    let analysis = Analysis::with_progress(&input, &data, jobs, progress, context)?;
+    let analysis = Analysis::open_for_rows(&input, &data, jobs(matches, context)?, context)?;
     let recording = KworkRecording::new(&analysis, NeededEvents::Runs, requested, &CLASSES)?;
     let selection = selection(matches, recording.classes)?;
     let resolver = analysis.resolver(&symbols);

@@ -11,13 +11,14 @@ use rperf_view::sched::latency::write_losses;
 use rperf_view::sched::map::MapColumns;
 
 use super::common;
-use super::recording::{SchedRecording, conclude, losses, open_for_rows};
+use super::recording::{SchedRecording, conclude, losses};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
 use crate::cli::input::Input;
-use crate::cli::jobs;
+use crate::cli::jobs::{self, jobs};
 use crate::cli::options::{flag, switch, value};
+use crate::cli::shared::analysis::Analysis;
 
 const ABOUT: &str = "\
 Prints a row for each context switch, with a column for each CPU: * marks the CPU that switched, two characters stand for a \
@@ -49,7 +50,7 @@ pub(in crate::cli::commands) fn run(
     let names = task_names(matches)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
-    let analysis = open_for_rows(&input, &data, matches, context)?;
+    let analysis = Analysis::open_for_rows(&input, &data, jobs(matches, context)?, context)?;
     let recording = SchedRecording::new(&analysis)?;
     let cpus = data.features().nr_cpus();
     columns.cpu_count = cpus.map_or(0, |cpus| cpus.available);

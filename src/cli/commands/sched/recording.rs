@@ -3,14 +3,9 @@
 use clap::ArgMatches;
 use rperf_analysis::sched::LostStretches;
 use rperf_analysis::{DeliveredCounts, EventLayouts};
-use rperf_perfdata::PerfData;
 use rperf_wire::SampleType;
 
-use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::input::Input;
-use crate::cli::jobs::jobs;
-use crate::cli::progress::Progress;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::conclude as conclude_analysis;
 pub(super) use crate::cli::shared::losses::losses;
@@ -55,22 +50,6 @@ fn no_switches(analysis: &Analysis<'_>) -> CliError {
         false => format!("{path}: No trace sample to read. Did you call '{program} record -R'?"),
     };
     CliError::message(255, message).hint(format!("record with '{program} sched record'"))
-}
-
-/// Opens a recording for a subcommand that prints rows while it reads.
-///
-/// # Errors
-///
-/// Those of [`Analysis::open`], and an invalid number of threads.
-pub(super) fn open_for_rows<'a>(
-    input: &'a Input,
-    data: &'a PerfData<'a>,
-    matches: &ArgMatches,
-    context: &'a Context,
-) -> Result<Analysis<'a>, CliError> {
-    let progress = Progress::for_text_output(context, data.data().len());
-    let jobs = jobs(matches, context)?;
-    Analysis::with_progress(input, data, jobs, progress, context)
 }
 
 /// Warns about skipped samples and about stretches with lost records, after all passes.

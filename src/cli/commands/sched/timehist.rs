@@ -15,12 +15,14 @@ use rperf_wire::SampleType;
 use self::args::TimehistRequest;
 pub(in crate::cli::commands) use self::args::command;
 use self::stacks::SwitchStacks;
-use super::recording::{SchedRecording, conclude, open_for_rows};
+use super::recording::{SchedRecording, conclude};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::findings::report_symbol_problems;
 use crate::cli::input::Input;
+use crate::cli::jobs::jobs;
 use crate::cli::output::Stdout;
+use crate::cli::shared::analysis::Analysis;
 use crate::cli::symbol_options::SymbolSources;
 
 /// perf's number of CPUs for a recording that does not have it.
@@ -35,7 +37,7 @@ pub(in crate::cli::commands) fn run(
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
-    let analysis = open_for_rows(&input, &data, matches, context)?;
+    let analysis = Analysis::open_for_rows(&input, &data, jobs(matches, context)?, context)?;
     let recording = SchedRecording::new(&analysis)?;
     let events = data.events().iter();
     let mut sample_types = events.map(|event| event.attr.sample_type);
