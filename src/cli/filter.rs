@@ -129,6 +129,21 @@ pub(crate) fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
     Ok(Some(cpus.numbers().to_vec()))
 }
 
+/// Parses seconds with up to nine decimals into nanoseconds; the whole part may be missing.
+pub(crate) fn parse_seconds(text: &str) -> Option<u64> {
+    let (seconds, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(seconds) || !is_number(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let seconds = match seconds {
+        "" => 0,
+        digits => digits.parse::<u64>().ok()?,
+    };
+    let fraction = format!("{fraction:0<9}").parse::<u64>().ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(fraction)
+}
+
 fn invalid_interval(error: IntervalError) -> CliError {
     let cli = CliError::message(234, error.to_string());
     match error {

@@ -6,6 +6,7 @@ use clap::{ArgMatches, Command};
 use rperf_analysis::timechart::{CallOptions, ChartRange, Highlight, TimechartOptions};
 
 use crate::cli::error::CliError;
+use crate::cli::filter::parse_seconds;
 use crate::cli::options::{counter, flag, list, number, switch, value};
 use crate::cli::symbol_options::args as names;
 use crate::cli::{input, jobs};
@@ -206,7 +207,11 @@ fn time_range(text: Option<&str>) -> Result<ChartRange, CliError> {
         return Ok(ChartRange::ALL);
     };
     let (start, end) = text.split_once(',').unwrap_or((text, ""));
-    let bounds = nanoseconds(start, 0).zip(nanoseconds(end, u64::MAX));
+    let end = match end.trim() {
+        "" => Some(u64::MAX),
+        end => parse_seconds(end),
+    };
+    let bounds = parse_seconds(start).zip(end);
     let range = bounds.map(|(first, last)| ChartRange { first, last });
     range
         .filter(|range| range.first < range.last)
@@ -215,23 +220,4 @@ fn time_range(text: Option<&str>) -> Result<ChartRange, CliError> {
                 "give START,END in seconds, as shown above the picture; either may be omitted",
             )
         })
-}
-
-/// Parses seconds with up to nine decimals; `usual` if empty.
-fn nanoseconds(text: &str, usual: u64) -> Option<u64> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Some(usual);
-    }
-    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(seconds) || !is_number(fraction) || fraction.len() > 9 {
-        return None;
-    }
-    let seconds = match seconds {
-        "" => 0,
-        digits => digits.parse::<u64>().ok()?,
-    };
-    let fraction = format!("{fraction:0<9}").parse::<u64>().ok()?;
-    seconds.checked_mul(1_000_000_000)?.checked_add(fraction)
 }

@@ -7,7 +7,7 @@ use rperf_view::sched::timehist::TimeColumns;
 use crate::cli::commands::sched::common;
 use crate::cli::commands::sched::task_lists::ids;
 use crate::cli::error::CliError;
-use crate::cli::filter::{cpus, words};
+use crate::cli::filter::{cpus, parse_seconds, words};
 use crate::cli::jobs;
 use crate::cli::options::{flag, number, switch, value};
 use crate::cli::symbol_options::args as names;
@@ -158,7 +158,7 @@ fn time_range(matches: &ArgMatches) -> Result<(u64, u64), CliError> {
         return Ok((0, 0));
     };
     let (start, end) = text.split_once(',').unwrap_or((text, ""));
-    let bounds = nanoseconds(start).zip(nanoseconds(end));
+    let bounds = parse_seconds(start).zip(parse_seconds(end));
     bounds
         .filter(|(start, end)| *end == 0 || start <= end)
         .ok_or_else(|| {
@@ -166,19 +166,4 @@ fn time_range(matches: &ArgMatches) -> Result<(u64, u64), CliError> {
                 "give START,END in seconds, as printed by 'sched timehist'; either may be omitted",
             )
         })
-}
-
-/// Parses seconds with up to nine decimals; an empty text is 0.
-fn nanoseconds(text: &str) -> Option<u64> {
-    let (seconds, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(seconds) || !is_number(fraction) || fraction.len() > 9 {
-        return None;
-    }
-    let seconds = match seconds {
-        "" => 0,
-        digits => digits.parse::<u64>().ok()?,
-    };
-    let fraction = format!("{fraction:0<9}").parse::<u64>().ok()?;
-    seconds.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
