@@ -17,5 +17,7 @@ pub(crate) mod recording_output;
 pub(crate) mod report_options;
 pub(crate) mod sampling;
 pub(crate) mod stack_line;
+pub(crate) mod subcommands;
+pub(crate) mod system_recording;
 pub(crate) mod tracepoints;
 pub(crate) mod wrap;

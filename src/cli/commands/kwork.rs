@@ -9,11 +9,8 @@ mod table;
 mod timehist;
 mod top;
 
-use std::ffi::OsString;
-
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::kwork::{KworkClass, KworkSelection};
-use rperf_sys::CpuList;
 
 pub(super) use self::latency::{command as latency_command, run as latency};
 pub(super) use self::report::{command as report_command, run as report};
@@ -21,9 +18,10 @@ pub(super) use self::timehist::{command as timehist_command, run as timehist};
 pub(super) use self::top::{command as top_command, run as top};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::filter::words;
+use crate::cli::filter::{cpus, words};
 use crate::cli::input;
 use crate::cli::options::{counter, given_value, unsupported, value};
+use crate::cli::shared::subcommands::{self, split_words, words_option};
 use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
@@ -83,36 +81,24 @@ fn use_bpf() -> Arg {
 
 /// The options.
 pub(super) fn command() -> Command {
-    Command::new("kwork").long_about(ABOUT).args(common()).arg(
-        Arg::new("words")
-            .num_args(0..)
-            .trailing_var_arg(true)
-            .allow_hyphen_values(true)
-            .value_parser(clap::value_parser!(OsString))
-            .value_name("word"),
-    )
+    Command::new("kwork")
+        .long_about(ABOUT)
+        .args(common())
+        .arg(words_option())
 }
 
 /// Returns the complete name of an abbreviated subcommand; of several, the first in perf's order.
 pub(super) fn full_name(word: &str) -> &str {
-    let mut names = ABBREVIATED.iter();
-    let name = names.find(|name| word.len() > 2 && name.starts_with(word));
-    name.copied().unwrap_or(word)
+    subcommands::full_name(word, ABBREVIATED)
 }
 
 /// Runs `kwork record`; refuses other words.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let program = context.program;
-    let words = matches.get_many::<OsString>("words").unwrap_or_default();
-    let words: Vec<OsString> = words.cloned().collect();
-    let Some((name, rest)) = words.split_first() else {
-        let error = CliError::usage(format!("{program} kwork: no subcommand given"));
-        return Err(error.hint(SUBCOMMANDS));
-    };
-    let name = name.to_string_lossy();
+    let (name, rest) = split_words("kwork", SUBCOMMANDS, matches, context)?;
     match full_name(&name) {
-        "record" => record::run(rest, matches, context),
+        "record" => record::run(&rest, matches, context),
         _ => {
+            let program = context.program;
             let message = format!("{program} kwork: unknown subcommand '{name}'");
             Err(CliError::usage(message).hint(SUBCOMMANDS))
         }
@@ -143,15 +129,10 @@ fn classes(matches: &ArgMatches) -> Result<Option<Vec<KworkClass>>, CliError> {
 
 /// Returns what `-C` and `-n` select among `classes`.
 fn selection(matches: &ArgMatches, classes: Vec<KworkClass>) -> Result<KworkSelection, CliError> {
-    let cpus = matches.get_one::<String>("cpu").map(|list| {
-        CpuList::parse(list).map_err(|error| {
-            CliError::message(255, "Invalid cpu_list").detail(format!("{list}: {error}"))
-        })
-    });
     let name = matches.get_one::<String>("name");
     Ok(KworkSelection {
         classes,
-        cpus: cpus.transpose()?.map(|cpus| cpus.numbers().to_vec()),
+        cpus: cpus(matches)?,
         name: name.map(|name| name.clone().into_bytes()),
     })
 }

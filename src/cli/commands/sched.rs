@@ -17,6 +17,7 @@ use clap::{Arg, ArgMatches, Command};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::{counter, flag, unsupported};
+use crate::cli::shared::subcommands::{self, split_words, words_option};
 use crate::cli::{dispatch, input};
 
 pub(super) use self::diff::{command as diff_command, run as diff};
@@ -56,36 +57,24 @@ fn common() -> [Arg; 4] {
 
 /// The options.
 pub(super) fn command() -> Command {
-    Command::new("sched").long_about(ABOUT).args(common()).arg(
-        Arg::new("words")
-            .num_args(0..)
-            .trailing_var_arg(true)
-            .allow_hyphen_values(true)
-            .value_parser(clap::value_parser!(OsString))
-            .value_name("word"),
-    )
+    Command::new("sched")
+        .long_about(ABOUT)
+        .args(common())
+        .arg(words_option())
 }
 
 /// Returns the complete name of an abbreviated subcommand.
 pub(super) fn full_name(word: &str) -> &str {
-    let mut names = ABBREVIATED.iter();
-    let name = names.find(|name| word.len() > 2 && name.starts_with(word));
-    name.copied().unwrap_or(word)
+    subcommands::full_name(word, ABBREVIATED)
 }
 
 /// Runs the subcommands that continue as another command; refuses others.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let program = context.program;
-    let words = matches.get_many::<OsString>("words").unwrap_or_default();
-    let words: Vec<OsString> = words.cloned().collect();
-    let Some((name, rest)) = words.split_first() else {
-        return Err(CliError::usage(format!("{program} sched: no subcommand given")).hint(KNOWN));
-    };
-    let name = name.to_string_lossy();
+    let (name, rest) = split_words("sched", KNOWN, matches, context)?;
     match full_name(&name) {
-        "record" => record::run(rest, matches, context),
+        "record" => record::run(&rest, matches, context),
         "script" => {
-            let words = [reading_options(matches), rest.to_vec()].concat();
+            let words = [reading_options(matches), rest].concat();
             dispatch(context, OsStr::new("script"), &words)
         }
         name => Err(refusal(name, context)),

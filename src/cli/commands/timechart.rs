@@ -31,14 +31,12 @@ use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
 use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::subcommands;
 use crate::cli::symbol_options::SymbolSources;
 
 /// Returns the complete name of an abbreviated subcommand, as Linux perf does.
 pub(super) fn full_name(word: &str) -> &str {
-    match word.len() > 2 && "record".starts_with(word) {
-        true => "record",
-        false => word,
-    }
+    subcommands::full_name(word, &["record"])
 }
 
 /// Draws the chart.

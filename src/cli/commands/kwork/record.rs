@@ -1,7 +1,6 @@
 //! `kwork record`: records interrupts, softirqs and work items of the whole system, on request also context switches.
 
-use std::ffi::{OsStr, OsString};
-use std::io;
+use std::ffi::OsString;
 
 use clap::ArgMatches;
 use rperf_analysis::kwork::KworkClass;
@@ -10,13 +9,12 @@ use rperf_events::Tracepoints as _;
 use super::classes;
 use super::table::CLASSES;
 use crate::cli::context::Context;
-use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::options::flag;
+use crate::cli::shared::system_recording::{known_events, record_events, refuse_reading_options};
 use crate::cli::tracefs::MachineTracepoints;
 
-/// The options of `record` before those of the user: the whole system, raw data, 1024 pages per CPU, every event.
-const OPTIONS: [&str; 6] = ["-a", "-R", "-m", "1024", "-c", "1"];
+/// The command in messages.
+const RECORDER: &str = "kwork record";
 
 /// Records with the options and the workload in `words`.
 pub(super) fn run(
@@ -24,24 +22,14 @@ pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    if matches.get_one::<String>("input").is_some() || flag(matches, "force") == Some(true) {
-        return Err(
-            CliError::usage("kwork record writes a recording; -i and -f apply to reading")
-                .hint("-o FILE after 'record' names the output file"),
-        );
-    }
+    refuse_reading_options(RECORDER, matches)?;
     let classes = classes(matches)?.unwrap_or_else(|| CLASSES.to_vec());
-    let mut all: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let mut all = Vec::new();
     for class in classes {
-        for event in events(&machine, class)? {
-            all.extend(["-e".into(), event.into()]);
-        }
+        all.extend(events(&machine, class)?.map(str::to_owned));
     }
-    let verbose = usize::from(matches.get_count("verbose"));
-    all.extend(std::iter::repeat_n("-v".into(), verbose));
-    all.extend_from_slice(words);
-    dispatch(context, OsStr::new("record"), &all)
+    record_events(all, words, matches, context)
 }
 
 /// Returns the events of a class, all of which this kernel must have.
@@ -57,19 +45,11 @@ fn events(
     };
     for event in events() {
         let (system, name) = event.split_once(':').unwrap_or_default();
-        let folder = machine.folder().join(system);
-        let known = machine.names(system).map_err(|error| {
-            let message = format!("kwork record: {}: {error}", folder.display());
-            CliError::message(255, message).hint(match error.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    "run as root, or let this user read tracefs: mount -o remount,mode=755 /sys/kernel/tracing"
-                }
-                _ => "mount tracefs: mount -t tracefs nodev /sys/kernel/tracing",
-            })
-        })?;
+        let known = known_events(RECORDER, machine, system)?;
         if !known.iter().any(|known| known == name) {
+            let folder = machine.folder().join(system);
             let message = format!(
-                "kwork record: the kernel has no event {event} in {}",
+                "{RECORDER}: the kernel has no event {event} in {}",
                 folder.display()
             );
             return Err(CliError::message(255, message)

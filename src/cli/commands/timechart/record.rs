@@ -1,7 +1,6 @@
 //! `timechart record`: records the events that `timechart` draws.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_events::Tracepoints as _;
@@ -11,6 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::{flag, switch, value};
+use crate::cli::shared::system_recording::known_events;
 use crate::cli::tracefs::MachineTracepoints;
 
 const ABOUT: &str = "\
@@ -49,6 +49,9 @@ const CALLS: [&[&str]; 3] = [
         "select",
     ],
 ];
+
+/// The command in messages.
+const RECORDER: &str = "timechart record";
 
 /// The options of `record`: the whole system, raw data, every event.
 const OPTIONS: [&str; 4] = ["-a", "-R", "-c", "1"];
@@ -129,7 +132,7 @@ fn events(
     is_io: bool,
 ) -> Result<Vec<String>, CliError> {
     if is_io {
-        let events = call_events(&names(machine, "syscalls")?);
+        let events = call_events(&known_events(RECORDER, machine, "syscalls")?);
         return match events.is_empty() {
             true => Err(missing(
                 machine,
@@ -140,7 +143,7 @@ fn events(
     }
     let mut events = Vec::new();
     if parts != ChartParts::Power {
-        let known = names(machine, "sched")?;
+        let known = known_events(RECORDER, machine, "sched")?;
         for event in TASK_EVENTS {
             if !has(&known, event) {
                 return Err(missing(machine, event));
@@ -149,7 +152,7 @@ fn events(
         }
     }
     if parts != ChartParts::Tasks {
-        let known = names(machine, "power").unwrap_or_default();
+        let known = known_events(RECORDER, machine, "power").unwrap_or_default();
         let known = POWER_EVENTS.iter().filter(|event| has(&known, event));
         events.extend(known.map(|event| (*event).to_owned()));
     }
@@ -177,24 +180,11 @@ fn has(known: &[String], event: &str) -> bool {
     known.iter().any(|known| known == name)
 }
 
-fn names(machine: &MachineTracepoints, system: &str) -> Result<Vec<String>, CliError> {
-    machine.names(system).map_err(|error| {
-        let folder = machine.folder().join(system);
-        let message = format!("timechart record: {}: {error}", folder.display());
-        CliError::message(255, message).hint(match error.kind() {
-            io::ErrorKind::PermissionDenied => {
-                "run as root, or let this user read tracefs: mount -o remount,mode=755 /sys/kernel/tracing"
-            }
-            _ => "mount tracefs: mount -t tracefs nodev /sys/kernel/tracing",
-        })
-    })
-}
-
 fn missing(machine: &MachineTracepoints, event: &str) -> CliError {
     let folder = machine.folder().display();
     CliError::message(
         255,
-        format!("timechart record: the kernel has no tracepoint of {event} in {folder}"),
+        format!("{RECORDER}: the kernel has no tracepoint of {event} in {folder}"),
     )
     .hint("-T records tasks, -P records CPUs, -I records system calls")
 }
