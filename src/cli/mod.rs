@@ -25,6 +25,7 @@ mod input;
 mod itrace;
 mod jobs;
 mod kernel_copy;
+mod kernel_listing;
 mod live;
 mod man;
 mod memory;

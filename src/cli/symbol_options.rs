@@ -17,6 +17,7 @@ use super::debuginfod;
 use super::error::CliError;
 use super::files::DiskFiles;
 use super::input;
+use super::kernel_listing::SystemFiles;
 use super::options::flag;
 use super::symbols::{own_vdso, search_paths};
 
@@ -33,6 +34,7 @@ pub(crate) struct SymbolSources {
     demangle: bool,
     demangle_kernel: bool,
     mark_truncated: bool,
+    files: SystemFiles,
 }
 
 impl SymbolSources {
@@ -61,6 +63,7 @@ impl SymbolSources {
             demangle: flag(matches, "demangle") != Some(false),
             demangle_kernel: flag(matches, "demangle-kernel") == Some(true),
             mark_truncated: flag(matches, "mark-truncated") == Some(true),
+            files: SystemFiles::new(context.buildid_dir()),
         })
     }
 
@@ -86,7 +89,7 @@ impl SymbolSources {
 
     /// Returns the resolver of a recording with these features.
     pub(crate) fn resolver<'w>(
-        &self,
+        &'w self,
         context: &Context,
         world: &'w World,
         features: &Features<'_>,
@@ -97,7 +100,7 @@ impl SymbolSources {
             Some(_) => None,
             None => own_vdso(),
         };
-        Resolver::new(world, &DiskFiles, paths)
+        Resolver::new(world, &self.files, paths)
             .with_vdso(vdso)
             .marking_truncated_stacks(self.mark_truncated)
     }

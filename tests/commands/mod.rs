@@ -40,6 +40,7 @@ mod install;
 mod jit;
 mod jobs;
 mod kallsyms;
+mod kallsyms_copy;
 mod ksymbols;
 mod kwork;
 mod list;

@@ -88,7 +88,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Returns the resolver configured by the symbol options.
-    pub(crate) fn resolver(&self, symbols: &SymbolSources) -> Resolver<'_> {
+    pub(crate) fn resolver<'w>(&'w self, symbols: &'w SymbolSources) -> Resolver<'w> {
         symbols.resolver(self.context, self.replay.world(), self.data().features())
     }
 

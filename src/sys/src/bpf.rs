@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// `BPF_PROG_LOAD` (linux/bpf.h).
 const PROG_LOAD: libc::c_int = 5;
+/// `BPF_PROG_GET_NEXT_ID`.
+const PROG_GET_NEXT_ID: libc::c_int = 11;
 /// `BPF_PROG_TYPE_KPROBE`, the type of programs for probes, also of uprobes.
 const TYPE_KPROBE: u32 = 2;
 /// The licence of the programs here, in a spelling with which the kernel permits all helpers.
@@ -27,6 +29,46 @@ struct LoadAttr {
     log_buf: u64,
     kern_version: u32,
     prog_flags: u32,
+}
+
+/// The part of `union bpf_attr` that looks for the next program.
+#[repr(C)]
+#[derive(Default)]
+struct NextIdAttr {
+    start_id: u32,
+    next_id: u32,
+    open_flags: u32,
+}
+
+/// Returns the numbers of all BPF programs that are loaded; none if the kernel lacks BPF.
+///
+/// # Errors
+/// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`.
+pub fn bpf_program_ids() -> io::Result<Vec<u32>> {
+    let mut ids = Vec::new();
+    let mut attr = NextIdAttr::default();
+    loop {
+        // SAFETY: the structure has the layout of the union's part for this command and the size that is passed, and lives during
+        // the call, which writes `next_id`.
+        let status = unsafe {
+            let attr = &raw mut attr;
+            libc::syscall(
+                libc::SYS_bpf,
+                PROG_GET_NEXT_ID,
+                attr,
+                size_of::<NextIdAttr>(),
+            )
+        };
+        if status < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::ENOENT | libc::ENOSYS) => Ok(ids),
+                _ => Err(error),
+            };
+        }
+        ids.push(attr.next_id);
+        attr.start_id = attr.next_id;
+    }
 }
 
 /// One instruction (`struct bpf_insn`).
@@ -136,6 +178,14 @@ impl AsFd for BpfProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loaded_program_is_listed() {
+        let Ok(_program) = BpfProgram::empty() else {
+            return;
+        };
+        assert!(!bpf_program_ids().unwrap().is_empty());
+    }
 
     #[test]
     fn the_kernel_verifies_the_programs() {

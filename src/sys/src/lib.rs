@@ -52,7 +52,7 @@ pub use affinity::{AffinityGuard, allowed_cpus};
 pub use anonymous_map::{AnonymousMap, PageOptions};
 pub use aux_map::AuxMap;
 pub use block_memory::StringInstruction;
-pub use bpf::BpfProgram;
+pub use bpf::{BpfProgram, bpf_program_ids};
 pub use cgroup::{CgroupFolder, OpenCgroup, cgroups};
 pub use children::{Children, execute, process_group};
 pub use clock::{clock_resolution, clock_time, timestamp_counter};

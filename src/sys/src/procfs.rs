@@ -141,6 +141,26 @@ impl Proc {
         Ok((text, false))
     }
 
+    /// The random identifier of the current boot: `/proc/sys/kernel/random/boot_id` (random(4)).
+    ///
+    /// # Errors
+    /// What reading the file reports.
+    pub fn boot_id(&self) -> io::Result<String> {
+        let text = fs::read_to_string(self.path("sys/kernel/random/boot_id"))?;
+        Ok(text.trim_end().to_owned())
+    }
+
+    /// The text of `/proc/modules` (proc(5)); empty for a kernel without loadable modules.
+    ///
+    /// # Errors
+    /// What reading the file reports.
+    pub fn modules_text(&self) -> io::Result<String> {
+        match fs::read_to_string(self.path("modules")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            text => text,
+        }
+    }
+
     /// Total memory in kilobytes (`MemTotal`).
     ///
     /// # Errors
