@@ -7,7 +7,16 @@ use crate::block::{RecordBlock, RecordContent};
 use crate::{ContextSwitch, EventContext, Loss, ObserverPass, PrepareSamples, TaskChange, TaskId};
 
 /// Decodes the records of a pass.
-pub(crate) struct Decoder<'d, 'p, P>(pub(crate) &'d ObserverPass<'p, P>);
+pub(crate) struct Decoder<'d, 'p, P> {
+    pub(crate) pass: &'d ObserverPass<'p, P>,
+    /// Whether the totals that the recorder appends are delivered: they repeat the LOST records, if there are any.
+    pub(crate) with_loss_totals: bool,
+}
+
+/// Whether a LOST_SAMPLES record is a total of a whole recording, which has neither time nor CPU. Those of the kernel have both.
+fn is_loss_total(record: &NonSampleRecord<'_>) -> bool {
+    record.id.time.is_none_or(|time| time == 0)
+}
 
 impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
     type Out = RecordBlock<P::Detail>;
@@ -15,8 +24,8 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
 
     fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut Self::Out) {
         let at = EventContext::of_sample(sample);
-        let Some(layout) = self.0.layouts().of(sample.event) else {
-            if let Some(detail) = self.0.prepare().prepare(world, sample, None) {
+        let Some(layout) = self.pass.layouts().of(sample.event) else {
+            if let Some(detail) = self.pass.prepare().prepare(world, sample, None) {
                 out.push(at, RecordContent::Sample(detail), &[]);
             }
             return;
@@ -26,7 +35,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
             out.push(at, RecordContent::Truncated, &[]);
             return;
         };
-        if let Some(detail) = self.0.prepare().prepare(world, sample, Some(&event)) {
+        if let Some(detail) = self.pass.prepare().prepare(world, sample, Some(&event)) {
             out.push(at, RecordContent::Event(sample.event, detail), raw);
         }
     }
@@ -36,14 +45,14 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
     }
 
     fn wanted(&self) -> &[RecordKind] {
-        self.0.kinds()
+        self.pass.kinds()
     }
 
     fn record(&self, _: &World, record: &NonSampleRecord<'_>, _: &mut (), out: &mut Self::Out) {
-        let at = EventContext::of_record(record);
+        let mut at = EventContext::of_record(record);
         let misc = record.raw.misc;
         // Undecodable records were counted when the recording was opened.
-        let Ok(decoded) = Record::decode(&record.raw, self.0.layouts().endian()) else {
+        let Ok(decoded) = Record::decode(&record.raw, self.pass.layouts().endian()) else {
             return;
         };
         let content = match decoded {
@@ -74,7 +83,15 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
             }
             Record::Switch(_) => RecordContent::Switch(switch(misc)),
             Record::Lost(lost) => RecordContent::Lost(Loss { records: lost.lost }),
-            Record::LostSamples(lost) => RecordContent::Lost(Loss { records: lost.lost }),
+            Record::LostSamples(lost) => {
+                if is_loss_total(record) {
+                    if !self.with_loss_totals {
+                        return;
+                    }
+                    at.cpu = None;
+                }
+                RecordContent::Lost(Loss { records: lost.lost })
+            }
             _ => return,
         };
         out.push(at, content, &[]);

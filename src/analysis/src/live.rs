@@ -112,13 +112,17 @@ impl LiveFeed {
             return;
         };
         let world = self.live_world.world();
+        let decoder = Decoder {
+            pass,
+            with_loss_totals: true,
+        };
         if raw.kind != RecordKind::SAMPLE {
             if pass.kinds().contains(&raw.kind) {
                 let record = self.live_world.non_sample(raw, order);
-                Decoder(pass).record(world, &record, &mut (), to);
+                decoder.record(world, &record, &mut (), to);
             }
         } else if let Ok(Some(sample)) = self.live_world.sample_at(&raw, order) {
-            Decoder(pass).render(world, &sample, &mut (), to);
+            decoder.render(world, &sample, &mut (), to);
         }
     }
 

@@ -21,7 +21,8 @@ pub trait Observer<Detail = ()> {
     /// Handles a switch of a task in or out. Needs [`Pass::with_switches`](crate::Pass::with_switches).
     fn switch(&mut self, _at: &EventContext, _switch: ContextSwitch) {}
 
-    /// Handles a loss of records, some time before this one on the same CPU: spans across it may be wrong.
+    /// Handles a loss of records, some time before this one on the same CPU: spans across it may be wrong. Without a CPU, it is somewhere in the
+    /// recording.
     fn lost(&mut self, _at: &EventContext, _loss: Loss) {}
 
     /// Whether to continue. Checked occasionally: some events may still arrive after [`FoldControl::Stop`].
@@ -74,7 +75,8 @@ pub enum ContextSwitch {
     Preempted,
 }
 
-/// `PERF_RECORD_LOST` or `PERF_RECORD_LOST_SAMPLES`.
+/// `PERF_RECORD_LOST` or `PERF_RECORD_LOST_SAMPLES`. Recorders end a recording with a LOST_SAMPLES record for each counter that lost samples. These
+/// totals repeat what LOST records report, so they are delivered only if there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
     /// The number of lost records.

@@ -68,11 +68,13 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         observer: &mut O,
     ) -> Result<DeliveredCounts, Error> {
         let mut delivered = DeliveredCounts::default();
-        replay.ordered(threads, &Decoder(self), &mut |block: &mut RecordBlock<
-            P::Detail,
-        >| {
-            block.deliver(self.layouts, observer, &mut delivered)
-        })?;
+        replay.ordered(
+            threads,
+            &self.decoder(replay),
+            &mut |block: &mut RecordBlock<P::Detail>| {
+                block.deliver(self.layouts, observer, &mut delivered)
+            },
+        )?;
         Ok(delivered)
     }
 
@@ -83,12 +85,19 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         observer: &mut O,
     ) -> DeliveredCounts {
         let mut delivered = DeliveredCounts::default();
-        let (decoder, mut block) = (Decoder(self), RecordBlock::default());
+        let (decoder, mut block) = (self.decoder(replay), RecordBlock::default());
         for record in replay.non_samples(&self.kinds) {
             decoder.record(replay.world(), &record, &mut (), &mut block);
         }
         block.deliver(self.layouts, observer, &mut delivered);
         delivered
+    }
+
+    fn decoder(&self, replay: &Replay<'_>) -> Decoder<'_, 'p, P> {
+        Decoder {
+            pass: self,
+            with_loss_totals: replay.diagnostics().lost_chunks == 0,
+        }
     }
 
     pub(crate) fn layouts(&self) -> &EventLayouts {

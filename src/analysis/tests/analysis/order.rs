@@ -65,7 +65,8 @@ impl<D: std::fmt::Debug> Observer<D> for Log {
     }
 
     fn lost(&mut self, at: &EventContext, loss: Loss) {
-        self.push(at, format!("lost {}", loss.records));
+        let cpu = at.cpu.map_or("?".to_owned(), |cpu| cpu.to_string());
+        self.push(at, format!("lost {} on {cpu}", loss.records));
     }
 
     fn flow(&self) -> FoldControl {
@@ -145,7 +146,7 @@ fn records_of_all_types_are_delivered_in_time_order() {
         (40, "Out 9 Some(1)"),
         (50, "switch 7 R+ 8 ()"),
         (60, "sample of 8 ()"),
-        (70, "lost 3"),
+        (70, "lost 3 on 0"),
         (90, "exit 9"),
     ];
     let expected = expected.map(|(time, text)| (time, text.to_owned()));
@@ -193,6 +194,33 @@ impl PrepareSamples for Even {
     fn prepare(&self, _: &World, sample: &Sample<'_>, _: Option<&TypedEvent<'_>>) -> Option<u32> {
         let wanted = sample.event == EventIndex(2) && sample.tid.is_multiple_of(2);
         wanted.then_some(sample.tid)
+    }
+}
+
+#[test]
+fn totals_of_losses_are_delivered_only_without_lost_records() {
+    for (lost, expected) in [
+        (Some(4), &["lost 4 on 1", "lost 2 on 1"][..]),
+        (None, &["lost 2 on 1", "lost 5 on ?"]),
+    ] {
+        let mut recording = Recording::new(Endian::NATIVE);
+        recording.sample(CYCLES, (60, 1, 8), &[]);
+        if let Some(lost) = lost {
+            recording.lost((70, 1, 8), lost);
+        }
+        recording.lost_samples(80, 1, 2);
+        recording.sample(CYCLES, (90, 1, 8), &[]);
+        recording.round();
+        recording.round();
+        recording.lost_samples(0, 0, 5);
+        let file = recording.finish();
+        for count in [1, 3] {
+            let (lines, delivered) = of_file(&file, count);
+            let lines = lines.iter().map(|(_, text)| text.as_str());
+            let lines: Vec<&str> = lines.filter(|line| line.starts_with("lost")).collect();
+            assert_eq!(lines, expected);
+            assert_eq!(delivered.lost, if lost.is_some() { 6 } else { 7 });
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use rperf_perfdata::{EventDesc, PerfData};
 use rperf_replay::Replay;
 use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{
-    Attr, AttrFlags, Comm, Endian, EventType, Lost, Misc, Record, RecordKind, SampleId,
-    SampleRecord, SampleType, Switch, Task,
+    Attr, AttrFlags, Comm, Endian, EventType, Lost, LostSamples, Misc, Record, RecordKind,
+    SampleId, SampleRecord, SampleType, Switch, Task,
 };
 
 use crate::file::FileBuilder;
@@ -172,6 +172,12 @@ impl Recording {
     pub(crate) fn lost(&mut self, at: (u64, u32, u32), lost: u64) {
         let id = CYCLES;
         self.record(at, Misc(0), &Record::Lost(Lost { id, lost }));
+    }
+
+    /// Adds LOST_SAMPLES of the kernel, or without a time the total of a recorder.
+    pub(crate) fn lost_samples(&mut self, time: u64, cpu: u32, lost: u64) {
+        let record = Record::LostSamples(LostSamples { lost });
+        self.record((time, cpu, 0), Misc(0), &record);
     }
 
     pub(crate) fn fork(&mut self, at: (u64, u32, u32), child: u32) {
