@@ -162,6 +162,7 @@ pub(crate) fn commands() -> Vec<String> {
         "sched map",
         "sched off-cpu",
         "sched perfetto",
+        "sched replay",
         "sched timehist",
         "stat record",
         "stat report",

@@ -6,6 +6,7 @@ mod lost_stretches;
 pub mod map;
 mod names;
 pub mod off_cpu;
+pub mod replay;
 mod tasks;
 pub mod timehist;
 

@@ -252,6 +252,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
             "[<options>] latency [<options>]",
             "[<options>] timehist [<options>]",
             "[<options>] map [<options>]",
+            "[<options>] replay [<options>]",
             "[<options>] script [<script options>]",
         ],
         build: sched::command,
@@ -382,6 +383,13 @@ pub(crate) const PARTS: &[CommandEntry] = &[
         usage: &["[<options>]"],
         build: sched::perfetto_command,
         run: sched::perfetto,
+    },
+    CommandEntry {
+        name: "sched replay",
+        summary: "Repeat what the tasks of a recording did",
+        usage: &["[<options>]"],
+        build: sched::replay_command,
+        run: sched::replay,
     },
     CommandEntry {
         name: "sched timehist",

@@ -7,6 +7,7 @@ mod off_cpu;
 mod perfetto;
 mod record;
 mod recording;
+mod replay;
 mod task_lists;
 mod timehist;
 
@@ -25,20 +26,18 @@ pub(super) use self::latency::{command as latency_command, run as latency};
 pub(super) use self::map::{command as map_command, run as map};
 pub(super) use self::off_cpu::{command as off_cpu_command, run as off_cpu};
 pub(super) use self::perfetto::{command as perfetto_command, run as perfetto};
+pub(super) use self::replay::{command as replay_command, run as replay};
 pub(super) use self::timehist::{command as timehist_command, run as timehist};
 
 const ABOUT: &str = "\
 'sched record' records context switches, wakeups, migrations and run times of all tasks. 'sched latency' shows the run time \
-of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs after each switch, 'sched off-cpu' where tasks wait and who wakes them. 'sched diff' compares two recordings, 'sched perfetto' writes a trace for Perfetto's viewer, 'sched script' prints the events. -i may precede the subcommand.";
+of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs after each switch, 'sched off-cpu' where tasks wait and who wakes them. 'sched diff' compares two recordings, 'sched perfetto' writes a trace for Perfetto's viewer, 'sched replay' puts the recorded load on this machine again, 'sched script' prints the events. -i may precede the subcommand.";
 
 /// The hint for another word.
-const KNOWN: &str = "use 'sched record', 'sched latency', 'sched timehist', 'sched map', 'sched off-cpu', 'sched diff', 'sched perfetto' or 'sched script'";
+const KNOWN: &str = "use 'sched record', 'sched latency', 'sched timehist', 'sched map', 'sched off-cpu', 'sched diff', 'sched perfetto', 'sched replay' or 'sched script'";
 
 /// Subcommands of Linux perf that are not implemented, each with the alternative.
-const UNSUPPORTED: &[(&str, &str)] = &[
-    ("replay", "use Linux perf"),
-    ("stats", "read /proc/schedstat, or use Linux perf"),
-];
+const UNSUPPORTED: &[(&str, &str)] = &[("stats", "read /proc/schedstat, or use Linux perf")];
 
 /// The words that Linux perf abbreviates, to at least three letters.
 const ABBREVIATED: &[&str] = &["record", "latency", "replay"];

@@ -299,6 +299,7 @@ const GROUPS: &[&[&str]] = &[
         "sched off-cpu",
         "sched diff",
         "sched perfetto",
+        "sched replay",
         "record",
         "script",
     ],

@@ -12,6 +12,7 @@ mod recording;
 mod sched_antagonists;
 mod sched_latency;
 mod sched_off_cpu;
+mod sched_replay;
 mod sched_times;
 mod thread_counts;
 mod timechart;

@@ -86,6 +86,17 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
         ],
     ),
     (
+        "sched replay",
+        &[
+            run("sched replay", "repeat the recording ten times"),
+            run("sched replay -r 2", "repeat it twice"),
+            run(
+                "sched replay -r 1 -v",
+                "list all stretches of time in which records were lost",
+            ),
+        ],
+    ),
+    (
         "sched timehist",
         &[
             run(

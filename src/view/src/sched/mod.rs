@@ -7,6 +7,7 @@ pub mod delays;
 pub mod latency;
 pub mod map;
 pub mod off_cpu;
+pub mod replay;
 pub mod timehist;
 
 /// Nanoseconds per microsecond.

@@ -1,0 +1,301 @@
+//! What each task of a recording did, as steps that threads can repeat, for `sched replay`.
+//!
+//! ```text
+//! switch out (S, D, ...) ... wakeup by a task        Await(n) of the task, Wake(n) of the waker
+//! switch out (S, D, ...) ... wakeup by an interrupt  Sleep(time)
+//! switch in ... switch out                           Run(time)
+//! ```
+//!
+//! A task that is preempted takes no step: the scheduler under test preempts the thread when it sees fit.
+
+use rperf_tracepoint::typed::{SchedSwitch, SchedWakeup, TypedEvent};
+use rustc_hash::FxHashMap;
+
+use super::tasks::{SchedTasks, TaskIndex, entry};
+use super::{LostStretches, ignored_wakeup};
+use crate::{EventContext, EventLayouts, Loss, Observer, TaskChange};
+
+/// A step of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayStep {
+    /// Runs for this many nanoseconds.
+    Run(u64),
+    /// Sleeps for this many nanoseconds.
+    Sleep(u64),
+    /// Sleeps until the wakeup with this number.
+    Await(u32),
+    /// Wakes a task.
+    Wake {
+        /// The number of the wakeup.
+        number: u32,
+        /// The index of the task in [`ReplayPlan::tasks`].
+        task: usize,
+    },
+}
+
+/// A task with its steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayTask {
+    /// Thread id; 0 for the idle tasks, which have no steps.
+    pub tid: i32,
+    /// Its last name.
+    pub comm: Vec<u8>,
+    /// The number of runs, sleeps and wakeups that were recorded.
+    pub events: u64,
+    /// What it did, in order.
+    pub steps: Vec<ReplayStep>,
+}
+
+/// The steps of all tasks. Wakeups are numbered in order of time, and each task makes and awaits them in this order, so that threads never wait
+/// for each other in a circle.
+#[derive(Debug, Default)]
+pub struct ReplayPlan {
+    /// The tasks, in order of their first events.
+    pub tasks: Vec<ReplayTask>,
+    /// The number of wakeups that tasks wait for.
+    pub wakeups: u32,
+    /// Events of the recording.
+    pub counts: ReplayCounts,
+    /// Where records were lost.
+    pub losses: LostStretches,
+}
+
+impl ReplayPlan {
+    /// Returns the nanoseconds that the longest task takes on its own: no repetition is shorter.
+    #[must_use]
+    pub fn longest(&self) -> u64 {
+        let time = |step: &ReplayStep| match step {
+            ReplayStep::Run(nanos) | ReplayStep::Sleep(nanos) => *nanos,
+            ReplayStep::Await(_) | ReplayStep::Wake { .. } => 0,
+        };
+        let tasks = self.tasks.iter();
+        let times = tasks.map(|task| task.steps.iter().map(time).fold(0, u64::saturating_add));
+        times.max().unwrap_or_default()
+    }
+}
+
+/// Numbers of events, counted as by Linux perf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReplayCounts {
+    /// Runs: switches.
+    pub runs: u64,
+    /// Sleeps: switches, and the start of each task.
+    pub sleeps: u64,
+    /// Wakeups.
+    pub wakeups: u64,
+    /// Wakeups of tasks that did not sleep.
+    pub targetless: u64,
+    /// Further wakeups of the same sleep.
+    pub repeated: u64,
+}
+
+/// What a task does at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Activity {
+    /// It sleeps since this time.
+    Sleeping(u64),
+    Awake,
+}
+
+/// The latest event of a task, for the counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LatestEvent {
+    Sleep,
+    /// A sleep that a wakeup ends.
+    AwaitedSleep,
+    Other,
+}
+
+/// A task while the recording is read.
+#[derive(Debug)]
+struct PlannedTask {
+    activity: Activity,
+    latest: LatestEvent,
+    /// Its index in the plan, after its first event.
+    planned: Option<usize>,
+}
+
+impl Default for PlannedTask {
+    fn default() -> Self {
+        Self {
+            activity: Activity::Sleeping(0),
+            latest: LatestEvent::Sleep,
+            planned: None,
+        }
+    }
+}
+
+/// Collects the steps of all tasks.
+#[derive(Debug)]
+pub struct ReplayRecorder {
+    /// The tracepoint that reports a wakeup a second time.
+    ignored: Option<&'static str>,
+    tasks: SchedTasks,
+    states: Vec<PlannedTask>,
+    /// The table's index of each task of the plan.
+    indices: Vec<TaskIndex>,
+    plan: ReplayPlan,
+    /// The time up to which runs are steps, by CPU with a switch.
+    run_until: FxHashMap<u32, u64>,
+    /// Time of the first event.
+    start: Option<u64>,
+}
+
+impl ReplayRecorder {
+    /// Creates it for a recording with these events.
+    #[must_use]
+    pub fn new(layouts: &EventLayouts) -> Self {
+        Self {
+            ignored: ignored_wakeup(layouts),
+            tasks: SchedTasks::new(),
+            states: Vec::new(),
+            indices: Vec::new(),
+            plan: ReplayPlan::default(),
+            run_until: FxHashMap::default(),
+            start: None,
+        }
+    }
+
+    /// Returns the steps.
+    #[must_use]
+    pub fn finish(mut self) -> ReplayPlan {
+        for (task, index) in self.plan.tasks.iter_mut().zip(self.indices) {
+            task.comm = self.tasks.get(index).comm.clone();
+        }
+        self.plan
+    }
+
+    /// Returns the task with this thread id, and its index in the plan.
+    fn task(&mut self, tid: i32) -> (TaskIndex, usize) {
+        let index = self.tasks.find_or_add(-1, tid);
+        let next = self.plan.tasks.len();
+        let planned = *entry(&mut self.states, index).planned.get_or_insert(next);
+        if planned == next {
+            self.indices.push(index);
+            // It sleeps when the recording starts.
+            self.plan.counts.sleeps += 1;
+            self.plan.tasks.push(ReplayTask {
+                tid,
+                comm: Vec::new(),
+                events: 1,
+                steps: Vec::new(),
+            });
+        }
+        (index, planned)
+    }
+
+    /// Adds a step; none to the idle tasks, whose CPUs have several of them at a time.
+    fn add(&mut self, planned: usize, step: ReplayStep) {
+        let Some(task) = self.plan.tasks.get_mut(planned) else {
+            return;
+        };
+        match (step, task.steps.last_mut()) {
+            _ if task.tid == 0 => {}
+            (ReplayStep::Run(0) | ReplayStep::Sleep(0), _) => {}
+            (ReplayStep::Run(more), Some(ReplayStep::Run(nanos))) => {
+                *nanos = nanos.saturating_add(more);
+            }
+            _ => task.steps.push(step),
+        }
+    }
+
+    fn count(&mut self, planned: usize) {
+        if let Some(task) = self.plan.tasks.get_mut(planned) {
+            task.events += 1;
+        }
+    }
+
+    /// Ends the sleep of a task, if it sleeps, without another task: an interrupt woke it, or its wakeup is missing.
+    fn wake_up(&mut self, index: TaskIndex, planned: usize, time: u64) {
+        let start = self.start.unwrap_or(time);
+        let state = entry(&mut self.states, index);
+        if let Activity::Sleeping(since) = state.activity {
+            state.activity = Activity::Awake;
+            let nanos = time.saturating_sub(since.max(start));
+            self.add(planned, ReplayStep::Sleep(nanos));
+        }
+    }
+
+    fn switch(&mut self, time: u64, cpu: u32, event: &SchedSwitch<'_>) {
+        let from = self.run_until.insert(cpu, time);
+        let nanos = from.map_or(0, |from| time.saturating_sub(from));
+        let (prev, planned) = self.task(event.prev_pid());
+        self.wake_up(prev, planned, time.saturating_sub(nanos));
+        self.add(planned, ReplayStep::Run(nanos));
+        let state = entry(&mut self.states, prev);
+        state.latest = LatestEvent::Sleep;
+        if !event.prev_state().is_runnable() {
+            state.activity = Activity::Sleeping(time);
+        }
+        self.plan.counts.runs += 1;
+        self.plan.counts.sleeps += 1;
+        self.count(planned);
+        self.count(planned);
+        let (next, planned) = self.task(event.next_pid());
+        self.wake_up(next, planned, time);
+    }
+
+    fn wake(&mut self, at: &EventContext, event: &SchedWakeup<'_>) {
+        if Some(event.tracepoint()) == self.ignored {
+            return;
+        }
+        let time = at.time();
+        let (waker, by) = self.task(at.task.tid.cast_signed());
+        let (woken, planned) = self.task(event.pid());
+        self.count_wakeup(waker, by, woken);
+        // The idle task wakes in interrupts only; a task that has exited has no id.
+        let is_by_task = at.task.tid.cast_signed() > 0 && !event.is_by_interrupt() && by != planned;
+        let is_asleep = entry(&mut self.states, woken).activity != Activity::Awake;
+        if !is_asleep || !is_by_task || event.pid() == 0 || self.plan.wakeups == u32::MAX {
+            self.wake_up(woken, planned, time);
+            return;
+        }
+        // The time of the waker up to now.
+        let until = at.cpu.and_then(|cpu| self.run_until.get_mut(&cpu));
+        let nanos = until.map_or(0, |until| {
+            time.saturating_sub(std::mem::replace(until, time))
+        });
+        // A waker whose switch-in is missing runs all the same.
+        self.wake_up(waker, by, time.saturating_sub(nanos));
+        self.add(by, ReplayStep::Run(nanos));
+        let number = self.plan.wakeups;
+        self.plan.wakeups += 1;
+        entry(&mut self.states, woken).activity = Activity::Awake;
+        self.add(planned, ReplayStep::Await(number));
+        let task = planned;
+        self.add(by, ReplayStep::Wake { number, task });
+    }
+
+    fn count_wakeup(&mut self, waker: TaskIndex, by: usize, woken: TaskIndex) {
+        self.count(by);
+        let counts = &mut self.plan.counts;
+        counts.wakeups += 1;
+        entry(&mut self.states, waker).latest = LatestEvent::Other;
+        let latest = &mut entry(&mut self.states, woken).latest;
+        match latest {
+            LatestEvent::Sleep => *latest = LatestEvent::AwaitedSleep,
+            LatestEvent::AwaitedSleep => counts.repeated += 1,
+            LatestEvent::Other => counts.targetless += 1,
+        }
+    }
+}
+
+impl Observer for ReplayRecorder {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, (): ()) {
+        self.plan.losses.event(at);
+        self.start.get_or_insert(at.time());
+        match (event, at.cpu) {
+            (TypedEvent::SchedSwitch(event), Some(cpu)) => self.switch(at.time(), cpu, &event),
+            (TypedEvent::SchedWakeup(event), _) => self.wake(at, &event),
+            _ => {}
+        }
+    }
+
+    fn task(&mut self, _: &EventContext, change: TaskChange<'_>) {
+        self.tasks.change(&change);
+    }
+
+    fn lost(&mut self, at: &EventContext, loss: Loss) {
+        self.plan.losses.lost(at, loss);
+    }
+}
