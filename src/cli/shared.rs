@@ -10,6 +10,7 @@ pub(crate) mod features;
 pub(crate) mod flame_output;
 pub(crate) mod losses;
 pub(crate) mod namespace;
+pub(crate) mod perfetto_trace;
 pub(crate) mod probing;
 pub(crate) mod recorded_fields;
 pub(crate) mod recorded_objects;

@@ -1,5 +1,6 @@
 //! `rperf timechart`: pictures of generated recordings, also in a browser, and the events of `timechart record`.
 
+mod perfetto;
 mod recording;
 
 use std::fs;

@@ -16,11 +16,11 @@ use clap::ArgMatches;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rperf_analysis::ObserverPass;
-use rperf_analysis::timechart::{SwitchCallchains, Timechart, TimechartObserver};
+use rperf_analysis::timechart::{SwitchCallchains, TimechartObserver};
 use rperf_flame::TimeChart;
 
 pub(super) use self::args::command;
-use self::args::{OutputFormat, TimechartRequest};
+use self::args::{ChartParts, OutputFormat, PictureFormat, TimechartRequest};
 use self::input::TimechartRecording;
 use self::picture::ChartBuilder;
 pub(super) use self::record::{command as record_command, run as record};
@@ -31,8 +31,13 @@ use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
 use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::conclude;
+use crate::cli::shared::perfetto_trace::{TraceContent, write_trace};
 use crate::cli::shared::subcommands;
 use crate::cli::symbol_options::SymbolSources;
+
+/// What may be wrong where records were lost.
+const DOUBTFUL: &str = "states of its tasks";
 
 /// Returns the complete name of an abbreviated subcommand, as Linux perf does.
 pub(super) fn full_name(word: &str) -> &str {
@@ -47,6 +52,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let recording = TimechartRecording::new(&analysis, &request)?;
+    let OutputFormat::Picture(format) = request.format else {
+        return write_events(&recording, &request, &analysis, matches);
+    };
     let resolver = analysis.resolver(&symbols);
     let stacks = SwitchCallchains {
         is_wanted: recording.has_stacks,
@@ -61,11 +69,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let builder = ChartBuilder::new(&chart, &request, &resolver, &analysis)?;
     let picture = builder.build();
     write_to(&request.output, context, |out| {
-        write_picture(&picture, request.format, out)
+        write_picture(&picture, format, out)
     })?;
-    if request.output != Path::new("-") {
-        announce(&chart, &request.output, context);
-    }
+    announce(
+        chart.end.saturating_sub(chart.start),
+        &request.output,
+        context,
+    );
     if recording.has_stacks {
         report_symbol_problems(context, &resolver, context.verbosity(matches) > 0);
     }
@@ -74,11 +84,15 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(ExitStatus::Ok)
 }
 
-fn write_picture(picture: &TimeChart, format: OutputFormat, out: &mut dyn Write) -> io::Result<()> {
+fn write_picture(
+    picture: &TimeChart,
+    format: PictureFormat,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     match format {
-        OutputFormat::Svg => picture.write_svg(out),
-        OutputFormat::Html => picture.write_html(out),
-        OutputFormat::CompressedSvg => {
+        PictureFormat::Svg => picture.write_svg(out),
+        PictureFormat::Html => picture.write_html(out),
+        PictureFormat::CompressedSvg => {
             let mut out = GzEncoder::new(out, Compression::default());
             picture.write_svg(&mut out)?;
             out.finish().map(|_| ())
@@ -86,8 +100,34 @@ fn write_picture(picture: &TimeChart, format: OutputFormat, out: &mut dyn Write)
     }
 }
 
-fn announce(chart: &Timechart, path: &Path, context: &Context) {
-    let nanos = chart.end.saturating_sub(chart.start);
+/// Writes all events in Perfetto's format.
+fn write_events(
+    recording: &TimechartRecording,
+    request: &TimechartRequest,
+    analysis: &Analysis<'_>,
+    matches: &ArgMatches,
+) -> Result<ExitStatus, CliError> {
+    let range = request.options.range;
+    let content = TraceContent {
+        has_tasks: request.parts != ChartParts::Power,
+        has_power: request.parts != ChartParts::Tasks,
+        range: (range.first, range.last),
+        may_be_empty: false,
+    };
+    let walk = write_trace(&request.output, analysis, &recording.layouts, content)?;
+    let Some((first, last)) = walk.times else {
+        return Err(recording.no_samples(analysis, request));
+    };
+    analysis.end_progress();
+    announce(last - first, &request.output, analysis.context);
+    conclude(analysis, walk.delivered, &walk.losses, DOUBTFUL, matches)
+}
+
+/// Prints how much was written, unless to the standard output.
+fn announce(nanos: u64, path: &Path, context: &Context) {
+    if path == Path::new("-") {
+        return;
+    }
     context.note(format_args!(
         "Written {:.1} seconds of trace to {}.",
         nanos as f64 / 1e9,

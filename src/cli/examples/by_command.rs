@@ -2,9 +2,11 @@
 
 mod kwork;
 mod sched;
+mod timechart;
 
 use self::kwork::KWORK;
 use self::sched::SCHED;
+use self::timechart::TIMECHART;
 
 /// A command line and what it does.
 pub(crate) struct CommandLine {
@@ -21,7 +23,8 @@ const fn run(line: &'static str, what: &'static str) -> CommandLine {
 
 /// Returns the examples of a command or subcommand; without own ones those of the words before the last.
 pub(crate) fn of(command: &str) -> &'static [CommandLine] {
-    let mut commands = BY_COMMAND.iter().chain(KWORK).chain(SCHED);
+    let commands = BY_COMMAND.iter().chain(KWORK).chain(SCHED);
+    let mut commands = commands.chain(TIMECHART);
     match commands.find(|(name, _)| *name == command) {
         Some((_, lines)) => lines,
         None => command.rsplit_once(' ').map_or(&[], |(name, _)| of(name)),
@@ -511,41 +514,6 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "loop in one function for 0.1 seconds",
             ),
             run("test -w thloop 0.1 4", "loop in one function of 4 threads"),
-        ],
-    ),
-    (
-        "timechart",
-        &[
-            run(
-                "timechart record -- ./program",
-                "record what all CPUs and tasks do while a command runs",
-            ),
-            run("timechart", "draw perf.data into output.svg"),
-            run(
-                "timechart -p program -n 40 -o program.html",
-                "draw up to 40 threads of a program as a page",
-            ),
-            run(
-                "timechart --highlight 5000000",
-                "highlight runs longer than 5 ms",
-            ),
-        ],
-    ),
-    (
-        "timechart record",
-        &[
-            run(
-                "timechart record -- ./program",
-                "record context switches, wakeups and idle states",
-            ),
-            run(
-                "timechart record -g -- ./program",
-                "also record why tasks sleep",
-            ),
-            run(
-                "timechart record -I -- ./program",
-                "record system calls for input and output",
-            ),
         ],
     ),
     (

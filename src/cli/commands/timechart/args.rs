@@ -28,7 +28,8 @@ task when it ran, waited for a CPU, was blocked or slept, and which task woke it
 Of a recording of 'timechart record -I' it draws the system calls that read, write, send, receive, synchronize and poll.
 
 States narrower than half a pixel are merged into boxes as high as their shares of time, so the size of the picture does not depend on the number of \
-events. In a browser, dragging zooms, / searches, and details are shown under the pointer. -o FILE.html writes a page, -o FILE.svgz a compressed SVG.";
+events. In a browser, dragging zooms, / searches, and details are shown under the pointer. -o FILE.html writes a page, -o FILE.svgz a compressed SVG. \
+-o FILE.pftrace writes all events for Perfetto's viewer.";
 
 /// The options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -45,7 +46,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(
             value("output", "file")
                 .short('o')
-                .help("output file: .svg, .svgz or .html, - for the standard output (default: output.svg)"),
+                .help("output file: .svg, .svgz, .html, or .pftrace for Perfetto's viewer, - for the standard output (default: output.svg)"),
         )
         .arg(list("process", "name|id").short('p').help(
             "only tasks with this name, process or thread id; may be repeated",
@@ -84,20 +85,41 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(jobs::option())
 }
 
-/// The format of the picture, by the name of the file.
+/// The format of the output, by the name of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputFormat {
+    Picture(PictureFormat),
+    /// Events in Perfetto's format.
+    Perfetto,
+}
+
+/// The format of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PictureFormat {
     Svg,
     CompressedSvg,
     Html,
 }
 
+/// Options of pictures alone, by their ids.
+const PICTURE_OPTIONS: [&str; 8] = [
+    "proc-num",
+    "process",
+    "topology",
+    "width",
+    "highlight",
+    "io-merge-dist",
+    "io-min-time",
+    "io-skip-eagain",
+];
+
 impl OutputFormat {
     fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("html" | "htm") => Self::Html,
-            Some("svgz") => Self::CompressedSvg,
-            _ => Self::Svg,
+            Some("html" | "htm") => Self::Picture(PictureFormat::Html),
+            Some("svgz") => Self::Picture(PictureFormat::CompressedSvg),
+            Some("pftrace" | "perfetto-trace") => Self::Perfetto,
+            _ => Self::Picture(PictureFormat::Svg),
         }
     }
 }
@@ -140,6 +162,14 @@ impl TimechartRequest {
             return Err(CliError::usage(message));
         }
         let output = PathBuf::from(text("output").unwrap_or(DEFAULT_OUTPUT));
+        let format = OutputFormat::of(&output);
+        let mut picture_options = PICTURE_OPTIONS.iter();
+        if format == OutputFormat::Perfetto
+            && let Some(option) = picture_options.find(|id| matches.contains_id(id))
+        {
+            let message = format!("--{option} applies to pictures, not to Perfetto's format");
+            return Err(CliError::usage(message));
+        }
         let processes = matches.get_many::<String>("process").unwrap_or_default();
         Ok(Self {
             options: TimechartOptions {
@@ -152,7 +182,7 @@ impl TimechartRequest {
                     merge_distance: duration(matches, "io-merge-dist")?,
                 },
             },
-            format: OutputFormat::of(&output),
+            format,
             output,
             width: width.and_then(|width| u32::try_from(width).ok()),
             parts: parts(matches)?,

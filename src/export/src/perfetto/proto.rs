@@ -9,6 +9,10 @@ pub(super) const KIND_NATIVE: i32 = 1;
 pub(super) const KIND_KERNEL: i32 = 2;
 /// `Frame.Kind`: JIT-compiled code.
 pub(super) const KIND_JIT: i32 = 4;
+/// `TrackEvent.Type`: the begin of a slice.
+pub(super) const SLICE_BEGIN: i32 = 1;
+/// `TrackEvent.Type`: the end of the latest open slice of the track.
+pub(super) const SLICE_END: i32 = 2;
 
 /// `TracePacket`.
 #[derive(Clone, PartialEq, Message)]
@@ -22,6 +26,8 @@ pub(super) struct Packet {
     pub(super) timestamp: Option<u64>,
     #[prost(uint32, tag = "10")]
     pub(super) sequence: u32,
+    #[prost(message, optional, tag = "11")]
+    pub(super) track_event: Option<TrackEvent>,
     #[prost(message, optional, tag = "12")]
     pub(super) interned: Option<InternedData>,
     #[prost(uint32, tag = "13")]
@@ -30,6 +36,8 @@ pub(super) struct Packet {
     pub(super) system_info: Option<SystemInfo>,
     #[prost(message, optional, tag = "59")]
     pub(super) defaults: Option<Defaults>,
+    #[prost(message, optional, tag = "60")]
+    pub(super) track: Option<TrackDescriptor>,
     #[prost(message, optional, tag = "66")]
     pub(super) sample: Option<PerfSample>,
 }
@@ -215,10 +223,23 @@ pub(super) struct FtraceEvent {
     pub(super) switch: Option<SchedSwitch>,
     #[prost(uint32, optional, tag = "5")]
     pub(super) common_flags: Option<u32>,
+    #[prost(message, optional, tag = "11")]
+    pub(super) frequency: Option<CpuState>,
+    #[prost(message, optional, tag = "13")]
+    pub(super) idle: Option<CpuState>,
     #[prost(message, optional, tag = "20")]
     pub(super) waking: Option<SchedWakeup>,
     #[prost(message, optional, tag = "114")]
     pub(super) wakeup_new: Option<SchedWakeup>,
+}
+
+/// `CpuFrequencyFtraceEvent` (kHz) and `CpuIdleFtraceEvent` (the index of the state).
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct CpuState {
+    #[prost(uint32, optional, tag = "1")]
+    pub(super) state: Option<u32>,
+    #[prost(uint32, optional, tag = "2")]
+    pub(super) cpu: Option<u32>,
 }
 
 /// `SchedSwitchFtraceEvent`.
@@ -253,4 +274,44 @@ pub(super) struct SchedWakeup {
     pub(super) success: i32,
     #[prost(int32, tag = "5")]
     pub(super) target_cpu: i32,
+}
+
+/// `TrackDescriptor` of a thread.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TrackDescriptor {
+    #[prost(uint64, tag = "1")]
+    pub(super) uuid: u64,
+    #[prost(message, optional, tag = "4")]
+    pub(super) thread: Option<ThreadDescriptor>,
+}
+
+/// `ThreadDescriptor`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ThreadDescriptor {
+    #[prost(int32, tag = "1")]
+    pub(super) pid: i32,
+    #[prost(int32, tag = "2")]
+    pub(super) tid: i32,
+}
+
+/// `TrackEvent`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TrackEvent {
+    #[prost(message, repeated, tag = "4")]
+    pub(super) annotations: Vec<DebugAnnotation>,
+    #[prost(int32, tag = "9")]
+    pub(super) kind: i32,
+    #[prost(uint64, tag = "11")]
+    pub(super) track: u64,
+    #[prost(string, optional, tag = "23")]
+    pub(super) name: Option<String>,
+}
+
+/// `DebugAnnotation`: a named number.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct DebugAnnotation {
+    #[prost(int64, optional, tag = "4")]
+    pub(super) value: Option<i64>,
+    #[prost(string, tag = "10")]
+    pub(super) name: String,
 }

@@ -1,12 +1,14 @@
-//! The scheduler's events in Perfetto's format: its viewer shows a track for each CPU and each thread, with states and wakeup arrows.
+//! The scheduler's events in Perfetto's format: its viewer shows a track for each CPU and each thread, with states and wakeup arrows; also idle
+//! states and frequencies of CPUs, and system calls of threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use super::PACKET;
 use super::proto::{
-    FtraceBundle, FtraceEvent, Packet, Process, ProcessTree, SchedSwitch, SchedWakeup, SystemInfo,
-    Thread, Utsname,
+    CpuState, DebugAnnotation, FtraceBundle, FtraceEvent, Packet, Process, ProcessTree,
+    SLICE_BEGIN, SLICE_END, SchedSwitch, SchedWakeup, SystemInfo, Thread, ThreadDescriptor,
+    TrackDescriptor, TrackEvent, Utsname,
 };
 
 /// Events of a CPU per packet, for packets of some kilobytes.
@@ -60,6 +62,8 @@ pub struct EventTask {
 pub struct SchedTraceWriter<W> {
     out: W,
     bundles: BTreeMap<u32, FtraceBundle>,
+    /// Threads whose tracks of system calls are described.
+    tracks: BTreeSet<i32>,
     buffer: Vec<u8>,
 }
 
@@ -73,6 +77,7 @@ impl<W: Write> SchedTraceWriter<W> {
         let mut writer = Self {
             out,
             bundles: BTreeMap::new(),
+            tracks: BTreeSet::new(),
             buffer: Vec::new(),
         };
         let name = Utsname {
@@ -164,6 +169,89 @@ impl<W: Write> SchedTraceWriter<W> {
         self.add(at.cpu, event)
     }
 
+    /// Adds the start of an idle state of `cpu` by its index, or its end (`u32::MAX`).
+    ///
+    /// # Errors
+    ///
+    /// Those of the output.
+    pub fn idle(&mut self, at: SchedEventContext, cpu: u32, state: u32) -> io::Result<()> {
+        let event = FtraceEvent {
+            idle: Some(cpu_state(cpu, state)),
+            ..event(at)
+        };
+        self.add(at.cpu, event)
+    }
+
+    /// Adds a change of the frequency of `cpu`, in kHz.
+    ///
+    /// # Errors
+    ///
+    /// Those of the output.
+    pub fn frequency(&mut self, at: SchedEventContext, cpu: u32, khz: u32) -> io::Result<()> {
+        let event = FtraceEvent {
+            frequency: Some(cpu_state(cpu, khz)),
+            ..event(at)
+        };
+        self.add(at.cpu, event)
+    }
+
+    /// Adds the begin of a system call of thread `at.tid` of process `pid`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the output.
+    pub fn begin_call(&mut self, at: SchedEventContext, pid: i32, name: &str) -> io::Result<()> {
+        if self.tracks.insert(at.tid) {
+            let thread = ThreadDescriptor { pid, tid: at.tid };
+            self.put(&Packet {
+                track: Some(TrackDescriptor {
+                    uuid: track(at.tid),
+                    thread: Some(thread),
+                }),
+                ..packet()
+            })?;
+        }
+        self.put_slice(
+            at,
+            TrackEvent {
+                kind: SLICE_BEGIN,
+                name: Some(name.to_owned()),
+                ..TrackEvent::default()
+            },
+        )
+    }
+
+    /// Adds the end of the call that thread `at.tid` began last, with its result if known.
+    ///
+    /// # Errors
+    ///
+    /// Those of the output.
+    pub fn end_call(&mut self, at: SchedEventContext, result: Option<i64>) -> io::Result<()> {
+        let annotations = result.into_iter().map(|result| DebugAnnotation {
+            value: Some(result),
+            name: "ret".to_owned(),
+        });
+        self.put_slice(
+            at,
+            TrackEvent {
+                kind: SLICE_END,
+                annotations: annotations.collect(),
+                ..TrackEvent::default()
+            },
+        )
+    }
+
+    fn put_slice(&mut self, at: SchedEventContext, event: TrackEvent) -> io::Result<()> {
+        self.put(&Packet {
+            timestamp: Some(at.time),
+            track_event: Some(TrackEvent {
+                track: track(at.tid),
+                ..event
+            }),
+            ..packet()
+        })
+    }
+
     /// Notes that events of a CPU were lost.
     ///
     /// # Errors
@@ -226,6 +314,18 @@ fn packet() -> Packet {
     Packet {
         sequence: 1,
         ..Packet::default()
+    }
+}
+
+/// The id of a thread's track; 0 is the trace itself.
+fn track(tid: i32) -> u64 {
+    u64::from(tid.cast_unsigned()) + 1
+}
+
+fn cpu_state(cpu: u32, state: u32) -> CpuState {
+    CpuState {
+        state: Some(state),
+        cpu: Some(cpu),
     }
 }
 

@@ -1,0 +1,262 @@
+//! Context switches, wakeups, power states and system calls of a recording in Perfetto's format.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use rperf_analysis::sched::{CommonFlags, LostStretches, ignored_wakeup};
+use rperf_analysis::{
+    DeliveredCounts, EventContext, EventLayouts, Loss, Observer, ObserverPass, TaskId,
+};
+use rperf_export::perfetto::sched::{
+    EventTask, SchedEventContext, SchedThread, SchedTraceWriter, TracedSystem,
+};
+use rperf_replay::{Error, FoldControl, World};
+use rperf_tracepoint::typed::{SchedSwitch, SchedWakeup, TypedEvent};
+
+use super::analysis::Analysis;
+use crate::cli::error::CliError;
+use crate::cli::output_file::write_to;
+
+/// The wakeup of a new task.
+const WAKEUP_NEW: &str = "sched:sched_wakeup_new";
+/// The prefixes of the tracepoints of a system call's entry and return.
+const ENTER: &str = "syscalls:sys_enter_";
+const EXIT: &str = "syscalls:sys_exit_";
+
+/// The events that are written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TraceContent {
+    /// Context switches, wakeups and system calls.
+    pub(crate) has_tasks: bool,
+    /// Idle states and frequencies.
+    pub(crate) has_power: bool,
+    /// The first and the last time, in nanoseconds.
+    pub(crate) range: (u64, u64),
+    /// Whether a trace without events is written.
+    pub(crate) may_be_empty: bool,
+}
+
+/// What is known after all events are written.
+#[derive(Default)]
+pub(crate) struct TraceWalk {
+    pub(crate) delivered: DeliveredCounts,
+    pub(crate) losses: LostStretches,
+    /// The times of the first and the last event, if any was written.
+    pub(crate) times: Option<(u64, u64)>,
+}
+
+/// Writes the events of a recording to a file, which is replaced once it is complete. It is not written if there are no events and there must be.
+///
+/// # Errors
+///
+/// The descriptions of tracepoints cannot be read, the recording cannot be read to its end, or the file cannot be written.
+pub(crate) fn write_trace(
+    output: &Path,
+    analysis: &Analysis<'_>,
+    layouts: &EventLayouts,
+    content: TraceContent,
+) -> Result<TraceWalk, CliError> {
+    let data = analysis.data();
+    let flags = CommonFlags::new(data.metadata())?;
+    let pass = ObserverPass::new(layouts, flags).with_tasks();
+    let mut walk = TraceWalk::default();
+    let mut failure: Option<Error> = None;
+    let written = write_to(output, analysis.context, |out| {
+        let features = data.features();
+        let system = TracedSystem {
+            release: features.os_release().unwrap_or_default(),
+            machine: features.arch().unwrap_or_default(),
+        };
+        let threads = threads(analysis.replay.world());
+        let mut events = TracedEvents {
+            writer: SchedTraceWriter::new(out, system, &threads)?,
+            content,
+            ignored: ignored_wakeup(layouts),
+            calls: HashMap::default(),
+            losses: LostStretches::default(),
+            times: None,
+            result: Ok(()),
+        };
+        match pass.run(&analysis.replay, analysis.jobs, &mut events) {
+            Ok(delivered) => walk.delivered = delivered,
+            Err(error) => {
+                // No unfinished file is left behind.
+                failure = Some(error);
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+        events.result?;
+        if events.times.is_none() && !content.may_be_empty {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        (walk.losses, walk.times) = (events.losses, events.times);
+        events.writer.finish()
+    });
+    match failure {
+        Some(error) => Err(error.into()),
+        None if walk.times.is_none() && !content.may_be_empty => Ok(walk),
+        None => written.map(|()| walk),
+    }
+}
+
+/// The threads of the recording.
+fn threads(world: &World) -> Vec<SchedThread> {
+    let threads = world.threads().filter(|thread| thread.tid != u32::MAX);
+    let threads = threads.map(|thread| SchedThread {
+        pid: thread.pid.cast_signed(),
+        tid: thread.tid.cast_signed(),
+        name: world.comm(thread.comm).to_owned(),
+    });
+    threads.collect()
+}
+
+/// Passes events to a trace.
+struct TracedEvents<W> {
+    writer: SchedTraceWriter<W>,
+    content: TraceContent,
+    /// The tracepoint that reports a wakeup a second time.
+    ignored: Option<&'static str>,
+    /// The system call that each thread is in.
+    calls: HashMap<u32, &'static str>,
+    losses: LostStretches,
+    times: Option<(u64, u64)>,
+    result: io::Result<()>,
+}
+
+impl<W: Write> TracedEvents<W> {
+    fn write(
+        &mut self,
+        at: SchedEventContext,
+        by: TaskId,
+        event: TypedEvent<'_>,
+    ) -> io::Result<bool> {
+        let TraceContent {
+            has_tasks,
+            has_power,
+            ..
+        } = self.content;
+        match event {
+            TypedEvent::SchedSwitch(event) if has_tasks => self.switch(at, &event)?,
+            TypedEvent::SchedWakeup(event) if has_tasks => return self.wake(at, &event),
+            TypedEvent::SysEnterIo(event) if has_tasks => {
+                if let Some(name) = event.tracepoint().strip_prefix(ENTER) {
+                    self.begin_call(at, by, name)?;
+                }
+            }
+            TypedEvent::SysExitIo(event) if has_tasks => {
+                let name = event.tracepoint().strip_prefix(EXIT);
+                return self.end_call(at, by, name, event.ret());
+            }
+            TypedEvent::CpuIdle(event) if has_power => {
+                self.writer.idle(at, event.cpu_id(), event.state())?;
+            }
+            TypedEvent::CpuFrequency(event) if has_power => {
+                self.writer.frequency(at, event.cpu_id(), event.state())?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn switch(&mut self, at: SchedEventContext, event: &SchedSwitch<'_>) -> io::Result<()> {
+        let prev = task(event.prev_comm(), event.prev_pid(), event.prev_prio());
+        let next = task(event.next_comm(), event.next_pid(), event.next_prio());
+        let at = SchedEventContext {
+            // A task that has exited has no id in the sample.
+            tid: event.prev_pid(),
+            ..at
+        };
+        self.writer
+            .switch(at, prev, event.prev_state().bits(), next)
+    }
+
+    fn wake(&mut self, at: SchedEventContext, event: &SchedWakeup<'_>) -> io::Result<bool> {
+        if Some(event.tracepoint()) == self.ignored {
+            return Ok(false);
+        }
+        let woken = task(event.comm(), event.pid(), event.prio());
+        let is_new = event.tracepoint() == WAKEUP_NEW;
+        self.writer.wake(at, woken, event.target_cpu(), is_new)?;
+        Ok(true)
+    }
+
+    fn begin_call(
+        &mut self,
+        at: SchedEventContext,
+        by: TaskId,
+        name: &'static str,
+    ) -> io::Result<()> {
+        if self.calls.insert(by.tid, name).is_some() {
+            // Its return is missing.
+            self.writer.end_call(at, None)?;
+        }
+        self.writer.begin_call(at, by.pid.cast_signed(), name)
+    }
+
+    /// Ends the call that a thread is in. A return from another one says nothing about its result.
+    fn end_call(
+        &mut self,
+        at: SchedEventContext,
+        by: TaskId,
+        name: Option<&str>,
+        result: i64,
+    ) -> io::Result<bool> {
+        let Some(began) = self.calls.remove(&by.tid) else {
+            return Ok(false);
+        };
+        let result = (name == Some(began)).then_some(result);
+        self.writer.end_call(at, result)?;
+        Ok(true)
+    }
+}
+
+impl<W: Write> Observer<Option<u32>> for TracedEvents<W> {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, flags: Option<u32>) {
+        self.losses.event(at);
+        let (Some(cpu), true) = (at.cpu, self.result.is_ok()) else {
+            return;
+        };
+        let (first, last) = self.content.range;
+        let time = at.time();
+        if !(first..=last).contains(&time) {
+            return;
+        }
+        let context = SchedEventContext {
+            time,
+            cpu,
+            tid: at.task.tid.cast_signed(),
+            flags,
+        };
+        match self.write(context, at.task, event) {
+            Ok(false) => {}
+            Ok(true) => {
+                let (first, _) = self.times.unwrap_or((time, time));
+                self.times = Some((first, time));
+            }
+            Err(error) => self.result = Err(error),
+        }
+    }
+
+    fn lost(&mut self, at: &EventContext, loss: Loss) {
+        self.losses.lost(at, loss);
+        if let (Some(cpu), true) = (at.cpu, self.result.is_ok()) {
+            self.result = self.writer.lost(cpu);
+        }
+    }
+
+    fn flow(&self) -> FoldControl {
+        match self.result {
+            Ok(()) => FoldControl::Continue,
+            Err(_) => FoldControl::Stop,
+        }
+    }
+}
+
+fn task(comm: &[u8], tid: i32, priority: i32) -> EventTask {
+    EventTask {
+        comm: String::from_utf8_lossy(comm).into_owned(),
+        tid,
+        priority,
+    }
+}
