@@ -41,10 +41,19 @@ impl Case {
     }
 
     /// Makes a random case and writes its input to the sandbox.
-    pub(crate) fn build(seeds: &Seeds, sandbox: &Sandbox, random: &mut Random) -> Self {
-        let build = families::ALL[random.weighted(&families::WEIGHTS)];
+    pub(crate) fn build(
+        seeds: &Seeds,
+        commands: &[String],
+        sandbox: &Sandbox,
+        random: &mut Random,
+    ) -> Self {
+        let build = match commands {
+            [] => families::ALL[random.weighted(&families::WEIGHTS)],
+            _ => families::DAMAGED_RECORDINGS,
+        };
         build(&mut CaseInputs {
             seeds,
+            commands,
             sandbox,
             random,
         })
@@ -72,6 +81,8 @@ impl Case {
 #[derive(Debug)]
 pub(crate) struct CaseInputs<'a> {
     pub(crate) seeds: &'a Seeds,
+    /// First words of the commands that read recordings; all commands if empty.
+    pub(crate) commands: &'a [String],
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) random: &'a mut Random,
 }

@@ -2,7 +2,7 @@
 //! nothing outside of the working directory changes.
 //!
 //! `RPERF_HOSTILE=COUNT` sets the number of runs, `RPERF_HOSTILE_SEED` the seed, `RPERF_HOSTILE_ONLY=NUMBER` repeats
-//! one run. Inputs with findings are kept.
+//! one run. `RPERF_HOSTILE_COMMANDS=sched,kwork` only runs these commands, on damaged recordings. Inputs with findings are kept.
 
 #![expect(clippy::print_stderr, reason = "what a long run found is its report")]
 
@@ -58,6 +58,8 @@ struct Summary {
 struct Campaign {
     seed: u64,
     seeds: Seeds,
+    /// The only commands to run; all if empty.
+    commands: Vec<String>,
     found: PathBuf,
     next: AtomicU64,
     end: u64,
@@ -78,7 +80,7 @@ impl Campaign {
     fn run(&self, number: u64, sandbox: &mut Sandbox) {
         sandbox.renew();
         let mut random = Random::new(self.seed, number);
-        let case = Case::build(&self.seeds, &*sandbox, &mut random);
+        let case = Case::build(&self.seeds, &self.commands, &*sandbox, &mut random);
         let outcome = execute::run(&case, &sandbox.run()).expect("the program starts");
         let faults = verdict::faults(&case, &outcome, sandbox);
         let mut summary = self.summary.lock().expect("no worker panics");
@@ -144,6 +146,14 @@ fn number_of(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// Comma-separated words in the environment.
+#[expect(clippy::disallowed_methods, reason = "a test is told what to run")]
+fn words_of(name: &str) -> Vec<String> {
+    let text = std::env::var(name).unwrap_or_default();
+    let words = text.split(',').filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
+}
+
 /// Files that only a misled program creates, in folders that it may be led to.
 fn astray(root: &Path) -> Vec<String> {
     let folders = ["/", "/tmp", "/etc", "/dev/shm", "/var/tmp"].map(Path::new);
@@ -188,6 +198,7 @@ fn campaign(folder: &Path, seed: u64, runs: Range<u64>) -> Summary {
     let campaign = Campaign {
         seed,
         seeds: Seeds::load(folder),
+        commands: words_of("RPERF_HOSTILE_COMMANDS"),
         found: folder.join("found"),
         next: AtomicU64::new(runs.start),
         end: runs.end,

@@ -28,6 +28,9 @@ pub(crate) const ALL: [fn(&mut CaseInputs<'_>) -> Case; 12] = [
     tables::of_events,
 ];
 
+/// The family of damaged recordings.
+pub(crate) const DAMAGED_RECORDINGS: fn(&mut CaseInputs<'_>) -> Case = recordings::damaged;
+
 /// How often each is used.
 pub(crate) const WEIGHTS: [usize; ALL.len()] = [32, 10, 3, 12, 18, 4, 4, 7, 6, 2, 4, 4];
 

@@ -90,6 +90,7 @@ const COMMANDS: &[&str] = &[
     "heatmap -o out.svg",
     "timechart -o out.svg",
     "timechart -o out.html -n 50 --highlight 1000",
+    "timechart -o out.pftrace",
     "heatmap -o out.svg --rows 3 --from sched:sched_switch --to syscalls:sys_enter_write",
     "kwork latency",
     "kwork latency --json",
@@ -98,7 +99,20 @@ const COMMANDS: &[&str] = &[
     "kwork timehist -g",
     "kwork top",
     "sched latency -p",
-    "sched latency --json",
+    "sched latency --json --histogram --antagonists",
+    "sched latency --antagonists",
+    "sched latency --histogram",
+    "sched latency --percentiles",
+    "sched diff perf.data perf.data",
+    "sched diff --json perf.data earlier.data",
+    "sched off-cpu --wakers",
+    "sched off-cpu --json --wakers",
+    "sched off-cpu --folded",
+    "sched off-cpu -o out.svg",
+    "sched perfetto -o out.pftrace",
+    "sched replay -r 0",
+    "sched map --task-name workload,sh --fuzzy-name",
+    "sched timehist -I -s",
     "sched map --compact",
     "sched timehist -MVw",
     "sched timehist -n -S --state -P --show-prio",
@@ -124,13 +138,19 @@ const COMMANDS: &[&str] = &[
 /// A mutated recording and any command.
 pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     let (seeds, random) = (inputs.seeds, &mut *inputs.random);
-    let is_header_only = random.one_in(20);
+    let is_header_only = inputs.commands.is_empty() && random.one_in(20);
     let commands = if is_header_only {
         HEADER_ONLY
     } else {
         COMMANDS
     };
-    let words = *random.pick(commands);
+    let is_wanted = |words: &&&str| {
+        let mut wanted = inputs.commands.iter();
+        inputs.commands.is_empty() || wanted.any(|command| words.starts_with(command))
+    };
+    let commands: Vec<&str> = commands.iter().filter(is_wanted).copied().collect();
+    assert!(!commands.is_empty(), "no command begins with a wanted word");
+    let words = *random.pick(&commands);
     let seed = pick_for(words, inputs);
     let random = &mut *inputs.random;
     let other = random.pick(&seeds.recordings);
@@ -249,7 +269,7 @@ fn pick_for<'a>(words: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
     let wanted = match words {
         _ if words.starts_with("stat") => "stat",
         _ if words.starts_with("kwork") => "work",
-        _ if words.starts_with("sched") => "scheduler",
+        _ if words.starts_with("sched") || words.starts_with("timechart") => "scheduler",
         _ if words.contains("itrace") => "bts",
         _ if words.contains("mem-mode") => "mem",
         _ if words.contains("br") || words.contains("cycles") => "branches",
@@ -274,9 +294,15 @@ fn finish(
 ) -> Case {
     let mut case = Case::new(family, words);
     case.must_report_error = mutated.must_report_error;
-    let takes_input = !["archive", "buildid-cache", "diff", "report --header"]
-        .iter()
-        .any(|word| words.starts_with(word));
+    let takes_input = ![
+        "archive",
+        "buildid-cache",
+        "diff",
+        "sched diff",
+        "report --header",
+    ]
+    .iter()
+    .any(|word| words.starts_with(word));
     if takes_input && inputs.random.one_in(6) {
         case.stdin = Some("perf.data".to_owned());
         case.words.extend(["-i".to_owned(), "-".to_owned()]);
