@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::SystemTime;
 
+use rperf_http::{AgentError, ClientLimits};
 use rperf_symbol::{BuildId, FilePart, FileRequest, Servers, build_id_of_elf};
 use ureq::Agent;
 
@@ -15,7 +14,6 @@ use crate::cache::{Cache, CacheLookup, PartialFile};
 use crate::error::Error;
 use crate::observer::{DownloadObserver, Progress};
 use crate::settings::{DownloadLimits, Server, Settings};
-use crate::tls::with_tls;
 use crate::transfer::{DownloadTransfer, Received};
 
 /// Finds files by build-id in the cache, otherwise on servers. Shared between threads, with one
@@ -129,10 +127,7 @@ impl Client {
         query: &Query<'_>,
     ) -> Result<Option<PathBuf>, Error> {
         let url = server.url_of(&query.id, query.part);
-        has_thread().map_err(|source| Error::Unreachable {
-            server: server.to_string(),
-            source: Box::new(source),
-        })?;
+        rperf_http::check_threads().map_err(|error| explain(error, server))?;
         let agent = self.agent(state, server)?;
         let mut receiving = self
             .cache
@@ -206,7 +201,8 @@ impl Client {
         match slot {
             Some(agent) => Ok(agent),
             None => {
-                let made = agent(self.limits, encrypted.then_some(&self.authorities))?;
+                let authorities = encrypted.then_some(&self.authorities);
+                let made = agent(self.limits, authorities, server)?;
                 Ok(slot.insert(made))
             }
         }
@@ -228,20 +224,27 @@ impl fmt::Debug for Client {
 }
 
 /// Creates an agent, with https if `authorities` is given.
-fn agent(limits: DownloadLimits, authorities: Option<&Vec<PathBuf>>) -> Result<Agent, Error> {
-    let config = Agent::config_builder()
-        .http_status_as_error(false)
-        .user_agent(concat!("rperf/", env!("CARGO_PKG_VERSION")))
-        .timeout_global(limits.total_time)
-        .timeout_resolve(limits.stall)
-        .timeout_connect(limits.stall)
-        .timeout_recv_response(limits.stall)
-        .timeout_per_read(limits.stall);
-    let config = match authorities {
-        Some(authorities) => with_tls(config, authorities)?,
-        None => config,
+fn agent(
+    limits: DownloadLimits,
+    authorities: Option<&Vec<PathBuf>>,
+    server: &Server,
+) -> Result<Agent, Error> {
+    let limits = ClientLimits {
+        step: limits.stall,
+        total: limits.total_time,
     };
-    Ok(config.build().into())
+    let made = rperf_http::agent(limits, authorities.map(Vec::as_slice));
+    made.map_err(|error| explain(error, server))
+}
+
+fn explain(error: AgentError, server: &Server) -> Error {
+    match error {
+        AgentError::NoTls { reason } => Error::NoTls { reason },
+        other => Error::Unreachable {
+            server: server.to_string(),
+            source: Box::new(other),
+        },
+    }
 }
 
 /// The build-id in hexadecimal. Recorded ids may be padded with zeros to twenty bytes; those of 8
@@ -256,14 +259,6 @@ fn query_id(id: &BuildId) -> String {
         hexadecimal.truncate(2 * length);
     }
     hexadecimal
-}
-
-/// Whether a thread can be started: ureq resolves host names in a thread, and panics otherwise.
-fn has_thread() -> io::Result<()> {
-    let thread = thread::Builder::new().spawn(|| ())?;
-    // Nothing in the thread can panic.
-    let _ = thread.join();
-    Ok(())
 }
 
 #[cfg(test)]

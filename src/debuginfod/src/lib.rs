@@ -14,7 +14,6 @@ mod client;
 mod error;
 mod observer;
 mod settings;
-mod tls;
 mod transfer;
 
 pub use client::Client;

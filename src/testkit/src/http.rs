@@ -1,6 +1,6 @@
 //! A web server on the loopback interface, for tests of downloads.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +32,7 @@ pub struct HttpServer {
 struct Shared {
     answer: Box<dyn Fn(&str) -> HttpResponse + Send + Sync>,
     questions: Mutex<Vec<String>>,
+    bodies: Mutex<Vec<Vec<u8>>>,
     stops: AtomicBool,
 }
 
@@ -49,6 +50,7 @@ impl HttpServer {
         let shared = Arc::new(Shared {
             answer: Box::new(answer),
             questions: Mutex::default(),
+            bodies: Mutex::default(),
             stops: AtomicBool::new(false),
         });
         let server = Arc::clone(&shared);
@@ -79,6 +81,12 @@ impl HttpServer {
         let questions = self.shared.questions.lock();
         questions.unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    /// Returns the data that came with the requests so far, in order; empty for requests without any.
+    pub fn bodies(&self) -> Vec<Vec<u8>> {
+        let bodies = self.shared.bodies.lock();
+        bodies.unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Drop for HttpServer {
@@ -94,14 +102,21 @@ impl Drop for HttpServer {
 
 impl Shared {
     fn serve(&self, mut connection: TcpStream) -> std::io::Result<()> {
-        let mut lines = BufReader::new(connection.try_clone()?).lines();
+        let mut input = BufReader::new(connection.try_clone()?);
+        let mut lines = input.by_ref().lines();
         let first = lines.next().transpose()?.unwrap_or_default();
         let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
-        while lines
-            .next()
-            .transpose()?
-            .is_some_and(|line| !line.is_empty())
-        {}
+        let mut length = 0;
+        while let Some(line) = lines.next().transpose()?.filter(|line| !line.is_empty()) {
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap_or_default();
+            }
+        }
+        // A connection that is closed with unread data may lose the answer.
+        let mut body = vec![0; length];
+        input.read_exact(&mut body)?;
+        let bodies = self.bodies.lock();
+        bodies.unwrap_or_else(PoisonError::into_inner).push(body);
         let questions = self.questions.lock();
         questions
             .unwrap_or_else(PoisonError::into_inner)

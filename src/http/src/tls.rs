@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use ureq::config::ConfigBuilder;
 use ureq::typestate::AgentScope;
 
-use crate::error::Error;
+use crate::client::AgentError;
 
 /// Adds https to `config`, verified by the first existing certificate bundle.
 ///
 /// # Errors
 ///
-/// [`Error::NoTls`] if the processor lacks the instructions, or no certificates are installed.
+/// [`AgentError::NoTls`] if the processor lacks the instructions, or no certificates are installed.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) fn with_tls(
     config: ConfigBuilder<AgentScope>,
     authorities: &[PathBuf],
-) -> Result<ConfigBuilder<AgentScope>, Error> {
+) -> Result<ConfigBuilder<AgentScope>, AgentError> {
     use std::path::PathBuf;
     use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) fn with_tls(
     /// Maximum size of a certificate bundle in bytes.
     const MAX_BUNDLE: u64 = 16 << 20;
 
-    let no_tls = |reason: String| Error::NoTls { reason };
+    let no_tls = |reason: String| AgentError::NoTls { reason };
     if !graviola::util::is_cpu_supported() {
         let reason = "this processor lacks the instructions (AES, and AVX2 or NEON)";
         return Err(no_tls(reason.to_owned()));
@@ -59,14 +59,14 @@ pub(crate) fn with_tls(
 ///
 /// # Errors
 ///
-/// Always [`Error::NoTls`].
+/// Always [`AgentError::NoTls`].
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn with_tls(
     _config: ConfigBuilder<AgentScope>,
     _authorities: &[PathBuf],
-) -> Result<ConfigBuilder<AgentScope>, Error> {
+) -> Result<ConfigBuilder<AgentScope>, AgentError> {
     let reason = "it is only supported on x86-64 and arm64".to_owned();
-    Err(Error::NoTls { reason })
+    Err(AgentError::NoTls { reason })
 }
 
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]

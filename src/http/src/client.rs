@@ -1,0 +1,69 @@
+//! Agents: connections to servers.
+
+use std::io;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use ureq::Agent;
+
+use crate::tls::with_tls;
+
+/// Time limits of requests; `None` for no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// For each step: finding the host, connecting, the first byte of a response, and each further read.
+    pub step: Option<Duration>,
+    /// For a complete request.
+    pub total: Option<Duration>,
+}
+
+/// Why there is no agent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// https is not available.
+    #[error("https is not available: {reason}")]
+    NoTls {
+        /// What is missing.
+        reason: String,
+    },
+    /// No thread can be started, which finding a host requires.
+    #[error("no thread can be started")]
+    NoThread(#[source] io::Error),
+}
+
+/// Creates an agent; with https if certificate bundles (PEM) are given, of which the first existing one is used. A status
+/// other than 200 is not an error of its requests.
+///
+/// # Errors
+///
+/// [`AgentError`].
+pub fn agent(limits: ClientLimits, authorities: Option<&[PathBuf]>) -> Result<Agent, AgentError> {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .user_agent(concat!("rperf/", env!("CARGO_PKG_VERSION")))
+        .timeout_global(limits.total)
+        .timeout_resolve(limits.step)
+        .timeout_connect(limits.step)
+        .timeout_recv_response(limits.step)
+        .timeout_per_read(limits.step);
+    let config = match authorities {
+        Some(authorities) => with_tls(config, authorities)?,
+        None => config,
+    };
+    Ok(config.build().into())
+}
+
+/// Checks that a thread can be started, before each request: ureq resolves host names in a thread, and panics otherwise.
+///
+/// # Errors
+///
+/// [`AgentError::NoThread`].
+pub fn check_threads() -> Result<(), AgentError> {
+    let thread = thread::Builder::new().spawn(|| ());
+    let thread = thread.map_err(AgentError::NoThread)?;
+    // Nothing in the thread can panic.
+    let _ = thread.join();
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! Uploads that are repeated while a server is busy.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use ureq::Agent;
+use ureq::http::Response;
+
+use crate::client::{AgentError, ClientLimits, agent, check_threads};
+
+/// Waiting times before further attempts, unless the server asks for another one.
+const DELAYS: [Duration; 4] = [
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+];
+/// The longest time that a server can ask to wait.
+const MAX_DELAY: Duration = Duration::from_secs(30);
+/// Bytes of an answer that are read.
+const MAX_ANSWER: u64 = 64 << 10;
+/// Time limit for each step of a request.
+const STEP: Duration = Duration::from_secs(30);
+
+/// Why an upload failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UploadError {
+    /// There is no client.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// Every attempt failed before the server answered.
+    #[error("{url}: no answer in {attempts} attempts")]
+    Unreachable {
+        /// Where the data were sent.
+        url: String,
+        /// How often they were sent.
+        attempts: usize,
+        /// The last failure.
+        source: Box<ureq::Error>,
+    },
+    /// The server was busy each time.
+    #[error("{url}: answered with status {status} in {attempts} attempts")]
+    Busy {
+        /// Where the data were sent.
+        url: String,
+        /// Status of the last answer.
+        status: u16,
+        /// How often they were sent.
+        attempts: usize,
+    },
+    /// The server refused the data.
+    #[error("{url}: answered with status {status}{}", detail(.answer))]
+    Refused {
+        /// Where the data were sent.
+        url: String,
+        /// Status of the answer.
+        status: u16,
+        /// Its first line, if it is text.
+        answer: String,
+    },
+}
+
+fn detail(answer: &str) -> String {
+    match answer {
+        "" => String::new(),
+        answer => format!(": {answer}"),
+    }
+}
+
+/// Data for a server, sent with POST.
+#[derive(Debug, Clone)]
+pub struct Upload<'u> {
+    /// Address of the service, `http://` or `https://`.
+    pub url: &'u str,
+    /// Names and values of header lines.
+    pub headers: &'u [(&'u str, &'u str)],
+    /// The data.
+    pub body: &'u [u8],
+    /// Certificate bundles (PEM), of which the first existing one is used for https.
+    pub authorities: &'u [PathBuf],
+}
+
+/// One attempt.
+enum Attempt {
+    Accepted(Vec<u8>),
+    /// A further attempt may succeed, after this time if the server asks for it.
+    Failed(UploadError, Option<Duration>),
+}
+
+impl Upload<'_> {
+    /// Sends the data, again if the server is busy or unreachable; returns its answer. `waits` is called before each
+    /// further attempt.
+    ///
+    /// # Errors
+    ///
+    /// [`UploadError`].
+    pub fn send(
+        &self,
+        waits: &mut dyn FnMut(&UploadError, Duration),
+    ) -> Result<Vec<u8>, UploadError> {
+        let limits = ClientLimits {
+            step: Some(STEP),
+            total: None,
+        };
+        let is_encrypted = self.url.starts_with("https://");
+        let agent = agent(limits, is_encrypted.then_some(self.authorities))?;
+        let mut delays = DELAYS.into_iter();
+        for attempts in 1.. {
+            match self.attempt(&agent, attempts)? {
+                Attempt::Accepted(answer) => return Ok(answer),
+                Attempt::Failed(error, asked) => {
+                    let Some(delay) = delays.next() else {
+                        return Err(error);
+                    };
+                    let delay = asked.unwrap_or(delay).min(MAX_DELAY);
+                    waits(&error, delay);
+                    thread::sleep(delay);
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn attempt(&self, agent: &Agent, attempts: usize) -> Result<Attempt, UploadError> {
+        check_threads()?;
+        let mut request = agent.post(self.url);
+        for (name, value) in self.headers {
+            request = request.header(*name, *value);
+        }
+        let url = self.url.to_owned();
+        let mut response = match request.send(self.body) {
+            Ok(response) => response,
+            Err(source) => {
+                let source = Box::new(source);
+                let error = UploadError::Unreachable {
+                    url,
+                    attempts,
+                    source,
+                };
+                return Ok(Attempt::Failed(error, None));
+            }
+        };
+        let status = response.status().as_u16();
+        // An answer that cannot be read is empty.
+        let body = response.body_mut().with_config().limit(MAX_ANSWER);
+        let answer = body.read_to_vec().unwrap_or_default();
+        match status {
+            200..300 => Ok(Attempt::Accepted(answer)),
+            429 | 502..505 => {
+                let error = UploadError::Busy {
+                    url,
+                    status,
+                    attempts,
+                };
+                Ok(Attempt::Failed(error, retry_after(&response)))
+            }
+            status => Err(UploadError::Refused {
+                url,
+                status,
+                answer: first_line(&answer),
+            }),
+        }
+    }
+}
+
+/// The time that the server asks to wait, if it is in seconds.
+fn retry_after<T>(response: &Response<T>) -> Option<Duration> {
+    let value = response.headers().get("retry-after")?.to_str().ok()?;
+    value.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// The first line of an answer that is text.
+fn first_line(answer: &[u8]) -> String {
+    let text = str::from_utf8(answer).unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default();
+    let is_text = !line.contains(char::is_control);
+    line.chars().take(200).filter(|_| is_text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use rperf_testkit::{HttpResponse, HttpServer};
+
+    use super::*;
+
+    /// Sends data to a server that gives these answers, the last of them again and again. Returns the result, and the
+    /// waiting times.
+    fn sent(answers: Vec<HttpResponse>) -> (Result<Vec<u8>, String>, Vec<Duration>, usize) {
+        let answers = Mutex::new(answers);
+        let server = HttpServer::start(move |_| {
+            let mut answers = answers.lock().unwrap();
+            match answers.len() {
+                1 => answers[0].clone(),
+                _ => answers.remove(0),
+            }
+        });
+        let server = server.unwrap();
+        let url = server.url();
+        let upload = Upload {
+            url: &url,
+            headers: &[("Content-Type", "text/plain")],
+            body: b"data",
+            authorities: &[],
+        };
+        let mut waited = Vec::new();
+        let result = upload.send(&mut |_, delay| waited.push(delay));
+        let result = result.map_err(|error| error.to_string().replace(&url, "URL"));
+        (result, waited, server.questions().len())
+    }
+
+    #[test]
+    fn a_busy_server_is_asked_again() {
+        let accepted = HttpResponse::File(b"thanks".to_vec(), &[]);
+        let (result, waited, questions) = sent(vec![HttpResponse::Status(503), accepted]);
+        assert_eq!(result, Ok(b"thanks".to_vec()));
+        assert_eq!((waited, questions), (vec![DELAYS[0]], 2));
+    }
+
+    #[test]
+    fn a_refusal_is_final() {
+        let (result, waited, questions) = sent(vec![HttpResponse::Status(404)]);
+        assert_eq!(result, Err("URL: answered with status 404".to_owned()));
+        assert_eq!((waited.len(), questions), (0, 1));
+    }
+
+    #[test]
+    fn attempts_are_limited() {
+        let (result, waited, questions) = sent(vec![HttpResponse::Status(503)]);
+        let expected = "URL: answered with status 503 in 5 attempts";
+        assert_eq!(result, Err(expected.to_owned()));
+        assert_eq!((&waited[..], questions), (&DELAYS[..], 5));
+    }
+
+    #[test]
+    fn answers_are_shown_if_they_are_text() {
+        assert_eq!(first_line(b"too large\nmore"), "too large");
+        assert_eq!(first_line(b"\x1b[31mred"), "");
+        assert_eq!(first_line(&[0xff]), "");
+    }
+}
