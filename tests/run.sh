@@ -17,7 +17,7 @@ missing() {
 say "Debian packages"
 wanted=""
 for package in linux-perf gcc g++ libc6-dev binutils qemu-user-static \
-    qemu-system-x86 qemu-system-arm busybox-static cpio make chromium golang-go tmux zsh fish man-db mandoc \
+    qemu-system-x86 qemu-system-arm busybox-static cpio make chromium golang-go tmux zsh fish man-db mandoc babeltrace2 \
     $([ "$(uname -m)" = aarch64 ] || echo binutils-aarch64-linux-gnu); do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || wanted="$wanted $package"
 done

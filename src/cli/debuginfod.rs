@@ -124,7 +124,7 @@ fn text(context: &Context, name: &str) -> Option<String> {
 }
 
 /// Returns `SSL_CERT_FILE` alone if set, otherwise the system's bundles.
-fn authorities(context: &Context) -> Vec<PathBuf> {
+pub(crate) fn authorities(context: &Context) -> Vec<PathBuf> {
     let named = context.var("SSL_CERT_FILE").map(|file| vec![file.into()]);
     named.unwrap_or_else(|| CERTIFICATES.map(PathBuf::from).to_vec())
 }

@@ -419,9 +419,9 @@ fn invalid_options_are_refused() {
             "--tod is currently unsupported for pprof output.\n",
         ),
         (
-            &["convert", "--to-ctf", "a"],
-            129,
-            "rperf data: --to-ctf is not supported yet; use --to-json",
+            &["convert", "--to-ctf", "a", "--to-ndjson", "b"],
+            255,
+            "You cannot specify both --to-ctf and --to-ndjson.\n",
         ),
         (
             &["convert", "x", "--to-json", "a"],

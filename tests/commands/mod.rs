@@ -16,6 +16,8 @@ mod cli_perf;
 mod completion;
 mod config;
 mod convert;
+mod convert_ctf;
+mod convert_otlp;
 mod convert_tables;
 mod convert_tools;
 mod damage;

@@ -2,75 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rperf_testkit::protobuf::{messages, number, numbers, text};
+
 use super::folded_parser::Folded;
-
-/// A field of a message: its number, and its value or its bytes.
-enum Field<'b> {
-    Number(u64),
-    Bytes(&'b [u8]),
-}
-
-fn varint(bytes: &mut &[u8]) -> u64 {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first().expect("a varint");
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            break;
-        }
-    }
-    number
-}
-
-/// The fields of a message.
-fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
-    let mut fields = Vec::new();
-    while !bytes.is_empty() {
-        let key = varint(&mut bytes);
-        let field = match key & 7 {
-            0 => Field::Number(varint(&mut bytes)),
-            2 => {
-                let length = usize::try_from(varint(&mut bytes)).expect("a length");
-                let (field, rest) = bytes.split_at(length);
-                bytes = rest;
-                Field::Bytes(field)
-            }
-            kind => panic!("wire type {kind}"),
-        };
-        fields.push((key >> 3, field));
-    }
-    fields
-}
-
-/// The numbers of a field.
-fn numbers(message: &[u8], wanted: u64) -> Vec<u64> {
-    let found = fields(message).into_iter();
-    let found = found.filter_map(|(number, field)| match field {
-        Field::Number(value) if number == wanted => Some(value),
-        _ => None,
-    });
-    found.collect()
-}
-
-/// The messages or texts of a field.
-pub(super) fn messages(message: &[u8], wanted: u64) -> Vec<&[u8]> {
-    let found = fields(message).into_iter();
-    let found = found.filter_map(|(number, field)| match field {
-        Field::Bytes(value) if number == wanted => Some(value),
-        _ => None,
-    });
-    found.collect()
-}
-
-pub(super) fn number(message: &[u8], wanted: u64) -> u64 {
-    numbers(message, wanted).last().copied().unwrap_or_default()
-}
-
-pub(super) fn text(message: &[u8], wanted: u64) -> String {
-    let found = messages(message, wanted).last().copied();
-    String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
-}
 
 /// What a trace says.
 #[derive(Debug, Default)]

@@ -273,14 +273,14 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "convert for profiler.firefox.com",
             ),
             run(
-                "data convert --to-perfetto trace.pftrace",
-                "convert for ui.perfetto.dev",
-            ),
-            run(
                 "data convert --to-parquet profiles",
                 "add the recording to a folder of tables, for DuckDB or Spark",
             ),
             run("data convert --to-folded -", "print folded stacks"),
+            run(
+                "data convert --all --to-ctf trace",
+                "convert for babeltrace",
+            ),
         ],
     ),
     (

@@ -287,7 +287,8 @@ const INJECT: &[Group] = &[
 #[rustfmt::skip]
 const DATA: &[Group] = &[
     Group { heading: "Formats", ids: &[
-        "to-json", "to-ndjson", "to-parquet", "to-folded", "to-firefox", "to-perfetto", "to-pprof", "to-speedscope",
+        "to-json", "to-ctf", "to-ndjson", "to-parquet", "to-folded", "to-firefox", "to-perfetto", "to-pprof", "to-speedscope",
+        "to-otlp", "otlp",
     ]},
     Group { heading: "Input and output", ids: &["input", "force", "event", "quiet", "verbose", "jobs", "all", "tod"]},
     SYMBOLS,

@@ -1,8 +1,9 @@
 //! Recordings in the formats of other tools.
 //!
 //! ```text
-//! samples --Gather--> Profile (tables of frames and stacks, samples by thread) --> firefox | perfetto | pprof | speedscope
+//! samples --Gather--> Profile (tables of frames and stacks, samples by thread) --> firefox | perfetto | otlp | pprof | speedscope
 //! samples --json::Text--> a JSON object for each sample, as Linux perf writes it
+//! records in order of time --ctf--> packets for each CPU
 //! ```
 //!
 //! **Invariants.** The output doesn't depend on the number of threads: tables are numbered in order
@@ -10,10 +11,13 @@
 //! without a recording.
 
 mod column;
+pub mod ctf;
 pub mod firefox;
 mod gather;
 mod intern;
 pub mod json;
+mod locations;
+pub mod otlp;
 pub mod perfetto;
 pub mod pprof;
 mod profile;

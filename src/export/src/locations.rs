@@ -6,7 +6,7 @@ use crate::profile::Profile;
 
 /// The distinct locations of all samples.
 #[derive(Debug, Default)]
-pub(super) struct Locations {
+pub(crate) struct Locations {
     /// By the innermost frame, which determines the others.
     numbers: FxHashMap<u32, u64>,
     /// The frames of each, innermost first.
@@ -15,7 +15,7 @@ pub(super) struct Locations {
 
 impl Locations {
     /// The locations of a stack, innermost first.
-    pub(super) fn of_stack(&mut self, profile: &Profile, stack: Option<u32>) -> Vec<u64> {
+    pub(crate) fn of_stack(&mut self, profile: &Profile, stack: Option<u32>) -> Vec<u64> {
         let mut ids = Vec::new();
         let mut run = Vec::new();
         profile.walk(stack, |number| {
@@ -41,7 +41,7 @@ impl Locations {
     }
 
     /// The frames of each location, innermost first, ordered by id, from 1.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u32]> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.frames.iter().map(Vec::as_slice)
     }
 }

@@ -3,7 +3,6 @@
 //! Samples with equal stacks in one thread are summed up. Each event has two values: number of
 //! samples, and sum of periods.
 
-mod locations;
 mod proto;
 
 use std::borrow::Cow;
@@ -15,9 +14,9 @@ use flate2::write::GzEncoder;
 use prost::Message;
 use rustc_hash::FxHashMap;
 
-use self::locations::Locations;
 use self::proto::{Function, Label, Line, Location, Mapping, Sample, ValueType, tag};
 use crate::intern::Interner;
+use crate::locations::Locations;
 use crate::profile::{PeriodUnit, Profile, Thread};
 
 /// Writes `profile`. `start` is the time of the recording in nanoseconds since 1970, if known.

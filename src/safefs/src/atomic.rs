@@ -30,7 +30,7 @@ impl Folder {
         made
     }
 
-    /// Creates a folder that only the user may enter, and renames it after `fill` has filled it.
+    /// Creates a folder with this mode, and renames it after `fill` has filled it.
     /// The name must not exist, or must be an empty folder.
     ///
     /// # Errors
@@ -38,10 +38,11 @@ impl Folder {
     pub fn replace_folder<T>(
         &self,
         name: &OsStr,
+        mode: u32,
         fill: impl FnOnce(&Self) -> io::Result<T>,
     ) -> io::Result<T> {
         let temporary = temporary_name(name)?;
-        let folder = self.create_folder(&temporary, 0o700)?;
+        let folder = self.create_folder(&temporary, mode)?;
         let filled = fill(&folder).and_then(|filled| {
             self.rename(&temporary, name)?;
             Ok(filled)

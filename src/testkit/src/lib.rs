@@ -11,6 +11,7 @@ pub mod bytes;
 pub mod golden;
 pub mod http;
 pub mod perf_file;
+pub mod protobuf;
 pub mod recordings;
 pub mod run;
 pub mod scratch;

@@ -1,10 +1,10 @@
 //! `sched perfetto`: the trace, decoded by the field numbers of Perfetto's protos.
 
 use rperf_testkit::Scratch;
+use rperf_testkit::protobuf::{messages, number, text};
 
 use super::recording::SchedFile;
 use super::{run, waits};
-use crate::commands::perfetto_trace::{messages, number, text};
 
 /// `TracePacket.ftrace_events` and `process_tree`.
 const FTRACE: u64 = 1;

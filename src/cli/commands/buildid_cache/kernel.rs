@@ -41,7 +41,7 @@ pub(super) fn copy_kcore(root: &Path, memory: &Path, again: bool) -> Result<Kcor
     let folder = unused_path(|time| copies.path().join(time));
     let name = folder.file_name().unwrap_or_default();
     let ranges = kernel.ranges()?;
-    let made = copies.replace_folder(name, |folder| kernel.copy(&ranges, folder));
+    let made = copies.replace_folder(name, 0o700, |folder| kernel.copy(&ranges, folder));
     made.map_err(place)?;
     Ok(KcoreCopy::New(folder))
 }

@@ -1,6 +1,8 @@
 //! `rperf data convert`: converts a recording to the format of another tool.
 
+mod ctf;
 mod json;
+mod otlp;
 mod tables;
 mod target;
 
@@ -23,7 +25,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::findings::report_symbol_problems;
 use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
-use crate::cli::options::{count, flag, switch, unsupported, value};
+use crate::cli::options::{count, flag, switch, value};
 use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{copied, has_copies, stack_options, warn_of_truncated};
@@ -36,12 +38,14 @@ pub(super) fn options() -> Vec<Arg> {
         value("event", "name").short('e').help(
             "with --to-folded: event (default: offcpu-time, otherwise the one with most samples)",
         ),
-        switch("all").help("other records than samples; none of these formats has them"),
-        switch("tod")
-            .help("with --to-json: wall-clock times, in nanoseconds since 1970 (needs record -k)"),
-        unsupported("to-ctf", "use --to-json or --to-perfetto"),
+        switch("all").help("with --to-ctf: also other records than samples (comm, fork, exit, mmap)"),
+        switch("tod").help(
+            "with --to-json and --to-ctf: wall-clock times, in nanoseconds since 1970 (needs record -k)",
+        ),
     ];
-    options.extend(Format::ALL.map(|format| value(format.option(), "file").help(format.help())));
+    options.extend(
+        Format::ALL.map(|format| value(format.option(), format.value_name()).help(format.help())),
+    );
     options
 }
 
@@ -151,10 +155,17 @@ impl Conversion<'_> {
         let mut bytes = None;
         let samples = match target.format {
             Format::Json => self.write_json(target, &resolver, &stacks)?,
+            Format::Ctf => {
+                let (samples, size) = self.write_ctf(target, &stacks)?;
+                bytes = Some(size);
+                samples
+            }
             _ => {
                 let profile = self.profile(&resolver, &stacks)?;
                 match target.format {
                     Format::Ndjson => self.write_ndjson(target, &profile)?,
+                    Format::Otlp => self.write_otlp(target, &profile)?,
+                    Format::OtlpCollector => bytes = Some(self.send_otlp(target, &profile)?),
                     Format::Parquet => bytes = Some(self.write_parquet(target, &profile)?),
                     _ => self.write_profile(target, &profile)?,
                 }
@@ -169,6 +180,12 @@ impl Conversion<'_> {
             samples,
             bytes: bytes.or_else(|| target.size()),
         })
+    }
+
+    /// Name and version of the program that writes the output.
+    fn exporter(&self) -> String {
+        let program = &self.analysis.context.program;
+        format!("{program} {}", env!("CARGO_PKG_VERSION"))
     }
 
     fn profile(
@@ -190,7 +207,7 @@ impl Conversion<'_> {
         let recording = self.analysis.metadata();
         let features = recording.features;
         let start = start(recording, profile).unwrap_or_else(|| estimated_start(input, profile));
-        let exporter = format!("{} {}", context.program, env!("CARGO_PKG_VERSION"));
+        let exporter = self.exporter();
         let name = input.path.to_string_lossy();
         write_to(Path::new(target.path), context, |out| {
             match target.format {
@@ -246,4 +263,18 @@ fn start(recording: Metadata<'_>, profile: &Profile) -> Option<i64> {
     let first = i128::from(profile.first_time());
     let since = first - i128::from(clock.clockid_time);
     i64::try_from(i128::from(clock.wall_clock) + since).ok()
+}
+
+/// The nanoseconds from the recording's clock to the time since 1970.
+///
+/// # Errors
+///
+/// Status 255: the recording has no clock reference.
+fn wall_clock_offset(recording: Metadata<'_>) -> Result<i64, CliError> {
+    let clock = recording.features.clock_data();
+    let offset = clock.map(|clock| clock.wall_clock.wrapping_sub(clock.clockid_time));
+    offset.map(u64::cast_signed).ok_or_else(|| {
+        CliError::message(255, "--tod: the recording has no clock reference")
+            .hint("record with -k CLOCK_MONOTONIC")
+    })
 }

@@ -4,31 +4,16 @@ use std::io;
 use std::path::Path;
 
 use rperf_export::json::{CaptureInfo, JsonBlock, JsonText, write_end, write_start};
-use rperf_perfdata::Metadata;
 use rperf_replay::FoldControl;
 use rperf_resolve::{Resolver, UserStacks};
 use rperf_view::header::iso;
 
 use super::super::is_set;
-use super::Conversion;
 use super::target::Target;
+use super::{Conversion, wall_clock_offset};
 use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
-
-/// The nanoseconds from the recording's clock to the time since 1970.
-///
-/// # Errors
-///
-/// Status 255: the recording has no clock reference.
-fn wall_clock_offset(recording: Metadata<'_>) -> Result<i64, CliError> {
-    let clock = recording.features.clock_data();
-    let offset = clock.map(|clock| clock.wall_clock.wrapping_sub(clock.clockid_time));
-    offset.map(u64::cast_signed).ok_or_else(|| {
-        CliError::message(255, "--tod: the recording has no clock reference")
-            .hint("record with -k CLOCK_MONOTONIC")
-    })
-}
 
 impl Conversion<'_> {
     /// Writes the samples ordered by time; returns their number.

@@ -15,8 +15,11 @@ use crate::cli::options::given_value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
+    Ctf,
     Ndjson,
     Parquet,
+    Otlp,
+    OtlpCollector,
     Folded,
     Firefox,
     Perfetto,
@@ -25,10 +28,13 @@ pub(super) enum Format {
 }
 
 impl Format {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Json,
+        Self::Ctf,
         Self::Ndjson,
         Self::Parquet,
+        Self::Otlp,
+        Self::OtlpCollector,
         Self::Folded,
         Self::Firefox,
         Self::Perfetto,
@@ -40,8 +46,11 @@ impl Format {
     pub(super) fn option(self) -> &'static str {
         match self {
             Self::Json => "to-json",
+            Self::Ctf => "to-ctf",
             Self::Ndjson => "to-ndjson",
             Self::Parquet => "to-parquet",
+            Self::Otlp => "to-otlp",
+            Self::OtlpCollector => "otlp",
             Self::Folded => "to-folded",
             Self::Firefox => "to-firefox",
             Self::Perfetto => "to-perfetto",
@@ -50,13 +59,35 @@ impl Format {
         }
     }
 
+    /// The name of the option's value.
+    pub(super) fn value_name(self) -> &'static str {
+        match self {
+            Self::Ctf | Self::Parquet => "directory",
+            Self::OtlpCollector => "url",
+            _ => "file",
+        }
+    }
+
+    /// Whether the format has what `--all` or `--tod` asks for.
+    fn supports(self, option: &str) -> bool {
+        match option {
+            "all" => self == Self::Ctf,
+            _ => matches!(self, Self::Json | Self::Ctf),
+        }
+    }
+
     pub(super) fn help(self) -> &'static str {
         match self {
             Self::Json => "write one JSON object per sample, as Linux perf does",
+            Self::Ctf => "write a CTF 1.8 trace into a folder, for babeltrace and Trace Compass",
             Self::Ndjson => {
                 "write the tables of docs/dataset.md, one JSON object per row (compressed if the name ends in .gz)"
             }
             Self::Parquet => "add the tables of docs/dataset.md to a folder of Parquet files",
+            Self::Otlp => {
+                "write OpenTelemetry profiles, version v1development (compressed if the name ends in .gz)"
+            }
+            Self::OtlpCollector => "send OpenTelemetry profiles to a collector (http://HOST:4318)",
             Self::Folded => "write folded stacks: one stack per line with its count",
             Self::Firefox => {
                 "write a profile for profiler.firefox.com (compressed if the name ends in .gz)"
@@ -72,8 +103,10 @@ impl Format {
     fn name(self) -> &'static str {
         match self {
             Self::Json => "JSON",
+            Self::Ctf => "CTF",
             Self::Ndjson => "NDJSON",
             Self::Parquet => "Parquet",
+            Self::Otlp | Self::OtlpCollector => "OTLP",
             Self::Folded => "folded",
             Self::Firefox => "Firefox",
             Self::Perfetto => "Perfetto",
@@ -116,8 +149,11 @@ impl<'m> Target<'m> {
                 ),
             ));
         }
-        let unsupported =
-            |option: &&str| is_set(matches, option) && (*option == "all" || format != Format::Json);
+        if format == Format::OtlpCollector {
+            // Before the recording is read.
+            super::otlp::service_url(path)?;
+        }
+        let unsupported = |option: &&str| is_set(matches, option) && !format.supports(option);
         if let Some(option) = ["all", "tod"].into_iter().find(unsupported) {
             let message = format!(
                 "--{option} is currently unsupported for {} output.",
@@ -125,8 +161,8 @@ impl<'m> Target<'m> {
             );
             let error = CliError::message(255, message);
             return Err(match option {
-                "tod" => error.hint("--to-json has wall-clock times"),
-                _ => error,
+                "tod" => error.hint("--to-json and --to-ctf have wall-clock times"),
+                _ => error.hint("--to-ctf has them"),
             });
         }
         if given_value::<String>(matches, "event").is_some() && format != Format::Folded {

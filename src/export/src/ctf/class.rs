@@ -1,0 +1,224 @@
+//! Event classes: the fields of each event, and their encoding.
+
+use rperf_perfdata::{EventDesc, Metadata};
+use rperf_replay::Sample;
+use rperf_wire::{RecordKind, SampleType, U64s};
+
+use super::fields::{CtfField, CtfType, FieldNames, SampleField};
+
+/// Names and types of a record's fields.
+type RecordFields = &'static [(&'static str, CtfType)];
+
+/// Records other than samples that a trace may have, each with its event name and fields.
+const RECORDS: [(RecordKind, &str, RecordFields); 5] = [
+    (
+        RecordKind::COMM,
+        "perf_comm",
+        &[
+            ("pid", CtfType::S32),
+            ("tid", CtfType::S32),
+            ("comm", CtfType::Text),
+        ],
+    ),
+    (RecordKind::FORK, "perf_fork", TASK_FIELDS),
+    (RecordKind::EXIT, "perf_exit", TASK_FIELDS),
+    (
+        RecordKind::MMAP,
+        "perf_mmap",
+        &[
+            ("pid", CtfType::S32),
+            ("tid", CtfType::S32),
+            ("start", CtfType::HEX64),
+            ("len", CtfType::HEX64),
+            ("pgoff", CtfType::HEX64),
+            ("filename", CtfType::Text),
+        ],
+    ),
+    (
+        RecordKind::MMAP2,
+        "perf_mmap2",
+        &[
+            ("pid", CtfType::S32),
+            ("tid", CtfType::S32),
+            ("start", CtfType::HEX64),
+            ("len", CtfType::HEX64),
+            ("pgoff", CtfType::HEX64),
+            ("prot", CtfType::HEX32),
+            ("flags", CtfType::HEX32),
+            ("filename", CtfType::Text),
+        ],
+    ),
+];
+
+const TASK_FIELDS: RecordFields = &[
+    ("pid", CtfType::S32),
+    ("ppid", CtfType::S32),
+    ("tid", CtfType::S32),
+    ("ptid", CtfType::S32),
+    ("time", CtfType::U64),
+];
+
+/// The event classes of a trace. A class is numbered by its position.
+#[derive(Debug)]
+pub struct CtfLayout {
+    /// Those of samples, by event of the recording, then those of other records.
+    pub(super) classes: Vec<CtfClass>,
+    /// Number of the first class of other records; `None` if there are none.
+    records: Option<usize>,
+}
+
+/// One event class.
+#[derive(Debug)]
+pub(super) struct CtfClass {
+    /// Name of the event.
+    pub(super) name: String,
+    /// Its fields, in the order of the payload.
+    pub(super) fields: Vec<CtfField>,
+}
+
+impl CtfLayout {
+    /// The layout of a recording's samples, and of other records if `with_records`.
+    #[must_use]
+    pub fn new(recording: Metadata<'_>, with_records: bool) -> Self {
+        // Tracepoints without a readable format keep their raw data.
+        let formats = recording.formats().unwrap_or_default();
+        let mut classes: Vec<CtfClass> = recording
+            .events
+            .iter()
+            .map(|event| {
+                let mut fields = sample_fields(event);
+                let is_raw = event.attr.sample_type.contains(SampleType::RAW);
+                match formats.of_event(&event.attr) {
+                    Ok(tracepoint) if is_raw => {
+                        let format = &tracepoint.format;
+                        let all = format.common_fields.iter().chain(&format.fields);
+                        let endian = tracepoint.abi.endian;
+                        fields.extend(all.map(|field| CtfField::of_tracepoint(field, endian)));
+                    }
+                    _ if is_raw => fields.push(CtfField::new(
+                        "raw_data",
+                        CtfType::hex_sequence(4),
+                        SampleField::Raw,
+                    )),
+                    _ => {}
+                }
+                CtfClass::new(&event.name, fields)
+            })
+            .collect();
+        let records = with_records.then_some(classes.len());
+        if with_records {
+            classes.extend(RECORDS.iter().map(|(_, name, fields)| {
+                let fields = fields.iter().map(|(name, kind)| {
+                    // Values of these come with the record.
+                    CtfField::new(name, *kind, SampleField::Raw)
+                });
+                CtfClass::new(name, fields.collect())
+            }));
+        }
+        Self { classes, records }
+    }
+
+    /// The number of the class of these records; `None` if the trace does not have them.
+    pub(super) fn record_class(&self, kind: RecordKind) -> Option<u32> {
+        let index = RECORDS.iter().position(|(known, _, _)| *known == kind)?;
+        u32::try_from(self.records? + index).ok()
+    }
+
+    /// The types of records, other than samples, that the trace has.
+    pub(super) fn record_kinds(&self) -> Vec<RecordKind> {
+        let kinds = RECORDS.iter().map(|(kind, _, _)| *kind);
+        kinds
+            .filter(|kind| self.record_class(*kind).is_some())
+            .collect()
+    }
+}
+
+impl CtfClass {
+    fn new(name: &str, mut fields: Vec<CtfField>) -> Self {
+        let mut names = FieldNames::default();
+        for field in &mut fields {
+            field.name_uniquely(&mut names);
+        }
+        Self {
+            name: name.to_owned(),
+            fields,
+        }
+    }
+
+    /// Appends the payload of a sample. `chain` is its callchain.
+    pub(super) fn encode(&self, sample: &Sample<'_>, chain: Option<U64s<'_>>, out: &mut Vec<u8>) {
+        for field in &self.fields {
+            field.encode(sample, chain, out);
+        }
+    }
+}
+
+/// Fields of samples, each with the bits of `sample_type` of which one selects it.
+const SAMPLE_FIELDS: [(SampleType, &str, CtfType, SampleField); 12] = [
+    (SampleType::IP, "perf_ip", CtfType::HEX64, SampleField::Ip),
+    (SampleType::TID, "perf_tid", CtfType::S32, SampleField::Tid),
+    (SampleType::TID, "perf_pid", CtfType::S32, SampleField::Pid),
+    (
+        SampleType(SampleType::ID.0 | SampleType::IDENTIFIER.0),
+        "perf_id",
+        CtfType::U64,
+        SampleField::Id,
+    ),
+    (
+        SampleType::STREAM_ID,
+        "perf_stream_id",
+        CtfType::U64,
+        SampleField::StreamId,
+    ),
+    (
+        SampleType::ALL,
+        "perf_period",
+        CtfType::U64,
+        SampleField::Period,
+    ),
+    (
+        SampleType::ADDR,
+        "perf_addr",
+        CtfType::HEX64,
+        SampleField::Addr,
+    ),
+    (
+        SampleType(SampleType::WEIGHT.0 | SampleType::WEIGHT_STRUCT.0),
+        "perf_weight",
+        CtfType::U64,
+        SampleField::Weight,
+    ),
+    (
+        SampleType::DATA_SRC,
+        "perf_data_src",
+        CtfType::U64,
+        SampleField::DataSource,
+    ),
+    (
+        SampleType::TRANSACTION,
+        "perf_transaction",
+        CtfType::U64,
+        SampleField::Transaction,
+    ),
+    (
+        SampleType::PHYS_ADDR,
+        "perf_phys_addr",
+        CtfType::HEX64,
+        SampleField::PhysAddr,
+    ),
+    (
+        SampleType::CALLCHAIN,
+        "perf_callchain",
+        CtfType::hex_sequence(8),
+        SampleField::Callchain,
+    ),
+];
+
+/// The fields that an event's `sample_type` selects.
+fn sample_fields(event: &EventDesc) -> Vec<CtfField> {
+    let selected = |bits: SampleType| event.attr.sample_type.intersects(bits);
+    let wanted = SAMPLE_FIELDS.iter().filter(|(bits, ..)| selected(*bits));
+    wanted
+        .map(|(_, name, kind, source)| CtfField::new(name, *kind, *source))
+        .collect()
+}

@@ -1,0 +1,122 @@
+//! Protocol buffers, decoded by field numbers alone: an implementation that shares nothing with the one under test.
+
+/// A field's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProtoField<'b> {
+    /// A number, with a variable or a fixed length.
+    Number(u64),
+    /// Text, a message, or packed numbers.
+    Bytes(&'b [u8]),
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first().expect("a varint");
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    number
+}
+
+/// Returns the numbers and values of a message's fields.
+///
+/// # Panics
+/// If it is not a message.
+pub fn fields(mut bytes: &[u8]) -> Vec<(u64, ProtoField<'_>)> {
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes);
+        let field = match key & 7 {
+            0 => ProtoField::Number(varint(&mut bytes)),
+            1 => {
+                let (word, rest) = bytes.split_first_chunk().expect("eight bytes");
+                bytes = rest;
+                ProtoField::Number(u64::from_le_bytes(*word))
+            }
+            2 => {
+                let length = usize::try_from(varint(&mut bytes)).expect("a length");
+                let (field, rest) = bytes.split_at(length);
+                bytes = rest;
+                ProtoField::Bytes(field)
+            }
+            kind => panic!("wire type {kind}"),
+        };
+        fields.push((key >> 3, field));
+    }
+    fields
+}
+
+/// Returns the numbers of a field.
+///
+/// # Panics
+/// Those of [`fields`].
+pub fn numbers(message: &[u8], wanted: u64) -> Vec<u64> {
+    let found = fields(message).into_iter();
+    let found = found.filter_map(|(number, field)| match field {
+        ProtoField::Number(value) if number == wanted => Some(value),
+        _ => None,
+    });
+    found.collect()
+}
+
+/// Returns the last number of a field; 0 if absent.
+///
+/// # Panics
+/// Those of [`fields`].
+pub fn number(message: &[u8], wanted: u64) -> u64 {
+    numbers(message, wanted).last().copied().unwrap_or_default()
+}
+
+/// Returns the last text of a field; empty if absent.
+///
+/// # Panics
+/// Those of [`fields`].
+pub fn text(message: &[u8], wanted: u64) -> String {
+    let found = messages(message, wanted).last().copied();
+    String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
+}
+
+/// Returns the messages or texts of a field.
+///
+/// # Panics
+/// Those of [`fields`].
+pub fn messages(message: &[u8], wanted: u64) -> Vec<&[u8]> {
+    let found = fields(message).into_iter();
+    let found = found.filter_map(|(number, field)| match field {
+        ProtoField::Bytes(value) if number == wanted => Some(value),
+        _ => None,
+    });
+    found.collect()
+}
+
+/// Returns the numbers of a packed field whose elements have a variable length.
+///
+/// # Panics
+/// If it is not one.
+pub fn packed(message: &[u8], wanted: u64) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for mut rest in messages(message, wanted) {
+        while !rest.is_empty() {
+            numbers.push(varint(&mut rest));
+        }
+    }
+    numbers
+}
+
+/// Returns the numbers of a packed field whose elements have eight bytes.
+///
+/// # Panics
+/// If it is not one.
+pub fn packed_fixed(message: &[u8], wanted: u64) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for bytes in messages(message, wanted) {
+        let (words, rest) = bytes.as_chunks();
+        assert!(rest.is_empty(), "{bytes:?}");
+        numbers.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
+    }
+    numbers
+}
