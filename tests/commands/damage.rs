@@ -39,6 +39,7 @@ const READERS: &[&[&str]] = &[
     &["flamegraph", "-o", "-"],
     &["flamegraph", "--folded"],
     &["heatmap", "-o", "-"],
+    &["histogram", "cpu-clock"],
     &["data", "convert", "--to-json", "-"],
     &["data", "convert", "--to-speedscope", "-"],
     &["annotate", "--stdio", "--stdio-color=never"],

@@ -35,6 +35,7 @@ mod folded_stacks;
 mod generated_files;
 mod heatmap;
 mod hints;
+mod histogram;
 mod hostile_files;
 mod inject;
 mod inject_sharing;

@@ -30,6 +30,7 @@ mod task_states;
 mod task_tree;
 mod thread_counts;
 pub mod timechart;
+mod value_histogram;
 
 pub use completeness::{Completeness, ObjectCounts};
 pub use context::{EventContext, TaskId};
@@ -48,3 +49,6 @@ pub use task_states::{
 };
 pub use task_tree::{TaskEntry, TaskMapping, task_tree};
 pub use thread_counts::{ThreadCount, ThreadCounts};
+pub use value_histogram::{
+    SampleNumber, ValueFold, ValueHistogram, ValueRange, ValueSummary, power_edges,
+};

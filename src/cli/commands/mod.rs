@@ -14,6 +14,7 @@ mod evlist;
 mod flamegraph;
 mod heatmap;
 mod help;
+mod histogram;
 mod inject;
 mod kallsyms;
 mod kwork;
@@ -177,6 +178,18 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         usage: &["[<command>]", "examples", "--man <directory>"],
         build: help::command,
         run: help::run,
+    },
+    CommandEntry {
+        name: "histogram",
+        summary: "Count values of tracepoint fields, periods or latencies by size",
+        usage: &[
+            "[<options>] <event> [<field>|period]",
+            "[<options>] <event> <field>|period <seconds>",
+            "[<options>] <event> [<field>|period] -- <command>",
+            "[<options>] --from <event> --to <event> [<seconds>]",
+        ],
+        build: histogram::command,
+        run: histogram::run,
     },
     CommandEntry {
         name: "inject",

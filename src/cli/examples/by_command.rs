@@ -1,9 +1,11 @@
 //! The example lines of each command, for `-h` and `--help`. Tests run them.
 
+mod histogram;
 mod kwork;
 mod sched;
 mod timechart;
 
+use self::histogram::HISTOGRAM;
 use self::kwork::KWORK;
 use self::sched::SCHED;
 use self::timechart::TIMECHART;
@@ -23,8 +25,8 @@ const fn run(line: &'static str, what: &'static str) -> CommandLine {
 
 /// Returns the examples of a command or subcommand; without own ones those of the words before the last.
 pub(crate) fn of(command: &str) -> &'static [CommandLine] {
-    let commands = BY_COMMAND.iter().chain(KWORK).chain(SCHED);
-    let mut commands = commands.chain(TIMECHART);
+    let own = [BY_COMMAND, HISTOGRAM, KWORK, SCHED, TIMECHART];
+    let mut commands = own.into_iter().flatten();
     match commands.find(|(name, _)| *name == command) {
         Some((_, lines)) => lines,
         None => command.rsplit_once(' ').map_or(&[], |(name, _)| of(name)),

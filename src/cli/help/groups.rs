@@ -24,6 +24,7 @@ const GROUPS: &[(&[&str], &[Group])] = &[
     (&["annotate"], ANNOTATE),
     (&["flamegraph"], FLAME_GRAPH),
     (&["heatmap"], HEAT_MAP),
+    (&["histogram"], HISTOGRAM),
     (&["timechart"], TIME_CHART),
     (&["diff"], DIFF),
     (&["probe"], PROBE),
@@ -254,6 +255,16 @@ const HEAT_MAP: &[Group] = &[
     Group { heading: "Input and output", ids: &["input", "force", "output", "format", "title", "rows", "scale", "edges", "quiet", "jobs"]},
     Group { heading: "Latencies", ids: &["from", "to", "latencies", "key", "max-latency", "columns"]},
     Group { heading: "Samples", ids: &["event", "comms", "cpu", "dsos", "pid", "tid", "time", "symbols", "idle"]},
+    SYMBOLS,
+];
+
+#[rustfmt::skip]
+const HISTOGRAM: &[Group] = &[
+    Group { heading: "Input and output", ids: &["input", "force", "output", "json", "svg", "title", "quiet", "jobs"]},
+    Group { heading: "Ranges", ids: &["edges", "power", "max"]},
+    Group { heading: "Latencies", ids: &["from", "to", "key", "unit"]},
+    Group { heading: "Samples", ids: &["comms", "cpu", "dsos", "pid", "tid", "time", "symbols"]},
+    Group { heading: "Recording", ids: &["attach", "all-cpus"]},
     SYMBOLS,
 ];
 

@@ -37,6 +37,7 @@ const READERS: &[&str] = &[
     "evlist",
     "flamegraph",
     "heatmap",
+    "histogram",
     "inject",
     "report",
     "script",
@@ -219,6 +220,7 @@ pub(super) const FILES: &[SectionEntry] = &[
             "evlist",
             "flamegraph",
             "heatmap",
+            "histogram",
             "record",
             "report",
             "script",
@@ -285,7 +287,7 @@ pub(super) const FILES: &[SectionEntry] = &[
 /// Commands that refer to each other.
 const GROUPS: &[&[&str]] = &[
     &["record", "report", "script", "annotate", "top", "stat"],
-    &["record", "flamegraph", "heatmap"],
+    &["record", "flamegraph", "heatmap", "histogram"],
     &["record", "report", "diff", "flamegraph"],
     &["record", "evlist", "buildid-list", "archive", "data"],
     &["record", "list", "probe"],

@@ -1,15 +1,18 @@
 //! Flame graphs: stacks merged into a tree, as an interactive SVG with zoom and search. Heat maps:
 //! counts in a grid, as an SVG in which time ranges can be selected. Time charts: rows of boxes over time.
+//! Bar charts.
 //!
 //! ```text
 //! stacks of names, or folded text --add--> Stacks --tree--> Flame (frames in drawing order) --svg::write--> SVG
 //! times --add--> Heat (a grid of counts) --Heat::write--> SVG
 //! rows of boxes: TimeChart --write_svg--> SVG
+//! labels with counts: BarChart --write--> SVG
 //! ```
 //!
 //! **Invariants.** The output depends only on the stacks, not on their order: siblings are sorted
 //! by name, colours are derived from names.
 
+mod bars;
 mod color;
 mod error;
 mod folded;
@@ -23,6 +26,7 @@ mod text;
 mod timechart;
 mod tree;
 
+pub use bars::BarChart;
 pub use color::{PALETTES, Palette};
 pub use error::Error;
 pub use folded::{read as read_folded, write as write_folded};

@@ -6,6 +6,7 @@ pub mod dump;
 pub mod evlist;
 mod groups;
 pub mod header;
+pub mod histogram;
 pub mod kwork;
 pub mod list;
 pub mod padding;

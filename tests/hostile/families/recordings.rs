@@ -88,6 +88,8 @@ const COMMANDS: &[&str] = &[
     "flamegraph --diff earlier.data -o out.svg --normalize",
     "diff perf.data perf.data",
     "heatmap -o out.svg",
+    "histogram cpu-clock",
+    "histogram --from sched:sched_switch --to syscalls:sys_enter_write --svg -o out.svg",
     "timechart -o out.svg",
     "timechart -o out.html -n 50 --highlight 1000",
     "timechart -o out.pftrace",

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rperf_names::by_distance;
 use rperf_perfdata::Metadata;
 use rperf_replay::Sample;
 use rperf_tracepoint::{FieldReader, Value};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::shared::numeric_field::{NoNumber, numeric_field};
 use crate::cli::stack_folding::SampleWeight;
 
 /// A numeric field of a tracepoint.
@@ -30,33 +30,23 @@ impl<'n> FieldWeight<'n> {
         event: usize,
         name: &'n str,
     ) -> Result<Self, CliError> {
-        let described = recording.events.get(event);
-        let event = described.map_or("", |event| &event.name);
-        let refused = |hint: String| {
+        let reader = numeric_field(recording, event, name).map_err(|error| {
+            let event = recording.events.get(event);
+            let event = event.map_or("", |event| &event.name);
             let message = format!("--weight: {event} has no field '{name}' with a number");
-            CliError::usage(message).hint(hint)
-        };
-        let formats = recording.formats().unwrap_or_default();
-        let tracepoint = described.and_then(|event| formats.of_event(&event.attr).ok());
-        let Some(tracepoint) = tracepoint else {
-            return Err(refused(
-                "it is not a tracepoint: use samples or period, or select a tracepoint with -e"
-                    .to_owned(),
-            ));
-        };
-        if let Some(reader) = tracepoint.reader(name).filter(FieldReader::is_number) {
-            return Ok(Self {
-                name,
-                reader,
-                negative: AtomicU64::new(0),
-            });
-        }
-        let numbers = tracepoint.fields().filter(|(_, reader)| reader.is_number());
-        let names = by_distance(name, numbers.map(|(field, _)| field.name.as_str()));
-        Err(refused(format!(
-            "its numbers, most similar first: {}",
-            names.join(", ")
-        )))
+            CliError::usage(message).hint(match error {
+                NoNumber::NotATracepoint => {
+                    "it is not a tracepoint: use samples or period, or select a tracepoint with -e"
+                        .to_owned()
+                }
+                NoNumber::Numbers(names) => format!("its numbers, most similar first: {names}"),
+            })
+        })?;
+        Ok(Self {
+            name,
+            reader,
+            negative: AtomicU64::new(0),
+        })
     }
 
     /// Reports samples that are not drawn.

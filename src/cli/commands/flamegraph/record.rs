@@ -1,23 +1,18 @@
 //! The recording that is drawn: of a command, of running processes, or of the whole system.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use rperf_safefs::Folder;
 
 use super::text;
 use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
+use crate::cli::shared::temporary_folder::TemporaryFolder;
 
-/// The name of a temporary recording in its folder.
-const FILE: &str = "perf.data";
-/// Attempts to find an unused name.
-const ATTEMPTS: u32 = 100;
 /// Options with a value that only matter for recording.
 const VALUES: [&str; 4] = ["freq", "call-graph", "unwind", "keep"];
 
@@ -48,8 +43,9 @@ impl Recorded {
         let (path, temporary) = match recording {
             Some(path) => (PathBuf::from(path), None),
             None => {
-                let folder = TemporaryFolder::create()?;
-                (folder.path(), Some(folder))
+                let folder = TemporaryFolder::create("flamegraph")
+                    .map_err(|error| error.hint("--keep FILE writes the recording elsewhere"))?;
+                (folder.recording(), Some(folder))
             }
         };
         let mut words = options(matches, &path);
@@ -119,42 +115,4 @@ fn options(matches: &ArgMatches, path: &Path) -> Vec<OsString> {
         words.push("--off-cpu".into());
     }
     words
-}
-
-/// A private folder that is removed with its contents when dropped.
-struct TemporaryFolder {
-    parent: Folder,
-    name: OsString,
-}
-
-impl TemporaryFolder {
-    fn create() -> Result<Self, CliError> {
-        let path = std::env::temp_dir();
-        let failed = |error: &io::Error| {
-            let message = format!("{}: no temporary recording: {error}", path.display());
-            CliError::message(255, message).hint("--keep FILE writes it elsewhere")
-        };
-        let parent = Folder::open(&path).map_err(|error| failed(&error))?;
-        let process = std::process::id();
-        for attempt in 0..ATTEMPTS {
-            let name = OsString::from(format!("rperf-flamegraph-{process}-{attempt}"));
-            match parent.create_folder(&name, 0o700) {
-                Ok(_) => return Ok(Self { parent, name }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(&error)),
-            }
-        }
-        Err(failed(&io::ErrorKind::AlreadyExists.into()))
-    }
-
-    fn path(&self) -> PathBuf {
-        self.parent.path().join(&self.name).join(FILE)
-    }
-}
-
-impl Drop for TemporaryFolder {
-    fn drop(&mut self) {
-        // A folder that cannot be removed stays in the temporary directory.
-        let _ = self.parent.remove_tree(&self.name);
-    }
 }

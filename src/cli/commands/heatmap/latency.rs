@@ -4,17 +4,14 @@ use std::fmt::{self, Display};
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_analysis::{Duration, Durations, EventPair, KeyedEvent};
+use rperf_analysis::{Duration, Durations};
 use rperf_flame::{HeatMap, linear_edges, logarithmic_edges};
-use rperf_perfdata::Metadata;
-use rperf_replay::EventIndex;
-use rperf_tracepoint::{Error, FieldReader};
 
 use super::{HeatmapInput, HeatmapOptions, text};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::event_lookup::find_event;
 use crate::cli::output_file::write_to;
+use crate::cli::shared::event_pair::event_pair;
 
 /// How many times the median the longest latency is for a logarithmic scale.
 const OUTLIER: u64 = 100;
@@ -60,15 +57,8 @@ impl LatencyEvents {
 impl HeatmapInput<'_> {
     /// The latencies of a pair of events, by end time; not empty.
     fn spans(&self, pair: &LatencyEvents, context: &Context) -> Result<Vec<Duration>, CliError> {
-        let recording = self.replay.data().metadata();
-        let end = |name: &str| {
-            let event = find_event(self.replay, &self.input.path, name)?;
-            keyed(event, &pair.key, recording)
-        };
-        let events = EventPair {
-            from: end(&pair.from)?,
-            to: end(&pair.to)?,
-        };
+        let names = [&*pair.from, &*pair.to];
+        let events = event_pair(self.replay, &self.input.path, names, &pair.key)?;
         let Durations { spans, counts } =
             Durations::measure(self.replay, &events, self.filtered(), self.jobs)?;
         if counts.open > 0 {
@@ -155,46 +145,4 @@ impl Display for Microseconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
     }
-}
-
-/// One of the two events, with its key fields.
-fn keyed(event: usize, key: &[String], recording: Metadata<'_>) -> Result<KeyedEvent, CliError> {
-    Ok(KeyedEvent {
-        event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
-        key: match key {
-            [] => Vec::new(),
-            key => fields(event, key, recording)?,
-        },
-    })
-}
-
-/// The fields of a tracepoint with these names.
-fn fields(
-    event: usize,
-    names: &[String],
-    recording: Metadata<'_>,
-) -> Result<Vec<FieldReader>, CliError> {
-    let event = recording.events.get(event);
-    let name = event.map_or("", |event| &event.name);
-    let formats = recording.formats()?;
-    let described = match event {
-        Some(event) => formats.of_event(&event.attr),
-        None => Err(&Error::NotATracepoint),
-    };
-    let tracepoint = match described {
-        Ok(tracepoint) => tracepoint,
-        Err(Error::NotATracepoint | Error::Undescribed) => {
-            let message = format!("{name} is not a tracepoint of the recording");
-            return Err(CliError::message(255, message)
-                .hint("--key needs tracepoints; the default key is the thread"));
-        }
-        Err(error) => return Err(error.clone().into()),
-    };
-    let fields = names.iter().map(|field| {
-        tracepoint.reader(field).ok_or_else(|| {
-            CliError::message(255, format!("{name} has no field '{field}'"))
-                .hint("'evlist --trace-fields' lists the fields")
-        })
-    });
-    fields.collect()
 }

@@ -1,0 +1,191 @@
+//! `rperf histogram`: how often the numbers of an event have which size.
+
+mod args;
+mod numbers;
+mod recorded;
+
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use rperf_analysis::{ValueHistogram, power_edges};
+use rperf_flame::BarChart;
+use rperf_view::histogram::HistogramView;
+
+use self::numbers::{CountedNumbers, NumberSource};
+use self::recorded::Recorded;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::options::flag;
+use crate::cli::output_file::write_to;
+
+pub(super) use self::args::command;
+
+/// The default base: ranges end at 0, 3, 15, 63.
+const BASE: u64 = 4;
+/// The most ranges of one's own.
+const MAX_EDGES: usize = 1000;
+/// The standard output.
+const STDOUT: &str = "-";
+
+/// Counts and prints.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let options = HistogramOptions::new(matches)?;
+    let source = NumberSource::new(matches)?;
+    let recorded = Recorded::new(matches, &source, context)?;
+    // If the workload failed, its exit status is returned after printing.
+    let exit = recorded
+        .as_ref()
+        .map_or(ExitStatus::Ok, |recorded| recorded.exit);
+    let path = recorded.as_ref().map(|recorded| recorded.path.clone());
+    let empty = ValueHistogram::new(options.edges.clone());
+    let CountedNumbers {
+        mut histogram,
+        damage,
+    } = source.count(path, empty, matches, context)?;
+    if !options.has_own_edges {
+        histogram.trim();
+    }
+    options.write(&source, &histogram, context)?;
+    damage?;
+    Ok(exit)
+}
+
+/// The form of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HistogramFormat {
+    Text,
+    Json,
+    Svg,
+}
+
+/// The options of ranges and output.
+struct HistogramOptions {
+    edges: Vec<i128>,
+    /// Whether all ranges are shown: those of `--edges`, and up to `--max`.
+    has_own_edges: bool,
+    format: HistogramFormat,
+    output: Option<PathBuf>,
+    title: Option<String>,
+}
+
+impl HistogramOptions {
+    fn new(matches: &ArgMatches) -> Result<Self, CliError> {
+        let is_set = |id| flag(matches, id) == Some(true);
+        let number = |id: &str| matches.get_one::<u64>(id).copied();
+        let own = text(matches, "edges").map(edges).transpose()?;
+        if own.is_some()
+            && let Some(id) = ["power", "max"].into_iter().find(|id| number(id).is_some())
+        {
+            return Err(CliError::usage(format!(
+                "--edges and --{id} exclude each other"
+            )));
+        }
+        let base = number("power").unwrap_or(BASE);
+        if base < 2 {
+            return Err(CliError::usage("--power: give 2 or more"));
+        }
+        if is_set("json") && is_set("svg") {
+            return Err(CliError::usage("--json and --svg exclude each other"));
+        }
+        let format = match (is_set("json"), is_set("svg")) {
+            (true, _) => HistogramFormat::Json,
+            (_, true) => HistogramFormat::Svg,
+            _ => HistogramFormat::Text,
+        };
+        let title = text(matches, "title").map(str::to_owned);
+        if title.is_some() && format != HistogramFormat::Svg {
+            return Err(CliError::usage("--title needs --svg"));
+        }
+        Ok(Self {
+            has_own_edges: own.is_some() || number("max").is_some(),
+            edges: own.unwrap_or_else(|| power_edges(base, number("max").unwrap_or(u64::MAX))),
+            format,
+            output: text(matches, "output").map(PathBuf::from),
+            title,
+        })
+    }
+
+    fn write(
+        &self,
+        source: &NumberSource,
+        histogram: &ValueHistogram,
+        context: &Context,
+    ) -> Result<(), CliError> {
+        let (event, number, unit) = source.names();
+        let view = HistogramView {
+            event: &event,
+            number,
+            unit,
+            histogram,
+        };
+        let usual = match self.format {
+            HistogramFormat::Svg => "histogram.svg",
+            _ => STDOUT,
+        };
+        let path = self.output.as_deref().unwrap_or(Path::new(usual));
+        write_to(path, context, |out| match self.format {
+            HistogramFormat::Text => view.write_text(out),
+            HistogramFormat::Json => view.write_json(out),
+            HistogramFormat::Svg => self.chart(&view).write(out),
+        })?;
+        if path != Path::new(STDOUT) {
+            context.note(format_args!(
+                "[ {}: {} values ]",
+                path.display(),
+                histogram.count()
+            ));
+        }
+        Ok(())
+    }
+
+    fn chart(&self, view: &HistogramView<'_>) -> BarChart {
+        let bound = |bound: Option<i128>| bound.map(|bound| bound.to_string()).unwrap_or_default();
+        let bars = view.histogram.ranges().map(|range| {
+            let label = format!("{} -> {}", bound(range.from), bound(range.to));
+            (label.trim().to_owned(), range.count)
+        });
+        BarChart {
+            title: self.title.clone().unwrap_or_else(|| view.title()),
+            subtitle: view.summary(),
+            bars: bars.collect(),
+        }
+    }
+}
+
+/// Parses `--edges`: whole numbers separated by blanks or commas.
+fn edges(list: &str) -> Result<Vec<i128>, CliError> {
+    let words = list.split([' ', ',']).filter(|word| !word.is_empty());
+    let edge = |word: &str| {
+        let number = word.parse::<i64>().map(i128::from);
+        number.map_err(|_| {
+            CliError::usage(format!(
+                "--edges takes whole numbers separated by blanks or commas, not '{word}'"
+            ))
+        })
+    };
+    let edges: Vec<i128> = words.map(edge).collect::<Result<_, _>>()?;
+    match edges.len() {
+        1..=MAX_EDGES => Ok(edges),
+        _ => Err(CliError::usage(format!(
+            "--edges takes 1 to {MAX_EDGES} numbers"
+        ))),
+    }
+}
+
+fn text<'m>(matches: &'m ArgMatches, id: &str) -> Option<&'m str> {
+    matches.get_one::<String>(id).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_separated_by_blanks_or_commas() {
+        assert_eq!(edges("10 100, 1000").ok(), Some(vec![10, 100, 1000]));
+        assert_eq!(edges("-5").ok(), Some(vec![-5]));
+        for list in ["", " ", "1,x", "1.5", "99999999999999999999"] {
+            assert!(edges(list).is_err(), "{list}");
+        }
+    }
+}

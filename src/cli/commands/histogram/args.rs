@@ -1,0 +1,86 @@
+//! The options of `histogram`.
+
+use std::ffi::OsString;
+
+use clap::{Arg, Command};
+
+use crate::cli::filter::args as choose;
+use crate::cli::input;
+use crate::cli::options::{number, switch, value};
+use crate::cli::symbol_options::args as names;
+
+const ABOUT: &str = "\
+Counts the numbers of an event by size: the values of a field of a tracepoint, or the periods of samples (period, the \
+default). With --from and --to it counts latencies: the time from a sample of the first event to the next sample of the \
+second one with the same key. Ranges end at powers of 4 unless --power, --max or --edges is given; the first one has \
+negative numbers, the last one all above.
+
+A recording is read unless there is something to record: a number of seconds, for which all CPUs are recorded, a \
+command after --, processes (-p) or the whole system (-a), until the command ends or ^C. The recording is temporary.";
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    let word = |id: &'static str, name: &'static str| Arg::new(id).value_name(name);
+    Command::new("histogram")
+        .long_about(ABOUT)
+        .arg(input::option())
+        .arg(input::force())
+        .args(output())
+        .args(numbers())
+        .args(recording())
+        .args(choose::all())
+        .args(names::all())
+        .arg(word("words", "word").num_args(0..))
+        .arg(
+            Arg::new("workload")
+                .num_args(0..)
+                .last(true)
+                .allow_hyphen_values(true)
+                .value_parser(clap::value_parser!(OsString)),
+        )
+}
+
+fn output() -> Vec<Arg> {
+    vec![
+        value("output", "file")
+            .short('o')
+            .help("output file, - for the standard output (default: -; with --svg: histogram.svg)"),
+        switch("quiet")
+            .short('q')
+            .help("print neither notes nor warnings"),
+        switch("json").help("print ranges and summary as JSON"),
+        switch("svg").help("draw the histogram as an SVG file"),
+        value("title", "text").help("with --svg: title"),
+    ]
+}
+
+fn numbers() -> Vec<Arg> {
+    vec![
+        value("edges", "n[,n...]")
+            .short('b')
+            .help("the lowest numbers of the ranges, separated by commas or blanks: '10 100 1000'"),
+        value("power", "base")
+            .value_parser(number)
+            .help("ranges end at powers of this number (default: 4)"),
+        value("max", "n").value_parser(number).help(
+            "the last range begins at the highest power up to this number (default: above all)",
+        ),
+        value("from", "event").help("count latencies: start event"),
+        value("to", "event").help("count latencies: end event"),
+        value("key", "field[,field...]")
+            .help("fields that match start and end events (default: the thread)"),
+        value("unit", "ns|us|ms").help("unit of latencies (default: us)"),
+    ]
+}
+
+/// What is recorded first.
+fn recording() -> Vec<Arg> {
+    vec![
+        value("attach", "pid[,pid...]")
+            .short('p')
+            .help("record these processes"),
+        switch("all-cpus")
+            .short('a')
+            .help("record the whole system"),
+    ]
+}

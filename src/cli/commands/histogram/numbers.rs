@@ -1,0 +1,299 @@
+//! The numbers that are counted.
+
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use rperf_analysis::{Durations, FilteredSamples, SampleNumber, ValueFold, ValueHistogram};
+use rperf_replay::EventIndex;
+use rperf_resolve::{Resolver, SampleCriteria};
+
+use super::text;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::event_lookup::find_event;
+use crate::cli::filter::RequestedFilters;
+use crate::cli::input::{Input, OpenedInput};
+use crate::cli::jobs::jobs;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::event_pair::event_pair;
+use crate::cli::shared::numeric_field::{NoNumber, numeric_field};
+use crate::cli::symbol_options::SymbolSources;
+
+/// The word for the periods of samples.
+const PERIOD: &str = "period";
+
+/// Units of latencies, in nanoseconds.
+const UNITS: [(&str, u64); 3] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000)];
+
+/// What is counted, according to the command line.
+pub(super) enum NumberSource {
+    Samples {
+        event: String,
+        /// A field, or [`PERIOD`].
+        number: String,
+        seconds: Option<String>,
+    },
+    Latencies {
+        from: String,
+        to: String,
+        key: Vec<String>,
+        unit: (&'static str, u64),
+        seconds: Option<String>,
+    },
+}
+
+/// The counts.
+pub(super) struct CountedNumbers {
+    pub(super) histogram: ValueHistogram,
+    /// The error if not all records could be read, reported after printing.
+    pub(super) damage: Result<(), CliError>,
+}
+
+impl NumberSource {
+    /// Reads words and options.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: neither an event nor a pair of events, or both; options without effect.
+    pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
+        let words = matches.get_many::<String>("words").unwrap_or_default();
+        let words: Vec<&str> = words.map(String::as_str).collect();
+        let is_pair = |id: &&str| text(matches, id).is_some();
+        let of_pairs = ["from", "to", "key", "unit"].into_iter().find(is_pair);
+        match (text(matches, "from"), text(matches, "to"), of_pairs) {
+            (Some(from), Some(to), _) => Self::latencies([from, to], &words, matches),
+            (_, _, Some(id)) => Err(CliError::usage(format!(
+                "--{id}: needs a start and an end event: --from EVENT --to EVENT"
+            ))),
+            _ => Self::samples(&words),
+        }
+    }
+
+    fn samples(words: &[&str]) -> Result<Self, CliError> {
+        let (event, number, seconds) = match words {
+            [] => {
+                return Err(CliError::usage("histogram needs an event").hint(
+                    "name it with a field: histogram syscalls:sys_exit_read ret; 'evlist --trace-fields' lists the fields of a recording",
+                ));
+            }
+            [event] => (event, &PERIOD, None),
+            [event, number] if number.starts_with(|letter: char| letter.is_ascii_digit()) => {
+                (event, &PERIOD, Some(*number))
+            }
+            [event, number] => (event, number, None),
+            [event, number, seconds] => (event, number, Some(*seconds)),
+            [_, _, _, surplus, ..] => {
+                return Err(surplus_word(surplus));
+            }
+        };
+        Ok(Self::Samples {
+            event: (*event).to_owned(),
+            number: (*number).to_owned(),
+            seconds: seconds.map(seconds_of).transpose()?,
+        })
+    }
+
+    fn latencies(
+        [from, to]: [&str; 2],
+        words: &[&str],
+        matches: &ArgMatches,
+    ) -> Result<Self, CliError> {
+        let unit = text(matches, "unit").unwrap_or("us");
+        let unit = UNITS.into_iter().find(|(name, _)| *name == unit);
+        let unit = unit.ok_or_else(|| CliError::usage("--unit takes ns, us or ms"))?;
+        let key = text(matches, "key").unwrap_or_default().split(',');
+        let seconds = match words {
+            [] => None,
+            [seconds] => Some(seconds_of(seconds)?),
+            [_, surplus, ..] => return Err(surplus_word(surplus)),
+        };
+        Ok(Self::Latencies {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            key: key
+                .filter(|field| !field.is_empty())
+                .map(str::to_owned)
+                .collect(),
+            unit,
+            seconds,
+        })
+    }
+
+    /// How long the system is recorded, if given.
+    pub(super) fn seconds(&self) -> Option<&str> {
+        match self {
+            Self::Samples { seconds, .. } | Self::Latencies { seconds, .. } => seconds.as_deref(),
+        }
+    }
+
+    /// The events to record.
+    pub(super) fn events(&self) -> Vec<&str> {
+        match self {
+            Self::Samples { event, .. } => vec![event],
+            Self::Latencies { from, to, .. } if from == to => vec![from],
+            Self::Latencies { from, to, .. } => vec![from, to],
+        }
+    }
+
+    /// The event, the number and its unit.
+    pub(super) fn names(&self) -> (String, &str, &str) {
+        match self {
+            Self::Samples { event, number, .. } => (event.clone(), number, ""),
+            Self::Latencies { from, to, unit, .. } => {
+                (format!("{from} to {to}"), "latency", unit.0)
+            }
+        }
+    }
+
+    /// Counts the numbers of a recording, that of `-i` if no `path` is given.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: the recording cannot be read, or does not have the event, the field, or an accepted sample.
+    pub(super) fn count(
+        &self,
+        path: Option<PathBuf>,
+        empty: ValueHistogram,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<CountedNumbers, CliError> {
+        let wanted = RequestedFilters::new(matches)?;
+        let symbols = SymbolSources::for_recording(matches, context)?;
+        let input = match path {
+            Some(path) => OpenedInput::named(Some(path), false, context)?.complete(context)?,
+            None => Input::open(matches, context)?,
+        };
+        let data = input.parse(context)?;
+        let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+        let pass = CountingPass {
+            analysis: &analysis,
+            resolver: &analysis.resolver(&symbols),
+            filter: &wanted.filter(data.metadata(), false)?,
+        };
+        let histogram = match self {
+            Self::Samples { event, number, .. } => pass.samples(event, number, &empty)?,
+            Self::Latencies {
+                from,
+                to,
+                key,
+                unit,
+                ..
+            } => pass.latencies([from, to], key, unit.1, empty)?,
+        };
+        if histogram.count() == 0 {
+            let message = format!("{}: no values to count", input.path.display());
+            let error = CliError::message(255, message);
+            return Err(error.hint(
+                "no sample of the event matches the filters (--time, --cpu, --comms, ...), or no start has an end",
+            ));
+        }
+        let damage = analysis.conclude();
+        Ok(CountedNumbers { histogram, damage })
+    }
+}
+
+/// A recording and the accepted samples.
+struct CountingPass<'q> {
+    analysis: &'q Analysis<'q>,
+    resolver: &'q Resolver<'q>,
+    filter: &'q SampleCriteria,
+}
+
+impl CountingPass<'_> {
+    fn filtered(&self) -> FilteredSamples<'_> {
+        FilteredSamples {
+            filter: self.filter,
+            resolver: self.resolver,
+        }
+    }
+
+    /// Counts a number of an event's samples.
+    fn samples(
+        &self,
+        event: &str,
+        number: &str,
+        empty: &ValueHistogram,
+    ) -> Result<ValueHistogram, CliError> {
+        let replay = &self.analysis.replay;
+        let index = find_event(replay, &self.analysis.input.path, event)?;
+        let sample_number = match number {
+            PERIOD => SampleNumber::Period,
+            field => self.field(index, event, field)?,
+        };
+        let filter = self.filtered();
+        let counted = replay.fold(self.analysis.jobs, || ValueFold {
+            event: EventIndex(u32::try_from(index).unwrap_or(u32::MAX)),
+            number: sample_number,
+            filter,
+            histogram: empty.clone(),
+            truncated: 0,
+        });
+        if counted.truncated > 0 {
+            self.analysis.context.warn(format_args!(
+                "{} samples of {event} have no {number}: their raw data are truncated",
+                counted.truncated
+            ));
+        }
+        Ok(counted.histogram)
+    }
+
+    fn field(&self, index: usize, event: &str, field: &str) -> Result<SampleNumber, CliError> {
+        let found = numeric_field(self.analysis.metadata(), index, field);
+        found.map(SampleNumber::Field).map_err(|error| {
+            let message = format!("{event} has no field '{field}' with a number");
+            CliError::message(255, message).hint(match error {
+                NoNumber::NotATracepoint => {
+                    "it is not a tracepoint: only the periods of its samples can be counted (period)"
+                        .to_owned()
+                }
+                NoNumber::Numbers(names) => format!("its numbers, most similar first: {names}"),
+            })
+        })
+    }
+
+    /// Counts the latencies between two events, in units of `unit` nanoseconds.
+    fn latencies(
+        &self,
+        names: [&str; 2],
+        key: &[String],
+        unit: u64,
+        mut histogram: ValueHistogram,
+    ) -> Result<ValueHistogram, CliError> {
+        let Analysis {
+            replay,
+            input,
+            jobs,
+            context,
+            ..
+        } = self.analysis;
+        let events = event_pair(replay, &input.path, names, key)?;
+        let Durations { spans, counts } =
+            Durations::measure(replay, &events, self.filtered(), *jobs)?;
+        if counts.open > 0 {
+            context.note(format_args!(
+                "{} of {} have no {} and are not counted",
+                counts.open, names[0], names[1]
+            ));
+        }
+        for span in spans {
+            histogram.add((span.nanos / unit).into());
+        }
+        Ok(histogram)
+    }
+}
+
+/// Checks a number of seconds.
+fn seconds_of(word: &str) -> Result<String, CliError> {
+    let number = word.parse::<f64>().ok();
+    match number.filter(|number| number.is_finite() && *number > 0.0) {
+        Some(_) => Ok(word.to_owned()),
+        None => Err(CliError::usage(format!(
+            "'{word}' is not a number of seconds"
+        ))),
+    }
+}
+
+fn surplus_word(word: &str) -> CliError {
+    CliError::usage(format!("histogram: surplus word '{word}'"))
+        .hint("a command to record follows --: histogram EVENT FIELD -- COMMAND")
+}

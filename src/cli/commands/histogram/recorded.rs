@@ -1,0 +1,73 @@
+//! The recording that is counted: of a command, of running processes, or of the whole system.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+
+use super::numbers::NumberSource;
+use super::text;
+use crate::cli::context::Context;
+use crate::cli::dispatch;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::options::flag;
+use crate::cli::shared::temporary_folder::TemporaryFolder;
+
+/// A finished recording.
+pub(super) struct Recorded {
+    pub(super) path: PathBuf,
+    /// How the workload ended.
+    pub(super) exit: ExitStatus,
+    /// Removes the file.
+    _temporary: TemporaryFolder,
+}
+
+impl Recorded {
+    /// Records what words and options name; `None` if they name nothing.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: an input file, too. Those of `record`.
+    pub(super) fn new(
+        matches: &ArgMatches,
+        source: &NumberSource,
+        context: &Context,
+    ) -> Result<Option<Self>, CliError> {
+        let workload = matches.get_many::<OsString>("workload");
+        let workload: Vec<OsString> = workload.unwrap_or_default().cloned().collect();
+        let attached = text(matches, "attach");
+        let is_system = flag(matches, "all-cpus") == Some(true);
+        let seconds = source.seconds();
+        if workload.is_empty() && attached.is_none() && !is_system && seconds.is_none() {
+            return Ok(None);
+        }
+        if text(matches, "input").is_some() {
+            return Err(CliError::usage(
+                "-i reads a recording, so nothing can be recorded: omit seconds, command, -a and -p",
+            ));
+        }
+        let folder = TemporaryFolder::create("histogram")?;
+        let path = folder.recording();
+        let mut words: Vec<OsString> = vec!["-q".into(), "-B".into(), "-o".into(), (&path).into()];
+        for event in source.events() {
+            words.extend(["-e".into(), event.into()]);
+        }
+        if let Some(seconds) = seconds {
+            words.extend(["--duration".into(), seconds.into()]);
+        }
+        if let Some(processes) = attached {
+            words.extend(["-p".into(), processes.into()]);
+        } else if is_system || workload.is_empty() {
+            words.push("-a".into());
+        }
+        if !workload.is_empty() {
+            words.push("--".into());
+            words.extend(workload);
+        }
+        Ok(Some(Self {
+            exit: dispatch(context, OsStr::new("record"), &words)?,
+            path,
+            _temporary: folder,
+        }))
+    }
+}

@@ -1,0 +1,26 @@
+//! Examples of `histogram`.
+
+use super::{CommandLine, run};
+
+/// The command with its examples.
+pub(super) const HISTOGRAM: &[(&str, &[CommandLine])] = &[(
+    "histogram",
+    &[
+        run(
+            "histogram --from sched:sched_switch --to sched:sched_switch",
+            "times between context switches of each thread, in microseconds",
+        ),
+        run(
+            "histogram sched:sched_switch next_prio -b '0 100 120 121'",
+            "priorities of the threads that get a CPU: real-time, higher, normal, lower",
+        ),
+        run(
+            "histogram syscalls:sys_exit_read ret 1",
+            "record all CPUs for a second: bytes that reads return, and errors",
+        ),
+        run(
+            "histogram syscalls:sys_exit_write ret --svg -- dd if=/dev/zero of=/dev/null bs=4k count=100",
+            "record a command, and draw histogram.svg",
+        ),
+    ],
+)];

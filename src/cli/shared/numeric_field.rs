@@ -1,0 +1,31 @@
+//! Numeric fields of tracepoints by name.
+
+use rperf_names::by_distance;
+use rperf_perfdata::Metadata;
+use rperf_tracepoint::FieldReader;
+
+/// Why an event has no such field.
+pub(crate) enum NoNumber {
+    /// The event is not a tracepoint whose format the recording has.
+    NotATracepoint,
+    /// The tracepoint's numbers, most similar first.
+    Numbers(String),
+}
+
+/// Returns the numeric field `name` of the event with this index.
+pub(crate) fn numeric_field(
+    recording: Metadata<'_>,
+    event: usize,
+    name: &str,
+) -> Result<FieldReader, NoNumber> {
+    let described = recording.events.get(event);
+    let formats = recording.formats().unwrap_or_default();
+    let tracepoint = described.and_then(|event| formats.of_event(&event.attr).ok());
+    let tracepoint = tracepoint.ok_or(NoNumber::NotATracepoint)?;
+    if let Some(reader) = tracepoint.reader(name).filter(FieldReader::is_number) {
+        return Ok(reader);
+    }
+    let numbers = tracepoint.fields().filter(|(_, reader)| reader.is_number());
+    let names = by_distance(name, numbers.map(|(field, _)| field.name.as_str()));
+    Err(NoNumber::Numbers(names.join(", ")))
+}
