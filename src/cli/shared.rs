@@ -16,6 +16,7 @@ pub(crate) mod perfetto_trace;
 pub(crate) mod probing;
 pub(crate) mod recorded_fields;
 pub(crate) mod recorded_objects;
+pub(crate) mod recorded_stat;
 pub(crate) mod recording_output;
 pub(crate) mod report_options;
 pub(crate) mod sampling;

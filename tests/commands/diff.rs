@@ -156,13 +156,13 @@ fn unknown_and_missing_options_are_refused_by_name() -> io::Result<()> {
             129,
             "Failed: extra option specified '1'",
         ),
-        (&["-c", "cycles"], 129, "-c cycles is not supported yet"),
-        (&["--stream"], 129, "--stream is not supported yet"),
         (
-            &["--cycles-hist"],
-            129,
-            "--cycles-hist is not supported yet",
+            &["-c", "cycles"],
+            255,
+            "-c cycles: old.data has no branch stacks",
         ),
+        (&["--stream"], 129, "--stream is not supported yet"),
+        (&["--cycles-hist"], 129, "--cycles-hist needs -c cycles"),
         (
             &["-o", "2"],
             255,

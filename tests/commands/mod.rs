@@ -24,6 +24,8 @@ mod damage;
 mod data;
 mod debuginfod;
 mod diff;
+mod diff_counts;
+mod diff_cycles;
 mod documentation;
 mod dump;
 mod event_tables;

@@ -2,30 +2,69 @@
 
 mod args;
 mod counting;
+mod counts;
 mod runs;
 mod settings;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_hist::{ComparedRow, Comparison, Histogram};
+use rperf_hist::{
+    Block, BlockLine, ComparedRow, Comparison, ComparisonMethod, Histogram, compare_blocks,
+};
+use rperf_perfdata::FeatureId;
 use rperf_view::diff::{DiffEvent, write_diff, write_json};
 
 use self::counting::{CountedEvent, CountedFile};
+use self::counts::CountsFile;
 use self::settings::DiffSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::OpenedInput;
 
 pub(super) use self::args::command;
 
 /// The most rows that a message lists.
 const LISTED: usize = 3;
 
+/// A file to compare.
+enum ComparedFile {
+    Samples(CountedFile),
+    /// Of `stat record`.
+    Counts(CountsFile),
+}
+
+impl ComparedFile {
+    /// Reads the file with this number.
+    fn read(
+        path: &Path,
+        number: usize,
+        settings: &DiffSettings,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        let opened = OpenedInput::named(Some(path.to_owned()), settings.force, context)?;
+        let input = opened.complete(context)?;
+        let data = input.parse(context)?;
+        match data.features().has(FeatureId::STAT) {
+            true => {
+                let name = path.display().to_string();
+                CountsFile::read(name, &input, &data, context).map(Self::Counts)
+            }
+            false => {
+                CountedFile::count(&input, &data, number, settings, context).map(Self::Samples)
+            }
+        }
+    }
+}
+
 /// The comparison of one event of the baseline.
 struct EventComparison {
     name: String,
     comparison: Comparison,
+    /// With `-c cycles`, the blocks of each row.
+    blocks: Option<Vec<Vec<BlockLine>>>,
     /// Whether another file has the event.
     is_paired: bool,
 }
@@ -33,10 +72,25 @@ struct EventComparison {
 /// Prints the comparison.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let settings = DiffSettings::new(matches, context)?;
-    let mut files = Vec::new();
+    let (mut files, mut counts) = (Vec::new(), Vec::new());
     for (number, path) in settings.files.iter().enumerate() {
-        let file = CountedFile::count(path, number, &settings, context);
-        files.push(file.map_err(|error| with_advice(error, matches, context))?);
+        let file = ComparedFile::read(path, number, &settings, context);
+        match file.map_err(|error| with_advice(error, matches, context))? {
+            ComparedFile::Samples(file) => files.push(file),
+            ComparedFile::Counts(file) => counts.push(file),
+        }
+    }
+    match (files.first(), counts.first()) {
+        (Some(samples), Some(counted)) => {
+            let message = format!("{} has counts, {} has samples", counted.name, samples.name);
+            return Err(CliError::message(255, message).hint("compare files of one kind"));
+        }
+        (None, Some(_)) => {
+            counts::print(&counts, &settings, matches, context)?;
+            let damages = counts.into_iter().map(|file| file.damage);
+            return damages.collect::<Result<(), _>>().map(|()| ExitStatus::Ok);
+        }
+        _ => {}
     }
     warn_of_files(&files, &settings, context);
     let compared = compare(&files, &settings, context);
@@ -112,13 +166,41 @@ fn compare(
         }
         let own = std::iter::once(Some(event));
         let events: Vec<_> = own.chain(pairs.iter().copied()).collect();
+        let comparison = comparison(&events, settings);
+        let has_blocks = settings.compare.method == ComparisonMethod::Cycles;
         compared.push(EventComparison {
             name: event.name.clone(),
-            comparison: comparison(&events, settings),
+            blocks: has_blocks.then(|| blocks(&events, &comparison)),
+            comparison,
             is_paired: pairs.iter().any(Option::is_some),
         });
     }
     compared
+}
+
+/// The blocks of each row. Rows have the keys dso and symbol.
+fn blocks(events: &[Option<&CountedEvent>], comparison: &Comparison) -> Vec<Vec<BlockLine>> {
+    let by_function = events.iter().map(|event| {
+        let mut functions: BTreeMap<(&str, &str), Vec<&Block>> = BTreeMap::new();
+        for block in event.iter().flat_map(|event| &event.blocks) {
+            let key = (&*block.object, &*block.function);
+            functions.entry(key).or_default().push(block);
+        }
+        functions
+    });
+    let by_function: Vec<_> = by_function.collect();
+    let rows = comparison.rows.iter().map(|row| {
+        // With -v it is the object's path.
+        let object = row.cells.first().map_or("", |cell| cell.trim());
+        let object = object.rsplit('/').next().unwrap_or(object);
+        let files = by_function.iter().zip(&row.periods);
+        let files = files.map(|(functions, period)| {
+            let blocks = functions.get(&(object, &*row.function));
+            period.map(|_| blocks.cloned().unwrap_or_default())
+        });
+        compare_blocks(&files.collect::<Vec<_>>())
+    });
+    rows.collect()
 }
 
 /// Compares an event; `None` for files without it.
@@ -154,6 +236,7 @@ fn print(
         name: &event.name,
         files: &names,
         comparison: &event.comparison,
+        blocks: event.blocks.as_deref(),
     });
     let events: Vec<DiffEvent<'_>> = events.collect();
     if settings.json {

@@ -4,10 +4,10 @@
 //! previous target to this branch's source. If blocks with different starts have the same end, the
 //! longest one is used for all, as in Linux perf.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use rperf_replay::{Fold, Sample, World};
-use rperf_resolve::{AddressContext, Frame, Resolver, SymbolId};
+use rperf_resolve::{AddressContext, Frame, Resolver, SourceLine, SymbolId};
 use rperf_wire::BranchEntry;
 use rustc_hash::FxHashMap;
 
@@ -39,10 +39,18 @@ struct BlockCounts {
     start: Option<u64>,
     cycles: u64,
     times: u64,
+    first: FirstCycles,
+}
+
+/// The cycles of the first executions from the lowest start, in the order of the recording.
+#[derive(Clone, Copy, Default)]
+struct FirstCycles {
+    cycles: [u64; Self::MOST],
+    count: usize,
 }
 
 /// A block for display.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Block {
     /// Total cycles.
     pub cycles: u64,
@@ -52,6 +60,12 @@ pub struct Block {
     pub range: [String; 2],
     /// The object's short name.
     pub object: String,
+    /// The function's name.
+    pub function: String,
+    /// Start and end as offsets in the function.
+    pub offsets: [u64; 2],
+    /// The cycles of the first executions, at most 8.
+    pub first: Vec<u64>,
 }
 
 /// The blocks of one event, sorted by cycles, descending.
@@ -136,12 +150,19 @@ impl<'a, 'w> Blocks<'a, 'w> {
             times: counts.times,
             range: [self.location(symbol, &start), self.location(symbol, &end)],
             object: world.dso(symbol.dso).short_name.clone(),
+            function: self.resolver.symbol_name(symbol).to_string(),
+            offsets: [start, end].map(|frame| {
+                let function = function.map_or(0, |function| function.start);
+                frame.address.wrapping_sub(function)
+            }),
+            first: counts.first.cycles[..counts.first.count].to_vec(),
         }
     }
 
     /// The source line, otherwise the function and offset.
     fn location(&self, symbol: SymbolId, frame: &Frame) -> String {
-        if let Some(line) = self.resolver.source_line(frame) {
+        let line = self.resolver.source_line(frame);
+        if let Some(line) = line.filter(|line| *line != SourceLine::UNKNOWN) {
             return format!("{}:{}", line.file_name(), line.line);
         }
         let name = self.resolver.symbol_name(symbol);
@@ -203,6 +224,7 @@ impl Fold for Blocks<'_, '_> {
                 start: start.map(|start| start.address),
                 cycles,
                 times: 1,
+                first: FirstCycles::of(cycles),
             };
             event.add(symbol, end.address, counts);
         }
@@ -230,10 +252,38 @@ impl EventBlocks {
         };
         known.cycles = known.cycles.saturating_add(more.cycles);
         known.times += more.times;
+        // None is above all starts here: a block without a start begins anywhere.
+        let place = |start: Option<u64>| start.map_or((true, 0), |start| (false, start));
+        match place(more.start).cmp(&place(known.start)) {
+            Ordering::Less => known.first = more.first,
+            Ordering::Equal => known.first.append(&more.first),
+            Ordering::Greater => {}
+        }
         known.start = match (known.start, more.start) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
+    }
+}
+
+impl FirstCycles {
+    /// As many as perf draws.
+    const MOST: usize = 8;
+
+    fn of(cycles: u64) -> Self {
+        let mut first = Self::default();
+        first.cycles[0] = cycles;
+        first.count = 1;
+        first
+    }
+
+    fn append(&mut self, later: &Self) {
+        let free = self.cycles.iter_mut().skip(self.count);
+        let more = later.cycles.iter().take(later.count);
+        for (place, cycles) in free.zip(more) {
+            *place = *cycles;
+            self.count += 1;
+        }
     }
 }
 
@@ -263,6 +313,7 @@ mod tests {
             start,
             cycles,
             times: 1,
+            first: FirstCycles::of(cycles),
         };
         let mut seen = [(Some(0x120), 3), (None, 50), (Some(0x110), 7)];
         for _ in 0..seen.len() {
@@ -273,6 +324,7 @@ mod tests {
             }
             let sum = event.blocks[&(symbol, end.address)];
             assert_eq!((sum.start, sum.cycles, sum.times), (Some(0x110), 60, 3));
+            assert_eq!(sum.first.cycles[..sum.first.count], [7]);
         }
     }
 }

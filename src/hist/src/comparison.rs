@@ -7,6 +7,7 @@
 //! Rows are paired by the text of their keys. A function is paired by its name alone: its address differs between builds. Rows of one
 //! file with the same names are added up, so all code of an object without symbols is one row, as in perf.
 
+mod blocks;
 mod order;
 mod pairing;
 mod runs;
@@ -15,6 +16,7 @@ mod tests;
 
 use std::cmp::Ordering;
 
+pub use self::blocks::{BlockLine, ComparedBlock, compare_blocks};
 pub use self::runs::{ComparedRuns, RunComparison};
 
 use crate::fields::ReportField;
@@ -38,6 +40,8 @@ pub enum ComparisonMethod {
         /// Weight of the other file's period.
         other: i64,
     },
+    /// Differences of the average cycles of basic blocks ([`compare_blocks`]); rows have no value of their own.
+    Cycles,
 }
 
 /// Options of a comparison.
@@ -176,6 +180,7 @@ impl Comparison {
                 let difference = weighted(new, other).saturating_sub(weighted(old, baseline));
                 ComparedValue::Weighted(difference)
             }
+            ComparisonMethod::Cycles => ComparedValue::Undefined,
         })
     }
 

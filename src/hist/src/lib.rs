@@ -60,8 +60,8 @@ mod watched_function;
 pub use blocks::{Block, BlockTable, Blocks};
 pub use branch_counts::BranchCounts;
 pub use comparison::{
-    ComparedRow, ComparedRuns, ComparedValue, Comparison, ComparisonMethod, ComparisonOptions,
-    RunComparison, compared_columns,
+    BlockLine, ComparedBlock, ComparedRow, ComparedRuns, ComparedValue, Comparison,
+    ComparisonMethod, ComparisonOptions, RunComparison, compare_blocks, compared_columns,
 };
 pub use decaying::{Decay, DecayingHistogram, HiddenSamples};
 pub use error::Error;

@@ -1,6 +1,7 @@
 //! `diff`: the rows of several recordings next to each other, in the layout of perf 6.1.
 
 mod cells;
+mod counts;
 mod json;
 mod runs;
 #[cfg(test)]
@@ -9,9 +10,10 @@ mod tests;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use rperf_hist::{CellPadding, ComparedRow, Comparison, ComparisonMethod};
+use rperf_hist::{BlockLine, CellPadding, ComparedRow, Comparison, ComparisonMethod};
 
 use self::cells::DiffCell;
+pub use self::counts::{ComparedCount, CountObservation, CountsView, EventValues, compare_counts};
 pub use self::json::{DIFF_JSON_VERSION, write_json};
 pub use self::runs::{RunsEvent, write_runs, write_runs_json};
 use crate::padding::{LeftAligned, RightAligned};
@@ -23,6 +25,8 @@ use crate::terminal::{Csi, Sgr, escaped_line};
 pub struct DiffLayout {
     /// `-F`: a column with the calculation of each value.
     pub formula: bool,
+    /// `--cycles-hist`: columns with the first differences of cycles.
+    pub cycles_histogram: bool,
     /// `-p`: columns with the periods.
     pub periods: bool,
     /// `-q`: rows only.
@@ -46,6 +50,8 @@ pub struct DiffEvent<'a> {
     pub files: &'a [String],
     /// The rows.
     pub comparison: &'a Comparison,
+    /// With [`ComparisonMethod::Cycles`], the blocks of each row.
+    pub blocks: Option<&'a [Vec<BlockLine>]>,
 }
 
 /// A column of numbers.
@@ -54,6 +60,7 @@ enum NumberColumn {
     Baseline,
     BaselinePeriod,
     Value,
+    CyclesHistogram,
     Formula,
     Period,
 }
@@ -87,16 +94,26 @@ pub fn write_diff(
         }
         write_titles(out, event.comparison, &columns, &widths, layout)?;
     }
-    for row in &event.comparison.rows {
-        let numbers = columns
-            .iter()
-            .map(|column| column.cell(event.comparison, row));
-        let numbers: Vec<DiffCell> = numbers.collect();
-        match &layout.separator {
-            Some(separator) => write_separated(out, row, &numbers, separator)?,
-            None => {
-                write_numbers(out, &numbers, &columns, layout.colors)?;
-                write_keys(out, event.comparison, row, &widths, layout.escapes)?;
+    for (number, row) in event.comparison.rows.iter().enumerate() {
+        let cells = |line| {
+            let numbers = columns.iter();
+            let numbers = numbers.map(|column| column.cell(event.comparison, row, line));
+            numbers.collect::<Vec<DiffCell>>()
+        };
+        let lines: Vec<Vec<DiffCell>> = match event.blocks {
+            None => vec![cells(None)],
+            Some(blocks) => {
+                let lines = blocks.get(number).into_iter().flatten();
+                lines.map(|line| cells(Some(line))).collect()
+            }
+        };
+        for numbers in &lines {
+            match &layout.separator {
+                Some(separator) => write_separated(out, row, numbers, separator)?,
+                None => {
+                    write_numbers(out, numbers, &columns, layout.colors)?;
+                    write_keys(out, event.comparison, row, &widths, layout.escapes)?;
+                }
             }
         }
     }
@@ -124,10 +141,12 @@ fn columns(comparison: &Comparison, layout: &DiffLayout) -> Vec<DiffColumn> {
             0 => (NumberColumn::Baseline, NumberColumn::BaselinePeriod),
             _ => (NumberColumn::Value, NumberColumn::Period),
         };
+        let histogram = layout.cycles_histogram && file > 0;
+        let histogram = histogram.then_some(NumberColumn::CyclesHistogram);
         let formula = layout.formula && file > 0;
         let formula = formula.then_some(NumberColumn::Formula);
         let period = layout.periods.then_some(period);
-        let kinds = [Some(first), formula, period];
+        let kinds = [Some(first), histogram, formula, period];
         kinds.into_iter().flatten().map(move |kind| (file, kind))
     };
     let all = (0..files).flat_map(of_file);
@@ -142,6 +161,8 @@ impl NumberColumn {
             (Self::BaselinePeriod, _) => ("Base period", 14),
             (Self::Formula, _) => ("Formula", 70),
             (Self::Period, _) => ("Period", 14),
+            (Self::CyclesHistogram, _) => ("stddev/Hist", 17),
+            (Self::Value, ComparisonMethod::Cycles) => ("[Program Block Range] Cycles Diff", 70),
             (Self::Value, ComparisonMethod::Delta) => ("Delta", 7),
             (Self::Value, ComparisonMethod::AbsoluteDelta) => ("Delta Abs", 7),
             (Self::Value, ComparisonMethod::Ratio) => ("Ratio", 14),

@@ -17,14 +17,18 @@ paired by type, otherwise by name; a row without a baseline is new, one without 
 
 With --runs it compares two groups of recordings, OLD... -- NEW...: mean shares of the runs, and the 95% confidence \
 interval of their difference by Welch's t-test. Rows with an interval that contains 0 are left out; if nothing has changed, about one row \
-in 20 is still shown.";
+in 20 is still shown.
+
+Files of 'stat record' are compared, too: total counts, with --runs the means of groups; of two files with intervals (-I) the \
+mean rates per second. Recordings of 'sched record' are compared by 'sched diff'.";
 
 const COMPUTE: &str = "\
 How files are compared with the baseline:
   delta         difference of the shares, in percentage points
   delta-abs     the same, sorted by absolute value (default)
   ratio         quotient of the periods
-  wdiff:W1,W2   difference of the periods: new * W2 - baseline * W1";
+  wdiff:W1,W2   difference of the periods: new * W2 - baseline * W1
+  cycles        difference of the average cycles of each basic block of the sampled functions, from branch stacks";
 
 const PERCENT_HELP: &str =
     "percentages of filtered samples: relative to them, or absolute (of all samples, the default)";
@@ -70,7 +74,7 @@ fn table() -> Vec<Arg> {
             .help("only rows of the baseline that another file has, too"),
         value("compute", "method")
             .short('c')
-            .help("delta, delta-abs (default), ratio or wdiff:W1,W2 (see --help)")
+            .help("delta, delta-abs (default), ratio, wdiff:W1,W2 or cycles (see --help)")
             .long_help(COMPUTE),
         switch("period")
             .short('p')
@@ -78,7 +82,9 @@ fn table() -> Vec<Arg> {
         switch("formula")
             .short('F')
             .help("show the calculation of each value"),
-        unsupported("cycles-hist", "basic blocks are not compared"),
+        switch("cycles-hist").help(
+            "with -c cycles: also the first differences of each block as bars, and their relative standard error",
+        ),
         switch("dump-raw-trace")
             .short('D')
             .help("first dump all records of the files"),

@@ -5,19 +5,19 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use rperf_hist::{
-    CountedItems, Histogram, HistogramOptions, Key, NamingContext, RecordingInfo, SelectSamples,
-    compared_columns,
+    Block, BlockTable, Blocks, ComparisonMethod, CountedItems, Histogram, HistogramOptions, Key,
+    NamingContext, RecordingInfo, SelectSamples, compared_columns,
 };
 use rperf_perfdata::PerfData;
 use rperf_resolve::SampleCriteria;
 use rperf_view::dump::Dump;
-use rperf_wire::{EventType, RecordKind};
+use rperf_wire::{EventType, RecordKind, SampleType};
 
 use super::settings::DiffSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::findings::report_symbol_problems;
-use crate::cli::input::OpenedInput;
+use crate::cli::input::Input;
 use crate::cli::record_dump;
 use crate::cli::shared::analysis::{Analysis, sockets};
 use crate::cli::shared::columns::check;
@@ -48,20 +48,21 @@ pub(super) struct CountedEvent {
     pub(super) histogram: Histogram,
     /// The same of all tasks and code, if the total of filtered rows is needed.
     pub(super) unfiltered: Option<Histogram>,
+    /// With `-c cycles`, the basic blocks between branches.
+    pub(super) blocks: Vec<Block>,
 }
 
 impl CountedFile {
     /// Counts the file with this number.
     pub(super) fn count(
-        path: &Path,
+        input: &Input,
+        data: &PerfData<'_>,
         number: usize,
         settings: &DiffSettings,
         context: &Context,
     ) -> Result<Self, CliError> {
-        let opened = OpenedInput::named(Some(path.to_owned()), settings.force, context)?;
-        let input = opened.complete(context)?;
-        let data = input.parse(context)?;
-        let analysis = Analysis::open(&input, &data, settings.jobs, context)?;
+        let path = &*input.path;
+        let analysis = Analysis::open(input, data, settings.jobs, context)?;
         if settings.dumps {
             context.paginate("diff")?;
             dump(&analysis)?;
@@ -71,11 +72,13 @@ impl CountedFile {
         let moments = filter.as_ref().and_then(|filter| moments(filter, settings));
         let mut selections = vec![filter.as_ref().map(|filter| filter as &dyn SelectSamples)];
         selections.extend(moments.as_ref().map(|moments| Some(moments as _)));
-        let mut histograms = histograms(&analysis, settings, &selections)?.into_iter();
+        let (histograms, blocks) = histograms(&analysis, settings, &selections)?;
+        let mut histograms = histograms.into_iter();
+        let mut blocks = blocks.into_iter();
         let mut counted = histograms.next().unwrap_or_default();
         let mut unfiltered = histograms.next().unwrap_or_default();
         analysis.end_progress();
-        let damage = analysis.conclude().and_then(|()| complete(&data, path));
+        let damage = analysis.conclude().and_then(|()| complete(data, path));
         let events = data.events().iter().enumerate();
         let events = events.map(|(event, described)| CountedEvent {
             name: described.name.clone(),
@@ -83,6 +86,7 @@ impl CountedFile {
             config: described.attr.config,
             histogram: counted.get_mut(event).map(mem::take).unwrap_or_default(),
             unfiltered: unfiltered.get_mut(event).map(mem::take),
+            blocks: blocks.next().unwrap_or_default().blocks,
         });
         Ok(Self {
             name: path.display().to_string(),
@@ -133,12 +137,12 @@ fn complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
     }
 }
 
-/// Returns the histogram of each event, for each selection of samples.
+/// Returns the histogram of each event, for each selection of samples; and with `-c cycles` the blocks of each event, for the first one.
 fn histograms(
     analysis: &Analysis<'_>,
     settings: &DiffSettings,
     selections: &[Option<&dyn SelectSamples>],
-) -> Result<Vec<Vec<Histogram>>, CliError> {
+) -> Result<(Vec<Vec<Histogram>>, Vec<BlockTable>), CliError> {
     let data = analysis.data();
     let context = analysis.context;
     let mut tracepoints = Tracepoints::new(context, &analysis.input.path, data.metadata(), false);
@@ -170,8 +174,29 @@ fn histograms(
         naming.histograms(folded)
     });
     let histograms = histograms.collect();
+    let blocks = match settings.compare.method {
+        ComparisonMethod::Cycles => {
+            check_branches(analysis)?;
+            let select = selections.first().copied().flatten();
+            let blocks = || Blocks::new(&resolver, select, true);
+            let folded = analysis.replay.fold(threads, blocks);
+            folded.tables(data.events().len())
+        }
+        _ => Vec::new(),
+    };
     report_symbol_problems(context, &resolver, settings.verbose);
-    Ok(histograms)
+    Ok((histograms, blocks))
+}
+
+/// Checks that the samples have branch stacks.
+fn check_branches(analysis: &Analysis<'_>) -> Result<(), CliError> {
+    let mut events = analysis.data().events().iter();
+    if events.any(|event| event.attr.sample_type.contains(SampleType::BRANCH_STACK)) {
+        return Ok(());
+    }
+    let path = analysis.input.path.display();
+    let error = CliError::message(255, format!("-c cycles: {path} has no branch stacks"));
+    Err(error.hint("record them with 'record -b'"))
 }
 
 /// What is counted.

@@ -23,7 +23,7 @@ use crate::cli::symbol_options::SymbolSources;
 const BASELINE: &str = "perf.data.old";
 
 /// The names of the methods.
-const METHODS: &[&str] = &["delta", "delta-abs", "ratio", "wdiff"];
+const METHODS: &[&str] = &["delta", "delta-abs", "ratio", "wdiff", "cycles"];
 
 /// The settings of one run.
 pub(super) struct DiffSettings {
@@ -79,13 +79,16 @@ impl DiffSettings {
                 "--json and --dump-raw-trace exclude each other",
             ));
         }
+        let compare = compare(matches, context, files.len())?;
+        check_cycles(compare.method, matches)?;
         Ok(Self {
             runs,
-            compare: compare(matches, context, files.len())?,
+            compare,
             columns: ColumnOptions::or(matches, None),
             filters: FileFilters::new(matches, files.len())?,
             relative: is_relative(matches, context)?,
             layout: DiffLayout {
+                cycles_histogram: is_on("cycles-hist"),
                 formula: is_on("formula"),
                 periods: is_on("period"),
                 quiet,
@@ -104,6 +107,19 @@ impl DiffSettings {
             files,
         })
     }
+}
+
+/// Checks the options that `-c cycles` needs or excludes.
+fn check_cycles(method: ComparisonMethod, matches: &ArgMatches) -> Result<(), CliError> {
+    let is_cycles = method == ComparisonMethod::Cycles;
+    if flag(matches, "cycles-hist") == Some(true) && !is_cycles {
+        return Err(CliError::usage("--cycles-hist needs -c cycles"));
+    }
+    if is_cycles && matches.get_one::<String>("sort").is_some() {
+        let error = CliError::usage("-c cycles and --sort exclude each other");
+        return Err(error.hint("blocks are parts of functions: the keys are dso and symbol"));
+    }
+    Ok(())
 }
 
 /// Reads `--runs`, which compares shares only.
@@ -187,13 +203,7 @@ fn method(text: &str) -> Result<ComparisonMethod, CliError> {
         "delta-abs" => ComparisonMethod::AbsoluteDelta,
         "ratio" => ComparisonMethod::Ratio,
         "wdiff" => return weights(option.unwrap_or_default()),
-        "cycles" => {
-            let error =
-                CliError::usage("-c cycles is not supported yet: basic blocks are not compared");
-            return Err(
-                error.hint("'report --total-cycles' shows the basic blocks of one recording")
-            );
-        }
+        "cycles" => ComparisonMethod::Cycles,
         _ => {
             let message = format!(
                 "Failed: '{word}' is not computation method (use 'delta','ratio' or 'wdiff')"
@@ -299,6 +309,7 @@ mod tests {
             ("delta-abs", ComparisonMethod::AbsoluteDelta),
             ("ratio", ComparisonMethod::Ratio),
             ("wdiff:-2,1", weighted),
+            ("cycles", ComparisonMethod::Cycles),
         ] {
             assert_eq!(method(text).ok(), Some(expected), "{text}");
         }
@@ -309,7 +320,7 @@ mod tests {
             "wdiff:1,x",
             "wdiff:1,2,3",
             "delta:1",
-            "cycles",
+            "cycles:1",
             "+delta",
         ] {
             assert!(method(text).is_err(), "{text}");

@@ -1,26 +1,24 @@
 //! `stat report`: shows the counts stored by `stat record`.
 
 mod machine;
-mod recorded_stat;
+mod recorded_grouping;
 
 use std::io;
 
 use clap::{ArgMatches, Command};
-use rperf_count::{AggregationRules, Aggregator, IntervalCounts};
-use rperf_replay::{BadRecord, Diagnostics};
+use rperf_count::{Aggregator, IntervalCounts};
 use rperf_view::stat::Times;
-use rperf_wire::UserRecord;
 
-use self::recorded_stat::RecordedStat;
 use super::args;
 use super::grouping::aggregation;
 use super::option_conflicts;
 use super::output::StatOutput;
-use super::tables::TableFormat;
+use super::tables::{TableFormat, TableSubject};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::findings::conclude;
 use crate::cli::input::{self, InputName, OpenedInput};
+use crate::cli::shared::recorded_stat::RecordedStat;
 
 const ABOUT: &str = "\
 Shows the counts in a file of 'stat record': total counts, or those of each interval. Options can select another \
@@ -54,37 +52,26 @@ pub(in crate::cli::commands) fn run(
     let path = matches.get_one::<String>("output");
     let mut sink = StatOutput::open(path, matches, context)?;
     let look = TableFormat::new(matches, context);
-    let mut recorded = RecordedStat::new(&data, requested);
+    let title = recorded_grouping::title(&data);
     let mut grouping = None;
     let mut number = 0;
-    let mut found = Diagnostics::default();
-    for record in data.records() {
-        let record = match record {
-            Ok(record) => record,
-            Err(error) => {
-                found.end = Some(error);
-                break;
-            }
+    let found = RecordedStat::new(&data).read(&mut |recorded, round| {
+        let grouping = grouping.get_or_insert_with(|| {
+            recorded_grouping::grouping(recorded, &data, requested, context)
+        });
+        let subject = TableSubject {
+            title: &title,
+            by: grouping.by,
+            threads: recorded.threads(),
+            in_intervals: false,
         };
-        let decoded = match UserRecord::decode(&record.raw, data.endian()) {
-            Ok(decoded) => decoded,
-            Err(error) => {
-                found.bad_records.add(BadRecord {
-                    offset: record.position,
-                    kind: record.raw.kind,
-                    error,
-                });
-                continue;
-            }
-        };
-        let Some(round) = recorded.take(&record, &decoded) else {
-            continue;
-        };
-        let grouping = grouping.get_or_insert_with(|| recorded.grouping(context));
-        let text = table(&recorded, grouping, &round, number, &look)?;
+        let mut aggregator = Aggregator::new(recorded.events(), grouping);
+        aggregator.add(round.duration, &round.readings);
+        let text = table(&aggregator, subject, round, number, &look)?;
         sink.write(&text)?;
         number += 1;
-    }
+        Ok(())
+    })?;
     conclude(&input.path, &found, context)?;
     if number == 0 {
         let message = format!("{}: the file contains no counts", input.path.display());
@@ -94,18 +81,15 @@ pub(in crate::cli::commands) fn run(
     Ok(ExitStatus::Ok)
 }
 
-/// The table of one round.
+/// The table of one round, which has this number.
 fn table(
-    recorded: &RecordedStat<'_>,
-    grouping: &AggregationRules,
+    aggregator: &Aggregator<'_>,
+    subject: TableSubject<'_>,
     round: &IntervalCounts,
     number: u64,
     look: &TableFormat,
 ) -> io::Result<Vec<u8>> {
-    let mut aggregator = Aggregator::new(recorded.events(), grouping);
-    aggregator.add(round.duration, &round.readings);
     let table = aggregator.table();
-    let subject = recorded.subject(grouping.by);
     if !round.is_total {
         return look.interval(subject, number, round.at, &table);
     }

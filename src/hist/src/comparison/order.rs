@@ -15,9 +15,10 @@ pub(super) struct RowOrder<'c> {
 impl RowOrder<'_> {
     pub(super) fn compare(&self, one: &ComparedRow, other: &ComparedRow) -> Ordering {
         let baseline = |row: &ComparedRow| row.period(0).unwrap_or_default();
+        let has_values = self.comparison.method != ComparisonMethod::Cycles;
         let chosen = || match self.order {
-            0 => Ordering::Equal,
-            file => self.by_chosen(one, other, file),
+            file if file > 0 && has_values => self.by_chosen(one, other, file),
+            _ => Ordering::Equal,
         };
         let files = 1..self.comparison.totals.len();
         let by_pair = || other.has_pair().cmp(&one.has_pair());

@@ -95,6 +95,7 @@ fn value(method: ComparisonMethod, files: &[Vec<Hit>], file: usize, key: (u8, u8
             let (new, old) = (new as i64, old? as i64);
             Some((new * other - old * baseline) as f64)
         }
+        ComparisonMethod::Cycles => None,
     }
 }
 

@@ -1,6 +1,9 @@
 //! The numbers of a row.
 
-use rperf_hist::{ComparedRow, ComparedValue, Comparison, ComparisonMethod};
+use rperf_count::Spread;
+use rperf_hist::{
+    BlockLine, ComparedBlock, ComparedRow, ComparedValue, Comparison, ComparisonMethod,
+};
 
 use super::{DiffColumn, NumberColumn};
 use crate::padding::LeftAligned;
@@ -32,7 +35,14 @@ impl DiffCell {
 }
 
 impl DiffColumn {
-    pub(super) fn cell(&self, comparison: &Comparison, row: &ComparedRow) -> DiffCell {
+    /// The cell of a row, or of one of the lines of its blocks.
+    pub(super) fn cell(
+        &self,
+        comparison: &Comparison,
+        row: &ComparedRow,
+        line: Option<&BlockLine>,
+    ) -> DiffCell {
+        let block = line.and_then(|line| line.get(self.file.checked_sub(1)?)?.as_ref());
         let number = |number: u64| DiffCell::plain(number.to_string());
         match self.kind {
             NumberColumn::Baseline => match comparison.baseline_share(row) {
@@ -43,6 +53,12 @@ impl DiffColumn {
                 None => DiffCell::blank(),
             },
             NumberColumn::BaselinePeriod => number(row.period(0).unwrap_or_default()),
+            NumberColumn::Value if line.is_some() => {
+                DiffCell::plain(block.map_or_else(String::new, of_block))
+            }
+            NumberColumn::CyclesHistogram => {
+                DiffCell::plain(block.map_or_else(String::new, of_first_cycles))
+            }
             NumberColumn::Value => match comparison.value(row, self.file) {
                 Some(value) => of_value(value, self.width),
                 None => DiffCell::blank(),
@@ -70,6 +86,47 @@ fn of_value(value: ComparedValue, width: usize) -> DiffCell {
     }
 }
 
+/// The range of a block and the difference of its cycles.
+fn of_block(compared: &ComparedBlock) -> String {
+    let [start, end] = &compared.block.range;
+    format!("[{start} -> {end}] {:>4}", compared.difference)
+}
+
+/// The relative standard error of the first differences, and a bar for each; empty without a difference.
+fn of_first_cycles(compared: &ComparedBlock) -> String {
+    /// Width of the column in perf, in bytes: it pads a text that has fewer.
+    const BYTES: usize = 17;
+    /// The most bars.
+    const BARS: usize = 8;
+    let differences = &compared.first;
+    if differences.len() < 2 || differences.iter().all(|difference| *difference == 0) {
+        return String::new();
+    }
+    let mut spread = Spread::default();
+    for difference in differences {
+        spread.add(*difference as f64);
+    }
+    let text = format!("\u{b1}{:5.1}% {} ", spread.percent(), bars(differences));
+    let before = " ".repeat(BYTES.saturating_sub(text.len()));
+    let after = " ".repeat(BARS.saturating_sub(differences.len()));
+    format!("{before}{text}{after}")
+}
+
+/// A bar for each number, from the lowest to the highest, as perf draws them: with steps of 256ths.
+fn bars(numbers: &[u64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const PARTS: u128 = 256;
+    let least = numbers.iter().min().copied().unwrap_or_default();
+    let most = numbers.iter().max().copied().unwrap_or_default();
+    let above = |number: u64| u128::from(number - least) * PARTS;
+    let step = (above(most) / (BARS.len() as u128 - 1)).max(1);
+    let bar = |number: &u64| {
+        let place = usize::try_from(above(*number) / step).unwrap_or(usize::MAX);
+        BARS.get(place).copied().unwrap_or('█')
+    };
+    numbers.iter().map(bar).collect()
+}
+
 /// The calculation of a value; empty if the file does not have the row.
 fn formula(comparison: &Comparison, row: &ComparedRow, file: usize) -> String {
     let Some(new) = row.period(file) else {
@@ -83,6 +140,7 @@ fn formula(comparison: &Comparison, row: &ComparedRow, file: usize) -> String {
             format!("({new} * 100 / {total}) - ({old} * 100 / {baseline})")
         }
         ComparisonMethod::Ratio => format!("{new} / {old}"),
+        ComparisonMethod::Cycles => String::new(),
         ComparisonMethod::WeightedDifference { baseline, other } => {
             format!("({new} * {other}) - ({old} * {baseline})")
         }

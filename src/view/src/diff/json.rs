@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use rperf_hist::{ComparedRow, ComparedValue, Comparison, ComparisonMethod};
+use rperf_hist::{
+    BlockLine, ComparedBlock, ComparedRow, ComparedValue, Comparison, ComparisonMethod,
+};
 use serde_json::{Map, Value, json};
 
 use super::DiffEvent;
@@ -31,12 +33,34 @@ pub fn write_json(
 }
 
 fn table(event: &DiffEvent<'_>) -> Value {
-    let rows = event.comparison.rows.iter();
+    let rows = event.comparison.rows.iter().enumerate();
+    let rows = rows.map(|(number, row)| {
+        let mut object = object(event.comparison, row);
+        if let Some(lines) = event.blocks {
+            let lines = lines.get(number).into_iter().flatten();
+            object["blocks"] = lines.map(blocks).collect();
+        }
+        object
+    });
     json!({
         "event": event.name,
         "totals": event.comparison.totals,
-        "rows": rows.map(|row| object(event.comparison, row)).collect::<Vec<_>>(),
+        "rows": rows.collect::<Vec<_>>(),
     })
+}
+
+/// A line of blocks: for each file but the baseline the range, the average cycles and their difference; null without the function.
+fn blocks(line: &BlockLine) -> Value {
+    let block = |compared: &ComparedBlock| {
+        json!({
+            "range": compared.block.range,
+            "offsets": compared.block.offsets,
+            "cycles": compared.block.average(),
+            "difference": compared.difference,
+        })
+    };
+    let blocks = line.iter().map(|place| place.as_ref().map(block));
+    blocks.collect::<Vec<_>>().into()
 }
 
 /// A row: its sort keys by name, and for each file the period, the share in percent and, except for the baseline, the computed value;
@@ -65,5 +89,6 @@ fn name(method: ComparisonMethod) -> &'static str {
         ComparisonMethod::AbsoluteDelta => "delta-abs",
         ComparisonMethod::Ratio => "ratio",
         ComparisonMethod::WeightedDifference { .. } => "wdiff",
+        ComparisonMethod::Cycles => "cycles",
     }
 }

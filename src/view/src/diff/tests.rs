@@ -35,6 +35,7 @@ fn text(method: ComparisonMethod, layout: &DiffLayout) -> String {
         name: "cpu-clock",
         files: &files,
         comparison: &comparison,
+        blocks: None,
     };
     let mut out = Vec::new();
     write_diff(&mut out, &event, layout, true).expect("memory");
@@ -107,6 +108,7 @@ fn json_has_null_where_there_is_no_row() {
         name: "cpu-clock",
         files: &files,
         comparison: &comparison,
+        blocks: None,
     };
     let mut out = Vec::new();
     write_json(&mut out, &files, &[event]).expect("memory");

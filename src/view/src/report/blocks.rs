@@ -80,6 +80,7 @@ mod tests {
             times,
             range: [start.to_owned(), end.to_owned()],
             object: "calc".to_owned(),
+            ..Block::default()
         };
         let table = BlockTable {
             blocks: vec![

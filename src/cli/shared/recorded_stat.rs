@@ -1,34 +1,28 @@
-//! Counts of a recording.
+//! Counts of a recording of `stat record`.
 
 use std::collections::BTreeMap;
 
-use rperf_count::{
-    Aggregation, AggregationRules, CountedEvent, IntervalCounts, RecordedCounts, Role,
-};
+use rperf_count::{CountedEvent, IntervalCounts, RecordedCounts, Role};
 use rperf_events::Tool;
 use rperf_perfdata::{EventDesc, EventProperty, EventUpdate, PerfData, RecordAt};
+use rperf_replay::{BadRecord, Diagnostics};
 use rperf_wire::{Attr, RecordKind, StatConfig, UserRecord};
 
-use super::super::grouping::{at_last_level, is_of_cpus};
-use super::super::tables::TableSubject;
-use super::machine;
-use crate::cli::context::Context;
+use crate::cli::error::CliError;
 
 /// The counts of a recording, and the data shown with them.
-pub(super) struct RecordedStat<'d> {
+pub(crate) struct RecordedStat<'d> {
     data: &'d PerfData<'d>,
-    title: String,
     rounds: RecordedCounts,
     events: Vec<CountedEvent>,
     threads: BTreeMap<u32, String>,
     /// The configuration of counting.
     config: Option<StatConfig>,
-    /// The requested aggregation; `Global` means that of the recording.
-    requested: Aggregation,
 }
 
 impl<'d> RecordedStat<'d> {
-    pub(super) fn new(data: &'d PerfData<'d>, requested: Aggregation) -> Self {
+    /// Prepares to read the counts of a recording.
+    pub(crate) fn new(data: &'d PerfData<'d>) -> Self {
         let described = data.events();
         let mut events: Vec<CountedEvent> = Vec::with_capacity(described.len());
         for (index, event) in described.iter().enumerate() {
@@ -42,28 +36,53 @@ impl<'d> RecordedStat<'d> {
             counted.merged_into = same;
             events.push(counted);
         }
-        let words = match data.header().is_pipe() {
-            true => None,
-            false => data.features().cmdline(),
-        };
-        let words = words.map_or("pipe".to_owned(), |words| words.join(" "));
         Self {
             data,
-            title: format!("'{words}'"),
             rounds: RecordedCounts::new(described.iter().map(|event| event.ids.as_slice())),
             events,
             threads: BTreeMap::new(),
             config: None,
-            requested,
         }
     }
 
-    /// Processes the next record; returns the counts of a round at its end.
-    pub(super) fn take(
+    /// Passes the counts of each round to `on_round`, with what is known at its end. Returns the records that cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// Those of `on_round`.
+    pub(crate) fn read(
         &mut self,
-        record: &RecordAt<'_>,
-        decoded: &UserRecord<'_>,
-    ) -> Option<IntervalCounts> {
+        on_round: &mut dyn FnMut(&Self, &IntervalCounts) -> Result<(), CliError>,
+    ) -> Result<Diagnostics, CliError> {
+        let mut found = Diagnostics::default();
+        for record in self.data.records() {
+            let record = match record {
+                Ok(record) => record,
+                Err(error) => {
+                    found.end = Some(error);
+                    break;
+                }
+            };
+            let decoded = match UserRecord::decode(&record.raw, self.data.endian()) {
+                Ok(decoded) => decoded,
+                Err(error) => {
+                    found.bad_records.add(BadRecord {
+                        offset: record.position,
+                        kind: record.raw.kind,
+                        error,
+                    });
+                    continue;
+                }
+            };
+            if let Some(round) = self.take(&record, &decoded) {
+                on_round(self, &round)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Processes the next record; returns the counts of a round at its end.
+    fn take(&mut self, record: &RecordAt<'_>, decoded: &UserRecord<'_>) -> Option<IntervalCounts> {
         match decoded {
             UserRecord::StatConfig(config) => self.config = Some(config.clone()),
             UserRecord::ThreadMap(map) => {
@@ -106,42 +125,24 @@ impl<'d> RecordedStat<'d> {
         }
     }
 
-    pub(super) fn events(&self) -> Vec<CountedEvent> {
+    /// The events.
+    pub(crate) fn events(&self) -> Vec<CountedEvent> {
         self.events.clone()
     }
 
-    /// The subject of tables that are aggregated `by`.
-    pub(super) fn subject(&self, by: Aggregation) -> TableSubject<'_> {
-        TableSubject {
-            title: &self.title,
-            by,
-            threads: &self.threads,
-            in_intervals: false,
-        }
+    /// The names of threads, if threads were counted.
+    pub(crate) fn threads(&self) -> &BTreeMap<u32, String> {
+        &self.threads
     }
 
-    /// The aggregation: as requested, otherwise as recorded. Known from the first round on.
-    pub(super) fn grouping(&self, context: &Context) -> AggregationRules {
-        let setting = |number| self.config.as_ref().and_then(|config| config.term(number));
-        let counted = setting(StatConfig::AGGREGATION);
-        let counted = counted.map(Aggregation::of_number).unwrap_or_default();
-        let mut by = match self.requested {
-            Aggregation::Global => counted,
-            requested => requested,
-        };
-        if is_of_cpus(by) && !self.rounds.is_per_cpu() {
-            context.note("warning: processing task data, aggregation mode not set");
-            by = match is_of_cpus(counted) {
-                true => Aggregation::Global,
-                false => counted,
-            };
-        }
-        let topology = machine::topology(self.data.features());
-        AggregationRules {
-            by: at_last_level(by, &topology),
-            topology,
-            unscaled: setting(StatConfig::SCALE) == Some(0),
-        }
+    /// Whether CPUs were counted instead of threads.
+    pub(crate) fn is_per_cpu(&self) -> bool {
+        self.rounds.is_per_cpu()
+    }
+
+    /// A setting of the configuration of counting, by number. Known from the first round on.
+    pub(crate) fn setting(&self, number: u64) -> Option<u64> {
+        self.config.as_ref().and_then(|config| config.term(number))
     }
 }
 

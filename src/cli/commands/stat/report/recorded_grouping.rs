@@ -1,0 +1,48 @@
+//! How the counts of a recording are shown.
+
+use rperf_count::{Aggregation, AggregationRules};
+use rperf_perfdata::PerfData;
+use rperf_wire::StatConfig;
+
+use super::super::grouping::{at_last_level, is_of_cpus};
+use super::machine;
+use crate::cli::context::Context;
+use crate::cli::shared::recorded_stat::RecordedStat;
+
+/// The title of tables: the command line that counted.
+pub(super) fn title(data: &PerfData<'_>) -> String {
+    let words = match data.header().is_pipe() {
+        true => None,
+        false => data.features().cmdline(),
+    };
+    let words = words.map_or("pipe".to_owned(), |words| words.join(" "));
+    format!("'{words}'")
+}
+
+/// The aggregation: as requested, otherwise as recorded (`Global`). Known from the first round on.
+pub(super) fn grouping(
+    recorded: &RecordedStat<'_>,
+    data: &PerfData<'_>,
+    requested: Aggregation,
+    context: &Context,
+) -> AggregationRules {
+    let counted = recorded.setting(StatConfig::AGGREGATION);
+    let counted = counted.map(Aggregation::of_number).unwrap_or_default();
+    let mut by = match requested {
+        Aggregation::Global => counted,
+        requested => requested,
+    };
+    if is_of_cpus(by) && !recorded.is_per_cpu() {
+        context.note("warning: processing task data, aggregation mode not set");
+        by = match is_of_cpus(counted) {
+            true => Aggregation::Global,
+            false => counted,
+        };
+    }
+    let topology = machine::topology(data.features());
+    AggregationRules {
+        by: at_last_level(by, &topology),
+        topology,
+        unscaled: recorded.setting(StatConfig::SCALE) == Some(0),
+    }
+}

@@ -1,0 +1,122 @@
+//! The basic blocks of a function in several files.
+
+use crate::blocks::Block;
+
+/// A line of a function's blocks: one of each other file than the baseline; `None` if the file does not have the function.
+pub type BlockLine = Vec<Option<ComparedBlock>>;
+
+/// A block of a file, compared with that of the baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedBlock {
+    /// The block.
+    pub block: Block,
+    /// The difference of the average cycles; 0 if the baseline does not have the block.
+    pub difference: i64,
+    /// The absolute differences of the first executions, at most 8.
+    pub first: Vec<u64>,
+}
+
+/// Compares the blocks of a function, the baseline first; `None` if a file does not have the function. The blocks of each file are
+/// ordered by their differences, then by their places, and a line has the next one of each. As in perf, there are as many lines as the
+/// first file with the function has blocks, without lines for which a file has no block; only the first line may have an empty place.
+#[must_use]
+pub fn compare_blocks(files: &[Option<Vec<&Block>>]) -> Vec<BlockLine> {
+    let Some(baseline) = files.iter().flatten().next() else {
+        return Vec::new();
+    };
+    let compared = files.iter().skip(1).map(|blocks| {
+        let blocks = blocks.as_ref()?;
+        Some(in_order(blocks, baseline))
+    });
+    let compared: Vec<Option<Vec<ComparedBlock>>> = compared.collect();
+    let line = |number: usize| {
+        let places = compared.iter().map(|blocks| match blocks {
+            Some(blocks) => Some(Some(blocks.get(number)?.clone())),
+            None => (number == 0).then_some(None),
+        });
+        places.collect::<Option<BlockLine>>()
+    };
+    (0..baseline.len()).filter_map(line).collect()
+}
+
+fn in_order(blocks: &[&Block], baseline: &[&Block]) -> Vec<ComparedBlock> {
+    let mut compared: Vec<ComparedBlock> = blocks
+        .iter()
+        .map(|block| {
+            let pair = baseline.iter().find(|pair| pair.offsets == block.offsets);
+            let average = |block: &Block| i64::try_from(block.average()).unwrap_or(i64::MAX);
+            ComparedBlock {
+                block: (*block).clone(),
+                difference: pair.map_or(0, |pair| average(block) - average(pair)),
+                first: pair.map_or_else(Vec::new, |pair| {
+                    let first = block.first.iter().zip(&pair.first);
+                    first.map(|(new, old)| new.abs_diff(*old)).collect()
+                }),
+            }
+        })
+        .collect();
+    compared.sort_by_key(|compared| {
+        let size = std::cmp::Reverse(compared.difference.unsigned_abs());
+        (size, compared.block.offsets)
+    });
+    compared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(offsets: [u64; 2], cycles: u64) -> Block {
+        Block {
+            cycles,
+            times: 1,
+            offsets,
+            first: vec![cycles],
+            ..Block::default()
+        }
+    }
+
+    /// The differences in each line.
+    fn differences(lines: &[BlockLine]) -> Vec<Vec<Option<i64>>> {
+        let line = |line: &BlockLine| {
+            let differences = line.iter().map(|block| Some(block.as_ref()?.difference));
+            differences.collect()
+        };
+        lines.iter().map(line).collect()
+    }
+
+    #[test]
+    fn blocks_are_paired_by_offsets_and_sorted_by_difference() {
+        let old = [block([0, 8], 10), block([4, 20], 50), block([4, 30], 7)];
+        let new = [block([0, 8], 11), block([4, 20], 20), block([4, 31], 99)];
+        let lines = compare_blocks(&[Some(old.iter().collect()), Some(new.iter().collect())]);
+        assert_eq!(differences(&lines), [[Some(-30)], [Some(1)], [Some(0)]]);
+        assert_eq!(
+            lines[0][0].as_ref().map(|block| &*block.first),
+            Some(&[30][..])
+        );
+        // A line needs a block of each file.
+        let lines = compare_blocks(&[
+            Some(old.iter().collect()),
+            Some(new.iter().take(1).collect()),
+        ]);
+        assert_eq!(differences(&lines), [[Some(1)]]);
+    }
+
+    #[test]
+    fn a_function_that_a_file_lacks_has_one_line() {
+        let blocks = [block([0, 8], 10), block([4, 20], 50)];
+        let here = || Some(blocks.iter().collect::<Vec<_>>());
+        assert_eq!(differences(&compare_blocks(&[here(), None])), [[None]]);
+        assert_eq!(
+            differences(&compare_blocks(&[here(), here(), None])),
+            [[Some(0), None]]
+        );
+        // One that is new has no differences.
+        assert_eq!(
+            differences(&compare_blocks(&[None, here()])),
+            [[Some(0)], [Some(0)]]
+        );
+        assert_eq!(compare_blocks(&[None, None]), Vec::<BlockLine>::new());
+    }
+}

@@ -1,0 +1,356 @@
+//! `diff` of files of `stat record`: counts of events, their means and the confidence intervals of their differences.
+
+use std::io::{self, Write};
+
+use rperf_hist::Estimate;
+use serde_json::{Value, json};
+
+use super::{DIFF_JSON_VERSION, DiffLayout, shown};
+use crate::table::{Cell, Column, Table, TextStyle};
+
+/// The counts of an event in one group.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EventValues {
+    /// The event's name.
+    pub event: String,
+    /// The unit; may be empty.
+    pub unit: String,
+    /// The count of each run, or the rate of each interval.
+    pub values: Vec<f64>,
+}
+
+/// What the values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountObservation {
+    /// Total counts of runs.
+    Run,
+    /// Counts per second in the intervals of one run.
+    Interval,
+}
+
+/// An event in both groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedCount {
+    /// Values of the baseline; not empty.
+    pub baseline: EventValues,
+    /// Values of the other group; not empty.
+    pub other: EventValues,
+}
+
+/// Pairs the events of two groups by name, in the order of the baseline. Events without values in a group are left out.
+#[must_use]
+pub fn compare_counts(baseline: &[EventValues], other: &[EventValues]) -> Vec<ComparedCount> {
+    let pairs = baseline.iter().filter_map(|values| {
+        let pair = other.iter().find(|other| other.event == values.event)?;
+        let has_values = !values.values.is_empty() && !pair.values.is_empty();
+        has_values.then(|| ComparedCount {
+            baseline: values.clone(),
+            other: pair.clone(),
+        })
+    });
+    pairs.collect()
+}
+
+impl EventValues {
+    /// The mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len().max(1) as f64
+    }
+
+    /// The standard deviation of the values; `None` for fewer than two.
+    #[must_use]
+    pub fn spread(&self) -> Option<f64> {
+        let mean = self.mean();
+        let squares: f64 = self.values.iter().map(|value| (value - mean).powi(2)).sum();
+        let freedom = self
+            .values
+            .len()
+            .checked_sub(1)
+            .filter(|freedom| *freedom > 0)?;
+        Some((squares / freedom as f64).sqrt())
+    }
+}
+
+impl ComparedCount {
+    /// The difference of the means.
+    #[must_use]
+    pub fn difference(&self) -> f64 {
+        self.other.mean() - self.baseline.mean()
+    }
+
+    /// The difference in percent of the baseline; `None` if that is 0.
+    #[must_use]
+    pub fn percent(&self) -> Option<f64> {
+        self.in_percent(self.difference())
+    }
+
+    /// Half the width of the 95 % confidence interval of the difference (Welch's t-test); `None` if a group has fewer than two values.
+    #[must_use]
+    pub fn margin(&self) -> Option<f64> {
+        let groups = [&self.baseline.values, &self.other.values];
+        let has_variance = groups.iter().all(|values| values.len() > 1);
+        let [before, after] = groups.map(|values| Estimate::of(values));
+        has_variance.then(|| before.margin_of_difference(&after))
+    }
+
+    /// Whether the confidence interval of the difference excludes 0; `None` without one.
+    #[must_use]
+    pub fn is_significant(&self) -> Option<bool> {
+        Some(self.difference().abs() > self.margin()?)
+    }
+
+    fn in_percent(&self, part: f64) -> Option<f64> {
+        let mean = self.baseline.mean();
+        (mean != 0.0).then(|| 100.0 * part / mean.abs())
+    }
+}
+
+/// The table of two groups.
+#[derive(Debug, Clone, Copy)]
+pub struct CountsView<'a> {
+    /// The names of the files of each group.
+    pub files: [&'a [String]; 2],
+    /// What the values are.
+    pub of: CountObservation,
+    /// The events.
+    pub rows: &'a [ComparedCount],
+    /// Whether events without a significant difference are left out of the text.
+    pub only_significant: bool,
+}
+
+impl CountsView<'_> {
+    /// Writes heading and rows.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_text(&self, out: &mut dyn Write, layout: &DiffLayout) -> io::Result<()> {
+        let is_hidden =
+            |row: &&ComparedCount| self.only_significant && row.is_significant() == Some(false);
+        let table = self.table(layout, |row| !is_hidden(&row));
+        let hidden = self.rows.iter().filter(is_hidden).count();
+        if let Some(separator) = &layout.separator {
+            return table.write_separated(out, separator, !layout.quiet);
+        }
+        let style = TextStyle {
+            rule: true,
+            colors: layout.colors,
+            ..TextStyle::PLAIN
+        };
+        if layout.quiet {
+            return table.write_rows(out, style);
+        }
+        writeln!(out, "# {}\n#", self.heading())?;
+        table.write_text(out, style)?;
+        match hidden {
+            0 => Ok(()),
+            hidden => writeln!(
+                out,
+                "#\n# Events without a significant difference that are not shown: {hidden} (--all shows them)"
+            ),
+        }
+    }
+
+    /// What the numbers are.
+    fn heading(&self) -> String {
+        let numbers = |group: fn(&ComparedCount) -> &EventValues| {
+            let counts = self.rows.iter().map(|row| group(row).values.len());
+            counts.max().unwrap_or_default()
+        };
+        let (before, after) = (numbers(|row| &row.baseline), numbers(|row| &row.other));
+        let interval = "95% confidence interval of the difference (Welch's t)";
+        match self.of {
+            CountObservation::Run if before == 1 && after == 1 => {
+                "Counts of one run each".to_owned()
+            }
+            CountObservation::Run => {
+                format!("Mean counts of {before} and {after} runs; {interval}")
+            }
+            CountObservation::Interval => {
+                format!("Mean counts per second in {before} and {after} intervals; {interval}")
+            }
+        }
+    }
+
+    fn table(&self, layout: &DiffLayout, is_shown: impl Fn(&ComparedCount) -> bool) -> Table {
+        let has_margins = self.rows.iter().any(|row| row.margin().is_some());
+        let numbers = ["Baseline", "Spread", "New", "Spread", "Delta", "95% CI"];
+        let titles = numbers
+            .iter()
+            .filter(|title| has_margins || !matches!(**title, "Spread" | "95% CI"));
+        let mut columns: Vec<Column> = titles.map(|title| Column::right(*title)).collect();
+        if has_margins {
+            columns.push(Column::left("Sig"));
+        }
+        columns.push(Column::left("Event"));
+        let mut table = Table::new(columns);
+        for row in self.rows.iter().filter(|row| is_shown(row)) {
+            let percent = |part: Option<f64>| part.and_then(|part| row.in_percent(part));
+            let spread = |group: &EventValues| {
+                let spread = group.spread().filter(|_| group.mean() != 0.0);
+                let spread = spread.map(|spread| 100.0 * spread / group.mean().abs());
+                Cell::from(spread.map_or(String::new(), |spread| format!("+-{spread:.2}%")))
+            };
+            let delta = percent(Some(row.difference()));
+            let delta = delta.map_or_else(|| "N/A".to_owned(), |delta| format!("{delta:+.2}%"));
+            let name = match &*row.baseline.unit {
+                "" => row.baseline.event.clone(),
+                unit => format!("{} ({unit})", row.baseline.event),
+            };
+            let name = shown(&name, layout).into_owned();
+            let mut cells: Vec<Cell> = vec![count(row.baseline.mean()).into()];
+            if has_margins {
+                cells.push(spread(&row.baseline));
+            }
+            cells.push(count(row.other.mean()).into());
+            if has_margins {
+                cells.push(spread(&row.other));
+            }
+            cells.push(delta.into());
+            if has_margins {
+                let margin = percent(row.margin());
+                cells.push(
+                    margin
+                        .map_or(String::new(), |margin| format!("+-{margin:.2}%"))
+                        .into(),
+                );
+                cells.push(
+                    if row.is_significant() == Some(true) {
+                        "*"
+                    } else {
+                        ""
+                    }
+                    .into(),
+                );
+            }
+            cells.push(name.into());
+            table.push(cells);
+        }
+        table
+    }
+
+    /// Writes the comparison as one JSON document and a newline.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let group = |values: &EventValues| {
+            json!({
+                "mean": values.mean(),
+                "spread": values.spread(),
+                "values": values.values,
+            })
+        };
+        let row = |row: &ComparedCount| {
+            json!({
+                "event": row.baseline.event,
+                "unit": row.baseline.unit,
+                "baseline": group(&row.baseline),
+                "new": group(&row.other),
+                "delta": row.difference(),
+                "percent": row.percent(),
+                "margin": row.margin(),
+                "significant": row.is_significant(),
+            })
+        };
+        let [baseline, other] = self.files;
+        let document = json!({
+            "version": DIFF_JSON_VERSION,
+            "baseline": baseline,
+            "new": other,
+            "confidence": 0.95,
+            "values": match self.of {
+                CountObservation::Run => "counts",
+                CountObservation::Interval => "counts per second",
+            },
+            "counts": self.rows.iter().map(row).collect::<Vec<Value>>(),
+        });
+        serde_json::to_writer_pretty(&mut *out, &document)?;
+        writeln!(out)
+    }
+}
+
+/// A count: whole numbers from 1000 on, otherwise with as many digits as `stat` shows of units.
+fn count(value: f64) -> String {
+    match value.fract() == 0.0 || value.abs() >= 1000.0 {
+        true => format!("{value:.0}"),
+        false => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(event: &str, values: &[f64]) -> EventValues {
+        EventValues {
+            event: event.to_owned(),
+            unit: String::new(),
+            values: values.to_vec(),
+        }
+    }
+
+    fn text(baseline: &[EventValues], other: &[EventValues], only_significant: bool) -> String {
+        let rows = compare_counts(baseline, other);
+        let view = CountsView {
+            files: [&[], &[]],
+            of: CountObservation::Run,
+            rows: &rows,
+            only_significant,
+        };
+        let mut out = Vec::new();
+        view.write_text(&mut out, &DiffLayout::default())
+            .expect("memory takes it");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn single_runs_have_no_intervals() {
+        let before = [
+            values("faults", &[100.0]),
+            values("gone", &[1.0]),
+            values("none", &[0.0]),
+        ];
+        let after = [values("none", &[5.0]), values("faults", &[150.0])];
+        let shown = text(&before, &after, false);
+        let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
+        let expected = [
+            "# Counts of one run each",
+            "#",
+            "# Baseline  New    Delta  Event",
+            "# ........  ...  .......  ......",
+            "#",
+            "       100  150  +50.00%  faults",
+            "         0    5      N/A  none",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn noise_is_left_out_of_groups_of_runs() {
+        let before = [
+            values("grown", &[10.0, 10.1, 9.9]),
+            values("noise", &[1.0, 9.0, 5.0]),
+        ];
+        let after = [
+            values("grown", &[20.0, 20.2, 19.8]),
+            values("noise", &[2.0, 9.5, 6.0]),
+        ];
+        let shown = text(&before, &after, true);
+        assert!(
+            shown.contains("+100.00%") && shown.contains("*    grown"),
+            "{shown}"
+        );
+        assert!(
+            !shown.contains("noise") && shown.contains("not shown: 1 ("),
+            "{shown}"
+        );
+        let all = text(&before, &after, false);
+        assert!(all.contains("noise") && !all.contains("not shown"), "{all}");
+        let rows = compare_counts(&before, &after);
+        assert_eq!(rows[0].is_significant(), Some(true));
+        assert_eq!(rows[1].is_significant(), Some(false));
+        let spread = rows[0].baseline.spread().expect("three values");
+        assert!((spread - 0.1).abs() < 1e-12, "{spread}");
+    }
+}
