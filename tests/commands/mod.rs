@@ -40,6 +40,7 @@ mod hints;
 mod histogram;
 mod hostile_files;
 mod inject;
+mod inject_redaction;
 mod inject_sharing;
 mod install;
 mod jit;

@@ -6,7 +6,9 @@ mod raw;
 mod replacements;
 
 use rperf_perfdata::feature::BuildIdEntry;
-use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, encode_tracing_data};
+use rperf_perfdata::{
+    EventDesc, EventProperty, EventUpdate, FeatureId, FeatureSet, encode_tracing_data,
+};
 use rperf_replay::{EventTable, Order};
 use rperf_tracepoint::{Formats, TracingData, TracingDataBuilder};
 use rperf_wire::{
@@ -34,7 +36,9 @@ impl Redactor {
     /// Creates it for a recording with these events, whose breakpoints lose their addresses.
     #[must_use]
     pub fn new(endian: Endian, events: &mut [EventDesc], formats: &Formats) -> Self {
+        let mut names = Replacements::new();
         for (number, event) in (1..).zip(events.iter_mut()) {
+            event.name = without_cgroup(&event.name, &mut names);
             if event.attr.kind == EventType::BREAKPOINT {
                 event.attr.config1 = 0;
                 event.name = format!("breakpoint-{number}");
@@ -46,7 +50,7 @@ impl Redactor {
             events: EventTable::new(endian, events),
             descriptions: events.to_vec(),
             endian,
-            names: Replacements::new(),
+            names,
         }
     }
 
@@ -117,6 +121,26 @@ impl Redactor {
         });
     }
 
+    /// Copies an event's property; a name loses its cgroup.
+    fn event_update(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
+        let endian = self.endian;
+        let Ok(update) = EventUpdate::decode(raw.body, endian) else {
+            return;
+        };
+        let EventProperty::Name(name) = &update.update else {
+            return to.extend_from_slice(record);
+        };
+        let name = without_cgroup(name, &mut self.names);
+        // Type and id precede the name.
+        let head = raw.body.get(..2 * size_of::<u64>()).unwrap_or_default();
+        let padding = vec![0; size_of::<u64>() - name.len() % size_of::<u64>()];
+        RecordHeader::encode_record(raw.kind, raw.misc, to, endian, |to| {
+            to.bytes(head);
+            to.bytes(name.as_bytes());
+            to.bytes(&padding);
+        });
+    }
+
     fn build_id(&mut self, mut entry: BuildIdEntry) -> BuildIdEntry {
         let is_kernel = matches!(
             entry.misc.cpu_mode(),
@@ -165,6 +189,17 @@ impl Redactor {
             _ => return None,
         };
         set.sections().next().map(|(_, bytes)| bytes.to_vec())
+    }
+}
+
+/// The name of an event; a cgroup that follows it after a tab is replaced.
+fn without_cgroup(name: &str, names: &mut Replacements) -> String {
+    match name.split_once('\t') {
+        None => name.to_owned(),
+        Some((event, cgroup)) => {
+            let cgroup = names.of(NameKind::Cgroup, cgroup.as_bytes());
+            format!("{event}\t{cgroup}")
+        }
     }
 }
 
@@ -240,7 +275,8 @@ impl Transform for Redactor {
             return;
         };
         match raw.kind {
-            RecordKind::HEADER_ATTR | RecordKind::EVENT_UPDATE => to.extend_from_slice(record),
+            RecordKind::HEADER_ATTR => to.extend_from_slice(record),
+            RecordKind::EVENT_UPDATE => self.event_update(&raw, record, to),
             RecordKind::HEADER_TRACING_DATA => {
                 let section = record.get(size..).unwrap_or_default();
                 if let Some(section) = formats_only(section) {

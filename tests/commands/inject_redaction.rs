@@ -1,0 +1,359 @@
+//! `inject --redact` on generated recordings: no planted name or address is left, and shares do not change.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use rperf_testkit::{Bytes, FileAttr, PerfFile, Run, Scratch};
+use rperf_tracepoint::TracingDataBuilder;
+use rperf_wire::Endian;
+
+use crate::kernel::rperf_in;
+
+/// In every planted text.
+const PLANTED: &str = "PLANTED";
+/// Ids of the two events.
+const IDS: [u64; 2] = [55, 56];
+/// `config` of the tracepoint.
+const TRACEPOINT: u64 = 77;
+/// PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | CPU | RAW | IDENTIFIER
+const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 16;
+/// Bytes of a mapping.
+const LENGTH: u64 = 0x2_0000;
+
+const FORMAT: &str = "\
+name: planted_event
+ID: 77
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;
+\tfield:__data_loc char[] filename;\toffset:24;\tsize:4;\tsigned:0;
+\tfield:int number;\toffset:28;\tsize:4;\tsigned:1;
+\tfield:unsigned long pointer;\toffset:32;\tsize:8;\tsigned:0;
+\tfield:u8 bytes[8];\toffset:40;\tsize:8;\tsigned:0;
+
+print fmt: \"comm=%s number=%d\", REC->comm, REC->number
+";
+
+/// A process: its name, its program and where that is mapped, and its samples.
+#[derive(Debug, Clone)]
+struct Process {
+    name: String,
+    path: String,
+    start: u64,
+    /// Offset in the program, CPU and event of each sample.
+    samples: Vec<(u64, u32, usize)>,
+}
+
+/// What a recording is generated from.
+#[derive(Debug, Clone)]
+struct Recorded {
+    is_big_endian: bool,
+    processes: Vec<Process>,
+    /// Texts of the header and of other records.
+    texts: Vec<String>,
+    /// Whether records follow in the order of their times, or all tasks first.
+    is_interleaved: bool,
+}
+
+fn text(longest: usize) -> impl Strategy<Value = String> {
+    let rest = format!("[a-zA-Z0-9 _.:é-]{{0,{longest}}}");
+    let rest = proptest::string::string_regex(&rest).expect("a pattern");
+    rest.prop_map(|rest| format!("{PLANTED}{rest}"))
+}
+
+fn process() -> impl Strategy<Value = Process> {
+    let start = 0x5_0000_0000_u64..0x7_ffff_0000;
+    let sample = (0..LENGTH, 0..4_u32, 0..IDS.len());
+    let samples = proptest::collection::vec(sample, 1..20);
+    (text(4), text(40), start, samples).prop_map(|(name, path, start, samples)| Process {
+        name,
+        path: format!("/{path}/{path}"),
+        start: start << 12,
+        samples,
+    })
+}
+
+fn recorded() -> impl Strategy<Value = Recorded> {
+    let processes = proptest::collection::vec(process(), 1..6);
+    let texts = proptest::collection::vec(text(30), 8);
+    (any::<bool>(), processes, texts, any::<bool>()).prop_map(
+        |(is_big_endian, processes, texts, is_interleaved)| Recorded {
+            is_big_endian,
+            processes,
+            texts,
+            is_interleaved,
+        },
+    )
+}
+
+impl Recorded {
+    fn pid(index: usize) -> u32 {
+        1000 + index as u32
+    }
+
+    /// The trailer of records: task, time, CPU and id.
+    fn trailer(bytes: Bytes, index: usize, time: u64) -> Bytes {
+        let pid = Self::pid(index);
+        bytes.u32(pid).u32(pid).u64(time).u32(0).u32(0).u64(IDS[0])
+    }
+
+    fn file(&self) -> Vec<u8> {
+        let mut file = match self.is_big_endian {
+            true => PerfFile::big_endian(),
+            false => PerfFile::new(),
+        };
+        // Bit fields begin at the highest bit of a big-endian word.
+        let flags = match self.is_big_endian {
+            true => FileAttr::SAMPLE_ID_ALL.reverse_bits(),
+            false => FileAttr::SAMPLE_ID_ALL,
+        };
+        for ((kind, config), id) in [(1, 0), (2, TRACEPOINT)].into_iter().zip(IDS) {
+            let attr = FileAttr {
+                kind,
+                config,
+                period: 1000,
+                sample_type: SAMPLE_TYPE,
+                flags,
+                ..FileAttr::default()
+            };
+            file.event(&attr, &[id]);
+        }
+        for (index, process) in self.processes.iter().enumerate() {
+            self.tasks(&mut file, index, process);
+            if self.is_interleaved {
+                self.samples(&mut file, index, process);
+            }
+        }
+        if !self.is_interleaved {
+            for (index, process) in self.processes.iter().enumerate() {
+                self.samples(&mut file, index, process);
+            }
+        }
+        self.others(&mut file);
+        self.features(&mut file);
+        file.finish()
+    }
+
+    fn tasks(&self, file: &mut PerfFile, index: usize, process: &Process) {
+        let pid = Self::pid(index);
+        let comm = file.bytes().u32(pid).u32(pid).text(&process.name, 8);
+        let comm = Self::trailer(comm, index, 5).done();
+        file.record(PerfFile::COMM, 0, comm);
+        let map = file.bytes().u32(pid).u32(pid);
+        let map = map
+            .u64(process.start)
+            .u64(LENGTH)
+            .u64(0)
+            .text(&process.path, 8);
+        let map = Self::trailer(map, index, 6).done();
+        file.record(PerfFile::MMAP, PerfFile::USER, map);
+    }
+
+    fn samples(&self, file: &mut PerfFile, index: usize, process: &Process) {
+        let pid = Self::pid(index);
+        for (number, (offset, cpu, event)) in (0_u64..).zip(&process.samples) {
+            let ip = process.start + offset;
+            let raw = self.raw(file, index, ip);
+            let body = file.bytes().u64(IDS[*event]).u64(ip).u32(pid).u32(pid);
+            let body = body.u64(100 + number).u32(*cpu).u32(0);
+            // PERF_CONTEXT_USER, the address, and a caller.
+            let body = body
+                .u64(3)
+                .u64((-512_i64).cast_unsigned())
+                .u64(ip)
+                .u64(process.start + 8);
+            let body = body.u32(raw.len() as u32).raw(raw).done();
+            file.record(PerfFile::SAMPLE, PerfFile::USER, body);
+        }
+    }
+
+    /// The data of the tracepoint, with the size that leaves the sample aligned.
+    fn raw(&self, file: &PerfFile, index: usize, address: u64) -> Vec<u8> {
+        let name = self.processes[index].name.as_bytes();
+        let name = &name[..name.len().min(15)];
+        let path = &self.processes[index].path;
+        let pid = Self::pid(index);
+        let raw = file.bytes().u16(TRACEPOINT as u16).u16(0).u32(pid);
+        let raw = raw.raw(name).raw(vec![0; 16 - name.len()]);
+        let length = path.len() as u32 + 1;
+        let raw = raw
+            .u32(length << 16 | 48)
+            .u32(7)
+            .u64(address)
+            .raw("PLANTED!");
+        let raw = raw.raw(path).raw([0]);
+        // The size field has 4 bytes.
+        let padding = (4 + 8 - raw.len() % 8) % 8;
+        raw.raw(vec![0; padding]).done()
+    }
+
+    /// Records with names that no sample needs.
+    fn others(&self, file: &mut PerfFile) {
+        let [cgroup, symbol, unknown, thread, event, ..] = &self.texts[..] else {
+            panic!("{} texts", self.texts.len());
+        };
+        let last = |bytes| Self::trailer(bytes, 0, 1000).done();
+        let record = last(file.bytes().u64(9).text(&format!("/{cgroup}"), 8));
+        file.record(19, 0, record);
+        let ksymbol = file
+            .bytes()
+            .u64(0xffff_ffff_c000_0000)
+            .u32(64)
+            .u16(1)
+            .u16(0);
+        let record = last(ksymbol.text(symbol, 8));
+        file.record(17, 0, record);
+        let record = last(file.bytes().u16(1).u16(0).u32(3).raw(PLANTED).raw([0]));
+        file.record(18, 0, record);
+        // TEXT_POKE: code is text here.
+        let poke = file.bytes().u64(0xffff_ffff_8100_0000).u16(8).u16(8);
+        let record = last(poke.raw("PLANTED1PLANTED2").aligned(8));
+        file.record(20, 0, record);
+        let record = file.bytes().text(unknown, 8).done();
+        file.record(250, 0, record);
+        let name = &thread.as_bytes()[..7.min(thread.len())];
+        let map = file
+            .bytes()
+            .u64(1)
+            .u64(1000)
+            .raw(name)
+            .raw(vec![0; 16 - name.len()]);
+        file.record(73, 0, map.done());
+        // The name of an event with a cgroup.
+        let update = file.bytes().u64(2).u64(IDS[0]);
+        let record = update.text(&format!("cpu-clock\t{event}"), 8).done();
+        file.record(78, 0, record);
+        file.record(68, 0, []);
+    }
+
+    fn features(&self, file: &mut PerfFile) {
+        let endian = match self.is_big_endian {
+            true => Endian::Big,
+            false => Endian::Little,
+        };
+        let mut formats = TracingDataBuilder::new(endian, 8, 4096);
+        formats.headers(b"page", b"event");
+        formats.event("planted", FORMAT.as_bytes());
+        file.feature(PerfFile::TRACING_DATA, formats.encode());
+        let string = |file: &PerfFile, text: &str| {
+            let padded = (text.len() + 1).next_multiple_of(64);
+            let bytes = file.bytes().u32(padded as u32).raw(text);
+            bytes.raw(vec![0; padded - text.len()]).done()
+        };
+        let [.., host, release, version] = &self.texts[..] else {
+            panic!("{} texts", self.texts.len());
+        };
+        // HOSTNAME, OSRELEASE, VERSION
+        for (number, text) in [(3, host), (4, release), (5, version)] {
+            let content = string(file, text);
+            file.feature(number, content);
+        }
+        file.machine("x86_64");
+        // CMDLINE: number of words, and the words.
+        let word = string(file, &format!("--{host}"));
+        let content = file.bytes().u32(1).raw(word).done();
+        file.feature(11, content);
+        // An unknown feature.
+        let content = string(file, version);
+        file.feature(60, content);
+    }
+
+    /// Parts of planted texts, and planted addresses as they are stored.
+    fn secrets(&self) -> Vec<Vec<u8>> {
+        let mut secrets = vec![PLANTED.as_bytes().to_vec()];
+        for process in &self.processes {
+            let addresses = process
+                .samples
+                .iter()
+                .map(|(offset, ..)| process.start + offset);
+            let addresses = addresses.chain([process.start, process.start + 8]);
+            secrets.extend(addresses.map(|address| match self.is_big_endian {
+                true => address.to_be_bytes().to_vec(),
+                false => address.to_le_bytes().to_vec(),
+            }));
+        }
+        secrets
+    }
+}
+
+/// The first column of a report, largest first.
+fn shares(scratch: &Scratch, file: &str, key: &str) -> Vec<String> {
+    let words = [
+        "report",
+        "--stdio",
+        "-q",
+        "-g",
+        "none",
+        "--no-children",
+        "-s",
+        key,
+        "-i",
+        file,
+    ];
+    let outcome = rperf_in(scratch, &words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let rows = outcome
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    rows.map(str::to_owned).collect()
+}
+
+#[test]
+fn nothing_planted_is_left_in_generated_recordings() {
+    let config = Config {
+        cases: 24,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let mut runner = TestRunner::new(config);
+    let result = runner.run(&recorded(), |recorded| {
+        let scratch = Scratch::new();
+        scratch.write("in.data", recorded.file()).expect("a file");
+        let bytes = std::fs::read(scratch.path().join("in.data")).expect("the file");
+        let contains = |bytes: &[u8], secret: &[u8]| memchr::memmem::find(bytes, secret).is_some();
+        let secrets = recorded.secrets();
+        prop_assert!(
+            secrets.iter().all(|secret| contains(&bytes, secret)),
+            "they are planted"
+        );
+        let program = env!("CARGO_BIN_EXE_rperf");
+        for (output, line) in [
+            (
+                "out.data",
+                format!("{program} inject --redact -i in.data -o out.data"),
+            ),
+            (
+                "pipe.data",
+                format!("{program} inject -i in.data | {program} inject --redact >pipe.data"),
+            ),
+        ] {
+            let shell = Run::new("sh").args(["-c", &line]).within(scratch.path());
+            let outcome = shell.finish().expect("a shell starts");
+            prop_assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{}", line);
+            let bytes = std::fs::read(scratch.path().join(output)).expect("the output");
+            for secret in &secrets {
+                let shown = String::from_utf8_lossy(secret);
+                prop_assert!(
+                    !contains(&bytes, secret),
+                    "{:?} ({}) in {}",
+                    secret,
+                    shown,
+                    output
+                );
+            }
+            for key in ["comm", "dso", "pid,cpu", "comm,dso"] {
+                let [before, after] = ["in.data", output].map(|file| shares(&scratch, file, key));
+                prop_assert!(!before.is_empty());
+                prop_assert_eq!(before, after, "{} {}", key, output);
+            }
+        }
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
