@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use rperf_testkit::Scratch;
+use rperf_testkit::protobuf::{messages, number, text};
 use rperf_wire::Endian;
 
 use super::recording::ChartFile;
 use super::{run, tasks};
-use crate::commands::perfetto_trace::{messages, number, text};
 
 /// `TracePacket.ftrace_events`, `track_event` and `track_descriptor`.
 const FTRACE: u64 = 1;
