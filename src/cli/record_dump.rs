@@ -1,6 +1,7 @@
 //! `-D` of script, report and diff: every record as stored in the file.
 
 use std::io::{self, Write};
+use std::mem;
 
 use clap::ArgMatches;
 use rperf_replay::{NonSampleRecord, OrderedRecord, RecordContent, Replay, Sample};
@@ -41,6 +42,7 @@ pub(super) fn write<W: Write>(
     mut dump: Dump<'_>,
     mut after: impl FnMut(&mut W, DumpSuffix<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
+    let shows_threads = dump.shows_threads();
     let mut records = replay.ordered_records();
     if !dump.is_sorted() {
         records = records.in_file_order();
@@ -53,7 +55,10 @@ pub(super) fn write<W: Write>(
                 let mut written = Ok(());
                 replay.deliver(sample, |sample| {
                     if written.is_ok() {
-                        written = write_thread(out, dumped)
+                        if shows_threads {
+                            written = write_thread(out, dumped);
+                        }
+                        written = mem::replace(&mut written, Ok(()))
                             .and_then(|()| after(out, DumpSuffix::Sample(sample)));
                     }
                 });

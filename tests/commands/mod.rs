@@ -169,6 +169,7 @@ pub(crate) fn commands() -> Vec<String> {
         "sched off-cpu",
         "sched perfetto",
         "sched replay",
+        "sched stats",
         "sched timehist",
         "stat record",
         "stat report",

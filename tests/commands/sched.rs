@@ -6,6 +6,7 @@ mod off_cpu;
 mod perfetto;
 mod recording;
 mod replay;
+mod stats;
 
 use std::path::Path;
 
@@ -332,12 +333,27 @@ fn a_truncated_recording_ends_with_an_error() -> std::io::Result<()> {
 }
 
 #[test]
+fn records_are_dumped_first() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let mut file = SchedFile::new();
+    waits(&mut file);
+    scratch.write("perf.data", file.finish())?;
+    let dumped = run(&scratch, &["sched", "-D", "latency"]);
+    assert_eq!((dumped.status, &*dumped.stderr), (0, ""));
+    let records = dumped.stdout.strip_suffix(TABLE);
+    let records = records.unwrap_or_else(|| panic!("{dumped:?}"));
+    assert_eq!(records.matches(": PERF_RECORD_SAMPLE").count(), 7);
+    assert!(!records.contains("... thread"), "{records}");
+    let history = run(&scratch, &["sched", "timehist", "-D"]).stdout;
+    assert!(history.starts_with(records), "{history}");
+    let printed = run(&scratch, &["sched", "-D", "script"]).stdout;
+    let script = run(&scratch, &["script", "-D"]).stdout;
+    assert_eq!(printed, script);
+    Ok(())
+}
+
+#[test]
 fn other_subcommands_are_refused_by_name() {
-    let refused = outcome(&["sched", "stats", "record"]);
-    assert_eq!((refused.status, &*refused.stdout), (129, ""), "{refused:?}");
-    let start = "rperf: 'sched stats' is not implemented; ";
-    assert!(refused.stderr.starts_with(start), "{refused:?}");
-    assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");
     for (words, message) in [
         (&["sched"][..], "rperf sched: no subcommand given\n"),
         (
@@ -348,7 +364,11 @@ fn other_subcommands_are_refused_by_name() {
             &["sched", "latency", "-s", "foo"],
             "  Error: Unknown --sort key: `foo'\n",
         ),
-        (&["sched", "-D", "latency"], "rperf sched"),
+        (
+            &["sched", "-D", "record", "--", "true"],
+            "sched record writes a recording; -D applies to reading\n",
+        ),
+        (&["sched", "-D", "off-cpu"], "rperf sched off-cpu"),
     ] {
         let refused = outcome(words);
         assert_eq!((refused.status, &*refused.stdout), (129, ""), "{words:?}");

@@ -7,6 +7,7 @@ pub mod map;
 mod names;
 pub mod off_cpu;
 pub mod replay;
+pub mod stats;
 mod tasks;
 pub mod timehist;
 

@@ -405,6 +405,16 @@ pub(crate) const PARTS: &[CommandEntry] = &[
         run: sched::replay,
     },
     CommandEntry {
+        name: "sched stats",
+        summary: "Show or compare the scheduler's counters of a recording",
+        usage: &[
+            "report [<options>]",
+            "diff [<options>] [<baseline>] [<new>]",
+        ],
+        build: sched::stats_command,
+        run: sched::stats,
+    },
+    CommandEntry {
         name: "sched timehist",
         summary: "Show each time that a task ran, with its wait and delay",
         usage: &["[<options>]"],

@@ -8,6 +8,7 @@ mod perfetto;
 mod record;
 mod recording;
 mod replay;
+mod stats;
 mod task_lists;
 mod timehist;
 
@@ -17,9 +18,9 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::options::{counter, flag, unsupported};
+use crate::cli::options::{counter, flag, switch, unsupported};
 use crate::cli::shared::subcommands::{self, split_words, words_option};
-use crate::cli::{dispatch, input};
+use crate::cli::{dispatch, input, record_dump};
 
 pub(super) use self::diff::{command as diff_command, run as diff};
 pub(super) use self::latency::{command as latency_command, run as latency};
@@ -27,17 +28,15 @@ pub(super) use self::map::{command as map_command, run as map};
 pub(super) use self::off_cpu::{command as off_cpu_command, run as off_cpu};
 pub(super) use self::perfetto::{command as perfetto_command, run as perfetto};
 pub(super) use self::replay::{command as replay_command, run as replay};
+pub(super) use self::stats::{command as stats_command, run as stats};
 pub(super) use self::timehist::{command as timehist_command, run as timehist};
 
 const ABOUT: &str = "\
 'sched record' records context switches, wakeups, migrations and run times of all tasks. 'sched latency' shows the run time \
-of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs after each switch, 'sched off-cpu' where tasks wait and who wakes them. 'sched diff' compares two recordings, 'sched perfetto' writes a trace for Perfetto's viewer, 'sched replay' puts the recorded load on this machine again, 'sched script' prints the events. -i may precede the subcommand.";
+of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs after each switch, 'sched off-cpu' where tasks wait and who wakes them. 'sched diff' compares two recordings, 'sched perfetto' writes a trace for Perfetto's viewer, 'sched replay' puts the recorded load on this machine again, 'sched script' prints the events. 'sched stats' shows counters of /proc/schedstat. -i may precede the subcommand.";
 
 /// The hint for another word.
-const KNOWN: &str = "use 'sched record', 'sched latency', 'sched timehist', 'sched map', 'sched off-cpu', 'sched diff', 'sched perfetto', 'sched replay' or 'sched script'";
-
-/// Subcommands of Linux perf that are not implemented, each with the alternative.
-const UNSUPPORTED: &[(&str, &str)] = &[("stats", "read /proc/schedstat, or use Linux perf")];
+const KNOWN: &str = "use 'sched record', 'sched latency', 'sched timehist', 'sched map', 'sched off-cpu', 'sched diff', 'sched perfetto', 'sched replay', 'sched stats' or 'sched script'";
 
 /// The words that Linux perf abbreviates, to at least three letters.
 const ABBREVIATED: &[&str] = &["record", "latency", "replay"];
@@ -45,13 +44,22 @@ const ABBREVIATED: &[&str] = &["record", "latency", "replay"];
 /// The options of `sched` and of its subcommands that read a recording.
 fn common() -> [Arg; 4] {
     [
-        unsupported("dump-raw-trace", "use 'script -D'").short('D'),
+        switch("dump-raw-trace")
+            .short('D')
+            .help("first print every record, in hexadecimal and decoded"),
         input::force(),
         input::option(),
         counter("verbose")
             .short('v')
             .help("list all stretches of time in which records were lost"),
     ]
+}
+
+/// The common options of the subcommands that Linux perf does not have.
+fn without_dump() -> [Arg; 4] {
+    let mut options = common();
+    options[0] = unsupported("dump-raw-trace", "use 'script -D'").short('D');
+    options
 }
 
 /// The options.
@@ -76,19 +84,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             let words = [reading_options(matches), rest].concat();
             dispatch(context, OsStr::new("script"), &words)
         }
-        name => Err(refusal(name, context)),
+        name => {
+            let program = context.program;
+            let message = format!("{program} sched: unknown subcommand '{name}'");
+            Err(CliError::usage(message).hint(KNOWN))
+        }
     }
-}
-
-fn refusal(name: &str, context: &Context) -> CliError {
-    let program = context.program;
-    let mut unsupported = UNSUPPORTED.iter();
-    if let Some((_, instead)) = unsupported.find(|(known, _)| *known == name) {
-        return CliError::usage(format!(
-            "{program}: 'sched {name}' is not implemented; {instead}"
-        ));
-    }
-    CliError::usage(format!("{program} sched: unknown subcommand '{name}'")).hint(KNOWN)
 }
 
 /// Returns the options before the subcommand, for a command that reads a recording.
@@ -99,6 +100,9 @@ fn reading_options(matches: &ArgMatches) -> Vec<OsString> {
     }
     if flag(matches, "force") == Some(true) {
         words.push("-f".into());
+    }
+    if record_dump::is_wanted(matches) {
+        words.push("-D".into());
     }
     let verbose = usize::from(matches.get_count("verbose"));
     words.extend(std::iter::repeat_n("-v".into(), verbose));

@@ -302,6 +302,7 @@ const GROUPS: &[&[&str]] = &[
         "sched diff",
         "sched perfetto",
         "sched replay",
+        "sched stats",
         "record",
         "script",
     ],

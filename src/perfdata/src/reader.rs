@@ -35,9 +35,29 @@ impl<'a> PerfData<'a> {
         if header.is_pipe() {
             return Self::parse_pipe(bytes, header);
         }
+        let events = decode_events(bytes, &header)?;
+        Self::parse_file(bytes, header, events)
+    }
+
+    /// Like [`PerfData::parse`], of a file that may describe no events, as those of `sched stats record`.
+    ///
+    /// # Errors
+    /// Those of [`PerfData::parse`], but [`Error::NoEvents`].
+    pub fn parse_with_any_events(bytes: &'a [u8]) -> Result<Self, Error> {
+        let header = FileHeader::decode(bytes)?;
+        if header.is_pipe() || header.attrs.size > 0 {
+            return Self::parse(bytes);
+        }
+        Self::parse_file(bytes, header, Vec::new())
+    }
+
+    fn parse_file(
+        bytes: &'a [u8],
+        header: FileHeader,
+        mut events: Vec<EventDesc>,
+    ) -> Result<Self, Error> {
         let mut findings = Vec::new();
         let data = data(bytes, &header, &mut findings)?;
-        let mut events = decode_events(bytes, &header)?;
         let known = (Attr::SIZE_VER9 + Section::SIZE) as u64;
         if header.attr_size > known {
             findings.push(FileFinding::AttrLarger {

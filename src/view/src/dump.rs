@@ -44,6 +44,8 @@ pub struct Dump<'a> {
     scratch: Vec<u8>,
     /// Whether records are printed in file order.
     unsorted: bool,
+    /// Whether the thread and the object of samples are not printed.
+    without_threads: bool,
 }
 
 /// The decoded content of a record.
@@ -81,6 +83,7 @@ impl<'a> Dump<'a> {
             sample_type: SampleType::default(),
             scratch: Vec::new(),
             unsorted: false,
+            without_threads: false,
         };
         if !recording.is_pipe {
             dump.learn(recording.events.len());
@@ -100,6 +103,19 @@ impl<'a> Dump<'a> {
     pub fn in_file_order(mut self) -> Self {
         self.unsorted = true;
         self
+    }
+
+    /// Leaves out the lines with the thread and the object of each sample, as perf's commands other than script and report.
+    #[must_use]
+    pub fn without_threads(mut self) -> Self {
+        self.without_threads = true;
+        self
+    }
+
+    /// Whether the thread and the object of samples are printed.
+    #[must_use]
+    pub fn shows_threads(&self) -> bool {
+        !self.without_threads
     }
 
     /// Whether records are in time order instead of file order.

@@ -9,7 +9,7 @@ use rperf_view::sched::delays::{LatencyJson, write_json, write_percentiles};
 use rperf_view::sched::latency::write;
 
 use super::common;
-use super::recording::{SchedRecording, conclude, losses};
+use super::recording::{checked, conclude, losses};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -111,7 +111,7 @@ pub(in crate::cli::commands) fn run(
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
-    let recording = SchedRecording::new(&analysis)?;
+    let recording = checked(&analysis, matches)?;
     let options = LatencyOptions {
         cpu,
         with_distributions: format != LatencyFormat::Perf,

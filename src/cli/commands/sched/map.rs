@@ -11,7 +11,7 @@ use rperf_view::sched::latency::write_losses;
 use rperf_view::sched::map::MapColumns;
 
 use super::common;
-use super::recording::{SchedRecording, conclude, losses};
+use super::recording::{checked, conclude, losses};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
@@ -51,7 +51,7 @@ pub(in crate::cli::commands) fn run(
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open_for_rows(&input, &data, jobs(matches, context)?, context)?;
-    let recording = SchedRecording::new(&analysis)?;
+    let recording = checked(&analysis, matches)?;
     let cpus = data.features().nr_cpus();
     columns.cpu_count = cpus.map_or(0, |cpus| cpus.available);
     context.paginate("sched")?;

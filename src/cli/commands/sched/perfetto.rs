@@ -4,8 +4,8 @@ use std::path::Path;
 
 use clap::{ArgMatches, Command};
 
-use super::common;
 use super::recording::{SchedRecording, conclude};
+use super::without_dump;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -30,7 +30,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .short('o')
                 .help("output file, - for the standard output (default: sched.pftrace)"),
         )
-        .args(common())
+        .args(without_dump())
         .arg(jobs::option())
 }
 

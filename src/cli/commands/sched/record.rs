@@ -7,6 +7,7 @@ use rperf_events::Tracepoints as _;
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::record_dump;
 use crate::cli::shared::system_recording::{known_events, record_events, refuse_reading_options};
 use crate::cli::tracefs::MachineTracepoints;
 
@@ -34,6 +35,11 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     refuse_reading_options(RECORDER, matches)?;
+    if record_dump::is_wanted(matches) {
+        return Err(CliError::usage(format!(
+            "{RECORDER} writes a recording; -D applies to reading"
+        )));
+    }
     let events = events(context)?.into_iter();
     let events = events.map(|event| format!("sched:{event}"));
     record_events(events, words, matches, context)

@@ -3,9 +3,11 @@
 use clap::ArgMatches;
 use rperf_analysis::sched::LostStretches;
 use rperf_analysis::{DeliveredCounts, EventLayouts};
+use rperf_view::dump::Dump;
 use rperf_wire::SampleType;
 
 use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::conclude as conclude_analysis;
 pub(super) use crate::cli::shared::losses::losses;
@@ -36,6 +38,30 @@ impl SchedRecording {
         require_fields(analysis, |name| name == SWITCH, "sched record")?;
         Ok(Self { layouts })
     }
+}
+
+/// Checks the recording as [`SchedRecording::new`] does, and prints its records if `-D` was given.
+///
+/// # Errors
+///
+/// Those of [`SchedRecording::new`], and of the output.
+pub(super) fn checked(
+    analysis: &Analysis<'_>,
+    matches: &ArgMatches,
+) -> Result<SchedRecording, CliError> {
+    let recording = SchedRecording::new(analysis)?;
+    if record_dump::is_wanted(matches) {
+        let path = analysis.input.path.to_string_lossy();
+        let dump = Dump::new(analysis.metadata(), &path)
+            .with_unhandled(record_dump::UNHANDLED_RECORDS)
+            .without_threads();
+        analysis.end_progress();
+        analysis.context.paginate("sched")?;
+        let out = &mut analysis.context.stdout();
+        dump.write_start(out)?;
+        record_dump::write(out, &analysis.replay, dump, |_, _| Ok(()))?;
+    }
+    Ok(recording)
 }
 
 fn no_switches(analysis: &Analysis<'_>) -> CliError {

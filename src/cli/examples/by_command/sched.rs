@@ -97,6 +97,14 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
         ],
     ),
     (
+        "sched stats",
+        &[
+            run("sched stats report", "averages over all CPUs, and each CPU"),
+            run("sched stats report -v -C 0", "one CPU, with descriptions"),
+            run("sched stats diff", "perf.data.old and perf.data"),
+        ],
+    ),
+    (
         "sched timehist",
         &[
             run(

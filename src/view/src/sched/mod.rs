@@ -8,6 +8,7 @@ pub mod latency;
 pub mod map;
 pub mod off_cpu;
 pub mod replay;
+pub mod stats;
 pub mod timehist;
 
 /// Nanoseconds per microsecond.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::sched::off_cpu::OffCpuOptions;
 
-use crate::cli::commands::sched::common;
 use crate::cli::commands::sched::task_lists::ids;
+use crate::cli::commands::sched::without_dump;
 use crate::cli::error::CliError;
 use crate::cli::jobs;
 use crate::cli::options::{flag, number, optional, switch, value};
@@ -37,7 +37,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(selection())
         .args(output())
         .args([names::vmlinux(), names::kallsyms(), names::symfs()])
-        .args(common())
+        .args(without_dump())
         .arg(jobs::option())
 }
 

@@ -1,0 +1,265 @@
+//! The scheduler's statistics between two readings of `/proc/schedstat`, for `sched stats`.
+
+use std::collections::BTreeMap;
+
+use rperf_perfdata::PerfData;
+use rperf_wire::{DecodeError, Schedstat, SchedstatCpu, SchedstatDomain, UserRecord};
+
+/// The number of counters of a CPU.
+pub const CPU_COUNTERS: usize = 9;
+
+/// Versions of `/proc/schedstat` that are known.
+const VERSIONS: std::ops::RangeInclusive<u16> = 15..=17;
+
+/// Why a recording has no statistics.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StatsError {
+    /// A record is damaged.
+    #[error("record at offset {offset:#x} is damaged")]
+    Damaged {
+        /// Offset in the file.
+        offset: u64,
+        /// What is wrong.
+        source: DecodeError,
+    },
+    /// The end of the records is damaged or missing.
+    #[error("the records end too early")]
+    Truncated(#[source] rperf_perfdata::Error),
+    /// There are no records of `/proc/schedstat`.
+    #[error("there are no scheduler statistics")]
+    None,
+    /// A CPU was read once only: there is no difference.
+    #[error("CPU {cpu} was read only once: the recording ended early")]
+    Unfinished {
+        /// The CPU.
+        cpu: u32,
+    },
+    /// Counters of an unknown version.
+    #[error("version {version} of /proc/schedstat is not known (15 to 17 are)")]
+    Version {
+        /// The version.
+        version: u16,
+    },
+    /// Records of different versions.
+    #[error("versions {0} and {1} of /proc/schedstat are mixed")]
+    Mixed(u16, u16),
+}
+
+/// What the counters of all CPUs rose by between two readings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchedStats {
+    /// The version of `/proc/schedstat`, which determines the order of a domain's counters.
+    pub version: u16,
+    /// Jiffies between the readings.
+    pub elapsed: u64,
+    /// By number.
+    pub cpus: Vec<CpuStats>,
+}
+
+/// The counters of a CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuStats {
+    /// The CPU.
+    pub cpu: u32,
+    /// In the order of the line.
+    pub counters: [u64; CPU_COUNTERS],
+    /// From the smallest.
+    pub domains: Vec<DomainStats>,
+}
+
+/// The counters of a CPU in one of its domains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DomainStats {
+    /// The number of the domain.
+    pub number: u16,
+    /// Its name, if recorded.
+    pub name: Option<String>,
+    /// Its CPUs as a list (`0-3`), if recorded.
+    pub cpus: Option<String>,
+    /// In the order of the line of this version.
+    pub counters: Vec<u64>,
+}
+
+/// Counters of the first and of the last reading.
+struct ReadingPair {
+    first: Vec<u64>,
+    last: Option<Vec<u64>>,
+}
+
+impl ReadingPair {
+    /// Returns what each counter rose by. Counters of 32 bits wrap around.
+    fn difference(&self, bits: &[u32]) -> Option<Vec<u64>> {
+        let pairs = self.last.as_ref()?.iter().zip(&self.first).zip(bits);
+        let rise = |((last, first), bits): ((&u64, &u64), &u32)| {
+            last.wrapping_sub(*first) & (u64::MAX >> (64 - bits))
+        };
+        Some(pairs.map(rise).collect())
+    }
+}
+
+/// Readings while records are read.
+#[derive(Default)]
+struct Readings {
+    version: Option<u16>,
+    /// Times of the first and the last reading.
+    times: Option<(u64, u64)>,
+    cpus: BTreeMap<u32, ReadingPair>,
+    domains: BTreeMap<(u32, u16), ReadingPair>,
+}
+
+impl Readings {
+    fn begin(&mut self, version: u16, time: u64) -> Result<(), StatsError> {
+        if !VERSIONS.contains(&version) {
+            return Err(StatsError::Version { version });
+        }
+        let known = *self.version.get_or_insert(version);
+        if known != version {
+            return Err(StatsError::Mixed(known, version));
+        }
+        let (first, _) = self.times.unwrap_or((time, time));
+        self.times = Some((first, time));
+        Ok(())
+    }
+
+    fn cpu(&mut self, record: &SchedstatCpu<'_>) -> Result<(), StatsError> {
+        self.begin(record.version, record.timestamp)?;
+        if let Schedstat::Known(counters) = &record.counters {
+            add(&mut self.cpus, record.cpu, counters.in_order().collect());
+        }
+        Ok(())
+    }
+
+    fn domain(&mut self, record: &SchedstatDomain<'_>) -> Result<(), StatsError> {
+        self.begin(record.version, record.timestamp)?;
+        if let Schedstat::Known(counters) = &record.counters {
+            let words = counters.in_order(record.version);
+            let words = words.into_iter().map(u64::from).collect();
+            add(&mut self.domains, (record.cpu, record.domain), words);
+        }
+        Ok(())
+    }
+}
+
+fn add<K: Ord>(pairs: &mut BTreeMap<K, ReadingPair>, key: K, counters: Vec<u64>) {
+    match pairs.get_mut(&key) {
+        Some(pair) => pair.last = Some(counters),
+        None => {
+            let pair = ReadingPair {
+                first: counters,
+                last: None,
+            };
+            pairs.insert(key, pair);
+        }
+    }
+}
+
+impl SchedStats {
+    /// Reads the statistics of a recording; only those of `cpus`, if given.
+    ///
+    /// # Errors
+    /// There are none, or they are damaged or of an unknown version.
+    pub fn of_recording(data: &PerfData<'_>, cpus: Option<&[u32]>) -> Result<Self, StatsError> {
+        let mut readings = Readings::default();
+        let is_wanted = |cpu: u32| cpus.is_none_or(|cpus| cpus.contains(&cpu));
+        for record in data.records() {
+            let record = record.map_err(StatsError::Truncated)?;
+            let decoded = UserRecord::decode(&record.raw, data.endian());
+            let damaged = |source| StatsError::Damaged {
+                offset: record.position,
+                source,
+            };
+            match decoded.map_err(damaged)? {
+                UserRecord::SchedstatCpu(record) if is_wanted(record.cpu) => {
+                    readings.cpu(&record)?;
+                }
+                UserRecord::SchedstatDomain(record) if is_wanted(record.cpu) => {
+                    readings.domain(&record)?;
+                }
+                _ => {}
+            }
+        }
+        Self::new(&readings, data)
+    }
+
+    fn new(readings: &Readings, data: &PerfData<'_>) -> Result<Self, StatsError> {
+        let (Some(version), Some((first, last))) = (readings.version, readings.times) else {
+            return Err(StatsError::None);
+        };
+        let described = data.features().sched_domains().unwrap_or_default();
+        let mut cpus = Vec::new();
+        for (cpu, pair) in &readings.cpus {
+            let unfinished = StatsError::Unfinished { cpu: *cpu };
+            // Six counts of 32 bits, three times of 64.
+            let bits = [32, 32, 32, 32, 32, 32, 64, 64, 64];
+            let counters = pair.difference(&bits).and_then(|all| all.try_into().ok());
+            let counters = counters.ok_or(unfinished)?;
+            let names = described.cpus.iter().find(|known| known.cpu == *cpu);
+            let names = names.map_or(&[][..], |known| &known.domains);
+            let mut domains = Vec::new();
+            for ((_, number), pair) in readings.domains.range((*cpu, 0)..=(*cpu, u16::MAX)) {
+                let bits = vec![32; pair.first.len()];
+                let counters = pair.difference(&bits);
+                let mut names = names.iter();
+                let name = names.find(|known| known.number == u32::from(*number));
+                domains.push(DomainStats {
+                    number: *number,
+                    name: name.and_then(|known| known.name.clone()),
+                    cpus: name.map(|known| known.list.clone()),
+                    counters: counters.ok_or(StatsError::Unfinished { cpu: *cpu })?,
+                });
+            }
+            cpus.push(CpuStats {
+                cpu: *cpu,
+                counters,
+                domains,
+            });
+        }
+        match cpus.is_empty() {
+            true => Err(StatsError::None),
+            false => Ok(Self {
+                version,
+                elapsed: last.saturating_sub(first),
+                cpus,
+            }),
+        }
+    }
+
+    /// Returns the averages over all CPUs, rounded down; a domain's over the CPUs that have one of its number.
+    #[must_use]
+    pub fn average(&self) -> CpuStats {
+        let mut average = CpuStats {
+            cpu: 0,
+            counters: [0; CPU_COUNTERS],
+            domains: Vec::new(),
+        };
+        let mut shares: BTreeMap<u16, (DomainStats, u64)> = BTreeMap::new();
+        for cpu in &self.cpus {
+            add_all(&mut average.counters, &cpu.counters);
+            for domain in &cpu.domains {
+                match shares.get_mut(&domain.number) {
+                    Some((sum, count)) => {
+                        add_all(&mut sum.counters, &domain.counters);
+                        *count += 1;
+                    }
+                    None => {
+                        shares.insert(domain.number, (domain.clone(), 1));
+                    }
+                }
+            }
+        }
+        let count = (self.cpus.len() as u64).max(1);
+        average.counters.iter_mut().for_each(|sum| *sum /= count);
+        for (mut domain, count) in shares.into_values() {
+            domain.counters.iter_mut().for_each(|sum| *sum /= count);
+            average.domains.push(domain);
+        }
+        average
+    }
+}
+
+fn add_all(sums: &mut [u64], counters: &[u64]) {
+    for (sum, counter) in sums.iter_mut().zip(counters) {
+        *sum = sum.saturating_add(*counter);
+    }
+}

@@ -1,0 +1,488 @@
+//! The text of `sched stats`, in the layout of perf 7.2.
+
+use std::io::{self, Write};
+
+use rperf_analysis::sched::stats::{CpuStats, DomainStats, SchedStats};
+
+/// The width of a name.
+const NAME: usize = 65;
+/// The width of a line.
+const LINE: usize = 100;
+/// The version from which on counters of busy CPUs precede those of idle ones.
+const BUSY_FIRST: u16 = 16;
+/// The version from which on imbalance is split by kind.
+const IMBALANCE_BY_KIND: u16 = 17;
+
+/// A counter: its name, what it counts, and what it is compared with.
+struct Field {
+    name: String,
+    meaning: &'static str,
+    base: Base,
+}
+
+/// What a counter is compared with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Base {
+    None,
+    /// Another counter of the line, by its index: the share in percent.
+    Counter(usize),
+    /// The elapsed time: the jiffies per event.
+    Time,
+}
+
+/// The counters of a CPU: name, meaning, and the index of the counter that it is a part of.
+const CPU_FIELDS: [(&str, &str, Base); 9] = [
+    ("yld_count", "calls of sched_yield(2)", Base::None),
+    ("array_exp", "always 0", Base::None),
+    ("sched_count", "calls of schedule()", Base::None),
+    (
+        "sched_goidle",
+        "calls of schedule() that left the CPU idle",
+        Base::Counter(2),
+    ),
+    ("ttwu_count", "calls of try_to_wake_up()", Base::None),
+    (
+        "ttwu_local",
+        "wakeups of tasks of the same CPU",
+        Base::Counter(4),
+    ),
+    ("rq_cpu_time", "time that tasks ran, in ns", Base::None),
+    (
+        "run_delay",
+        "time that tasks waited to run, in ns",
+        Base::Counter(6),
+    ),
+    ("pcount", "time slices", Base::None),
+];
+
+/// The counters of load balancing; those of imbalance are between `failed` and `gained`.
+const BALANCE_FIELDS: [(&str, &str, Base); 7] = [
+    ("count", "calls of load_balance()", Base::Time),
+    (
+        "balanced",
+        "calls that found the domain balanced",
+        Base::Time,
+    ),
+    ("failed", "calls that failed to move a task", Base::Time),
+    ("gained", "tasks pulled to this CPU", Base::None),
+    ("hot_gained", "pulled tasks that were cache-hot", Base::None),
+    ("nobusyq", "calls that found no busier queue", Base::Time),
+    ("nobusyg", "calls that found no busier group", Base::Time),
+];
+const IMBALANCE: [(&str, &str, Base); 1] =
+    [("imbalance", "sum of the imbalance found", Base::None)];
+const IMBALANCES: [(&str, &str, Base); 4] = [
+    ("imbalance_load", "imbalance of load", Base::None),
+    ("imbalance_util", "imbalance of utilisation", Base::None),
+    (
+        "imbalance_task",
+        "imbalance of the number of tasks",
+        Base::None,
+    ),
+    (
+        "imbalance_misfit",
+        "imbalance of tasks that do not fit their CPU",
+        Base::None,
+    ),
+];
+
+/// Counters after those of load balancing, with their headings.
+const OTHER_FIELDS: [(&str, [(&str, &str); 3]); 4] = [
+    (
+        "<Category active_load_balance()>",
+        [
+            ("alb_count", "calls of active_load_balance()"),
+            ("alb_failed", "calls that failed to move a task"),
+            ("alb_pushed", "tasks moved"),
+        ],
+    ),
+    (
+        "<Category sched_balance_exec()>",
+        [
+            ("sbe_count", "not in use"),
+            ("sbe_balanced", "not in use"),
+            ("sbe_pushed", "not in use"),
+        ],
+    ),
+    (
+        "<Category sched_balance_fork()>",
+        [
+            ("sbf_count", "not in use"),
+            ("sbf_balanced", "not in use"),
+            ("sbf_pushed", "not in use"),
+        ],
+    ),
+    (
+        "<Wakeup Info>",
+        [
+            (
+                "ttwu_wake_remote",
+                "tasks woken that last ran on another CPU",
+            ),
+            (
+                "ttwu_move_affine",
+                "tasks moved because they were not cache-hot",
+            ),
+            ("ttwu_move_balance", "wakeups that started balancing"),
+        ],
+    ),
+];
+
+/// Counters with a common heading.
+struct Category {
+    heading: String,
+    fields: Vec<Field>,
+    /// Whether successful calls and tasks per call are derived; the prefix of their names.
+    derived: Option<String>,
+}
+
+/// One or two recordings to print.
+struct StatsText<'s> {
+    stats: &'s [&'s SchedStats],
+    /// Whether meanings are printed instead of names.
+    is_verbose: bool,
+}
+
+/// Writes the statistics: averages over all CPUs, then each CPU. With `is_verbose`, counters have descriptions instead of names.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_report(out: &mut dyn Write, stats: &SchedStats, is_verbose: bool) -> io::Result<()> {
+    let text = StatsText {
+        stats: &[stats],
+        is_verbose,
+    };
+    text.write_head(out)?;
+    text.write_cpu(out, "<ALL CPUS SUMMARY>", false, &[&stats.average()])?;
+    for cpu in &stats.cpus {
+        rule(out)?;
+        text.write_cpu(out, &cpu.cpu.to_string(), true, &[cpu])?;
+    }
+    Ok(())
+}
+
+/// Writes the averages of two recordings of the same version, and how they differ.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_diff(
+    out: &mut dyn Write,
+    before: &SchedStats,
+    after: &SchedStats,
+    is_verbose: bool,
+) -> io::Result<()> {
+    let text = StatsText {
+        stats: &[before, after],
+        is_verbose,
+    };
+    text.write_head(out)?;
+    let averages = [before.average(), after.average()];
+    text.write_cpu(
+        out,
+        "<ALL CPUS SUMMARY>",
+        false,
+        &[&averages[0], &averages[1]],
+    )
+}
+
+impl StatsText<'_> {
+    fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "Description")?;
+        rule(out)?;
+        for (name, meaning) in [
+            ("DESC", "Description of the field"),
+            ("COUNT", "Value of the field"),
+            ("PCT_CHANGE", "Percent change with corresponding base value"),
+            (
+                "AVG_JIFFIES",
+                "Avg time in jiffies between two consecutive occurrence of event",
+            ),
+        ] {
+            writeln!(out, "{name:30}-> {meaning}")?;
+        }
+        rule(out)?;
+        writeln!(out)?;
+        let elapsed: Vec<u64> = self.stats.iter().map(|stats| stats.elapsed).collect();
+        let title = "Time elapsed (in jiffies)";
+        writeln!(out, "{title:NAME$}: {}", Counts(&elapsed))?;
+        rule(out)
+    }
+
+    /// Writes a CPU of one recording, or of two that are compared.
+    fn write_cpu(
+        &self,
+        out: &mut dyn Write,
+        name: &str,
+        with_cpus: bool,
+        cpus: &[&CpuStats],
+    ) -> io::Result<()> {
+        self.write_title(out, &format!("CPU: {name}"), "PCT_CHANGE", 0)?;
+        rule(out)?;
+        for (index, (name, meaning, base)) in CPU_FIELDS.into_iter().enumerate() {
+            let field = Field {
+                name: name.to_owned(),
+                meaning,
+                base,
+            };
+            let counters: Vec<&[u64]> = cpus.iter().map(|cpu| &cpu.counters[..]).collect();
+            self.write_field(out, &field, index, &counters)?;
+        }
+        rule(out)?;
+        let Some((first, others)) = cpus.split_first() else {
+            return Ok(());
+        };
+        for domain in &first.domains {
+            let same = others.iter().map(|cpu| domain_counters(cpu, domain.number));
+            let others: Option<Vec<&[u64]>> = same.collect();
+            // A domain that only one of them has cannot be compared.
+            let Some(others) = others else { continue };
+            let counters = [&[&domain.counters[..]], &others[..]].concat();
+            let title = domain_title(name, domain, with_cpus);
+            self.write_title(out, &title, "AVG_JIFFIES", 1)?;
+            self.write_domain(out, &counters)?;
+            rule(out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a title and the heads of the columns; `column` is the last one, which has this many blanks more before it.
+    fn write_title(
+        &self,
+        out: &mut dyn Write,
+        title: &str,
+        column: &str,
+        blanks: usize,
+    ) -> io::Result<()> {
+        writeln!(out, "{title}")?;
+        rule(out)?;
+        match self.stats {
+            [_] => writeln!(
+                out,
+                "{:NAME$} {:>12}{:3$}   {column}",
+                "DESC", "COUNT", "", blanks
+            ),
+            _ => writeln!(
+                out,
+                "{:NAME$} {:>12}{:>12}   PCT_CHANGE{:4$}    {column}1 {column}2",
+                "DESC", "COUNT1", "COUNT2", "", blanks
+            ),
+        }
+    }
+
+    fn write_domain(&self, out: &mut dyn Write, counters: &[&[u64]]) -> io::Result<()> {
+        let mut index = 0;
+        let version = self.stats.first().map_or(0, |stats| stats.version);
+        for category in categories(version) {
+            let heading = format!(" {} ", category.heading);
+            writeln!(out, "{heading:-^LINE$}")?;
+            let start = index;
+            for field in &category.fields {
+                self.write_field(out, field, index, counters)?;
+                index += 1;
+            }
+            if let Some(prefix) = &category.derived {
+                let lines: Vec<&[u64]> = counters
+                    .iter()
+                    .map(|line| line.get(start..index).unwrap_or_default())
+                    .collect();
+                self.write_derived(out, prefix, &lines)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_field(
+        &self,
+        out: &mut dyn Write,
+        field: &Field,
+        index: usize,
+        counters: &[&[u64]],
+    ) -> io::Result<()> {
+        let at = |line: &&[u64], index: usize| line.get(index).copied().unwrap_or_default();
+        let values: Vec<u64> = counters.iter().map(|line| at(line, index)).collect();
+        let name = match self.is_verbose {
+            true => field.meaning,
+            false => &field.name,
+        };
+        write!(out, "{name:NAME$}: {}", Counts(&values))?;
+        self.write_change(out, &floats(&values))?;
+        match field.base {
+            Base::None => {}
+            Base::Counter(base) => {
+                let bases = counters.iter().map(|line| at(line, base));
+                let shares = values.iter().zip(bases);
+                let shares = shares.map(|(part, whole)| quotient(*part, whole) * 100.0);
+                let shares: Vec<String> = shares.map(|share| format!("{share:9.2}%")).collect();
+                write!(out, "  ({} )", shares.join(", "))?;
+            }
+            Base::Time => {
+                let times = values.iter().zip(self.stats);
+                let times = times.map(|(count, stats)| quotient(stats.elapsed, *count));
+                let times: Vec<String> = times.map(|time| format!("{time:11.2}")).collect();
+                write!(out, "  $ {} $", times.join(", "))?;
+            }
+        }
+        writeln!(out)
+    }
+
+    /// Writes the successful calls of load balancing, and the tasks that each of them moved.
+    fn write_derived(
+        &self,
+        out: &mut dyn Write,
+        prefix: &str,
+        counters: &[&[u64]],
+    ) -> io::Result<()> {
+        let at = |line: &&[u64], index: usize| line.get(index).copied().unwrap_or_default();
+        let successes = counters.iter().map(|line| {
+            let others = at(line, 1).saturating_add(at(line, 2));
+            at(line, 0).saturating_sub(others)
+        });
+        let successes: Vec<u64> = successes.collect();
+        // Before the last four: gained, hot_gained, nobusyq and nobusyg.
+        let gained = counters
+            .iter()
+            .map(|line| at(line, line.len().saturating_sub(4)));
+        let pulled: Vec<f64> = gained
+            .zip(&successes)
+            .map(|(gained, successes)| quotient(gained, *successes))
+            .collect();
+        let (success, average) = match self.is_verbose {
+            true => (
+                "*calls that moved tasks".to_owned(),
+                "*tasks moved per such call".to_owned(),
+            ),
+            false => (
+                format!("*{prefix}_lb_success_count"),
+                format!("*{prefix}_lb_avg_pulled"),
+            ),
+        };
+        write!(out, "{success:NAME$}: {}", Counts(&successes))?;
+        self.write_change(out, &floats(&successes))?;
+        let texts: Vec<String> = pulled
+            .iter()
+            .map(|average| format!("{average:.2}"))
+            .collect();
+        write!(out, "\n{average:NAME$}: {}", Columns(&texts))?;
+        self.write_change(out, &pulled)?;
+        writeln!(out)
+    }
+
+    /// Writes by how many percent the second value differs, if there are two.
+    fn write_change(&self, out: &mut dyn Write, values: &[f64]) -> io::Result<()> {
+        let [before, after] = values else {
+            return Ok(());
+        };
+        let change = match *before > 0.0 {
+            true => (after - before) / before * 100.0,
+            false => 0.0,
+        };
+        // Not -0.00.
+        write!(out, "  |{:9.2}% |", change + 0.0)
+    }
+}
+
+/// The categories of a domain's counters, in the order of the line.
+fn categories(version: u16) -> Vec<Category> {
+    let states = match version >= BUSY_FIRST {
+        true => ["busy", "idle", "newidle"],
+        false => ["idle", "busy", "newidle"],
+    };
+    let imbalance = match version >= IMBALANCE_BY_KIND {
+        true => &IMBALANCES[..],
+        false => &IMBALANCE,
+    };
+    let (before, after) = BALANCE_FIELDS.split_at(3);
+    let fields = [before, imbalance, after].concat();
+    let balancing = states.into_iter().map(|state| Category {
+        heading: format!("<Category {state}>"),
+        fields: fields
+            .iter()
+            .map(|(name, meaning, base)| Field {
+                name: format!("{state}_lb_{name}"),
+                meaning,
+                base: *base,
+            })
+            .collect(),
+        derived: Some(state.to_owned()),
+    });
+    let others = OTHER_FIELDS.iter().map(|(heading, fields)| Category {
+        heading: (*heading).to_owned(),
+        fields: fields
+            .iter()
+            .map(|(name, meaning)| Field {
+                name: (*name).to_owned(),
+                meaning,
+                base: Base::None,
+            })
+            .collect(),
+        derived: None,
+    });
+    balancing.chain(others).collect()
+}
+
+fn domain_counters(cpu: &CpuStats, number: u16) -> Option<&[u64]> {
+    let mut domains = cpu.domains.iter();
+    let found = domains.find(|domain| domain.number == number);
+    found.map(|found| &found.counters[..])
+}
+
+fn domain_title(cpu: &str, domain: &DomainStats, with_cpus: bool) -> String {
+    let number = domain.number.to_string();
+    let name = domain.name.as_ref().unwrap_or(&number);
+    let title = format!("CPU: {cpu} | DOMAIN: {name}");
+    match &domain.cpus {
+        Some(cpus) if with_cpus => format!("{title} | DOMAIN_CPUS: {cpus}"),
+        _ => title,
+    }
+}
+
+fn rule(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", "-".repeat(LINE))
+}
+
+/// Values in the columns of counts.
+struct Counts<'v>(&'v [u64]);
+
+impl std::fmt::Display for Counts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let texts: Vec<String> = self.0.iter().map(u64::to_string).collect();
+        Columns(&texts).fmt(f)
+    }
+}
+
+/// Texts in the columns of counts.
+struct Columns<'v>(&'v [String]);
+
+impl std::fmt::Display for Columns<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (column, text) in self.0.iter().enumerate() {
+            match column {
+                0 => write!(f, "{text:>11}")?,
+                _ => write!(f, ", {text:>10}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "53 bits are enough for two decimals"
+)]
+fn floats(values: &[u64]) -> Vec<f64> {
+    values.iter().map(|value| *value as f64).collect()
+}
+
+/// Returns 0 for a divisor of 0.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "53 bits are enough for two decimals"
+)]
+fn quotient(part: u64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        whole => part as f64 / whole as f64,
+    }
+}
