@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use rperf_testkit::{absent, recordings};
+use rperf_testkit::{Bytes, absent, record as record_bytes, recordings};
 
 use crate::execute;
 
@@ -222,6 +222,26 @@ fn attempt(command: &mut Command, what: &str) {
     }
 }
 
+/// A recording of `sched stats record`: two readings of two CPUs with a domain each, version 17, without events.
+fn statistics() -> Vec<u8> {
+    let mut records = Vec::new();
+    for time in [1000_u64, 1500] {
+        for cpu in 0..2_u32 {
+            let line = || Bytes::new().u64(time).u32(cpu).u16(17).u16(0);
+            let words = |count: u32| (0..count).flat_map(|word| (word + 1).to_le_bytes());
+            let counters: Vec<u8> = words(12).collect();
+            records.extend(record_bytes(85, 0, line().raw(counters)));
+            let mut counters: Vec<u8> = words(45).collect();
+            counters.resize(184, 0);
+            records.extend(record_bytes(86, 0, line().raw(counters)));
+        }
+    }
+    let (header, size) = (104, records.len() as u64);
+    let file = Bytes::new().raw("PERFILE2").u64(header).u64(160);
+    let file = file.u64(header).u64(0).u64(header).u64(size);
+    file.raw([0; 16 + 32]).raw(records).done()
+}
+
 /// Compiles and records the missing files.
 fn make(folder: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -247,6 +267,7 @@ fn make(folder: &Path) {
             &format!("{source} cannot be compiled to {name}"),
         );
     };
+    fs::write(folder.join("recordings/schedstat"), statistics()).expect("a file can be written");
     compiler(
         "tests/hostile/workload.cpp",
         "workload",

@@ -115,6 +115,9 @@ const COMMANDS: &[&str] = &[
     "sched replay -r 0",
     "sched map --task-name workload,sh --fuzzy-name",
     "sched timehist -I -s",
+    "sched -D timehist",
+    "sched stats report",
+    "sched stats diff perf.data perf.data",
     "sched map --compact",
     "sched timehist -MVw",
     "sched timehist -n -S --state -P --show-prio",
@@ -269,6 +272,7 @@ pub(super) fn any_command(
 fn pick_for<'a>(words: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
     let seeds = &inputs.seeds.recordings;
     let wanted = match words {
+        _ if words.starts_with("sched stats") => "schedstat",
         _ if words.starts_with("stat") => "stat",
         _ if words.starts_with("kwork") => "work",
         _ if words.starts_with("sched") || words.starts_with("timechart") => "scheduler",
@@ -301,6 +305,7 @@ fn finish(
         "buildid-cache",
         "diff",
         "sched diff",
+        "sched stats diff",
         "report --header",
     ]
     .iter()
