@@ -67,6 +67,7 @@ fn every_form_is_read_as_perf_reads_it() {
             &["script", "-i", &file][..],
             &["script", "-F", "comm,tid,time,ip,sym,dso", "-i", &file],
             &["report", "--header-only", "-i", &file],
+            &["report", "--stats", "-i", &file],
             &["evlist", "-v", "-i", &file],
         ] {
             differences.extend(compare(&perf, &scratch, words));

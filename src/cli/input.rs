@@ -154,7 +154,7 @@ impl Input {
                 self.unpacked.get_or_init(|| fresh)
             }
         };
-        Ok(data.with_records(&unpacked.records, unpacked.end.clone()))
+        Ok(data.with_records(&unpacked.records, unpacked.summary.clone()))
     }
 }
 
@@ -299,7 +299,7 @@ fn on_stdin(given: Option<&Path>, context: &Context) -> Result<Option<RecordingS
 /// A recording, or text.
 pub(crate) enum TextOrRecording {
     Text(Box<dyn Read>),
-    Recording(OpenedInput),
+    Recording(Box<OpenedInput>),
 }
 
 impl TextOrRecording {
@@ -316,7 +316,7 @@ impl TextOrRecording {
         if let Some(stream) = on_stdin(given.as_deref(), context)? {
             return match stream.is_text() {
                 true => Ok(Self::Text(Box::new(stream.into_text()))),
-                false => stream.open(context).map(Self::Recording),
+                false => stream.open(context).map(Box::new).map(Self::Recording),
             };
         }
         if given.is_none()
@@ -324,7 +324,9 @@ impl TextOrRecording {
         {
             return Ok(Self::Text(Box::new(text)));
         }
-        OpenedInput::named(given, force, context).map(Self::Recording)
+        OpenedInput::named(given, force, context)
+            .map(Box::new)
+            .map(Self::Recording)
     }
 }
 

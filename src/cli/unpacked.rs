@@ -6,7 +6,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use rperf_perfdata::{Error, PerfData};
+use rperf_perfdata::{Error, PerfData, UnpackSummary};
 use rperf_safefs::Folder;
 use rperf_sys::MappedFile;
 
@@ -63,10 +63,10 @@ fn part_number(name: &OsStr) -> Option<u32> {
     number.parse().ok()
 }
 
-/// Records in one slice, and why they end early.
+/// Records in one slice.
 pub(super) struct UnpackedRecords {
     pub(super) records: FileBytes,
-    pub(super) end: Option<Error>,
+    pub(super) summary: UnpackSummary,
 }
 
 impl UnpackedRecords {
@@ -85,16 +85,16 @@ impl UnpackedRecords {
         let directory = spool.directory().display().to_string();
         let bytes: Vec<&[u8]> = parts.iter().map(|part| &*part.bytes).collect();
         let unpacked = data.unpack_on(threads, &bytes, &mut spool);
-        let unpacked = unpacked.and_then(|end| Ok((end, spool.finish()?)));
-        let (end, records) = unpacked.map_err(|error| {
+        let unpacked = unpacked.and_then(|summary| Ok((summary, spool.finish()?)));
+        let (summary, records) = unpacked.map_err(|error| {
             let what = format!("failed to store the unpacked records in {directory}");
             CliError::failure(255, anyhow::Error::new(error).context(what))
         })?;
-        if let Some(Error::Part { part, source }) = &end
+        if let Some(Error::Part { part, source }) = &summary.end
             && let Some(part) = parts.get(*part as usize - 1)
         {
             context.warn(format_args!("{}: {source}", part.path.display()));
         }
-        Ok(Self { records, end })
+        Ok(Self { records, summary })
     }
 }

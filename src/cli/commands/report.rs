@@ -25,7 +25,7 @@ use rperf_view::report::{
     EventStats, ReportEvent, Stats, ThreadLayout, write_banner, write_branch_counts, write_event,
     write_lost, write_stats, write_tasks, write_threads, write_tip, write_values,
 };
-use rperf_wire::{BranchSampleType, Record};
+use rperf_wire::{BranchSampleType, Record, RecordKind};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -296,6 +296,10 @@ fn print_stats(context: &Context, replay: &Replay<'_>, with_lost: bool) -> io::R
     // The record that ends the iteration was counted when the file was opened.
     for record in data.records().flatten() {
         stats.add(record.raw.kind);
+    }
+    if let Some(unpacked) = data.unpacked() {
+        stats.add_many(RecordKind::COMPRESSED, unpacked.compressed);
+        stats.add_many(RecordKind::COMPRESSED2, unpacked.compressed2);
     }
     let lost = match with_lost && replay.diagnostics().lost_samples > 0 {
         true => lost_samples(replay),

@@ -53,5 +53,6 @@ pub use pipe_writer::{PipeWriter, encode_attr_record, encode_tracing_data};
 pub use reader::PerfData;
 pub use records::{RecordAt, Records};
 pub use rewriter::{BuildRewriter, Rewriter};
+pub use unpack::UnpackSummary;
 pub use writer::{FinishedFile, Output, WriteError, Writer};
 pub use zstd::ZstdError;

@@ -6,7 +6,10 @@ use crate::event::decode_events;
 use crate::header::Section;
 use crate::naming::name_tracepoints;
 use crate::simpleperf::tracing_data_of_records;
-use crate::{Error, EventDesc, EventUpdate, Features, FileFinding, FileHeader, PipeHead, Records};
+use crate::{
+    Error, EventDesc, EventUpdate, Features, FileFinding, FileHeader, PipeHead, Records,
+    UnpackSummary,
+};
 
 /// A perf.data file, or a complete stream of pipe mode, borrowed from its bytes.
 #[derive(Debug, Clone)]
@@ -17,11 +20,10 @@ pub struct PerfData<'a> {
     pub(crate) data: &'a [u8],
     /// The section of event type names in very old files.
     pub(crate) event_types: &'a [u8],
-    /// Whether the records were decompressed or merged, instead of borrowed from the file.
-    pub(crate) unpacked: bool,
+    /// If the records were decompressed or merged, instead of borrowed from the file.
+    pub(crate) unpacked: Option<UnpackSummary>,
     updates: Vec<EventUpdate>,
     findings: Vec<FileFinding>,
-    pub(crate) end: Option<Error>,
 }
 
 impl<'a> PerfData<'a> {
@@ -89,10 +91,9 @@ impl<'a> PerfData<'a> {
             data,
             event_types: header.event_types.of(bytes).unwrap_or_default(),
             header,
-            unpacked: false,
+            unpacked: None,
             updates: Vec::new(),
             findings,
-            end: None,
         })
     }
 
@@ -109,10 +110,9 @@ impl<'a> PerfData<'a> {
             features,
             data,
             event_types: &[],
-            unpacked: false,
+            unpacked: None,
             updates,
             findings,
-            end: None,
         })
     }
 

@@ -33,7 +33,7 @@ impl PerfData<'_> {
         }
         let mut writer = self.begin_copy(output, self.events())?;
         writer.write_data(self.data)?;
-        let is_same = !self.unpacked;
+        let is_same = self.unpacked.is_none();
         let features = self.features_for(is_same.then(|| writer.data_offset()));
         writer.finish(&features)
     }

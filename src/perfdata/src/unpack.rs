@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::thread;
 
-use rperf_wire::Endian;
+use rperf_wire::{Endian, RecordKind};
 
 use crate::decode_ahead::DecodeAhead;
 use crate::turns::{RecordFile, RecordTurn, Turns};
@@ -13,6 +13,27 @@ use crate::{Decompressor, Error, PerfData, RecordAt, Records};
 
 /// Size of the write buffer.
 const CHUNK: usize = 1 << 20;
+
+/// What is known of the records that [`PerfData::unpack`] wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UnpackSummary {
+    /// The error that ended them, the first one of all files.
+    pub end: Option<Error>,
+    /// Number of COMPRESSED records, which their contents replace.
+    pub compressed: u64,
+    /// Number of COMPRESSED2 records.
+    pub compressed2: u64,
+}
+
+impl UnpackSummary {
+    fn count(&mut self, kind: RecordKind) {
+        match kind {
+            RecordKind::COMPRESSED => self.compressed += 1,
+            RecordKind::COMPRESSED2 => self.compressed2 += 1,
+            _ => {}
+        }
+    }
+}
 
 impl<'a> PerfData<'a> {
     /// Whether records are compressed: from the header, or if that doesn't say (the recorder was
@@ -31,11 +52,11 @@ impl<'a> PerfData<'a> {
     /// Writes all records decompressed and in one sequence: those of this file alternating with
     /// those of the `parts` of a directory. Each part has a separate compressed stream.
     ///
-    /// A part ends at its first error; the first error of all parts is returned.
+    /// A part ends at its first error.
     ///
     /// # Errors
     /// Those of `to`.
-    pub fn unpack(&self, parts: &[&'a [u8]], to: &mut impl Write) -> io::Result<Option<Error>> {
+    pub fn unpack(&self, parts: &[&'a [u8]], to: &mut impl Write) -> io::Result<UnpackSummary> {
         self.unpack_on(NonZeroUsize::MIN, parts, to)
     }
 
@@ -49,7 +70,7 @@ impl<'a> PerfData<'a> {
         threads: NonZeroUsize,
         parts: &[&'a [u8]],
         to: &mut impl Write,
-    ) -> io::Result<Option<Error>> {
+    ) -> io::Result<UnpackSummary> {
         let own = RecordFile::new(self.records(), self.data.len());
         let others = parts.iter().map(|bytes| {
             let records = Records::new(bytes, 0, self.endian());
@@ -68,19 +89,24 @@ impl<'a> PerfData<'a> {
     }
 
     /// Returns the same recording with records written by [`PerfData::unpack`]. Offsets of records
-    /// refer to that sequence. `end` is the error that ended it.
+    /// refer to that sequence.
     #[must_use]
-    pub fn with_records(mut self, records: &'a [u8], end: Option<Error>) -> Self {
+    pub fn with_records(mut self, records: &'a [u8], summary: UnpackSummary) -> Self {
         self.data = records;
-        self.unpacked = true;
-        self.end = end;
+        self.unpacked = Some(summary);
         self
+    }
+
+    /// What is known of unpacked records; `None` if the file stores the records as they are.
+    #[must_use]
+    pub fn unpacked(&self) -> Option<&UnpackSummary> {
+        self.unpacked.as_ref()
     }
 
     /// The error that ended the unpacked records, which [`PerfData::records`] doesn't report.
     #[must_use]
     pub fn end(&self) -> Option<&Error> {
-        self.end.as_ref()
+        self.unpacked.as_ref()?.end.as_ref()
     }
 }
 
@@ -90,8 +116,7 @@ struct Unpacker {
     decompressors: Vec<Decompressor>,
     /// Records to write.
     out: Vec<u8>,
-    /// The first error.
-    cause: Option<Error>,
+    summary: UnpackSummary,
 }
 
 impl Unpacker {
@@ -100,7 +125,7 @@ impl Unpacker {
         Self {
             decompressors: files.iter().map(decompressor).collect(),
             out: Vec::new(),
-            cause: None,
+            summary: UnpackSummary::default(),
         }
     }
 
@@ -109,7 +134,7 @@ impl Unpacker {
         mut turns: Turns<'a>,
         mut ahead: Option<DecodeAhead<'a>>,
         to: &mut impl Write,
-    ) -> io::Result<Option<Error>> {
+    ) -> io::Result<UnpackSummary> {
         while let Some(RecordTurn { file, at, record }) = turns.next() {
             let taken = match record {
                 Some(record) => record.and_then(|record| {
@@ -126,7 +151,7 @@ impl Unpacker {
                 turns.end(file);
                 // Output the remaining records; the error is already known.
                 drop(self.finish(file, at));
-                self.cause.get_or_insert(name(error, file));
+                self.summary.end.get_or_insert(name(error, file));
             }
             if self.out.len() >= CHUNK {
                 to.write_all(&self.out)?;
@@ -134,7 +159,7 @@ impl Unpacker {
             }
         }
         to.write_all(&self.out)?;
-        Ok(self.cause)
+        Ok(self.summary)
     }
 
     fn push(
@@ -143,6 +168,7 @@ impl Unpacker {
         record: &RecordAt<'_>,
         decoded: Option<&[u8]>,
     ) -> Result<(), Error> {
+        self.summary.count(record.raw.kind);
         let decompressor = self.decompressors.get_mut(file);
         decompressor.map_or(Ok(()), |decompressor| {
             decompressor.push_decoded(record, decoded, &mut self.out)

@@ -25,8 +25,8 @@ fuzz_target!(|bytes: &[u8]| {
     };
     if data.is_compressed() {
         let mut records = Vec::new();
-        if let Ok(end) = data.unpack(&[], &mut records) {
-            written(&data.with_records(&records, end), bytes).expect("memory");
+        if let Ok(summary) = data.unpack(&[], &mut records) {
+            written(&data.with_records(&records, summary), bytes).expect("memory");
         }
         return;
     }

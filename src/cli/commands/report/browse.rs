@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use rperf_perfdata::PerfData;
+use rperf_perfdata::{PerfData, UnpackSummary};
 use rperf_replay::BytesRead;
 use rperf_tui::{
     BrowserRequest, ReaderMessage, ReportScreen, ReportTable, ReportTables, SessionEnd,
@@ -153,7 +153,9 @@ impl RecordingReader<'_> {
         let size = data.data().len();
         for length in PARTS.into_iter().filter(|length| size > 2 * length) {
             let first = data.data().get(..length).unwrap_or_default();
-            let part = input.read(context)?.with_records(first, None);
+            let part = input
+                .read(context)?
+                .with_records(first, UnpackSummary::default());
             // A part may have no matching samples; then the complete report shows that.
             let percent = length as f64 * 100.0 / size as f64;
             let _ = self.read(&input, &part, Some(percent));

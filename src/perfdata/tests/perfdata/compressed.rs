@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
 use rperf_perfdata::{
-    Error, EventDesc, FeatureSet, PerfData, PipeReader, PipeWriter, StreamInput, ZstdError,
+    Error, EventDesc, FeatureSet, PerfData, PipeReader, PipeWriter, StreamInput, UnpackSummary,
+    ZstdError,
 };
 use rperf_wire::{Attr, Endian, Misc, RawRecord, RecordKind};
 
@@ -210,18 +211,28 @@ fn streamed(bytes: &[u8], endian: Endian) -> (Vec<u8>, Option<Error>) {
 }
 
 /// The records of a recording and its parts, unpacked on this many threads.
-fn unpacked_on(threads: usize, data: &PerfData<'_>, parts: &[&[u8]]) -> (Vec<u8>, Option<Error>) {
+fn unpacked_on(threads: usize, data: &PerfData<'_>, parts: &[&[u8]]) -> (Vec<u8>, UnpackSummary) {
     let threads = NonZeroUsize::new(threads).unwrap();
     let mut records = Vec::new();
-    let end = data.unpack_on(threads, parts, &mut records).unwrap();
-    (records, end)
+    let summary = data.unpack_on(threads, parts, &mut records).unwrap();
+    (records, summary)
 }
 
 fn unpacked(bytes: &[u8]) -> (Vec<u8>, Option<Error>) {
     let data = PerfData::parse(bytes).unwrap();
-    let (records, end) = unpacked_on(1, &data, &[]);
-    assert_eq!(unpacked_on(3, &data, &[]), (records.clone(), end.clone()));
-    let data = data.with_records(&records, end);
+    let stored = data.records().flatten().map(|record| record.raw.kind);
+    let count = |wanted| stored.clone().filter(|kind| *kind == wanted).count() as u64;
+    let (records, summary) = unpacked_on(1, &data, &[]);
+    assert_eq!(
+        unpacked_on(3, &data, &[]),
+        (records.clone(), summary.clone())
+    );
+    let data = data.with_records(&records, summary);
+    let summary = data.unpacked().expect("a summary");
+    if summary.end.is_none() {
+        let counts = [RecordKind::COMPRESSED, RecordKind::COMPRESSED2].map(count);
+        assert_eq!([summary.compressed, summary.compressed2], counts);
+    }
     let samples = data.records().map(|record| record.unwrap().raw);
     let mut found = Vec::new();
     samples

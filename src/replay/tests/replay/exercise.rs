@@ -24,8 +24,8 @@ pub(crate) fn exercise(bytes: &[u8]) -> Option<Outcome> {
         return Some(replay(&data));
     }
     let mut records = Vec::new();
-    let end = data.unpack(&[], &mut records).ok()?;
-    Some(replay(&data.with_records(&records, end)))
+    let summary = data.unpack(&[], &mut records).ok()?;
+    Some(replay(&data.with_records(&records, summary)))
 }
 
 fn replay(data: &PerfData<'_>) -> Outcome {

@@ -14,7 +14,14 @@ pub struct Stats(BTreeMap<RecordKind, u64>);
 impl Stats {
     /// Counts a record.
     pub fn add(&mut self, kind: RecordKind) {
-        *self.0.entry(kind).or_default() += 1;
+        self.add_many(kind, 1);
+    }
+
+    /// Counts records of a type.
+    pub fn add_many(&mut self, kind: RecordKind, count: u64) {
+        if count > 0 {
+            *self.0.entry(kind).or_default() += count;
+        }
     }
 }
 
@@ -91,7 +98,7 @@ mod tests {
             (RecordKind::SAMPLE, 998),
             (RecordKind(99), 1),
         ] {
-            (0..count).for_each(|_| stats.add(kind));
+            stats.add_many(kind, count);
         }
         let mut out = Vec::new();
         let event = |name, samples, lost| EventStats {
