@@ -115,7 +115,7 @@ fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
     Some(intervals)
 }
 
-/// Parses seconds with at most nine decimals.
+/// Parses seconds with at most nine decimals. A time beyond the largest one is that.
 fn parse_moment(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -123,7 +123,8 @@ fn parse_moment(text: &str) -> Option<u64> {
     }
     let seconds: u64 = seconds.parse().ok()?;
     let nanoseconds: u64 = format!("{fraction:0<9}").parse().ok()?;
-    seconds.checked_mul(NANOSECONDS)?.checked_add(nanoseconds)
+    let whole = seconds.saturating_mul(NANOSECONDS);
+    Some(whole.saturating_add(nanoseconds))
 }
 
 /// Parses `10%/2`, the second tenth; `10%-20%`; `10%`, the first tenth.
@@ -176,6 +177,7 @@ mod tests {
         assert_eq!(parsed("1, 2,3"), None);
         assert_eq!(parsed("1.5,"), Some(vec![(1_500_000_000, 0)]));
         assert_eq!(parsed(",0.000000001"), Some(vec![(0, 1)]));
+        assert_eq!(parsed("0,18446744069414584"), Some(vec![(0, u64::MAX)]));
         assert_eq!(
             parsed("1,2  3,"),
             Some(vec![(SECOND, 2 * SECOND), (3 * SECOND, 0)])

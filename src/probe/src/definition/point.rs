@@ -219,7 +219,11 @@ impl Suffixes {
         let (at, text) = (part.start(), part.text());
         match kind {
             ':' => {
-                let line = number(&text).and_then(|line| u32::try_from(line).ok());
+                // As in perf, FUNCTION: is FUNCTION:0.
+                let line = match text.is_empty() {
+                    true => Some(0),
+                    false => number(&text).and_then(|line| u32::try_from(line).ok()),
+                };
                 let line = line.ok_or_else(|| {
                     SyntaxError::new(at, format!("'{text}' is not the number of a line"))
                 });
