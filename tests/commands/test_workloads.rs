@@ -124,6 +124,7 @@ fn branches_and_loops_are_in_their_functions() {
             "brstack 8000000",
             &["brstack", "brstack_bench", "brstack_foo", "brstack_bar"],
         ),
+        ("code_with_type 0.2 1000", &["code_with_type"]),
     ] {
         let text = profile("", workload, "ip,sym");
         let found: BTreeSet<&str> = text.lines().map(|line| ends(line)[1]).collect();
@@ -220,7 +221,7 @@ fn workloads_are_listed() {
     let scratch = Scratch::new();
     let listed = done(&scratch, "test --list-workloads").stdout;
     let names = "noploop\nthloop\nnamed_threads\nleafloop\nsqrtloop\nbrstack\ndatasym\nlandlock\ntraploop\ninlineloop\njitdump\n\
-                 context_switch_loop\ndeterministic\n";
+                 context_switch_loop\ndeterministic\ncode_with_type\n";
     assert_eq!(listed, names);
     let described = done(&scratch, "test --list-workloads -v").stdout;
     assert!(

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod brstack;
+mod code_with_type;
 mod context_switch_loop;
 mod datasym;
 // The scripts look for lines of files with these names.
@@ -145,6 +146,7 @@ pub const WORKLOADS: &[Workload] = &[
     jitdump::WORKLOAD,
     context_switch_loop::WORKLOAD,
     deterministic::WORKLOAD,
+    code_with_type::WORKLOAD,
 ];
 
 /// The workload of that name.

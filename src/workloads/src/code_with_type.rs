@@ -1,0 +1,51 @@
+//! `code_with_type`: accesses to the fields of a structure on the stack, whose type debuggers and profilers find.
+
+use std::hint::black_box;
+
+use crate::{Arguments, StackFrame, Workload, WorkloadError, duration};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "code_with_type",
+    arguments: "[<seconds> [<loops>]]",
+    summary: "accesses to fields of a structure Buf, in calls of that many loops (default: 1 second, 100 loops)",
+    body,
+};
+
+/// The structure, by whose name scripts find its type.
+#[derive(Debug)]
+pub(crate) struct Buf {
+    count: u64,
+    name: String,
+    sum: u64,
+}
+
+fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
+    let seconds = arguments.seconds(1.0)?;
+    let loops = arguments.number("<loops>", 100, &(1..=u32::MAX))?;
+    arguments.end()?;
+    duration::start(seconds)?;
+    let mut buf = Buf {
+        count: 0,
+        name: WORKLOAD.name.to_owned(),
+        sum: 0,
+    };
+    while !duration::is_over() {
+        code_with_type(&mut buf, loops);
+    }
+    black_box(&buf.name);
+    Ok(())
+}
+
+/// Reads and writes two of the fields.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub(crate) fn code_with_type(buf: &mut Buf, loops: u32) {
+    let frame = StackFrame::new();
+    for _ in 0..loops {
+        // The compiler can't know the values, so each is loaded and stored.
+        let buf = black_box(&mut *buf);
+        buf.count = buf.count.wrapping_add(1);
+        buf.sum = buf.sum.wrapping_add(buf.count);
+    }
+    frame.end();
+}
