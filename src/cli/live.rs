@@ -11,7 +11,7 @@ pub(crate) mod probes;
 pub(crate) mod record_reporter;
 mod refusal;
 pub(crate) mod target;
-mod user;
+pub(crate) mod user;
 pub(crate) mod workload;
 
 /// The mount point of procfs.

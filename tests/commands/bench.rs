@@ -1,5 +1,7 @@
 //! `bench`: the text of perf with other numbers, options, JSON, repetition and comparison.
 
+mod internals;
+
 use regex::Regex;
 use rperf_testkit::{Run, Scratch};
 use serde_json::Value;
@@ -347,11 +349,6 @@ fn unknown_names_and_bad_values_are_refused() {
             "-f simple sched pipe --json",
             129,
             "rperf bench: --json and",
-        ),
-        (
-            "internals inject-build-id",
-            129,
-            "rperf bench internals inject-build-id: not supported yet",
         ),
         ("numa mem -p 0", 129, " Error: option `nr_proc' expects"),
         ("numa mem -P 1 -L 2", 129, "--mb_proc_locked is a part"),

@@ -23,7 +23,7 @@ use clap::{ArgMatches, Command};
 
 pub(super) use self::args::command;
 use self::args::{GivenSettings, own_options, with_common};
-use self::catalogue::{ALL, ALL_SUMMARY, Benchmark, COLLECTIONS, Collection, NOT_BUILT};
+use self::catalogue::{ALL, ALL_SUMMARY, Benchmark, COLLECTIONS, Collection};
 use self::runner::Runner;
 use crate::cli::commands::CommandTitle;
 use crate::cli::context::Context;
@@ -42,7 +42,6 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if collection == ALL {
         return run_all(COLLECTIONS, ALL, ALL_SUMMARY, words, given, context);
     }
-    refuse_missing(collection, words, context)?;
     let known = COLLECTIONS.iter().find(|known| *collection == *known.name);
     let Some(known) = known else {
         let name = collection.to_string_lossy();
@@ -74,27 +73,6 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return Err(CliError::message(1, message).hint(list));
     };
     run_one(known, benchmark, words, given, context)
-}
-
-/// Refuses the benchmarks of perf that are not built.
-fn refuse_missing(
-    collection: &OsString,
-    words: &[OsString],
-    context: &Context,
-) -> Result<(), CliError> {
-    let named = |(wanted, benchmark, _): &&(&str, &str, &str)| {
-        *collection == **wanted
-            && (benchmark.is_empty() || words.first().is_some_and(|word| *word == **benchmark))
-    };
-    let Some((wanted, benchmark, instead)) = NOT_BUILT.iter().find(named) else {
-        return Ok(());
-    };
-    let name = [*wanted, *benchmark].join(" ");
-    Err(CliError::usage(format!(
-        "{} bench {}: not supported yet; {instead}",
-        context.program,
-        name.trim_end()
-    )))
 }
 
 /// Parses the words behind the name of a benchmark and runs it.

@@ -49,16 +49,26 @@ impl Children {
     ///
     /// # Errors
     /// What wait4(2) reports.
-    pub fn wait(mut self) -> io::Result<Option<ExitStatus>> {
+    pub fn wait(self) -> io::Result<Option<ExitStatus>> {
+        Ok(self.wait_with_memory()?.0)
+    }
+
+    /// Like [`Children::wait`]; also returns the largest resident set that one of those that exited ever had, in KB.
+    ///
+    /// # Errors
+    /// What wait4(2) reports.
+    pub fn wait_with_memory(mut self) -> io::Result<(Option<ExitStatus>, u64)> {
+        let mut peak = 0;
         while !self.pids.is_empty() {
             let exited = self.next_exited()?;
-            let status = reap(exited)?;
+            let (status, memory) = reap(exited)?;
+            peak = memory.max(peak);
             self.pids.retain(|pid| *pid != exited);
             if !status.success() {
-                return Ok(Some(status));
+                return Ok((Some(status), peak));
             }
         }
-        Ok(None)
+        Ok((None, peak))
     }
 
     /// Waits for one of the children to exit, without reaping it.
@@ -104,17 +114,23 @@ fn exited(kind: libc::idtype_t, id: libc::id_t, options: i32) -> io::Result<libc
     Ok(unsafe { info.assume_init().si_pid() })
 }
 
-/// Waits for a child to exit.
-fn reap(pid: libc::pid_t) -> io::Result<ExitStatus> {
+/// Waits for a child to exit; returns its status and the peak of its resident set in KB.
+fn reap(pid: libc::pid_t) -> io::Result<(ExitStatus, u64)> {
     let mut status = 0;
-    // SAFETY: the call writes the number passed to it.
-    while unsafe { libc::waitpid(pid, &raw mut status, 0) } < 0 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the call writes the number and the structure passed to it.
+    while unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) } < 0 {
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
         }
     }
-    Ok(ExitStatus::from_raw(status))
+    // SAFETY: zeros are a valid value of the structure, whose fields are numbers.
+    let peak = unsafe { usage.assume_init() }.ru_maxrss;
+    Ok((
+        ExitStatus::from_raw(status),
+        u64::try_from(peak).unwrap_or_default(),
+    ))
 }
 
 /// Replaces this process by a program without arguments and environment (execve(2)). Returns only if that fails.
@@ -143,7 +159,10 @@ mod tests {
         let mut children = Children::default();
         let pids = [0, 0].map(|status| children.fork(|| status).unwrap());
         assert_ne!(pids[0], pids[1]);
-        assert_eq!(children.wait().unwrap(), None);
+        let (failed, peak) = children.wait_with_memory().unwrap();
+        assert_eq!(failed, None);
+        // A process has some pages, and no more memory than this machine.
+        assert!((100..1 << 40).contains(&peak), "{peak} KB");
     }
 
     #[test]

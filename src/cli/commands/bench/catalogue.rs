@@ -30,10 +30,6 @@ pub(super) struct Benchmark {
     pub(super) run: fn(&ArgMatches, &mut Runner<'_>) -> Result<(), CliError>,
 }
 
-/// Benchmarks of perf that are not built: collection, benchmark (empty: all), and the alternative.
-pub(super) const NOT_BUILT: &[(&str, &str, &str)] =
-    &[("internals", "inject-build-id", "use Linux perf")];
-
 /// Every collection, in the order of the list.
 pub(super) const COLLECTIONS: &[Collection] = &[
     Collection {

@@ -1,5 +1,8 @@
 //! `bench internals`: parts of rperf itself.
 
+mod inject_build_id;
+mod open_close;
+
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::io;
@@ -11,14 +14,12 @@ use rperf_bench::{BenchError, Value};
 use rperf_count::Spread;
 use rperf_session::TaskSynthesis;
 use rperf_symbol::kallsyms;
-use rperf_sys::{Counter, ObservedTask, Proc, allowed_cpus, kernel_file, parallelism};
-use rperf_wire::{Attr, AttrFlags, EventType};
+use rperf_sys::{Proc, kernel_file, parallelism};
 
 use super::args::{Options, lettered, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown};
 use crate::cli::error::CliError;
-use crate::cli::options::{switch, unsupported, value};
 use crate::cli::pmus::MachinePmus;
 
 /// The benchmarks of the collection.
@@ -36,10 +37,16 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         run: kallsyms_parse,
     },
     Benchmark {
+        name: "inject-build-id",
+        summary: "Benchmark build-id injection",
+        build: inject_build_id::command,
+        run: inject_build_id::run,
+    },
+    Benchmark {
         name: "evlist-open-close",
         summary: "Benchmark evlist open and close",
-        build: open_close_command,
-        run: open_close,
+        build: open_close::command,
+        run: open_close::run,
     },
     Benchmark {
         name: "pmu-scan",
@@ -51,8 +58,6 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 
 /// The kernel's symbols.
 const KALLSYMS: &str = "/proc/kallsyms";
-/// `PERF_COUNT_SW_DUMMY`.
-const DUMMY: u64 = 9;
 
 /// Calls a function this many times; returns the microseconds.
 fn times(iterations: u64, mut run: impl FnMut() -> io::Result<()>) -> io::Result<Spread> {
@@ -263,109 +268,4 @@ fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
             }
         },
     )
-}
-
-fn open_close_command() -> Command {
-    let pid = value("pid", "pid")
-        .short('p')
-        .value_parser(crate::cli::options::number);
-    Command::new("internals")
-        .arg(lettered(
-            "all-cpus",
-            'a',
-            "open the events for all tasks on each CPU",
-        ))
-        .arg(unsupported("cpu", "use 'taskset'").short('C'))
-        .arg(unsupported("event", "dummy events are opened").short('e'))
-        .arg(numeric("iterations", 'i', "repetitions (default: 100)"))
-        .arg(numeric(
-            "nr-events",
-            'n',
-            "number of dummy events (default: 1)",
-        ))
-        .arg(pid.help("open the events for the threads of this process"))
-        .arg(unsupported("tid", "use --pid").short('t'))
-        .arg(unsupported("uid", "use --pid").short('u'))
-        .arg(switch("per-thread").help("open the events for any CPU"))
-}
-
-fn open_close(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
-    let (iterations, events) = (
-        options.positive("iterations", 100)?,
-        options.quantity("nr-events", 1)?,
-    );
-    let cpus = observed_cpus(&options)?;
-    let tasks = observed_tasks(&options, &cpus)?;
-    runner.print_always(&format!(
-        "  Number of cpus:\t{}\n  Number of threads:\t{}\n  Number of events:\t{events} ({} fds)\n  Number of iterations:\t{iterations}\n",
-        cpus.len(),
-        tasks.len(),
-        cpus.len() * tasks.len() * events as usize
-    ))?;
-    let attr = Attr {
-        kind: EventType::SOFTWARE,
-        config: DUMMY,
-        flags: AttrFlags::DISABLED,
-        ..Attr::default()
-    };
-    let open = || {
-        let mut opened = Vec::new();
-        for _ in 0..events {
-            for cpu in &cpus {
-                for pid in &tasks {
-                    let observed = ObservedTask {
-                        pid: *pid,
-                        cpu: *cpu,
-                    };
-                    opened.push(Counter::open(&attr, observed, None)?);
-                }
-            }
-        }
-        drop(opened);
-        Ok(())
-    };
-    runner.measure(
-        || times(iterations, open).map_err(system("perf_event_open")),
-        |taken| Shown {
-            text: format!(
-                "  Average open-close took: {:.3} usec (+- {:.3} usec)\n",
-                taken.mean(),
-                taken.deviation()
-            ),
-            simple: None,
-            values: vec![Value::lower_is_better("usec", taken.mean())],
-        },
-    )
-}
-
-/// The CPUs that events are opened for; -1 is any.
-fn observed_cpus(options: &Options<'_>) -> Result<Vec<i32>, CliError> {
-    if options.is_on("per-thread") {
-        return Ok(vec![-1]);
-    }
-    let cpus = allowed_cpus()?;
-    Ok(cpus.numbers().iter().map(|cpu| cpu.cast_signed()).collect())
-}
-
-/// The threads that events are opened for: -1 is all, 0 the calling one.
-fn observed_tasks(options: &Options<'_>, cpus: &[i32]) -> Result<Vec<i32>, CliError> {
-    let all = options.is_on("all-cpus");
-    let Some(pid) = options.number("pid") else {
-        if all && cpus == [-1] {
-            return Err(CliError::usage(
-                "--all-cpus and --per-thread exclude each other",
-            ));
-        }
-        return Ok(vec![if all { -1 } else { 0 }]);
-    };
-    if all {
-        return Err(CliError::usage("--all-cpus and --pid exclude each other"));
-    }
-    let tids = u32::try_from(pid)
-        .ok()
-        .and_then(|pid| Proc::new("/proc").threads(pid).ok());
-    let tids = tids.filter(|tids| !tids.is_empty());
-    let tids = tids.ok_or_else(|| CliError::message(244, format!("no process {pid}")))?;
-    Ok(tids.into_iter().map(u32::cast_signed).collect())
 }

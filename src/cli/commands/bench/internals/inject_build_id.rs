@@ -1,0 +1,350 @@
+//! `bench internals inject-build-id`: the build-id injection of `rperf inject`, on a generated recording.
+
+use std::io::sink;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{ArgMatches, Command};
+use rperf_bench::{BenchError, Value};
+use rperf_count::Spread;
+use rperf_perfdata::{EventDesc, FeatureSet, FileHeader, PipeReader, PipeWriter};
+use rperf_replay::DsoKind;
+use rperf_rewrite::{
+    BuildIdInjector, BuildIdSource, InjectedObjects, ObjectName, Pipeline, StreamCopy,
+};
+use rperf_safefs::{FileKind, Folder};
+use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
+use rperf_sys::Children;
+use rperf_wire::{
+    Attr, AttrFlags, Comm, Encoder, Endian, EventType, Misc, Mmap, Mmap2, MmapId, PROT_EXEC,
+    PROT_READ, Record, RecordHeader, RecordKind, SampleId, SampleIdLayout, SampleLayout,
+    SampleRecord, SampleType,
+};
+
+use super::system;
+use crate::cli::commands::bench::args::{Options, lettered, numeric};
+use crate::cli::commands::bench::runner::{Runner, Shown, not_applicable};
+use crate::cli::error::CliError;
+use crate::cli::files::DiskFiles;
+
+/// Where objects are searched for.
+const LIBRARIES: &str = "/usr/lib";
+/// Maximum number of objects, and depth of folders.
+const MAX_OBJECTS: usize = 1000;
+const MAX_DEPTH: usize = 10;
+/// The mode of user space in a record's header.
+const USER: Misc = Misc(2);
+const PAGE: u64 = 4096;
+/// Size of each mapping: samples hit a different page each until they begin again.
+const MAPPING: u64 = 256 * PAGE;
+/// The process in the recording.
+const PID: u32 = 1;
+
+pub(super) fn command() -> Command {
+    Command::new("internals")
+        .arg(numeric("iterations", 'i', "repetitions (default: 100)"))
+        .arg(numeric(
+            "nr-mmaps",
+            'm',
+            "mappings in the recording (default: 100)",
+        ))
+        .arg(numeric(
+            "nr-samples",
+            'n',
+            "samples for each mapping (default: 100)",
+        ))
+        .arg(lettered("verbose", 'v', "show what is injected"))
+}
+
+pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let iterations = options.positive("iterations", 100)?;
+    let mappings = options.quantity("nr-mmaps", 100)?;
+    let samples = options.quantity("nr-samples", 100)?;
+    let objects = objects();
+    if objects.is_empty() {
+        let reason = format!("no object below {LIBRARIES} has a build-id");
+        return Err(not_applicable(reason));
+    }
+    let recording = recording(&objects, mappings, samples)?;
+    if options.is_on("verbose") {
+        runner.print_always(&format!(
+            "  Recording: {mappings} mappings of {} objects, {samples} samples each, {} bytes\n",
+            objects.len().min(mappings as usize),
+            recording.len()
+        ))?;
+    }
+    // COMM; and for each mapping MMAP2, samples and FINISHED_ROUND.
+    let events = f64::from(mappings) * (f64::from(samples) + 2.0) + 1.0;
+    runner.measure(
+        || {
+            Ok([
+                measure(&recording, InjectedObjects::Hit, iterations)?,
+                measure(&recording, InjectedObjects::Mapped, iterations)?,
+            ])
+        },
+        |measured| {
+            let names = ["build-id", "build-id-all"];
+            let parts = names.iter().zip(measured);
+            let values = parts
+                .clone()
+                .flat_map(|(name, one)| one.values(name, events));
+            Shown {
+                text: parts
+                    .clone()
+                    .map(|(name, one)| one.text(name, events))
+                    .collect(),
+                simple: None,
+                values: values.collect(),
+            }
+        },
+    )
+}
+
+/// Microseconds of each injection, and the peak of its process's memory in KB.
+struct MeasuredInjection {
+    micros: Spread,
+    memory: Spread,
+}
+
+impl MeasuredInjection {
+    fn text(&self, name: &str, events: f64) -> String {
+        let (mean, deviation) = (self.micros.mean(), self.micros.deviation());
+        format!(
+            "  Average {name} injection took: {:.3} msec (+- {:.3} msec)\n\
+             \x20 Average time per event: {:.3} usec (+- {:.3} usec)\n\
+             \x20 Average memory usage: {:.0} KB (+- {:.0} KB)\n",
+            mean / 1e3,
+            deviation / 1e3,
+            mean / events,
+            deviation / events,
+            self.memory.mean(),
+            self.memory.deviation()
+        )
+    }
+
+    fn values(&self, name: &str, events: f64) -> [Value; 2] {
+        let each = self.micros.mean() / events;
+        [
+            Value::lower_is_better("usec/event", each).of(name),
+            Value::lower_is_better("KB", self.memory.mean()).of(format!("{name} memory")),
+        ]
+    }
+}
+
+/// Injects into the recording, each time in a new process, so that nothing is known from earlier and the memory is that of one injection.
+fn measure(
+    recording: &[u8],
+    objects: InjectedObjects,
+    iterations: u64,
+) -> Result<MeasuredInjection, BenchError> {
+    let (mut micros, mut memory) = (Spread::default(), Spread::default());
+    for _ in 0..iterations {
+        let start = Instant::now();
+        let mut children = Children::default();
+        let injection = || u8::from(inject(recording, objects).is_none());
+        children.fork(injection).map_err(system("fork"))?;
+        let (failed, peak) = children.wait_with_memory().map_err(system("wait"))?;
+        if let Some(status) = failed {
+            return Err(BenchError::Child(status));
+        }
+        micros.add(start.elapsed().as_secs_f64() * 1e6);
+        memory.add(peak as f64);
+    }
+    Ok(MeasuredInjection { micros, memory })
+}
+
+/// Reads build-ids from files.
+struct FileBuildIds;
+
+impl BuildIdSource for FileBuildIds {
+    fn find(&mut self, object: ObjectName<'_>) -> Option<BuildId> {
+        match object.kind {
+            DsoKind::User => build_id_of_elf(&DiskFiles.read(&object.path()).ok()?),
+            _ => None,
+        }
+    }
+}
+
+/// Copies the recording with build-ids; returns the size of the copy.
+fn inject(recording: &[u8], objects: InjectedObjects) -> Option<u64> {
+    let header = usize::try_from(FileHeader::PIPE_SIZE).ok()?;
+    let (first, rest) = recording.split_at_checked(header)?;
+    let copy = StreamCopy::begin(PipeReader::new(first.to_vec(), rest).ok()?).ok()?;
+    let events = copy.head().events().to_vec();
+    let mut pipeline = Pipeline::new();
+    pipeline.add(BuildIdInjector::new(
+        Endian::NATIVE,
+        &events,
+        &[],
+        objects,
+        FileBuildIds,
+    ));
+    let summary = copy.copy(&events, pipeline, &mut sink()).ok()?;
+    summary.end.is_none().then_some(summary.bytes)
+}
+
+/// This program and the libraries of this machine, as far as they have build-ids.
+fn objects() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = std::env::current_exe().into_iter().collect();
+    add_objects(Path::new(LIBRARIES), MAX_DEPTH, &mut found);
+    found.retain(|path| {
+        DiskFiles
+            .read(path)
+            .is_ok_and(|bytes| build_id_of_elf(&bytes).is_some())
+    });
+    found
+}
+
+/// Adds the files of a folder and those below it that are named like shared libraries. Folders that can't be read have none.
+fn add_objects(path: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    let Ok(folder) = Folder::open(path) else {
+        return;
+    };
+    for name in folder.names().unwrap_or_default() {
+        if found.len() >= MAX_OBJECTS {
+            return;
+        }
+        let is_library = name.to_string_lossy().contains(".so");
+        match folder.kind(&name) {
+            Ok(Some(FileKind::File)) if is_library => found.push(path.join(&name)),
+            Ok(Some(FileKind::Folder)) if depth > 0 => {
+                add_objects(&path.join(&name), depth - 1, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Generates a stream of one process with this many mappings, each of the next object, and samples in each mapping.
+fn recording(objects: &[PathBuf], mappings: u32, samples: u32) -> Result<Vec<u8>, CliError> {
+    let attr = Attr {
+        kind: EventType::SOFTWARE,
+        sample_type: SampleType::IP | SampleType::TID | SampleType::TIME,
+        flags: AttrFlags::SAMPLE_ID_ALL | AttrFlags::MMAP | AttrFlags::MMAP2 | AttrFlags::COMM,
+        ..Attr::default()
+    };
+    let mut records = GeneratedRecords::new(&attr);
+    records.other(&Record::Comm(Comm {
+        pid: PID,
+        tid: PID,
+        comm: b"bench",
+    }));
+    for (number, object) in (0..u64::from(mappings)).zip(objects.iter().cycle()) {
+        let start = (number + 1) * MAPPING;
+        records.mapping(object, start);
+        (0..u64::from(samples)).for_each(|sample| records.sample(start + sample * PAGE % MAPPING));
+        records.round();
+    }
+    let mut stream = Vec::new();
+    let events = [EventDesc::new(attr, vec![1])];
+    let features = FeatureSet::new(Endian::NATIVE);
+    PipeWriter::new(&mut stream, &events, &features)
+        .and_then(|mut writer| writer.write_data(&records.bytes))
+        .map_err(|error| CliError::failure(1, error))?;
+    Ok(stream)
+}
+
+/// Records with increasing times.
+struct GeneratedRecords {
+    bytes: Vec<u8>,
+    samples: SampleLayout,
+    others: SampleIdLayout,
+    time: u64,
+}
+
+impl GeneratedRecords {
+    fn new(attr: &Attr) -> Self {
+        Self {
+            bytes: Vec::new(),
+            samples: SampleLayout::new(attr),
+            others: SampleIdLayout::new(attr.sample_type),
+            time: 0,
+        }
+    }
+
+    fn add(&mut self, kind: RecordKind, misc: Misc, body: impl FnOnce(&mut Encoder<'_>)) {
+        self.time += 1;
+        // Only a path that exceeds the limit of the system does not fit.
+        RecordHeader::encode_record(kind, misc, &mut self.bytes, Endian::NATIVE, body);
+    }
+
+    fn other(&mut self, record: &Record<'_>) {
+        let (kind, misc) = record.kind_and_misc();
+        let id = SampleId {
+            pid_tid: Some((PID, PID)),
+            time: Some(self.time),
+            ..SampleId::default()
+        };
+        let layout = self.others;
+        self.add(kind, Misc(misc.0 | USER.0), |to| {
+            record.encode_body(to);
+            layout.encode(&id, to);
+        });
+    }
+
+    fn mapping(&mut self, object: &Path, start: u64) {
+        let mmap = Mmap {
+            pid: PID.cast_signed(),
+            tid: PID,
+            start,
+            len: MAPPING,
+            pgoff: 0,
+            filename: object.as_os_str().as_encoded_bytes(),
+        };
+        self.other(&Record::Mmap2(Mmap2 {
+            mmap,
+            id: MmapId::Inode {
+                major: 0,
+                minor: 0,
+                inode: 0,
+                generation: 0,
+            },
+            prot: PROT_READ | PROT_EXEC,
+            flags: rperf_wire::MAP_PRIVATE,
+        }));
+    }
+
+    fn sample(&mut self, ip: u64) {
+        let sample = SampleRecord {
+            ip: Some(ip),
+            pid_tid: Some((PID, PID)),
+            time: Some(self.time),
+            ..SampleRecord::default()
+        };
+        let layout = self.samples.clone();
+        self.add(RecordKind::SAMPLE, USER, |to| layout.encode(&sample, to));
+    }
+
+    fn round(&mut self) {
+        self.add(RecordKind::FINISHED_ROUND, Misc(0), |_| {});
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_build_ids_of_all_mapped_objects_are_injected() {
+        let program = std::env::current_exe().unwrap();
+        let objects = [program, PathBuf::from("/nonexistent")];
+        let recording = recording(&objects, 3, 4).unwrap();
+        for objects in [InjectedObjects::Hit, InjectedObjects::Mapped] {
+            let size = inject(&recording, objects).unwrap();
+            // One HEADER_BUILD_ID record: that of the program, whose path is padded.
+            let added = size - recording.len() as u64;
+            assert!((44..512).contains(&added), "{added} bytes for {objects:?}");
+        }
+        assert_eq!(
+            inject(&recording[..recording.len() - 1], InjectedObjects::Hit),
+            None
+        );
+    }
+
+    #[test]
+    fn a_failed_injection_is_an_error() {
+        let failed = measure(b"PERFILE2", InjectedObjects::Hit, 1);
+        assert!(matches!(failed, Err(BenchError::Child(_))));
+    }
+}

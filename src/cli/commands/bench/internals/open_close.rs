@@ -1,0 +1,220 @@
+//! `bench internals evlist-open-close`: opening and closing events.
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_bench::Value;
+use rperf_events::EventSpec;
+use rperf_sys::{Counter, CpuList, ObservedTask, Proc, allowed_cpus};
+use rperf_wire::{Attr, AttrFlags, EventType};
+
+use super::{system, times};
+use crate::cli::commands::bench::args::{Options, lettered, numeric};
+use crate::cli::commands::bench::runner::{Runner, Shown, not_applicable};
+use crate::cli::error::CliError;
+use crate::cli::live::{events, user};
+use crate::cli::options::{list, number, switch, value};
+use crate::cli::pmus::MachinePmus;
+use crate::cli::tracefs::MachineTracepoints;
+
+/// `PERF_COUNT_SW_DUMMY`.
+const DUMMY: u64 = 9;
+/// Exit status if there is no such task.
+const NO_TASK_STATUS: u8 = 244;
+/// The options that select tasks, of which one can be given.
+const TARGETS: [&str; 4] = ["all-cpus", "pid", "tid", "uid"];
+
+pub(super) fn command() -> Command {
+    let id = |name: &'static str, letter: char| -> Arg {
+        value(name, name).short(letter).value_parser(number)
+    };
+    Command::new("internals")
+        .arg(lettered(
+            "all-cpus",
+            'a',
+            "open the events for all tasks on each CPU",
+        ))
+        .arg(
+            value("cpu", "list")
+                .short('C')
+                .help("open the events on these CPUs (default: those that this process may use)"),
+        )
+        .arg(
+            list("event", "event")
+                .short('e')
+                .help("events to open (default: dummy events)"),
+        )
+        .arg(numeric("iterations", 'i', "repetitions (default: 100)"))
+        .arg(numeric(
+            "nr-events",
+            'n',
+            "number of dummy events, or of copies of each event of -e (default: 1)",
+        ))
+        .arg(id("pid", 'p').help("open the events for the threads of this process"))
+        .arg(id("tid", 't').help("open the events for this thread"))
+        .arg(
+            value("uid", "user")
+                .short('u')
+                .help("open the events for the threads of this user"),
+        )
+        .arg(switch("per-thread").help("open the events for any CPU"))
+}
+
+pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
+    let options = Options(matches);
+    let iterations = options.positive("iterations", 100)?;
+    let copies = options.quantity("nr-events", 1)?;
+    let EventsToOpen { attrs, specs } = EventsToOpen::new(matches, runner)?;
+    let cpus = observed_cpus(options)?;
+    let tasks = observed_tasks(options)?;
+    if tasks == [-1] && cpus == [-1] {
+        let message = "--all-cpus and --per-thread exclude each other";
+        return Err(CliError::usage(message));
+    }
+    let events = attrs.len() * copies as usize;
+    runner.print_always(&format!(
+        "  Number of cpus:\t{}\n  Number of threads:\t{}\n  Number of events:\t{events} ({} fds)\n  Number of iterations:\t{iterations}\n",
+        cpus.len(),
+        tasks.len(),
+        cpus.len() * tasks.len() * events
+    ))?;
+    let open = || {
+        let mut opened = Vec::new();
+        for attr in attrs
+            .iter()
+            .flat_map(|attr| std::iter::repeat_n(attr, copies as usize))
+        {
+            for cpu in &cpus {
+                for pid in &tasks {
+                    let observed = ObservedTask {
+                        pid: *pid,
+                        cpu: *cpu,
+                    };
+                    match Counter::open(attr, observed, None) {
+                        Ok(counter) => opened.push(counter),
+                        // The task has ended meanwhile.
+                        Err(error) if *pid > 0 && error.raw_os_error() == Some(libc::ESRCH) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+        }
+        drop(opened);
+        Ok(())
+    };
+    let measured = runner.measure(
+        || times(iterations, open).map_err(system("perf_event_open")),
+        |taken| Shown {
+            text: format!(
+                "  Average open-close took: {:.3} usec (+- {:.3} usec)\n",
+                taken.mean(),
+                taken.deviation()
+            ),
+            simple: None,
+            values: vec![Value::lower_is_better("usec", taken.mean())],
+        },
+    );
+    drop(specs);
+    measured
+}
+
+/// The events to open, all disabled.
+struct EventsToOpen {
+    attrs: Vec<Attr>,
+    /// Those of -e; attrs of uprobes refer to the paths in them.
+    specs: Vec<EventSpec>,
+}
+
+impl EventsToOpen {
+    fn new(matches: &ArgMatches, runner: &Runner<'_>) -> Result<Self, CliError> {
+        let disabled = |attr: &Attr| Attr {
+            flags: attr.flags | AttrFlags::DISABLED,
+            ..attr.clone()
+        };
+        if !matches.contains_id("event") {
+            let dummy = Attr {
+                kind: EventType::SOFTWARE,
+                config: DUMMY,
+                ..Attr::default()
+            };
+            return Ok(Self {
+                attrs: vec![disabled(&dummy)],
+                specs: Vec::new(),
+            });
+        }
+        let context = runner.context();
+        let pmus = MachinePmus::find(context);
+        let tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+        let specs = events::listed(matches, "event", &pmus.catalogue(&tracepoints))?;
+        pmus.tables.report_problems(context);
+        if let Some(tool) = specs.iter().find(|spec| spec.tool.is_some()) {
+            let message = format!("{}: not an event of the kernel", tool.name);
+            return Err(not_applicable(message));
+        }
+        Ok(Self {
+            attrs: specs.iter().map(|spec| disabled(&spec.attr)).collect(),
+            specs,
+        })
+    }
+}
+
+/// The CPUs that events are opened for; -1 is any.
+fn observed_cpus(options: Options<'_>) -> Result<Vec<i32>, CliError> {
+    let list = options.word("cpu");
+    if options.is_on("per-thread") {
+        return match list {
+            None => Ok(vec![-1]),
+            Some(_) => {
+                let message = "--cpu and --per-thread exclude each other";
+                Err(CliError::usage(message))
+            }
+        };
+    }
+    let cpus = match list {
+        Some(list) => {
+            CpuList::parse(list).map_err(|error| CliError::usage(format!("-C: {error}")))?
+        }
+        None => allowed_cpus()?,
+    };
+    Ok(cpus.numbers().iter().map(|cpu| cpu.cast_signed()).collect())
+}
+
+/// The threads that events are opened for: -1 is all, 0 the calling one.
+fn observed_tasks(options: Options<'_>) -> Result<Vec<i32>, CliError> {
+    let is_given = |id: &&&str| match **id {
+        "all-cpus" => options.is_on("all-cpus"),
+        id => options.0.contains_id(id),
+    };
+    let given: Vec<&str> = TARGETS.iter().filter(is_given).copied().collect();
+    if let [first, second, ..] = given[..] {
+        return Err(CliError::usage(format!(
+            "--{first} and --{second} exclude each other"
+        )));
+    }
+    let proc = Proc::new("/proc");
+    if options.is_on("all-cpus") {
+        return Ok(vec![-1]);
+    }
+    let (tids, name) = if let Some(pid) = options.number("pid") {
+        let threads = task(pid).and_then(|pid| proc.threads(pid).ok());
+        (threads.unwrap_or_default(), format!("process {pid}"))
+    } else if let Some(tid) = options.number("tid") {
+        let thread = task(tid).filter(|tid| proc.process_of(*tid).is_ok());
+        (thread.into_iter().collect(), format!("thread {tid}"))
+    } else if let Some(name) = options.word("uid") {
+        let user = user::user(name)?;
+        let processes = proc.processes()?.into_iter();
+        let owned = processes.filter(|pid| proc.owner(*pid).is_ok_and(|owner| owner == user));
+        // Processes that exited since have no threads.
+        let threads = owned.flat_map(|pid| proc.threads(pid).unwrap_or_default());
+        (threads.collect(), format!("process of user {name}"))
+    } else {
+        return Ok(vec![0]);
+    };
+    if tids.is_empty() {
+        return Err(CliError::message(NO_TASK_STATUS, format!("no {name}")));
+    }
+    Ok(tids.into_iter().map(u32::cast_signed).collect())
+}
+
+fn task(id: u64) -> Option<u32> {
+    u32::try_from(id).ok()
+}
