@@ -84,7 +84,14 @@ impl Guest {
             source.join("run.sh"),
             self.rperf.clone(),
         ];
-        let mut others = vec!["stat", "stat_alone", "probe.sh", "definitions", "traces"];
+        let mut others = vec![
+            "stat",
+            "stat_alone",
+            "probe.sh",
+            "definitions",
+            "traces",
+            "diagnosis",
+        ];
         others.extend(bless().then_some("fixtures"));
         for name in others {
             let file = cases.join(name);
@@ -410,7 +417,38 @@ fn compare(test: &str, machine: &'static str) {
     if folder.join("probe.sh").exists() {
         found.extend(probes::faults(&out));
     }
+    let users = text(&folder.join("diagnosis"));
+    found.extend(
+        users
+            .lines()
+            .filter_map(|user| diagnosis_faults(&out, user)),
+    );
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The output of `rperf test` as this user, if anything failed or does not work that must.
+fn diagnosis_faults(out: &Path, user: &str) -> Option<String> {
+    let found = text(&out.join(format!("test-{user}")));
+    let mut wanted = vec![
+        "Record and report",
+        "Call chains by frame pointers",
+        "Call chains by DWARF ",
+    ];
+    if user == "root" {
+        wanted.extend([
+            "Tracepoints (tracefs)",
+            "Probes in the kernel (kprobes)",
+            "Symbols of the kernel",
+            "Record a tracepoint",
+            "Record a probe on this program",
+        ]);
+    }
+    let works = |name: &&str| {
+        let mut lines = found.lines();
+        lines.any(|line| line.contains(name) && line.ends_with(": Ok"))
+    };
+    let is_well = found.ends_with("\n0\n") && wanted.iter().all(works);
+    (!is_well).then(|| format!("rperf test as {user}:\n{found}"))
 }
 
 #[test]

@@ -49,20 +49,30 @@ fn results(output: &str) -> BTreeMap<&str, &str> {
 #[test]
 fn a_container_without_tracefs_skips_what_needs_it() {
     const NAME: &str = "test_diagnosis::a_container_without_tracefs_skips_what_needs_it";
-    // tracefs is hidden in a new mount namespace, wherever it is mounted.
+    // tracefs is hidden in a new mount namespace, wherever it is mounted; then empty folders are mounted there, as by container engines.
     const INSIDE: &str = "for kind in tracefs debugfs tracefs; do
             awk -v kind=$kind '$3 == kind { print $2 }' /proc/mounts | xargs -r -n 1 umount -l
-        done; exec \"$0\" test tracepoint probe report 1";
+        done; ";
+    const EMPTY: &str = "for name in tracing debug; do
+            mount -t tmpfs none /sys/kernel/$name || exit 1
+        done; ";
+    for empty in ["", EMPTY] {
+        let script = format!("{INSIDE}{empty}exec \"$0\" test tracepoint probe report 1");
+        check_without_tracefs(NAME, &script);
+    }
+}
+
+fn check_without_tracefs(name: &str, script: &str) {
     let scratch = Scratch::new();
-    let words = ["-m", "--propagation", "private", "sh", "-c", INSIDE];
+    let words = ["-m", "--propagation", "private", "sh", "-c", script];
     let run = Run::new("unshare").args(words);
     let run = run.args([env!("CARGO_BIN_EXE_rperf")]);
     let Ok(outcome) = run.within(scratch.path()).finish() else {
-        return skip(NAME, "there is no unshare");
+        return skip(name, "there is no unshare");
     };
     let results = results(&outcome.stdout);
     if results.is_empty() {
-        return skip(NAME, &outcome.stderr);
+        return skip(name, &outcome.stderr);
     }
     assert_eq!(outcome.status, 0, "{}{}", outcome.stdout, outcome.stderr);
     assert_eq!(results["Record and report"], "Ok");
@@ -91,7 +101,7 @@ fn an_unprivileged_user_is_told_what_is_missing() {
     let Some(stranger) = Stranger::new(NAME, &scratch) else {
         return;
     };
-    let words = "./rperf test events tracepoints BPF probe report";
+    let words = "./rperf test events tracepoints BPF probe report off symbols";
     let words: Vec<&str> = words.split(' ').collect();
     let outcome = stranger.run(&words);
     assert_eq!(outcome.status, 0, "{}{}", outcome.stdout, outcome.stderr);
@@ -112,12 +122,19 @@ fn an_unprivileged_user_is_told_what_is_missing() {
         ),
         (
             "Record a probe on this program",
-            "Skip (the user may not define probes)",
+            "Skip (needs root or CAP_PERFMON)",
+        ),
+        (
+            "Record time off the CPU",
+            "Skip (perf_event_paranoid is 2: needs 1 or less, or CAP_PERFMON)",
         ),
         ("Record and report", "Ok"),
+        ("Symbols of this program", "Ok"),
     ] {
         assert_eq!(results[name], result, "{name}");
     }
+    let hidden = results["Symbols of the kernel"];
+    assert!(hidden.starts_with("Skip (addresses are hidden"), "{hidden}");
     for name in ["Tracepoints (tracefs)", "BPF"] {
         assert!(results[name].starts_with("Skip ("), "{}", outcome.stdout);
     }

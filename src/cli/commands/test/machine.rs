@@ -1,5 +1,8 @@
 //! What the kernel, the machine and the user's rights allow.
 
+use std::io;
+use std::path::Path;
+
 use rperf_sys::{
     BpfProgram, Counter, CpuState, ObservedTask, Proc, Sysctl, Sysfs, cpuid, effective_user,
     kernel_text, page_size, uname,
@@ -107,10 +110,25 @@ fn open(
             run.log(format_args!("perf_event_open(2): {reason}"));
             skip(match error.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => refused(),
+                Some(libc::ENOENT) if attr.kind == EventType::HARDWARE => {
+                    "the kernel has no PMU for this processor, as in many virtual machines"
+                        .to_owned()
+                }
                 Some(libc::ENOENT | libc::EOPNOTSUPP) => "not supported by this machine".to_owned(),
                 _ => reason,
             })
         }
+    }
+}
+
+/// What an event needs that perf_event_paranoid permits up to a level.
+pub(super) fn needed_for_level(level: i64) -> String {
+    let paranoid = Sysctl::new("/proc").perf_event_paranoid();
+    match paranoid.filter(|set| *set > level) {
+        Some(set) => {
+            format!("perf_event_paranoid is {set}: needs {level} or less, or CAP_PERFMON")
+        }
+        None => "perf_event_open(2) is forbidden, as in many containers".to_owned(),
     }
 }
 
@@ -121,15 +139,7 @@ fn open_up_to(
     observed: ObservedTask,
     level: i64,
 ) -> TestResult {
-    open(run, attr, observed, || {
-        let paranoid = Sysctl::new("/proc").perf_event_paranoid();
-        match paranoid.filter(|set| *set > level) {
-            Some(set) => {
-                format!("perf_event_paranoid is {set}: needs {level} or less, or CAP_PERFMON")
-            }
-            None => "perf_event_open(2) is forbidden, as in many containers".to_owned(),
-        }
-    })
+    open(run, attr, observed, || needed_for_level(level))
 }
 
 fn clock(flags: AttrFlags) -> Attr {
@@ -218,8 +228,8 @@ pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
         run.log(reason(&error));
         let hint = "mount -t tracefs nodev /sys/kernel/tracing";
         Ending::Skip(match error.kind() {
-            std::io::ErrorKind::NotFound => format!("not mounted: {hint}"),
-            _ => format!("{}: {}", found.root().display(), reason(&error)),
+            io::ErrorKind::NotFound => format!("not mounted: {hint}"),
+            _ => unreadable(found.root(), &error),
         })
     })?;
     let names = systems
@@ -264,11 +274,20 @@ fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
                 _ => "tracefs is not mounted",
             })
         }
-        (Err(error), None) if error.kind() == std::io::ErrorKind::NotFound => {
+        (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
             skip(format!("the kernel has no {kind}s"))
         }
-        (Err(error), _) => skip(format!("{}: {}", path.display(), reason(&error))),
+        (Err(error), _) => skip(unreadable(&path, &error)),
     }
+}
+
+/// Why a file or folder of tracefs cannot be read, and who can.
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    let needed = match error.kind() {
+        io::ErrorKind::PermissionDenied => ", needs root",
+        _ => "",
+    };
+    format!("{}: {}{needed}", path.display(), reason(error))
 }
 
 /// Whether the kernel has a PMU for probes in programs, which needs no tracefs.

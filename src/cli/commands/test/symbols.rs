@@ -23,8 +23,7 @@ const WORKLOADS: &[&str] = &[
 
 /// The kernel's listing and image.
 pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
-    let restriction = sysctl::described("kernel/kptr_restrict");
-    run.log(&restriction);
+    run.log(sysctl::described("kernel/kptr_restrict"));
     let release = uname()?.release;
     for path in [
         format!("/usr/lib/debug/boot/vmlinux-{release}"),
@@ -59,11 +58,20 @@ pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
     ));
     match (count, hidden) {
         (0, _) => skip("/proc/kallsyms is empty"),
-        (count, hidden) if count == hidden => skip(format!(
-            "addresses are hidden, {restriction}, {}",
-            sysctl::described(PARANOID)
-        )),
+        (count, hidden) if count == hidden => skip(needed_for_addresses()),
         _ => Ok(()),
+    }
+}
+
+/// Which setting hides the kernel's addresses, and from whom (`kallsyms_show_value` of the kernel).
+fn needed_for_addresses() -> String {
+    match sysctl::value("kernel/kptr_restrict").as_str() {
+        "0" => format!(
+            "addresses are hidden, {}: needs 1 or less, or CAP_SYSLOG",
+            sysctl::described(PARANOID)
+        ),
+        "1" => "addresses are hidden, kptr_restrict is 1: needs CAP_SYSLOG".to_owned(),
+        value => format!("addresses are hidden from all users, kptr_restrict is {value}"),
     }
 }
 
