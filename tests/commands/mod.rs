@@ -81,6 +81,7 @@ mod script;
 mod settings;
 mod stat;
 mod stat_control;
+mod stat_hist;
 mod stat_metrics;
 mod stat_record;
 mod symbols;

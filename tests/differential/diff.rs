@@ -68,6 +68,17 @@ const LINES: &[&[&str]] = &[
     &["-s", "pid", "old.data", "new.data"],
     &["-s", "+comm", "old.data", "new.data"],
     &["--time", "0%-10%,50%-60%", "old.data", "new.data"],
+    // A time slice of each file.
+    &["--time", "0%-50%:50%-100%", "old.data", "new.data"],
+    &["-m", "-o", "1", "old.data", "new.data"],
+    &[
+        "--percentage",
+        "relative",
+        "-C",
+        "work",
+        "old.data",
+        "new.data",
+    ],
     &["--symfs", "/", "-v", "old.data", "new.data"],
     // Code without symbols is one row.
     &["bare.data", "new.data"],

@@ -2,6 +2,7 @@
 
 mod args;
 mod events;
+mod field_ranges;
 mod grouping;
 mod hints;
 mod metrics;

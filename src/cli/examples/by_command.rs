@@ -496,6 +496,10 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             ),
             run("stat -a -A -e cpu-clock -- sleep 1", "show each CPU"),
             run("stat -j -- ./program", "print JSON"),
+            run(
+                "stat -e syscalls:sys_exit_read --hist ret -a -- sleep 1",
+                "count reads by the number of bytes that they return",
+            ),
         ],
     ),
     (

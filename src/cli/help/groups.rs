@@ -74,7 +74,7 @@ const RECORD: &[Group] = &[
 #[rustfmt::skip]
 const STAT: &[Group] = &[
     Group { heading: "Events and metrics", ids: &[
-        "event", "filter", "probe", "group", "metrics", "metric-no-group", "metric-no-merge", "metric-no-threshold",
+        "event", "filter", "hist", "probe", "group", "metrics", "metric-no-group", "metric-no-merge", "metric-no-threshold",
         "topdown", "td-level", "detailed", "all-kernel", "all-user", "pmu-filter",
     ]},
     Group { heading: "Targets", ids: &[

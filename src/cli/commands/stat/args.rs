@@ -54,6 +54,9 @@ fn event_options() -> Vec<Arg> {
             .help("events to count, separated by commas (see 'list')")
             .long_help(EVENT),
         list("filter", "filter").help("filter for the tracepoints of the preceding -e"),
+        value("hist", "field[:n,n...]").help(
+            "count tracepoints by ranges of a field, in the kernel: up to powers of 4, or from n on (bytes_req:64,512,4096)",
+        ),
         probes::option(),
         switch("no-inherit")
             .short('i')

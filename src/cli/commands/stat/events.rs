@@ -6,6 +6,7 @@ use rperf_events::{Catalogue, EventSpec, parse};
 use rperf_session::{CountEvent, Target};
 use rperf_sys::{CpuList, Sysfs};
 
+use super::field_ranges::in_ranges;
 use super::metrics::{self, StatMetrics};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -76,7 +77,7 @@ pub(super) fn shown(
     if flag(matches, "null") == Some(true) {
         return Ok(Default::default());
     }
-    let has_events = ["event", "filter", "probe"]
+    let has_events = ["event", "filter", "probe", "hist"]
         .into_iter()
         .any(|id| matches.contains_id(id))
         || metrics::are_requested(matches);
@@ -111,6 +112,7 @@ fn requested_events(
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let mut specs = events::events(matches, context, pmus, &machine)?.unwrap_or_default();
     events::refuse_sample_filters(&specs)?;
+    specs = in_ranges(specs, matches, context)?;
     let mut metrics = StatMetrics::default();
     if metrics::are_requested(matches) {
         let catalogue = pmus.catalogue(&machine);

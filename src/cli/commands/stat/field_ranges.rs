@@ -1,0 +1,130 @@
+//! `--hist`: counts of a tracepoint by ranges of a field, which the kernel compares.
+
+use clap::ArgMatches;
+use rperf_analysis::{ValueHistogram, ValueRange, power_edges};
+use rperf_events::{EventFilter, EventSpec, GroupPosition};
+use rperf_names::by_distance;
+use rperf_tracepoint::FieldReader;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::tracefs::{MachineTracepoints, describe};
+
+/// The base of the ranges, and where the last one begins.
+const BASE: u64 = 4;
+const LAST: u64 = 1 << 20;
+/// The most ranges: each is a counter for each CPU.
+const MAX_EDGES: usize = 64;
+
+/// A field and the ranges of its values.
+struct FieldRanges {
+    field: String,
+    ranges: Vec<ValueRange>,
+}
+
+/// Replaces each event by one for each range of the field that `--hist` names; without the option, returns them as they are.
+///
+/// # Errors
+///
+/// Status 129: an event has no such field, or is in a group; no events; ranges that are not numbers.
+pub(super) fn in_ranges(
+    specs: Vec<EventSpec>,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<Vec<EventSpec>, CliError> {
+    let Some(wanted) = FieldRanges::new(matches)? else {
+        return Ok(specs);
+    };
+    if specs.is_empty() {
+        let error = CliError::usage("--hist needs a tracepoint");
+        return Err(error.hint("name it with -e: -e syscalls:sys_exit_read --hist ret"));
+    }
+    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let mut copies = Vec::new();
+    for spec in specs {
+        wanted.check(&spec, &machine)?;
+        copies.extend(wanted.ranges.iter().map(|range| wanted.copy(&spec, *range)));
+    }
+    Ok(copies)
+}
+
+impl FieldRanges {
+    /// Parses `--hist FIELD[:N,...]`.
+    fn new(matches: &ArgMatches) -> Result<Option<Self>, CliError> {
+        let Some(text) = matches.get_one::<String>("hist") else {
+            return Ok(None);
+        };
+        let (field, edges) = match text.split_once(':') {
+            Some((field, edges)) => (field, own_edges(edges)?),
+            None => (&**text, power_edges(BASE, LAST)),
+        };
+        Ok(Some(Self {
+            field: field.to_owned(),
+            ranges: ValueHistogram::new(edges).ranges().collect(),
+        }))
+    }
+
+    /// Checks that an event can be counted by ranges.
+    fn check(&self, spec: &EventSpec, machine: &MachineTracepoints) -> Result<(), CliError> {
+        let (name, field) = (&spec.name, &self.field);
+        let Some(tracepoint) = &spec.tracepoint else {
+            return Err(CliError::usage(format!(
+                "--hist {field}: {name} is not a tracepoint"
+            )));
+        };
+        if spec.group != GroupPosition::None {
+            return Err(CliError::usage(format!(
+                "--hist and groups of events exclude each other: {name}"
+            )));
+        }
+        let described = describe(&machine.0, &tracepoint.system, &tracepoint.name)?;
+        if described
+            .reader(field)
+            .is_some_and(|reader| reader.is_number())
+        {
+            return Ok(());
+        }
+        let numbers = described
+            .fields()
+            .filter(|(_, reader)| FieldReader::is_number(reader));
+        let names = by_distance(field, numbers.map(|(field, _)| field.name.as_str()));
+        let message = format!("--hist: {name} has no field '{field}' with a number");
+        Err(CliError::usage(message).hint(format!(
+            "its numbers, most similar first: {}",
+            names.join(", ")
+        )))
+    }
+
+    /// The event with a filter for a range, and the range in its name.
+    fn copy(&self, spec: &EventSpec, range: ValueRange) -> EventSpec {
+        let field = &self.field;
+        let filter = match (range.from, range.to) {
+            (None, Some(to)) => format!("{field} < {}", to + 1),
+            (Some(from), Some(to)) if from == to => format!("{field} == {from}"),
+            (Some(from), Some(to)) => format!("{field} >= {from} && {field} <= {to}"),
+            (Some(from), None) => format!("{field} >= {from}"),
+            (None, None) => return spec.clone(),
+        };
+        let bound = |bound: Option<i128>| bound.map(|bound| bound.to_string()).unwrap_or_default();
+        let range = format!("{} -> {}", bound(range.from), bound(range.to));
+        let filters: Vec<&str> = spec.filter.iter().map(String::as_str).collect();
+        let mut copy = spec.clone();
+        copy.name = format!("{} {field} {}", spec.name, range.trim());
+        copy.filter = Some(EventFilter::join(&[&filters[..], &[&filter]].concat()));
+        copy
+    }
+}
+
+/// Parses the lowest values of the ranges.
+fn own_edges(list: &str) -> Result<Vec<i128>, CliError> {
+    let edge = |word: &str| word.trim().parse::<i64>().ok().map(i128::from);
+    let edges: Option<Vec<i128>> = list.split(',').map(edge).collect();
+    edges
+        .filter(|edges| edges.len() <= MAX_EDGES)
+        .ok_or_else(|| {
+            CliError::usage(format!(
+                "--hist: '{list}' is not a list of at most {MAX_EDGES} numbers"
+            ))
+            .hint("give the lowest values of the ranges: --hist len:64,512,1500")
+        })
+}

@@ -1,0 +1,116 @@
+//! `stat --hist`: a tracepoint counted by ranges of a field.
+
+use rperf_testkit::{Outcome, Scratch, may_trace};
+
+use crate::kernel::{is_root, rperf_in};
+
+const EVENT: &str = "syscalls:sys_exit_write";
+
+fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
+    rperf_in(scratch, words).finish().expect("rperf starts")
+}
+
+/// Name and count of each row.
+fn counts(text: &str) -> Vec<(String, u64)> {
+    let rows = text.lines().filter_map(|row| {
+        let mut cells = row.split(',');
+        let count = cells.next()?.parse().ok()?;
+        Some((cells.nth(1)?.to_owned(), count))
+    });
+    rows.collect()
+}
+
+#[test]
+fn ranges_of_a_field_are_counted_by_the_kernel() {
+    let test = "commands::stat_hist::ranges_of_a_field_are_counted_by_the_kernel";
+    if !is_root() || !may_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let copy = [
+        "dd",
+        "if=/dev/zero",
+        "of=/dev/null",
+        "bs=4k",
+        "count=50",
+        "status=none",
+    ];
+    let of = |hist: &[&str]| {
+        let words = [&["stat", "-x,", "-e", EVENT], hist, &["--"], &copy].concat();
+        let outcome = run(&scratch, &words);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        counts(&outcome.stderr)
+    };
+    let all: u64 = of(&[]).iter().map(|(_, count)| count).sum();
+    let rows = of(&["--hist", "ret"]);
+    assert_eq!(rows.len(), 13, "{rows:?}");
+    assert_eq!(
+        rows.iter().map(|(_, count)| count).sum::<u64>(),
+        all,
+        "{rows:?}"
+    );
+    let found = |rows: &[(String, u64)], range: &str| {
+        let name = format!("{EVENT} ret {range}");
+        rows.iter()
+            .find(|(row, _)| *row == name)
+            .map(|(_, count)| *count)
+    };
+    assert_eq!(found(&rows, "4096 -> 16383"), Some(50), "{rows:?}");
+    assert_eq!(found(&rows, "-> -1"), Some(0), "{rows:?}");
+    let own = of(&["--hist", "ret:4096,4097"]);
+    assert_eq!(found(&own, "4096 -> 4096"), Some(50), "{own:?}");
+    assert_eq!(own.len(), 3, "{own:?}");
+    // With a filter of the user.
+    let none = of(&["--filter", "ret < 100", "--hist", "ret:0,4096"]);
+    assert_eq!(found(&none, "4096 ->"), Some(0), "{none:?}");
+    // The counts are recorded with their ranges.
+    let words = [
+        &[
+            "stat", "record", "--quiet", "-o", "counts", "-e", EVENT, "--hist", "ret", "--",
+        ][..],
+        &copy,
+    ]
+    .concat();
+    assert_eq!(run(&scratch, &words).status, 0);
+    let report = run(&scratch, &["stat", "report", "-x,", "-i", "counts"]);
+    assert_eq!(
+        found(&counts(&report.stderr), "4096 -> 16383"),
+        Some(50),
+        "{report:?}"
+    );
+}
+
+#[test]
+fn events_without_the_field_are_refused() {
+    let test = "commands::stat_hist::events_without_the_field_are_refused";
+    if !is_root() || !may_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    for (words, message) in [
+        (
+            &["--hist", "ret"][..],
+            "--hist needs a tracepoint\nhint: name it with -e",
+        ),
+        (
+            &["-e", "cpu-clock", "--hist", "ret"],
+            "--hist ret: cpu-clock is not a tracepoint",
+        ),
+        (
+            &["-e", EVENT, "--hist", "rte"],
+            "has no field 'rte' with a number\nhint: its numbers, most similar first: ret,",
+        ),
+        (
+            &["-e", EVENT, "--hist", "ret:1,x"],
+            "--hist: '1,x' is not a list of at most 64 numbers",
+        ),
+        (
+            &["-e", "{syscalls:sys_exit_write,cs}", "--hist", "ret"],
+            "--hist and groups of events exclude each other",
+        ),
+    ] {
+        let outcome = run(&scratch, &[&["stat"], words, &["true"]].concat());
+        assert_eq!(outcome.status, 129, "{words:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(message), "{words:?}: {outcome:?}");
+    }
+}
