@@ -105,6 +105,35 @@ fn the_default_files_are_named_when_they_are_missing() -> io::Result<()> {
 }
 
 #[test]
+fn recordings_of_the_scheduler_have_a_command_of_their_own() {
+    let test = "commands::diff::recordings_of_the_scheduler_have_a_command_of_their_own";
+    if !rperf_testkit::may_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "record",
+        "-q",
+        "-e",
+        "sched:sched_switch",
+        "-o",
+        "a.data",
+        "--",
+        "sleep",
+        "0.01",
+    ];
+    let recorded = rperf(&words).within(scratch.path()).finish();
+    let recorded = recorded.expect("rperf starts");
+    if recorded.status != 0 {
+        return rperf_testkit::skip(test, &recorded.stderr);
+    }
+    let outcome = run(&scratch, &["-s", "pid", "a.data", "a.data"]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let hint = "sched diff' compares how long tasks waited for a CPU\n";
+    assert!(outcome.stderr.contains(hint), "{outcome:?}");
+}
+
+#[test]
 fn files_that_cannot_be_compared_are_named() -> io::Result<()> {
     let scratch = two_recordings()?;
     scratch.write("junk", "no recording")?;

@@ -149,12 +149,25 @@ fn a_redacted_recording_has_no_secrets_and_the_same_shares() {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("the release");
     let script = "for i in 1 2 3 4; do planted-folder/planted-prog -R /usr/lib; done >/dev/null; : planted-argument";
     let events = "cpu-clock,sched:sched_process_exec,syscalls:sys_enter_openat,sched:sched_switch";
-    for (tool, extra) in [
-        (Tool::Perf, "fp"),
-        (Tool::Rperf, "fp"),
-        (Tool::Perf, "dwarf,4096"),
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("the host");
+    // A shorter name may be a part of other words.
+    let host = Some(host.trim()).filter(|host| host.len() > 5);
+    let other_records = [
+        "-z",
+        "--namespaces",
+        "--all-cgroups",
+        "--switch-events",
+        "--clockid",
+        "mono",
+    ];
+    for (tool, extra, options) in [
+        (Tool::Perf, "fp", &[][..]),
+        (Tool::Rperf, "fp", &[]),
+        (Tool::Rperf, "fp", &other_records),
+        (Tool::Perf, "dwarf,4096", &[]),
     ] {
         let words = ["--call-graph", extra, "-e", events, "sh", "-c", script];
+        let words = [options, &words].concat();
         let Some(file) = tools.record(tool, "planted", &words) else {
             continue;
         };
@@ -174,7 +187,7 @@ fn a_redacted_recording_has_no_secrets_and_the_same_shares() {
         ];
         for output in ["shared.data", "stream.data"] {
             let bytes = fs::read(tools.path().join(output)).expect("the copy");
-            for secret in secrets {
+            for secret in secrets.into_iter().chain(host) {
                 let mut windows = bytes.windows(secret.len());
                 assert!(
                     !windows.any(|window| window == secret.as_bytes()),

@@ -144,6 +144,16 @@ fn warn_of_files(files: &[CountedFile], settings: &DiffSettings, context: &Conte
             context.warn(format_args!("{} has no samples", file.name));
         }
     }
+    let has_switches = |file: &CountedFile| {
+        let mut events = file.events.iter();
+        events.any(|event| event.name == "sched:sched_switch")
+    };
+    if files.iter().all(has_switches) {
+        context.note(format_args!(
+            "hint: '{} sched diff' compares how long tasks waited for a CPU",
+            context.program
+        ));
+    }
 }
 
 /// Compares each event of the baseline.
