@@ -36,6 +36,8 @@ struct EventEntry {
     holds_values: bool,
     /// Whether the user part of its callchains may be deferred.
     defers_callchains: bool,
+    /// The first event with the same layout.
+    same_as: EventIndex,
 }
 
 /// Event and time of a sample, read in pass 1.
@@ -55,7 +57,13 @@ impl EventTable {
         let ids = numbered.flat_map(|(index, event)| event.ids.iter().map(move |id| (*id, index)));
         let by_id = Arc::new(EventIds::new(ids));
         let first = events.first();
-        let entries: Vec<EventEntry> = events.iter().map(EventEntry::new).collect();
+        let mut entries: Vec<EventEntry> = Vec::with_capacity(events.len());
+        for (index, event) in (0..).map(EventIndex).zip(events) {
+            let mut entry = EventEntry::new(event, index);
+            let same = entries.iter().find(|known| known.layout == entry.layout);
+            entry.same_as = same.map_or(index, |known| known.same_as);
+            entries.push(entry);
+        }
         Self {
             endian,
             id_place: match entries.as_slice() {
@@ -242,11 +250,12 @@ impl EventTable {
             return Ok(false);
         };
         if sample.event != index {
-            // Another event may have other fields.
-            *sample = Sample {
-                event: index,
-                ..Sample::default()
-            };
+            let before = self.event(sample.event);
+            // Fields that only the other event has would remain.
+            if before.is_none_or(|before| before.same_as != event.same_as) {
+                *sample = Sample::default();
+            }
+            sample.event = index;
         }
         let wire = &mut sample.wire;
         if !event.layout.decode_simple(raw.body, endian, wire) {
@@ -287,8 +296,9 @@ impl EventTable {
 }
 
 impl EventEntry {
-    fn new(desc: &EventDesc) -> Self {
+    fn new(desc: &EventDesc, index: EventIndex) -> Self {
         Self {
+            same_as: index,
             layout: SampleLayout::new(&desc.attr),
             trailer: SampleIdLayout::new(desc.attr.sample_type),
             period: desc.attr.sample_period,
