@@ -29,10 +29,16 @@ pub(crate) enum RecordContent<D> {
     /// A typed event with truncated raw data.
     Truncated,
     Sample(D),
-    /// A change of a task; its name is empty here and stored in the block's bytes.
-    Task(TaskChange<'static>),
+    /// A change of a task, boxed since it is rare and large; its name is empty here and stored in the block's bytes.
+    Task(Box<TaskChange<'static>>),
     Switch(ContextSwitch),
     Lost(Loss),
+}
+
+impl<D> RecordContent<D> {
+    pub(crate) fn task(change: TaskChange<'static>) -> Self {
+        Self::Task(Box::new(change))
+    }
 }
 
 impl<D> Default for RecordBlock<D> {

@@ -1,7 +1,7 @@
 //! The parallel part of a pass: decodes records for observers.
 
-use rperf_replay::{NonSampleRecord, Render, Sample, World};
-use rperf_wire::{Misc, Record, RecordKind};
+use rperf_replay::{EventIndex, NonSampleRecord, Render, Sample, World};
+use rperf_wire::{Misc, Record, RecordKind, SampleType};
 
 use crate::block::{RecordBlock, RecordContent};
 use crate::{ContextSwitch, EventContext, Loss, ObserverPass, PrepareSamples, TaskChange, TaskId};
@@ -11,6 +11,8 @@ pub(crate) struct Decoder<'d, 'p, P> {
     pub(crate) pass: &'d ObserverPass<'p, P>,
     /// Whether the totals that the recorder appends are delivered: they repeat the LOST records, if there are any.
     pub(crate) with_loss_totals: bool,
+    /// Whether events that the observer does not need are decoded, too.
+    pub(crate) reads_all: bool,
 }
 
 /// Whether a LOST_SAMPLES record is a total of a whole recording, which has neither time nor CPU. Those of the kernel have both.
@@ -40,6 +42,14 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
         }
     }
 
+    fn fields(&self) -> SampleType {
+        self.pass.prepare().fields() | SampleType::CPU | SampleType::RAW
+    }
+
+    fn reads(&self, event: EventIndex) -> bool {
+        self.reads_all || self.pass.reads(event)
+    }
+
     fn reuse(&self, out: &mut Self::Out) {
         out.clear();
     }
@@ -56,7 +66,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
             return;
         };
         let content = match decoded {
-            Record::Fork(task) => RecordContent::Task(TaskChange::Fork {
+            Record::Fork(task) => RecordContent::task(TaskChange::Fork {
                 parent: TaskId {
                     pid: task.ppid,
                     tid: task.ptid,
@@ -66,7 +76,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
                     tid: task.tid,
                 },
             }),
-            Record::Exit(task) => RecordContent::Task(TaskChange::Exit(TaskId {
+            Record::Exit(task) => RecordContent::task(TaskChange::Exit(TaskId {
                 pid: task.pid,
                 tid: task.tid,
             })),
@@ -79,7 +89,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
                     name: &[],
                     by_exec: misc.contains(Misc::COMM_EXEC),
                 };
-                return out.push(at, RecordContent::Task(change), comm.comm);
+                return out.push(at, RecordContent::task(change), comm.comm);
             }
             Record::Switch(_) => RecordContent::Switch(switch(misc)),
             Record::Lost(lost) => RecordContent::Lost(Loss { records: lost.lost }),

@@ -13,6 +13,7 @@
 mod block;
 mod completeness;
 mod context;
+mod cpu_table;
 mod decoder;
 mod durations;
 mod histogram;

@@ -115,6 +115,7 @@ impl LiveFeed {
         let decoder = Decoder {
             pass,
             with_loss_totals: true,
+            reads_all: true,
         };
         if raw.kind != RecordKind::SAMPLE {
             if pass.kinds().contains(&raw.kind) {

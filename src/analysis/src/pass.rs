@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use rperf_replay::{Error, Render as _, Replay};
+use rperf_replay::{Error, EventIndex, Render as _, Replay};
 use rperf_wire::RecordKind;
 
 use crate::block::RecordBlock;
@@ -15,6 +15,8 @@ pub struct ObserverPass<'p, P> {
     layouts: &'p EventLayouts,
     prepare: P,
     kinds: Vec<RecordKind>,
+    /// The tracepoints that are needed; `None` for all samples.
+    needed: Option<Vec<&'static str>>,
 }
 
 /// The number of records of each kind that an observer received.
@@ -38,7 +40,15 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
             layouts,
             prepare,
             kinds: vec![RecordKind::LOST, RecordKind::LOST_SAMPLES],
+            needed: None,
         }
+    }
+
+    /// Selects only samples of these tracepoints, given as `system:name`. Others may be delivered, too.
+    #[must_use]
+    pub fn reading(mut self, tracepoints: &[&[&'static str]]) -> Self {
+        self.needed = Some(tracepoints.concat());
+        self
     }
 
     /// Also selects task creation, exit and renames.
@@ -94,9 +104,12 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
     }
 
     fn decoder(&self, replay: &Replay<'_>) -> Decoder<'_, 'p, P> {
+        let found = replay.diagnostics();
         Decoder {
             pass: self,
-            with_loss_totals: replay.diagnostics().lost_chunks == 0,
+            with_loss_totals: found.lost_chunks == 0,
+            // The events around a loss tell when it was.
+            reads_all: found.lost_chunks > 0 || found.lost_samples > 0,
         }
     }
 
@@ -107,6 +120,14 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
     /// Returns what prepares the samples.
     pub fn prepare(&self) -> &P {
         &self.prepare
+    }
+
+    /// Whether samples of an event are needed.
+    pub(crate) fn reads(&self, event: EventIndex) -> bool {
+        let layout = self.layouts.of(event);
+        self.needed
+            .as_ref()
+            .is_none_or(|needed| layout.is_some_and(|layout| needed.contains(&layout.tracepoint())))
     }
 
     pub(crate) fn kinds(&self) -> &[RecordKind] {

@@ -3,11 +3,17 @@
 use rperf_replay::{Sample, World};
 use rperf_resolve::{Resolver, SampleCriteria};
 use rperf_tracepoint::typed::TypedEvent;
+use rperf_wire::SampleType;
 
 /// Selects samples, and computes an analysis's data for each. Runs on all cores, in no particular order.
 pub trait PrepareSamples: Sync {
     /// The data passed with a sample to the [`Observer`](crate::Observer): a symbol, the key of a stack; `()` if not needed.
     type Detail: Send;
+
+    /// The fields of samples that [`PrepareSamples::prepare`] reads, besides task, time and period. CPU and raw data are always decoded.
+    fn fields(&self) -> SampleType {
+        SampleType::ALL
+    }
 
     /// Returns `None` to skip a sample. `event` is its decoded raw data, if a typed event is declared.
     fn prepare(
@@ -24,6 +30,10 @@ pub struct AllSamples;
 
 impl PrepareSamples for AllSamples {
     type Detail = ();
+
+    fn fields(&self) -> SampleType {
+        SampleType(0)
+    }
 
     #[inline]
     fn prepare(&self, _: &World, _: &Sample<'_>, _: Option<&TypedEvent<'_>>) -> Option<()> {

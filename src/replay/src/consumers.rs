@@ -2,7 +2,7 @@
 
 use rperf_wire::{RecordKind, SampleType};
 
-use crate::{NonSampleRecord, Sample, World};
+use crate::{EventIndex, NonSampleRecord, Sample, World};
 
 /// Processing of samples in any order: ranges of the file are folded in parallel, each into its own accumulator,
 /// which are then merged in file order.
@@ -42,6 +42,11 @@ pub trait Render: Sync {
     /// The fields of [`Sample::wire`] that [`Render::render`] reads, as for [`Fold::fields`].
     fn fields(&self) -> SampleType {
         SampleType::ALL
+    }
+
+    /// Whether samples of an event are rendered. Others are skipped before they are ordered.
+    fn reads(&self, _event: EventIndex) -> bool {
+        true
     }
 
     /// Clears a block's output for reuse. Override it to keep allocated memory.

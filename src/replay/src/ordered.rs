@@ -10,7 +10,7 @@ use crate::events::EventTable;
 use crate::group_samples::GroupSamples;
 use crate::render::{OrderedSamples, render_blocks};
 use crate::timeline::{SliceReader, Timeline};
-use crate::{Error, Render, Replay, Take, World};
+use crate::{Error, EventIndex, Render, Replay, Take, World};
 
 impl Replay<'_> {
     /// Renders all samples, and other records selected by the consumer, in order of time: blocks
@@ -32,7 +32,8 @@ impl Replay<'_> {
         *self.bad() = DecodeErrors::default();
         let mut scratches = Vec::new();
         scratches.resize_with(threads.get(), R::Scratch::default);
-        let reader = SliceReader::new(self, render.wanted());
+        let skipped = self.skipped(render);
+        let reader = SliceReader::new(self, render.wanted(), &skipped);
         thread::scope(|scope| {
             let readers = match threads.get() {
                 1 => Vec::new(),
@@ -42,6 +43,17 @@ impl Replay<'_> {
             render_blocks(self, &mut timeline, render, &mut scratches, take);
             timeline.finish()
         })
+    }
+}
+
+impl Replay<'_> {
+    /// The events whose samples are not rendered, by event. With `:S` a sample belongs to several events, so all are read.
+    fn skipped<R: Render>(&self, render: &R) -> Vec<bool> {
+        if self.events.hold_values() {
+            return Vec::new();
+        }
+        let events = (0..).map(EventIndex).take(self.events.len());
+        events.map(|event| !render.reads(event)).collect()
     }
 }
 

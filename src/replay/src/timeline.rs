@@ -11,7 +11,7 @@ use rperf_wire::RecordKind;
 
 use crate::prefetch::Prefetcher;
 use crate::scan::{DataSlice, FinishedRound};
-use crate::{Error, Order, Replay};
+use crate::{Error, EventIndex, Order, Replay};
 
 /// Returns blocks of samples in order, from the samples of each slice of the file. Samples up to a FINISHED_ROUND are
 /// merged and returned, so memory is limited by the size of rounds, at 16 bytes per sample. Late records are known from
@@ -42,6 +42,8 @@ pub(crate) struct Timeline<'r, 'a> {
 pub(crate) struct SliceReader<'r, 'a> {
     replay: &'r Replay<'a>,
     wanted: &'r [RecordKind],
+    /// The samples to skip, by event; empty if there are none.
+    skipped: &'r [bool],
 }
 
 /// Name of the allocated data in errors.
@@ -69,9 +71,21 @@ const RENDERERS_PER_READER: usize = 8;
 const SLICES_AHEAD: usize = 4;
 
 impl<'r, 'a> SliceReader<'r, 'a> {
-    /// Reads samples of `replay` and records of the types in `wanted`.
-    pub(crate) fn new(replay: &'r Replay<'a>, wanted: &'r [RecordKind]) -> Self {
-        Self { replay, wanted }
+    /// Reads samples of `replay`, except those of events in `skipped`, and records of the types in `wanted`.
+    pub(crate) fn new(
+        replay: &'r Replay<'a>,
+        wanted: &'r [RecordKind],
+        skipped: &'r [bool],
+    ) -> Self {
+        Self {
+            replay,
+            wanted,
+            skipped,
+        }
+    }
+
+    fn is_skipped(&self, event: EventIndex) -> bool {
+        self.skipped.get(event.0 as usize) == Some(&true)
     }
 
     fn is_in_file_order(&self) -> bool {
@@ -92,7 +106,9 @@ impl<'r, 'a> SliceReader<'r, 'a> {
         loop {
             ahead.advance(records.position());
             if let Some(sample) = records.next_sample() {
-                if let Some(head) = replay.events.sample_head(sample.raw.body) {
+                if let Some(head) = replay.events.sample_head(sample.raw.body)
+                    && !self.is_skipped(head.event)
+                {
                     let position = sample.position;
                     let time = head.time.unwrap_or_else(|| replay.limit(position));
                     add(Order { time, position })?;

@@ -5,7 +5,6 @@ mod run_queues;
 mod table;
 
 use rperf_tracepoint::typed::{SchedMigrateTask, SchedSwitch, SchedWakeup, TypedEvent};
-use rustc_hash::FxHashMap;
 
 use self::antagonists::ChargeSums;
 pub use self::antagonists::{Antagonist, AntagonistTime, Antagonists};
@@ -13,6 +12,7 @@ use self::run_queues::{Charge, RunQueues, Wakeup};
 pub use self::table::{LatencyRow, LatencySortKey, LatencyTable};
 use super::tasks::{SchedTasks, TaskIndex, entry};
 use super::{LostStretches, ignored_wakeup};
+use crate::cpu_table::CpuTable;
 use crate::{EventContext, EventLayouts, LogHistogram, Loss, Observer, TaskChange};
 
 /// The delays of all tasks. The result is a [`LatencyTable`].
@@ -24,7 +24,7 @@ pub struct SchedLatency {
     tasks: SchedTasks,
     latencies: Vec<TaskLatency>,
     /// The task on each CPU after its last switch.
-    current: FxHashMap<u32, i32>,
+    current: CpuTable<i32>,
     /// Who runs while tasks wait, if requested.
     queues: Option<RunQueues>,
     checks: LatencyChecks,
@@ -153,7 +153,7 @@ impl SchedLatency {
             ignored: ignored_wakeup(layouts),
             tasks: SchedTasks::new(),
             latencies: Vec::new(),
-            current: FxHashMap::default(),
+            current: CpuTable::default(),
             queues: options.with_antagonists.then(RunQueues::default),
             checks: LatencyChecks::default(),
             losses: LostStretches::default(),

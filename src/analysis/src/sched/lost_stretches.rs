@@ -1,7 +1,6 @@
 //! Where records were lost: the times between which an analysis lacks events.
 
-use rustc_hash::FxHashMap;
-
+use crate::cpu_table::CpuTable;
 use crate::{EventContext, Loss};
 
 /// A stretch of time in which records of a CPU were lost.
@@ -21,7 +20,7 @@ pub struct LostStretch {
 #[derive(Debug, Default)]
 pub struct LostStretches {
     /// The time of the last event, by CPU.
-    last: FxHashMap<Option<u32>, u64>,
+    last: CpuTable<u64>,
     stretches: Vec<LostStretch>,
     is_incomplete: bool,
 }
@@ -32,12 +31,13 @@ impl LostStretches {
 
     /// Notes an event.
     pub fn event(&mut self, at: &EventContext) {
-        self.last.insert(at.cpu, at.time());
+        self.last.insert(place(at), at.time());
     }
 
     /// Notes a loss.
     pub fn lost(&mut self, at: &EventContext, loss: Loss) {
-        let from = self.last.insert(at.cpu, at.time()).unwrap_or_default();
+        let from = self.last.insert(place(at), at.time());
+        let from = from.unwrap_or_default();
         if self.stretches.len() == Self::MOST {
             self.is_incomplete = true;
             return;
@@ -61,4 +61,9 @@ impl LostStretches {
     pub fn is_incomplete(&self) -> bool {
         self.is_incomplete
     }
+}
+
+/// The CPU of an event, also of one that has none.
+fn place(at: &EventContext) -> u32 {
+    at.cpu.unwrap_or(u32::MAX)
 }

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use rperf_analysis::{AllSamples, EventLayouts, ObserverPass, RunState, WaitReason};
+use rperf_tracepoint::typed::SchedSwitchLayout;
 use rperf_wire::Endian;
 
 use crate::longest_wait::LongestWait;
@@ -41,5 +42,28 @@ fn the_longest_wait_of_each_task_is_found() {
             .collect();
         assert_eq!(found, [(7, 150, 250), (8, 320, 325)], "{endian:?}");
         assert_eq!(waits[&7].state, RunState::Runnable(WaitReason::Preempted));
+    }
+}
+
+#[test]
+fn events_that_are_not_needed_are_read_only_around_losses() {
+    for (has_loss, expected) in [(false, 2), (true, 4)] {
+        let mut recording = Recording::new(Endian::Little);
+        recording.wakeup(100, 0, 0, 7);
+        recording.switch(110, 0, (0, 0), 7);
+        recording.wakeup(120, 0, 7, 8);
+        recording.switch(150, 0, (7, PREEMPTED), 8);
+        if has_loss {
+            recording.lost((160, 0, 8), 5);
+        }
+        let file = recording.finish();
+        let delivered = with_replay(&file, |data, replay| {
+            let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
+            let pass = ObserverPass::new(&layouts, AllSamples);
+            let pass = pass.reading(&[SchedSwitchLayout::TRACEPOINTS]);
+            pass.run(replay, NonZeroUsize::MIN, &mut LongestWait::default())
+                .expect("memory")
+        });
+        assert_eq!(delivered.events, expected);
     }
 }

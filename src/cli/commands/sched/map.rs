@@ -7,6 +7,7 @@ use rperf_analysis::sched::map::{MapRow, SwitchMap, TaskNames};
 use rperf_analysis::{AllSamples, ObserverPass};
 use rperf_replay::FoldControl;
 use rperf_sys::CpuList;
+use rperf_tracepoint::typed::SchedSwitchLayout;
 use rperf_view::sched::latency::write_losses;
 use rperf_view::sched::map::MapColumns;
 
@@ -70,6 +71,7 @@ pub(in crate::cli::commands) fn run(
         }
     });
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
+    let pass = pass.reading(&[SchedSwitchLayout::TRACEPOINTS]);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut map)?;
     let lost = map.into_losses();
     written?;

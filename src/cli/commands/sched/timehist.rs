@@ -9,6 +9,7 @@ use clap::ArgMatches;
 use rperf_analysis::ObserverPass;
 use rperf_analysis::sched::timehist::{TimeHistory, TimeRow, TimeRows};
 use rperf_replay::FoldControl;
+use rperf_tracepoint::typed::{SchedMigrateTaskLayout, SchedSwitchLayout, SchedWakeupLayout};
 use rperf_view::sched::timehist::TimeTable;
 use rperf_wire::SampleType;
 
@@ -63,7 +64,15 @@ pub(in crate::cli::commands) fn run(
     }
     let stacks = SwitchStacks::new(&resolver, request.columns.stacks, request.max_stack);
     let mut history = TimeHistory::new(&recording.layouts, request.options, rows);
-    let pass = ObserverPass::new(&recording.layouts, stacks).with_tasks();
+    let mut pass = ObserverPass::new(&recording.layouts, stacks).with_tasks();
+    // The summary lists CPUs that have any event.
+    if !request.with_summary {
+        pass = pass.reading(&[
+            SchedSwitchLayout::TRACEPOINTS,
+            SchedWakeupLayout::TRACEPOINTS,
+            SchedMigrateTaskLayout::TRACEPOINTS,
+        ]);
+    }
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut history)?;
     let (mut rows, summary, losses) = history.finish();
     rows.result?;

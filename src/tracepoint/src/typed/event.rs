@@ -29,7 +29,7 @@ macro_rules! typed_event {
         #[doc = concat!("The layout of the fields of [`", stringify!($event), "`] in raw data.")]
         #[derive(Debug, Clone)]
         pub struct $layout {
-            tracepoint: &'static str,
+            pub(super) tracepoint: &'static str,
             min_size: usize,
             $($field: <$kind as $crate::typed::FieldType>::Reader,)*
         }
@@ -164,6 +164,14 @@ macro_rules! typed_events {
             pub fn read<'r>(&'r self, raw: &'r [u8]) -> Option<TypedEvent<'r>> {
                 match self {
                     $(Self::$event(layout) => layout.read(raw).map(TypedEvent::$event),)+
+                }
+            }
+
+            /// Returns the tracepoint, `system:name`.
+            #[must_use]
+            pub fn tracepoint(&self) -> &'static str {
+                match self {
+                    $(Self::$event(layout) => layout.tracepoint,)+
                 }
             }
 

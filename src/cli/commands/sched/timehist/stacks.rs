@@ -4,6 +4,7 @@ use rperf_analysis::PrepareSamples;
 use rperf_replay::{Sample, World};
 use rperf_resolve::Resolver;
 use rperf_tracepoint::typed::TypedEvent;
+use rperf_wire::SampleType;
 
 use crate::cli::shared::stack_line::StackLine;
 
@@ -32,6 +33,13 @@ impl<'r> SwitchStacks<'r> {
 
 impl PrepareSamples for SwitchStacks<'_> {
     type Detail = String;
+
+    fn fields(&self) -> SampleType {
+        match self.is_wanted {
+            true => SampleType::ALL,
+            false => SampleType(0),
+        }
+    }
 
     fn prepare(
         &self,

@@ -1,0 +1,66 @@
+//! Values by CPU.
+
+use rustc_hash::FxHashMap;
+
+/// The most CPUs that Linux supports (`CONFIG_NR_CPUS` of x86-64). Other numbers are in damaged recordings only.
+const CPUS: usize = 8192;
+
+/// A value for each CPU: found by its number, in a map only if no machine has such a CPU.
+#[derive(Debug)]
+pub(crate) struct CpuTable<T> {
+    cpus: Vec<Option<T>>,
+    others: FxHashMap<u32, T>,
+}
+
+impl<T> Default for CpuTable<T> {
+    fn default() -> Self {
+        Self {
+            cpus: Vec::new(),
+            others: FxHashMap::default(),
+        }
+    }
+}
+
+impl<T> CpuTable<T> {
+    /// Sets the value of a CPU. Returns the previous one.
+    #[inline]
+    pub(crate) fn insert(&mut self, cpu: u32, value: T) -> Option<T> {
+        match self.cpus.get_mut(cpu as usize) {
+            Some(entry) => entry.replace(value),
+            None => self.insert_new(cpu, value),
+        }
+    }
+
+    #[cold]
+    fn insert_new(&mut self, cpu: u32, value: T) -> Option<T> {
+        let index = cpu as usize;
+        if index >= CPUS {
+            return self.others.insert(cpu, value);
+        }
+        self.cpus.resize_with(index, || None);
+        self.cpus.push(Some(value));
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn previous_values_match_a_map(inserted in proptest::collection::vec(
+            (prop_oneof![0u32..9, 8190u32..8195, Just(u32::MAX)], any::<u8>()),
+            0..40,
+        )) {
+            let (mut table, mut map) = (CpuTable::default(), BTreeMap::new());
+            for (cpu, value) in inserted {
+                prop_assert_eq!(table.insert(cpu, value), map.insert(cpu, value));
+            }
+        }
+    }
+}
