@@ -2,6 +2,7 @@
 
 pub mod annotate;
 pub mod diff;
+mod digits;
 pub mod dump;
 pub mod evlist;
 mod groups;

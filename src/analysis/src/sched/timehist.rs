@@ -434,13 +434,12 @@ fn switched_out<'r>(
     stack: &'r str,
 ) -> TimeEvent<'r> {
     let state = event.prev_state();
-    let letter = state.to_string().chars().next();
     TimeEvent::SwitchedOut {
         times,
         state: match event.prev_pid() {
             0 => 'I',
             _ if state.is_runnable() => 'R',
-            _ => letter.unwrap_or('?'),
+            _ => state.to_string().chars().next().unwrap_or('?'),
         },
         priority: event.prev_prio(),
         next_comm: event.next_comm(),

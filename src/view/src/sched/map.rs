@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use rperf_analysis::sched::map::MapRow;
 
-use super::Seconds;
+use super::push_seconds;
 use crate::terminal::Csi;
 
 /// SGR parameters (ECMA-48), as perf's: a red background, and blue text.
@@ -48,7 +48,9 @@ impl MapColumns {
                 self.write_cpu(out, row, cpu)?;
             }
         }
-        write!(out, "  {:>12} secs ", Seconds(row.time))?;
+        out.extend(b"  ");
+        push_seconds(out, row.time, 12);
+        out.extend(b" secs ");
         if row.is_unnamed || (self.with_names && row.is_selected() && row.task.tid != 0) {
             let mut name = row.code.bytes().to_vec();
             name.extend(b" => ");

@@ -11,6 +11,8 @@ pub mod replay;
 pub mod stats;
 pub mod timehist;
 
+use crate::digits;
+
 /// Nanoseconds per microsecond.
 const MICROSECOND: u64 = 1_000;
 
@@ -18,6 +20,18 @@ const MICROSECOND: u64 = 1_000;
 fn waits(count: u64) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} wait{ending}")
+}
+
+/// Appends a time in nanoseconds as seconds with six decimals, rounded down, right-aligned in `width` columns.
+fn push_seconds(out: &mut Vec<u8>, nanos: u64, width: usize) {
+    let micros = nanos / MICROSECOND;
+    digits::decimal(
+        out,
+        micros / 1_000_000,
+        width.saturating_sub(".000000".len()),
+    );
+    out.push(b'.');
+    digits::decimal_zeros(out, micros % 1_000_000, 6);
 }
 
 /// A time in nanoseconds, shown in seconds with six decimals, rounded down.

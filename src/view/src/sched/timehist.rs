@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use rperf_analysis::sched::SchedTask;
 use rperf_analysis::sched::timehist::{StretchTimes, TimeEvent, TimeRow};
 
-use super::Seconds;
+use super::{MICROSECOND, Seconds, push_seconds};
+use crate::digits;
 
 /// The initial width of the column of tasks.
 const TASK_WIDTH: usize = 30;
@@ -15,6 +16,9 @@ const TASK_WIDTH: usize = 30;
 const MAX_TASK: usize = 31;
 /// The longest text of the next task.
 const MAX_NEXT: usize = 29;
+
+/// The blanks in place of the three times.
+const NO_TIMES: &[u8; 34] = &[b' '; 34];
 
 /// The columns.
 #[derive(Debug, Clone, Copy, Default)]
@@ -130,7 +134,10 @@ impl TimeTable {
     /// Those of `out`.
     pub fn write_row(&mut self, out: &mut Vec<u8>, row: &TimeRow<'_>) -> io::Result<()> {
         self.cpus = self.cpus.max(row.cpu);
-        write!(out, "{:>15} [{:04}] ", Seconds(row.time), row.cpu)?;
+        push_seconds(out, row.time, 15);
+        out.extend(b" [");
+        digits::decimal_zeros(out, u64::from(row.cpu), 4);
+        out.extend(b"] ");
         if self.columns.cpus {
             self.write_picture(out, row)?;
         }
@@ -142,12 +149,14 @@ impl TimeTable {
                 self.write_switch(out, row, times)?;
             }
             TimeEvent::Woke(task) => {
-                write!(out, "  {0:9}  {0:9}  {0:9} awakened: ", "")?;
-                out.extend(self.task_text(task));
+                out.extend(NO_TIMES);
+                out.extend(b"awakened: ");
+                self.push_task(out, task);
             }
             TimeEvent::Migrated { task, from, to } => {
-                write!(out, "  {0:9}  {0:9}  {0:9} migrated: ", "")?;
-                out.extend(self.task_text(task));
+                out.extend(NO_TIMES);
+                out.extend(b"migrated: ");
+                self.push_task(out, task);
                 write!(out, " cpu {from} => {to}")?;
             }
         }
@@ -205,10 +214,10 @@ impl TimeTable {
             write!(out, " {priority:<8} ")?;
         }
         for time in [times.wait.sum(), times.delay, times.run] {
-            write!(out, "{} ", Milliseconds(time, 6))?;
+            push_milliseconds(out, time);
         }
         if self.columns.before_migration {
-            write!(out, "{} ", Milliseconds(times.before_migration, 6))?;
+            push_milliseconds(out, times.before_migration);
         }
         if self.columns.state {
             write!(out, " {state:>5} ")?;
@@ -217,12 +226,13 @@ impl TimeTable {
         if self.columns.next {
             let mut next = b"next: ".to_vec();
             next.extend(next_comm);
-            next.extend(format!("[{next_tid}]").into_bytes());
+            push_id(&mut next, b'[', next_tid);
+            next.push(b']');
             next.truncate(MAX_NEXT);
             out.push(b' ');
-            pad_after(out, &next, width);
+            digits::left(out, &next, width);
         } else if self.columns.wakeups {
-            write!(out, "  {:width$}", "")?;
+            digits::blanks(out, width + 2);
         }
         if row.task.tid != 0 && self.columns.stacks {
             out.extend(b"  ");
@@ -233,31 +243,42 @@ impl TimeTable {
 
     /// Writes a task, padded.
     fn write_task(&mut self, out: &mut Vec<u8>, task: &SchedTask) {
-        let text = self.task_text(task);
-        pad_after(out, &text, self.width);
+        let start = out.len();
+        self.push_task(out, task);
+        let length = out.len() - start;
+        digits::blanks(out, self.width - length);
     }
 
-    /// Returns a task as text, and makes the column wider if necessary.
-    fn task_text(&mut self, task: &SchedTask) -> Vec<u8> {
+    /// Appends a task, and makes the column wider if necessary.
+    fn push_task(&mut self, out: &mut Vec<u8>, task: &SchedTask) {
         let SchedTask { tid, pid, comm, .. } = task;
-        let mut text = comm.clone();
+        let start = out.len();
+        out.extend_from_slice(comm);
         if *pid != 0 {
-            let ids = match tid == pid {
-                true => format!("[{tid}]"),
-                false => format!("[{tid}/{pid}]"),
-            };
-            text.extend(ids.into_bytes());
+            push_id(out, b'[', *tid);
+            if tid != pid {
+                push_id(out, b'/', *pid);
+            }
+            out.push(b']');
         }
-        text.truncate(MAX_TASK);
-        self.width = self.width.max(text.len());
-        text
+        out.truncate(start + MAX_TASK);
+        self.width = self.width.max(out.len() - start);
     }
 }
 
-fn pad_after(out: &mut Vec<u8>, text: &[u8], width: usize) {
-    out.extend(text);
-    let padding = width.saturating_sub(text.len());
-    out.extend(std::iter::repeat_n(b' ', padding));
+/// Appends `mark` and an id.
+fn push_id(out: &mut Vec<u8>, mark: u8, id: i32) {
+    out.push(mark);
+    digits::signed(out, id.cast_unsigned(), 0);
+}
+
+/// Appends nanoseconds as milliseconds with three decimals, rounded down, and a blank.
+fn push_milliseconds(out: &mut Vec<u8>, nanos: u64) {
+    let micros = nanos / MICROSECOND;
+    digits::decimal(out, micros / 1000, 6);
+    out.push(b'.');
+    digits::decimal_zeros(out, micros % 1000, 3);
+    out.push(b' ');
 }
 
 /// Nanoseconds as milliseconds with three decimals, rounded down, and the width of the integer part.
@@ -266,7 +287,7 @@ struct Milliseconds(u64, usize);
 impl std::fmt::Display for Milliseconds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self(nanos, width) = *self;
-        let micros = nanos / 1000;
+        let micros = nanos / MICROSECOND;
         write!(f, "{:width$}.{:03}", micros / 1000, micros % 1000)
     }
 }

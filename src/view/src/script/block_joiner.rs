@@ -5,8 +5,8 @@ use std::io::Write as _;
 
 use rperf_lines::{EventSwitch, GroupMetric, GroupMetrics, MetricFormat};
 
-use super::number;
 use super::text_gaps::{Clock, LateField, ScriptBlock, time};
+use crate::digits;
 
 /// Fills the gaps in the blocks of one recording, which must arrive in order.
 #[derive(Debug, Clone, Default)]
@@ -124,7 +124,7 @@ impl BlockJoiner {
             }
             LateField::Blanks(length) => {
                 self.column = self.column.max(length);
-                number::blanks(&mut self.joined, self.column - length);
+                digits::blanks(&mut self.joined, self.column - length);
                 0
             }
             LateField::Source { tid, line, length } => {

@@ -1,6 +1,6 @@
 //! One entry of a branch stack: `struct perf_branch_entry` of linux/perf_event.h.
 
-use super::number;
+use crate::digits;
 
 /// The end of an entry: `/M/-/-/0/COND `. Entries without a type have none.
 pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
@@ -16,7 +16,7 @@ pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&[b'/', letter]);
     }
     out.push(b'/');
-    number::decimal(out, flags >> 4 & 0xffff, 0);
+    digits::decimal(out, flags >> 4 & 0xffff, 0);
     out.push(b'/');
     out.extend_from_slice(kind(flags).as_bytes());
     out.push(b' ');

@@ -3,7 +3,8 @@
 use rperf_lines::{LineField, LineFields, ResolvedAddress};
 use rperf_wire::{BranchEntry, SampleRecord};
 
-use super::{ScriptBlock, ScriptLayout, branch, data_source, number, registers};
+use super::{ScriptBlock, ScriptLayout, branch, data_source, registers};
+use crate::digits;
 use crate::header::features::unit_size;
 
 /// Fields before the address.
@@ -80,13 +81,13 @@ impl ScriptLayout {
             } else {
                 weight
             };
-            number::decimal(out, total, 16);
+            digits::decimal(out, total, 16);
         }
         if self.fields.has(LineField::InsLat) {
-            number::decimal(out, weight >> 32 & u64::from(u16::MAX), 16);
+            digits::decimal(out, weight >> 32 & u64::from(u16::MAX), 16);
         }
         if self.fields.has(LineField::RetireLat) {
-            number::decimal(out, weight >> 48, 16);
+            digits::decimal(out, weight >> 48, 16);
         }
         if self.fields.has(LineField::Cgroup) {
             out.push(b' ');
@@ -128,7 +129,7 @@ impl ScriptLayout {
                 out.extend_from_slice(b"0x");
                 let offset = !fields.has(LineField::Brstack);
                 let address = if offset { end.in_stack } else { end.ip };
-                number::hexadecimal(out, address, 0);
+                digits::hexadecimal(out, address, 0);
             }
             if fields.has(LineField::Dso) {
                 self.object(end, out);
@@ -148,7 +149,7 @@ impl ScriptLayout {
     pub fn after(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
         let has = |field| self.fields.has(field);
         if has(LineField::PhysAddr) {
-            number::hexadecimal(out, sample.phys_addr.unwrap_or_default(), 16);
+            digits::hexadecimal(out, sample.phys_addr.unwrap_or_default(), 16);
         }
         for (field, size) in [
             (LineField::DataPageSize, sample.data_page_size),
@@ -174,12 +175,12 @@ fn bpf_output(raw: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(format!(" {byte:02x}").as_bytes());
         }
         let missing = DUMPED - bytes.len();
-        number::blanks(out, 3 * missing + 2);
+        digits::blanks(out, 3 * missing + 2);
         out.extend(bytes.iter().map(|byte| match byte {
             b' '..=b'~' => *byte,
             _ => b'.',
         }));
-        number::blanks(out, missing);
+        digits::blanks(out, missing);
         out.push(b'\n');
     }
     if let Some(text) = terminated(raw) {

@@ -7,7 +7,8 @@ use rperf_lines::{
     TakenBranch,
 };
 
-use super::{ScriptBlock, ScriptLayout, number};
+use super::{ScriptBlock, ScriptLayout};
+use crate::digits;
 
 /// Fields with the sampled instruction.
 const SAMPLED: LineFields =
@@ -51,13 +52,13 @@ impl ScriptLayout {
         let bytes = insn.map_or(&[][..], |insn| &insn.bytes);
         if self.fields.has(LineField::Insnlen) {
             out.extend_from_slice(b" ilen: ");
-            number::decimal(out, bytes.len() as u64, 0);
+            digits::decimal(out, bytes.len() as u64, 0);
         }
         if self.fields.has(LineField::Insn) && !bytes.is_empty() {
             out.extend_from_slice(b" insn:");
             for byte in bytes {
                 out.push(b' ');
-                number::hexadecimal_zeros(out, u64::from(*byte), 2);
+                digits::hexadecimal_zeros(out, u64::from(*byte), 2);
             }
         }
         if let Some(insn) = insn.filter(|_| self.fields.has(LineField::Disasm)) {
@@ -116,7 +117,7 @@ impl ScriptLayout {
     /// The address, and `insn: BYTES` or the instruction's text.
     fn code(&self, code: &FlowInstruction<'_>, columns: usize, out: &mut Vec<u8>) {
         out.push(b'\t');
-        number::hexadecimal_zeros(out, code.ip, 16);
+        digits::hexadecimal_zeros(out, code.ip, 16);
         out.push(b'\t');
         let start = out.len();
         match (code.bytes, code.text) {
@@ -125,19 +126,19 @@ impl ScriptLayout {
             (Some(bytes), None) => {
                 out.extend_from_slice(b"insn: ");
                 for byte in bytes {
-                    number::hexadecimal_zeros(out, u64::from(*byte), 2);
+                    digits::hexadecimal_zeros(out, u64::from(*byte), 2);
                     out.push(b' ');
                 }
             }
         }
-        number::blanks(out, columns.saturating_sub(out.len() - start));
+        digits::blanks(out, columns.saturating_sub(out.len() - start));
     }
 }
 
 fn length(code: &FlowInstruction<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"ilen: ");
     let length = code.bytes.map_or(0, <[u8]>::len);
-    number::decimal(out, length as u64, 0);
+    digits::decimal(out, length as u64, 0);
 }
 
 /// The flags and counters of a branch, to the end of the line.

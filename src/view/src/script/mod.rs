@@ -7,11 +7,12 @@ mod counts;
 mod data_source;
 mod details;
 mod flow;
-mod number;
+
 pub(crate) mod record;
 mod registers;
 mod text_gaps;
 
+use crate::digits;
 use rperf_lines::{LineField, LineFields, ResolvedAddress, SampleLine, SourceLocation};
 use rperf_wire::{Misc, RecordKind, name_bytes};
 
@@ -89,11 +90,11 @@ impl ScriptLayout {
         let fields = event.fields;
         let mut text = Vec::new();
         if fields.has(LineField::Event) {
-            number::right(&mut text, event.name.as_bytes(), style.name_columns);
+            digits::right(&mut text, event.name.as_bytes(), style.name_columns);
             text.extend_from_slice(b": ");
         }
         if fields.has(LineField::Flags) {
-            number::blanks(&mut text, FLAGS_COLUMNS);
+            digits::blanks(&mut text, FLAGS_COLUMNS);
         }
         Self {
             fields,
@@ -122,7 +123,7 @@ impl ScriptLayout {
         self.who(line, RecordKind::SAMPLE, block);
         let out = &mut block.text;
         if self.fields.has(LineField::Period) {
-            number::decimal(out, line.period, 10);
+            digits::decimal(out, line.period, 10);
             out.push(b' ');
         }
         out.extend_from_slice(&self.event);
@@ -165,13 +166,13 @@ impl ScriptLayout {
                 false => (COMM_COLUMNS, usize::MAX),
             };
             let comm = &*name_bytes(line.comm);
-            number::right(out, comm.get(..longest).unwrap_or(comm), columns);
+            digits::right(out, comm.get(..longest).unwrap_or(comm), columns);
             out.push(b' ');
         }
         self.ids(line, out);
         match has(LineField::Cpu) {
             true if self.style.brief => {
-                number::signed(out, line.cpu, 3);
+                digits::signed(out, line.cpu, 3);
                 out.push(b' ');
             }
             true => cpu(line.cpu, out),
@@ -189,7 +190,7 @@ impl ScriptLayout {
 
     /// Appends the sample's data address.
     pub fn data_address(&self, address: &ResolvedAddress<'_>, named: bool, out: &mut Vec<u8>) {
-        number::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
+        digits::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
         if named {
             self.names(address, out);
         }
@@ -198,7 +199,7 @@ impl ScriptLayout {
     /// Appends the address of a sample without callchain, on the same line.
     pub fn address(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b' ');
-        number::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
+        digits::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
         self.names(address, out);
         self.source(address, b"\n  ", out);
     }
@@ -206,14 +207,14 @@ impl ScriptLayout {
     /// Appends a branch target after the source address.
     pub fn target(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(b" => ");
-        number::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
+        digits::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
         self.names(address, out);
     }
 
     /// Appends one frame of a callchain and a newline.
     pub fn frame(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'\t');
-        number::hexadecimal(out, address.in_stack, ADDRESS_COLUMNS);
+        digits::hexadecimal(out, address.in_stack, ADDRESS_COLUMNS);
         self.names(address, out);
         self.source(address, b"\n  ", out);
         if address.inlined {
@@ -229,12 +230,12 @@ impl ScriptLayout {
             self.fields.has(LineField::Tid),
         ) {
             (true, true) => {
-                number::signed(out, line.pid, ID_COLUMNS);
+                digits::signed(out, line.pid, ID_COLUMNS);
                 out.push(b'/');
-                number::signed_left(out, line.tid, ID_COLUMNS);
+                digits::signed_left(out, line.tid, ID_COLUMNS);
             }
-            (true, false) => number::signed(out, line.pid, ID_COLUMNS),
-            (false, true) => number::signed(out, line.tid, ID_COLUMNS),
+            (true, false) => digits::signed(out, line.pid, ID_COLUMNS),
+            (false, true) => digits::signed(out, line.tid, ID_COLUMNS),
             (false, false) => return,
         }
         out.push(b' ');
@@ -267,13 +268,13 @@ impl ScriptLayout {
                 out.extend_from_slice(parted);
                 out.extend_from_slice(path.as_bytes());
                 out.push(b':');
-                number::decimal(out, u64::from(line.line), 0);
+                digits::decimal(out, u64::from(line.line), 0);
             }
             SourceLocation::Address { object, address } => {
                 out.extend_from_slice(parted);
                 out.extend_from_slice(object.as_bytes());
                 out.push(b'[');
-                number::hexadecimal(out, address, 0);
+                digits::hexadecimal(out, address, 0);
                 out.push(b']');
             }
         }
@@ -287,7 +288,7 @@ impl ScriptLayout {
         out.extend_from_slice(symbol.name.as_bytes());
         if with_offset {
             out.extend_from_slice(b"+0x");
-            number::hexadecimal(out, symbol.offset, 0);
+            digits::hexadecimal(out, symbol.offset, 0);
         }
     }
 
@@ -297,7 +298,7 @@ impl ScriptLayout {
         out.extend_from_slice(address.object.unwrap_or("[unknown]").as_bytes());
         if address.in_object && self.fields.has(LineField::Dsoff) {
             out.extend_from_slice(b"+0x");
-            number::hexadecimal(out, address.in_stack, 0);
+            digits::hexadecimal(out, address.in_stack, 0);
         }
         out.push(b')');
     }
@@ -325,17 +326,17 @@ fn misc(misc: Misc, kind: RecordKind, out: &mut Vec<u8>) {
             out.push(*letter);
         }
     }
-    number::blanks(out, 6_usize.saturating_sub(out.len() - start));
+    digits::blanks(out, 6_usize.saturating_sub(out.len() - start));
 }
 
 /// `[%03d] `; -1 for a sample without CPU.
 fn cpu(number: u32, out: &mut Vec<u8>) {
     out.push(b'[');
     match u64::from(number) {
-        number if number <= u64::from(u32::MAX >> 1) => number::decimal_zeros(out, number, 3),
+        number if number <= u64::from(u32::MAX >> 1) => digits::decimal_zeros(out, number, 3),
         _ => {
             out.push(b'-');
-            number::decimal_zeros(out, u64::from(number.cast_signed().unsigned_abs()), 2);
+            digits::decimal_zeros(out, u64::from(number.cast_signed().unsigned_abs()), 2);
         }
     }
     out.extend_from_slice(b"] ");

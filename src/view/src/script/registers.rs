@@ -2,7 +2,7 @@
 
 use rperf_wire::Regs;
 
-use super::number;
+use crate::digits;
 
 /// The architecture; it determines the meaning of register numbers (`asm/perf_regs.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,14 +68,14 @@ pub(super) fn write(registers: &Regs<'_>, architecture: Architecture, out: &mut 
         return;
     }
     out.extend_from_slice(b" ABI:");
-    number::decimal(out, registers.abi.raw(), 0);
+    digits::decimal(out, registers.abi.raw(), 0);
     out.push(b' ');
     let mask = registers.mask;
     let numbers = (0..u64::BITS).filter(|number| mask >> number & 1 == 1);
     for (number, value) in numbers.zip(registers.values.iter()) {
-        number::right(out, architecture.register(number).as_bytes(), 5);
+        digits::right(out, architecture.register(number).as_bytes(), 5);
         out.extend_from_slice(b":0x");
-        number::hexadecimal(out, value, 0);
+        digits::hexadecimal(out, value, 0);
         out.push(b' ');
     }
 }

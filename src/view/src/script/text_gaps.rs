@@ -3,7 +3,7 @@
 
 use rperf_lines::SourceFileLine;
 
-use super::number;
+use crate::digits;
 use crate::header::calendar;
 
 /// Columns of a source line's number.
@@ -110,9 +110,9 @@ impl ScriptBlock {
         let offset = self.text.len();
         self.text.push(b'|');
         let start = self.text.len();
-        number::decimal(&mut self.text, u64::from(source.number()), 0);
+        digits::decimal(&mut self.text, u64::from(source.number()), 0);
         let digits = self.text.len() - start;
-        number::blanks(&mut self.text, SOURCE_COLUMNS.saturating_sub(digits) + 1);
+        digits::blanks(&mut self.text, SOURCE_COLUMNS.saturating_sub(digits) + 1);
         self.text.extend_from_slice(source.bytes());
         self.text.push(b'\n');
         self.late.push(TextGap {
@@ -136,7 +136,7 @@ impl ScriptBlock {
 /// Appends seconds with microseconds, truncated, or nanoseconds.
 pub(super) fn time(out: &mut Vec<u8>, time: u64, nanoseconds: bool) {
     let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
-    number::decimal(out, seconds, 5);
+    digits::decimal(out, seconds, 5);
     fraction(out, rest, nanoseconds);
     out.extend_from_slice(b": ");
 }
@@ -145,8 +145,8 @@ pub(super) fn time(out: &mut Vec<u8>, time: u64, nanoseconds: bool) {
 fn fraction(out: &mut Vec<u8>, rest: u64, nanoseconds: bool) {
     out.push(b'.');
     match nanoseconds {
-        true => number::decimal_zeros(out, rest, 9),
-        false => number::decimal_zeros(out, rest / 1000, 6),
+        true => digits::decimal_zeros(out, rest, 9),
+        false => digits::decimal_zeros(out, rest / 1000, 6),
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use rperf_analysis::sched::timehist::{CpuIdle, TimeSummary, TimedTask};
 
 use super::{Milliseconds, TimeTable};
+use crate::digits;
 
 impl TimeTable {
     /// Writes the sums of all tasks, and the idle times.
@@ -71,10 +72,9 @@ impl TimeTable {
     }
 
     fn write_sums(&mut self, out: &mut Vec<u8>, timed: &TimedTask) -> io::Result<()> {
-        let text = self.task_text(&timed.task);
-        let padding = self.width.saturating_sub(text.len());
-        out.extend(std::iter::repeat_n(b' ', padding));
-        out.extend(text);
+        let mut text = Vec::new();
+        self.push_task(&mut text, &timed.task);
+        digits::right(out, &text, self.width);
         let (times, parent) = (&timed.times, timed.task.parent);
         let runs = &times.runs;
         write!(

@@ -89,44 +89,51 @@ fn put_start(out: &mut Vec<u8>, text: &[u8], length: usize) {
 
 /// Appends `count` blanks.
 #[inline]
-pub(super) fn blanks(out: &mut Vec<u8>, count: usize) {
+pub(crate) fn blanks(out: &mut Vec<u8>, count: usize) {
     out.resize(out.len() + count, b' ');
 }
 
 /// Appends `text` right-aligned in `width` columns.
 #[inline]
-pub(super) fn right(out: &mut Vec<u8>, text: &[u8], width: usize) {
+pub(crate) fn right(out: &mut Vec<u8>, text: &[u8], width: usize) {
     blanks(out, width.saturating_sub(text.len()));
     out.extend_from_slice(text);
 }
 
+/// Appends `text` left-aligned in `width` columns.
+#[inline]
+pub(crate) fn left(out: &mut Vec<u8>, text: &[u8], width: usize) {
+    out.extend_from_slice(text);
+    blanks(out, width.saturating_sub(text.len()));
+}
+
 /// `%*llu`.
 #[inline]
-pub(super) fn decimal(out: &mut Vec<u8>, value: u64, width: usize) {
+pub(crate) fn decimal(out: &mut Vec<u8>, value: u64, width: usize) {
     Digits::decimal(value, b' ').put(out, width);
 }
 
 /// `%0*llx`.
 #[inline]
-pub(super) fn hexadecimal_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
+pub(crate) fn hexadecimal_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
     Digits::hexadecimal(value, b'0').put(out, width);
 }
 
 /// `%0*llu`.
 #[inline]
-pub(super) fn decimal_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
+pub(crate) fn decimal_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
     Digits::decimal(value, b'0').put(out, width);
 }
 
 /// `%*d` of a 32-bit number.
 #[inline]
-pub(super) fn signed(out: &mut Vec<u8>, value: u32, width: usize) {
+pub(crate) fn signed(out: &mut Vec<u8>, value: u32, width: usize) {
     signed_digits(value).put(out, width);
 }
 
 /// `%-*d` of a 32-bit number.
 #[inline]
-pub(super) fn signed_left(out: &mut Vec<u8>, value: u32, width: usize) {
+pub(crate) fn signed_left(out: &mut Vec<u8>, value: u32, width: usize) {
     let digits = signed_digits(value);
     digits.put(out, 0);
     blanks(out, width.saturating_sub(MAX_DIGITS - digits.start));
@@ -145,7 +152,7 @@ fn signed_digits(value: u32) -> Digits {
 
 /// `%*llx`.
 #[inline]
-pub(super) fn hexadecimal(out: &mut Vec<u8>, value: u64, width: usize) {
+pub(crate) fn hexadecimal(out: &mut Vec<u8>, value: u64, width: usize) {
     Digits::hexadecimal(value, b' ').put(out, width);
 }
 
