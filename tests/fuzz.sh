@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-targets="header record sample feature format tables recording shown object dwarf frames probes btf listings names texts insn"
+targets="header record sample feature format tables recording shown object dwarf frames probes btf listings names texts insn trace_dat"
 targets=${*:-$targets}
 
 mkdir -p "${CARGO_TARGET_DIR:-target}/fuzz"
@@ -27,10 +27,12 @@ listings=$folder/seeds/listings
 objects=$folder/seeds/objects
 parts=$folder/seeds/parts
 types=$folder/seeds/types
-mkdir -p "$recordings" "$descriptions" "$tables" "$listings" "$objects" "$parts" "$types" "$folder/found"
+traces=$folder/seeds/traces
+mkdir -p "$recordings" "$descriptions" "$tables" "$listings" "$objects" "$parts" "$types" "$traces" "$folder/found"
 for file in $(find tests/fixtures -name '*.data' -type f -size -40k); do
     cp "$file" "$recordings/$(echo "$file" | tr / _)"
 done
+cp tests/fixtures/x86_64/trace-cmd.dat "$traces"
 for file in /sys/kernel/tracing/events/sched/*/format /sys/kernel/tracing/events/irq/*/format \
     /sys/kernel/tracing/events/lock/*/format /sys/kernel/tracing/events/workqueue/*/format \
     /sys/kernel/tracing/events/raw_syscalls/*/format /sys/kernel/tracing/events/block/*/format; do
@@ -73,6 +75,7 @@ run() {
         sample | insn) seeds="" ;;
         format) seeds=$descriptions ;;
         btf) seeds=$types ;;
+        trace_dat) seeds=$traces ;;
         dwarf | frames | probes) seeds=$parts ;;
         listings | names | tables | texts) seeds=$folder/seeds/$1 ;;
         object) seeds=$objects ;;

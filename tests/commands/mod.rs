@@ -17,6 +17,7 @@ mod completion;
 mod config;
 mod convert;
 mod convert_ctf;
+mod convert_import;
 mod convert_otlp;
 mod convert_tables;
 mod convert_tools;

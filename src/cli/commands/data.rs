@@ -16,8 +16,9 @@ const ABOUT: &str = "\
 does; --to-folded one stack per line, the input of flame graph tools; --to-firefox, --to-perfetto, --to-pprof and \
 --to-speedscope files for profiler.firefox.com, ui.perfetto.dev, 'go tool pprof' and speedscope.app. --to-ctf writes a \
 trace for babeltrace and Trace Compass, --to-otlp OpenTelemetry profiles, which --otlp sends to a collector. --to-parquet \
-and --to-ndjson write tables for databases, with a row for each sample, stack, frame, mapping, thread and loss. Output is \
-compressed if the file name ends in .gz and the tool can read that; - is the standard output.
+and --to-ndjson write tables for databases, with a row for each sample, stack, frame, mapping, thread and loss. --to-perf \
+turns a trace.dat of trace-cmd, given with -i, into a perf.data. Output is compressed if the file name ends in .gz and the \
+tool can read that; - is the standard output.
 
 'data check' reads a complete recording: header, event descriptions, every record and every header feature. It prints \
 one line per defect with its offset, and a summary line. The exit status is 0 for an intact recording, 1 for one that is \

@@ -299,7 +299,7 @@ const INJECT: &[Group] = &[
 const DATA: &[Group] = &[
     Group { heading: "Formats", ids: &[
         "to-json", "to-ctf", "to-ndjson", "to-parquet", "to-folded", "to-firefox", "to-perfetto", "to-pprof", "to-speedscope",
-        "to-otlp", "otlp",
+        "to-otlp", "otlp", "to-perf",
     ]},
     Group { heading: "Input and output", ids: &["input", "force", "event", "quiet", "verbose", "jobs", "all", "tod"]},
     SYMBOLS,

@@ -134,13 +134,22 @@ impl<'a> TracingData<'a> {
     /// [`Error::Magic`] if the bytes don't begin like tracing data, [`Error::Section`] if they are
     /// truncated; its offsets count from the start of the section.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        Self::parse_prefix(bytes).map(|(data, _)| data)
+    }
+
+    /// Parses like [`TracingData::parse`] and also returns where the descriptions end: trace.dat files of trace-cmd begin
+    /// with them.
+    ///
+    /// # Errors
+    /// Those of [`TracingData::parse`].
+    pub fn parse_prefix(bytes: &'a [u8]) -> Result<(Self, usize), Error> {
         if !bytes.starts_with(MAGIC) {
             return Err(Error::Magic);
         }
         Self::decode(bytes).map_err(|source| Error::Section { source })
     }
 
-    fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    fn decode(bytes: &'a [u8]) -> Result<(Self, usize), DecodeError> {
         let mut start = Cursor::new(bytes, Endian::Little);
         start.take(MAGIC.len(), "magic")?;
         let version = take_name(&mut start, "version")?;
@@ -157,7 +166,7 @@ impl<'a> TracingData<'a> {
         let header_page = take_u64_text(at, "header_page")?;
         take_name(at, "header_event")?;
         let header_event = take_u64_text(at, "header_event")?;
-        Ok(Self {
+        let data = Self {
             version,
             endian,
             long_size,
@@ -172,7 +181,8 @@ impl<'a> TracingData<'a> {
                 "0.1" | "0.2" | "0.3" | "0.4" | "0.5" => &[],
                 _ => take_u64_text(at, "saved_cmdlines")?,
             },
-        })
+        };
+        Ok((data, at.offset()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `rperf data convert`: converts a recording to the format of another tool.
 
 mod ctf;
+mod import;
 mod json;
 mod otlp;
 mod tables;
@@ -71,6 +72,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let target = Target::new(matches)?;
     if target.format == Format::Folded {
         return folded(matches, context, &target);
+    }
+    if target.format == Format::Perf {
+        return import::run(matches, context, &target);
     }
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;

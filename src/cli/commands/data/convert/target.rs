@@ -25,10 +25,12 @@ pub(super) enum Format {
     Perfetto,
     Pprof,
     Speedscope,
+    /// Into a perf.data.
+    Perf,
 }
 
 impl Format {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Json,
         Self::Ctf,
         Self::Ndjson,
@@ -40,6 +42,7 @@ impl Format {
         Self::Perfetto,
         Self::Pprof,
         Self::Speedscope,
+        Self::Perf,
     ];
 
     /// The option that selects it.
@@ -56,6 +59,7 @@ impl Format {
             Self::Perfetto => "to-perfetto",
             Self::Pprof => "to-pprof",
             Self::Speedscope => "to-speedscope",
+            Self::Perf => "to-perf",
         }
     }
 
@@ -94,6 +98,9 @@ impl Format {
             }
             Self::Perfetto => "write a trace for ui.perfetto.dev",
             Self::Pprof => "write a profile for 'go tool pprof' (always compressed)",
+            Self::Perf => {
+                "write a perf.data of the events in a trace.dat of trace-cmd, given with -i"
+            }
             Self::Speedscope => {
                 "write a profile for speedscope.app (compressed if the name ends in .gz)"
             }
@@ -112,6 +119,7 @@ impl Format {
             Self::Perfetto => "Perfetto",
             Self::Pprof => "pprof",
             Self::Speedscope => "speedscope",
+            Self::Perf => "perf",
         }
     }
 }

@@ -1,0 +1,54 @@
+//! Errors of imports.
+
+use rperf_perfdata::WriteError;
+use rperf_wire::DecodeError;
+
+/// Why a recording of another tool cannot be converted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file does not begin like a trace.dat.
+    #[error("not a trace.dat: it does not begin with 17 08 44 'tracing'")]
+    Magic,
+    /// A version that this program cannot read.
+    #[error("trace.dat version {version} at offset 10: only 6 and 7 are supported")]
+    Version {
+        /// The version, as text.
+        version: String,
+    },
+    /// The file ends inside a field, or a field has an impossible value.
+    #[error("offset {offset:#x}: {part}: {source}")]
+    Field {
+        /// Offset in the file, of the part.
+        offset: u64,
+        /// What is described there.
+        part: &'static str,
+        /// Field, and its offset in the part.
+        source: DecodeError,
+    },
+    /// A part of the file cannot be used.
+    #[error("offset {offset:#x}: {part}: {problem}")]
+    Part {
+        /// Offset in the file.
+        offset: u64,
+        /// What is described there.
+        part: &'static str,
+        /// Why it cannot be used.
+        problem: String,
+    },
+    /// Descriptions of events cannot be parsed.
+    #[error("descriptions of events")]
+    Formats(#[source] rperf_tracepoint::Error),
+    /// Times that are not nanoseconds.
+    #[error("times are from the clock '{clock}', which does not count nanoseconds")]
+    Clock {
+        /// Name of the clock in tracefs.
+        clock: String,
+    },
+    /// The trace has no events.
+    #[error("the trace has no events")]
+    Empty,
+    /// perf.data cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}

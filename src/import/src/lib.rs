@@ -1,0 +1,12 @@
+//! Recordings of other tools as perf.data.
+//!
+//! ```text
+//! trace.dat (trace-cmd) --TraceDat--> events of each CPU --write--> perf.data with tracepoint samples
+//! ```
+//!
+//! **Invariants.** No input panics. An error names the offset in the input.
+
+mod error;
+pub mod trace_dat;
+
+pub use error::Error;

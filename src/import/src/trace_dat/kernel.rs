@@ -1,0 +1,93 @@
+//! The symbols of the traced kernel, which a trace.dat contains.
+
+use rperf_perfdata::feature::BuildIdEntry;
+use rperf_wire::{Encoder, Endian, Misc};
+
+/// The kernel's name in a list of build-ids, and that of its mapping.
+const NAME: &str = "[kernel.kallsyms]";
+/// The CPU mode of its records (`PERF_RECORD_MISC_KERNEL`).
+pub(super) const KERNEL_MODE: Misc = Misc(1);
+const MAPPING: &[u8] = b"[kernel.kallsyms]_text";
+
+/// The symbols of the traced kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelSymbols<'d> {
+    /// Text of `/proc/kallsyms`.
+    pub text: &'d [u8],
+    /// Stands in for the kernel's build-id, which a trace.dat lacks: equal symbols have equal ones.
+    pub build_id: [u8; 20],
+    /// First address of the kernel's code, and its size in bytes.
+    pub(super) range: (u64, u64),
+}
+
+impl<'d> KernelSymbols<'d> {
+    /// Finds the code of the kernel; `None` if addresses are missing or hidden.
+    pub(super) fn new(text: &'d [u8]) -> Option<Self> {
+        let lines = text.split(|byte| *byte == b'\n');
+        let address_of = |wanted: &[u8]| {
+            let mut lines = lines.clone();
+            lines.find_map(|line| {
+                let line = line.trim_ascii();
+                let (rest, name) =
+                    line.split_at_checked(line.len().checked_sub(wanted.len() + 1)?)?;
+                let address = rest.split(|byte| *byte == b' ').next()?;
+                let address = u64::from_str_radix(str::from_utf8(address).ok()?, 16).ok()?;
+                (name.trim_ascii() == wanted && address > 0).then_some(address)
+            })
+        };
+        let start = address_of(b"_text").or_else(|| address_of(b"_stext"))?;
+        let end = address_of(b"_etext").filter(|end| *end > start)?;
+        Some(Self {
+            text,
+            build_id: digest(text),
+            range: (start, end - start),
+        })
+    }
+
+    pub(super) fn build_id_entry(&self) -> BuildIdEntry {
+        BuildIdEntry {
+            pid: -1,
+            misc: KERNEL_MODE,
+            build_id: self.build_id,
+            size: 20,
+            filename: NAME.to_owned(),
+        }
+    }
+
+    /// Appends the body of the kernel's MMAP record, without a trailer.
+    pub(super) fn encode_mapping(&self, endian: Endian, out: &mut Vec<u8>) {
+        let mut to = Encoder::new(out, endian);
+        let (kernel, thread) = (u32::MAX, 0);
+        to.u32(kernel);
+        to.u32(thread);
+        let (start, size) = self.range;
+        // The offset of the kernel's mapping is its first symbol's address.
+        for word in [start, size, start] {
+            to.u64(word);
+        }
+        to.bytes(MAPPING);
+        to.zeros((MAPPING.len() + 1).next_multiple_of(8) - MAPPING.len());
+    }
+}
+
+/// Twenty bytes that depend on all of the text (FNV-1a with three offsets).
+fn digest(text: &[u8]) -> [u8; 20] {
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let offsets: [u64; 3] = [
+        0xcbf2_9ce4_8422_2325,
+        0x8422_2325_cbf2_9ce4,
+        0x9ce4_8422_2325_cbf2,
+    ];
+    let mut digest = [0; 20];
+    let hashes = offsets.map(|offset| {
+        let bytes = text.iter();
+        bytes.fold(offset, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(PRIME)
+        })
+    });
+    let bytes = hashes.iter().flat_map(|hash| hash.to_le_bytes());
+    for (to, from) in digest.iter_mut().zip(bytes) {
+        *to = from;
+    }
+    digest
+}

@@ -1,0 +1,219 @@
+//! Options of a trace.dat, and what they lead to.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use rperf_wire::{Cursor, Endian, until_nul};
+
+use super::sections::Sections;
+use super::{CpuPages, at, take_text};
+use crate::Error;
+
+const DONE: u16 = 0;
+const BUFFER: u16 = 3;
+const TRACECLOCK: u16 = 4;
+const UNAME: u16 = 5;
+/// Clocks of tracefs that count nanoseconds.
+const NANOSECOND_CLOCKS: [&str; 7] = ["local", "global", "perf", "mono", "mono_raw", "boot", "tai"];
+/// Bytes that describe the pages of a CPU: its number, offset and size.
+const CPU_ENTRY: usize = 20;
+/// Sections of options that are followed.
+const MAX_OPTIONS: usize = 1000;
+
+/// What the options say.
+#[derive(Debug)]
+pub(super) struct Options {
+    endian: Endian,
+    /// System, host, release, version and machine, as from uname(2).
+    pub(super) uname: Option<String>,
+    /// The clock of the times.
+    clock: Option<String>,
+    /// Names of the instances, without the top one.
+    pub(super) instances: Vec<String>,
+    /// Offset and content of the option for the top instance's events.
+    top: Option<(u64, Vec<u8>)>,
+    /// Offsets of sections by their id.
+    sections: Vec<(u16, u64)>,
+    /// Whether the clock's name follows the table of CPUs, in version 6.
+    has_clock: bool,
+}
+
+impl Options {
+    pub(super) fn new(endian: Endian) -> Self {
+        Self {
+            endian,
+            uname: None,
+            clock: None,
+            instances: Vec::new(),
+            top: None,
+            sections: Vec::new(),
+            has_clock: false,
+        }
+    }
+
+    /// Reads the options of version 6, up to the last one.
+    pub(super) fn read_version_6(&mut self, from: &mut Cursor<'_>) -> Result<(), Error> {
+        loop {
+            let failed = at(from.offset(), "option");
+            let id = from.u16("id").map_err(&failed)?;
+            if id == DONE {
+                return Ok(());
+            }
+            let size = from.u32("size").map_err(&failed)?;
+            let content = from.take(size as usize, "content").map_err(&failed)?;
+            match id {
+                BUFFER => {
+                    let name = content.get(8..).unwrap_or_default();
+                    let name = String::from_utf8_lossy(until_nul(name));
+                    self.instances.push(name.into_owned());
+                }
+                TRACECLOCK => {
+                    self.has_clock = true;
+                    self.clock = selected_clock(content);
+                }
+                _ => self.option(id, content),
+            }
+        }
+    }
+
+    /// Reads the clock's name behind the table of CPUs in version 6, which has it if there is an option for it.
+    pub(super) fn read_clock_behind_cpus(&mut self, from: &mut Cursor<'_>) {
+        if !self.has_clock {
+            return;
+        }
+        let size = from.u64("size of the clock").unwrap_or_default();
+        let text = usize::try_from(size).ok();
+        let text = text.and_then(|size| from.take(size, "clock").ok());
+        if let Some(text) = text {
+            self.clock = selected_clock(text);
+        }
+    }
+
+    /// Reads all sections of options of version 7, from that at `first`.
+    pub(super) fn read_version_7(sections: &Sections<'_>, first: u64) -> Result<Self, Error> {
+        let mut options = Self::new(sections.endian);
+        let mut next = first;
+        let mut seen = BTreeSet::new();
+        while next != 0 && seen.len() < MAX_OPTIONS && seen.insert(next) {
+            let offset = next;
+            let content = sections.read(DONE, offset)?;
+            let mut from = Cursor::new(&content, sections.endian);
+            next = 0;
+            while !from.rest().is_empty() {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let failed = at(start, "option");
+                let id = from.u16("id").map_err(&failed)?;
+                let size = from.u32("size").map_err(&failed)?;
+                let content = from.take(size as usize, "content").map_err(&failed)?;
+                match id {
+                    DONE => {
+                        next = sections.endian.u64_at(content, 0).unwrap_or_default();
+                        break;
+                    }
+                    BUFFER => {
+                        let name = content.get(8..).unwrap_or_default();
+                        match until_nul(name) {
+                            b"" => options.top = Some((offset, content.to_vec())),
+                            name => {
+                                let name = String::from_utf8_lossy(name);
+                                options.instances.push(name.into_owned());
+                            }
+                        }
+                    }
+                    TRACECLOCK => options.clock = selected_clock(content),
+                    _ => options.option(id, content),
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    /// Keeps what both versions have.
+    fn option(&mut self, id: u16, content: &[u8]) {
+        match id {
+            UNAME => {
+                let text = String::from_utf8_lossy(until_nul(content));
+                self.uname = Some(text.into_owned());
+            }
+            _ => {
+                if let Some(offset) = self.endian.u64_at(content, 0) {
+                    self.sections.push((id, offset));
+                }
+            }
+        }
+    }
+
+    /// The content of a section with descriptions; what `empty` says if the file lacks it.
+    pub(super) fn section<'d>(
+        &self,
+        sections: &Sections<'d>,
+        id: u16,
+        empty: &'static [u8],
+    ) -> Result<Cow<'d, [u8]>, Error> {
+        let found = self.sections.iter().find(|(known, _)| *known == id);
+        match found {
+            Some((_, offset)) => sections.read(id, *offset),
+            None => Ok(Cow::Borrowed(empty)),
+        }
+    }
+
+    /// The pages of each CPU in the top instance.
+    pub(super) fn cpus<'d>(&self, sections: &Sections<'d>) -> Result<Vec<CpuPages<'d>>, Error> {
+        let Some((option, content)) = &self.top else {
+            return Err(Error::Empty);
+        };
+        let start = usize::try_from(*option).unwrap_or(usize::MAX);
+        let failed = at(start, "option for the events");
+        let mut from = Cursor::new(content, self.endian);
+        from.u64("offset of the section").map_err(&failed)?;
+        take_text(&mut from, "instance").map_err(&failed)?;
+        let clock = take_text(&mut from, "clock").map_err(&failed)?;
+        check_clock(&clock)?;
+        // Some versions of trace-cmd write the size of a page before the count.
+        if from.rest().len() % CPU_ENTRY == 8 {
+            from.u32("size of a page").map_err(&failed)?;
+        }
+        let count = from.u32("count of CPUs").map_err(&failed)?;
+        let mut cpus = Vec::new();
+        for _ in 0..count {
+            let cpu = from.u32("CPU").map_err(&failed)?;
+            let offset = from.u64("offset").map_err(&failed)?;
+            let size = from.u64("size").map_err(&failed)?;
+            cpus.push(CpuPages {
+                cpu,
+                pages: sections.pages(offset, size)?,
+                offset,
+            });
+        }
+        Ok(cpus)
+    }
+
+    /// Checks that times are nanoseconds.
+    pub(super) fn check_clock(&self) -> Result<(), Error> {
+        self.clock.as_deref().map_or(Ok(()), check_clock)
+    }
+
+    /// Whether times are those of `CLOCK_MONOTONIC`.
+    pub(super) fn is_monotonic(&self) -> bool {
+        self.clock.as_deref() == Some("mono")
+    }
+}
+
+fn check_clock(clock: &str) -> Result<(), Error> {
+    match clock.is_empty() || NANOSECOND_CLOCKS.contains(&clock) {
+        true => Ok(()),
+        false => Err(Error::Clock {
+            clock: clock.to_owned(),
+        }),
+    }
+}
+
+/// The clock in the text of `trace_clock`, `local [mono] boot`, or a name alone.
+fn selected_clock(text: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(until_nul(text));
+    let selected = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
+    let name = selected.map_or(text.trim(), |(name, _)| name);
+    (!name.is_empty()).then(|| name.to_owned())
+}

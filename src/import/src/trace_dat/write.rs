@@ -1,0 +1,532 @@
+//! The events of a trace.dat as samples of a perf.data.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use rperf_perfdata::{EventDesc, FeatureSet, Output, Writer};
+use rperf_tracepoint::{
+    Abi, EventFormat, FieldReader, Tracepoint, TracingData, TracingDataBuilder,
+};
+use rperf_wire::{
+    Attr, AttrFlags, EventType, Misc, PERF_CONTEXT_KERNEL, RecordHeader, RecordKind, SampleId,
+    SampleIdLayout, SampleLayout, SampleRecord, SampleType, U64s,
+};
+
+use super::TraceDat;
+use super::kernel::{KERNEL_MODE, KernelSymbols};
+use super::ring::{RingEvents, RingItem};
+use crate::Error;
+
+/// The system of events that have no folder of their own in tracefs: `print`, `kernel_stack`.
+const FTRACE: &str = "ftrace";
+const KERNEL_STACK: &str = "kernel_stack";
+/// `CLOCK_MONOTONIC`.
+const MONOTONIC: i32 = 1;
+/// Records are written in blocks of about this size, in bytes.
+const BLOCK: usize = 1 << 20;
+
+/// What was converted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Number of samples.
+    pub samples: u64,
+    /// Size of the perf.data in bytes.
+    pub bytes: u64,
+    /// Whether samples have kernel stacks.
+    pub has_stacks: bool,
+}
+
+/// An event of the trace, with its stack.
+#[derive(Debug, Clone, Copy)]
+struct StackedEvent<'p> {
+    time: u64,
+    raw: &'p [u8],
+    /// The raw data of the `kernel_stack` that follows it.
+    stack: Option<&'p [u8]>,
+}
+
+/// Events and losses of one CPU.
+struct CpuEvents<'t, 'p> {
+    kinds: &'t Kinds,
+    ring: RingEvents<'p>,
+    /// An item that was read too early.
+    next: Option<RingItem<'p>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum CpuItem<'p> {
+    Event(StackedEvent<'p>),
+    Lost { time: u64, count: u64 },
+}
+
+impl CpuItem<'_> {
+    fn time(&self) -> u64 {
+        match self {
+            Self::Event(event) => event.time,
+            Self::Lost { time, .. } => *time,
+        }
+    }
+}
+
+/// The events of the trace by their number, `common_type`.
+struct Kinds {
+    events: BTreeMap<u64, Kind>,
+    abi: Abi,
+    /// Number of `kernel_stack`, with the readers of the count and the place of addresses.
+    stack: Option<(u64, StackFields)>,
+}
+
+struct Kind {
+    tracepoint: Tracepoint,
+    text: Vec<u8>,
+    common_pid: Option<FieldReader>,
+    samples: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct StackFields {
+    size: Option<FieldReader>,
+    /// Offset of the addresses.
+    caller: usize,
+}
+
+impl Kinds {
+    fn new(data: &TracingData<'_>) -> Self {
+        let abi = Abi {
+            endian: data.endian,
+            long_size: data.long_size,
+        };
+        let mut kinds = Self {
+            events: BTreeMap::new(),
+            abi,
+            stack: None,
+        };
+        let ftrace = data.ftrace.iter().map(|text| EventFormat {
+            system: FTRACE,
+            text,
+        });
+        for event in ftrace.chain(data.events.iter().copied()) {
+            // Events whose description cannot be parsed are refused if they occur.
+            let Ok(tracepoint) = Tracepoint::parse(event.system, event.text, abi) else {
+                continue;
+            };
+            let id = tracepoint.format.id;
+            if event.system == FTRACE
+                && tracepoint.format.name == KERNEL_STACK
+                && let Some(caller) = tracepoint.format.field("caller")
+            {
+                let fields = StackFields {
+                    size: tracepoint.reader("size"),
+                    caller: caller.offset,
+                };
+                kinds.stack = Some((id, fields));
+            }
+            let kind = Kind {
+                common_pid: tracepoint.reader("common_pid"),
+                tracepoint,
+                text: event.text.to_vec(),
+                samples: 0,
+            };
+            kinds.events.insert(id, kind);
+        }
+        kinds
+    }
+
+    /// The number of an event: the first two bytes of its data.
+    fn id(&self, raw: &[u8]) -> Option<u64> {
+        let bytes = raw.first_chunk()?;
+        Some(self.abi.endian.u16(*bytes).into())
+    }
+
+    fn is_stack(&self, raw: &[u8]) -> bool {
+        let stack = self.stack.as_ref();
+        stack.is_some_and(|(id, _)| self.id(raw) == Some(*id))
+    }
+
+    /// The callchain in the data of a `kernel_stack`, innermost first.
+    fn callchain(&self, raw: &[u8]) -> Vec<u64> {
+        let Some((_, fields)) = &self.stack else {
+            return Vec::new();
+        };
+        let count = fields.size.and_then(|size| size.u64(raw));
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        let long = usize::from(self.abi.long_size);
+        let addresses = raw.get(fields.caller..).unwrap_or_default();
+        let addresses = addresses.chunks_exact(long.max(1)).map(|address| {
+            let endian = self.abi.endian;
+            let short = || endian.u32_at(address, 0).map(u64::from);
+            endian.u64_at(address, 0).or_else(short).unwrap_or_default()
+        });
+        // Unused elements are 0 or all ones.
+        let is_address = |address: &u64| *address != 0 && *address < PERF_CONTEXT_KERNEL;
+        let addresses = addresses.take(count.unwrap_or(usize::MAX));
+        addresses.take_while(is_address).collect()
+    }
+}
+
+impl<'p> CpuEvents<'_, 'p> {
+    fn item(&mut self) -> Option<Result<RingItem<'p>, Error>> {
+        match self.next.take() {
+            Some(item) => Some(Ok(item)),
+            None => self.ring.next(),
+        }
+    }
+}
+
+impl<'p> Iterator for CpuEvents<'_, 'p> {
+    type Item = Result<CpuItem<'p>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.item()?.and_then(|item| {
+            let (time, raw) = match item {
+                RingItem::Lost { time, count } => {
+                    // At least one, if the number was not stored.
+                    let count = count.unwrap_or(1);
+                    return Ok(CpuItem::Lost { time, count });
+                }
+                RingItem::Event { time, raw } => (time, raw),
+            };
+            let mut stack = None;
+            if self.kinds.stack.is_some() {
+                match self.ring.next().transpose()? {
+                    Some(RingItem::Event { raw, .. }) if self.kinds.is_stack(raw) => {
+                        stack = Some(raw);
+                    }
+                    other => self.next = other,
+                }
+            }
+            Ok(CpuItem::Event(StackedEvent { time, raw, stack }))
+        }))
+    }
+}
+
+impl TraceDat<'_> {
+    /// Writes the events as a perf.data: a sample for each, ordered by time, with the descriptions of the events that
+    /// occur. `command` is kept as the recorder's command line.
+    ///
+    /// # Errors
+    /// A damaged page, an event without a description, no events; `output` cannot be written.
+    pub fn write(&self, output: impl Output, command: &[String]) -> Result<Imported, Error> {
+        let data = TracingData::parse(&self.described).map_err(Error::Formats)?;
+        let mut kinds = Kinds::new(&data);
+        let (samples, has_stacks) = self.count(&mut kinds)?;
+        if samples == 0 {
+            return Err(Error::Empty);
+        }
+        let events = self.events(&kinds, has_stacks);
+        let mut features = self.features(&data, &kinds, &events, command);
+        let kernel = KernelSymbols::new(data.kallsyms).filter(|_| has_stacks);
+        features.add_build_ids(&Vec::from_iter(
+            kernel.map(|kernel| kernel.build_id_entry()),
+        ));
+        let mut writer = SampleWriter::new(
+            Writer::with_endian(output, &events, self.endian)?,
+            &kinds,
+            &events,
+        );
+        if let Some(kernel) = kernel {
+            writer.put_kernel(&kernel);
+        }
+        writer.put_comms(data.saved_cmdlines)?;
+        self.merge(&kinds, &mut writer)?;
+        writer.flush()?;
+        let (finished, _) = writer.out.finish(&features)?;
+        Ok(Imported {
+            samples,
+            bytes: finished.file_bytes,
+            has_stacks,
+        })
+    }
+
+    fn cpu_events<'t>(
+        &'t self,
+        kinds: &'t Kinds,
+    ) -> impl Iterator<Item = (u32, CpuEvents<'t, 't>)> {
+        self.cpus.iter().map(|cpu| {
+            let ring = RingEvents::new(self.layout, &cpu.pages, cpu.offset);
+            let events = CpuEvents {
+                kinds,
+                ring,
+                next: None,
+            };
+            (cpu.cpu, events)
+        })
+    }
+
+    /// Counts samples by event; returns their number, and whether some have a stack.
+    fn count(&self, kinds: &mut Kinds) -> Result<(u64, bool), Error> {
+        let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut has_stacks = false;
+        for (cpu, events) in self.cpu_events(kinds) {
+            for item in events {
+                if let CpuItem::Event(event) = item? {
+                    let id = kinds.id(event.raw);
+                    let Some(id) = id.filter(|id| kinds.events.contains_key(id)) else {
+                        let offset = self.cpus.iter().find(|pages| pages.cpu == cpu);
+                        return Err(Error::Part {
+                            offset: offset.map_or(0, |pages| pages.offset),
+                            part: "events of a CPU",
+                            problem: format!(
+                                "the event with the number {} has no description",
+                                id.map_or_else(|| "?".to_owned(), |id| id.to_string())
+                            ),
+                        });
+                    };
+                    *counts.entry(id).or_default() += 1;
+                    has_stacks |= event.stack.is_some();
+                }
+            }
+        }
+        for (id, kind) in &mut kinds.events {
+            kind.samples = counts.get(id).copied().unwrap_or_default();
+        }
+        Ok((counts.values().sum(), has_stacks))
+    }
+
+    /// The events that occur.
+    fn events(&self, kinds: &Kinds, has_stacks: bool) -> Vec<EventDesc> {
+        let mut sample_type = SampleType::IDENTIFIER
+            | SampleType::IP
+            | SampleType::TID
+            | SampleType::TIME
+            | SampleType::CPU
+            | SampleType::PERIOD
+            | SampleType::RAW;
+        if has_stacks {
+            sample_type |= SampleType::CALLCHAIN;
+        }
+        let is_monotonic = self.options.is_monotonic();
+        let used = kinds.events.iter().filter(|(_, kind)| kind.samples > 0);
+        (1..)
+            .zip(used)
+            .map(|(number, (id, kind))| EventDesc {
+                attr: Attr {
+                    kind: EventType::TRACEPOINT,
+                    config: *id,
+                    sample_period: 1,
+                    sample_type,
+                    flags: AttrFlags::SAMPLE_ID_ALL.with(AttrFlags::USE_CLOCKID, is_monotonic),
+                    clockid: if is_monotonic { MONOTONIC } else { 0 },
+                    ..Attr::default()
+                },
+                ids: vec![number],
+                name: kind.tracepoint.name(),
+            })
+            .collect()
+    }
+
+    fn features(
+        &self,
+        data: &TracingData<'_>,
+        kinds: &Kinds,
+        events: &[EventDesc],
+        command: &[String],
+    ) -> FeatureSet {
+        let mut features = FeatureSet::new(self.endian);
+        let mut described = TracingDataBuilder::new(self.endian, data.long_size, data.page_size);
+        described
+            .headers(data.header_page, data.header_event)
+            .printk_formats(data.printk_formats)
+            .saved_cmdlines(data.saved_cmdlines);
+        for kind in kinds.events.values().filter(|kind| kind.samples > 0) {
+            described.event(&kind.tracepoint.system, &kind.text);
+        }
+        features
+            .tracing_data(&described)
+            .event_desc(events)
+            .cmdline(command);
+        // System, host, release, version (several words), machine.
+        let uname = self.options.uname.as_deref().unwrap_or_default();
+        let words: Vec<&str> = uname.split_whitespace().collect();
+        if let [_, host, release, .., machine] = words[..] {
+            features.hostname(host).os_release(release).arch(machine);
+        }
+        features
+    }
+
+    /// Writes the items of all CPUs in order of time.
+    fn merge<O: Output>(
+        &self,
+        kinds: &Kinds,
+        writer: &mut SampleWriter<'_, O>,
+    ) -> Result<(), Error> {
+        let mut cpus: Vec<_> = self.cpu_events(kinds).collect();
+        let mut heads = Vec::new();
+        let mut queue = BinaryHeap::new();
+        for (index, (_, events)) in cpus.iter_mut().enumerate() {
+            let head = events.next().transpose()?;
+            queue.extend(head.as_ref().map(|item| Reverse((item.time(), index))));
+            heads.push(head);
+        }
+        while let Some(Reverse((_, index))) = queue.pop() {
+            let (Some((cpu, events)), Some(head)) = (cpus.get_mut(index), heads.get_mut(index))
+            else {
+                continue;
+            };
+            if let Some(item) = head.take() {
+                writer.put(*cpu, &item)?;
+            }
+            *head = events.next().transpose()?;
+            queue.extend(head.as_ref().map(|item| Reverse((item.time(), index))));
+        }
+        Ok(())
+    }
+}
+
+/// Encodes records.
+struct SampleWriter<'k, O> {
+    out: Writer<O>,
+    kinds: &'k Kinds,
+    layout: SampleLayout,
+    trailer: SampleIdLayout,
+    sample_type: SampleType,
+    /// The id of each event, by its number.
+    ids: BTreeMap<u64, u64>,
+    records: Vec<u8>,
+}
+
+impl<'k, O: Output> SampleWriter<'k, O> {
+    fn new(out: Writer<O>, kinds: &'k Kinds, events: &[EventDesc]) -> Self {
+        let attr = events.first().map(|event| event.attr.clone());
+        let attr = attr.unwrap_or_default();
+        let ids = events.iter().map(|event| {
+            let id = event.ids.first().copied().unwrap_or_default();
+            (event.attr.config, id)
+        });
+        Self {
+            out,
+            kinds,
+            layout: SampleLayout::new(&attr),
+            trailer: SampleIdLayout::new(attr.sample_type),
+            sample_type: attr.sample_type,
+            ids: ids.collect(),
+            records: Vec::new(),
+        }
+    }
+
+    fn put_kernel(&mut self, kernel: &KernelSymbols<'_>) {
+        let endian = self.kinds.abi.endian;
+        let mut body = Vec::new();
+        kernel.encode_mapping(endian, &mut body);
+        let (kind, misc) = (RecordKind::MMAP, KERNEL_MODE);
+        RecordHeader::encode_record(kind, misc, &mut self.records, endian, |to| {
+            to.bytes(&body);
+            self.trailer.encode(&SampleId::default(), to);
+        });
+    }
+
+    /// Names of tasks, from lines `7 sh`.
+    fn put_comms(&mut self, saved: &[u8]) -> Result<(), Error> {
+        let endian = self.kinds.abi.endian;
+        for line in String::from_utf8_lossy(saved).lines() {
+            let Some((tid, name)) = line.trim().split_once(' ') else {
+                continue;
+            };
+            let Ok(tid) = tid.parse::<u32>() else {
+                continue;
+            };
+            let id = SampleId {
+                pid_tid: Some((tid, tid)),
+                ..SampleId::default()
+            };
+            let name = name.trim();
+            let kind = RecordKind::COMM;
+            RecordHeader::encode_record(kind, Misc(0), &mut self.records, endian, |to| {
+                to.u32(tid);
+                to.u32(tid);
+                to.bytes(name.as_bytes());
+                to.zeros((name.len() + 1).next_multiple_of(8) - name.len());
+                self.trailer.encode(&id, to);
+            });
+        }
+        self.flush()
+    }
+
+    fn put(&mut self, cpu: u32, item: &CpuItem<'_>) -> Result<(), Error> {
+        match item {
+            CpuItem::Lost { time, count } => self.put_lost(cpu, *time, *count),
+            CpuItem::Event(event) => self.put_sample(cpu, event)?,
+        }
+        match self.records.len() >= BLOCK {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    fn put_lost(&mut self, cpu: u32, time: u64, count: u64) {
+        let endian = self.kinds.abi.endian;
+        let event = self.ids.values().next().copied().unwrap_or_default();
+        let id = SampleId {
+            pid_tid: Some((0, 0)),
+            time: Some(time),
+            id: Some(event),
+            cpu: Some(cpu),
+            ..SampleId::default()
+        };
+        let kind = RecordKind::LOST;
+        RecordHeader::encode_record(kind, Misc(0), &mut self.records, endian, |to| {
+            to.u64(event);
+            to.u64(count);
+            self.trailer.encode(&id, to);
+        });
+    }
+
+    fn put_sample(&mut self, cpu: u32, event: &StackedEvent<'_>) -> Result<(), Error> {
+        let endian = self.kinds.abi.endian;
+        let Some(number) = self.kinds.id(event.raw) else {
+            return Ok(());
+        };
+        let kind = self.kinds.events.get(&number);
+        let pid = kind.and_then(|kind| kind.common_pid?.u64(event.raw));
+        // trace.dat has threads but not the processes they belong to.
+        let tid = pid.map_or(0, |pid| pid as u32);
+        let callchain = event.stack.map(|stack| self.kinds.callchain(stack));
+        let callchain = callchain.filter(|chain| !chain.is_empty());
+        let ip = callchain.as_ref().and_then(|chain| chain.first().copied());
+        let mut words = Vec::new();
+        if let Some(chain) = &callchain {
+            let entries = std::iter::once(PERF_CONTEXT_KERNEL).chain(chain.iter().copied());
+            let mut to = rperf_wire::Encoder::new(&mut words, endian);
+            entries.for_each(|entry| to.u64(entry));
+        }
+        // The kernel pads raw data so that records stay aligned.
+        let mut raw = event.raw.to_vec();
+        raw.resize((raw.len() + 4).next_multiple_of(8) - 4, 0);
+        let sample = SampleRecord {
+            id: self.ids.get(&number).copied(),
+            ip: Some(ip.unwrap_or_default()),
+            pid_tid: Some((tid, tid)),
+            time: Some(event.time),
+            cpu: Some(cpu),
+            period: Some(1),
+            callchain: self
+                .sample_type
+                .contains(SampleType::CALLCHAIN)
+                .then(|| U64s::new(&words, endian)),
+            raw: Some(&raw),
+            ..SampleRecord::default()
+        };
+        let layout = &self.layout;
+        let fits = RecordHeader::encode_record(
+            RecordKind::SAMPLE,
+            KERNEL_MODE,
+            &mut self.records,
+            endian,
+            |to| layout.encode(&sample, to),
+        );
+        match fits {
+            true => Ok(()),
+            false => Err(Error::Part {
+                offset: 0,
+                part: "events of a CPU",
+                problem: format!("an event at {} has more than 64 kB", event.time),
+            }),
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.out.write_data(&self.records)?;
+        self.records.clear();
+        Ok(())
+    }
+}
