@@ -200,17 +200,17 @@ fn options_for_samples_and_mixed_files_are_refused() {
     for (words, status, message) in [
         (
             &["-s", "dso", "old", "new"][..],
-            129,
+            255,
             "--sort is for samples; the files have counts",
         ),
         (
             &["--time", "0%-50%", "old", "new"],
-            129,
+            255,
             "--time is for samples",
         ),
         (
             &["old", "new", "old"],
-            129,
+            255,
             "more than two files with counts can only be compared as groups\nhint: name them as --runs",
         ),
         (

@@ -87,6 +87,8 @@ const COMMANDS: &[&str] = &[
     "flamegraph --format json -o out.json --reverse --root tid --weight period",
     "flamegraph --diff earlier.data -o out.svg --normalize",
     "diff perf.data perf.data",
+    "diff -c cycles --cycles-hist perf.data perf.data",
+    "diff --json perf.data perf.data",
     "heatmap -o out.svg",
     "histogram cpu-clock",
     "histogram --from sched:sched_switch --to syscalls:sys_enter_write --svg -o out.svg",

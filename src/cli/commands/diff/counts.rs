@@ -159,14 +159,17 @@ pub(super) fn print(
 ) -> Result<(), CliError> {
     if let Some(option) = OF_SAMPLES.into_iter().find(|id| is_given(matches, id)) {
         let message = format!("--{option} is for samples; the files have counts (stat record)");
-        return Err(CliError::usage(message));
+        // Not a fault of the command line alone: it depends on the files.
+        return Err(CliError::message(255, message));
     }
     let baseline = match &settings.runs {
         Some(runs) => runs.baseline,
         None if files.len() == 2 => 1,
         None => {
-            let error =
-                CliError::usage("more than two files with counts can only be compared as groups");
+            let error = CliError::message(
+                255,
+                "more than two files with counts can only be compared as groups",
+            );
             return Err(error.hint("name them as --runs OLD... -- NEW..."));
         }
     };
