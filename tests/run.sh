@@ -84,6 +84,17 @@ if ! tests --test-threads $((cpus + (cpus + 1) / 2)) --skip guest::; then
     tests --test-threads 1 --exact $failed
 fi
 
+say "shell tests of Linux perf"
+# Their results are compared with those of perf. They record, too: what is worse on a busy machine gets a second try.
+compare() { OUT=$target/perf-suite sh tests/perf-suite.sh "$target/debug/rperf"; }
+if [ "$(id -u)" != 0 ]; then
+    missing "the shell tests of Linux perf need root"
+elif [ -d /usr/libexec/perf-core/tests/shell ] || [ -d /usr/lib/perf-core/tests/shell ]; then
+    compare || compare
+else
+    missing "this linux-perf has no shell tests"
+fi
+
 say "fuzzing"
 # The fuzzer is installed from the registry. Inputs are the same each time: new ones are for longer runs by hand.
 if sh tests/fuzz.sh 0; then
