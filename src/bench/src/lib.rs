@@ -2,6 +2,8 @@
 //!
 //! [`Report`] holds the results of several benchmarks, is written and read as JSON, and is compared with another one.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 pub mod breakpoint;
 pub mod epoll;
 mod error;

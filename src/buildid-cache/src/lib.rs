@@ -11,6 +11,8 @@
 //! DIR/.build-id/xx/yyyy…                 link to ../../[kernel.kallsyms]/ID
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod objects;
 mod special;
 

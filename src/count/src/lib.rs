@@ -7,6 +7,8 @@
 //! **Invariant.** A metric only divides counts of the same unit (CPU, socket, …). Events that did
 //! not run have no count.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod aggregator;
 mod cell;
 mod event;

@@ -9,6 +9,8 @@
 //! [`DownloadObserver::failed`], and not queried again by this client. The crate reads no environment
 //! variables and prints nothing.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod cache;
 mod client;
 mod error;

@@ -3,6 +3,8 @@
 //! A pure parser. Properties of the machine (PMUs, tracepoints) are passed as a [`Catalogue`],
 //! options of the command as [`RecordOptions`]. No files or environment variables are read.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod branch_filter;
 mod breakpoint;
 mod cache_event;

@@ -10,6 +10,8 @@
 //! of first use in the recording. Writers only need a [`Profile`], so that they can be tested
 //! without a recording.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod column;
 pub mod ctf;
 pub mod firefox;

@@ -12,6 +12,8 @@
 //! **Invariants.** The output depends only on the stacks, not on their order: siblings are sorted
 //! by name, colours are derived from names.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod bars;
 mod color;
 mod error;

@@ -2,6 +2,8 @@
 //!
 //! The crate reads no environment variables and prints nothing; certificate bundles are named by the caller.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod client;
 mod tls;
 mod upload;

@@ -6,6 +6,8 @@
 //!
 //! **Invariants.** No input panics. An error names the offset in the input.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod error;
 pub mod trace_dat;
 

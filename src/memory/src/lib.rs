@@ -4,6 +4,8 @@
 //! (`rperf_sys::Allocator`). Allocations through this crate fail with [`OutOfMemory`] instead, so
 //! that the caller can name the object.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 use std::cell::Cell;
 use std::io::{self, Read};
 

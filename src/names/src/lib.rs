@@ -1,5 +1,7 @@
 //! Names given by users: shell patterns that select names, and suggestions for misspelled ones.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod nearest;
 mod pattern;
 

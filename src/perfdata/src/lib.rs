@@ -14,6 +14,8 @@
 //! The reader borrows from the input bytes and never panics on any input.
 //! Source of the layout: the kernel's `tools/perf/Documentation/perf.data-file-format.txt`.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod branch_trace;
 mod decode_ahead;
 mod decompress;

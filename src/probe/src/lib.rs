@@ -6,6 +6,8 @@
 //! **Invariants.** No input causes a panic. The crate opens no files, prints nothing and does not
 //! depend on the host.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod btf;
 mod cached;
 mod definition;

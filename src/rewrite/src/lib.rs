@@ -5,6 +5,8 @@
 //!
 //! When a recording is copied (`inject`), its records pass through the transforms of a [`Pipeline`].
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod addresses;
 mod build_ids;
 mod chain;

@@ -5,6 +5,8 @@
 //! shared with the kernel. This crate has no unsafe code: the borrow rules of [`Memory`] guarantee
 //! that borrowed bytes aren't overwritten.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod drain;
 mod memory;
 mod walk;

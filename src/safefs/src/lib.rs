@@ -17,6 +17,8 @@
 //! The kernel's `fs.protected_*` settings (sysctl) enforce part of this; the rules apply even if
 //! all of them are 0.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod atomic;
 mod folder;
 mod found_file;

@@ -12,6 +12,8 @@
 //! only record headers are read. The old output is not touched before everything that can fail has
 //! succeeded.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod aux;
 mod build_id_mappings;
 mod build_ids;

@@ -5,6 +5,8 @@
 //! tracepoint formats) are parsed there. File systems are read below a root chosen by the caller,
 //! so that tests can provide their own. Nothing requires NSS or dlopen: it works in static
 //! binaries.
+
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 #![expect(unsafe_code, reason = "system calls and memory shared with the kernel")]
 
 mod affinity;

@@ -14,6 +14,8 @@
 //! process ends, [`Terminal`]'s modes are restored first: when it is dropped, when any thread panics, and when the signal handler
 //! calls [`Restorer::restore`].
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod annotate;
 mod error;
 mod keys;

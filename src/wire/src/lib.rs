@@ -7,6 +7,8 @@
 //!
 //! Source of all layouts: the kernel's `include/uapi/linux/perf_event.h`.
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 mod attr;
 mod attr_text;
 mod bits;

@@ -2,6 +2,8 @@
 //!
 //! Scripts find them by C names: functions and data that a profile must show are exported under these names, are never inlined, and
 //! keep a frame pointer in every build ([`StackFrame`]). The names and arguments are those of Linux perf's workloads.
+
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 #![expect(
     unsafe_code,
     reason = "exported symbols, signal handlers, fork, and code written at run time"
