@@ -36,7 +36,23 @@ const RECORDINGS: &[(&str, &[&str], &str)] = &[
         &[],
         "perf bench sched messaging -g 1 -l 10 > /dev/null",
     ),
+    (
+        "build",
+        &[],
+        "for i in 1 2; do echo 'int main() { return 0; }' | c++ -x c++ -O1 -o built$i - & done; wait",
+    ),
+    ("database", &[], DATABASE),
 ];
+
+/// Transactions that are written to the disk, by SQLite or without Python by dd.
+const DATABASE: &str = "python3 -c '
+import sqlite3
+base = sqlite3.connect(\"base\")
+base.execute(\"create table t (a)\")
+for i in range(10):
+    base.execute(\"insert into t values (?)\", (i,))
+    base.commit()
+' 2> /dev/null || dd if=/dev/zero of=base bs=4k count=10 oflag=dsync 2> /dev/null";
 
 /// Options that print the same.
 const LINES: &[&[&str]] = &[
@@ -116,6 +132,75 @@ fn scheduling_is_shown_alike() {
             }
             assert_eq!((perf.status, rperf.status), (0, 0), "{words:?}: {rperf:?}");
         }
+        differences.extend(differences_of_json(&tools, &file));
+        differences.extend(differences_of_replay(&tools, &file));
     }
     assert_alike(&differences);
+}
+
+/// Compares the rows of `latency --json` with the text of perf: each row, and their sums.
+fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
+    let perf = tools.outcome(Tool::Perf, &["sched", "-i", file, "latency", "-p"]);
+    let words = ["sched", "-i", file, "latency", "-p", "--json"];
+    let printed = tools.outcome(Tool::Rperf, &words).stdout;
+    let json: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+    let number = |row: &serde_json::Value, key: &str| row[key].as_u64().expect("a number");
+    let millis = |nanos: u64| format!("{:.3}", nanos as f64 / 1e6);
+    let (mut rows, mut runtime, mut waits) = (Vec::new(), 0, 0);
+    for row in json["rows"].as_array().expect("rows") {
+        runtime += number(row, "runtime_ns");
+        waits += number(row, "waits");
+        let name = format!("{}:{}", row["comm"].as_str().expect("a name"), row["tid"]);
+        let times = ["runtime_ns", "mean_delay_ns", "max_delay_ns"];
+        let [runtime, mean, max] = times.map(|key| millis(number(row, key)));
+        rows.push(format!("{name} {runtime} {} {mean} {max}", row["waits"]));
+    }
+    rows.push(format!("TOTAL: {} {waits}", millis(runtime)));
+    let cells = perf.stdout.lines().filter(|line| line.contains(" ms |"));
+    let cells = cells.map(|line| {
+        let cells = line.split('|').take(5);
+        let cells = cells.map(|cell| {
+            let cell = cell
+                .trim()
+                .trim_start_matches(['a', 'v', 'g', 'm', 'x', ':']);
+            cell.trim_end_matches(" ms").trim().to_owned()
+        });
+        let cells: Vec<String> = cells.filter(|cell| !cell.is_empty()).collect();
+        cells.join(" ")
+    });
+    let mut expected: Vec<String> = cells.collect();
+    // The name of a task may begin with these letters.
+    let tail = |row: &String| {
+        let row = row.trim_start_matches(['a', 'v', 'g', 'm', 'x', ':']);
+        row.to_owned()
+    };
+    let mut rows: Vec<String> = rows.iter().map(tail).collect();
+    expected.sort();
+    rows.sort();
+    match rows == expected {
+        true => Vec::new(),
+        false => vec![format!("{file}: JSON {rows:#?}\nperf {expected:#?}")],
+    }
+}
+
+/// Compares the counts of events of `replay`. perf 6.1 prints nothing if a task that has exited wakes another.
+fn differences_of_replay(tools: &Tools, file: &str) -> Option<String> {
+    let counts = |tool: Tool, repeat: &str| {
+        let words = ["sched", "-i", file, "replay", "-r", repeat];
+        let text = tools.outcome(tool, &words).stdout;
+        ["nr_run_events:", "nr_wakeup_events:"].map(|name| {
+            let mut lines = text.lines();
+            let count = lines.find_map(|line| line.strip_prefix(name))?;
+            count.trim().parse::<u64>().ok()
+        })
+    };
+    let (perf, rperf) = (counts(Tool::Perf, "1"), counts(Tool::Rperf, "0"));
+    let [Some(runs), Some(wakeups)] = perf else {
+        return None;
+    };
+    let [own_runs, own_wakeups] = rperf.map(Option::unwrap_or_default);
+    // perf leaves out a few wakeups.
+    let is_alike =
+        own_runs == runs && (wakeups..=wakeups + wakeups / 50 + 1).contains(&own_wakeups);
+    (!is_alike).then(|| format!("{file}: replay: {perf:?} {rperf:?}"))
 }
