@@ -332,6 +332,25 @@ fn a_truncated_recording_ends_with_an_error() -> std::io::Result<()> {
     Ok(())
 }
 
+/// A damaged recording may have any number of CPUs, and a CPU of any number.
+#[test]
+fn impossible_cpus_are_skipped() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    let mut file = SchedFile::new();
+    file.nr_cpus(u32::MAX);
+    waits(&mut file);
+    file.switch_on(400_000, u32::MAX - 1);
+    scratch.write("perf.data", file.finish())?;
+    for words in [&["sched", "map"][..], &["sched", "timehist", "-V", "-S"]] {
+        let outcome = run(&scratch, words);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        assert!(outcome.stdout.len() < 1 << 20, "{}", outcome.stdout.len());
+        let message = "CPU 4294967294: 1 records were lost between 0.000000 and 0.000400 s";
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
+    }
+    Ok(())
+}
+
 #[test]
 fn records_are_dumped_first() -> std::io::Result<()> {
     let scratch = Scratch::new();

@@ -16,6 +16,9 @@ pub use lost_stretches::{LostStretch, LostStretches};
 use names::{NameNumber, NameTable};
 pub use tasks::{SchedTask, SchedTasks, TaskIndex};
 
+/// The most CPUs of a kernel (`CONFIG_NR_CPUS`). A damaged recording can have higher numbers, for which there are no columns.
+pub const MAX_CPUS: u32 = 8192;
+
 /// Tracepoints that report the wakeup of a task.
 const WAKING: &str = "sched:sched_waking";
 const WAKEUP: &str = "sched:sched_wakeup";

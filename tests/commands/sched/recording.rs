@@ -7,6 +7,8 @@ use rperf_wire::Endian;
 const TRACEPOINT: u32 = 2;
 /// `PERF_RECORD_LOST`.
 const LOST: u32 = 2;
+/// The header's feature of the number of CPUs.
+const NRCPUS: u32 = 7;
 /// `sample_type`: IDENTIFIER, TID, TIME, RAW and CPU.
 const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 10;
 const CPU: u64 = 1 << 7;
@@ -148,6 +150,22 @@ impl SchedFile {
     pub(super) fn waking(&mut self, time: u64, waker: u32, woken: u32) {
         let raw = self.bytes().raw([0; 24]).u32(woken).u32(120).u32(0);
         self.sample(WAKING, time, waker, raw.done());
+    }
+
+    /// Sets the number of CPUs, online and available.
+    pub(super) fn nr_cpus(&mut self, count: u32) {
+        let counts = self.bytes().u32(count).u32(count).done();
+        self.file.feature(NRCPUS, counts);
+    }
+
+    /// Adds a switch between 7 and the idle task on a CPU.
+    pub(super) fn switch_on(&mut self, time: u64, cpu: u32) {
+        let raw = self.bytes().raw([0; 24]).u32(7).u32(120).u64(1);
+        let raw = raw.raw([0; 16]).u32(0).u32(120).raw([0; 4]).done();
+        let size = u32::try_from(raw.len()).expect("a short event");
+        let body = self.bytes().u64(SWITCH).u32(7).u32(7).u64(time);
+        let body = body.u32(cpu).u32(0).u32(size).raw(raw).done();
+        self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
     }
 
     pub(super) fn runtime(&mut self, time: u64, tid: u32, runtime: u64) {

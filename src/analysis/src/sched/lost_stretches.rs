@@ -1,5 +1,6 @@
 //! Where records were lost: the times between which an analysis lacks events.
 
+use super::MAX_CPUS;
 use crate::cpu_table::CpuTable;
 use crate::{EventContext, Loss};
 
@@ -32,6 +33,16 @@ impl LostStretches {
     /// Notes an event.
     pub fn event(&mut self, at: &EventContext) {
         self.last.insert(place(at), at.time());
+    }
+
+    /// Notes an event as [`LostStretches::event`] does, or as lost if no kernel has its CPU: the record is damaged. Returns whether it can be used.
+    pub fn usable_event(&mut self, at: &EventContext) -> bool {
+        let is_usable = at.cpu.is_none_or(|cpu| cpu < MAX_CPUS);
+        match is_usable {
+            true => self.event(at),
+            false => self.lost(at, Loss { records: 1 }),
+        }
+        is_usable
     }
 
     /// Notes a loss.

@@ -193,8 +193,8 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
 
 impl<S: FnMut(&MapRow<'_>) -> FoldControl> Observer for SwitchMap<S> {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, (): ()) {
-        self.losses.event(at);
-        if let TypedEvent::SchedSwitch(event) = event
+        if self.losses.usable_event(at)
+            && let TypedEvent::SchedSwitch(event) = event
             && let Some(cpu) = at.cpu
             && self.flow == FoldControl::Continue
         {

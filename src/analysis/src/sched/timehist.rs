@@ -450,7 +450,9 @@ fn switched_out<'r>(
 
 impl<R: TimeRows> Observer<String> for TimeHistory<R> {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, stack: String) {
-        self.losses.event(at);
+        if !self.losses.usable_event(at) {
+            return;
+        }
         let Some(cpu) = at.cpu.filter(|_| self.flow == FoldControl::Continue) else {
             return;
         };

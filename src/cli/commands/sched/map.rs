@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 
 use clap::{ArgMatches, Command};
+use rperf_analysis::sched::MAX_CPUS;
 use rperf_analysis::sched::map::{MapRow, SwitchMap, TaskNames};
 use rperf_analysis::{AllSamples, ObserverPass};
 use rperf_replay::FoldControl;
@@ -54,7 +55,7 @@ pub(in crate::cli::commands) fn run(
     let analysis = Analysis::open_for_rows(&input, &data, jobs(matches, context)?, context)?;
     let recording = checked(&analysis, matches)?;
     let cpus = data.features().nr_cpus();
-    columns.cpu_count = cpus.map_or(0, |cpus| cpus.available);
+    columns.cpu_count = cpus.map_or(0, |cpus| cpus.available.min(MAX_CPUS));
     context.paginate("sched")?;
     let mut stdout = context.stdout();
     let mut written: io::Result<()> = Ok(());

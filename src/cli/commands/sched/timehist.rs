@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use clap::ArgMatches;
 use rperf_analysis::ObserverPass;
+use rperf_analysis::sched::MAX_CPUS;
 use rperf_analysis::sched::timehist::{TimeHistory, TimeRow, TimeRows};
 use rperf_replay::FoldControl;
 use rperf_tracepoint::typed::{SchedMigrateTaskLayout, SchedSwitchLayout, SchedWakeupLayout};
@@ -48,7 +49,9 @@ pub(in crate::cli::commands) fn run(
         request.columns.stacks = false;
     }
     let cpus = data.features().nr_cpus().map(|cpus| cpus.online);
-    let cpus = cpus.filter(|cpus| *cpus > 0).unwrap_or(UNKNOWN_CPUS);
+    let cpus = cpus
+        .filter(|cpus| (1..=MAX_CPUS).contains(cpus))
+        .unwrap_or(UNKNOWN_CPUS);
     request.options.cpu_count = cpus;
     context.paginate("sched")?;
     let resolver = analysis.resolver(&symbols);
