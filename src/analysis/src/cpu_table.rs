@@ -2,8 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-/// The most CPUs that Linux supports (`CONFIG_NR_CPUS` of x86-64). Other numbers are in damaged recordings only.
-const CPUS: usize = 8192;
+use crate::sched::MAX_CPUS;
+
+/// CPUs that are found by their number. Other numbers are in damaged recordings only.
+const CPUS: usize = MAX_CPUS as usize;
 
 /// A value for each CPU: found by its number, in a map only if no machine has such a CPU.
 #[derive(Debug)]
