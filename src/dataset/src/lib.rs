@@ -12,12 +12,13 @@
 
 mod dataset;
 pub mod ndjson;
+#[cfg(feature = "parquet")]
 pub mod parquet;
 mod records;
 mod rows;
 mod schema;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet"))]
 mod tests;
 
 pub use dataset::{Dataset, RecordingInfo};

@@ -4,6 +4,10 @@ mod ctf;
 mod import;
 mod json;
 mod otlp;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+mod parquet_missing;
 mod tables;
 mod target;
 
@@ -18,6 +22,8 @@ use rperf_export::{Profile, ProfileFold, firefox, perfetto, pprof, speedscope};
 use rperf_perfdata::Metadata;
 use rperf_resolve::{Resolver, UserStacks};
 
+#[cfg(not(feature = "parquet"))]
+use self::parquet_missing as parquet;
 use self::target::{Format, Target};
 use super::is_set;
 use crate::cli::context::Context;

@@ -161,6 +161,9 @@ impl<'m> Target<'m> {
             // Before the recording is read.
             super::otlp::service_url(path)?;
         }
+        if format == Format::Parquet {
+            super::parquet::check()?;
+        }
         let unsupported = |option: &&str| is_set(matches, option) && !format.supports(option);
         if let Some(option) = ["all", "tod"].into_iter().find(unsupported) {
             let message = format!(

@@ -1,0 +1,26 @@
+//! `--to-parquet` in a build without the Cargo feature `parquet`.
+
+use rperf_export::Profile;
+
+use super::Conversion;
+use super::target::Target;
+use crate::cli::error::CliError;
+
+/// Checks that this build can write Parquet files.
+///
+/// # Errors
+///
+/// Status 255: it cannot.
+pub(super) fn check() -> Result<(), CliError> {
+    Err(
+        CliError::message(255, "--to-parquet: this build has no Parquet output")
+            .hint("use --to-ndjson, or build with the Cargo feature parquet"),
+    )
+}
+
+impl Conversion<'_> {
+    /// Refuses as [`check`] does.
+    pub(super) fn write_parquet(&self, _: &Target<'_>, _: &Profile) -> Result<u64, CliError> {
+        check().map(|()| 0)
+    }
+}
