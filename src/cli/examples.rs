@@ -144,10 +144,11 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
-        task: "Draw the times between context switches of each thread:",
+        task: "Draw the times between context switches of each thread, or count them by size:",
         lines: &[
             "record -e sched:sched_switch -a -- sleep 5",
             "heatmap --from sched:sched_switch --to sched:sched_switch",
+            "histogram --from sched:sched_switch --to sched:sched_switch",
         ],
     },
     Example {
@@ -161,7 +162,13 @@ pub(crate) const EXAMPLES: &[Example] = &[
             "sched latency --antagonists",
             "sched off-cpu -o off-cpu.svg",
             "sched perfetto -o sched.pftrace",
+            "sched replay -r 1",
         ],
+    },
+    Example {
+        section: "Report",
+        task: "Show statistics of the scheduler that Linux perf recorded ('perf sched stats record'):",
+        lines: &["sched stats report", "sched stats diff"],
     },
     Example {
         section: "Report",

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rperf_testkit::{Outcome, Run, Scratch, skip};
+use rperf_wire::Endian;
 
+use super::sched::stats::stats_file;
 use super::{commands, outcome};
 use crate::kernel::is_root;
 use crate::tidy::root;
@@ -117,6 +119,12 @@ impl ExampleFolder {
 
     /// Checks that a line runs. On a machine without a PMU, a line with hardware events may fail, with that reason.
     fn check(&self, line: &str) {
+        if line.starts_with("sched stats") {
+            for name in ["perf.data", "perf.data.old"] {
+                let file = stats_file(17, Endian::Little);
+                self.scratch.write(name, file).expect("a recording");
+            }
+        }
         let outcome = self.run(line);
         let needs_pmu = HARDWARE.iter().any(|event| line.contains(event));
         if outcome.status != 0 && needs_pmu && !has_pmu() {

@@ -6,7 +6,7 @@ mod off_cpu;
 mod perfetto;
 mod recording;
 mod replay;
-mod stats;
+pub(super) mod stats;
 
 use std::path::Path;
 

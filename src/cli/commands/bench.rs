@@ -30,6 +30,13 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::parsing::{self, Parsed};
 
+/// The options of each benchmark.
+#[cfg(test)]
+pub(crate) fn benchmark_commands() -> impl Iterator<Item = Command> {
+    let benchmarks = COLLECTIONS.iter().flat_map(|one| one.benchmarks);
+    benchmarks.map(|benchmark| (benchmark.build)())
+}
+
 /// Runs a benchmark, those of a collection or all of them; lists them if none is named.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let given = GivenSettings::new(matches);

@@ -30,6 +30,8 @@ mod timechart;
 mod top;
 mod version;
 
+#[cfg(test)]
+pub(crate) use self::bench::benchmark_commands;
 use clap::{ArgMatches, Command};
 
 use super::context::Context;

@@ -494,7 +494,6 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "stat -a -I 1000 -- sleep 5",
                 "count the whole system, every second",
             ),
-            run("stat -a -A -e cpu-clock -- sleep 1", "show each CPU"),
             run("stat -j -- ./program", "print JSON"),
             run(
                 "stat -e syscalls:sys_exit_read --hist ret -a -- sleep 1",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Command;
 use regex::Regex;
 
-use crate::cli::commands::{COMMANDS, PARTS};
+use crate::cli::commands::{COMMANDS, PARTS, benchmark_commands};
 
 /// How ids are read: clap's methods, the functions of [`super`], and the closures that wrap them.
 const READS: &str = r#"(?x)
@@ -52,6 +52,8 @@ fn every_id_that_is_read_is_declared() {
         let own: &mut BTreeSet<String> = declared.entry(command).or_default();
         ids(&(entry.build)(), own);
     }
+    let own = declared.entry("bench").or_default();
+    benchmark_commands().for_each(|command| ids(&command, own));
     let anywhere: BTreeSet<&String> = declared.values().flatten().collect();
     let reads = Regex::new(READS).expect("a regular expression");
     let (mut files, mut seen, mut wrong) = (Vec::new(), 0, Vec::new());

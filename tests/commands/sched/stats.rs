@@ -111,7 +111,8 @@ impl StatsFile {
     }
 }
 
-fn stats_file(version: u16, endian: Endian) -> Vec<u8> {
+/// Returns a recording as perf 7.2 writes it.
+pub(crate) fn stats_file(version: u16, endian: Endian) -> Vec<u8> {
     let mut file = StatsFile::new(version, endian);
     file.readings();
     file.finish()

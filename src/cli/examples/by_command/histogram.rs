@@ -19,7 +19,7 @@ pub(super) const HISTOGRAM: &[(&str, &[CommandLine])] = &[(
             "record all CPUs for a second: bytes that reads return, and errors",
         ),
         run(
-            "histogram syscalls:sys_exit_write ret --svg -- dd if=/dev/zero of=/dev/null bs=4k count=100",
+            "histogram syscalls:sys_exit_read ret --svg -- ls /usr",
             "record a command, and draw histogram.svg",
         ),
     ],
