@@ -50,10 +50,11 @@ pub(crate) fn objects(
     };
     let wanted = |(id, dso): &(DsoId, &Dso)| {
         let hit = hits.as_ref().is_none_or(|hits| hits.has(*id));
-        hit && !matches!(
+        let is_fileless = matches!(
             dso.kind,
             DsoKind::Memory | DsoKind::PerfMap(_) | DsoKind::Bpf
-        )
+        );
+        hit && !is_fileless && &*dso.long_name != UPROBES
     };
     let objects = (0..).map(DsoId).zip(replay.world().dsos()).filter(wanted);
     let mut rows: Vec<RecordedObject> = objects
@@ -69,6 +70,9 @@ pub(crate) fn objects(
         damage: conclude(&input.path, &replay.diagnostics(), context),
     })
 }
+
+/// The page in which the kernel executes instructions that uprobes replaced (`xol_add_vma`, kernel/events/uprobes.c).
+const UPROBES: &str = "[uprobes]";
 
 /// The objects of the samples' addresses; callers don't count.
 #[derive(Default)]
