@@ -11,7 +11,9 @@ use crate::kernel::{BUSY, Running, record_in, rperf_in};
 #[test]
 fn delayed_events_miss_the_beginning() {
     let scratch = Scratch::new();
-    let work = ["sh", "-c", BUSY];
+    // It outlasts the last range on any machine.
+    let rounds = format!("for round in 1 2 3 4 5 6; do {BUSY}; done");
+    let work = ["sh", "-c", &rounds];
     let options = ["-e", "cpu-clock", "-D"];
     let never = record_in(&scratch, &[&options[..], &["-1"]].concat(), &work);
     assert!(never.stderr.starts_with("Events disabled\n"));

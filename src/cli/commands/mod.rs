@@ -183,7 +183,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     },
     CommandEntry {
         name: "histogram",
-        summary: "Count values of tracepoint fields, periods or latencies by size",
+        summary: "Count fields, periods or latencies by size",
         usage: &[
             "[<options>] <event> [<field>|period]",
             "[<options>] <event> <field>|period <seconds>",
