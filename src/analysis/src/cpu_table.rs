@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 
 use crate::sched::MAX_CPUS;
 
-/// CPUs that are found by their number. Other numbers are in damaged recordings only.
+/// Lower CPU numbers are indexes of the vector. Higher ones occur only in damaged recordings.
 const CPUS: usize = MAX_CPUS as usize;
 
-/// A value for each CPU: found by its number, in a map only if no machine has such a CPU.
+/// A value for each CPU. Numbers that no machine has are keys of a map, so that a damaged recording cannot make the vector huge.
 #[derive(Debug)]
 pub(crate) struct CpuTable<T> {
     cpus: Vec<Option<T>>,
@@ -24,7 +24,7 @@ impl<T> Default for CpuTable<T> {
 }
 
 impl<T> CpuTable<T> {
-    /// Sets the value of a CPU. Returns the previous one.
+    /// Sets the value of a CPU and returns the previous one.
     #[inline]
     pub(crate) fn insert(&mut self, cpu: u32, value: T) -> Option<T> {
         match self.cpus.get_mut(cpu as usize) {

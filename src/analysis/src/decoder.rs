@@ -9,13 +9,13 @@ use crate::{ContextSwitch, EventContext, Loss, ObserverPass, PrepareSamples, Tas
 /// Decodes the records of a pass.
 pub(crate) struct Decoder<'d, 'p, P> {
     pub(crate) pass: &'d ObserverPass<'p, P>,
-    /// Whether the totals that the recorder appends are delivered: they repeat the LOST records, if there are any.
+    /// Whether the LOST_SAMPLES totals at the end of the recording are delivered. LOST records, if any, already report the same losses.
     pub(crate) with_loss_totals: bool,
-    /// Whether events that the observer does not need are decoded, too.
+    /// Whether events that the observer did not select are decoded, too.
     pub(crate) reads_all: bool,
 }
 
-/// Whether a LOST_SAMPLES record is a total of a whole recording, which has neither time nor CPU. Those of the kernel have both.
+/// Whether a LOST_SAMPLES record is a recorder's total, which has neither time nor CPU. The kernel's records have both.
 fn is_loss_total(record: &NonSampleRecord<'_>) -> bool {
     record.id.time.is_none_or(|time| time == 0)
 }

@@ -15,7 +15,7 @@ pub struct ObserverPass<'p, P> {
     layouts: &'p EventLayouts,
     prepare: P,
     kinds: Vec<RecordKind>,
-    /// The tracepoints that are needed; `None` for all samples.
+    /// The selected tracepoints; `None` for all samples.
     needed: Option<Vec<&'static str>>,
 }
 
@@ -44,7 +44,8 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         }
     }
 
-    /// Selects only samples of these tracepoints, given as `system:name`. Others may be delivered, too.
+    /// Skips samples of tracepoints other than these (`system:name`). They are still delivered if the recording has losses, and from live
+    /// ring buffers.
     #[must_use]
     pub fn reading(mut self, tracepoints: &[&[&'static str]]) -> Self {
         self.needed = Some(tracepoints.concat());
@@ -108,7 +109,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         Decoder {
             pass: self,
             with_loss_totals: found.lost_chunks == 0,
-            // The events around a loss tell when it was.
+            // A loss is located between the last event before it and its record: any event narrows that stretch.
             reads_all: found.lost_chunks > 0 || found.lost_samples > 0,
         }
     }
@@ -122,7 +123,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         &self.prepare
     }
 
-    /// Whether samples of an event are needed.
+    /// Whether samples of an event are selected.
     pub(crate) fn reads(&self, event: EventIndex) -> bool {
         let layout = self.layouts.of(event);
         self.needed

@@ -1,38 +1,39 @@
-//! Numbers of samples, counted in ranges: fields of tracepoints, periods, latencies.
+//! Histograms of values: fields of tracepoints, periods, latencies.
 
 use rperf_replay::{EventIndex, Fold, Sample, World};
 use rperf_tracepoint::{FieldReader, Value};
 
 use crate::{FilteredSamples, LogHistogram, PrepareSamples as _};
 
-/// Counts of numbers in adjoining ranges, with summary statistics.
+/// Counts of values in adjacent ranges, with summary statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueHistogram {
-    /// The lowest number of each range but the first, ascending.
+    /// The lowest value of each range but the first, ascending.
     edges: Vec<i128>,
     /// One more than `edges`.
     counts: Vec<u64>,
     sum: i128,
-    /// Absolute values of negative numbers.
+    /// Magnitudes of the negative values.
     negative: LogHistogram,
+    /// The other values.
     other: LogHistogram,
 }
 
-/// A range of numbers and their count.
+/// A range and the number of values in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRange {
-    /// The lowest number; `None` for the first range.
+    /// The lowest value; `None` for the first range.
     pub from: Option<i128>,
-    /// The highest number, inclusive; `None` for the last range.
+    /// The highest value, inclusive; `None` for the last range.
     pub to: Option<i128>,
-    /// How many numbers are in the range.
+    /// The number of values in the range.
     pub count: u64,
 }
 
-/// Summary statistics, in the unit of the numbers.
+/// Summary statistics, in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ValueSummary {
-    /// How many numbers there are, at least 1.
+    /// The number of values, at least 1.
     pub count: u64,
     /// Their sum.
     pub sum: i128,
@@ -46,7 +47,7 @@ pub struct ValueSummary {
     pub percentiles: [i128; 3],
 }
 
-/// Edges of ranges that each end at a power of `base`: 0, 1, `base`, its square, up to `max`. `base` is at least 2.
+/// Returns edges at 0 and at the powers of `base` up to `max`: 0, 1, `base`, its square. A `base` below 2 is raised to 2.
 #[must_use]
 pub fn power_edges(base: u64, max: u64) -> Vec<i128> {
     let mut edges = vec![0];
@@ -59,7 +60,7 @@ pub fn power_edges(base: u64, max: u64) -> Vec<i128> {
 }
 
 impl ValueHistogram {
-    /// Creates an empty histogram of the ranges between these edges: below the first one, from each to the next, from the last one on.
+    /// Creates an empty histogram whose ranges are separated by these edges. An edge is the lowest value of the range above it.
     #[must_use]
     pub fn new(mut edges: Vec<i128>) -> Self {
         edges.sort_unstable();
@@ -73,7 +74,7 @@ impl ValueHistogram {
         }
     }
 
-    /// Adds a number from the range of `i64` or of `u64`.
+    /// Adds a value that fits in an `i64` or a `u64`.
     #[inline]
     pub fn add(&mut self, number: i128) {
         let range = self.edges.partition_point(|edge| *edge <= number);
@@ -88,7 +89,7 @@ impl ValueHistogram {
         }
     }
 
-    /// Adds the numbers of a histogram with the same edges.
+    /// Adds the values of a histogram with the same edges.
     pub fn merge(&mut self, other: &Self) {
         for (own, more) in self.counts.iter_mut().zip(&other.counts) {
             *own += more;
@@ -98,7 +99,7 @@ impl ValueHistogram {
         self.other.merge(&other.other);
     }
 
-    /// Removes the empty ranges above the highest used one, except for the next, which then has no end.
+    /// Merges the empty ranges at the upper end into one, which has no upper bound.
     pub fn trim(&mut self) {
         let used = self.counts.iter().rposition(|count| *count > 0);
         let edges = used.map_or(0, |used| used + 1);
@@ -106,7 +107,7 @@ impl ValueHistogram {
         self.counts.truncate(self.edges.len() + 1);
     }
 
-    /// The number of numbers.
+    /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.negative.count() + self.other.count()
@@ -126,7 +127,7 @@ impl ValueHistogram {
             })
     }
 
-    /// Summary statistics; `None` without numbers.
+    /// Summary statistics; `None` without values.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,
@@ -147,13 +148,13 @@ impl ValueHistogram {
         })
     }
 
-    /// The lowest number that at least `per_mille` thousandths of all do not exceed.
+    /// The lowest value that at least `per_mille` thousandths of all values do not exceed.
     fn percentile(&self, per_mille: u128) -> i128 {
         let rank = (u128::from(self.count()) * per_mille).div_ceil(1000).max(1);
         let rank = u64::try_from(rank).unwrap_or(u64::MAX);
         let negative = self.negative.count();
         let (part, rank, sign) = match rank.checked_sub(negative) {
-            // The lowest number has the highest magnitude.
+            // The lowest value has the highest magnitude.
             None | Some(0) => (&self.negative, negative - rank + 1, -1),
             Some(rank) => (&self.other, rank, 1),
         };
@@ -161,7 +162,7 @@ impl ValueHistogram {
     }
 }
 
-/// The number of a sample that is counted.
+/// The value of a sample that is counted.
 #[derive(Debug, Clone, Copy)]
 pub enum SampleNumber {
     /// Its period: the weight of the sample in units of the event.
@@ -171,7 +172,7 @@ pub enum SampleNumber {
 }
 
 impl SampleNumber {
-    /// The number; `None` if the raw data are truncated.
+    /// The value; `None` if the raw data are truncated.
     fn of(self, sample: &Sample<'_>) -> Option<i128> {
         match self {
             Self::Period => Some(sample.period.into()),
@@ -184,17 +185,17 @@ impl SampleNumber {
     }
 }
 
-/// Counts the numbers of an event's samples.
+/// Counts the values of an event's samples.
 pub struct ValueFold<'f> {
     /// The event.
     pub event: EventIndex,
-    /// What is counted.
+    /// Which value of a sample is counted.
     pub number: SampleNumber,
     /// The accepted samples.
     pub filter: FilteredSamples<'f>,
     /// The result.
     pub histogram: ValueHistogram,
-    /// The number of samples without a number, since their raw data are truncated.
+    /// The number of samples without a value, because their raw data are truncated.
     pub truncated: u64,
 }
 

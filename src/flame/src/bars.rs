@@ -1,4 +1,4 @@
-//! Bar charts: a count for each of some labels, from top to bottom.
+//! Bar charts: labels with counts, from top to bottom.
 
 use std::io::{self, Write};
 
@@ -33,7 +33,7 @@ pub struct BarChart {
 }
 
 impl BarChart {
-    /// Writes the chart as an SVG with colors for light and dark windows.
+    /// Writes the chart as an SVG with colors for light and dark color schemes.
     ///
     /// # Errors
     ///

@@ -252,7 +252,7 @@ impl EventBlocks {
         };
         known.cycles = known.cycles.saturating_add(more.cycles);
         known.times += more.times;
-        // None is above all starts here: a block without a start begins anywhere.
+        // Unlike in the order of Option, None is last: an unknown start never replaces a known one.
         let place = |start: Option<u64>| start.map_or((true, 0), |start| (false, start));
         match place(more.start).cmp(&place(known.start)) {
             Ordering::Less => known.first = more.first,
@@ -267,7 +267,7 @@ impl EventBlocks {
 }
 
 impl FirstCycles {
-    /// As many as perf draws.
+    /// The number of bars that perf draws.
     const MOST: usize = 8;
 
     fn of(cycles: u64) -> Self {

@@ -20,7 +20,7 @@ pub struct PerfData<'a> {
     pub(crate) data: &'a [u8],
     /// The section of event type names in very old files.
     pub(crate) event_types: &'a [u8],
-    /// If the records were decompressed or merged, instead of borrowed from the file.
+    /// Set if the records were decompressed or merged; otherwise they are borrowed from the file.
     pub(crate) unpacked: Option<UnpackSummary>,
     updates: Vec<EventUpdate>,
     findings: Vec<FileFinding>,
@@ -41,10 +41,10 @@ impl<'a> PerfData<'a> {
         Self::parse_file(bytes, header, events)
     }
 
-    /// Like [`PerfData::parse`], of a file that may describe no events, as those of `sched stats record`.
+    /// Like [`PerfData::parse`], but accepts a file without event descriptions, such as those of `sched stats record`.
     ///
     /// # Errors
-    /// Those of [`PerfData::parse`], but [`Error::NoEvents`].
+    /// Those of [`PerfData::parse`], except [`Error::NoEvents`].
     pub fn parse_with_any_events(bytes: &'a [u8]) -> Result<Self, Error> {
         let header = FileHeader::decode(bytes)?;
         if header.is_pipe() || header.attrs.size > 0 {

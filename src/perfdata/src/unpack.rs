@@ -14,12 +14,12 @@ use crate::{Decompressor, Error, PerfData, RecordAt, Records};
 /// Size of the write buffer.
 const CHUNK: usize = 1 << 20;
 
-/// What is known of the records that [`PerfData::unpack`] wrote.
+/// What [`PerfData::unpack`] found while it wrote the records.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnpackSummary {
-    /// The error that ended them, the first one of all files.
+    /// The first error of all files, which ended the records of that file.
     pub end: Option<Error>,
-    /// Number of COMPRESSED records, which their contents replace.
+    /// Number of COMPRESSED records, whose contents were written instead.
     pub compressed: u64,
     /// Number of COMPRESSED2 records.
     pub compressed2: u64,
@@ -97,7 +97,7 @@ impl<'a> PerfData<'a> {
         self
     }
 
-    /// What is known of unpacked records; `None` if the file stores the records as they are.
+    /// The summary of unpacked records; `None` if the records are those of the file.
     #[must_use]
     pub fn unpacked(&self) -> Option<&UnpackSummary> {
         self.unpacked.as_ref()

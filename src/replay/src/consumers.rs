@@ -44,7 +44,7 @@ pub trait Render: Sync {
         SampleType::ALL
     }
 
-    /// Whether samples of an event are rendered. Others are skipped before they are ordered.
+    /// Whether samples of an event are rendered. Skipping an event saves its decoding and sorting.
     fn reads(&self, _event: EventIndex) -> bool {
         true
     }

@@ -251,7 +251,7 @@ impl EventTable {
         };
         if sample.event != index {
             let before = self.event(sample.event);
-            // Fields that only the other event has would remain.
+            // Otherwise, fields that this event does not have would keep the values of the other one.
             if before.is_none_or(|before| before.same_as != event.same_as) {
                 *sample = Sample::default();
             }

@@ -47,7 +47,7 @@ impl Replay<'_> {
 }
 
 impl Replay<'_> {
-    /// The events whose samples are not rendered, by event. With `:S` a sample belongs to several events, so all are read.
+    /// Whether samples are skipped, by event; empty if none are. With `:S` a sample belongs to several events, so none is skipped.
     fn skipped<R: Render>(&self, render: &R) -> Vec<bool> {
         if self.events.hold_values() {
             return Vec::new();

@@ -42,7 +42,7 @@ pub(crate) struct Timeline<'r, 'a> {
 pub(crate) struct SliceReader<'r, 'a> {
     replay: &'r Replay<'a>,
     wanted: &'r [RecordKind],
-    /// The samples to skip, by event; empty if there are none.
+    /// Whether samples are skipped, by event; empty if none are.
     skipped: &'r [bool],
 }
 

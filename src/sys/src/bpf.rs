@@ -31,7 +31,7 @@ struct LoadAttr {
     prog_flags: u32,
 }
 
-/// The part of `union bpf_attr` that looks for the next program.
+/// The part of `union bpf_attr` for `BPF_PROG_GET_NEXT_ID`.
 #[repr(C)]
 #[derive(Default)]
 struct NextIdAttr {
@@ -40,7 +40,7 @@ struct NextIdAttr {
     open_flags: u32,
 }
 
-/// Returns the numbers of all BPF programs that are loaded; none if the kernel lacks BPF.
+/// Returns the ids of all loaded BPF programs, ascending; none if the kernel lacks bpf(2).
 ///
 /// # Errors
 /// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`.

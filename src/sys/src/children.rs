@@ -53,7 +53,7 @@ impl Children {
         Ok(self.wait_with_memory()?.0)
     }
 
-    /// Like [`Children::wait`]; also returns the largest resident set that one of those that exited ever had, in KB.
+    /// Like [`Children::wait`]; also returns the highest peak resident set size of the children that were waited for, in KB.
     ///
     /// # Errors
     /// What wait4(2) reports.
@@ -114,7 +114,7 @@ fn exited(kind: libc::idtype_t, id: libc::id_t, options: i32) -> io::Result<libc
     Ok(unsafe { info.assume_init().si_pid() })
 }
 
-/// Waits for a child to exit; returns its status and the peak of its resident set in KB.
+/// Waits for a child to exit; returns its status and its peak resident set size in KB.
 fn reap(pid: libc::pid_t) -> io::Result<(ExitStatus, u64)> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();

@@ -25,7 +25,7 @@ use crate::terminal::{Csi, Sgr, escaped_line};
 pub struct DiffLayout {
     /// `-F`: a column with the calculation of each value.
     pub formula: bool,
-    /// `--cycles-hist`: columns with the first differences of cycles.
+    /// `--cycles-hist`: columns with the cycle differences of each block's first executions.
     pub cycles_histogram: bool,
     /// `-p`: columns with the periods.
     pub periods: bool,

@@ -105,7 +105,7 @@ impl<'a> Dump<'a> {
         self
     }
 
-    /// Leaves out the lines with the thread and the object of each sample, as perf's commands other than script and report.
+    /// Omits the lines with the thread and the object of each sample, as perf's commands other than script and report do.
     #[must_use]
     pub fn without_threads(mut self) -> Self {
         self.without_threads = true;

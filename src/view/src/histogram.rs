@@ -1,4 +1,4 @@
-//! `histogram`: counts of numbers by range, as text and as JSON.
+//! `histogram`: counts of values by range, as text and as JSON.
 
 use std::io::{self, Write};
 
@@ -10,28 +10,28 @@ use crate::padding::{LeftAligned, RightAligned};
 /// The version of the JSON format, increased when a field changes its meaning.
 pub const HISTOGRAM_JSON_VERSION: u32 = 1;
 
-/// The length of the longest bar.
+/// The length of the longest bar in characters.
 const BAR: u64 = 38;
-/// Least widths of the lower bound, the upper bound and the count.
+/// Minimum widths of the columns: lower bound, upper bound and count.
 const LOWER: usize = 13;
 const UPPER: usize = 9;
 const COUNT: usize = 8;
 
-/// A histogram and what it shows.
+/// A histogram with the names of what it counts.
 #[derive(Debug, Clone, Copy)]
 pub struct HistogramView<'a> {
     /// The event, or the pair of events.
     pub event: &'a str,
-    /// The number: the name of a field, `period` or `latency`.
+    /// The name of the value: a field, `period` or `latency`.
     pub number: &'a str,
-    /// The unit of the numbers; empty if there is none.
+    /// The unit of the values; empty if there is none.
     pub unit: &'a str,
     /// The counts.
     pub histogram: &'a ValueHistogram,
 }
 
 impl HistogramView<'_> {
-    /// The number with its unit.
+    /// The event and the value's name with its unit.
     #[must_use]
     pub fn title(&self) -> String {
         match self.unit {
@@ -40,7 +40,7 @@ impl HistogramView<'_> {
         }
     }
 
-    /// The summary in one line; empty without numbers.
+    /// The summary in one line; empty without values.
     #[must_use]
     pub fn summary(&self) -> String {
         let Some(summary) = self.histogram.summary() else {
@@ -139,7 +139,7 @@ impl HistogramView<'_> {
     }
 }
 
-/// An integer; a float if it has more than 64 bits.
+/// A JSON integer; a float if more than 64 bits are needed.
 #[expect(
     clippy::cast_precision_loss,
     reason = "JSON's numbers are floats for most readers"

@@ -35,7 +35,8 @@ impl LostStretches {
         self.last.insert(place(at), at.time());
     }
 
-    /// Notes an event as [`LostStretches::event`] does, or as lost if no kernel has its CPU: the record is damaged. Returns whether it can be used.
+    /// Notes an event as [`LostStretches::event`] does. If its CPU number is not below [`MAX_CPUS`], the record is damaged and counts as
+    /// lost. Returns whether the event can be used.
     pub fn usable_event(&mut self, at: &EventContext) -> bool {
         let is_usable = at.cpu.is_none_or(|cpu| cpu < MAX_CPUS);
         match is_usable {
@@ -74,7 +75,7 @@ impl LostStretches {
     }
 }
 
-/// The CPU of an event, also of one that has none.
+/// The key of an event's CPU: `u32::MAX` if it has none.
 fn place(at: &EventContext) -> u32 {
     at.cpu.unwrap_or(u32::MAX)
 }

@@ -6,7 +6,7 @@
 //! switch in ... switch out                           Run(time)
 //! ```
 //!
-//! A task that is preempted takes no step: the scheduler under test preempts the thread when it sees fit.
+//! Preemption is not a step: the scheduler under test decides when to preempt a thread.
 
 use rperf_tracepoint::typed::{SchedSwitch, SchedWakeup, TypedEvent};
 use rustc_hash::FxHashMap;
@@ -38,30 +38,30 @@ pub enum ReplayStep {
 pub struct ReplayTask {
     /// Thread id; 0 for the idle tasks, which have no steps.
     pub tid: i32,
-    /// Its last name.
+    /// The name that it had last.
     pub comm: Vec<u8>,
     /// The number of runs, sleeps and wakeups that were recorded.
     pub events: u64,
-    /// What it did, in order.
+    /// The steps, in order.
     pub steps: Vec<ReplayStep>,
 }
 
-/// The steps of all tasks. Wakeups are numbered in order of time, and each task makes and awaits them in this order, so that threads never wait
-/// for each other in a circle.
+/// The steps of all tasks. Wakeups are numbered in order of time, and each task makes and awaits them in this order, so that threads cannot
+/// deadlock.
 #[derive(Debug, Default)]
 pub struct ReplayPlan {
     /// The tasks, in order of their first events.
     pub tasks: Vec<ReplayTask>,
     /// The number of wakeups that tasks wait for.
     pub wakeups: u32,
-    /// Events of the recording.
+    /// Numbers of events in the recording.
     pub counts: ReplayCounts,
     /// Where records were lost.
     pub losses: LostStretches,
 }
 
 impl ReplayPlan {
-    /// Returns the nanoseconds that the longest task takes on its own: no repetition is shorter.
+    /// Returns the run and sleep time of the longest task in nanoseconds, without waiting for other tasks: no repetition is shorter.
     #[must_use]
     pub fn longest(&self) -> u64 {
         let time = |step: &ReplayStep| match step {
@@ -77,9 +77,9 @@ impl ReplayPlan {
 /// Numbers of events, counted as by Linux perf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReplayCounts {
-    /// Runs: switches.
+    /// Runs: one per switch.
     pub runs: u64,
-    /// Sleeps: switches, and the start of each task.
+    /// Sleeps: one per switch, and one at the start of each task.
     pub sleeps: u64,
     /// Wakeups.
     pub wakeups: u64,
@@ -89,10 +89,10 @@ pub struct ReplayCounts {
     pub repeated: u64,
 }
 
-/// What a task does at the moment.
+/// The current state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Activity {
-    /// It sleeps since this time.
+    /// It has been sleeping since this time.
     Sleeping(u64),
     Awake,
 }
@@ -106,12 +106,12 @@ enum LatestEvent {
     Other,
 }
 
-/// A task while the recording is read.
+/// The state of a task while the recording is read.
 #[derive(Debug)]
 struct PlannedTask {
     activity: Activity,
     latest: LatestEvent,
-    /// Its index in the plan, after its first event.
+    /// Its index in the plan; `None` before its first event.
     planned: Option<usize>,
 }
 
@@ -132,12 +132,12 @@ pub struct ReplayRecorder {
     ignored: Option<&'static str>,
     tasks: SchedTasks,
     states: Vec<PlannedTask>,
-    /// The table's index of each task of the plan.
+    /// The index in `tasks` of each task of the plan.
     indices: Vec<TaskIndex>,
     plan: ReplayPlan,
-    /// The time up to which runs are steps, by CPU with a switch.
+    /// The end of the time that is already in a task's steps, by CPU; from the CPU's first switch on.
     run_until: FxHashMap<u32, u64>,
-    /// Time of the first event.
+    /// Time of the recording's first event.
     start: Option<u64>,
 }
 
@@ -172,7 +172,7 @@ impl ReplayRecorder {
         let planned = *entry(&mut self.states, index).planned.get_or_insert(next);
         if planned == next {
             self.indices.push(index);
-            // It sleeps when the recording starts.
+            // As in perf, each task begins with a sleep.
             self.plan.counts.sleeps += 1;
             self.plan.tasks.push(ReplayTask {
                 tid,
@@ -184,7 +184,7 @@ impl ReplayRecorder {
         (index, planned)
     }
 
-    /// Adds a step; none to the idle tasks, whose CPUs have several of them at a time.
+    /// Adds a step. Those of the idle tasks are dropped: the idle tasks of all CPUs have thread id 0, so they run at the same time.
     fn add(&mut self, planned: usize, step: ReplayStep) {
         let Some(task) = self.plan.tasks.get_mut(planned) else {
             return;
@@ -205,7 +205,7 @@ impl ReplayRecorder {
         }
     }
 
-    /// Ends the sleep of a task, if it sleeps, without another task: an interrupt woke it, or its wakeup is missing.
+    /// If a task sleeps, adds a sleep of the recorded length: an interrupt woke it, or its wakeup was not recorded.
     fn wake_up(&mut self, index: TaskIndex, planned: usize, time: u64) {
         let start = self.start.unwrap_or(time);
         let state = entry(&mut self.states, index);
@@ -243,19 +243,19 @@ impl ReplayRecorder {
         let (waker, by) = self.task(at.task.tid.cast_signed());
         let (woken, planned) = self.task(event.pid());
         self.count_wakeup(waker, by, woken);
-        // The idle task wakes in interrupts only; a task that has exited has no id.
+        // The idle task wakes others only in interrupts; an exited task has no id.
         let is_by_task = at.task.tid.cast_signed() > 0 && !event.is_by_interrupt() && by != planned;
         let is_asleep = entry(&mut self.states, woken).activity != Activity::Awake;
         if !is_asleep || !is_by_task || event.pid() == 0 || self.plan.wakeups == u32::MAX {
             self.wake_up(woken, planned, time);
             return;
         }
-        // The time of the waker up to now.
+        // The run time of the waker since its last step.
         let until = at.cpu.and_then(|cpu| self.run_until.get_mut(&cpu));
         let nanos = until.map_or(0, |until| {
             time.saturating_sub(std::mem::replace(until, time))
         });
-        // A waker whose switch-in is missing runs all the same.
+        // The waker is awake, even if its switch-in was not recorded.
         self.wake_up(waker, by, time.saturating_sub(nanos));
         self.add(by, ReplayStep::Run(nanos));
         let number = self.plan.wakeups;

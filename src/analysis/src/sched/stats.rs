@@ -46,14 +46,14 @@ pub enum StatsError {
     Mixed(u16, u16),
 }
 
-/// What the counters of all CPUs rose by between two readings.
+/// How much the counters of all CPUs rose between two readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchedStats {
     /// The version of `/proc/schedstat`, which determines the order of a domain's counters.
     pub version: u16,
     /// Jiffies between the readings.
     pub elapsed: u64,
-    /// By number.
+    /// The counters of each CPU, by number.
     pub cpus: Vec<CpuStats>,
 }
 
@@ -62,9 +62,9 @@ pub struct SchedStats {
 pub struct CpuStats {
     /// The CPU.
     pub cpu: u32,
-    /// In the order of the line.
+    /// The counters in the order of the CPU's line in `/proc/schedstat`.
     pub counters: [u64; CPU_COUNTERS],
-    /// From the smallest.
+    /// The counters of each domain by number: the smallest domain first.
     pub domains: Vec<DomainStats>,
 }
 
@@ -73,11 +73,11 @@ pub struct CpuStats {
 pub struct DomainStats {
     /// The number of the domain.
     pub number: u16,
-    /// Its name, if recorded.
+    /// The name, if recorded.
     pub name: Option<String>,
     /// Its CPUs as a list (`0-3`), if recorded.
     pub cpus: Option<String>,
-    /// In the order of the line of this version.
+    /// The counters in the order of the domain's line in this version of `/proc/schedstat`.
     pub counters: Vec<u64>,
 }
 
@@ -88,7 +88,7 @@ struct ReadingPair {
 }
 
 impl ReadingPair {
-    /// Returns what each counter rose by. Counters of 32 bits wrap around.
+    /// Returns how much each counter rose; `None` without a second reading. Counters wrap around at their size, which is in `bits`.
     fn difference(&self, bits: &[u32]) -> Option<Vec<u64>> {
         let pairs = self.last.as_ref()?.iter().zip(&self.first).zip(bits);
         let rise = |((last, first), bits): ((&u64, &u64), &u32)| {
@@ -98,7 +98,7 @@ impl ReadingPair {
     }
 }
 
-/// Readings while records are read.
+/// The readings of the records so far.
 #[derive(Default)]
 struct Readings {
     version: Option<u16>,
@@ -190,7 +190,7 @@ impl SchedStats {
         let mut cpus = Vec::new();
         for (cpu, pair) in &readings.cpus {
             let unfinished = StatsError::Unfinished { cpu: *cpu };
-            // Six counts of 32 bits, three times of 64.
+            // `unsigned int` and `unsigned long` or `unsigned long long` (show_schedstat, kernel/sched/stats.c).
             let bits = [32, 32, 32, 32, 32, 32, 64, 64, 64];
             let counters = pair.difference(&bits).and_then(|all| all.try_into().ok());
             let counters = counters.ok_or(unfinished)?;
@@ -225,7 +225,7 @@ impl SchedStats {
         }
     }
 
-    /// Returns the averages over all CPUs, rounded down; a domain's over the CPUs that have one of its number.
+    /// Returns the averages over all CPUs, rounded down; those of a domain over the CPUs that have a domain of this number.
     #[must_use]
     pub fn average(&self) -> CpuStats {
         let mut average = CpuStats {

@@ -174,7 +174,7 @@ impl Recording {
         self.record(at, Misc(0), &Record::Lost(Lost { id, lost }));
     }
 
-    /// Adds LOST_SAMPLES of the kernel, or without a time the total of a recorder.
+    /// Adds a LOST_SAMPLES record: the kernel's, or with time 0 a recorder's total.
     pub(crate) fn lost_samples(&mut self, time: u64, cpu: u32, lost: u64) {
         let record = Record::LostSamples(LostSamples { lost });
         self.record((time, cpu, 0), Misc(0), &record);

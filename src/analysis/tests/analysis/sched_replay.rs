@@ -1,4 +1,4 @@
-//! Steps of `sched replay`: they can be taken in any order that respects the wakeups, and take the recorded time.
+//! Steps of `sched replay`: they do not deadlock, and take the recorded time.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -52,7 +52,7 @@ fn plan(events: &[Event]) -> ReplayPlan {
     })
 }
 
-/// Takes steps of all tasks, those with the highest number first, until none can go on. Returns the steps that are left.
+/// Takes steps of all tasks, the last task that is ready first, until all are finished or blocked. Returns the number of remaining steps.
 fn left_over(plan: &ReplayPlan) -> usize {
     let mut next = vec![0; plan.tasks.len()];
     let mut woken = vec![false; plan.wakeups as usize];

@@ -2,7 +2,7 @@
 
 use crate::blocks::Block;
 
-/// A line of a function's blocks: one of each other file than the baseline; `None` if the file does not have the function.
+/// A line of a function's blocks: one of each file except the baseline; `None` if the file does not have the function.
 pub type BlockLine = Vec<Option<ComparedBlock>>;
 
 /// A block of a file, compared with that of the baseline.
@@ -16,9 +16,11 @@ pub struct ComparedBlock {
     pub first: Vec<u64>,
 }
 
-/// Compares the blocks of a function, the baseline first; `None` if a file does not have the function. The blocks of each file are
-/// ordered by their differences, then by their places, and a line has the next one of each. As in perf, there are as many lines as the
-/// first file with the function has blocks, without lines for which a file has no block; only the first line may have an empty place.
+/// Compares the blocks of a function in several files, the baseline first; `None` is a file without the function.
+///
+/// The blocks of each file are sorted by the size of their differences, then by their offsets. The n-th line has the n-th block of each
+/// file. As in perf, there are at most as many lines as blocks in the first file with the function, and a line is omitted if a file has
+/// fewer blocks. If a file other than the baseline does not have the function, there is only one line.
 #[must_use]
 pub fn compare_blocks(files: &[Option<Vec<&Block>>]) -> Vec<BlockLine> {
     let Some(baseline) = files.iter().flatten().next() else {

@@ -121,7 +121,7 @@ impl Redactor {
         });
     }
 
-    /// Copies an event's property; a name loses its cgroup.
+    /// Copies an EVENT_UPDATE record; the cgroup in a name is replaced.
     fn event_update(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
         let endian = self.endian;
         let Ok(update) = EventUpdate::decode(raw.body, endian) else {
@@ -192,7 +192,7 @@ impl Redactor {
     }
 }
 
-/// The name of an event; a cgroup that follows it after a tab is replaced.
+/// Returns the name of an event; the cgroup that may follow a tab in it is replaced.
 fn without_cgroup(name: &str, names: &mut Replacements) -> String {
     match name.split_once('\t') {
         None => name.to_owned(),

@@ -92,11 +92,11 @@ fn of_block(compared: &ComparedBlock) -> String {
     format!("[{start} -> {end}] {:>4}", compared.difference)
 }
 
-/// The relative standard error of the first differences, and a bar for each; empty without a difference.
+/// The relative standard error of the differences of the first executions, and a bar for each; empty if there is no difference.
 fn of_first_cycles(compared: &ComparedBlock) -> String {
-    /// Width of the column in perf, in bytes: it pads a text that has fewer.
+    /// Width of perf's column in bytes, not characters: shorter texts are padded.
     const BYTES: usize = 17;
-    /// The most bars.
+    /// The maximum number of bars.
     const BARS: usize = 8;
     let differences = &compared.first;
     if differences.len() < 2 || differences.iter().all(|difference| *difference == 0) {
@@ -112,7 +112,7 @@ fn of_first_cycles(compared: &ComparedBlock) -> String {
     format!("{before}{text}{after}")
 }
 
-/// A bar for each number, from the lowest to the highest, as perf draws them: with steps of 256ths.
+/// A bar for each number, scaled from the lowest to the highest one, in perf's fixed-point arithmetic with 8 fractional bits.
 fn bars(numbers: &[u64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const PARTS: u128 = 256;

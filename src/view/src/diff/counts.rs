@@ -19,12 +19,12 @@ pub struct EventValues {
     pub values: Vec<f64>,
 }
 
-/// What the values are.
+/// What a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountObservation {
-    /// Total counts of runs.
+    /// The total count of a run.
     Run,
-    /// Counts per second in the intervals of one run.
+    /// The count per second in an interval of one run.
     Interval,
 }
 
@@ -111,7 +111,7 @@ impl ComparedCount {
 pub struct CountsView<'a> {
     /// The names of the files of each group.
     pub files: [&'a [String]; 2],
-    /// What the values are.
+    /// What a value is.
     pub of: CountObservation,
     /// The events.
     pub rows: &'a [ComparedCount],
@@ -151,7 +151,7 @@ impl CountsView<'_> {
         }
     }
 
-    /// What the numbers are.
+    /// The heading, which names the kind and number of values.
     fn heading(&self) -> String {
         let numbers = |group: fn(&ComparedCount) -> &EventValues| {
             let counts = self.rows.iter().map(|row| group(row).values.len());
@@ -270,7 +270,7 @@ impl CountsView<'_> {
     }
 }
 
-/// A count: whole numbers from 1000 on, otherwise with as many digits as `stat` shows of units.
+/// Formats a count: integers and values from 1000 on without decimals, others with two, as `stat` shows values with a unit.
 fn count(value: f64) -> String {
     match value.fract() == 0.0 || value.abs() >= 1000.0 {
         true => format!("{value:.0}"),

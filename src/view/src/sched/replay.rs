@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use rperf_analysis::sched::replay::ReplayPlan;
 
-/// How exact times are on this machine.
+/// The precision of runs and sleeps on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimerPrecision {
     /// The time that an empty run takes.
     pub run_overhead: Duration,
-    /// The time by which a sleep is too long.
+    /// The time by which a sleep exceeds the requested time.
     pub sleep_overhead: Duration,
-    /// The time of a run of a millisecond.
+    /// The elapsed time of a run of one millisecond.
     pub run: Duration,
-    /// The time of a sleep of a millisecond.
+    /// The elapsed time of a sleep of one millisecond.
     pub sleep: Duration,
 }
 
-/// Writes the precision of times.
+/// Writes the precision of runs and sleeps.
 ///
 /// # Errors
 ///
@@ -78,7 +78,7 @@ pub struct ReplayTimes {
 }
 
 impl ReplayTimes {
-    /// Writes the line of a repetition, of `repeat` in all.
+    /// Writes the line of a repetition. `repeat`, the total number of repetitions, is the weight of the running averages.
     ///
     /// # Errors
     ///

@@ -8,9 +8,9 @@ use rperf_analysis::sched::stats::{CpuStats, DomainStats, SchedStats};
 const NAME: usize = 65;
 /// The width of a line.
 const LINE: usize = 100;
-/// The version from which on counters of busy CPUs precede those of idle ones.
+/// The first version in which the counters of busy CPUs precede those of idle ones.
 const BUSY_FIRST: u16 = 16;
-/// The version from which on imbalance is split by kind.
+/// The first version in which imbalance is split by kind.
 const IMBALANCE_BY_KIND: u16 = 17;
 
 /// A counter: its name, what it counts, and what it is compared with.
@@ -26,11 +26,11 @@ enum Base {
     None,
     /// Another counter of the line, by its index: the share in percent.
     Counter(usize),
-    /// The elapsed time: the jiffies per event.
+    /// The elapsed time: jiffies per event.
     Time,
 }
 
-/// The counters of a CPU: name, meaning, and the index of the counter that it is a part of.
+/// The counters of a CPU: name, meaning, and what it is compared with.
 const CPU_FIELDS: [(&str, &str, Base); 9] = [
     ("yld_count", "calls of sched_yield(2)", Base::None),
     ("array_exp", "always 0", Base::None),
@@ -132,7 +132,7 @@ const OTHER_FIELDS: [(&str, [(&str, &str); 3]); 4] = [
 struct Category {
     heading: String,
     fields: Vec<Field>,
-    /// Whether successful calls and tasks per call are derived; the prefix of their names.
+    /// If successful calls and tasks per call are derived: the prefix of their names.
     derived: Option<String>,
 }
 
@@ -236,7 +236,7 @@ impl StatsText<'_> {
         for domain in &first.domains {
             let same = others.iter().map(|cpu| domain_counters(cpu, domain.number));
             let others: Option<Vec<&[u64]>> = same.collect();
-            // A domain that only one of them has cannot be compared.
+            // A domain that only one of the recordings has cannot be compared.
             let Some(others) = others else { continue };
             let counters = [&[&domain.counters[..]], &others[..]].concat();
             let title = domain_title(name, domain, with_cpus);
@@ -247,7 +247,7 @@ impl StatsText<'_> {
         Ok(())
     }
 
-    /// Writes a title and the heads of the columns; `column` is the last one, which has this many blanks more before it.
+    /// Writes a title and the headings of the columns. `column` is the last one, preceded by `blanks` additional blanks.
     fn write_title(
         &self,
         out: &mut dyn Write,
@@ -378,7 +378,7 @@ impl StatsText<'_> {
             true => (after - before) / before * 100.0,
             false => 0.0,
         };
-        // Not -0.00.
+        // Adding 0.0 turns -0.0 into 0.0, which has no sign.
         write!(out, "  |{:9.2}% |", change + 0.0)
     }
 }

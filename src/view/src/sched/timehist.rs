@@ -17,7 +17,7 @@ const MAX_TASK: usize = 31;
 /// The longest text of the next task.
 const MAX_NEXT: usize = 29;
 
-/// The blanks in place of the three times.
+/// Blanks in the columns of the three times.
 const NO_TIMES: &[u8; 34] = &[b' '; 34];
 
 /// The columns.

@@ -51,7 +51,7 @@ impl RunStatistics {
         }
         let variance = self.squares / (self.count - 1) as f64;
         let error = 100.0 * (variance / self.count as f64).sqrt() / self.mean;
-        // Rounded twice, as by perf: 81.265 is 81.26.
+        // perf calculates it in single precision before it prints two decimals: 81.265 becomes 81.26.
         f64::from(error as f32)
     }
 }
