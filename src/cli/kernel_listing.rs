@@ -8,7 +8,8 @@
 //! ```
 //!
 //! It is valid as long as the boot, the loaded modules and the loaded BPF programs are the same. There is no copy if one of
-//! these cannot be read. Pages with code that ftrace and kprobes allocate later are missing in it; recordings describe them.
+//! these cannot be read; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later
+//! are missing in the copy, but KSYMBOL records of recordings describe them.
 
 use std::ffi::OsStr;
 use std::io::{self, Cursor, Read, Write as _};
@@ -25,7 +26,7 @@ use super::files::DiskFiles;
 const LISTING: &str = "/proc/kallsyms";
 /// The name of the copy in the build-id cache.
 const NAME: &str = ".rperf-kallsyms";
-/// Version of the format.
+/// Format name and version at the beginning of a copy.
 const MAGIC: &str = "rperf kallsyms 1";
 /// The maximum size of a listing that is copied, in bytes: current ones have some ten million.
 const MAX_LISTING: usize = 64 << 20;
@@ -90,7 +91,7 @@ impl Files for SystemFiles {
     }
 }
 
-/// What a copy depends on.
+/// The state of the kernel that a copy depends on.
 #[derive(Debug, PartialEq, Eq)]
 struct ListingKey(String);
 
@@ -101,7 +102,7 @@ impl ListingKey {
         Some(Self::new(&boot, &modules, &bpf_program_ids().ok()?))
     }
 
-    /// `modules` is the text of /proc/modules, of which name, size and address count (proc(5)); the others change often.
+    /// `modules` is the text of /proc/modules (proc(5)). Only name, size and address are used: the other columns change often.
     fn new(boot: &str, modules: &str, programs: &[u32]) -> Self {
         let mut sum = Crc::new();
         for line in modules.lines() {
@@ -128,7 +129,7 @@ impl ListingKey {
     }
 }
 
-/// Reads a valid copy and skips its first line.
+/// Returns the copy, positioned after its first line; `None` if it is missing or not valid.
 fn read_copy(folder: &Folder, key: &ListingKey) -> Option<Cursor<Vec<u8>>> {
     let found = folder.find(OsStr::new(NAME)).ok()?;
     if !found.is_users() {
@@ -150,12 +151,12 @@ struct CopyingReader {
     source: Box<dyn Read>,
     /// What was read.
     text: Vec<u8>,
-    /// `None` if no copy is to be written (any more).
+    /// `None` if no copy is to be written, or after it was written.
     destination: Option<(Folder, ListingKey)>,
 }
 
 impl CopyingReader {
-    /// Writes the copy. Without it the next command only takes longer, so errors have no consequence.
+    /// Writes the copy. Errors are ignored: without a copy, the next command only takes longer.
     fn finish(&mut self) {
         let text = std::mem::take(&mut self.text);
         let Some((folder, key)) = self.destination.take() else {

@@ -200,7 +200,7 @@ fn blocks(events: &[Option<&CountedEvent>], comparison: &Comparison) -> Vec<Vec<
     });
     let by_function: Vec<_> = by_function.collect();
     let rows = comparison.rows.iter().map(|row| {
-        // With -v it is the object's path.
+        // With -v, the cell has the object's path; blocks have its short name.
         let object = row.cells.first().map_or("", |cell| cell.trim());
         let object = object.rsplit('/').next().unwrap_or(object);
         let files = by_function.iter().zip(&row.periods);

@@ -1,4 +1,4 @@
-//! `rperf histogram`: how often the numbers of an event have which size.
+//! `rperf histogram`: the distribution of an event's values.
 
 mod args;
 mod numbers;
@@ -20,14 +20,14 @@ use crate::cli::output_file::write_to;
 
 pub(super) use self::args::command;
 
-/// The default base: ranges end at 0, 3, 15, 63.
+/// The default of `--power`: ranges end at 0, 3, 15, 63.
 const BASE: u64 = 4;
-/// The most ranges of one's own.
+/// The maximum number of values in `--edges`.
 const MAX_EDGES: usize = 1000;
 /// The standard output.
 const STDOUT: &str = "-";
 
-/// Counts and prints.
+/// Counts the values and prints the histogram.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let options = HistogramOptions::new(matches)?;
     let source = NumberSource::new(matches)?;
@@ -50,7 +50,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(exit)
 }
 
-/// The form of the output.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HistogramFormat {
     Text,
@@ -61,7 +61,7 @@ enum HistogramFormat {
 /// The options of ranges and output.
 struct HistogramOptions {
     edges: Vec<i128>,
-    /// Whether all ranges are shown: those of `--edges`, and up to `--max`.
+    /// Whether empty ranges at the upper end are shown, too: with `--edges` or `--max`.
     has_own_edges: bool,
     format: HistogramFormat,
     output: Option<PathBuf>,

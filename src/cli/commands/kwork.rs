@@ -87,7 +87,7 @@ pub(super) fn command() -> Command {
         .arg(words_option())
 }
 
-/// Returns the complete name of an abbreviated subcommand; of several, the first in perf's order.
+/// Returns the complete name of an abbreviated subcommand; if several match, the first in perf's order.
 pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, ABBREVIATED)
 }

@@ -55,7 +55,7 @@ fn common() -> [Arg; 4] {
     ]
 }
 
-/// The common options of the subcommands that Linux perf does not have.
+/// The common options, with `-D` refused: for subcommands that Linux perf does not have.
 fn without_dump() -> [Arg; 4] {
     let mut options = common();
     options[0] = unsupported("dump-raw-trace", "use 'script -D'").short('D');

@@ -36,7 +36,7 @@ use crate::cli::shared::perfetto_trace::{TraceContent, write_trace};
 use crate::cli::shared::subcommands;
 use crate::cli::symbol_options::SymbolSources;
 
-/// What may be wrong where records were lost.
+/// What may be wrong after lost records, for the warning.
 const DOUBTFUL: &str = "states of its tasks";
 
 /// Returns the complete name of an abbreviated subcommand, as Linux perf does.
@@ -123,7 +123,7 @@ fn write_events(
     conclude(analysis, walk.delivered, &walk.losses, DOUBTFUL, matches)
 }
 
-/// Prints how much was written, unless to the standard output.
+/// Prints the time span and the file that was written, unless it is the standard output.
 fn announce(nanos: u64, path: &Path, context: &Context) {
     if path == Path::new("-") {
         return;

@@ -10,7 +10,7 @@ use rperf_tracepoint::{Error, FieldReader};
 use crate::cli::error::CliError;
 use crate::cli::event_lookup::find_event;
 
-/// Returns the events of these names, first and last, which are matched by the fields `key`; by the thread if it is empty.
+/// Returns the start event and the end event with these names. They are matched by the fields `key`, by thread if it is empty.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub(crate) fn event_pair(
     })
 }
 
-/// One of the two events, with its key fields.
+/// Returns one of the two events, with its key fields.
 fn keyed(event: usize, key: &[String], recording: Metadata<'_>) -> Result<KeyedEvent, CliError> {
     Ok(KeyedEvent {
         event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),

@@ -4,7 +4,7 @@ use rperf_names::by_distance;
 use rperf_perfdata::Metadata;
 use rperf_tracepoint::FieldReader;
 
-/// Why an event has no such field.
+/// Why an event has no numeric field with a name.
 pub(crate) enum NoNumber {
     /// The event is not a tracepoint whose format the recording has.
     NotATracepoint,

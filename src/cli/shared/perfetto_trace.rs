@@ -37,7 +37,7 @@ pub(crate) struct TraceContent {
     pub(crate) may_be_empty: bool,
 }
 
-/// What is known after all events are written.
+/// The outcome of writing all events.
 #[derive(Default)]
 pub(crate) struct TraceWalk {
     pub(crate) delivered: DeliveredCounts,
@@ -46,7 +46,8 @@ pub(crate) struct TraceWalk {
     pub(crate) times: Option<(u64, u64)>,
 }
 
-/// Writes the events of a recording to a file, which is replaced once it is complete. It is not written if there are no events and there must be.
+/// Writes the events of a recording to a file, which is replaced once it is complete. Without events it is written
+/// only if `content` permits.
 ///
 /// # Errors
 ///
@@ -81,7 +82,7 @@ pub(crate) fn write_trace(
         match pass.run(&analysis.replay, analysis.jobs, &mut events) {
             Ok(delivered) => walk.delivered = delivered,
             Err(error) => {
-                // No unfinished file is left behind.
+                // An error here makes `write_to` discard the unfinished file.
                 failure = Some(error);
                 return Err(io::ErrorKind::InvalidData.into());
             }
@@ -125,6 +126,7 @@ struct TracedEvents<W> {
 }
 
 impl<W: Write> TracedEvents<W> {
+    /// Returns whether the event was written.
     fn write(
         &mut self,
         at: SchedEventContext,
@@ -194,7 +196,7 @@ impl<W: Write> TracedEvents<W> {
         self.writer.begin_call(at, by.pid.cast_signed(), name)
     }
 
-    /// Ends the call that a thread is in. A return from another one says nothing about its result.
+    /// Ends the call that a thread is in. Its result is unknown if the return is that of another call, because records were lost.
     fn end_call(
         &mut self,
         at: SchedEventContext,

@@ -16,7 +16,7 @@ pub(crate) struct RecordedStat<'d> {
     rounds: RecordedCounts,
     events: Vec<CountedEvent>,
     threads: BTreeMap<u32, String>,
-    /// The configuration of counting.
+    /// The content of the STAT_CONFIG record.
     config: Option<StatConfig>,
 }
 
@@ -45,7 +45,7 @@ impl<'d> RecordedStat<'d> {
         }
     }
 
-    /// Passes the counts of each round to `on_round`, with what is known at its end. Returns the records that cannot be read.
+    /// Passes the counts of each round to `on_round`, with the metadata read so far. Returns the records that cannot be read.
     ///
     /// # Errors
     ///
@@ -140,13 +140,13 @@ impl<'d> RecordedStat<'d> {
         self.rounds.is_per_cpu()
     }
 
-    /// A setting of the configuration of counting, by number. Known from the first round on.
+    /// A value of the STAT_CONFIG record, by the number of its term. Known from the first round on.
     pub(crate) fn setting(&self, number: u64) -> Option<u64> {
         self.config.as_ref().and_then(|config| config.term(number))
     }
 }
 
-/// The event of a recording called `name`, in which a tab precedes the cgroup.
+/// Returns the event called `name` in a recording, where a tab separates the event's name from its cgroup.
 fn named(name: &str, attr: &Attr) -> CountedEvent {
     let (name, cgroup) = match name.split_once('\t') {
         Some((name, cgroup)) => (name, Some(cgroup.to_owned())),

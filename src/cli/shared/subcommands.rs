@@ -7,7 +7,7 @@ use clap::{Arg, ArgMatches};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// The subcommand's name and all that follows it, options too.
+/// The argument with the subcommand's name and everything after it, including options.
 pub(crate) fn words_option() -> Arg {
     Arg::new("words")
         .num_args(0..)
@@ -17,14 +17,14 @@ pub(crate) fn words_option() -> Arg {
         .value_name("word")
 }
 
-/// Returns the complete name of a subcommand that is abbreviated to at least three letters: the first of `names`.
+/// Returns the first of `names` that begins with `word`, if `word` has at least three letters; otherwise `word`.
 pub(crate) fn full_name<'w>(word: &'w str, names: &[&'static str]) -> &'w str {
     let mut names = names.iter();
     let name = names.find(|name| word.len() > 2 && name.starts_with(word));
     name.copied().unwrap_or(word)
 }
 
-/// Returns the subcommand's name as given to `command`, and the words that follow it.
+/// Returns the subcommand's name as the user wrote it, and the words after it.
 ///
 /// # Errors
 ///

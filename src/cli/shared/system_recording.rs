@@ -1,4 +1,4 @@
-//! What `sched record`, `kwork record` and `timechart record` share: they record the whole system's tracepoints with `record`.
+//! Shared parts of `sched record`, `kwork record` and `timechart record`, which call `record` with tracepoints of the whole system.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -1,4 +1,4 @@
-//! A private folder for a recording that is only kept while a command runs.
+//! A private folder for a recording that is deleted when its command ends.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 
 /// The name of the recording in its folder.
 const FILE: &str = "perf.data";
-/// Attempts to find an unused name.
+/// The maximum number of names that are tried.
 const ATTEMPTS: u32 = 100;
 
 /// A folder in the temporary directory that is removed with its contents when dropped.
@@ -20,7 +20,7 @@ pub(crate) struct TemporaryFolder {
 }
 
 impl TemporaryFolder {
-    /// Creates one for a command.
+    /// Creates a folder with the command in its name.
     ///
     /// # Errors
     ///

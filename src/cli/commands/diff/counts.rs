@@ -1,4 +1,4 @@
-//! The counts of files of `stat record`, compared.
+//! Compares the counts of files of `stat record`.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -159,7 +159,7 @@ pub(super) fn print(
 ) -> Result<(), CliError> {
     if let Some(option) = OF_SAMPLES.into_iter().find(|id| is_given(matches, id)) {
         let message = format!("--{option} is for samples; the files have counts (stat record)");
-        // Not a fault of the command line alone: it depends on the files.
+        // Not status 129 (usage): the options are valid for other files.
         return Err(CliError::message(255, message));
     }
     let baseline = match &settings.runs {

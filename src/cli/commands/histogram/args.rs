@@ -73,7 +73,7 @@ fn numbers() -> Vec<Arg> {
     ]
 }
 
-/// What is recorded first.
+/// The options that request a recording before counting.
 fn recording() -> Vec<Arg> {
     vec![
         value("attach", "pid[,pid...]")

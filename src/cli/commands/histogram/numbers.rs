@@ -1,4 +1,4 @@
-//! The numbers that are counted.
+//! The values that are counted.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use crate::cli::shared::event_pair::event_pair;
 use crate::cli::shared::numeric_field::{NoNumber, numeric_field};
 use crate::cli::symbol_options::SymbolSources;
 
-/// The word for the periods of samples.
+/// The name that selects the periods of samples instead of a field.
 const PERIOD: &str = "period";
 
 /// Units of latencies, in nanoseconds.
@@ -50,11 +50,11 @@ pub(super) struct CountedNumbers {
 }
 
 impl NumberSource {
-    /// Reads words and options.
+    /// Parses words and options.
     ///
     /// # Errors
     ///
-    /// Status 129: neither an event nor a pair of events, or both; options without effect.
+    /// Status 129: neither an event nor a pair of events, or both; options of pairs without a pair.
     pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let words = matches.get_many::<String>("words").unwrap_or_default();
         let words: Vec<&str> = words.map(String::as_str).collect();
@@ -135,7 +135,7 @@ impl NumberSource {
         }
     }
 
-    /// The event, the number and its unit.
+    /// The names of the event, the value and its unit.
     pub(super) fn names(&self) -> (String, &str, &str) {
         match self {
             Self::Samples { event, number, .. } => (event.clone(), number, ""),
@@ -145,7 +145,7 @@ impl NumberSource {
         }
     }
 
-    /// Counts the numbers of a recording, that of `-i` if no `path` is given.
+    /// Counts the values of a recording, that of `-i` if no `path` is given.
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ impl CountingPass<'_> {
         }
     }
 
-    /// Counts a number of an event's samples.
+    /// Counts the periods or a field of an event's samples.
     fn samples(
         &self,
         event: &str,

@@ -26,9 +26,9 @@ another kernel or machine. A task that was woken by an interrupt sleeps as long 
 
 /// The default number of repetitions.
 const REPETITIONS: u32 = 10;
-/// The most threads.
+/// The maximum number of threads.
 const MAX_THREADS: usize = 4096;
-/// A longer repetition is announced, in seconds.
+/// Repetitions of at least this many seconds are announced.
 const LONG: u64 = 60;
 
 /// The options.
@@ -77,7 +77,7 @@ pub(in crate::cli::commands) fn run(
     Ok(ExitStatus::Ok)
 }
 
-/// Returns the number of repetitions; `None` without an end.
+/// Returns the number of repetitions; `None` to repeat until interrupted.
 fn repetitions(matches: &ArgMatches) -> Result<Option<u32>, CliError> {
     let Some(word) = matches.get_one::<String>("repeat") else {
         return Ok(Some(REPETITIONS));

@@ -1,4 +1,4 @@
-//! `--hist`: counts of a tracepoint by ranges of a field, which the kernel compares.
+//! `--hist`: counts of a tracepoint by ranges of a field, with a kernel filter for each range.
 
 use clap::ArgMatches;
 use rperf_analysis::{ValueHistogram, ValueRange, power_edges};
@@ -10,10 +10,10 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::tracefs::{MachineTracepoints, describe};
 
-/// The base of the ranges, and where the last one begins.
+/// The base of the default ranges, and the lowest value of the last one.
 const BASE: u64 = 4;
 const LAST: u64 = 1 << 20;
-/// The most ranges: each is a counter for each CPU.
+/// The maximum number of ranges: each needs a counter for each CPU.
 const MAX_EDGES: usize = 64;
 
 /// A field and the ranges of its values.
@@ -22,7 +22,7 @@ struct FieldRanges {
     ranges: Vec<ValueRange>,
 }
 
-/// Replaces each event by one for each range of the field that `--hist` names; without the option, returns them as they are.
+/// Replaces each event by one for each range of the field in `--hist`; without the option, returns the events unchanged.
 ///
 /// # Errors
 ///

@@ -81,7 +81,7 @@ pub(in crate::cli::commands) fn run(
     Ok(ExitStatus::Ok)
 }
 
-/// The table of one round, which has this number.
+/// The table of the round with this number.
 fn table(
     aggregator: &Aggregator<'_>,
     subject: TableSubject<'_>,

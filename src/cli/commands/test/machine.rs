@@ -121,7 +121,7 @@ fn open(
     }
 }
 
-/// What an event needs that perf_event_paranoid permits up to a level.
+/// Returns what this user lacks for an event that perf_event_paranoid permits only up to `level`.
 pub(super) fn needed_for_level(level: i64) -> String {
     let paranoid = Sysctl::new("/proc").perf_event_paranoid();
     match paranoid.filter(|set| *set > level) {
@@ -281,7 +281,7 @@ fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
     }
 }
 
-/// Why a file or folder of tracefs cannot be read, and who can.
+/// Returns why a file or folder of tracefs cannot be read, and which rights that needs.
 fn unreadable(path: &Path, error: &io::Error) -> String {
     let needed = match error.kind() {
         io::ErrorKind::PermissionDenied => ", needs root",

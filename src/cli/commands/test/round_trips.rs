@@ -111,7 +111,7 @@ pub(super) fn lines(run: &mut TestRun<'_>) -> TestResult {
     if lines.is_empty() {
         return skip("the program has no debug information");
     }
-    // Lines of calls: where the innermost function is hit depends on the machine, in emulators on few instructions.
+    // Only lines of calls are expected: which lines of the innermost function are hit depends on the machine.
     let lines = lines.join("\n") + "\n";
     run.expect(
         &lines,
@@ -209,7 +209,7 @@ pub(super) fn off_cpu(run: &mut TestRun<'_>) -> TestResult {
     let output = run.run(line)?;
     match output.status.success() {
         true => {}
-        // Stacks of the kernel and switches are recorded.
+        // Kernel stacks and context switches are only recorded by events that include the kernel.
         false if is_refused(&output.stderr) => return skip(machine::needed_for_level(1)),
         false => return failed(format!("record: {}", output.status)),
     }

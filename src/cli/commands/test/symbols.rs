@@ -63,7 +63,7 @@ pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Which setting hides the kernel's addresses, and from whom (`kallsyms_show_value` of the kernel).
+/// Returns which setting hides the kernel's addresses, and what reading them needs (`kallsyms_show_value` of the kernel).
 fn needed_for_addresses() -> String {
     match sysctl::value("kernel/kptr_restrict").as_str() {
         "0" => format!(

@@ -85,7 +85,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(jobs::option())
 }
 
-/// The format of the output, by the name of the file.
+/// The output format, selected by the extension of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputFormat {
     Picture(PictureFormat),
@@ -101,7 +101,7 @@ pub(super) enum PictureFormat {
     Html,
 }
 
-/// Options of pictures alone, by their ids.
+/// The ids of the options that apply only to pictures.
 const PICTURE_OPTIONS: [&str; 8] = [
     "proc-num",
     "process",

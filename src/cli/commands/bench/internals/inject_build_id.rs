@@ -27,7 +27,7 @@ use crate::cli::commands::bench::runner::{Runner, Shown, not_applicable};
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
 
-/// Where objects are searched for.
+/// The folder that is searched for objects.
 const LIBRARIES: &str = "/usr/lib";
 /// Maximum number of objects, and depth of folders.
 const MAX_OBJECTS: usize = 1000;
@@ -35,7 +35,7 @@ const MAX_DEPTH: usize = 10;
 /// The mode of user space in a record's header.
 const USER: Misc = Misc(2);
 const PAGE: u64 = 4096;
-/// Size of each mapping: samples hit a different page each until they begin again.
+/// Size of each mapping. Each sample hits the next page of its mapping; the first page follows the last one.
 const MAPPING: u64 = 256 * PAGE;
 /// The process in the recording.
 const PID: u32 = 1;
@@ -121,13 +121,13 @@ impl MeasuredInjection {
         )
     }
 
-    /// Without the memory: it hardly varies between runs, so that any difference to a baseline would be a result.
+    /// Memory is left out: it varies so little between runs that every difference from a baseline would be significant.
     fn value(&self, name: &str, events: f64) -> Value {
         Value::lower_is_better("usec/event", self.micros.mean() / events).of(name)
     }
 }
 
-/// Injects into the recording, each time in a new process, so that nothing is known from earlier and the memory is that of one injection.
+/// Injects into the recording, each time in a new process, so that nothing is cached and the memory is that of one injection.
 fn measure(
     recording: &[u8],
     objects: InjectedObjects,
@@ -149,7 +149,7 @@ fn measure(
     Ok(MeasuredInjection { micros, memory })
 }
 
-/// Reads build-ids from files.
+/// Reads build-ids from the files themselves.
 struct FileBuildIds;
 
 impl BuildIdSource for FileBuildIds {
@@ -179,7 +179,7 @@ fn inject(recording: &[u8], objects: InjectedObjects) -> Option<u64> {
     summary.end.is_none().then_some(summary.bytes)
 }
 
-/// This program and the libraries of this machine, as far as they have build-ids.
+/// Returns this program and the libraries of this machine, except those without build-id.
 fn objects() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = std::env::current_exe().into_iter().collect();
     add_objects(Path::new(LIBRARIES), MAX_DEPTH, &mut found);
@@ -191,7 +191,7 @@ fn objects() -> Vec<PathBuf> {
     found
 }
 
-/// Adds the files of a folder and those below it that are named like shared libraries. Folders that can't be read have none.
+/// Adds the files of a folder and those below it that are named like shared libraries. Folders that can't be read are skipped.
 fn add_objects(path: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     let Ok(folder) = Folder::open(path) else {
         return;
@@ -211,7 +211,7 @@ fn add_objects(path: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Generates a stream of one process with this many mappings, each of the next object, and samples in each mapping.
+/// Generates a stream of one process with this many mappings, of the objects in turn, and this many samples in each mapping.
 fn recording(objects: &[PathBuf], mappings: u32, samples: u32) -> Result<Vec<u8>, CliError> {
     let attr = Attr {
         kind: EventType::SOFTWARE,
@@ -260,7 +260,7 @@ impl GeneratedRecords {
 
     fn add(&mut self, kind: RecordKind, misc: Misc, body: impl FnOnce(&mut Encoder<'_>)) {
         self.time += 1;
-        // Only a path that exceeds the limit of the system does not fit.
+        // The result is ignored: only a path longer than PATH_MAX would make a record too large.
         RecordHeader::encode_record(kind, misc, &mut self.bytes, Endian::NATIVE, body);
     }
 

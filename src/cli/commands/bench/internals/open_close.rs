@@ -19,7 +19,7 @@ use crate::cli::tracefs::MachineTracepoints;
 const DUMMY: u64 = 9;
 /// Exit status if there is no such task.
 const NO_TASK_STATUS: u8 = 244;
-/// The options that select tasks, of which one can be given.
+/// The options that select tasks, of which at most one can be given.
 const TARGETS: [&str; 4] = ["all-cpus", "pid", "tid", "uid"];
 
 pub(super) fn command() -> Command {
@@ -90,7 +90,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
                     };
                     match Counter::open(attr, observed, None) {
                         Ok(counter) => opened.push(counter),
-                        // The task has ended meanwhile.
+                        // The task has exited since it was listed.
                         Err(error) if *pid > 0 && error.raw_os_error() == Some(libc::ESRCH) => {}
                         Err(error) => return Err(error),
                     }
@@ -119,7 +119,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
 /// The events to open, all disabled.
 struct EventsToOpen {
     attrs: Vec<Attr>,
-    /// Those of -e; attrs of uprobes refer to the paths in them.
+    /// The events of -e, kept because attrs of uprobes have pointers to the paths in them.
     specs: Vec<EventSpec>,
 }
 

@@ -12,7 +12,7 @@ use rperf_view::sched::replay::TimerPrecision;
 
 /// Stack of a thread, in bytes.
 const STACK: usize = 128 << 10;
-/// How often times are measured for the precision.
+/// Number of measurements, of which the shortest is used.
 const TRIALS: usize = 10;
 const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -32,10 +32,10 @@ enum Start {
     Cancelled,
 }
 
-/// What the threads of a repetition share.
+/// The state that the threads of a repetition share.
 struct SharedState<'p> {
     plan: &'p ReplayPlan,
-    /// By number of the wakeup.
+    /// Whether a wakeup has happened, by its number.
     woken: Vec<AtomicBool>,
     start: Mutex<Start>,
     started: Condvar,
@@ -99,7 +99,7 @@ impl SharedState<'_> {
         threads.collect()
     }
 
-    /// Lets the threads begin, or end if one of them is missing.
+    /// Lets the threads begin, or exit if one of them could not be started.
     fn begin(&self, spawned: io::Result<Vec<Option<Thread>>>) -> Option<io::Error> {
         let (start, failure) = match spawned {
             Ok(threads) => (Start::Begin(threads.into()), None),
@@ -162,7 +162,7 @@ fn own_cpu_time() -> Duration {
     Duration::from_nanos(clock_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default())
 }
 
-/// Uses the CPU for this time, of which `overhead` passes anyway.
+/// Uses the CPU for this time, less `overhead`, which even an empty run takes.
 fn run(time: Duration, overhead: Duration) {
     let begun = own_cpu_time();
     loop {
@@ -173,7 +173,7 @@ fn run(time: Duration, overhead: Duration) {
     }
 }
 
-/// Measures how exact runs and sleeps are.
+/// Measures the precision of runs and sleeps.
 pub(super) fn measure_precision() -> TimerPrecision {
     let shortest = |measure: &dyn Fn() -> Duration| {
         let trials = (0..TRIALS).map(|_| measure());

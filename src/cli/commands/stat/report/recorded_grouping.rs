@@ -19,7 +19,7 @@ pub(super) fn title(data: &PerfData<'_>) -> String {
     format!("'{words}'")
 }
 
-/// The aggregation: as requested, otherwise as recorded (`Global`). Known from the first round on.
+/// The aggregation: as requested, or as recorded if `requested` is `Global`. Known from the first round on.
 pub(super) fn grouping(
     recorded: &RecordedStat<'_>,
     data: &PerfData<'_>,
