@@ -23,10 +23,10 @@ use crate::profile::{CodeKind, PeriodUnit, Profile, ProfileEvent};
 /// Path of the profiles service below a collector's address.
 pub const SERVICE_PATH: &str = "/v1development/profiles";
 
-/// What a profile says about the recording.
+/// Properties of the recording that its profiles contain.
 #[derive(Debug, Clone, Default)]
 pub struct OtlpRecording<'r> {
-    /// Identifies the recording among others: equal ones get equal profile ids.
+    /// Identifies the recording; profile ids are hashes of it.
     pub id: &'r str,
     /// Time of the first sample, in nanoseconds since 1970.
     pub start: i64,
@@ -36,7 +36,7 @@ pub struct OtlpRecording<'r> {
     pub exporter: (&'r str, &'r str),
 }
 
-/// The encoded message `ProfilesData`, which is also a request to a collector.
+/// Encodes a message `ProfilesData`. A collector's `ExportProfilesServiceRequest` has the same encoding.
 #[must_use]
 pub fn encode(profile: &Profile, recording: &OtlpRecording<'_>) -> Vec<u8> {
     let mut builder = Builder::new(profile, recording);
@@ -70,7 +70,7 @@ pub fn encode(profile: &Profile, recording: &OtlpRecording<'_>) -> Vec<u8> {
     data.encode_to_vec()
 }
 
-/// What a collector did not accept, by its answer; `None` if it accepted everything.
+/// Returns the `partial_success` of a collector's response as text; `None` if it has none or cannot be decoded.
 #[must_use]
 pub fn rejection(answer: &[u8]) -> Option<String> {
     let partial = ExportResponse::decode(answer).ok()?.partial_success?;
@@ -92,7 +92,7 @@ struct Builder<'p> {
     attributes: Interner<Option<(i32, AttributeValue)>>,
     locations: Locations,
     stacks: Vec<Stack>,
-    /// The stacks by their number in the profile.
+    /// Index in `stacks`, by the number in the profile.
     stack_numbers: FxHashMap<u32, i32>,
 }
 
@@ -180,7 +180,7 @@ impl<'p> Builder<'p> {
         if let Some(thread) = self.profile.threads.get(thread as usize) {
             let process = self.profile.process_name(thread.pid);
             for (key, id) in [("process.pid", thread.pid), ("thread.id", thread.tid)] {
-                // Those that were not recorded are left out.
+                // All ones: the id was not recorded.
                 if id != u32::MAX {
                     let id = AttributeValue::Number(id.into());
                     attributes.push(self.attribute(key, id));
@@ -222,7 +222,7 @@ impl<'p> Builder<'p> {
         found
     }
 
-    /// The tables, after all samples.
+    /// Returns the tables. Call it after the last sample: samples add entries.
     fn dictionary(mut self) -> Dictionary {
         let mappings = self.mappings();
         let functions = self.functions();
@@ -312,7 +312,7 @@ impl<'p> Builder<'p> {
             let kind = match function.map(|function| function.kind) {
                 Some(CodeKind::Kernel) => Some("kernel"),
                 Some(CodeKind::User) => Some("native"),
-                // The language is unknown.
+                // The type of JIT code is its language, which is unknown.
                 Some(CodeKind::Jit) | None => None,
             };
             let kind = kind.map(|kind| {
@@ -334,7 +334,7 @@ impl<'p> Builder<'p> {
     }
 }
 
-/// An index in a table, all of which are smaller.
+/// Converts an index. Tables have fewer than 2^31 entries.
 fn index(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

@@ -12,7 +12,7 @@ use crate::tls::with_tls;
 /// Time limits of requests; `None` for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// For each step: finding the host, connecting, the first byte of a response, and each further read.
+    /// For each step: resolving the host name, connecting, the first byte of a response, and each further read.
     pub step: Option<Duration>,
     /// For a complete request.
     pub total: Option<Duration>,
@@ -28,13 +28,13 @@ pub enum AgentError {
         /// What is missing.
         reason: String,
     },
-    /// No thread can be started, which finding a host requires.
+    /// No thread can be started, which resolving a host name requires.
     #[error("no thread can be started")]
     NoThread(#[source] io::Error),
 }
 
-/// Creates an agent; with https if certificate bundles (PEM) are given, of which the first existing one is used. A status
-/// other than 200 is not an error of its requests.
+/// Creates an agent. It supports https if `authorities` are given: certificate bundles (PEM), of which the first readable
+/// one is used. A response with an error status (4xx, 5xx) is not an error of the request.
 ///
 /// # Errors
 ///
@@ -55,7 +55,8 @@ pub fn agent(limits: ClientLimits, authorities: Option<&[PathBuf]>) -> Result<Ag
     Ok(config.build().into())
 }
 
-/// Checks that a thread can be started, before each request: ureq resolves host names in a thread, and panics otherwise.
+/// Checks that a thread can be started. Call it before each request: ureq resolves host names in a thread, and panics if
+/// it cannot start one.
 ///
 /// # Errors
 ///

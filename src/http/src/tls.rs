@@ -7,11 +7,11 @@ use ureq::typestate::AgentScope;
 
 use crate::client::AgentError;
 
-/// Adds https to `config`, verified by the first existing certificate bundle.
+/// Adds https to `config`. Servers are verified with the first readable certificate bundle.
 ///
 /// # Errors
 ///
-/// [`AgentError::NoTls`] if the processor lacks the instructions, or no certificates are installed.
+/// [`AgentError::NoTls`] if the processor lacks instructions, or the bundle has no certificates.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) fn with_tls(
     config: ConfigBuilder<AgentScope>,
@@ -55,7 +55,7 @@ pub(crate) fn with_tls(
     Ok(config.tls_config(tls))
 }
 
-/// Other processors are not supported.
+/// Fails: the cryptography is not written for this architecture.
 ///
 /// # Errors
 ///

@@ -9,16 +9,16 @@ use ureq::http::Response;
 
 use crate::client::{AgentError, ClientLimits, agent, check_threads};
 
-/// Waiting times before further attempts, unless the server asks for another one.
+/// Delays before further attempts, unless the server sends `Retry-After`.
 const DELAYS: [Duration; 4] = [
     Duration::from_millis(500),
     Duration::from_secs(1),
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
-/// The longest time that a server can ask to wait.
+/// Maximum delay; a longer `Retry-After` is shortened to it.
 const MAX_DELAY: Duration = Duration::from_secs(30);
-/// Bytes of an answer that are read.
+/// Maximum size of an answer in bytes; a larger one is ignored.
 const MAX_ANSWER: u64 = 64 << 10;
 /// Time limit for each step of a request.
 const STEP: Duration = Duration::from_secs(30);
@@ -27,10 +27,10 @@ const STEP: Duration = Duration::from_secs(30);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UploadError {
-    /// There is no client.
+    /// The client cannot be created, or no thread can be started.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// Every attempt failed before the server answered.
+    /// The last attempt failed before the server answered.
     #[error("{url}: no answer in {attempts} attempts")]
     Unreachable {
         /// Where the data were sent.
@@ -40,7 +40,7 @@ pub enum UploadError {
         /// The last failure.
         source: Box<ureq::Error>,
     },
-    /// The server was busy each time.
+    /// The server was busy at the last attempt.
     #[error("{url}: answered with status {status} in {attempts} attempts")]
     Busy {
         /// Where the data were sent.
@@ -78,7 +78,7 @@ pub struct Upload<'u> {
     pub headers: &'u [(&'u str, &'u str)],
     /// The data.
     pub body: &'u [u8],
-    /// Certificate bundles (PEM), of which the first existing one is used for https.
+    /// Certificate bundles (PEM), of which the first readable one is used for https.
     pub authorities: &'u [PathBuf],
 }
 
@@ -90,8 +90,8 @@ enum Attempt {
 }
 
 impl Upload<'_> {
-    /// Sends the data, again if the server is busy or unreachable; returns its answer. `waits` is called before each
-    /// further attempt.
+    /// Sends the data, and repeats this if the server is busy or unreachable, at most four times. Returns its answer.
+    /// `waits` is called with the error and the delay before each further attempt.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Upload<'_> {
             }
         };
         let status = response.status().as_u16();
-        // An answer that cannot be read is empty.
+        // The status is enough: an answer that cannot be read is ignored.
         let body = response.body_mut().with_config().limit(MAX_ANSWER);
         let answer = body.read_to_vec().unwrap_or_default();
         match status {
@@ -165,13 +165,13 @@ impl Upload<'_> {
     }
 }
 
-/// The time that the server asks to wait, if it is in seconds.
+/// The delay in `Retry-After`. Its other form, a date, is ignored.
 fn retry_after<T>(response: &Response<T>) -> Option<Duration> {
     let value = response.headers().get("retry-after")?.to_str().ok()?;
     value.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// The first line of an answer that is text.
+/// The first line of an answer, at most 200 characters; empty if it is not text.
 fn first_line(answer: &[u8]) -> String {
     let text = str::from_utf8(answer).unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();
@@ -187,8 +187,8 @@ mod tests {
 
     use super::*;
 
-    /// Sends data to a server that gives these answers, the last of them again and again. Returns the result, and the
-    /// waiting times.
+    /// Sends data to a server that gives these answers, and repeats the last one. Returns the result, the delays, and
+    /// the number of requests.
     fn sent(answers: Vec<HttpResponse>) -> (Result<Vec<u8>, String>, Vec<Duration>, usize) {
         let answers = Mutex::new(answers);
         let server = HttpServer::start(move |_| {

@@ -19,11 +19,11 @@ pub enum Error {
     /// The file ends inside a field, or a field has an impossible value.
     #[error("offset {offset:#x}: {part}: {source}")]
     Field {
-        /// Offset in the file, of the part.
+        /// Offset of the part in the file.
         offset: u64,
-        /// What is described there.
+        /// Name of the part.
         part: &'static str,
-        /// Field, and its offset in the part.
+        /// The field, and its offset from the start of the file or of the part.
         source: DecodeError,
     },
     /// A part of the file cannot be used.
@@ -31,7 +31,7 @@ pub enum Error {
     Part {
         /// Offset in the file.
         offset: u64,
-        /// What is described there.
+        /// Name of the part.
         part: &'static str,
         /// Why it cannot be used.
         problem: String,
@@ -39,7 +39,7 @@ pub enum Error {
     /// Descriptions of events cannot be parsed.
     #[error("descriptions of events")]
     Formats(#[source] rperf_tracepoint::Error),
-    /// Times that are not nanoseconds.
+    /// The trace's clock does not count nanoseconds.
     #[error("times are from the clock '{clock}', which does not count nanoseconds")]
     Clock {
         /// Name of the clock in tracefs.

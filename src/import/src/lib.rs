@@ -4,7 +4,7 @@
 //! trace.dat (trace-cmd) --TraceDat--> events of each CPU --write--> perf.data with tracepoint samples
 //! ```
 //!
-//! **Invariants.** No input panics. An error names the offset in the input.
+//! **Invariants.** No input causes a panic. An error about a damaged part names its offset.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -3,7 +3,8 @@
 //! ```text
 //! 17 08 44 "tracing" version NUL, byte order u8, bytes of a long u8, page size u32
 //! version 6: descriptions of events as in perf.data's TRACING_DATA, u32 count of CPUs,
-//!            options, "flyrecord" NUL, for each CPU u64 offset and u64 size of its pages
+//!            options, "flyrecord" NUL, for each CPU u64 offset and u64 size of its pages,
+//!            with the option TRACECLOCK also u64 size and text of the clock
 //! version 7: compression name NUL version NUL, u64 offset of the first section of options;
 //!            options give the offsets of the other sections, and of the pages of each CPU
 //! ```
@@ -41,7 +42,7 @@ pub fn is_trace_dat(bytes: &[u8]) -> bool {
 /// A parsed trace.dat.
 #[derive(Debug)]
 pub struct TraceDat<'d> {
-    /// The descriptions of events as in perf.data's TRACING_DATA.
+    /// The descriptions of events, encoded as perf.data's TRACING_DATA.
     described: Vec<u8>,
     layout: PageLayout,
     options: Options,
@@ -58,18 +59,18 @@ struct CpuPages<'d> {
     offset: u64,
 }
 
-/// What precedes everything else.
+/// The header, which is the same in both versions.
 #[derive(Debug, Clone, Copy)]
 struct Head<'d> {
     endian: Endian,
     /// The bytes from the byte order to the page size.
     machine: &'d [u8],
     page_size: u32,
-    /// Where the rest begins.
+    /// Offset of the rest of the file.
     end: usize,
 }
 
-/// A problem of decoding a part that begins at `offset`.
+/// Returns a function that adds the part's name and offset to a decoding error.
 fn at(offset: usize, part: &'static str) -> impl Fn(DecodeError) -> Error {
     move |source| Error::Field {
         offset: offset as u64,
@@ -78,7 +79,7 @@ fn at(offset: usize, part: &'static str) -> impl Fn(DecodeError) -> Error {
     }
 }
 
-/// Reads text and its NUL.
+/// Reads text terminated by NUL.
 fn take_text(from: &mut Cursor<'_>, field: &'static str) -> Result<String, DecodeError> {
     let text = until_nul(from.rest());
     from.take(text.len() + 1, field)?;
@@ -187,7 +188,7 @@ impl<'d> TraceDat<'d> {
         KernelSymbols::new(data.kallsyms)
     }
 
-    /// Names of the instances whose events are not converted; perf.data has no separate buffers.
+    /// Names of the instances, whose events are not converted: perf.data has no separate buffers.
     #[must_use]
     pub fn instances(&self) -> &[String] {
         &self.options.instances
@@ -229,7 +230,7 @@ fn take_kind(from: &mut Cursor<'_>) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(until_nul(kind)).into_owned())
 }
 
-/// A part of the file.
+/// Returns `size` bytes at `offset`; `part` names them in the error.
 fn part<'d>(
     bytes: &'d [u8],
     offset: u64,

@@ -25,7 +25,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
 /// Returns the numbers and values of a message's fields.
 ///
 /// # Panics
-/// If it is not a message.
+/// If `bytes` are not a message, or have a field with a fixed length of four bytes.
 pub fn fields(mut bytes: &[u8]) -> Vec<(u64, ProtoField<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -96,7 +96,7 @@ pub fn messages(message: &[u8], wanted: u64) -> Vec<&[u8]> {
 /// Returns the numbers of a packed field whose elements have a variable length.
 ///
 /// # Panics
-/// If it is not one.
+/// Those of [`fields`], or if the elements have another encoding.
 pub fn packed(message: &[u8], wanted: u64) -> Vec<u64> {
     let mut numbers = Vec::new();
     for mut rest in messages(message, wanted) {
@@ -110,7 +110,7 @@ pub fn packed(message: &[u8], wanted: u64) -> Vec<u64> {
 /// Returns the numbers of a packed field whose elements have eight bytes.
 ///
 /// # Panics
-/// If it is not one.
+/// Those of [`fields`], or if the elements have another encoding.
 pub fn packed_fixed(message: &[u8], wanted: u64) -> Vec<u64> {
     let mut numbers = Vec::new();
     for bytes in messages(message, wanted) {

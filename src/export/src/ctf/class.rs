@@ -58,12 +58,12 @@ const TASK_FIELDS: RecordFields = &[
     ("time", CtfType::U64),
 ];
 
-/// The event classes of a trace. A class is numbered by its position.
+/// The event classes of a trace. The id of a class is its index.
 #[derive(Debug)]
 pub struct CtfLayout {
-    /// Those of samples, by event of the recording, then those of other records.
+    /// First the class of each event of the recording, then those of other records.
     pub(super) classes: Vec<CtfClass>,
-    /// Number of the first class of other records; `None` if there are none.
+    /// Index of the first class of other records; `None` if there are none.
     records: Option<usize>,
 }
 
@@ -109,7 +109,7 @@ impl CtfLayout {
         if with_records {
             classes.extend(RECORDS.iter().map(|(_, name, fields)| {
                 let fields = fields.iter().map(|(name, kind)| {
-                    // Values of these come with the record.
+                    // The source is not used: records are encoded from their own fields.
                     CtfField::new(name, *kind, SampleField::Raw)
                 });
                 CtfClass::new(name, fields.collect())
@@ -118,7 +118,7 @@ impl CtfLayout {
         Self { classes, records }
     }
 
-    /// The number of the class of these records; `None` if the trace does not have them.
+    /// The id of the class of these records; `None` if the trace does not have them.
     pub(super) fn record_class(&self, kind: RecordKind) -> Option<u32> {
         let index = RECORDS.iter().position(|(known, _, _)| *known == kind)?;
         u32::try_from(self.records? + index).ok()
@@ -153,7 +153,7 @@ impl CtfClass {
     }
 }
 
-/// Fields of samples, each with the bits of `sample_type` of which one selects it.
+/// Fields of samples. Each exists if `sample_type` has any of its bits.
 const SAMPLE_FIELDS: [(SampleType, &str, CtfType, SampleField); 12] = [
     (SampleType::IP, "perf_ip", CtfType::HEX64, SampleField::Ip),
     (SampleType::TID, "perf_tid", CtfType::S32, SampleField::Tid),

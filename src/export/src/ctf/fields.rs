@@ -7,7 +7,7 @@ use rperf_replay::Sample;
 use rperf_tracepoint::{Field, FieldReader, Value};
 use rperf_wire::{Endian, U64s};
 
-/// Words of the metadata language, and the names of our type aliases.
+/// Keywords of TSDL, and the type alias `utf8`; [`is_alias`] finds the aliases of integers.
 const RESERVED: [&str; 29] = [
     "align",
     "callsite",
@@ -51,7 +51,7 @@ pub(super) enum CtfType {
     },
     /// UTF-8 up to a NUL.
     Text,
-    /// A count of 32 bits and as many unsigned numbers of `size` bytes.
+    /// A 32-bit count, then that many unsigned numbers of `size` bytes.
     Sequence { size: u8, is_hex: bool },
 }
 
@@ -153,7 +153,7 @@ impl CtfField {
         Self::new(&field.name, kind, SampleField::Tracepoint(reader))
     }
 
-    /// Changes names that the class has already.
+    /// Makes the field's names unique in its class.
     pub(super) fn name_uniquely(&mut self, names: &mut FieldNames) {
         self.name = names.unique(&self.name);
         if matches!(self.kind, CtfType::Sequence { .. }) {
@@ -255,8 +255,8 @@ pub(super) struct FieldNames {
 }
 
 impl FieldNames {
-    /// The field name as an identifier of the metadata language, unlike those before. Readers remove one leading
-    /// underscore, so words of the language and names that begin with an underscore get one.
+    /// Returns `name` as an identifier that the class does not have yet. Keywords, and names that do not begin with a
+    /// letter, get a leading underscore: readers remove one.
     fn unique(&mut self, name: &str) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let mut name: String = name

@@ -12,7 +12,7 @@ const NANOSECONDS: i64 = 1_000_000_000;
 pub struct CtfEnvironment<'e> {
     /// Name and text of each property: `host`, `release`, `machine`.
     pub properties: Vec<(&'static str, String)>,
-    /// Nanoseconds from the recording's clock to the time since 1970; 0 if times are those of the clock.
+    /// Nanoseconds that readers add to times of the recording's clock, for times since 1970; 0 to show the clock's own.
     pub clock_offset: i64,
     /// Name and version of the program that writes the trace.
     pub exporter: &'e str,
@@ -50,7 +50,7 @@ pub fn write_metadata(
     Ok(())
 }
 
-/// Writes the types and the layout of packets, as [`super::CtfWriter`] writes them.
+/// Writes the type aliases, and the packet header of [`super::CtfWriter`].
 fn write_types(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "/* CTF 1.8 */\n")?;
     for size in [8, 16, 32, 64] {
@@ -77,6 +77,7 @@ trace {
     )
 }
 
+/// Writes the environment and the clock, and the packet context and event header of [`super::CtfWriter`].
 fn write_environment(environment: &CtfEnvironment<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nenv {{")?;
     for (name, text) in &environment.properties {

@@ -1,4 +1,4 @@
-//! Payloads of events, in parallel.
+//! Encodes the payloads of events, on several threads.
 
 use rperf_replay::{NonSampleRecord, Render, Sample, World};
 use rperf_resolve::{StackScratch, UserStacks};
@@ -38,7 +38,7 @@ pub(super) struct CtfEvent {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CtfContent {
-    /// An event of the class of this number.
+    /// An event of the class with this id.
     Event(u32),
     /// This number of records was lost.
     Lost(u64),
@@ -69,7 +69,7 @@ impl CtfBlock {
     fn push(&mut self, time: u64, cpu: u32, content: CtfContent) {
         self.events.push(CtfEvent {
             time,
-            // Events of an unknown CPU are in the first stream.
+            // Events of an unknown CPU are in the stream of CPU 0.
             cpu: if cpu == u32::MAX { 0 } else { cpu },
             content,
             end: self.payloads.len(),

@@ -110,7 +110,7 @@ fn losses_are_packets_without_events() {
         packet((400, 400), 7, 1, &[]),
     ];
     assert_eq!(files[&1], expected.concat());
-    // The first packet has a count to compare with.
+    // Readers compare counts of consecutive packets, so an empty packet precedes the first loss.
     let expected = [packet((400, 400), 0, 0, &[]), packet((400, 400), 3, 0, &[])];
     assert_eq!(files[&0], expected.concat());
 }

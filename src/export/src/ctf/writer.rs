@@ -13,17 +13,17 @@ const PACKET_HEADER: usize = 52;
 /// A packet ends with the event that reaches this size, in bytes.
 const PACKET_SIZE: usize = 256 << 10;
 
-/// Writes events to one stream for each CPU. `S` opens the stream of a CPU.
+/// Writes events to one stream for each CPU. `S` opens the output of a CPU's stream.
 pub struct CtfWriter<S, W> {
     open: S,
     streams: BTreeMap<u32, Stream<W>>,
-    /// Events from before the recording, which get the time of its first event.
+    /// Events from before the recording, which get the time of its first event; `None` once that is known.
     early: Option<EarlyEvents>,
     /// Bytes written so far.
     bytes: u64,
 }
 
-/// Classes, CPUs and payloads.
+/// Class, CPU and payload of each event.
 type EarlyEvents = Vec<(u32, u32, Vec<u8>)>;
 
 struct Stream<W> {
@@ -31,7 +31,7 @@ struct Stream<W> {
     cpu: u32,
     /// Events of the current packet.
     events: Vec<u8>,
-    /// Times of its first and last event, in nanoseconds.
+    /// Times at which the current packet begins and ends, in nanoseconds; `None` if there is nothing to write.
     times: Option<(u64, u64)>,
     /// Time of the last event of the stream.
     last: u64,
@@ -147,7 +147,8 @@ impl<W: Write> Stream<W> {
         self.events.extend_from_slice(payload);
     }
 
-    /// Extends the packet to this time, or to that of the stream's last event if it is later.
+    /// Extends the packet to `time`, or to the last time of the stream if that is later: readers refuse times that
+    /// decrease. Returns the event's time.
     fn advance(&mut self, time: u64) -> u64 {
         let time = time.max(self.last);
         let (first, _) = self.times.unwrap_or((time, time));

@@ -87,7 +87,7 @@ pub(super) struct ProfileMessage {
     pub(super) profile_id: Vec<u8>,
 }
 
-/// Type and unit of values, as strings.
+/// Type and unit of values, as indices in the table of strings.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(super) struct ValueType {
     #[prost(int32, tag = "1")]
@@ -199,14 +199,14 @@ pub(super) enum AttributeValue {
     Number(i64),
 }
 
-/// The answer of a collector.
+/// `ExportProfilesServiceResponse`: the response of a collector.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExportResponse {
     #[prost(message, optional, tag = "1")]
     pub(super) partial_success: Option<PartialSuccess>,
 }
 
-/// What a collector did not accept.
+/// `ExportProfilesPartialSuccess`: what a collector rejected, or a warning if it rejected nothing.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PartialSuccess {
     #[prost(int64, tag = "1")]

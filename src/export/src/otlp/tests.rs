@@ -94,7 +94,7 @@ fn encoded() -> Vec<u8> {
     )
 }
 
-/// Key and value of each attribute of these numbers.
+/// Key and value of the attributes with these indices.
 fn attributes(data: &[u8], numbers: &[u64]) -> Vec<String> {
     let dictionary = only(data, 2);
     let strings = messages(dictionary, 5);
@@ -145,7 +145,7 @@ fn each_event_with_samples_is_a_profile() {
     );
     let samples = messages(profile, 2);
     assert_eq!(samples.len(), 2);
-    // Without a stack: number 0.
+    // The sample without a stack refers to stack 0.
     assert_eq!(
         (number(samples[0], 1), packed(samples[0], 4)),
         (0, vec![1150])
@@ -170,7 +170,7 @@ fn a_stack_leads_to_functions_files_and_lines() {
     let index = |number: u64| usize::try_from(number).expect("an index");
     let strings = messages(dictionary, 5);
     let string = |number: u64| String::from_utf8_lossy(strings[index(number)]).into_owned();
-    // The first of each table is empty.
+    // Entry 0 of each table is empty.
     for table in 1..=7 {
         assert_eq!(messages(dictionary, table)[0], b"", "table {table}");
     }

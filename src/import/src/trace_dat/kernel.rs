@@ -3,10 +3,11 @@
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_wire::{Encoder, Endian, Misc};
 
-/// The kernel's name in a list of build-ids, and that of its mapping.
+/// The kernel's name in the list of build-ids.
 const NAME: &str = "[kernel.kallsyms]";
-/// The CPU mode of its records (`PERF_RECORD_MISC_KERNEL`).
+/// The CPU mode of samples and of the kernel's records (`PERF_RECORD_MISC_KERNEL`).
 pub(super) const KERNEL_MODE: Misc = Misc(1);
+/// The kernel's name in its MMAP record.
 const MAPPING: &[u8] = b"[kernel.kallsyms]_text";
 
 /// The symbols of the traced kernel.
@@ -14,7 +15,7 @@ const MAPPING: &[u8] = b"[kernel.kallsyms]_text";
 pub struct KernelSymbols<'d> {
     /// Text of `/proc/kallsyms`.
     pub text: &'d [u8],
-    /// Stands in for the kernel's build-id, which a trace.dat lacks: equal symbols have equal ones.
+    /// Hash of `text`, used as the kernel's build-id: a trace.dat has no build-ids.
     pub build_id: [u8; 20],
     /// First address of the kernel's code, and its size in bytes.
     pub(super) range: (u64, u64),
@@ -61,7 +62,7 @@ impl<'d> KernelSymbols<'d> {
         to.u32(kernel);
         to.u32(thread);
         let (start, size) = self.range;
-        // The offset of the kernel's mapping is its first symbol's address.
+        // `pgoff` is the address of the symbol in the mapping's name: readers compute the relocation from it.
         for word in [start, size, start] {
             to.u64(word);
         }
@@ -70,7 +71,7 @@ impl<'d> KernelSymbols<'d> {
     }
 }
 
-/// Twenty bytes that depend on all of the text (FNV-1a with three offsets).
+/// Returns a hash of 20 bytes, the size of a build-id: FNV-1a with three offset bases.
 fn digest(text: &[u8]) -> [u8; 20] {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let offsets: [u64; 3] = [

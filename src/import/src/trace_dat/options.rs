@@ -1,4 +1,4 @@
-//! Options of a trace.dat, and what they lead to.
+//! Options of a trace.dat, and the sections and pages that they refer to.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,22 +15,22 @@ const TRACECLOCK: u16 = 4;
 const UNAME: u16 = 5;
 /// Clocks of tracefs that count nanoseconds.
 const NANOSECOND_CLOCKS: [&str; 7] = ["local", "global", "perf", "mono", "mono_raw", "boot", "tai"];
-/// Bytes that describe the pages of a CPU: its number, offset and size.
+/// Size in bytes of an entry of the table of CPUs: CPU, offset and size of its pages.
 const CPU_ENTRY: usize = 20;
-/// Sections of options that are followed.
+/// Maximum number of sections of options; further ones are ignored.
 const MAX_OPTIONS: usize = 1000;
 
-/// What the options say.
+/// The options that the conversion uses.
 #[derive(Debug)]
 pub(super) struct Options {
     endian: Endian,
     /// System, host, release, version and machine, as from uname(2).
     pub(super) uname: Option<String>,
-    /// The clock of the times.
+    /// Name of the trace's clock.
     clock: Option<String>,
     /// Names of the instances, without the top one.
     pub(super) instances: Vec<String>,
-    /// Offset and content of the option for the top instance's events.
+    /// The option BUFFER of the top instance: offset of its section, and its content.
     top: Option<(u64, Vec<u8>)>,
     /// Offsets of sections by their id.
     sections: Vec<(u16, u64)>,
@@ -76,7 +76,7 @@ impl Options {
         }
     }
 
-    /// Reads the clock's name behind the table of CPUs in version 6, which has it if there is an option for it.
+    /// Reads the clock's name after the table of CPUs in version 6. It exists only with the option TRACECLOCK.
     pub(super) fn read_clock_behind_cpus(&mut self, from: &mut Cursor<'_>) {
         if !self.has_clock {
             return;
@@ -89,7 +89,7 @@ impl Options {
         }
     }
 
-    /// Reads all sections of options of version 7, from that at `first`.
+    /// Reads the options of version 7, from the section at `first` on.
     pub(super) fn read_version_7(sections: &Sections<'_>, first: u64) -> Result<Self, Error> {
         let mut options = Self::new(sections.endian);
         let mut next = first;
@@ -128,7 +128,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Keeps what both versions have.
+    /// Keeps an option that has the same form in both versions: uname, or the offset of a section.
     fn option(&mut self, id: u16, content: &[u8]) {
         match id {
             UNAME => {
@@ -143,7 +143,7 @@ impl Options {
         }
     }
 
-    /// The content of a section with descriptions; what `empty` says if the file lacks it.
+    /// Returns the content of a section with descriptions; `empty` if the file lacks it.
     pub(super) fn section<'d>(
         &self,
         sections: &Sections<'d>,
@@ -188,7 +188,7 @@ impl Options {
         Ok(cpus)
     }
 
-    /// Checks that times are nanoseconds.
+    /// Checks that the clock counts nanoseconds.
     pub(super) fn check_clock(&self) -> Result<(), Error> {
         self.clock.as_deref().map_or(Ok(()), check_clock)
     }

@@ -6,8 +6,8 @@
 //!        1..=28  data of type_len words
 //!        0       u32 length, which includes itself, and data
 //!        29      padding: the rest of the page if time_delta is 0, otherwise u32 length
-//!        30      u32: time_delta + word << 27 is added to the time
-//!        31      u32: time_delta + word << 27 is the time, without its five upper bits
+//!        30      u32: time_delta + (word << 27) is added to the time
+//!        31      u32: time_delta + (word << 27) is the time, without its five upper bits
 //! ```
 //!
 //! Source: `events/header_page` and `events/header_event` in tracefs, and include/linux/ring_buffer.h.
@@ -20,11 +20,13 @@ const TIME_DELTA_BITS: u32 = 27;
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// Bits of an absolute time that an event has.
+/// Bits of the time in a `TIME_STAMP`; the upper ones are those of the time before it.
 const TIME_STAMP_BITS: u32 = 59;
-/// Flags of `commit`: events were overwritten before the page, and their number follows the events.
+/// Flag of `commit`: events were overwritten before the page.
 const MISSED_EVENTS: u64 = 1 << 31;
+/// Flag of `commit`: the number of overwritten events follows the page's events.
 const MISSED_STORED: u64 = 1 << 30;
+/// Bits of `commit` with the size of the events in bytes.
 const LENGTH: u64 = (1 << 27) - 1;
 
 /// The layout of pages, by `events/header_page`.
@@ -40,7 +42,7 @@ pub(super) struct PageLayout {
 }
 
 impl PageLayout {
-    /// Parses the text of `header_page`; what it lacks is that of 64-bit kernels with this page size.
+    /// Parses the text of `header_page`. Missing fields are those of 64-bit kernels, with pages of `page_size` bytes.
     pub(super) fn parse(text: &[u8], endian: Endian, page_size: u32) -> Self {
         let text = String::from_utf8_lossy(text);
         let field = |name: &str| {
@@ -84,7 +86,7 @@ pub(super) enum RingItem<'p> {
 pub(super) struct RingEvents<'p> {
     layout: PageLayout,
     pages: &'p [u8],
-    /// Offset of the pages in the file; of uncompressed pages, that of the compressed ones.
+    /// Offset of the pages in the file, compressed or not.
     origin: u64,
     /// Offset of the current page.
     page: usize,
@@ -197,14 +199,15 @@ impl<'p> RingEvents<'p> {
         let Some(raw) = raw else {
             return Err(self.error("an event does not fit into the page".to_owned()));
         };
-        // Lengths are in words, also where the kernel says bytes.
+        // Events are aligned to 4 bytes, even if their length is in bytes.
         self.at = start + raw.len().next_multiple_of(4);
         let time = self.time;
         Ok((kind != PADDING).then_some(RingItem::Event { time, raw }))
     }
 }
 
-/// An absolute time with the upper bits of the time before it, which is not later.
+/// Adds the upper bits of the time `before` to the lower ones of an absolute time. Times do not decrease, so a smaller
+/// result means that the lower bits overflowed.
 fn completed(time: u64, before: u64) -> u64 {
     let upper = before >> TIME_STAMP_BITS << TIME_STAMP_BITS;
     let time = upper | time & ((1 << TIME_STAMP_BITS) - 1);
@@ -231,7 +234,7 @@ impl<'p> Iterator for RingEvents<'p> {
                 }
                 let opened = self.open_page();
                 if self.end <= self.at {
-                    // A page without events.
+                    // A page without events: the next call proceeds to the next page.
                     self.end = self.end.max(1);
                     self.at = self.at.max(self.end);
                 }

@@ -10,8 +10,8 @@ use ruzstd::decoding::StreamingDecoder;
 use super::at;
 use crate::Error;
 
-/// The sections that together have the layout of perf.data's TRACING_DATA, in its order. Each is the number of the
-/// option that gives its offset; for a missing one, what an empty one has.
+/// The sections that together have the layout of perf.data's TRACING_DATA, in its order. For each, the id of the option
+/// with its offset, and the content that a missing section is read as.
 pub(super) const DESCRIPTIONS: [(u16, &[u8]); 6] = [
     (16, b""),
     (17, &[0; 4]),
@@ -24,7 +24,7 @@ pub(super) const DESCRIPTIONS: [(u16, &[u8]); 6] = [
 const COMPRESSED: u16 = 1;
 /// Maximum size of an uncompressed section, or of a CPU's pages, in bytes.
 const MAX_SIZE: u64 = 4 << 30;
-/// Maximum of uncompressed bytes for each compressed one.
+/// Maximum ratio of uncompressed to compressed size.
 const MAX_RATIO: u64 = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl<'d> Sections<'d> {
         Ok(Cow::Owned(unpacked))
     }
 
-    /// The pages of a CPU, compressed in chunks if the file is.
+    /// Returns the pages of a CPU. In a compressed file, they are decompressed chunk by chunk.
     pub(super) fn pages(&self, offset: u64, size: u64) -> Result<Cow<'d, [u8]>, Error> {
         let stored = super::part(self.bytes, offset, size, "pages of a CPU")?;
         if self.compression == Compression::None || stored.is_empty() {
@@ -117,7 +117,7 @@ impl<'d> Sections<'d> {
         Ok(Cow::Owned(pages))
     }
 
-    /// Unpacks sizes and data, at `offset` or behind it.
+    /// Unpacks a chunk: its sizes, then its data. `offset` is that of the section or pages, for errors.
     fn unpack(
         &self,
         from: &mut Cursor<'_>,
@@ -146,7 +146,7 @@ impl<'d> Sections<'d> {
             );
             return Err(problem(problem_text));
         }
-        // One more byte shows that there is too much.
+        // One more byte shows that the data exceed the stated size.
         let limit = u64::from(size) + 1;
         let read = match self.compression {
             Compression::Zlib => ZlibDecoder::new(stored).take(limit).read_to_end(unpacked),

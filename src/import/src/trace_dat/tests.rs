@@ -106,7 +106,7 @@ fn pages(endian: Endian) -> [Vec<u8>; 2] {
         .u32(2)
         .u32(word(3, 0))
         .raw(&tick(endian, 7, 3))
-        // The rest of the page.
+        // Padding to the end of the page.
         .u32(word(29, 0))
         .1;
     let stack = bytes().u16(STACK).u16(0).u32(7).u32(2).u32(0);
@@ -229,7 +229,7 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
     file.raw(&section(0, &options.1)).1
 }
 
-/// What the perf.data says: a line for each record.
+/// The records of the converted perf.data, a line for each.
 fn records(file: &[u8]) -> Vec<String> {
     let trace = TraceDat::parse(file).expect("a trace.dat");
     let mut output = Cursor::new(Vec::new());
@@ -359,7 +359,7 @@ fn what_cannot_be_converted_is_named() {
         error(&file),
         "times are from the clock 'uptm', which does not count nanoseconds"
     );
-    // An event whose number no description has.
+    // An event without a description.
     let mut file = version_6(Endian::Little);
     let last = file.len() - PAGE + 16 + 4;
     file[last] = 0xee;

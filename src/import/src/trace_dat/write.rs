@@ -17,7 +17,7 @@ use super::kernel::{KERNEL_MODE, KernelSymbols};
 use super::ring::{RingEvents, RingItem};
 use crate::Error;
 
-/// The system of events that have no folder of their own in tracefs: `print`, `kernel_stack`.
+/// The system of ftrace's own events: `print`, `kernel_stack`.
 const FTRACE: &str = "ftrace";
 const KERNEL_STACK: &str = "kernel_stack";
 /// `CLOCK_MONOTONIC`.
@@ -25,7 +25,7 @@ const MONOTONIC: i32 = 1;
 /// Records are written in blocks of about this size, in bytes.
 const BLOCK: usize = 1 << 20;
 
-/// What was converted.
+/// The result of a conversion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Number of samples.
@@ -49,7 +49,7 @@ struct StackedEvent<'p> {
 struct CpuEvents<'t, 'p> {
     kinds: &'t Kinds,
     ring: RingEvents<'p>,
-    /// An item that was read too early.
+    /// The next item, if it was already read in search of a stack.
     next: Option<RingItem<'p>>,
 }
 
@@ -68,11 +68,11 @@ impl CpuItem<'_> {
     }
 }
 
-/// The events of the trace by their number, `common_type`.
+/// The events of the trace by their id, `common_type`.
 struct Kinds {
     events: BTreeMap<u64, Kind>,
     abi: Abi,
-    /// Number of `kernel_stack`, with the readers of the count and the place of addresses.
+    /// Id of `kernel_stack`, and its fields.
     stack: Option<(u64, StackFields)>,
 }
 
@@ -85,6 +85,7 @@ struct Kind {
 
 #[derive(Debug, Clone, Copy)]
 struct StackFields {
+    /// Number of addresses.
     size: Option<FieldReader>,
     /// Offset of the addresses.
     caller: usize,
@@ -132,7 +133,7 @@ impl Kinds {
         kinds
     }
 
-    /// The number of an event: the first two bytes of its data.
+    /// The id of an event: the first two bytes of its data.
     fn id(&self, raw: &[u8]) -> Option<u64> {
         let bytes = raw.first_chunk()?;
         Some(self.abi.endian.u16(*bytes).into())
@@ -202,7 +203,7 @@ impl<'p> Iterator for CpuEvents<'_, 'p> {
 
 impl TraceDat<'_> {
     /// Writes the events as a perf.data: a sample for each, ordered by time, with the descriptions of the events that
-    /// occur. `command` is kept as the recorder's command line.
+    /// occur. `command` is stored as the recorder's command line.
     ///
     /// # Errors
     /// A damaged page, an event without a description, no events; `output` cannot be written.
@@ -380,7 +381,7 @@ struct SampleWriter<'k, O> {
     layout: SampleLayout,
     trailer: SampleIdLayout,
     sample_type: SampleType,
-    /// The id of each event, by its number.
+    /// The sample id of each event, by the tracepoint's id.
     ids: BTreeMap<u64, u64>,
     records: Vec<u8>,
 }
@@ -415,7 +416,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
         });
     }
 
-    /// Names of tasks, from lines `7 sh`.
+    /// Adds a COMM record for each line of `saved_cmdlines`, such as `7 sh`.
     fn put_comms(&mut self, saved: &[u8]) -> Result<(), Error> {
         let endian = self.kinds.abi.endian;
         for line in String::from_utf8_lossy(saved).lines() {

@@ -22,7 +22,7 @@ use crate::cli::shared::analysis::Analysis;
 const METADATA: &str = "metadata";
 
 impl Conversion<'_> {
-    /// Writes a trace: the metadata and a stream for each CPU. Returns the number of samples and of bytes.
+    /// Writes a trace: the metadata and a stream for each CPU. Returns the number of samples, and the size in bytes.
     pub(super) fn write_ctf(
         &self,
         target: &Target<'_>,
@@ -66,7 +66,7 @@ impl Conversion<'_> {
         })
     }
 
-    /// Writes all files of the trace.
+    /// Writes all files of the trace. Returns the number of samples, and the size in bytes.
     fn fill(
         &self,
         folder: &Folder,
@@ -135,7 +135,7 @@ impl OldTrace {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists`: something that may not be replaced has the name.
+    /// `AlreadyExists`: `path` is not a folder, has files of something else, or is a trace and `replaces` is false.
     fn find(parent: &Folder, path: &Path, replaces: bool) -> io::Result<Self> {
         let taken = |text: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         let name = path.file_name().unwrap_or_default();

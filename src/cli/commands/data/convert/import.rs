@@ -85,7 +85,7 @@ enum WriteFailure {
     Output(io::Error),
 }
 
-/// Writes a file that appears when it is complete, readable by the user alone as those of 'record' are.
+/// Writes the file atomically. Only its owner can read it, as with 'record'.
 fn write(
     target: &Target<'_>,
     trace: &TraceDat<'_>,

@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::given_value;
 
-/// A format of another tool.
+/// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
@@ -25,7 +25,7 @@ pub(super) enum Format {
     Perfetto,
     Pprof,
     Speedscope,
-    /// Into a perf.data.
+    /// perf.data, from a recording of another tool.
     Perf,
 }
 
@@ -72,7 +72,7 @@ impl Format {
         }
     }
 
-    /// Whether the format has what `--all` or `--tod` asks for.
+    /// Whether the format supports `option`: `all` or `tod`.
     fn supports(self, option: &str) -> bool {
         match option {
             "all" => self == Self::Ctf,
@@ -158,7 +158,7 @@ impl<'m> Target<'m> {
             ));
         }
         if format == Format::OtlpCollector {
-            // Before the recording is read.
+            // Reports a wrong address before the recording is read.
             super::otlp::service_url(path)?;
         }
         if format == Format::Parquet {
