@@ -10,6 +10,9 @@ use crate::kernel::rperf_in;
 
 /// In every planted text.
 const PLANTED: &str = "PLANTED";
+/// The address of a breakpoint, and its id.
+const BREAKPOINT: u64 = 0x5a5b_5c5d_5e58;
+const BREAKPOINT_ID: u64 = 77;
 /// Ids of the two events.
 const IDS: [u64; 2] = [55, 56];
 /// `config` of the tracepoint.
@@ -121,6 +124,15 @@ impl Recorded {
             };
             file.event(&attr, &[id]);
         }
+        let breakpoint = FileAttr {
+            kind: 5,
+            config1: BREAKPOINT,
+            period: 1,
+            sample_type: SAMPLE_TYPE,
+            flags,
+            ..FileAttr::default()
+        };
+        file.event(&breakpoint, &[BREAKPOINT_ID]);
         for (index, process) in self.processes.iter().enumerate() {
             self.tasks(&mut file, index, process);
             if self.is_interleaved {
@@ -226,6 +238,10 @@ impl Recorded {
         let update = file.bytes().u64(2).u64(IDS[0]);
         let record = update.text(&format!("cpu-clock\t{event}"), 8).done();
         file.record(78, 0, record);
+        // The name of a breakpoint has its address.
+        let update = file.bytes().u64(2).u64(BREAKPOINT_ID);
+        let record = update.text(&format!("mem:{PLANTED}"), 8).done();
+        file.record(78, 0, record);
         file.record(68, 0, []);
     }
 
@@ -275,6 +291,10 @@ impl Recorded {
                 false => address.to_le_bytes().to_vec(),
             }));
         }
+        secrets.push(match self.is_big_endian {
+            true => BREAKPOINT.to_be_bytes().to_vec(),
+            false => BREAKPOINT.to_le_bytes().to_vec(),
+        });
         secrets
     }
 }

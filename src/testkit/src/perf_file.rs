@@ -27,6 +27,8 @@ pub struct FileAttr {
     pub read_format: u64,
     /// The one-bit fields.
     pub flags: u64,
+    /// `config1`, the address of a breakpoint.
+    pub config1: u64,
     /// `branch_sample_type`.
     pub branches: u64,
     /// `sample_regs_user`.
@@ -43,7 +45,8 @@ impl FileAttr {
         let bytes = bytes.u32(self.kind).u32(ATTR_SIZE as u32);
         let bytes = bytes.u64(self.config).u64(self.period);
         let bytes = bytes.u64(self.sample_type).u64(self.read_format);
-        let bytes = bytes.u64(self.flags).raw([0; 24]).u64(self.branches);
+        let bytes = bytes.u64(self.flags).u64(0).u64(self.config1).u64(0);
+        let bytes = bytes.u64(self.branches);
         let bytes = bytes.u64(self.regs_user).u64(0).u64(self.regs_intr);
         bytes.raw([0; 24]).done()
     }

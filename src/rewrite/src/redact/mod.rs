@@ -38,7 +38,7 @@ impl Redactor {
     pub fn new(endian: Endian, events: &mut [EventDesc], formats: &Formats) -> Self {
         let mut names = Replacements::new();
         for (number, event) in (1..).zip(events.iter_mut()) {
-            event.name = without_cgroup(&event.name, &mut names);
+            event.name = redacted_name(&event.name, &mut names);
             if event.attr.kind == EventType::BREAKPOINT {
                 event.attr.config1 = 0;
                 event.name = format!("breakpoint-{number}");
@@ -121,7 +121,7 @@ impl Redactor {
         });
     }
 
-    /// Copies an EVENT_UPDATE record; the cgroup in a name is replaced.
+    /// Copies an EVENT_UPDATE record; the cgroup in a name and the name of a breakpoint are replaced.
     fn event_update(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
         let endian = self.endian;
         let Ok(update) = EventUpdate::decode(raw.body, endian) else {
@@ -130,7 +130,14 @@ impl Redactor {
         let EventProperty::Name(name) = &update.update else {
             return to.extend_from_slice(record);
         };
-        let name = without_cgroup(name, &mut self.names);
+        let mut breakpoints = self.descriptions.iter().filter(|event| {
+            event.attr.kind == EventType::BREAKPOINT && event.ids.contains(&update.id)
+        });
+        let name = match breakpoints.next() {
+            // Its name has the address.
+            Some(breakpoint) => breakpoint.name.clone(),
+            None => redacted_name(name, &mut self.names),
+        };
         // Type and id precede the name.
         let head = raw.body.get(..2 * size_of::<u64>()).unwrap_or_default();
         let padding = vec![0; size_of::<u64>() - name.len() % size_of::<u64>()];
@@ -193,7 +200,7 @@ impl Redactor {
 }
 
 /// Returns the name of an event; the cgroup that may follow a tab in it is replaced.
-fn without_cgroup(name: &str, names: &mut Replacements) -> String {
+fn redacted_name(name: &str, names: &mut Replacements) -> String {
     match name.split_once('\t') {
         None => name.to_owned(),
         Some((event, cgroup)) => {
