@@ -70,14 +70,20 @@ pub fn encode(profile: &Profile, recording: &OtlpRecording<'_>) -> Vec<u8> {
     data.encode_to_vec()
 }
 
-/// Returns the `partial_success` of a collector's response as text; `None` if it has none or cannot be decoded.
+/// Returns the profiles that a collector's response rejects, as text; `None` if it rejects none or cannot be decoded.
 #[must_use]
 pub fn rejection(answer: &[u8]) -> Option<String> {
     let partial = ExportResponse::decode(answer).ok()?.partial_success?;
-    match (partial.rejected_profiles, partial.error_message) {
-        (0, message) if message.is_empty() => None,
-        (count, message) => Some(format!("{count} profiles rejected: {message}")),
-    }
+    let (count, message) = (partial.rejected_profiles, partial.error_message);
+    (count != 0).then(|| format!("{count} profiles rejected: {message}"))
+}
+
+/// Returns the message of a collector that accepted all profiles, a warning (`ExportProfilesPartialSuccess`).
+#[must_use]
+pub fn warning(answer: &[u8]) -> Option<String> {
+    let partial = ExportResponse::decode(answer).ok()?.partial_success?;
+    let is_warning = partial.rejected_profiles == 0 && !partial.error_message.is_empty();
+    is_warning.then_some(partial.error_message)
 }
 
 /// Key of a sample: thread, CPU and stack.

@@ -219,4 +219,8 @@ fn rejections_are_read_from_the_answer() {
     let expected = "2 profiles rejected: full".to_owned();
     assert_eq!(rejection(&answer), Some(expected));
     assert_eq!(rejection(b"no message"), None);
+    assert_eq!(warning(&answer), None);
+    let accepted = [0x0a, 6, 0x12, 4, b's', b'l', b'o', b'w'];
+    assert_eq!(rejection(&accepted), None);
+    assert_eq!(warning(&accepted), Some("slow".to_owned()));
 }

@@ -53,6 +53,9 @@ impl Conversion<'_> {
             context.warn(format_args!("{error}; trying again in {seconds} s"));
         });
         let answer = answer.map_err(refused)?;
+        if let Some(warning) = otlp::warning(&answer) {
+            context.warn(format_args!("{url}: {warning}"));
+        }
         match otlp::rejection(&answer) {
             None => Ok(body.len() as u64),
             Some(rejection) => Err(CliError::message(255, format!("{url}: {rejection}"))),
