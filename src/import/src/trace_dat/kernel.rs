@@ -7,8 +7,6 @@ use rperf_wire::{Encoder, Endian, Misc};
 const NAME: &str = "[kernel.kallsyms]";
 /// The CPU mode of samples and of the kernel's records (`PERF_RECORD_MISC_KERNEL`).
 pub(super) const KERNEL_MODE: Misc = Misc(1);
-/// The kernel's name in its MMAP record.
-const MAPPING: &[u8] = b"[kernel.kallsyms]_text";
 
 /// The symbols of the traced kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +17,8 @@ pub struct KernelSymbols<'d> {
     pub build_id: [u8; 20],
     /// First address of the kernel's code, and its size in bytes.
     pub(super) range: (u64, u64),
+    /// The symbol at that address, which follows the kernel's name in its MMAP record.
+    symbol: &'static str,
 }
 
 impl<'d> KernelSymbols<'d> {
@@ -36,12 +36,15 @@ impl<'d> KernelSymbols<'d> {
                 (name.trim_ascii() == wanted && address > 0).then_some(address)
             })
         };
-        let start = address_of(b"_text").or_else(|| address_of(b"_stext"))?;
+        let mut symbols = ["_text", "_stext"].into_iter();
+        let (symbol, start) =
+            symbols.find_map(|symbol| Some((symbol, address_of(symbol.as_bytes())?)))?;
         let end = address_of(b"_etext").filter(|end| *end > start)?;
         Some(Self {
             text,
             build_id: digest(text),
             range: (start, end - start),
+            symbol,
         })
     }
 
@@ -66,8 +69,9 @@ impl<'d> KernelSymbols<'d> {
         for word in [start, size, start] {
             to.u64(word);
         }
-        to.bytes(MAPPING);
-        to.zeros((MAPPING.len() + 1).next_multiple_of(8) - MAPPING.len());
+        let name = format!("{NAME}{}", self.symbol);
+        to.bytes(name.as_bytes());
+        to.zeros((name.len() + 1).next_multiple_of(8) - name.len());
     }
 }
 
