@@ -142,6 +142,11 @@ fn what_cannot_be_converted_leaves_nothing() {
             "failed to open none: No such file or directory",
         ),
         (
+            &["-i", "cut.dat", "--to-perf", "-"],
+            129,
+            "--to-perf -: a recording is written to a file, not to the standard output\n",
+        ),
+        (
             &["--to-perf", "new"],
             129,
             "--to-perf: no input given\nhint: give a trace.dat with -i\n",

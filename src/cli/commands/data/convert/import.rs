@@ -25,9 +25,7 @@ pub(super) fn run(
     context: &Context,
     target: &Target<'_>,
 ) -> Result<ExitStatus, CliError> {
-    let Some(given) = matches.get_one::<String>("input") else {
-        return Err(CliError::usage("--to-perf: no input given").hint("give a trace.dat with -i"));
-    };
+    let given = given_input(matches, target)?;
     let path = Path::new(given);
     let file = FoundFile::find(path).and_then(|found| found.for_reading());
     let bytes = file
@@ -78,6 +76,17 @@ pub(super) fn run(
     };
     target.report(context, path, &written);
     Ok(ExitStatus::Ok)
+}
+
+/// Returns the file of `-i`.
+fn given_input<'m>(matches: &'m ArgMatches, target: &Target<'_>) -> Result<&'m String, CliError> {
+    if target.path == "-" {
+        let message = "--to-perf -: a recording is written to a file, not to the standard output";
+        return Err(CliError::usage(message));
+    }
+    matches.get_one::<String>("input").ok_or_else(|| {
+        CliError::usage("--to-perf: no input given").hint("give a trace.dat with -i")
+    })
 }
 
 enum WriteFailure {
