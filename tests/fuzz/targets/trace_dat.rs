@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(trace) = TraceDat::parse(bytes) else {
         return;
     };
-    trace.kernel_symbols();
+    let _ = trace.kernel_symbols();
     let mut output = Cursor::new(Vec::new());
     let Ok(imported) = trace.write(&mut output, &["rperf".to_owned()]) else {
         return;
