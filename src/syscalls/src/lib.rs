@@ -1,0 +1,31 @@
+//! System calls by number: names, arguments, and their text as `perf trace` prints it.
+//!
+//! ```text
+//! calls.txt --> SyscallTable --> Syscall --+
+//! numbers, captured memory ----------------+--> write_arguments, write_result --> text
+//! TaskNames: paths of fds, names of tasks -+
+//! ```
+//!
+//! Nothing here opens a file or reads another process: what a number refers to is asked of [`TaskNames`], what memory contained is given
+//! as [`CapturedBytes`].
+
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
+mod arguments;
+mod captured;
+mod constants;
+mod errno;
+mod ioctl;
+mod kind;
+mod mode;
+mod result;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use arguments::{ArgumentOptions, CallArguments, TaskNames, write_arguments};
+pub use captured::{CapturedBytes, write_quoted};
+pub use errno::{error_name, error_text};
+pub use kind::ArgumentKind;
+pub use result::write_result;
+pub use table::{Abi, Argument, Syscall, SyscallTable, groups};

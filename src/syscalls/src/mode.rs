@@ -1,0 +1,59 @@
+//! Modes of files, in the words of linux/stat.h without `S_`.
+
+/// Names, those of several bits before those of one.
+const NAMES: [(u64, &str); 24] = [
+    (0o7777, "IALLUGO"),
+    (0o777, "IRWXUGO"),
+    (0o444, "IRUGO"),
+    (0o222, "IWUGO"),
+    (0o111, "IXUGO"),
+    (0o170000, "IFMT"),
+    (0o140000, "IFSOCK"),
+    (0o120000, "IFLNK"),
+    (0o100000, "IFREG"),
+    (0o60000, "IFBLK"),
+    (0o40000, "IFDIR"),
+    (0o20000, "IFCHR"),
+    (0o10000, "IFIFO"),
+    (0o4000, "ISUID"),
+    (0o2000, "ISGID"),
+    (0o1000, "ISVTX"),
+    (0o400, "IRUSR"),
+    (0o200, "IWUSR"),
+    (0o100, "IXUSR"),
+    (0o40, "IRGRP"),
+    (0o20, "IWGRP"),
+    (0o10, "IXGRP"),
+    (0o4, "IROTH"),
+    (0o2, "IWOTH"),
+];
+
+/// Returns the text of a mode.
+pub(crate) fn mode_text(mode: u64) -> String {
+    let mut left = mode & 0xffff;
+    let mut words: Vec<String> = Vec::new();
+    for (bits, name) in NAMES.iter().chain(&[(0o1, "IXOTH")]) {
+        if left & bits == *bits {
+            words.push((*name).to_owned());
+            left &= !bits;
+        }
+    }
+    if left != 0 {
+        words.push(format!("{left:#x}"));
+    }
+    words.join("|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mode_text;
+
+    #[test]
+    fn modes_as_words() {
+        assert_eq!(mode_text(0o644), "IRUGO|IWUSR");
+        assert_eq!(mode_text(0o755), "IRUGO|IXUGO|IWUSR");
+        assert_eq!(mode_text(0o1777), "IRWXUGO|ISVTX");
+        assert_eq!(mode_text(0o640), "IRUSR|IWUSR|IRGRP");
+        assert_eq!(mode_text(0o20600), "IFCHR|IRUSR|IWUSR");
+    }
+}

@@ -1,0 +1,211 @@
+//! Calls as `perf trace` 6.1 prints them, and what only captured memory tells.
+
+use crate::*;
+
+/// Names of two tasks and one file descriptor.
+struct Names;
+
+impl TaskNames for Names {
+    fn fd_path(&self, fd: i32) -> Option<&[u8]> {
+        (fd == 1).then_some(b"/dev/pts/2")
+    }
+
+    fn comm(&self, tid: u32) -> Option<&[u8]> {
+        (tid == 25560).then_some(b"python3")
+    }
+}
+
+/// Returns a call of x86-64 with its result as one line.
+fn line(name: &str, values: &[i64], result: i64, captured: &[CapturedBytes<'_>]) -> String {
+    let table = SyscallTable::of(Abi::X86_64);
+    let mut registers = [0; 6];
+    for (register, value) in registers.iter_mut().zip(values) {
+        *register = *value as u64;
+    }
+    let call = CallArguments {
+        abi: Abi::X86_64,
+        syscall: table.number(name).and_then(|number| table.get(number)),
+        values: registers,
+        captured,
+    };
+    let mut text = Vec::new();
+    write_arguments(&mut text, &call, &Names, ArgumentOptions::default()).unwrap();
+    text.extend(b" = ");
+    write_result(&mut text, &call, result, &Names).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn calls_as_perf_prints_them() {
+    let noent = "-1 ENOENT (No such file or directory)";
+    for (name, values, result, expected) in [
+        (
+            "brk",
+            &[][..],
+            0x55e3_4d8e_0000,
+            " = 0x55e34d8e0000".to_owned(),
+        ),
+        (
+            "mmap",
+            &[0, 8192, 3, 0x22, -1, 0],
+            4096,
+            "len: 8192, prot: READ|WRITE, flags: PRIVATE|ANONYMOUS = 0x1000".to_owned(),
+        ),
+        (
+            "access",
+            &[0x7f61_8fa3_12a0, 4],
+            -2,
+            format!("filename: 0x7f618fa312a0, mode: R = {noent}"),
+        ),
+        (
+            "openat",
+            &[-100, 16, 0o2000000],
+            3,
+            "dfd: CWD, filename: 0x10, flags: RDONLY|CLOEXEC = 3".to_owned(),
+        ),
+        (
+            "newfstatat",
+            &[3, 16, 32, 4096],
+            0,
+            "dfd: 3, filename: 0x10, statbuf: 0x20, flag: 4096 = 0".to_owned(),
+        ),
+        (
+            "set_tid_address",
+            &[16],
+            25560,
+            "tidptr: 0x10 = 25560 (python3)".to_owned(),
+        ),
+        (
+            "socket",
+            &[2, 0o2000001],
+            3,
+            "family: INET, type: STREAM|CLOEXEC = 3".to_owned(),
+        ),
+        (
+            "poll",
+            &[16, 1, 1],
+            0,
+            "ufds: 0x10, nfds: 1, timeout_msecs: 1 = 0 (Timeout)".to_owned(),
+        ),
+        (
+            "kill",
+            &[25560, 0],
+            0,
+            "pid: 25560 (python3) = 0".to_owned(),
+        ),
+        (
+            "fcntl",
+            &[1, 3],
+            0,
+            "fd: 1</dev/pts/2>, cmd: GETFL = RDONLY".to_owned(),
+        ),
+        (
+            "lseek",
+            &[99, 12, 0],
+            0,
+            "fd: 99, offset: 12, whence: SET = 0".to_owned(),
+        ),
+        (
+            "rt_sigaction",
+            &[2, 0, 16, 8],
+            0,
+            "sig: INT, oact: 0x10, sigsetsize: 8 = 0".to_owned(),
+        ),
+        (
+            "futex",
+            &[16, 0x81, 1],
+            0,
+            "uaddr: 0x10, op: WAKE|PRIVATE_FLAG, val: 1 = 0".to_owned(),
+        ),
+        (
+            "clone",
+            &[0x0120_0011, 0, 0, 16],
+            0,
+            "clone_flags: CHILD_CLEARTID|CHILD_SETTID|0x11, child_tidptr: 0x10 = 0".to_owned(),
+        ),
+        (
+            "madvise",
+            &[0x1000, 4096, 4],
+            0,
+            "start: 0x1000, len_in: 4096, behavior: MADV_DONTNEED = 0".to_owned(),
+        ),
+        (
+            "ioctl",
+            &[99, 0x5401, 16],
+            0,
+            "fd: 99, cmd: TCGETS, arg: 0x10 = 0".to_owned(),
+        ),
+        (
+            "ioctl",
+            &[99, 0xc0de_1234],
+            0,
+            "fd: 99, cmd: (READ|WRITE, 0x12, 0x34, 0xde) = 0".to_owned(),
+        ),
+        ("prctl", &[1], 0, "option: SET_PDEATHSIG = 0".to_owned()),
+        (
+            "mkdirat",
+            &[-100, 16, 0o755],
+            0,
+            "dfd: CWD, pathname: 0x10, mode: IRUGO|IXUGO|IWUSR = 0".to_owned(),
+        ),
+        (
+            "getrlimit",
+            &[3, 16],
+            -600,
+            "resource: STACK, rlim: 0x10 = -1 (error 600)".to_owned(),
+        ),
+        (
+            "no_such_call",
+            &[1, 0, 3],
+            0,
+            "arg0: 1, arg2: 3 = 0".to_owned(),
+        ),
+    ] {
+        assert_eq!(line(name, values, result, &[]), expected, "{name}");
+    }
+}
+
+#[test]
+fn captured_memory_replaces_addresses() {
+    let bytes = |argument, bytes| CapturedBytes {
+        argument,
+        bytes,
+        is_cut: false,
+        is_late: false,
+    };
+    let opened = line("openat", &[-100, 16, 0], 3, &[bytes(1, b"/etc/passwd")]);
+    assert_eq!(opened, "dfd: CWD, filename: \"/etc/passwd\" = 3");
+    let late = CapturedBytes {
+        is_late: true,
+        is_cut: true,
+        ..bytes(1, b"ab")
+    };
+    let written = line("write", &[1, 16, 9], 9, &[late]);
+    assert_eq!(
+        written,
+        "fd: 1</dev/pts/2>, buf: \"ab\"... (read late), count: 9 = 9"
+    );
+    let odd = line("connect", &[3, 16, 2], 0, &[bytes(1, b"\xff\xff")]);
+    assert_eq!(odd, "fd: 3, uservaddr: 0x10, addrlen: 2 = 0");
+}
+
+#[test]
+fn any_registers_are_printed() {
+    for abi in Abi::ALL {
+        for (_, syscall) in SyscallTable::of(abi).all() {
+            for value in [0, 1, u64::MAX, 0x8000_0000, 0x1234_5678_9abc_def0] {
+                let call = CallArguments {
+                    abi,
+                    syscall: Some(syscall),
+                    values: [value; 6],
+                    captured: &[],
+                };
+                let options = ArgumentOptions { show_zeros: true };
+                let mut text = Vec::new();
+                write_arguments(&mut text, &call, &Names, options).unwrap();
+                write_result(&mut text, &call, value as i64, &Names).unwrap();
+                assert!(!text.contains(&b'\n'));
+            }
+        }
+    }
+}
