@@ -125,6 +125,10 @@ impl ExampleFolder {
                 self.scratch.write(name, file).expect("a recording");
             }
         }
+        if line.starts_with("script -s") {
+            let script = b"def process_event(values): pass\n";
+            self.scratch.write("own.py", script).expect("a script");
+        }
         let outcome = self.run(line);
         let needs_pmu = HARDWARE.iter().any(|event| line.contains(event));
         if outcome.status != 0 && needs_pmu && !has_pmu() {

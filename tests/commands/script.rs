@@ -4,6 +4,7 @@ mod built_in;
 mod json;
 mod optional_fields;
 mod rows;
+mod scripts;
 
 use std::path::{Path, PathBuf};
 

@@ -5,11 +5,14 @@ mod built_in;
 mod check;
 mod counts;
 mod dump;
+mod interpreter;
+mod language;
 mod object;
 mod per_event_dump;
 mod plan;
 mod records;
 mod rows;
+mod run_script;
 mod settings;
 mod stream;
 mod text;
@@ -46,6 +49,9 @@ use self::text::SampleText;
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     if flag(matches, "list") == Some(true) {
         return built_in::list(context);
+    }
+    if let Some(exit) = run_script::run(matches, context)? {
+        return Ok(exit);
     }
     if let Some(exit) = built_in::run(matches, context)? {
         return Ok(exit);

@@ -478,7 +478,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             run("script --time 10%-20%", "print a part of the recording"),
             run("script --json", "print JSON lines"),
             run("script report flamegraph", "draw a flame graph"),
-            run("script -D", "dump all records"),
+            run("script -s own.py", "pass samples to a script's functions"),
         ],
     ),
     (

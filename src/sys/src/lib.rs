@@ -78,7 +78,7 @@ pub use out_of_memory::{
 };
 pub use overwrite_ring::OverwriteRing;
 pub use pidfd::Pidfd;
-pub use pipe::{set_nonblocking, widen_pipe};
+pub use pipe::{keep_open_in_children, set_nonblocking, widen_pipe};
 pub use priority::{PriorityBoost, run_in_real_time};
 pub use procfs::{MapEntry, Proc, TaskStatus, map_entries};
 pub use ring_map::RingMap;
@@ -86,7 +86,7 @@ pub use ring_memory::TimeConversion;
 pub use seccomp::SyscallListener;
 pub use shared_memory::SharedMemory;
 pub use signals::{Ready, Signals, exit_by_signal, poll, signal_text};
-pub use syscalls::syscall_number;
+pub use syscalls::{syscall_names, syscall_number};
 pub use sysctl::Sysctl;
 pub use sysfs::{CacheLevel, CpuGroups, CpuIds, CpuState, NumaNodeCpus, Sysfs};
 pub use terminal::{KeyInput, window_size};

@@ -32,6 +32,18 @@ pub fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
     }
 }
 
+/// Lets programs that are started later inherit `fd`.
+///
+/// # Errors
+/// What fcntl(2) reports.
+pub fn keep_open_in_children(fd: impl AsFd) -> io::Result<()> {
+    // SAFETY: changes only the flags of an open descriptor.
+    match unsafe { libc::fcntl(fd.as_fd().as_raw_fd(), libc::F_SETFD, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::File;

@@ -30,6 +30,12 @@ pub fn syscall_number(name: &str) -> Option<u32> {
     number.parse().ok()
 }
 
+/// Numbers and names of the system calls of this machine's architecture; empty if it has no table.
+pub fn syscall_names() -> impl Iterator<Item = (u32, &'static str)> {
+    let lines = TABLE.lines().filter_map(|line| line.split_once(' '));
+    lines.filter_map(|(number, name)| Some((number.parse().ok()?, name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -85,6 +85,12 @@ impl FieldReader {
         matches!(self.content, ContentType::Unsigned | ContentType::Signed)
     }
 
+    /// Whether the field is a number that the kernel declares signed.
+    #[must_use]
+    pub fn is_signed(&self) -> bool {
+        self.content == ContentType::Signed
+    }
+
     /// Whether the field is text: [`FieldReader::text`] reads it.
     #[must_use]
     pub fn is_text(&self) -> bool {

@@ -37,6 +37,12 @@ Only samples from START to END, in seconds as printed: 10.5,12 or 10.5, or ,12; 
 in one argument. With --reltime, times are relative to the first sample. In percent of the recording: 10%/2 is the \
 second tenth, 10%-20% the same; several are separated by commas.";
 
+const SCRIPT: &str = "\
+Passes the samples to the functions of this script: for each tracepoint its handler system__event, otherwise trace_unhandled; \
+process_event for samples of other events; trace_begin and trace_end; context_switch, throttle and unthrottle for these records. \
+Words after the file are the script's arguments. Scripts for Linux perf run unchanged, in the Python of --python, of the active \
+virtual environment, of the script's first line, or in python3.";
+
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
     let command = Command::new("script").long_about(ABOUT);
@@ -69,11 +75,14 @@ fn input_and_fields() -> Vec<Arg> {
             .help("latency format: command names of at most 8 characters, CPUs without brackets"),
         switch("list").short('l').help("list the built-in scripts"),
         unsupported("list-dlfilters", ""),
-        unsupported(
-            "script",
-            "there is no script interpreter: pipe the text or the output of --json into the script",
-        )
-        .short('s'),
+        value("script", "[language:]file")
+            .short('s')
+            .value_parser(clap::value_parser!(OsString))
+            .help("pass the samples to the functions of this script")
+            .long_help(SCRIPT),
+        value("python", "path")
+            .value_parser(clap::value_parser!(OsString))
+            .help("with -s: interpreter of Python scripts (default: python3)"),
         unsupported(
             "gen-script",
             "scripts can read --json: one object per line for each sample",

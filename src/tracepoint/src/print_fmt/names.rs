@@ -44,6 +44,19 @@ impl ValueNames {
         Some(names)
     }
 
+    /// Delimiter between names of bits; `None` if the names are for whole values.
+    #[must_use]
+    pub fn delimiter(&self) -> Option<&str> {
+        self.delimiter.as_deref()
+    }
+
+    /// The values with their names, in the table's order.
+    pub fn entries(&self) -> impl Iterator<Item = (i64, &str)> {
+        self.entries
+            .iter()
+            .map(|entry| (entry.value, entry.name.as_str()))
+    }
+
     /// Mask of the named bits.
     #[must_use]
     pub fn mask(&self) -> u64 {

@@ -44,7 +44,8 @@ impl Architecture {
     }
 
     /// The name of the register with this number.
-    pub(crate) fn register(self, number: u32) -> String {
+    #[must_use]
+    pub fn register(self, number: u32) -> String {
         let listed = |names: &[&str], number: u32| {
             let name = names.get(number as usize);
             name.map(|name| (*name).to_owned())

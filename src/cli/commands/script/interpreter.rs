@@ -1,0 +1,152 @@
+//! The interpreter beside rperf: started with the shim, it gets blocks of values on a pipe.
+
+use std::ffi::OsString;
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _, pipe};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rperf_safefs::Folder;
+use rperf_scripting::{MarshalWriter, PYTHON_SHIM, ScriptFunctions};
+use rperf_sys::{Signals, keep_open_in_children, widen_pipe};
+
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::external;
+
+/// The variable with the folder of perf's own programs and scripts.
+const EXEC_PATH: &str = "PERF_EXEC_PATH";
+/// Where distributions install them.
+const EXEC_PATHS: [&str; 2] = ["/usr/libexec/perf-core", "/usr/lib/perf-core"];
+
+/// A running interpreter.
+pub(super) struct Interpreter {
+    child: Child,
+    /// `None` once the interpreter has closed its end.
+    events: Option<PipeWriter>,
+    answer: PipeReader,
+    /// Signals that end the events instead of this process; the interpreter gets them, too.
+    signals: Option<Signals>,
+}
+
+impl Interpreter {
+    /// Starts `program` and sends `hello`. Must be called before threads are started, as it blocks signals.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: it cannot be started.
+    pub(super) fn start(
+        program: &Path,
+        hello: &MarshalWriter,
+        has_input: bool,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        // Without them, the interpreter still ends at the end of the pipe.
+        let signals = Signals::block(&[libc::SIGINT]).ok();
+        let (for_child, events) = pipe()?;
+        let (answer, from_child) = pipe()?;
+        let mut command = Command::new(program);
+        command.arg("-c").arg(PYTHON_SHIM);
+        for end in [for_child.as_raw_fd(), from_child.as_raw_fd()] {
+            command.arg(end.to_string());
+        }
+        command.env(EXEC_PATH, exec_path(context));
+        if !has_input {
+            command.stdin(Stdio::null());
+        }
+        keep_open_in_children(&for_child)?;
+        keep_open_in_children(&from_child)?;
+        widen_pipe(&events);
+        let child = command.spawn().map_err(|error| {
+            let message = format!("{}: {error}", program.display());
+            CliError::message(255, message)
+                .hint("install Python 3, or name an interpreter with --python PATH")
+        })?;
+        let mut own = Self {
+            child,
+            events: Some(events),
+            answer,
+            signals,
+        };
+        own.send(hello.bytes());
+        Ok(own)
+    }
+
+    /// Waits until the script is loaded; `None` if it has ended.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: the answer is not the shim's.
+    pub(super) fn functions(&mut self) -> Result<Option<ScriptFunctions>, CliError> {
+        let mut text = String::new();
+        // Invalid UTF-8 is an invalid answer.
+        let _ = self.answer.read_to_string(&mut text);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let functions = ScriptFunctions::parse(&text);
+        let functions = functions
+            .map_err(|error| CliError::message(255, format!("answer of the script: {error}")))?;
+        Ok(Some(functions))
+    }
+
+    /// Sends a block; returns whether more can be sent: the interpreter reads, and no signal has ended the events.
+    pub(super) fn send(&mut self, block: &[u8]) -> bool {
+        let is_interrupted = self
+            .signals
+            .as_ref()
+            .is_some_and(|signals| matches!(signals.next(), Ok(Some(_))));
+        let Some(events) = self.events.as_mut().filter(|_| !is_interrupted) else {
+            return false;
+        };
+        let length = u32::try_from(block.len()).unwrap_or(u32::MAX).to_le_bytes();
+        let sent = events
+            .write_all(&length)
+            .and_then(|()| events.write_all(block));
+        if sent.is_err() {
+            self.events = None;
+        }
+        sent.is_ok()
+    }
+
+    /// Sends the end of the events and waits for the interpreter.
+    ///
+    /// # Errors
+    ///
+    /// Its status cannot be read.
+    pub(super) fn finish(mut self) -> Result<ExitStatus, CliError> {
+        if let Some(mut events) = self.events.take() {
+            // If the interpreter has ended, its status tells why.
+            let _ = events.write_all(&[0; 4]);
+        }
+        let status = loop {
+            match self.child.wait() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                status => break status?,
+            }
+        };
+        Ok(match (status.code(), status.signal()) {
+            (Some(0), _) => ExitStatus::Ok,
+            (Some(code), _) => ExitStatus::Child(u8::try_from(code).unwrap_or(1)),
+            (None, Some(signal)) => ExitStatus::Signal(signal),
+            (None, None) => ExitStatus::Failure(255),
+        })
+    }
+}
+
+/// The folder that scripts find perf's modules in.
+pub(super) fn exec_path(context: &Context) -> OsString {
+    let given = external::directory(context);
+    let installed = || {
+        EXEC_PATHS
+            .iter()
+            .map(PathBuf::from)
+            .find(|path| Folder::open(path).is_ok())
+    };
+    let [first, ..] = EXEC_PATHS;
+    given
+        .or_else(installed)
+        .unwrap_or_else(|| first.into())
+        .into()
+}

@@ -1,0 +1,154 @@
+//! `-s [LANGUAGE:]FILE`: the script, its language and its interpreter.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// The language of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScriptLanguage {
+    Python,
+}
+
+/// A script to run.
+#[derive(Debug)]
+pub(super) struct ScriptFile {
+    pub(super) language: ScriptLanguage,
+    pub(super) path: PathBuf,
+    /// Its arguments.
+    pub(super) arguments: Vec<OsString>,
+}
+
+impl ScriptFile {
+    /// Reads `-s` and the words after it; `None` without `-s`.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: an unknown language, or a file that cannot be read.
+    pub(super) fn new(matches: &ArgMatches) -> Result<Option<Self>, CliError> {
+        let Some(spec) = matches.get_one::<OsString>("script") else {
+            return Ok(None);
+        };
+        let words = matches.get_many::<OsString>("script-word");
+        let arguments = words.unwrap_or_default().cloned().collect();
+        let (language, path) = parse(spec)?;
+        if let Err(error) = std::path::Path::new(&path).metadata() {
+            let shown = path.display();
+            return Err(CliError::message(255, format!("-s {shown}: {error}"))
+                .hint("-s takes the path of a script; scripts of --list are run with 'script report NAME'"));
+        }
+        Ok(Some(Self {
+            language,
+            path,
+            arguments,
+        }))
+    }
+}
+
+/// Splits the language from the path; without one, the extension names it.
+fn parse(spec: &OsStr) -> Result<(ScriptLanguage, PathBuf), CliError> {
+    const LANGUAGES: &str = "the languages are python (py) and perl (pl)";
+    let bytes = spec.as_bytes();
+    let (name, path, problem) = match bytes.iter().position(|&byte| byte == b':') {
+        Some(colon) => {
+            let (name, path) = bytes.split_at(colon);
+            let path = path.get(1..).unwrap_or_default();
+            (
+                Some(OsStr::from_bytes(name)),
+                OsStr::from_bytes(path),
+                "invalid language specifier",
+            )
+        }
+        None => (
+            Path::new(spec).extension(),
+            spec,
+            "invalid script extension",
+        ),
+    };
+    let name = name.unwrap_or_default().to_ascii_lowercase();
+    let language = match name.as_bytes() {
+        b"python" | b"py" => ScriptLanguage::Python,
+        b"perl" | b"pl" => {
+            return Err(CliError::usage("-s: Perl scripts are not supported yet")
+                .hint("the text of 'script' can be piped into a Perl program"));
+        }
+        _ => {
+            return Err(
+                CliError::usage(format!("{problem}: -s {}", spec.display())).hint(LANGUAGES)
+            );
+        }
+    };
+    Ok((language, path.into()))
+}
+
+/// The interpreter of a Python script: `--python`, that of the active virtual environment, that of its first line, or python3 on PATH.
+pub(super) fn python(matches: &ArgMatches, first_line: &[u8], context: &Context) -> PathBuf {
+    if let Some(given) = matches.get_one::<OsString>("python") {
+        return given.into();
+    }
+    if let Some(environment) = context.var("VIRTUAL_ENV") {
+        let own = Path::new(&environment).join("bin/python3");
+        if own.exists() {
+            return own;
+        }
+    }
+    shebang(first_line)
+        .filter(|program| program.exists())
+        .unwrap_or_else(|| "python3".into())
+}
+
+/// The interpreter that `#!` names by its path, if it is a Python 3. `env` looks on PATH, as is done without a first line.
+fn shebang(first_line: &[u8]) -> Option<PathBuf> {
+    let program = first_line.strip_prefix(b"#!")?.trim_ascii_start();
+    let end = program.iter().position(u8::is_ascii_whitespace);
+    let program = program.get(..end.unwrap_or(program.len()))?;
+    let path = Path::new(OsStr::from_bytes(program));
+    let name = path.file_name()?.as_bytes();
+    name.starts_with(b"python3").then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn language_is_the_prefix_or_the_extension() {
+        for (spec, path) in [("a.py", "a.py"), ("python:b", "b"), ("Py:c.txt", "c.txt")] {
+            let (language, found) = parse(OsStr::new(spec)).unwrap();
+            assert_eq!(
+                (language, found.to_str().unwrap()),
+                (ScriptLanguage::Python, path)
+            );
+        }
+        for (spec, message) in [
+            ("list", "invalid script extension: -s list"),
+            ("ruby:a.py", "invalid language specifier: -s ruby:a.py"),
+        ] {
+            let refused = parse(OsStr::new(spec)).unwrap_err();
+            assert!(refused.text().starts_with(message), "{}", refused.text());
+        }
+    }
+
+    #[test]
+    fn first_line_names_a_python_3_by_path() {
+        for (line, program) in [
+            (&b"#!/usr/bin/python3 -u\n"[..], Some("/usr/bin/python3")),
+            (b"#! /opt/python3.12", Some("/opt/python3.12")),
+            (b"#!/usr/bin/env python3\n", None),
+            (b"#!/usr/bin/python2\n", None),
+            (b"import os\n", None),
+        ] {
+            assert_eq!(
+                shebang(line),
+                program.map(PathBuf::from),
+                "{}",
+                line.escape_ascii()
+            );
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! `script -s FILE`: samples are passed to the functions of a script.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::ffi::OsStrExt as _;
+
+use clap::ArgMatches;
+use rperf_lines::FieldSelection;
+use rperf_replay::FoldControl;
+use rperf_scripting::{
+    EncoderOptions, EventBlock, EventEncoder, MarshalWriter, ScriptCalls, python_modules,
+};
+use rperf_tracepoint::{Formats, ValueNames};
+use rperf_view::script::Architecture;
+use rperf_wire::Regs;
+
+use super::interpreter::Interpreter;
+use super::language::{ScriptFile, ScriptLanguage, python};
+use super::settings::ScriptSettings;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::{Input, OpenedInput};
+use crate::cli::itrace;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::stack_folding::{copied, has_copies, stack_options, warn_of_truncated};
+
+/// Runs the script of `-s`; `None` without it.
+///
+/// # Errors
+///
+/// The recording or the script cannot be read, or the interpreter cannot be started.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
+    let Some(script) = ScriptFile::new(matches)? else {
+        return Ok(None);
+    };
+    let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
+    let (input, is_stream) = match OpenedInput::open(matches, context)? {
+        OpenedInput::Whole(input) => (input, false),
+        OpenedInput::Stream(stream) => (stream.spool(context)?, true),
+    };
+    let decoded = itrace::decoded(&input, matches, false, context)?;
+    let input = decoded.as_ref().unwrap_or(&input);
+    let reading = ScriptReading {
+        context,
+        settings: &settings,
+        script: &script,
+    };
+    reading.run(matches, input, !is_stream).map(Some)
+}
+
+/// What is read, and by which script.
+struct ScriptReading<'a> {
+    context: &'a Context,
+    settings: &'a ScriptSettings,
+    script: &'a ScriptFile,
+}
+
+impl ScriptReading<'_> {
+    fn run(
+        &self,
+        matches: &ArgMatches,
+        input: &Input,
+        has_input: bool,
+    ) -> Result<ExitStatus, CliError> {
+        let data = input.parse(self.context)?;
+        let formats = data.metadata().formats();
+        let formats = formats.map_err(|error| CliError::failure(255, error))?;
+        let program = match self.script.language {
+            ScriptLanguage::Python => python(matches, &self.first_line()?, self.context),
+        };
+        let hello = self.hello(&formats, data.events());
+        let mut interpreter = Interpreter::start(&program, &hello, has_input, self.context)?;
+        let analysis = Analysis::open_for_rows(input, &data, self.settings.jobs, self.context)?;
+        let Some(functions) = interpreter.functions()? else {
+            analysis.end_progress();
+            return interpreter.finish();
+        };
+        let calls = ScriptCalls::new(&functions, data.events(), &formats, data.metadata().endian);
+        analysis.end_progress();
+        if interpreter.send(calls.description().bytes()) {
+            self.send_events(&analysis, &calls, &mut interpreter)?;
+        }
+        let status = interpreter.finish()?;
+        analysis.conclude()?;
+        Ok(status)
+    }
+
+    fn send_events(
+        &self,
+        analysis: &Analysis<'_>,
+        calls: &ScriptCalls,
+        interpreter: &mut Interpreter,
+    ) -> Result<(), CliError> {
+        let recording = analysis.metadata();
+        let filter = self.settings.filter(recording)?;
+        let resolver = analysis.resolver(&self.settings.symbols);
+        let unwinds = calls.reads_callchains() && has_copies(recording.events);
+        let max_stack = self.settings.max_stack;
+        let arch = recording.features.arch();
+        let architecture =
+            Architecture::from_machine(arch.as_deref().unwrap_or(std::env::consts::ARCH));
+        let registers = |registers: &Regs<'_>| register_text(registers, architecture);
+        let options = EncoderOptions {
+            filter: &filter,
+            endian: recording.endian,
+            max_stack: if unwinds { usize::MAX } else { max_stack },
+            stacks: stack_options(recording, unwinds.then_some(max_stack)),
+            inlines: self.settings.inlines,
+            kernel_paths: self.settings.kernel_paths,
+            registers: &registers,
+        };
+        let encoder = EventEncoder::new(&resolver, calls, options);
+        let mut send = |block: &mut EventBlock| {
+            let is_sent = block.bytes().is_none_or(|bytes| interpreter.send(bytes));
+            match is_sent {
+                true => FoldControl::Continue,
+                false => FoldControl::Stop,
+            }
+        };
+        analysis
+            .replay
+            .ordered(analysis.jobs, &encoder, &mut send)?;
+        warn_of_truncated(self.context, &encoder.stacks(), copied(recording.events));
+        if calls.names_addresses() {
+            self.settings
+                .report_symbol_problems(self.context, &resolver);
+        }
+        Ok(())
+    }
+
+    /// The first line of the script.
+    fn first_line(&self) -> Result<Vec<u8>, CliError> {
+        let shown = self.script.path.display();
+        let failed = |error| CliError::message(255, format!("-s {shown}: {error}"));
+        let file = rperf_safefs::open_regular(&self.script.path).map_err(failed)?;
+        let mut line = Vec::new();
+        BufReader::new(file)
+            .read_until(b'\n', &mut line)
+            .map_err(failed)?;
+        Ok(line)
+    }
+
+    /// What the shim needs to load the script.
+    fn hello(&self, formats: &Formats, events: &[rperf_perfdata::EventDesc]) -> MarshalWriter {
+        let mut to = MarshalWriter::default();
+        to.dict();
+        to.text(b"script");
+        to.text(self.script.path.as_os_str().as_bytes());
+        to.text(b"arguments");
+        to.list(self.script.arguments.len());
+        for word in &self.script.arguments {
+            to.text(word.as_bytes());
+        }
+        to.text(b"modules");
+        to.dict();
+        for (name, source) in python_modules() {
+            to.text(name.as_bytes());
+            to.text(source.as_bytes());
+        }
+        to.end_dict();
+        to.text(b"refused");
+        to.dict();
+        to.text(b"SchedGui");
+        to.text(b"SchedGui needs a window system: 'sched migration' and 'sched timehist' show migrations as text");
+        to.end_dict();
+        to.text(b"syscalls");
+        to.dict();
+        for (number, name) in rperf_sys::syscall_names() {
+            to.unsigned(number.into());
+            to.text(name.as_bytes());
+        }
+        to.end_dict();
+        to.text(b"config");
+        to.dict();
+        to.end_dict();
+        write_value_names(formats, events, &mut to);
+        to.end_dict();
+        to
+    }
+}
+
+/// Writes the names of values that the formats of tracepoints define: `flags` and `symbols`.
+fn write_value_names(
+    formats: &Formats,
+    events: &[rperf_perfdata::EventDesc],
+    to: &mut MarshalWriter,
+) {
+    let found = events
+        .iter()
+        .filter_map(|event| formats.of_event(&event.attr).ok());
+    let named: Vec<(String, &str, ValueNames)> = found
+        .flat_map(|tracepoint| {
+            let event = tracepoint.name().replacen(':', "__", 1);
+            let fields = tracepoint.format.fields.iter();
+            fields.filter_map(move |field| {
+                let names = ValueNames::of(&tracepoint.format, &field.name)?;
+                Some((event.clone(), field.name.as_str(), names))
+            })
+        })
+        .collect();
+    for (key, is_flags) in [("flags", true), ("symbols", false)] {
+        let wanted = named
+            .iter()
+            .filter(|(_, _, names)| names.delimiter().is_some() == is_flags);
+        to.text(key.as_bytes());
+        let list = to.open_list();
+        let mut count = 0;
+        for (event, field, names) in wanted {
+            count += 1;
+            to.tuple(3 + usize::from(is_flags));
+            to.text(event.as_bytes());
+            to.text(field.as_bytes());
+            if let Some(delimiter) = names.delimiter() {
+                to.text(delimiter.as_bytes());
+            }
+            to.list(names.entries().count());
+            for (value, name) in names.entries() {
+                to.tuple(2);
+                to.signed(value);
+                to.text(name.as_bytes());
+            }
+        }
+        to.set_length(list, count);
+    }
+}
+
+/// Registers as perf passes them to scripts.
+fn register_text(registers: &Regs<'_>, architecture: Architecture) -> String {
+    let numbers = (0..u64::BITS).filter(|number| registers.mask >> number & 1 != 0);
+    let values = numbers.zip(registers.values.iter());
+    let texts =
+        values.map(|(number, value)| format!("{:>5}:{value:#x} ", architecture.register(number)));
+    texts.collect()
+}

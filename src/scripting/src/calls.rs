@@ -1,0 +1,314 @@
+//! Which function of a script each event calls, with which values.
+
+use std::sync::Arc;
+
+use rperf_perfdata::EventDesc;
+use rperf_tracepoint::{FieldReader, Formats, Tracepoint};
+use rperf_wire::{Attr, AttrFlags, Endian, EventType, ReadFormat, RecordKind, SampleType};
+
+use crate::functions::{ScriptFunction, ScriptFunctions};
+use crate::marshal::MarshalWriter;
+use crate::records::{RecordCall, record_calls};
+
+/// Parameters of a handler before the event's own fields.
+pub(crate) const COMMON_PARAMETERS: usize = 8;
+/// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address is symbolized.
+const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
+
+/// How a function is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallKind {
+    /// The handler of a tracepoint: its fields are arguments.
+    Handler,
+    /// `trace_unhandled`: its fields are a dict.
+    Unhandled,
+    /// With the encoded values alone.
+    Direct,
+}
+
+/// The call for the samples of one event.
+#[derive(Debug, Clone)]
+pub struct EventCall {
+    /// The function.
+    pub function: ScriptFunction,
+    /// How it is called.
+    pub kind: CallKind,
+    /// The first argument, `system__event`.
+    pub event: String,
+    /// The name of the event, and its attr as bytes.
+    pub(crate) name: String,
+    pub(crate) attr: Vec<u8>,
+    pub(crate) fields: Vec<CallField>,
+    /// Whether the dict of the sample is the last argument.
+    pub(crate) has_sample_dict: bool,
+    pub(crate) common_pid: Option<FieldReader>,
+    pub(crate) flags: [Option<FieldReader>; 3],
+    pub(crate) read_format: ReadFormat,
+    pub(crate) names_data: bool,
+    /// Whether samples have copies of user stacks.
+    pub(crate) has_copies: bool,
+    pub(crate) weight_parts: bool,
+}
+
+/// A field of a tracepoint.
+#[derive(Debug, Clone)]
+pub(crate) struct CallField {
+    pub(crate) name: String,
+    pub(crate) reader: FieldReader,
+    /// Size of a number in bytes.
+    pub(crate) size: usize,
+    pub(crate) is_array: bool,
+    /// Whether the script reads it.
+    pub(crate) is_read: bool,
+}
+
+/// The calls for the events of a recording.
+#[derive(Debug, Default)]
+pub struct ScriptCalls {
+    /// By event; `None` if the script has no function for it.
+    pub(crate) events: Vec<Option<EventCall>>,
+    pub(crate) records: Vec<RecordCall>,
+    /// Records that have a function.
+    pub(crate) kinds: Vec<RecordKind>,
+    /// The functions of `perf_trace_context` that are used need these.
+    pub(crate) context: ContextUse,
+}
+
+/// Values of the current event for `perf_trace_context`.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ContextUse {
+    pub(crate) common: bool,
+    pub(crate) insn: bool,
+    pub(crate) source: bool,
+}
+
+impl ContextUse {
+    pub(crate) fn any(self) -> bool {
+        self.common || self.insn || self.source
+    }
+}
+
+impl ScriptCalls {
+    /// Finds the function for each event. `formats` describes the tracepoints.
+    #[must_use]
+    pub fn new(
+        functions: &ScriptFunctions,
+        events: &[EventDesc],
+        formats: &Formats,
+        endian: Endian,
+    ) -> Self {
+        let records = record_calls(functions);
+        let uses = |name| functions.uses(name);
+        Self {
+            events: events
+                .iter()
+                .map(|event| event_call(functions, event, formats, endian))
+                .collect(),
+            kinds: records.iter().map(|call| call.kind).collect(),
+            records,
+            context: ContextUse {
+                common: uses("common_pc") || uses("common_flags") || uses("common_lock_depth"),
+                insn: uses("perf_sample_insn"),
+                source: uses("perf_sample_srcline") || uses("perf_sample_srccode"),
+            },
+        }
+    }
+
+    /// Whether any address of a sample is named.
+    #[must_use]
+    pub fn names_addresses(&self) -> bool {
+        let mut calls = self.events.iter().flatten();
+        calls.any(|call| call.reads_callchain() || call.has_sample_dict)
+    }
+
+    /// Whether callchains are read.
+    #[must_use]
+    pub fn reads_callchains(&self) -> bool {
+        let mut calls = self.events.iter().flatten();
+        calls.any(EventCall::reads_callchain)
+    }
+
+    /// The fields of samples that are read.
+    pub(crate) fn sample_fields(&self) -> SampleType {
+        let reads = |test: fn(&EventCall) -> bool| self.events.iter().flatten().any(test);
+        let chains = self.reads_callchains();
+        let dicts = reads(|call| call.has_sample_dict);
+        let large = [
+            (SampleType::CALLCHAIN, chains),
+            (SampleType::REGS_USER, chains || dicts),
+            (SampleType::STACK_USER, chains),
+            (SampleType::REGS_INTR, dicts),
+            (SampleType::BRANCH_STACK, dicts),
+        ];
+        let unread = large.iter().filter(|(_, read)| !read);
+        unread.fold(SampleType::ALL, |fields, (field, _)| {
+            fields.with(*field, false)
+        })
+    }
+
+    /// The description of all calls for the shim, in the order of their numbers.
+    #[must_use]
+    pub fn description(&self) -> MarshalWriter {
+        let mut writer = MarshalWriter::default();
+        let has_context = self.context.any();
+        writer.tuple(self.events.len() + self.records.len());
+        for call in &self.events {
+            let Some(call) = call else {
+                // An event without a call still has a number.
+                unused(&mut writer);
+                continue;
+            };
+            writer.tuple(5);
+            writer.text(match call.kind {
+                CallKind::Handler => b"handler",
+                CallKind::Unhandled => b"unhandled",
+                CallKind::Direct => b"direct",
+            });
+            writer.text(call.function.name.as_bytes());
+            writer.text(call.event.as_bytes());
+            let arrays: Vec<usize> = call.arrays().collect();
+            writer.tuple(arrays.len());
+            for index in arrays {
+                writer.unsigned(index as u64);
+            }
+            writer.boolean(has_context);
+        }
+        for call in &self.records {
+            writer.tuple(5);
+            writer.text(b"direct");
+            writer.text(call.function.as_bytes());
+            writer.none();
+            writer.tuple(0);
+            writer.boolean(false);
+        }
+        writer
+    }
+}
+
+/// Writes the description of an event that calls nothing.
+fn unused(writer: &mut MarshalWriter) {
+    writer.tuple(5);
+    writer.text(b"none");
+    for _ in 0..4 {
+        writer.none();
+    }
+}
+
+impl EventCall {
+    /// Whether the sample's dict is read, and this key of it.
+    pub(crate) fn reads_key(&self, key: &str) -> bool {
+        self.has_sample_dict && self.function.reads_key(key)
+    }
+
+    pub(crate) fn reads_callchain(&self) -> bool {
+        self.reads_common(7) || self.reads_key("callchain")
+    }
+
+    /// Whether the common argument at this index of a handler is read.
+    pub(crate) fn reads_common(&self, index: usize) -> bool {
+        match self.kind {
+            CallKind::Handler => self.function.reads(index),
+            CallKind::Unhandled => true,
+            CallKind::Direct => false,
+        }
+    }
+
+    /// Positions of arrays among the encoded values.
+    fn arrays(&self) -> impl Iterator<Item = usize> {
+        let fields = self.fields.iter().enumerate();
+        let arrays = fields.filter(|(_, field)| field.is_array && field.is_read);
+        // The event's name and the context are not encoded.
+        arrays.map(|(index, _)| index + COMMON_PARAMETERS - 2)
+    }
+}
+
+fn event_call(
+    functions: &ScriptFunctions,
+    event: &EventDesc,
+    formats: &Formats,
+    endian: Endian,
+) -> Option<EventCall> {
+    let attr = &event.attr;
+    let tracepoint = formats.of_event(attr).ok();
+    if attr.kind != EventType::TRACEPOINT {
+        let function = functions.get("process_event")?;
+        return Some(call_of(event, None, function, CallKind::Direct, endian));
+    }
+    let tracepoint = tracepoint?;
+    let name = tracepoint.name().replacen(':', "__", 1);
+    let (function, kind) = match functions.get(&name) {
+        Some(function) => (function, CallKind::Handler),
+        None => (functions.get("trace_unhandled")?, CallKind::Unhandled),
+    };
+    let mut call = call_of(event, Some(tracepoint), function, kind, endian);
+    call.event = name;
+    Some(call)
+}
+
+fn call_of(
+    event: &EventDesc,
+    tracepoint: Option<&Arc<Tracepoint>>,
+    function: &ScriptFunction,
+    kind: CallKind,
+    endian: Endian,
+) -> EventCall {
+    let is_handler = kind == CallKind::Handler;
+    let fields = tracepoint.into_iter().flat_map(|found| found.fields());
+    let fields: Vec<CallField> = fields
+        .enumerate()
+        .map(|(index, (field, reader))| CallField {
+            name: field.name.clone(),
+            reader: *reader,
+            size: field.size,
+            is_array: field.is_array || field.is_dynamic,
+            is_read: !is_handler || function.reads(index + COMMON_PARAMETERS),
+        })
+        .collect();
+    let before = match kind {
+        CallKind::Handler => COMMON_PARAMETERS + fields.len(),
+        CallKind::Unhandled => 3,
+        CallKind::Direct => 0,
+    };
+    let common = |name| tracepoint.and_then(|found| found.reader(name));
+    let attr = &event.attr;
+    EventCall {
+        function: function.clone(),
+        kind,
+        event: String::new(),
+        name: event.name.clone(),
+        attr: attr_bytes(attr, endian),
+        fields,
+        has_sample_dict: kind == CallKind::Direct
+            || i64::try_from(before + 1) == Ok(function.arguments),
+        common_pid: common("common_pid"),
+        flags: [
+            common("common_preempt_count"),
+            common("common_flags"),
+            common("common_lock_depth"),
+        ],
+        read_format: attr.read_format,
+        names_data: names_data(attr),
+        has_copies: attr
+            .sample_type
+            .contains(SampleType::STACK_USER | SampleType::REGS_USER),
+        weight_parts: attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
+    }
+}
+
+/// The attr as perf 6.1 holds it: 128 bytes.
+fn attr_bytes(attr: &Attr, endian: Endian) -> Vec<u8> {
+    const SIZE_OF_ATTR: usize = 128;
+    let mut bytes = attr.encode(endian);
+    bytes.resize(SIZE_OF_ATTR.max(bytes.len()), 0);
+    bytes
+}
+
+/// Whether perf symbolizes the data address of the event's samples: page faults, and single branches of a trace.
+fn names_data(attr: &Attr) -> bool {
+    let is_fault = attr.kind == EventType::SOFTWARE && PAGE_FAULTS.contains(&attr.config);
+    let is_branch = attr.kind == EventType::HARDWARE
+        && attr.config == Attr::BRANCHES
+        && attr.sample_period == 1
+        && !attr.flags.contains(AttrFlags::FREQ);
+    (is_fault || is_branch) && attr.sample_type.contains(SampleType::ADDR)
+}

@@ -1,0 +1,75 @@
+//! What a script defines and uses, as its shim reports it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// The functions of a script that rperf may call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct ScriptFunctions {
+    /// Functions whose names are those of handlers.
+    pub functions: Vec<ScriptFunction>,
+    /// The functions of `perf_trace_context` that it may call; each needs values of the event.
+    pub context: Vec<String>,
+}
+
+/// A function of a script.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ScriptFunction {
+    /// Its name.
+    pub name: String,
+    /// Number of its positional parameters; -1 if unknown.
+    pub arguments: i64,
+    /// Whether each parameter is read; `None` if unknown: then all are.
+    pub read: Option<Vec<bool>>,
+    /// The keys that are read of the dict that is its last parameter, with those of the dicts in it; `None` for all.
+    pub keys: Option<BTreeMap<String, Option<Vec<String>>>>,
+}
+
+impl ScriptFunctions {
+    /// Parses the shim's answer.
+    ///
+    /// # Errors
+    /// Invalid JSON, or another structure.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// The function of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&ScriptFunction> {
+        self.functions.iter().find(|function| function.name == name)
+    }
+
+    /// Whether the script may call this function of `perf_trace_context`.
+    #[must_use]
+    pub fn uses(&self, name: &str) -> bool {
+        self.context.iter().any(|used| used == name)
+    }
+}
+
+impl ScriptFunction {
+    /// Whether the parameter at `index` is read.
+    #[must_use]
+    pub fn reads(&self, index: usize) -> bool {
+        let read = self.read.as_ref();
+        read.is_none_or(|read| read.get(index).copied().unwrap_or(true))
+    }
+
+    /// Whether this key of the dict that is its last parameter is read.
+    #[must_use]
+    pub fn reads_key(&self, key: &str) -> bool {
+        let keys = self.keys.as_ref();
+        keys.is_none_or(|keys| keys.contains_key(key))
+    }
+
+    /// Whether this key of the dict `outer` in that dict is read.
+    #[must_use]
+    pub fn reads_inner_key(&self, outer: &str, key: &str) -> bool {
+        match self.keys.as_ref().map(|keys| keys.get(outer)) {
+            None | Some(Some(None)) => true,
+            Some(Some(Some(inner))) => inner.iter().any(|read| read == key),
+            Some(None) => false,
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The programs in Python that run scripts, and the modules that scripts import.
+
+/// The program that imports the script and calls its functions.
+pub const PYTHON_SHIM: &str = include_str!("../python/shim.py");
+
+/// The modules with the names of perf's, and their sources.
+#[must_use]
+pub fn python_modules() -> [(&'static str, &'static str); 4] {
+    [
+        ("perf_trace_context", include_str!("../python/context.py")),
+        ("Core", include_str!("../python/core.py")),
+        ("Util", include_str!("../python/util.py")),
+        ("EventClass", include_str!("../python/event_class.py")),
+    ]
+}

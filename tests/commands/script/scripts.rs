@@ -1,0 +1,204 @@
+//! `script -s`: scripts in Python, on a recording of the repository; the output is compared with perf's if there is one.
+
+use std::process::Command;
+
+use rperf_testkit::{Outcome, Scratch, real_perf, skip};
+
+use crate::tidy::root;
+
+/// Recordings of other machines, with many kinds of samples.
+const RECORDINGS: [&str; 14] = [
+    "x86_64/branches-flags.data",
+    "x86_64/branches.data",
+    "x86_64/bts.data",
+    "x86_64/counted.data",
+    "x86_64/cycles.data",
+    "x86_64/group.data",
+    "x86_64/kprobe.data",
+    "x86_64/leader.data",
+    "x86_64/memory.data",
+    "x86_64/pages.data",
+    "x86_64/precise.data",
+    "x86_64/registers.data",
+    "x86_64/stores.data",
+    "x86_64/switches.data",
+];
+
+/// Prints all values of every function.
+const ALL: &str = "
+import os, sys
+sys.path.append(os.environ['PERF_EXEC_PATH'] + '/scripts/python/Perf-Trace-Util/lib/Perf/Trace')
+from perf_trace_context import *
+from Core import *
+from Util import *
+def trace_begin(): print('begin', sys.argv[1:])
+def trace_end(): print('end')
+def show(values): return sorted(values.items(), key=lambda pair: pair[0])
+def trace_unhandled(event, context, fields, sample):
+    print(event, common_pc(context), common_flags(context), show(fields), show(sample))
+def process_event(values):
+    print(show(values))
+def context_switch(*values): print(values)
+def throttle(*values): print(values)
+def unthrottle(*values): print(values)
+";
+
+fn has_python() -> bool {
+    let output = Command::new("python3").arg("--version").output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Runs `program` with `script` on a recording of the repository.
+fn run(program: &str, script: &str, recording: &str, words: &[&str]) -> Outcome {
+    let scratch = Scratch::new();
+    scratch
+        .write("own.py", script.as_bytes())
+        .expect("a file can be written");
+    let recording = root().join("tests/fixtures").join(recording);
+    let recording = recording.to_string_lossy().into_owned();
+    let own = ["script", "-f", "-i", &recording, "-s", "own.py"];
+    let run = rperf_testkit::Run::new(program).args([&own[..], words].concat());
+    run.within(scratch.path())
+        .finish()
+        .expect("the program starts")
+}
+
+fn rperf(script: &str, words: &[&str]) -> Outcome {
+    run(
+        env!("CARGO_BIN_EXE_rperf"),
+        script,
+        "x86_64/cycles.data",
+        words,
+    )
+}
+
+#[test]
+fn functions_get_the_values_of_perf() {
+    let test = "functions_get_the_values_of_perf";
+    let (true, Some(perf)) = (has_python(), real_perf()) else {
+        return skip(test, "there is no perf or no Python");
+    };
+    for recording in RECORDINGS {
+        let expected = run(&perf.to_string_lossy(), ALL, recording, &["a", "b c"]);
+        let own = run(env!("CARGO_BIN_EXE_rperf"), ALL, recording, &["a", "b c"]);
+        assert_eq!((own.status, expected.status), (0, 0), "{}", own.stderr);
+        // Without python-audit perf's module prints a notice first.
+        let start = expected
+            .stdout
+            .find("begin [")
+            .expect("trace_begin is called");
+        assert_eq!(own.stdout, expected.stdout[start..], "{recording}");
+    }
+}
+
+#[test]
+fn only_values_that_are_read_are_sent() {
+    if !has_python() {
+        return skip("only_values_that_are_read_are_sent", "there is no Python");
+    }
+    let script = "
+count = 0
+def process_event(values):
+    global count
+    count += values['sample']['period'] > 0 and 'comm' in values and 'symbol' not in values.get('sample')
+def trace_end(): print(count)
+";
+    let few = rperf(script, &[]);
+    let all = rperf(
+        &script.replace("values.get('sample')", "dict(values)['sample']"),
+        &[],
+    );
+    assert_eq!(
+        (few.status, &few.stdout),
+        (0, &all.stdout),
+        "{}",
+        few.stderr
+    );
+    assert_ne!(few.stdout, "0\n");
+}
+
+#[test]
+fn scripts_end_with_their_own_status() {
+    if !has_python() {
+        return skip("scripts_end_with_their_own_status", "there is no Python");
+    }
+    for (script, status, stdout, stderr) in [
+        ("import sys; print('x'); sys.exit(3)", 3, "x\n", ""),
+        ("def trace_begin(): raise SystemExit", 0, "", ""),
+        ("def x(:", 255, "", "SyntaxError"),
+        (
+            "import nothing_of_this_name",
+            255,
+            "",
+            "ModuleNotFoundError",
+        ),
+        ("import SchedGui", 255, "", "SchedGui needs a window system"),
+        (
+            "print(1)\ndef process_event(): pass",
+            134,
+            "1\n",
+            "takes 0 positional arguments but 1 was given\nproblem in Python trace event handler\n",
+        ),
+        (
+            "def process_event(v):\n    raise ValueError('own')",
+            134,
+            "",
+            "line 2, in process_event",
+        ),
+        ("def trace_end(): 1 / 0", 134, "", "ZeroDivisionError"),
+    ] {
+        let found = rperf(script, &[]);
+        assert_eq!(
+            (found.status, &*found.stdout),
+            (status, stdout),
+            "{script}: {}",
+            found.stderr
+        );
+        assert!(found.stderr.contains(stderr), "{script}: {}", found.stderr);
+        let own_frames = found.stderr.contains("call_for_all");
+        assert!(!own_frames, "{}", found.stderr);
+    }
+}
+
+#[test]
+fn bad_scripts_and_interpreters_are_named() {
+    for (words, status, message) in [
+        (
+            &["-s", "/nonexistent.py"][..],
+            255,
+            "-s /nonexistent.py: No such file",
+        ),
+        (&["-s", "list"], 129, "invalid script extension: -s list"),
+        (
+            &["-s", "ruby:x.py"],
+            129,
+            "invalid language specifier: -s ruby:x.py",
+        ),
+    ] {
+        let found = crate::commands::outcome(&[&["script"], words].concat());
+        assert_eq!(found.status, status, "{}", found.stderr);
+        assert!(found.stderr.starts_with(message), "{}", found.stderr);
+    }
+    let scratch = Scratch::new();
+    scratch.write("own.py", b"").expect("a file can be written");
+    let script = scratch.path().join("own.py");
+    let recording = root().join("tests/fixtures/x86_64/cycles.data");
+    let found = crate::commands::outcome(&[
+        "script",
+        "-f",
+        "-i",
+        &recording.to_string_lossy(),
+        "--python",
+        "/nonexistent/python",
+        "-s",
+        &script.to_string_lossy(),
+    ]);
+    assert_eq!(found.status, 255);
+    let message = "/nonexistent/python: No such file";
+    assert!(found.stderr.starts_with(message), "{}", found.stderr);
+    assert!(
+        found.stderr.contains("hint: install Python 3"),
+        "{}",
+        found.stderr
+    );
+}
