@@ -21,6 +21,11 @@ pub(crate) fn is_over() -> bool {
     IS_OVER.load(Ordering::Relaxed)
 }
 
+/// What [`is_over`] reads.
+pub(crate) fn over_flag() -> &'static AtomicBool {
+    &IS_OVER
+}
+
 /// Starts the timer of this process.
 pub(crate) fn start(duration: Duration) -> Result<(), WorkloadError> {
     IS_OVER.store(false, Ordering::Relaxed);
