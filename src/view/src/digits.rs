@@ -1,6 +1,10 @@
 //! Numbers as text, right-aligned with blanks like `printf("%16llx")`. The standard library's
 //! formatting is several times as expensive, and a recording has tens of millions of numbers.
 
+use std::fmt::Write as _;
+
+const BLANKS: &str = "                                ";
+
 const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
 2021222324252627282930313233343536373839\
 4041424344454647484950515253545556575859\
@@ -74,6 +78,77 @@ impl Digits {
                 out.extend_from_slice(&self.bytes[..MAX_DIGITS]);
             }
         }
+    }
+}
+
+impl Digits {
+    /// The digits without padding.
+    #[inline]
+    fn text(&self) -> &str {
+        let digits = self.bytes.get(self.start..MAX_DIGITS);
+        digits
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .unwrap_or_default()
+    }
+}
+
+/// Appends the digits of `value`.
+#[inline]
+pub(crate) fn push_decimal(out: &mut String, value: u64) {
+    out.push_str(Digits::decimal(value, b' ').text());
+}
+
+/// Appends `value` with two decimals, equal to `%.2f`.
+#[inline]
+pub(crate) fn push_hundredths(out: &mut String, value: f64) {
+    let Some(hundredths) = hundredths(value) else {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{value:.2}");
+        return;
+    };
+    push_decimal(out, hundredths / 100);
+    let digits = Digits::decimal(hundredths % 100, b'0');
+    out.push_str(if hundredths % 100 < 10 { ".0" } else { "." });
+    out.push_str(digits.text());
+}
+
+/// `value` in hundredths, rounded to the nearest; `None` unless that is certain. The product is inexact by at most half a unit of its
+/// last place, far less than the distance from a tie that is asked for.
+#[inline]
+fn hundredths(value: f64) -> Option<u64> {
+    const LARGEST: f64 = 1e7;
+    const TIE_DISTANCE: f64 = 1e-6;
+    if !(0.0..LARGEST).contains(&value) || value.is_sign_negative() {
+        return None;
+    }
+    let scaled = value * 100.0;
+    let whole = scaled as u64;
+    let rest = scaled - whole as f64;
+    if (rest - 0.5).abs() < TIE_DISTANCE {
+        return None;
+    }
+    Some(whole + u64::from(rest > 0.5))
+}
+
+/// Moves what follows `start` right with blanks, so that it has at least `width` bytes.
+#[inline]
+pub(crate) fn align_right(out: &mut String, start: usize, width: usize) {
+    let mut missing = width.saturating_sub(out.len() - start);
+    while missing > 0 {
+        let count = missing.min(BLANKS.len());
+        out.insert_str(start, BLANKS.get(..count).unwrap_or(BLANKS));
+        missing -= count;
+    }
+}
+
+/// Appends `count` blanks.
+#[inline]
+pub(crate) fn push_blanks(out: &mut String, count: usize) {
+    let mut missing = count;
+    while missing > 0 {
+        let count = missing.min(BLANKS.len());
+        out.push_str(BLANKS.get(..count).unwrap_or(BLANKS));
+        missing -= count;
     }
 }
 
@@ -164,6 +239,43 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn hundredths_equal_the_standard_library() {
+        let ties = (0..4000_u32).map(|eighth| f64::from(eighth) / 8.0);
+        let decimal_ties = (0..4000_u32).map(|tenth| f64::from(tenth) / 200.0);
+        let near = (0..4000_u32).flat_map(|tenth| {
+            let tie = f64::from(tenth) / 200.0;
+            [tie.next_up(), tie.next_down(), tie + 1e-7, tie - 1e-7]
+        });
+        let shares = (1..3000_u32).map(|part| f64::from(part) * 100.0 / 3001.0);
+        let special = [
+            0.0,
+            -0.0,
+            -1.0,
+            99.994_999,
+            99.995,
+            1e7,
+            1e300,
+            f64::NAN,
+            f64::INFINITY,
+        ];
+        let values = ties.chain(decimal_ties).chain(near);
+        for value in values.chain(shares).chain(special) {
+            let mut text = String::new();
+            push_hundredths(&mut text, value);
+            assert_eq!(text, format!("{value:.2}"));
+        }
+    }
+
+    #[test]
+    fn text_is_moved_right() {
+        let mut text = "a12".to_owned();
+        align_right(&mut text, 1, 40);
+        assert_eq!(text, format!("a{:>40}", 12));
+        push_blanks(&mut text, 50);
+        assert_eq!(text, format!("a{:>40}{:50}", 12, ""));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::digits;
 use crate::terminal::{Csi, Sgr};
 
 /// A percentage with two decimals and a percent sign; 0 if the total is 0.
@@ -16,14 +17,20 @@ impl Percent {
         Self(part as f64 * 100.0 / total as f64)
     }
 
-    /// In percent.
     /// The absolute value of a number, to colour it like a percentage.
     pub(crate) fn magnitude(value: f64) -> Self {
         Self(value.abs())
     }
 
+    /// In percent.
     pub(crate) fn value(self) -> f64 {
         self.0
+    }
+
+    /// Appends what [`fmt::Display`] writes.
+    pub(crate) fn push_to(self, out: &mut String) {
+        digits::push_hundredths(out, self.0);
+        out.push('%');
     }
 
     pub(crate) fn below(self, limit: f64) -> bool {

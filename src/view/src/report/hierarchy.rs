@@ -1,12 +1,11 @@
 //! `report --hierarchy`: one sort key per level, as a tree.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use rperf_hist::{CellPadding, HierarchyLine, Histogram};
 
 use super::graph;
-use super::table::{ColumnKind, ReportLayout, TableColumn, numbers, shown, write_number};
+use super::table::{ColumnKind, ReportLayout, TableColumn, push_numbers, shown, write_number};
 use crate::padding::Blanks;
 use crate::percent::Percent;
 use crate::table::Align;
@@ -124,8 +123,7 @@ fn write_padded(
         _ => (0, Align::Left),
     };
     let escapes = column.is_some_and(|column| column.escapes);
-    // Writing to a String cannot fail.
-    let _ = write!(line, "{}", align.fill(&shown(cell, escapes), width));
+    align.push(line, &shown(cell, escapes), width);
 }
 
 fn write_separated(
@@ -137,10 +135,7 @@ fn write_separated(
 ) {
     for column in &columns.numbers {
         if let ColumnKind::Number(number) = column.kind {
-            let texts: Vec<String> = numbers(&step.row, number, &histogram.totals)
-                .map(|(text, _)| text)
-                .collect();
-            line.push_str(&texts.join(" "));
+            push_numbers(line, &step.row, number, &histogram.totals);
             line.push_str(separator);
         }
     }

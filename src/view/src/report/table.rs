@@ -11,6 +11,7 @@ use rperf_hist::{
 
 use super::graph::{self, BranchValue};
 use super::hierarchy;
+use crate::digits;
 use crate::percent::Percent;
 use crate::table::{self, Align, TextStyle, TextTable};
 use crate::terminal::{Csi, Sgr, escaped_line};
@@ -246,7 +247,7 @@ pub(super) fn key_cell(line: &mut String, cell: &str, column: &TableColumn, is_l
         CellPadding::Before => Align::Right,
         _ => Align::Left,
     };
-    let _ = write!(line, "{}", align.fill(cell, width));
+    align.push(line, cell, width);
 }
 
 /// The cell of a number, with one text per event.
@@ -256,11 +257,18 @@ pub(super) fn write_number(
     histogram: &Histogram,
     column: &TableColumn,
 ) {
-    for (text, share) in number_cells(row, &histogram.totals, column) {
-        let paint = |share: Percent| share.paint(column.colors);
-        let (begin, end) = share.map_or((Sgr::NONE, Sgr::NONE), paint);
-        let _ = write!(line, "{begin}{text}{end}");
+    let ColumnKind::Number(number) = column.kind else {
+        return;
+    };
+    let mut filled = 0;
+    for value in numbers(row, number, &histogram.totals) {
+        let colors = value.share().map(|share| share.paint(column.colors));
+        let (begin, end) = colors.unwrap_or((Sgr::NONE, Sgr::NONE));
+        begin.push_to(line);
+        filled += push_number(line, value, column);
+        end.push_to(line);
     }
+    digits::push_blanks(line, column.title_width.saturating_sub(filled));
 }
 
 /// The same as separate texts, each with its percentage.
@@ -273,11 +281,10 @@ pub(super) fn number_cells(
         return Vec::new();
     };
     let mut filled = 0;
-    let width = column.width.saturating_sub(1);
-    let padded = numbers(row, number, totals).map(|(text, share)| {
-        let cell = format!(" {}", Align::Right.fill(&text, width));
-        filled += cell.len();
-        (cell, share)
+    let padded = numbers(row, number, totals).map(|value| {
+        let mut cell = String::new();
+        filled += push_number(&mut cell, value, column);
+        (cell, value.share())
     });
     let mut cells: Vec<_> = padded.collect();
     // A narrow number in a wide column is left-aligned.
@@ -286,6 +293,15 @@ pub(super) fn number_cells(
         cells.push((" ".repeat(blanks), None));
     }
     cells
+}
+
+/// Appends a blank and a number, right-aligned in the rest of its column. Returns the number of bytes, which are ASCII.
+fn push_number(line: &mut String, number: Number, column: &TableColumn) -> usize {
+    let begin = line.len();
+    line.push(' ');
+    number.push_to(line);
+    digits::align_right(line, begin + 1, column.width.saturating_sub(1));
+    line.len() - begin
 }
 
 /// Cells without padding; the separator is replaced within them.
@@ -297,10 +313,7 @@ fn write_separated(line: &mut String, row: &HistogramRow, histogram: &Histogram,
         }
         match field {
             ReportField::Number(number) => {
-                for (index, (text, _)) in numbers(row, *number, &histogram.totals).enumerate() {
-                    let blank = if index > 0 { " " } else { "" };
-                    let _ = write!(line, "{blank}{text}");
-                }
+                push_numbers(line, row, *number, &histogram.totals);
             }
             ReportField::Key(_) => {
                 let cell = cells.next().map(|cell| cell.trim()).unwrap_or_default();
@@ -314,25 +327,61 @@ fn write_separated(line: &mut String, row: &HistogramRow, histogram: &Histogram,
     }
 }
 
-/// The texts of a number, one per event, with their percentages.
+/// A number of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Number {
+    Share(Percent),
+    Average(f64),
+    Count(u64),
+}
+
+impl Number {
+    /// Appends its text.
+    pub(super) fn push_to(self, out: &mut String) {
+        match self {
+            Self::Share(share) => share.push_to(out),
+            // Writing to a String cannot fail.
+            Self::Average(average) => drop(write!(out, "{average:.1}")),
+            Self::Count(count) => digits::push_decimal(out, count),
+        }
+    }
+
+    fn share(self) -> Option<Percent> {
+        match self {
+            Self::Share(share) => Some(share),
+            _ => None,
+        }
+    }
+}
+
+/// A number of a row for each event.
 pub(super) fn numbers<'a>(
     row: &'a HistogramRow,
     number: NumberField,
     totals: &'a [ColumnSum],
-) -> impl Iterator<Item = (String, Option<Percent>)> + 'a {
+) -> impl Iterator<Item = Number> + 'a {
     let samples = row.numbers(NumberField::Samples);
     let values = row.numbers(number).zip(samples).zip(totals);
-    values.map(move |((value, samples), total)| {
-        if number.is_share() {
-            let share = Percent::of(value, number.total(total));
-            return (share.to_string(), Some(share));
-        }
-        let text = match number.is_average() {
-            true => format!("{:.1}", value as f64 / samples.max(1) as f64),
-            false => value.to_string(),
-        };
-        (text, None)
+    values.map(move |((value, samples), total)| match number {
+        _ if number.is_share() => Number::Share(Percent::of(value, number.total(total))),
+        _ if number.is_average() => Number::Average(value as f64 / samples.max(1) as f64),
+        _ => Number::Count(value),
     })
+}
+
+/// Appends the numbers of a row separated by blanks, without padding.
+pub(super) fn push_numbers(
+    line: &mut String,
+    row: &HistogramRow,
+    number: NumberField,
+    totals: &[ColumnSum],
+) {
+    for (index, number) in numbers(row, number, totals).enumerate() {
+        if index > 0 {
+            line.push(' ');
+        }
+        number.push_to(line);
+    }
 }
 
 /// A cell as printed.

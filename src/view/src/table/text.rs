@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::{Align, Cell, Column, Table, Value, Width};
+use crate::digits;
 use crate::padding::{LeftAligned, RightAligned};
 use crate::terminal::{Csi, Sgr};
 
@@ -111,6 +112,18 @@ impl<'t> TextTable<'t> {
 
 impl Align {
     /// Pads text to a width in characters.
+    /// Appends what [`Align::fill`] returns.
+    pub(crate) fn push(self, out: &mut String, text: &str, width: usize) {
+        let blanks = width.saturating_sub(text.chars().count());
+        if self == Self::Right {
+            digits::push_blanks(out, blanks);
+        }
+        out.push_str(text);
+        if self == Self::Left {
+            digits::push_blanks(out, blanks);
+        }
+    }
+
     pub(crate) fn fill(self, text: &str, width: usize) -> PaddedText<'_> {
         PaddedText {
             align: self,

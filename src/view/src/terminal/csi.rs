@@ -1,6 +1,6 @@
 //! Introducers of rperf's own control sequences.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::hash::{BuildHasher as _, RandomState};
 
 const ESCAPE: u8 = 0x1b;
@@ -103,6 +103,14 @@ impl Sgr {
 
     pub(crate) fn new(colors: Option<Csi>, code: &'static str) -> Self {
         Self(colors.map(|csi| (csi, code)))
+    }
+
+    /// Appends the sequence.
+    pub(crate) fn push_to(self, out: &mut String) {
+        if self.0.is_some() {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{self}");
+        }
     }
 }
 
