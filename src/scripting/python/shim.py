@@ -285,7 +285,8 @@ def call_for_all(main, pipe):
         if block is None:
             break
         if type(block) is tuple:
-            calls.extend(callee(main, *entry) for entry in block)
+            # A stream may describe further events later.
+            calls = [callee(main, *entry) for entry in block]
             continue
         for index, values in block:
             calls[index](*values)
@@ -315,6 +316,8 @@ def run():
     main.__file__ = path
     sys.modules["__main__"] = main
     signal.signal(signal.SIGINT, interrupted)
+    # rperf blocks it, and its children inherit that.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     failed = "Error running python script %s" % path
     try:
         with open(path, "rb") as file:

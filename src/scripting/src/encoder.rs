@@ -26,6 +26,9 @@ const COMMON: [&str; 6] = [
 /// Nanoseconds in a second.
 const NANOSECONDS: u64 = 1_000_000_000;
 
+/// The text of a sample's registers.
+pub type RegisterText = Box<dyn Fn(&Regs<'_>) -> String + Sync>;
+
 /// Encodes the samples of a recording.
 pub struct EventEncoder<'r, 'w> {
     /// Names addresses.
@@ -39,7 +42,7 @@ pub struct EventEncoder<'r, 'w> {
     pub(crate) inlines: Option<bool>,
     pub(crate) end_of_kernel: OnceLock<u64>,
     /// Registers as perf's text.
-    pub(crate) registers: &'r (dyn Fn(&Regs<'_>) -> String + Sync),
+    pub(crate) registers: RegisterText,
 }
 
 /// A worker's caches.
@@ -97,7 +100,7 @@ pub struct EncoderOptions<'r> {
     /// Whether kernel modules are shown by path.
     pub kernel_paths: bool,
     /// Registers as perf's text.
-    pub registers: &'r (dyn Fn(&Regs<'_>) -> String + Sync),
+    pub registers: RegisterText,
 }
 
 impl<'r, 'w> EventEncoder<'r, 'w> {

@@ -19,7 +19,7 @@ mod records;
 mod sample_dict;
 
 pub use calls::{CallKind, EventCall, ScriptCalls};
-pub use encoder::{EncoderOptions, EncoderScratch, EventBlock, EventEncoder};
+pub use encoder::{EncoderOptions, EncoderScratch, EventBlock, EventEncoder, RegisterText};
 pub use functions::{ScriptFunction, ScriptFunctions};
 pub use marshal::MarshalWriter;
 pub use python::{PYTHON_SHIM, python_modules};

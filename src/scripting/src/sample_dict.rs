@@ -94,7 +94,7 @@ impl EventEncoder<'_, '_> {
         dict.put("brstacksym", |to| self.named_branches(sample, to));
         for (key, registers) in [("iregs", &wire.regs_intr), ("uregs", &wire.regs_user)] {
             dict.put(key, |to| {
-                let text = registers.as_ref().map(self.registers);
+                let text = registers.as_ref().map(&self.registers);
                 to.text(text.unwrap_or_default().as_bytes());
             });
         }

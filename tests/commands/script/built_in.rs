@@ -26,8 +26,16 @@ fn scripts_are_listed_as_perf_lists_them() {
         .lines()
         .skip(1)
         .filter_map(|line| line.split_whitespace().next());
-    assert_eq!(names.collect::<Vec<_>>(), ["flamegraph", "stackcollapse"]);
-    let described = listed.lines().skip(1).map(|line| line.as_bytes()[38]);
+    let names: Vec<&str> = names.collect();
+    assert!(
+        names.starts_with(&["flamegraph", "stackcollapse"]),
+        "{names:?}"
+    );
+    let described = listed
+        .lines()
+        .skip(1)
+        .take(2)
+        .map(|line| line.as_bytes()[38]);
     assert!(described.into_iter().all(|byte| byte == b' '), "{listed}");
 }
 
@@ -133,4 +141,40 @@ fn all_cpus_are_recorded_for_a_script_only() {
         0,
         "samples have the CPU"
     );
+}
+
+/// A folder as perf installs it, with one script.
+#[test]
+fn installed_scripts_are_listed_and_run() {
+    let scratch = rperf_testkit::Scratch::new();
+    std::fs::create_dir_all(scratch.path().join("scripts/shell/bin")).expect("a folder");
+    for (name, text) in [
+        (
+            "own-report",
+            "#!/bin/bash\n# description: prints its words\n# args: [comm]\necho \"$0\" \"$@\"; perf script -F comm | sort | uniq",
+        ),
+        ("own-record", "#!/bin/sh\nperf record -e cpu-clock $@"),
+    ] {
+        let path = format!("scripts/shell/bin/{name}");
+        scratch.write(&path, text.as_bytes()).expect("a script");
+    }
+    let run = |words: &[&str]| {
+        let run = rperf_testkit::Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
+        let run = run.within(scratch.path());
+        let run = run.env("PERF_EXEC_PATH", scratch.path());
+        run.finish().expect("rperf starts")
+    };
+    let listed = run(&["script", "-l"]).stdout;
+    let line = "  own [comm]                           prints its words";
+    assert!(listed.lines().any(|found| found == line), "{listed}");
+    let file = recording();
+    for words in [
+        &["script", "-f", "report", "own", "a b", "-i", &file][..],
+        &["script", "-f", "-i", &file, "report", "own", "a b"],
+    ] {
+        let shown = run(words);
+        assert_eq!(shown.status, 0, "{}", shown.stderr);
+        let words_shown: Vec<&str> = shown.stdout.split_whitespace().collect();
+        assert_eq!(words_shown, ["own", "a", "b", "load"], "{words:?}");
+    }
 }

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use clap::ArgMatches;
 use rperf_names::nearest;
 
+use super::installed::{ScriptCall, installed};
 use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
@@ -20,7 +21,35 @@ pub(super) fn list(context: &Context) -> Result<ExitStatus, CliError> {
         let call = format!("{} {}", script.name, script.arguments);
         writeln!(out, "  {:<36} {}", call.trim_end(), script.description)?;
     }
+    for script in installed(context) {
+        if SCRIPTS.iter().any(|own| own.name == script.name) {
+            continue;
+        }
+        let call = format!("{} {}", script.name, script.arguments);
+        writeln!(out, "  {:<36} {}", call.trim_end(), script.description)?;
+    }
+    out.flush()?;
     Ok(ExitStatus::Ok)
+}
+
+/// Runs an installed script; `None` if there is none of this name.
+fn run_installed(
+    matches: &ArgMatches,
+    (verb, name, rest): (&str, &OsStr, &[&OsString]),
+    context: &Context,
+) -> Result<Option<ExitStatus>, CliError> {
+    let mut scripts = installed(context).into_iter();
+    let Some(script) = scripts.find(|script| name == script.name.as_str()) else {
+        return Ok(None);
+    };
+    let call = ScriptCall {
+        verb,
+        words: rest.iter().copied().cloned().collect(),
+        input: matches.get_one::<String>("input").map(OsString::from),
+        force: flag(matches, "force") == Some(true),
+        all_cpus: flag(matches, "all-cpus") == Some(true),
+    };
+    script.run(call, context).map(Some)
 }
 
 /// Runs the script that the arguments name; `None` without arguments.
@@ -43,7 +72,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         _ => ("", *first, rest),
     };
     let script = SCRIPTS.iter().find(|script| name == script.name);
-    let script = script.ok_or_else(|| unknown(context, &name.to_string_lossy()))?;
+    let Some(script) = script else {
+        let exit = run_installed(matches, (verb, name, rest), context)?;
+        return exit
+            .map(Some)
+            .ok_or_else(|| unknown(context, &name.to_string_lossy()));
+    };
     if verb == "record" {
         let words = script.record.iter().map(OsString::from);
         let words = words.chain(all_cpus.then(|| OsString::from("-a")));
@@ -87,7 +121,7 @@ fn lacks_command(context: &Context, script: &BuiltInScript) -> CliError {
 
 fn unknown(context: &Context, word: &str) -> CliError {
     let error = CliError::usage(format!(
-        "{} script: unknown script '{word}': only built-in scripts can be run",
+        "{} script: unknown script '{word}'",
         context.program
     ));
     let fields = [

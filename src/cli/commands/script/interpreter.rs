@@ -16,7 +16,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::external;
 
 /// The variable with the folder of perf's own programs and scripts.
-const EXEC_PATH: &str = "PERF_EXEC_PATH";
+pub(super) const EXEC_PATH: &str = "PERF_EXEC_PATH";
 /// Where distributions install them.
 const EXEC_PATHS: [&str; 2] = ["/usr/libexec/perf-core", "/usr/lib/perf-core"];
 
@@ -28,6 +28,7 @@ pub(super) struct Interpreter {
     answer: PipeReader,
     /// Signals that end the events instead of this process; the interpreter gets them, too.
     signals: Option<Signals>,
+    ignores_signals: bool,
 }
 
 impl Interpreter {
@@ -68,9 +69,15 @@ impl Interpreter {
             events: Some(events),
             answer,
             signals,
+            ignores_signals: false,
         };
         own.send(hello.bytes());
         Ok(own)
+    }
+
+    /// Continues to send events after signals.
+    pub(super) fn ignore_signals(&mut self) {
+        self.ignores_signals = true;
     }
 
     /// Waits until the script is loaded; `None` if it has ended.
@@ -97,7 +104,8 @@ impl Interpreter {
             .signals
             .as_ref()
             .is_some_and(|signals| matches!(signals.next(), Ok(Some(_))));
-        let Some(events) = self.events.as_mut().filter(|_| !is_interrupted) else {
+        let ends = is_interrupted && !self.ignores_signals;
+        let Some(events) = self.events.as_mut().filter(|_| !ends) else {
             return false;
         };
         let length = u32::try_from(block.len()).unwrap_or(u32::MAX).to_le_bytes();

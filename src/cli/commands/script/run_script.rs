@@ -2,13 +2,17 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use clap::ArgMatches;
 use rperf_lines::FieldSelection;
+use rperf_perfdata::Metadata;
 use rperf_replay::FoldControl;
+use rperf_resolve::SampleCriteria;
 use rperf_scripting::{
     EncoderOptions, EventBlock, EventEncoder, MarshalWriter, ScriptCalls, python_modules,
 };
+use rperf_sys::Signals;
 use rperf_tracepoint::{Formats, ValueNames};
 use rperf_view::script::Architecture;
 use rperf_wire::Regs;
@@ -33,41 +37,48 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         return Ok(None);
     };
     let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
-    let (input, is_stream) = match OpenedInput::open(matches, context)? {
-        OpenedInput::Whole(input) => (input, false),
-        OpenedInput::Stream(stream) => (stream.spool(context)?, true),
-    };
-    let decoded = itrace::decoded(&input, matches, false, context)?;
-    let input = decoded.as_ref().unwrap_or(&input);
+    // Must precede threads: Ctrl-C ends the events, not this process.
+    let _signals = Signals::block(&[libc::SIGINT]).ok();
     let reading = ScriptReading {
         context,
         settings: &settings,
         script: &script,
     };
-    reading.run(matches, input, !is_stream).map(Some)
+    match OpenedInput::open(matches, context)? {
+        OpenedInput::Stream(stream) if !matches.contains_id("itrace") => {
+            reading.run_stream(matches, stream).map(Some)
+        }
+        // A trace follows the records that describe it, in one piece.
+        OpenedInput::Stream(stream) => {
+            let input = stream.spool(context)?;
+            reading.run_decoded(matches, &input).map(Some)
+        }
+        OpenedInput::Whole(input) => reading.run_decoded(matches, &input).map(Some),
+    }
 }
 
 /// What is read, and by which script.
-struct ScriptReading<'a> {
-    context: &'a Context,
-    settings: &'a ScriptSettings,
+pub(super) struct ScriptReading<'a> {
+    pub(super) context: &'a Context,
+    pub(super) settings: &'a ScriptSettings,
     script: &'a ScriptFile,
 }
 
 impl ScriptReading<'_> {
-    fn run(
-        &self,
-        matches: &ArgMatches,
-        input: &Input,
-        has_input: bool,
-    ) -> Result<ExitStatus, CliError> {
+    /// Passes the samples of a complete recording, with those of its trace if requested.
+    fn run_decoded(&self, matches: &ArgMatches, input: &Input) -> Result<ExitStatus, CliError> {
+        let decoded = itrace::decoded(input, matches, false, self.context)?;
+        self.run(matches, decoded.as_ref().unwrap_or(input))
+    }
+
+    fn run(&self, matches: &ArgMatches, input: &Input) -> Result<ExitStatus, CliError> {
         let data = input.parse(self.context)?;
         let formats = data.metadata().formats();
         let formats = formats.map_err(|error| CliError::failure(255, error))?;
-        let program = match self.script.language {
-            ScriptLanguage::Python => python(matches, &self.first_line()?, self.context),
-        };
         let hello = self.hello(&formats, data.events());
+        let program = self.program(matches)?;
+        // Standard input belongs to the script unless the recording is read from it.
+        let has_input = input.path.as_os_str() != "-";
         let mut interpreter = Interpreter::start(&program, &hello, has_input, self.context)?;
         let analysis = Analysis::open_for_rows(input, &data, self.settings.jobs, self.context)?;
         let Some(functions) = interpreter.functions()? else {
@@ -84,6 +95,36 @@ impl ScriptReading<'_> {
         Ok(status)
     }
 
+    /// The interpreter.
+    pub(super) fn program(&self, matches: &ArgMatches) -> Result<PathBuf, CliError> {
+        Ok(match self.script.language {
+            ScriptLanguage::Python => python(matches, &self.first_line()?, self.context),
+        })
+    }
+
+    /// How samples of `recording` are encoded.
+    pub(super) fn options<'r>(
+        &self,
+        recording: Metadata<'_>,
+        calls: &ScriptCalls,
+        filter: &'r SampleCriteria,
+    ) -> EncoderOptions<'r> {
+        let unwinds = calls.reads_callchains() && has_copies(recording.events);
+        let max_stack = self.settings.max_stack;
+        let arch = recording.features.arch();
+        let architecture =
+            Architecture::from_machine(arch.as_deref().unwrap_or(std::env::consts::ARCH));
+        EncoderOptions {
+            filter,
+            endian: recording.endian,
+            max_stack: if unwinds { usize::MAX } else { max_stack },
+            stacks: stack_options(recording, unwinds.then_some(max_stack)),
+            inlines: self.settings.inlines,
+            kernel_paths: self.settings.kernel_paths,
+            registers: Box::new(move |registers| register_text(registers, architecture)),
+        }
+    }
+
     fn send_events(
         &self,
         analysis: &Analysis<'_>,
@@ -93,21 +134,7 @@ impl ScriptReading<'_> {
         let recording = analysis.metadata();
         let filter = self.settings.filter(recording)?;
         let resolver = analysis.resolver(&self.settings.symbols);
-        let unwinds = calls.reads_callchains() && has_copies(recording.events);
-        let max_stack = self.settings.max_stack;
-        let arch = recording.features.arch();
-        let architecture =
-            Architecture::from_machine(arch.as_deref().unwrap_or(std::env::consts::ARCH));
-        let registers = |registers: &Regs<'_>| register_text(registers, architecture);
-        let options = EncoderOptions {
-            filter: &filter,
-            endian: recording.endian,
-            max_stack: if unwinds { usize::MAX } else { max_stack },
-            stacks: stack_options(recording, unwinds.then_some(max_stack)),
-            inlines: self.settings.inlines,
-            kernel_paths: self.settings.kernel_paths,
-            registers: &registers,
-        };
+        let options = self.options(recording, calls, &filter);
         let encoder = EventEncoder::new(&resolver, calls, options);
         let mut send = |block: &mut EventBlock| {
             let is_sent = block.bytes().is_none_or(|bytes| interpreter.send(bytes));
@@ -140,7 +167,11 @@ impl ScriptReading<'_> {
     }
 
     /// What the shim needs to load the script.
-    fn hello(&self, formats: &Formats, events: &[rperf_perfdata::EventDesc]) -> MarshalWriter {
+    pub(super) fn hello(
+        &self,
+        formats: &Formats,
+        events: &[rperf_perfdata::EventDesc],
+    ) -> MarshalWriter {
         let mut to = MarshalWriter::default();
         to.dict();
         to.text(b"script");

@@ -1,0 +1,353 @@
+//! The scripts that are installed with perf, or in the folder of `PERF_EXEC_PATH`: `script report NAME`, `script record NAME`, `script NAME`.
+//!
+//! Each consists of two shell scripts, `bin/NAME-record` and `bin/NAME-report`, which call perf. They are run by the shell that their first line
+//! names, with a function `perf` that calls this program.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use rperf_safefs::Folder;
+use rperf_sys::Signals;
+
+use super::interpreter::{EXEC_PATH, exec_path};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+
+/// Larger files are no shell scripts of this kind.
+const MAX_SCRIPT: u64 = 1 << 20;
+/// Sources the script `$3`, which calls this program, `$1`, with the options `$2` of `script`.
+const SHELL: &str = r#"own=$1 options=$2 file=$3; shift 3
+perf() {
+    if [ "$1" = script ]; then shift; eval '"$own" script '"$options"' "$@"'; else "$own" "$@"; fi
+}
+. "$file""#;
+
+/// An installed script.
+#[derive(Debug)]
+pub(super) struct InstalledScript {
+    pub(super) name: String,
+    /// The text after `args:` in its report script.
+    pub(super) arguments: String,
+    /// The text after `description:`.
+    pub(super) description: String,
+    report: PathBuf,
+    record: Option<PathBuf>,
+}
+
+/// How an installed script is called.
+pub(super) struct ScriptCall<'a> {
+    /// `record`, `report`, or empty for both at once.
+    pub(super) verb: &'a str,
+    /// The words after its name.
+    pub(super) words: Vec<OsString>,
+    /// The recording of `-i`, if given before the name.
+    pub(super) input: Option<OsString>,
+    /// Whether `-f` is given.
+    pub(super) force: bool,
+    /// Whether `-a` is given.
+    pub(super) all_cpus: bool,
+}
+
+/// The installed scripts by language and name.
+pub(super) fn installed(context: &Context) -> Vec<InstalledScript> {
+    let scripts = PathBuf::from(exec_path(context)).join("scripts");
+    let Ok(languages) = Folder::open(&scripts).and_then(|folder| folder.names()) else {
+        return Vec::new();
+    };
+    let folders = languages
+        .iter()
+        .map(|language| scripts.join(language).join("bin"));
+    folders
+        .flat_map(|folder| of_folder(&folder).unwrap_or_default())
+        .collect()
+}
+
+fn of_folder(path: &std::path::Path) -> std::io::Result<Vec<InstalledScript>> {
+    let folder = Folder::open(path)?;
+    let names = folder.names()?;
+    let found = names.iter().filter_map(|file| {
+        let name = file.to_str()?.strip_suffix("-report")?;
+        let text = folder.read(file, MAX_SCRIPT).ok()?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let record = OsString::from(format!("{name}-record"));
+        Some(InstalledScript {
+            name: name.to_owned(),
+            arguments: comment(&text, "args:"),
+            description: comment(&text, "description:"),
+            report: path.join(file),
+            record: folder.has_file(&record).then(|| path.join(&record)),
+        })
+    });
+    Ok(found.collect())
+}
+
+/// The text after `key` in a comment.
+fn comment(text: &str, key: &str) -> String {
+    let comments = text
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix('#'));
+    let mut values = comments.filter_map(|comment| comment.trim_start().strip_prefix(key));
+    values.next().unwrap_or_default().trim().to_owned()
+}
+
+impl InstalledScript {
+    /// Runs its report or record script, or both.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: the words do not fit the script. Status 255: a shell cannot be started.
+    pub(super) fn run(
+        &self,
+        call: ScriptCall<'_>,
+        context: &Context,
+    ) -> Result<ExitStatus, CliError> {
+        match call.verb {
+            "report" => {
+                let mut words = call.words;
+                let input = take_input(&mut words)?.or(call.input);
+                let options = options(input.as_deref(), call.force);
+                let shell = self
+                    .shell(&self.report, &options, context)?
+                    .args(words)
+                    .spawn();
+                finish(started(shell)?)
+            }
+            "record" => {
+                let all = call.all_cpus.then(|| OsString::from("-a"));
+                let words = all.into_iter().chain(call.words);
+                let shell = self.shell(self.record()?, "", context)?.args(words).spawn();
+                finish(started(shell)?)
+            }
+            _ => self.run_live(call, context),
+        }
+    }
+
+    /// Records to a pipe that the report reads. Ctrl-C ends the recording.
+    fn run_live(&self, call: ScriptCall<'_>, context: &Context) -> Result<ExitStatus, CliError> {
+        if call.input.is_some() {
+            let message = format!(
+                "script {}: -i reads a recording, which the script makes",
+                self.name
+            );
+            return Err(CliError::usage(message).hint(format!("script report {}", self.name)));
+        }
+        let (reported, mut recorded) = self.split(call.words)?;
+        if recorded.is_empty() || call.all_cpus {
+            recorded.insert(0, "-a".into());
+        }
+        let record = self.record()?;
+        let mut recorder = self.shell(record, "", context)?;
+        recorder
+            .args(["-q", "-o", "-"])
+            .args(recorded)
+            .stdout(Stdio::piped());
+        let mut recorder = started(recorder.spawn())?;
+        let stream = recorder.stdout.take().map_or_else(Stdio::null, Stdio::from);
+        let mut reporter = self.shell(
+            &self.report,
+            &options(Some(OsStr::new("-")), call.force),
+            context,
+        )?;
+        let reporter = started(reporter.args(reported).stdin(stream).spawn());
+        // Children must not inherit the blocked signal.
+        let signals = Signals::block(&[libc::SIGINT]).ok();
+        // The recorder ends when the reporter has closed the pipe.
+        let status = reporter.and_then(finish);
+        let recorded = finish(recorder)?;
+        match status? {
+            ExitStatus::Ok => Ok(match recorded {
+                // It ended because the reporter did.
+                ExitStatus::Signal(_) => ExitStatus::Ok,
+                // A record script that is interrupted tries its other events.
+                _ if is_pending(signals.as_ref()) => ExitStatus::Ok,
+                recorded => recorded,
+            }),
+            failed => Ok(failed),
+        }
+    }
+
+    /// Splits words into those of the script and those of the recording: before and after `--`, otherwise after the required arguments and
+    /// the words that the script's description names. All words are the script's if it shows the whole system like top.
+    fn split(&self, mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
+        if let Some(end) = words.iter().position(|word| word == "--") {
+            let recorded = words.split_off(end);
+            return Ok((words, recorded));
+        }
+        let required = self.arguments.matches('<').count();
+        if words.len() < required {
+            let usage = format!(
+                "script {} {}: arguments are missing",
+                self.name, self.arguments
+            );
+            return Err(CliError::usage(usage));
+        }
+        let named: Vec<&str> = self.arguments.split([' ', '[', ']']).collect();
+        let is_named = |word: &OsString| {
+            let text = word.to_string_lossy();
+            let key = text.split_inclusive('=').next().unwrap_or_default();
+            matches!(key, "tx" | "rx" | "debug" | "dev=") && named.contains(&key)
+        };
+        let further = words
+            .iter()
+            .skip(required)
+            .take_while(|word| is_named(word))
+            .count();
+        let reported = match self.name.ends_with("top") {
+            true => words.len(),
+            false => required + further,
+        };
+        let recorded = words.split_off(reported);
+        Ok((words, recorded))
+    }
+
+    fn record(&self) -> Result<&std::path::Path, CliError> {
+        self.record.as_deref().ok_or_else(|| {
+            CliError::message(
+                255,
+                format!("script {}: there is no {}-record", self.name, self.name),
+            )
+        })
+    }
+
+    /// The shell that runs one of its scripts.
+    fn shell(
+        &self,
+        script: &std::path::Path,
+        options: &str,
+        context: &Context,
+    ) -> Result<Command, CliError> {
+        let first = rperf_safefs::read(script, MAX_SCRIPT);
+        let first = first
+            .map_err(|error| CliError::message(255, format!("{}: {error}", script.display())))?;
+        let first = first
+            .split(|&byte| byte == b'\n')
+            .next()
+            .unwrap_or_default();
+        let needs_bash = first.starts_with(b"#!") && first.windows(4).any(|name| name == b"bash");
+        let mut shell = Command::new(if needs_bash { "bash" } else { "sh" });
+        shell.arg("-c").arg(SHELL).arg(&self.name);
+        shell.arg(std::env::current_exe()?).arg(options).arg(script);
+        shell.env(EXEC_PATH, exec_path(context));
+        Ok(shell)
+    }
+}
+
+/// Options of `script` for a report, quoted for the shell.
+fn options(input: Option<&OsStr>, force: bool) -> String {
+    let mut options = String::new();
+    if let Some(input) = input {
+        let quoted = input.to_string_lossy().replace('\'', r"'\''");
+        options += &format!("-i '{quoted}' ");
+    }
+    if force {
+        options += "-f";
+    }
+    options
+}
+
+/// Removes `-i FILE` from the words of a report.
+fn take_input(words: &mut Vec<OsString>) -> Result<Option<OsString>, CliError> {
+    let of_input = |word: &OsString| {
+        let bytes = word.as_bytes();
+        bytes.starts_with(b"-i") || bytes == b"--input" || bytes.starts_with(b"--input=")
+    };
+    let Some(index) = words.iter().position(of_input) else {
+        return Ok(None);
+    };
+    let word = words.remove(index);
+    let bytes = word.as_bytes();
+    let attached = bytes.strip_prefix(b"--input=").or_else(|| {
+        let short = bytes.strip_prefix(b"-i").filter(|rest| !rest.is_empty());
+        short.filter(|_| !bytes.starts_with(b"--"))
+    });
+    match attached {
+        Some(path) => Ok(Some(OsStr::from_bytes(path).to_owned())),
+        None if index < words.len() => Ok(Some(words.remove(index))),
+        None => Err(CliError::usage("-i: the name of a recording is missing")),
+    }
+}
+
+/// Whether Ctrl-C was pressed.
+fn is_pending(signals: Option<&Signals>) -> bool {
+    signals.is_some_and(|signals| matches!(signals.next(), Ok(Some(_))))
+}
+
+fn started(child: std::io::Result<Child>) -> Result<Child, CliError> {
+    child.map_err(|error| CliError::message(255, format!("the shell of the script: {error}")))
+}
+
+/// Waits for a shell.
+fn finish(mut child: Child) -> Result<ExitStatus, CliError> {
+    let status = child.wait()?;
+    Ok(match (status.code(), status.signal()) {
+        (Some(0), _) => ExitStatus::Ok,
+        (Some(code), _) => ExitStatus::Child(u8::try_from(code).unwrap_or(1)),
+        (None, signal) => ExitStatus::Signal(signal.unwrap_or(libc::SIGKILL)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(name: &str, arguments: &str) -> InstalledScript {
+        InstalledScript {
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+            description: String::new(),
+            report: PathBuf::new(),
+            record: None,
+        }
+    }
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn words_are_split_between_script_and_recording() {
+        for (name, arguments, given, reported, recorded) in [
+            (
+                "netdev-times",
+                "[tx] [rx] [dev=] [debug]",
+                "tx dev=eth0 sleep 1",
+                "tx dev=eth0",
+                "sleep 1",
+            ),
+            ("rw-by-file", "<comm>", "cat cat file", "cat", "cat file"),
+            ("syscall-counts", "[comm]", "ls -l", "", "ls -l"),
+            ("syscall-counts", "[comm]", "ls -- ls -l", "ls", "-- ls -l"),
+            ("sctop", "[comm] [interval]", "5", "5", ""),
+        ] {
+            let found = script(name, arguments).split(words(given)).unwrap();
+            assert_eq!(found, (words(reported), words(recorded)), "{name} {given}");
+        }
+        assert!(script("rw-by-file", "<comm>").split(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn input_is_taken_from_the_words() {
+        for given in ["a -i f b", "a -if b", "a --input f b", "a --input=f b"] {
+            let mut rest = words(given);
+            assert_eq!(
+                take_input(&mut rest).unwrap().as_deref(),
+                Some(OsStr::new("f")),
+                "{given}"
+            );
+            assert_eq!(rest, words("a b"));
+        }
+        assert!(take_input(&mut words("-i")).is_err());
+        assert_eq!(take_input(&mut words("a b")).unwrap(), None);
+    }
+
+    #[test]
+    fn comments_describe_a_script() {
+        let text = "#!/bin/sh\n# description: counts\n#args: [comm]\nperf script\n";
+        assert_eq!(comment(text, "description:"), "counts");
+        assert_eq!(comment(text, "args:"), "[comm]");
+        assert_eq!(comment(text, "other:"), "");
+    }
+}

@@ -1,0 +1,130 @@
+//! `script -s` with a recording that is read from a pipe while it is written.
+
+use clap::ArgMatches;
+use rperf_perfdata::StreamInput;
+use rperf_replay::{FoldControl, Stream};
+use rperf_resolve::{LoadedObjects, Resolver, StackSummary};
+use rperf_scripting::{
+    EncoderScratch, EventBlock, EventEncoder, SCRIPT_RECORDS, ScriptCalls, ScriptFunctions,
+};
+
+use super::interpreter::Interpreter;
+use super::run_script::ScriptReading;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::files::DiskFiles;
+use crate::cli::findings::conclude;
+use crate::cli::stack_folding::{copied, warn_of_truncated};
+use crate::cli::stream::RecordingStream;
+
+/// A script that gets the events of a stream; keeps lookup results between chunks.
+struct StreamCalls<'a> {
+    reading: &'a ScriptReading<'a>,
+    functions: ScriptFunctions,
+    /// With the revision of the head that they were found for.
+    calls: Option<(u64, ScriptCalls)>,
+    known: Option<LoadedObjects>,
+    scratches: Vec<EncoderScratch>,
+    stacks: StackSummary,
+}
+
+impl ScriptReading<'_> {
+    /// Passes the samples of a stream as they arrive.
+    ///
+    /// # Errors
+    ///
+    /// The stream cannot be read, or the interpreter cannot be started.
+    pub(super) fn run_stream(
+        &self,
+        matches: &ArgMatches,
+        input: RecordingStream,
+    ) -> Result<ExitStatus, CliError> {
+        let path = input.path.clone();
+        let kinds = SCRIPT_RECORDS.map(|(_, kind)| kind);
+        let mut stream = Stream::new(input.reader()?).with_records(&kinds);
+        // The first chunk describes the events.
+        let mut more = stream.advance()?;
+        let formats = stream.head().metadata().formats();
+        let formats = formats.map_err(|error| CliError::failure(255, error))?;
+        let hello = self.hello(&formats, stream.head().events());
+        let program = self.program(matches)?;
+        let has_input = path.as_os_str() != "-";
+        let mut interpreter = Interpreter::start(&program, &hello, has_input, self.context)?;
+        // A signal also ends the recording, and so the stream.
+        interpreter.ignore_signals();
+        let Some(functions) = interpreter.functions()? else {
+            return interpreter.finish();
+        };
+        let mut calls = StreamCalls {
+            reading: self,
+            functions,
+            calls: None,
+            known: None,
+            scratches: Vec::new(),
+            stacks: StackSummary::default(),
+        };
+        let jobs = self.settings.jobs.get();
+        calls.scratches.resize_with(jobs, EncoderScratch::default);
+        while more && calls.send(&stream, &mut interpreter)? {
+            more = stream.advance()?;
+        }
+        let status = interpreter.finish()?;
+        let events = stream.head().metadata().events;
+        warn_of_truncated(self.context, &calls.stacks, copied(events));
+        conclude(&path, &stream.diagnostics(), self.context)?;
+        Ok(status)
+    }
+}
+
+impl StreamCalls<'_> {
+    /// Sends the samples of complete rounds; returns whether the interpreter still reads.
+    fn send(
+        &mut self,
+        stream: &Stream<impl StreamInput>,
+        interpreter: &mut Interpreter,
+    ) -> Result<bool, CliError> {
+        let head = stream.head();
+        let recording = head.metadata();
+        let known = self.calls.take();
+        let (revision, calls) = match known.filter(|(revision, _)| *revision == head.revision()) {
+            Some(calls) => calls,
+            None => {
+                let formats = recording.formats();
+                let formats = formats.map_err(|error| CliError::failure(255, error))?;
+                let endian = recording.endian;
+                let calls = ScriptCalls::new(&self.functions, head.events(), &formats, endian);
+                if !interpreter.send(calls.description().bytes()) {
+                    return Ok(false);
+                }
+                (head.revision(), calls)
+            }
+        };
+        let settings = self.reading.settings;
+        let resolver = match self.known.take() {
+            Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
+            None => {
+                let symbols = &settings.symbols;
+                symbols.resolver(self.reading.context, stream.world(), head.features())
+            }
+        };
+        let filter = settings.filter(recording)?;
+        let options = self.reading.options(recording, &calls, &filter);
+        let encoder = EventEncoder::new(&resolver, &calls, options);
+        let mut is_sent = true;
+        stream.deliver(
+            &encoder,
+            &mut self.scratches,
+            &mut |block: &mut EventBlock| {
+                is_sent = block.bytes().is_none_or(|bytes| interpreter.send(bytes));
+                match is_sent {
+                    true => FoldControl::Continue,
+                    false => FoldControl::Stop,
+                }
+            },
+        );
+        self.stacks.merge(encoder.stacks());
+        drop(encoder);
+        self.known = Some(resolver.into_loaded());
+        self.calls = Some((revision, calls));
+        Ok(is_sent)
+    }
+}
