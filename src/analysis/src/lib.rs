@@ -51,5 +51,5 @@ pub use task_states::{
 pub use task_tree::{TaskEntry, TaskMapping, task_tree};
 pub use thread_counts::{ThreadCount, ThreadCounts};
 pub use value_histogram::{
-    SampleNumber, ValueFold, ValueHistogram, ValueRange, ValueSummary, power_edges,
+    SampleValue, ValueFold, ValueHistogram, ValueRange, ValueSummary, power_edges,
 };

@@ -1,5 +1,7 @@
 //! Histograms of values: fields of tracepoints, periods, latencies.
 
+use std::fmt;
+
 use rperf_replay::{EventIndex, Fold, Sample, World};
 use rperf_tracepoint::{FieldReader, Value};
 
@@ -28,6 +30,17 @@ pub struct ValueRange {
     pub to: Option<i128>,
     /// The number of values in the range.
     pub count: u64,
+}
+
+/// Both bounds, as in `64 -> 511`, `-> 3` and `1500 ->`.
+impl fmt::Display for ValueRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(from) = self.from {
+            write!(f, "{from} ")?;
+        }
+        f.write_str("->")?;
+        self.to.map_or(Ok(()), |to| write!(f, " {to}"))
+    }
 }
 
 /// Summary statistics, in the unit of the values.
@@ -164,14 +177,14 @@ impl ValueHistogram {
 
 /// The value of a sample that is counted.
 #[derive(Debug, Clone, Copy)]
-pub enum SampleNumber {
+pub enum SampleValue {
     /// Its period: the weight of the sample in units of the event.
     Period,
     /// A field of its raw data.
     Field(FieldReader),
 }
 
-impl SampleNumber {
+impl SampleValue {
     /// The value; `None` if the raw data are truncated.
     fn of(self, sample: &Sample<'_>) -> Option<i128> {
         match self {
@@ -190,7 +203,7 @@ pub struct ValueFold<'f> {
     /// The event.
     pub event: EventIndex,
     /// Which value of a sample is counted.
-    pub number: SampleNumber,
+    pub number: SampleValue,
     /// The accepted samples.
     pub filter: FilteredSamples<'f>,
     /// The result.

@@ -139,11 +139,8 @@ impl HistogramOptions {
     }
 
     fn chart(&self, view: &HistogramView<'_>) -> BarChart {
-        let bound = |bound: Option<i128>| bound.map(|bound| bound.to_string()).unwrap_or_default();
-        let bars = view.histogram.ranges().map(|range| {
-            let label = format!("{} -> {}", bound(range.from), bound(range.to));
-            (label.trim().to_owned(), range.count)
-        });
+        let ranges = view.histogram.ranges();
+        let bars = ranges.map(|range| (range.to_string(), range.count));
         BarChart {
             title: self.title.clone().unwrap_or_else(|| view.title()),
             subtitle: view.summary(),

@@ -2,7 +2,7 @@
 
 use rperf_names::by_distance;
 use rperf_perfdata::Metadata;
-use rperf_tracepoint::FieldReader;
+use rperf_tracepoint::{FieldReader, Tracepoint};
 
 /// Why an event has no numeric field with a name.
 pub(crate) enum NoNumber {
@@ -22,10 +22,19 @@ pub(crate) fn numeric_field(
     let formats = recording.formats().unwrap_or_default();
     let tracepoint = described.and_then(|event| formats.of_event(&event.attr).ok());
     let tracepoint = tracepoint.ok_or(NoNumber::NotATracepoint)?;
+    number_of(tracepoint, name).map_err(NoNumber::Numbers)
+}
+
+/// Returns the numeric field `name` of a tracepoint.
+///
+/// # Errors
+///
+/// The tracepoint's numbers, most similar first, if it has no such field.
+pub(crate) fn number_of(tracepoint: &Tracepoint, name: &str) -> Result<FieldReader, String> {
     if let Some(reader) = tracepoint.reader(name).filter(FieldReader::is_number) {
         return Ok(reader);
     }
     let numbers = tracepoint.fields().filter(|(_, reader)| reader.is_number());
     let names = by_distance(name, numbers.map(|(field, _)| field.name.as_str()));
-    Err(NoNumber::Numbers(names.join(", ")))
+    Err(names.join(", "))
 }

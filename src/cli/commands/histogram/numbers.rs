@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ArgMatches;
-use rperf_analysis::{Durations, FilteredSamples, SampleNumber, ValueFold, ValueHistogram};
+use rperf_analysis::{Durations, FilteredSamples, SampleValue, ValueFold, ValueHistogram};
 use rperf_replay::EventIndex;
 use rperf_resolve::{Resolver, SampleCriteria};
 
@@ -217,7 +217,7 @@ impl CountingPass<'_> {
         let replay = &self.analysis.replay;
         let index = find_event(replay, &self.analysis.input.path, event)?;
         let sample_number = match number {
-            PERIOD => SampleNumber::Period,
+            PERIOD => SampleValue::Period,
             field => self.field(index, event, field)?,
         };
         let filter = self.filtered();
@@ -237,9 +237,9 @@ impl CountingPass<'_> {
         Ok(counted.histogram)
     }
 
-    fn field(&self, index: usize, event: &str, field: &str) -> Result<SampleNumber, CliError> {
+    fn field(&self, index: usize, event: &str, field: &str) -> Result<SampleValue, CliError> {
         let found = numeric_field(self.analysis.metadata(), index, field);
-        found.map(SampleNumber::Field).map_err(|error| {
+        found.map(SampleValue::Field).map_err(|error| {
             let message = format!("{event} has no field '{field}' with a number");
             CliError::message(255, message).hint(match error {
                 NoNumber::NotATracepoint => {

@@ -3,11 +3,10 @@
 use clap::ArgMatches;
 use rperf_analysis::{ValueHistogram, ValueRange, power_edges};
 use rperf_events::{EventFilter, EventSpec, GroupPosition};
-use rperf_names::by_distance;
-use rperf_tracepoint::FieldReader;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::shared::numeric_field::number_of;
 use crate::cli::tracefs::{MachineTracepoints, describe};
 
 /// The base of the default ranges, and the lowest value of the last one.
@@ -78,21 +77,11 @@ impl FieldRanges {
             )));
         }
         let described = describe(&machine.0, &tracepoint.system, &tracepoint.name)?;
-        if described
-            .reader(field)
-            .is_some_and(|reader| reader.is_number())
-        {
-            return Ok(());
-        }
-        let numbers = described
-            .fields()
-            .filter(|(_, reader)| FieldReader::is_number(reader));
-        let names = by_distance(field, numbers.map(|(field, _)| field.name.as_str()));
-        let message = format!("--hist: {name} has no field '{field}' with a number");
-        Err(CliError::usage(message).hint(format!(
-            "its numbers, most similar first: {}",
-            names.join(", ")
-        )))
+        let number = number_of(&described, field);
+        number.map(drop).map_err(|numbers| {
+            let message = format!("--hist: {name} has no field '{field}' with a number");
+            CliError::usage(message).hint(format!("its numbers, most similar first: {numbers}"))
+        })
     }
 
     /// The event with a filter for a range, and the range in its name.
@@ -105,11 +94,9 @@ impl FieldRanges {
             (Some(from), None) => format!("{field} >= {from}"),
             (None, None) => return spec.clone(),
         };
-        let bound = |bound: Option<i128>| bound.map(|bound| bound.to_string()).unwrap_or_default();
-        let range = format!("{} -> {}", bound(range.from), bound(range.to));
         let filters: Vec<&str> = spec.filter.iter().map(String::as_str).collect();
         let mut copy = spec.clone();
-        copy.name = format!("{} {field} {}", spec.name, range.trim());
+        copy.name = format!("{} {field} {range}", spec.name);
         copy.filter = Some(EventFilter::join(&[&filters[..], &[&filter]].concat()));
         copy
     }
