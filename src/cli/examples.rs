@@ -205,6 +205,11 @@ pub(crate) const EXAMPLES: &[Example] = &[
         lines: &["report --header-only", "evlist -v", "data check"],
     },
     Example {
+        section: "Report",
+        task: "Print the system calls of a program, or only how many there are and how long they take:",
+        lines: &["trace -- ./program", "trace -s -- ./program"],
+    },
+    Example {
         section: "Count",
         task: "Count cycles and instructions of a program, mean of ten runs:",
         lines: &["stat -e cycles,instructions -r 10 -- ./program"],

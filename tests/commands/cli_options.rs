@@ -142,12 +142,6 @@ fn old_spellings_are_explained() {
         "{}",
         fields.stderr
     );
-    let reader = outcome(&["trace"]);
-    assert!(
-        reader.stderr.contains("'script' to read a recording"),
-        "{}",
-        reader.stderr
-    );
 }
 
 #[test]

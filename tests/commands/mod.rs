@@ -93,6 +93,7 @@ mod timechart;
 mod tmux;
 mod top;
 mod top_screen;
+mod trace;
 mod tracepoints;
 mod truncated_while_read;
 

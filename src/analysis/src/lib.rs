@@ -31,6 +31,7 @@ mod task_states;
 mod task_tree;
 mod thread_counts;
 pub mod timechart;
+pub mod trace;
 mod value_histogram;
 
 pub use completeness::{Completeness, ObjectCounts};

@@ -28,6 +28,7 @@ mod stat;
 mod test;
 mod timechart;
 mod top;
+mod trace;
 mod version;
 
 #[cfg(test)]
@@ -326,6 +327,16 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         run: top::run,
     },
     CommandEntry {
+        name: "trace",
+        summary: "Show system calls and other events as they happen",
+        usage: &[
+            "[<options>] [<command>]",
+            "record [<record options>] [<command>]",
+        ],
+        build: trace::command,
+        run: trace::run,
+    },
+    CommandEntry {
         name: "version",
         summary: "Show the version and the build options",
         usage: &["[<options>]"],
@@ -462,10 +473,6 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
     ("kvm", "use Linux perf"),
     ("lock", "use Linux perf"),
     ("mem", "use Linux perf"),
-    (
-        "trace",
-        "use 'strace -f' for system calls, 'script' to read a recording",
-    ),
 ];
 
 /// The subcommand that `word` names.

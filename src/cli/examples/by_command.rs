@@ -535,6 +535,28 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
         ],
     ),
     (
+        "trace",
+        &[
+            run("trace -- ./program", "print the system calls of a program"),
+            run(
+                "trace -s -- ./program",
+                "count them, and show how long they took",
+            ),
+            run(
+                "trace -e openat,sched:sched_process_exec -- ./program",
+                "only some calls and another event",
+            ),
+            run(
+                "trace -a --failure -- sleep 1",
+                "calls that fail, of all processes",
+            ),
+            run(
+                "trace record -o t.data -- ./program",
+                "record the calls, for 'trace -i t.data'",
+            ),
+        ],
+    ),
+    (
         "version",
         &[
             run("version", "print the version"),

@@ -26,6 +26,7 @@ const GROUPS: &[(&[&str], &[Group])] = &[
     (&["heatmap"], HEAT_MAP),
     (&["histogram"], HISTOGRAM),
     (&["timechart"], TIME_CHART),
+    (&["trace"], TRACE),
     (&["diff"], DIFF),
     (&["probe"], PROBE),
     (&["data"], DATA),
@@ -274,6 +275,15 @@ const TIME_CHART: &[Group] = &[
     Group { heading: "CPUs and tasks", ids: &["time", "process", "proc-num", "highlight", "tasks-only", "power-only", "topology"]},
     Group { heading: "System calls", ids: &["io-skip-eagain", "io-min-time", "io-merge-dist"]},
     Group { heading: "Symbols", ids: &["vmlinux", "kallsyms", "symfs"]},
+];
+
+#[rustfmt::skip]
+const TRACE: &[Group] = &[
+    Group { heading: "Targets", ids: &["all-cpus", "cpu", "cgroup", "pid", "tid", "uid", "no-inherit", "filter-pids"]},
+    Group { heading: "Events", ids: &["event", "syscalls", "duration", "failure", "max-events"]},
+    Group { heading: "Input and output", ids: &["input", "force", "output", "verbose"]},
+    Group { heading: "Lines and tables", ids: &["time", "comm", "summary", "with-summary", "errno-summary"]},
+    Group { heading: "Ring buffers", ids: &["mmap-pages"]},
 ];
 
 #[rustfmt::skip]

@@ -68,6 +68,11 @@ pub(crate) fn listed(
     Ok(events)
 }
 
+/// Returns the events that a text names.
+pub(crate) fn parsed(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, CliError> {
+    parse(text, catalogue).map_err(|error| unknown(&[error]))
+}
+
 /// Parses `--all-user` and `--all-kernel`.
 pub(crate) fn level(matches: &ArgMatches) -> Result<Option<PrivilegeLevel>, CliError> {
     let on = |id| flag(matches, id) == Some(true);

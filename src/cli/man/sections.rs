@@ -64,11 +64,19 @@ const RUNNERS: &[&str] = &[
     "stat",
     "stat record",
     "timechart record",
+    "trace",
 ];
 /// Commands that open events.
-const OBSERVERS: &[&str] = &["record", "stat", "stat record", "timechart record", "top"];
+const OBSERVERS: &[&str] = &[
+    "record",
+    "stat",
+    "stat record",
+    "timechart record",
+    "top",
+    "trace",
+];
 /// Commands that resolve event names.
-const EVENT_NAMES: &[&str] = &["list", "record", "stat", "stat record", "top"];
+const EVENT_NAMES: &[&str] = &["list", "record", "stat", "stat record", "top", "trace"];
 /// Commands that use the build-id cache.
 const CACHES: &[&str] = &[
     "annotate",
@@ -253,7 +261,15 @@ pub(super) const FILES: &[SectionEntry] = &[
         "Performance monitoring units of this machine, with their events.",
     ),
     SectionEntry::of(
-        &["list", "probe", "record", "stat", "stat record", "top"],
+        &[
+            "list",
+            "probe",
+            "record",
+            "stat",
+            "stat record",
+            "top",
+            "trace",
+        ],
         "/sys/kernel/tracing",
         "Tracepoints and probes (tracefs).",
     ),
@@ -263,7 +279,7 @@ pub(super) const FILES: &[SectionEntry] = &[
         "What unprivileged users may observe: 2 their own processes in user space, 1 also in the kernel, 0 also whole CPUs, -1 also raw tracepoints.",
     ),
     SectionEntry::of(
-        &["record", "stat record", "top"],
+        &["record", "stat record", "top", "trace"],
         "/proc/sys/kernel/perf_event_max_sample_rate, /proc/sys/kernel/perf_event_mlock_kb",
         "Highest sampling rate; memory for ring buffers per CPU and unprivileged user.",
     ),
@@ -324,6 +340,7 @@ const GROUPS: &[&[&str]] = &[
         "record",
     ],
     &["kallsyms", "probe", "report"],
+    &["trace", "record", "script", "list"],
     &["bench", "stat", "record"],
     &["config", "report"],
     &["help", "version", "check", "completion", "test"],

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rperf_perfdata::EventDesc;
 use rperf_ring::RecordWalker;
-use rperf_sys::{Counter, Proc, Signals, Sysfs, run_in_real_time};
+use rperf_sys::{Counter, Proc, Signals, Sysfs, WaitStatus, Workload, run_in_real_time};
 use rperf_wire::SampleIdLayout;
 
 use crate::drain::{RingSet, watched};
@@ -14,10 +14,11 @@ use crate::initial_records::InitialRecords;
 use crate::open::{OpenCounter, for_each_counter};
 use crate::opened::OpenedEvents;
 use crate::poll_set::PollSet;
-use crate::synthesize::RecordBuffer;
+use crate::recording::{fork_workload, workload_error};
+use crate::synthesize::{self, RecordBuffer};
 use crate::tasks::CpuTasks;
 use crate::thread_layout::RingAffinity;
-use crate::{Error, RecordRequest, SessionObserver};
+use crate::{Error, RecordRequest, SessionObserver, Target};
 
 /// Open events and their rings.
 pub struct Observation {
@@ -25,6 +26,8 @@ pub struct Observation {
     rings: RingSet,
     walker: RecordWalker,
     signals: Signals,
+    /// The command, if one is run.
+    workload: Option<Workload>,
     /// For each polled counter, whether its task has exited.
     ended: Vec<bool>,
 }
@@ -36,14 +39,14 @@ pub struct WakeReason {
     pub signal: Option<i32>,
     /// The other descriptor is readable or closed.
     pub input: bool,
-    /// All observed tasks have exited: there will be no further records.
+    /// All observed tasks have exited: there will be no further records. With a workload: it has exited.
     pub ended: bool,
 }
 
 impl Observation {
     /// Opens all events of `request`, disabled. Its settings of files are ignored.
     ///
-    /// SIGINT, SIGTERM and SIGHUP are blocked until this is dropped.
+    /// SIGINT, SIGTERM and SIGHUP, with a workload also SIGCHLD, are blocked until this is dropped. The workload is forked, but not executed.
     ///
     /// # Errors
     /// [`Error`], as for a recording.
@@ -51,14 +54,17 @@ impl Observation {
         request: &RecordRequest,
         observer: &mut dyn SessionObserver,
     ) -> Result<Self, Error> {
-        let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+        let mut held = vec![libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+        held.extend(request.observe.workload.as_ref().map(|_| libc::SIGCHLD));
         let signals = Signals::block(&held).map_err(Error::system("hold signals back"))?;
         let (proc, sysfs) = (
             Proc::new(&request.roots.proc),
             Sysfs::new(&request.roots.sysfs),
         );
+        let workload = fork_workload(request.observe.workload.as_ref(), &signals)?;
+        let pid = workload.as_ref().map(Workload::pid);
         let per_thread = request.observe.details.scope.per_thread;
-        let cpu_tasks = CpuTasks::find(&request.observe.target, None, &proc, &sysfs, per_thread)?;
+        let cpu_tasks = CpuTasks::find(&request.observe.target, pid, &proc, &sysfs, per_thread)?;
         let (opened, rings) =
             OpenedEvents::new(request, cpu_tasks, RingAffinity::default(), observer)?;
         if let Some(priority) = request.rings.real_time {
@@ -70,6 +76,7 @@ impl Observation {
             rings,
             walker: RecordWalker::default(),
             signals,
+            workload,
             ended,
         })
     }
@@ -88,12 +95,18 @@ impl Observation {
     }
 
     /// Enables events, and passes synthesized records of running tasks to `take`. Records of
-    /// changes meanwhile are in the rings.
+    /// changes meanwhile are in the rings. Executes the workload; if it is the target, its execve(2) enables the events.
     ///
     /// # Errors
-    /// [`Error::Control`].
-    pub fn start(&self, request: &RecordRequest, take: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
-        self.switch(true)?;
+    /// [`Error::Control`], and [`Error::Workload`] if the program cannot be executed.
+    pub fn start(
+        &mut self,
+        request: &RecordRequest,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Error> {
+        if request.observe.target != Target::Workload {
+            self.switch(true)?;
+        }
         let trailer = SampleIdLayout::new(self.opened.sample_type()).size();
         let mut records = RecordBuffer::new(trailer);
         let start = InitialRecords {
@@ -101,8 +114,58 @@ impl Observation {
             opened: &self.opened,
         };
         start.synthesize(&mut records);
+        if let Some(workload) = &mut self.workload {
+            let proc = Proc::new(&request.roots.proc);
+            synthesize::workload_comm(&mut records, &proc, workload.pid());
+        }
         take(&records.take());
-        Ok(())
+        match &mut self.workload {
+            Some(workload) => {
+                let started = workload.start();
+                started.map_err(|cause| workload_error(request, cause))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the process id of the workload.
+    #[must_use]
+    pub fn workload(&self) -> Option<u32> {
+        self.workload.as_ref().map(Workload::pid)
+    }
+
+    /// Sends SIGTERM to the workload if it runs, and waits for its end; `None` without a workload.
+    ///
+    /// # Errors
+    /// Errors of waitpid(2).
+    pub fn end_workload(&mut self, stop: bool) -> Result<Option<WaitStatus>, Error> {
+        let Some(workload) = &mut self.workload else {
+            return Ok(None);
+        };
+        if stop {
+            workload.stop();
+        }
+        let ended = workload.wait();
+        ended
+            .map(Some)
+            .map_err(Error::system("wait for the workload"))
+    }
+
+    /// Returns the next signal other than SIGCHLD, and whether the workload has exited.
+    fn signal(&mut self) -> Result<(Option<i32>, bool), Error> {
+        let mut has_exited = false;
+        loop {
+            match self.signals.next().map_err(Error::system("read signals"))? {
+                Some(libc::SIGCHLD) => {
+                    if let Some(workload) = &mut self.workload {
+                        let ended = workload.try_wait();
+                        let ended = ended.map_err(Error::system("wait for the workload"))?;
+                        has_exited |= ended.is_some();
+                    }
+                }
+                signal => return Ok((signal, has_exited)),
+            }
+        }
     }
 
     /// Enables or disables all events.
@@ -145,10 +208,13 @@ impl Observation {
                 *ended |= state.closed;
             }
         }
+        let input = states.is_readable(&input) || states.is_closed(&input);
+        let (signal, has_exited) = self.signal()?;
+        let all_ended = !self.ended.is_empty() && self.ended.iter().all(|ended| *ended);
         Ok(WakeReason {
-            signal: self.signals.next().map_err(Error::system("read signals"))?,
-            input: states.is_readable(&input) || states.is_closed(&input),
-            ended: !self.ended.is_empty() && self.ended.iter().all(|ended| *ended),
+            signal,
+            input,
+            ended: all_ended || has_exited,
         })
     }
 

@@ -360,7 +360,7 @@ pub(crate) fn fork_workload(
     program.map(fork).transpose()
 }
 
-fn workload_error(request: &RecordRequest, cause: io::Error) -> Error {
+pub(crate) fn workload_error(request: &RecordRequest, cause: io::Error) -> Error {
     let program = request
         .observe
         .workload

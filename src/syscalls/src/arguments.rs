@@ -135,6 +135,7 @@ fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
             !matches!(call.named("op") & 0x7f, 3 | 4 | 5 | 11 | 12)
         }
         ("mmap" | "mmap2", "fd") => call.named("fd") as i32 == -1,
+        ("kcmp", "idx1" | "idx2") => !matches!(call.named("type"), 0 | 7),
         ("open", "mode") => call.named("flags") & 0o20000100 == 0,
         ("openat", "mode") => call.named("flags") & 0o20000100 == 0,
         _ => false,

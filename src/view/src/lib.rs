@@ -21,5 +21,6 @@ pub mod terminal;
 #[cfg(test)]
 mod test_recordings;
 pub mod top;
+pub mod trace;
 
 pub use groups::{EventGroup, EventGroups};

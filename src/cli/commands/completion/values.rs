@@ -71,7 +71,14 @@ const LISTS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Commands whose `-e` names events of this machine rather than of a recording.
-const LIVE_COMMANDS: &[&str] = &["flamegraph", "record", "stat", "stat record", "top"];
+const LIVE_COMMANDS: &[&str] = &[
+    "flamegraph",
+    "record",
+    "stat",
+    "stat record",
+    "top",
+    "trace",
+];
 
 /// A value that is being typed.
 pub(super) struct PartialValue<'a> {

@@ -91,7 +91,7 @@ impl TopSession {
         };
         let names = events::names(&request.observe.events);
         let explained = |error| explain::explain(context, &names, error);
-        let observation = Observation::open(request, &mut reporter).map_err(explained)?;
+        let mut observation = Observation::open(request, &mut reporter).map_err(explained)?;
         let setup = settings.setup(matches, context, observation.events());
         let groups = setup.source.groups.clone();
         let live_world = LiveWorld::new(Endian::NATIVE, observation.events());

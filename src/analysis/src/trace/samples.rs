@@ -1,0 +1,164 @@
+//! Samples of system calls and of other events, decoded.
+
+use std::sync::Arc;
+
+use rperf_perfdata::EventDesc;
+use rperf_replay::{Sample, World};
+use rperf_tracepoint::typed::TypedEvent;
+use rperf_tracepoint::{FieldReader, Formats, Tracepoint, Value};
+use rperf_wire::{Endian, SampleType};
+
+use crate::PrepareSamples;
+
+/// Selects and decodes the samples of a trace.
+#[derive(Debug)]
+pub struct TraceSamples {
+    /// By event.
+    events: Vec<EventKind>,
+}
+
+#[derive(Debug)]
+enum EventKind {
+    Enter {
+        number: FieldReader,
+        arguments: FieldReader,
+    },
+    Exit {
+        number: FieldReader,
+        result: FieldReader,
+    },
+    /// Another event, with its format if it is a tracepoint.
+    Other {
+        name: String,
+        tracepoint: Option<(Arc<Tracepoint>, Endian)>,
+    },
+}
+
+/// A decoded sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TraceRecord {
+    /// A call begins.
+    Enter {
+        /// Its number.
+        number: u32,
+        /// Its arguments.
+        arguments: [u64; 6],
+    },
+    /// A call returns.
+    Exit {
+        /// Its number.
+        number: u32,
+        /// Its result.
+        result: i64,
+    },
+    /// Another event, as text: `sched:sched_switch(prev_comm: "x", ...)`.
+    Event {
+        /// Its name.
+        name: String,
+        /// Its fields: name and value.
+        fields: Vec<(String, String)>,
+    },
+}
+
+impl TraceSamples {
+    /// Returns the decoder of `events`, described by `formats`, of records in the byte order `endian`.
+    #[must_use]
+    pub fn new(endian: Endian, events: &[EventDesc], formats: &Formats) -> Self {
+        let kind = |event: &EventDesc| {
+            let tracepoint = formats.of_event(&event.attr).ok().cloned();
+            let reader = |field| tracepoint.as_ref()?.reader(field);
+            let name = tracepoint.as_ref().map(|tracepoint| tracepoint.name());
+            let found = match name.as_deref() {
+                Some("raw_syscalls:sys_enter") => reader("id")
+                    .zip(reader("args"))
+                    .map(|(number, arguments)| EventKind::Enter { number, arguments }),
+                Some("raw_syscalls:sys_exit") => reader("id")
+                    .zip(reader("ret"))
+                    .map(|(number, result)| EventKind::Exit { number, result }),
+                _ => None,
+            };
+            found.unwrap_or_else(|| EventKind::Other {
+                name: event.name.clone(),
+                tracepoint: tracepoint.map(|tracepoint| (tracepoint, endian)),
+            })
+        };
+        Self {
+            events: events.iter().map(kind).collect(),
+        }
+    }
+
+    /// Whether there are events of system calls.
+    #[must_use]
+    pub fn has_calls(&self) -> bool {
+        let mut events = self.events.iter();
+        events.any(|event| matches!(event, EventKind::Enter { .. } | EventKind::Exit { .. }))
+    }
+}
+
+impl PrepareSamples for TraceSamples {
+    type Detail = TraceRecord;
+
+    fn fields(&self) -> SampleType {
+        SampleType::RAW
+    }
+
+    fn prepare(
+        &self,
+        _: &World,
+        sample: &Sample<'_>,
+        _: Option<&TypedEvent<'_>>,
+    ) -> Option<TraceRecord> {
+        let raw = sample.wire.raw.unwrap_or_default();
+        let event = self.events.get(usize::try_from(sample.event.0).ok()?)?;
+        let as_number =
+            |reader: &FieldReader| Some(u32::try_from(reader.i64(raw)?).unwrap_or(u32::MAX));
+        Some(match event {
+            EventKind::Enter { number, arguments } => {
+                let mut values = [0; 6];
+                let read = arguments.elements(raw)?;
+                for (value, read) in values.iter_mut().zip(read.iter()) {
+                    *value = read;
+                }
+                TraceRecord::Enter {
+                    number: as_number(number)?,
+                    arguments: values,
+                }
+            }
+            EventKind::Exit { number, result } => TraceRecord::Exit {
+                number: as_number(number)?,
+                result: result.i64(raw)?,
+            },
+            EventKind::Other { name, tracepoint } => TraceRecord::Event {
+                name: name.clone(),
+                fields: tracepoint
+                    .as_ref()
+                    .map(|(tracepoint, endian)| fields(tracepoint, *endian, raw))
+                    .unwrap_or_default(),
+            },
+        })
+    }
+}
+
+/// Returns the fields of a tracepoint, without the common ones.
+fn fields(tracepoint: &Tracepoint, _: Endian, raw: &[u8]) -> Vec<(String, String)> {
+    let own = tracepoint
+        .fields()
+        .filter(|(field, _)| !field.name.starts_with("common_"));
+    let texts = own.filter_map(|(field, reader)| {
+        let text = match reader.value(raw)? {
+            Value::Unsigned(number) => number.to_string(),
+            Value::Signed(number) => number.to_string(),
+            Value::Str(bytes) => format!("\"{}\"", String::from_utf8_lossy(bytes)),
+            Value::Bytes(bytes) => {
+                let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("[{}]", digits.join(""))
+            }
+            Value::Array(elements) => {
+                let numbers: Vec<String> = elements.iter().map(|one| one.to_string()).collect();
+                format!("[{}]", numbers.join(", "))
+            }
+        };
+        Some((field.name.clone(), text))
+    });
+    texts.collect()
+}

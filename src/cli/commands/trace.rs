@@ -1,0 +1,32 @@
+//! `rperf trace`: system calls and other events of programs, as they happen or of a recording.
+
+mod args;
+mod live;
+mod output;
+mod record;
+mod replayed;
+mod request;
+mod selection;
+
+use clap::ArgMatches;
+
+pub(super) use self::args::command;
+use self::output::TracePrinter;
+use self::request::TraceSettings;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::live::workload;
+
+/// Traces a command, running tasks or a recording.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let words = workload::workload_words(matches);
+    if let Some((first, rest)) = words.split_first()
+        && first == "record"
+    {
+        return record::run(rest, matches, context);
+    }
+    if matches.contains_id("input") {
+        return replayed::run(matches, context);
+    }
+    live::run(matches, context)
+}

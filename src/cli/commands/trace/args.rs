@@ -1,0 +1,145 @@
+//! The options of `trace`, in perf's order; unimplemented ones are refused by name.
+
+use clap::{Arg, Command};
+
+use crate::cli::input;
+use crate::cli::live::workload;
+use crate::cli::options::{counter, list, number, number_list, switch, unsupported, value};
+
+const ABOUT: &str = "\
+Prints the system calls of a command and its children, of running tasks or of the whole system: when each began, how long it took, its \
+arguments and its result. With other events in -e, their lines are in between, in order of time. The lines go to the standard error, or \
+to a file with -o.
+
+The first word that is not an option begins the command, with its own options; `--` may precede it. With -a, -p, -t, -u or -C it only \
+sets the duration. 'trace record' writes a recording, which 'trace -i' prints.
+
+Memory is not read: arguments that are strings or structures appear as addresses. The exit status is that of the command.";
+
+const EVENTS: &str = "\
+system calls, separated by commas: names, patterns (open*), groups (file, %net), after ! all others; and other events (see 'list')";
+
+/// The command and its options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("trace")
+        .long_about(ABOUT)
+        .args(observed())
+        .args(selected())
+        .args(shown())
+        .args(later())
+        .arg(workload::words())
+}
+
+/// Targets.
+fn observed() -> Vec<Arg> {
+    vec![
+        switch("all-cpus")
+            .short('a')
+            .help("trace the whole system, all CPUs"),
+        value("cpu", "cpu")
+            .short('C')
+            .value_parser(number_list)
+            .help("trace only these CPUs (list: 0,2,4-6)"),
+        list("cgroup", "name")
+            .short('G')
+            .help("trace only this cgroup; needs -a"),
+        value("pid", "pid")
+            .short('p')
+            .value_parser(number_list)
+            .help("trace these processes, all threads (list: 1,2,3)"),
+        value("tid", "tid")
+            .short('t')
+            .value_parser(number_list)
+            .help("trace these threads (list: 1,2,3)"),
+        value("uid", "user")
+            .short('u')
+            .help("trace all processes of this user (name or uid)"),
+        switch("no-inherit").help("do not trace child processes and threads"),
+        value("mmap-pages", "pages")
+            .short('m')
+            .help("size of each ring buffer: pages (a power of two) or bytes (512K, 8M)"),
+    ]
+}
+
+/// Which events.
+fn selected() -> Vec<Arg> {
+    vec![
+        list("event", "event").short('e').alias("expr").help(EVENTS),
+        value("filter-pids", "pid[,pid]...")
+            .value_parser(number_list)
+            .help("do not trace these threads"),
+        value("duration", "ms")
+            .help("show only calls that took at least this many milliseconds: 5, 0.1"),
+        switch("failure").help("show only calls that failed"),
+        value("max-events", "n")
+            .value_parser(number)
+            .help("end after n lines"),
+        switch("syscalls")
+            .help("trace system calls (default: yes, unless -e names only other events)"),
+    ]
+}
+
+/// What is shown of them.
+fn shown() -> Vec<Arg> {
+    vec![
+        input::option().help("print the system calls of this recording"),
+        input::force(),
+        value("output", "file")
+            .short('o')
+            .help("write the lines to this file"),
+        switch("time")
+            .short('T')
+            .help("show times of the clock, instead of since the first event"),
+        switch("summary")
+            .short('s')
+            .help("show only the number and times of each thread's calls"),
+        switch("with-summary")
+            .short('S')
+            .help("show the calls, then their number and times"),
+        switch("errno-summary").help("count the failures of each call by their error; implies -s"),
+        switch("comm").help("show the name of the thread before its number (default: yes)"),
+        counter("verbose")
+            .short('v')
+            .help("be verbose: show perf_event_attr and every perf_event_open call"),
+    ]
+}
+
+/// What is not implemented.
+fn later() -> Vec<Arg> {
+    vec![
+        unsupported("filter", "use 'record --filter' and 'script'"),
+        unsupported("pf", "use 'record -e faults' and 'script'").short('F'),
+        unsupported(
+            "call-graph",
+            "use 'record -g -e raw_syscalls:sys_exit' and 'script'",
+        ),
+        unsupported(
+            "kernel-syscall-graph",
+            "use 'record -g -e raw_syscalls:sys_exit' and 'script'",
+        ),
+        unsupported(
+            "max-stack",
+            "use 'record -g -e raw_syscalls:sys_exit' and 'script'",
+        ),
+        unsupported(
+            "min-stack",
+            "use 'record -g -e raw_syscalls:sys_exit' and 'script'",
+        ),
+        unsupported("delay", "trace starts at once").short('D'),
+        unsupported("sched", "use 'sched timehist'"),
+        unsupported("sort-events", "lines are always in order of time"),
+        unsupported("switch-on", "use 'trace record' and 'script --switch-on'"),
+        unsupported("switch-off", "use 'trace record' and 'script --switch-off'"),
+        unsupported(
+            "show-on-off-events",
+            "use 'trace record' and 'script --show-on-off-events'",
+        ),
+        unsupported("libtraceevent_print", "use 'trace record' and 'script'"),
+        unsupported("map-dump", "there are no BPF maps"),
+        unsupported("tool_stats", ""),
+        unsupported("print-sample", "'script -D' prints samples"),
+        unsupported("bpf-summary", "use -s"),
+        unsupported("summary-mode", "-s shows each thread"),
+        unsupported("proc-map-timeout", "no mappings are read"),
+    ]
+}

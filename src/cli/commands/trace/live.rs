@@ -1,0 +1,151 @@
+//! A trace while programs run.
+
+use std::time::Duration;
+
+use clap::ArgMatches;
+use rperf_analysis::trace::{TraceObserver, TraceSamples};
+use rperf_analysis::{EventLayouts, LiveFeed, ObserverPass};
+use rperf_perfdata::EventDesc;
+use rperf_replay::LiveWorld;
+use rperf_session::{Error, Observation, RecordRequest, Target};
+use rperf_sys::{Tracefs, WaitStatus};
+use rperf_syscalls::SyscallTable;
+use rperf_tracepoint::{Abi, EventFormat, Formats};
+use rperf_wire::Endian;
+
+use super::{TracePrinter, TraceSettings, request};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::live::record_reporter::RecordReporter;
+use crate::cli::live::{events, explain};
+
+/// How long lines wait for others that precede them.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Traces until the command or all tasks end, or a signal is received.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let (request, settings) = request::build(matches, context)?;
+    let printer = TracePrinter::open(matches, settings.layout, context)?;
+    let mut reporter = RecordReporter::new(context, matches);
+    let names = events::names(&request.observe.events);
+    let explained = |error| explain_start(context, &names, error);
+    let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
+    let formats = formats(&request, observation.events());
+    let layouts = EventLayouts::empty(Endian::NATIVE);
+    let samples = TraceSamples::new(Endian::NATIVE, observation.events(), &formats);
+    let pass = ObserverPass::new(&layouts, samples).with_tasks();
+    let world = LiveWorld::new(Endian::NATIVE, observation.events());
+    let mut trace = LiveTrace {
+        feed: LiveFeed::new(world),
+        observer: TraceObserver::new(settings.options.clone(), printer),
+        pass,
+    };
+    let started = observation.start(&request, &mut |records| trace.feed.take(records));
+    started.map_err(|error| explain_start(context, &names, error))?;
+    let stopped = trace.follow(&mut observation, request.observe.target == Target::Workload)?;
+    let by_itself = stopped == StopReason::Ended;
+    let ended = observation.end_workload(!by_itself)?;
+    let lost = trace.observer.lost();
+    trace.print_rest(&mut observation, &settings)?;
+    if lost > 0 {
+        context.warn(format_args!("lost {lost} events: larger ring buffers (-m 16M) lose fewer, and so do -s and -e with fewer calls"));
+    }
+    Ok(status(stopped, ended.filter(|_| by_itself)))
+}
+
+/// Why a trace ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StopReason {
+    /// The command or all tasks have ended.
+    Ended,
+    /// The requested number of lines is printed.
+    Enough,
+    Signal(i32),
+}
+
+fn status(stopped: StopReason, ended: Option<WaitStatus>) -> ExitStatus {
+    match (stopped, ended) {
+        // ^C is the ordinary way to end a trace.
+        (StopReason::Signal(libc::SIGINT), _) => ExitStatus::Ok,
+        (StopReason::Signal(signal), _) | (_, Some(WaitStatus::Signaled(signal))) => {
+            ExitStatus::Signal(signal)
+        }
+        (_, Some(WaitStatus::Exited(0)) | None) => ExitStatus::Ok,
+        (_, Some(WaitStatus::Exited(status))) => ExitStatus::Child(status),
+    }
+}
+
+/// The rings' records on their way to lines.
+struct LiveTrace<'p> {
+    feed: LiveFeed,
+    observer: TraceObserver<TracePrinter>,
+    pass: ObserverPass<'p, TraceSamples>,
+}
+
+impl LiveTrace<'_> {
+    fn follow(&mut self, observation: &mut Observation, _: bool) -> Result<StopReason, CliError> {
+        loop {
+            let woken = observation.wait(PATIENCE, None)?;
+            self.read(observation);
+            if let Some(signal) = woken.signal {
+                return Ok(StopReason::Signal(signal));
+            }
+            if self.observer.has_ended() {
+                return Ok(StopReason::Enough);
+            }
+            if woken.ended {
+                return Ok(StopReason::Ended);
+            }
+        }
+    }
+
+    fn read(&mut self, observation: &mut Observation) {
+        let feed = &mut self.feed;
+        observation.drain(&mut |records| feed.take(records));
+        feed.end_round();
+        feed.deliver(&self.pass, &mut self.observer);
+        self.observer.sink_mut().flush();
+    }
+
+    /// Prints what is left in the rings, and the summary.
+    fn print_rest(
+        mut self,
+        observation: &mut Observation,
+        settings: &TraceSettings,
+    ) -> Result<(), CliError> {
+        self.read(observation);
+        self.feed.finish();
+        self.feed.deliver(&self.pass, &mut self.observer);
+        let (printer, summary) = self.observer.finish();
+        let table = SyscallTable::of(settings.options.abi);
+        let sums_up = settings.options.sums_up;
+        printer.finish(sums_up.then_some((&summary, table, settings.summary)))
+    }
+}
+
+/// Returns the formats of the tracepoints among `events`.
+fn formats(request: &RecordRequest, events: &[EventDesc]) -> Formats {
+    let mut formats = Formats::default();
+    let tracefs: &Tracefs = &request.roots.tracefs;
+    let specs = request.observe.events.iter().take(events.len());
+    for name in specs.filter_map(|spec| spec.tracepoint.as_ref()) {
+        if let Ok(text) = tracefs.format(&name.system, &name.name) {
+            let format = EventFormat {
+                system: &name.system,
+                text: &text,
+            };
+            formats.insert(&format, Abi::NATIVE);
+        }
+    }
+    formats
+}
+
+fn explain_start(context: &Context, names: &str, error: Error) -> CliError {
+    match error {
+        Error::Workload { program, cause } => {
+            let cause = explain::exec_reason(&cause);
+            CliError::message(255, format!("{}: {cause}", program.display()))
+        }
+        error => explain::explain(context, names, error),
+    }
+}

@@ -1,0 +1,102 @@
+//! Where lines go: the standard error or a file, in whole lines.
+
+use std::fs::File;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+
+use clap::ArgMatches;
+use rperf_analysis::trace::{CallSummary, TraceLine, TraceSink};
+use rperf_safefs::{WriteMode, open_output};
+use rperf_syscalls::SyscallTable;
+use rperf_view::terminal::escaped;
+use rperf_view::trace::{SummaryOptions, TraceLayout, write_line, write_summary};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::live::explain::reason;
+use crate::cli::output::OutputStreams;
+
+/// Lines are written when this many bytes are waiting.
+const ENOUGH: usize = 64 << 10;
+
+/// Formats lines and writes them with few system calls.
+pub(super) struct TracePrinter {
+    layout: TraceLayout,
+    /// The time of the first event.
+    base: Option<u64>,
+    pending: Vec<u8>,
+    /// `None` for the standard error.
+    file: Option<File>,
+    result: std::io::Result<()>,
+}
+
+impl TracePrinter {
+    /// Opens the file of `-o`.
+    pub(super) fn open(
+        matches: &ArgMatches,
+        layout: TraceLayout,
+        _: &Context,
+    ) -> Result<Self, CliError> {
+        let file = match matches.get_one::<String>("output") {
+            None => None,
+            Some(path) => {
+                let opened = open_output(Path::new(path), WriteMode::Truncate);
+                Some(opened.map_err(|error| {
+                    let cause = reason(&error);
+                    CliError::message(255, format!("failed to create output file {path}: {cause}"))
+                })?)
+            }
+        };
+        Ok(Self {
+            layout,
+            base: None,
+            pending: Vec::new(),
+            file,
+            result: Ok(()),
+        })
+    }
+
+    /// Writes the waiting lines.
+    pub(super) fn flush(&mut self) {
+        if self.pending.is_empty() || self.result.is_err() {
+            return;
+        }
+        match &mut self.file {
+            None => OutputStreams::error(&String::from_utf8_lossy(&self.pending)),
+            Some(file) if file.is_terminal() => {
+                let text = String::from_utf8_lossy(&self.pending);
+                self.result = file.write_all(escaped(&text).as_bytes());
+            }
+            Some(file) => self.result = file.write_all(&self.pending),
+        }
+        self.pending.clear();
+    }
+
+    /// Writes the summary and what is waiting.
+    pub(super) fn finish(
+        mut self,
+        summary: Option<(&CallSummary, &SyscallTable, SummaryOptions)>,
+    ) -> Result<(), CliError> {
+        if let Some((summary, table, options)) = summary {
+            write_summary(&mut self.pending, summary, table, options)?;
+        }
+        self.flush();
+        self.result.map_err(CliError::from)
+    }
+}
+
+impl TraceSink for TracePrinter {
+    fn begin(&mut self, time: u64) {
+        self.base.get_or_insert(time);
+    }
+
+    fn line(&mut self, line: &TraceLine<'_>) -> bool {
+        let base = self.base.or(line.time).unwrap_or_default();
+        // Writing to memory does not fail.
+        let _ = write_line(&mut self.pending, line, base, self.layout);
+        if self.pending.len() >= ENOUGH {
+            self.flush();
+        }
+        self.result.is_ok()
+    }
+}

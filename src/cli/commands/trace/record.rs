@@ -1,0 +1,53 @@
+//! `trace record`: an ordinary recording of system calls.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::ArgMatches;
+
+use crate::cli::context::Context;
+use crate::cli::dispatch;
+use crate::cli::error::{CliError, ExitStatus};
+
+/// The options of `record` before those of the user.
+const OPTIONS: [&str; 7] = [
+    "-R",
+    "-m",
+    "1024",
+    "-c",
+    "1",
+    "-e",
+    "raw_syscalls:sys_enter,raw_syscalls:sys_exit",
+];
+
+/// Options of `trace` that do not apply to a recording.
+const OTHERS: [&str; 9] = [
+    "event",
+    "input",
+    "output",
+    "time",
+    "summary",
+    "with-summary",
+    "errno-summary",
+    "failure",
+    "duration",
+];
+
+/// Records with the options and the workload in `words`.
+pub(super) fn run(
+    words: &[OsString],
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let given = OTHERS
+        .iter()
+        .find(|id| matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine));
+    if let Some(option) = given {
+        return Err(
+            CliError::usage(format!("--{option} does not apply to 'trace record'"))
+                .hint("options of 'record' follow the word: trace record -o FILE -- COMMAND"),
+        );
+    }
+    let mut all: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
+    all.extend_from_slice(words);
+    dispatch(context, OsStr::new("record"), &all)
+}

@@ -1,0 +1,214 @@
+//! The options that live traces and recordings share, and the events of a live trace.
+
+use clap::ArgMatches;
+use rperf_analysis::trace::TraceOptions;
+use rperf_events::{Catalogue, EventSpec, RecordDetails, Sampling, SideBand, TaskScope};
+use rperf_session::{
+    KernelRoots, ObserveOptions, RecordRequest, RingOptions, SynthesisOptions, SynthesizedRecords,
+    Target,
+};
+use rperf_syscalls::{Abi, ArgumentOptions, SyscallTable};
+use rperf_view::trace::{SummaryOptions, TraceLayout};
+
+use super::selection::Selection;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::live::events::parsed;
+use crate::cli::live::{PROC, cgroups, explain, target, workload};
+use crate::cli::options::{flag, given_value};
+use crate::cli::pmus::MachinePmus;
+use crate::cli::shared::sampling::ring_size;
+use crate::cli::tracefs::MachineTracepoints;
+
+/// Pages of each ring buffer: 2 MiB hold about 15,000 calls.
+const RING_PAGES: usize = 512;
+
+/// What is shown.
+pub(super) struct TraceSettings {
+    pub(super) options: TraceOptions,
+    pub(super) layout: TraceLayout,
+    pub(super) summary: SummaryOptions,
+}
+
+impl TraceSettings {
+    /// Reads the options that need no machine.
+    pub(super) fn new(
+        matches: &ArgMatches,
+        abi: Abi,
+        selection: &Selection,
+    ) -> Result<Self, CliError> {
+        let on = |id| flag(matches, id) == Some(true);
+        let sums_up = on("summary") || on("with-summary") || on("errno-summary");
+        let prints_lines = on("with-summary") || !sums_up;
+        if matches.contains_id("max-events") && !prints_lines {
+            return Err(CliError::usage(
+                "--max-events ends a trace by its lines: use -S",
+            ));
+        }
+        let options = TraceOptions {
+            abi,
+            selected: selection
+                .calls
+                .as_ref()
+                .map(|calls| calls.iter().copied().collect()),
+            min_duration: min_duration(matches)?,
+            failed_only: on("failure"),
+            max_events: matches.get_one::<u64>("max-events").copied(),
+            prints_lines,
+            sums_up,
+            arguments: ArgumentOptions::default(),
+        };
+        let is_one_thread = on("no-inherit")
+            && given_value::<String>(matches, "tid").is_some_and(|list| !list.contains(','));
+        let layout = TraceLayout {
+            full_time: on("time"),
+            shows_comm: flag(matches, "comm") != Some(false),
+            shows_task: !is_one_thread,
+            shows_duration: selection.traces_calls,
+        };
+        Ok(Self {
+            options,
+            layout,
+            summary: SummaryOptions {
+                by_error: on("errno-summary"),
+                is_total: false,
+            },
+        })
+    }
+}
+
+/// Returns `--duration` in nanoseconds.
+fn min_duration(matches: &ArgMatches) -> Result<u64, CliError> {
+    let Some(word) = matches.get_one::<String>("duration") else {
+        return Ok(0);
+    };
+    let millis = word.parse::<f64>().ok();
+    let millis = millis.filter(|millis| (0.0..1e9).contains(millis));
+    let millis = millis.ok_or_else(|| {
+        CliError::usage(format!(
+            "--duration: '{word}' is not a number of milliseconds"
+        ))
+        .hint("--duration 5 or --duration 0.1")
+    })?;
+    Ok((millis * 1e6) as u64)
+}
+
+/// Returns the interface of this machine.
+pub(super) fn native_abi() -> Result<Abi, CliError> {
+    Abi::native().ok_or_else(|| {
+        let name = std::env::consts::ARCH;
+        CliError::message(
+            255,
+            format!("trace: there is no table of system calls for {name}"),
+        )
+    })
+}
+
+/// Returns the request of a live trace, and what it shows.
+pub(super) fn build(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<(RecordRequest, TraceSettings), CliError> {
+    let abi = native_abi()?;
+    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let pmus = MachinePmus::find(context);
+    let target = target::target(matches, context, "tracing")?;
+    let catalogue = pmus.catalogue(&machine);
+    let selection = Selection::new(matches, SyscallTable::of(abi), Some(&catalogue))?;
+    let settings = TraceSettings::new(matches, abi, &selection)?;
+    let events = events(&selection, &target, matches, &catalogue)?;
+    let found = workload::find(matches, context);
+    let program = found.map_err(|(word, cause)| {
+        let cause = explain::exec_reason(&cause);
+        CliError::message(255, format!("{word}: {cause}"))
+    })?;
+    let cgroups = cgroups::cgroups(matches, &target, events.len())?;
+    let observe = ObserveOptions {
+        workload: program,
+        cgroups,
+        sampling: Sampling::Period(1),
+        details: RecordDetails {
+            scope: TaskScope {
+                no_inherit: flag(matches, "no-inherit") == Some(true),
+                ..TaskScope::default()
+            },
+            side_band: SideBand {
+                no_bpf: true,
+                ..SideBand::default()
+            },
+            ..RecordDetails::default()
+        },
+        ..ObserveOptions::new(target, events)
+    };
+    let pages = ring_size::pages(matches, context)?;
+    let roots = KernelRoots {
+        proc: PROC.into(),
+        sysfs: pmus.sysfs.root().to_owned(),
+        tracefs: machine.0,
+    };
+    let request = RecordRequest {
+        rings: RingOptions {
+            pages: pages.or(Some(RING_PAGES)),
+            ..RingOptions::default()
+        },
+        synthesis: SynthesisOptions {
+            kinds: SynthesizedRecords {
+                tasks: true,
+                mappings: false,
+                cgroups: false,
+            },
+            ..SynthesisOptions::default()
+        },
+        ..RecordRequest::observing(observe, roots)
+    };
+    Ok((request, settings))
+}
+
+/// Returns the events with the kernel's filters.
+fn events(
+    selection: &Selection,
+    target: &Target,
+    matches: &ArgMatches,
+    catalogue: &Catalogue<'_>,
+) -> Result<Vec<EventSpec>, CliError> {
+    let excluded = excluded_tasks(target, matches);
+    let mut events = Vec::new();
+    if selection.traces_calls {
+        events.extend(parsed("raw_syscalls:sys_enter", catalogue)?);
+        events.extend(parsed("raw_syscalls:sys_exit", catalogue)?);
+        let calls = selection.calls.as_ref().map(|calls| {
+            let terms: Vec<String> = calls
+                .iter()
+                .map(|number| format!("id == {number}"))
+                .collect();
+            format!("({})", terms.join(" || "))
+        });
+        let terms: Vec<String> = calls.into_iter().chain(excluded.clone()).collect();
+        for event in &mut events {
+            event.filter = (!terms.is_empty()).then(|| terms.join(" && "));
+        }
+    }
+    let others = selection.events.iter().cloned().map(|mut event| {
+        if event.tracepoint.is_some() && event.filter.is_none() {
+            event.filter.clone_from(&excluded);
+        }
+        event
+    });
+    events.extend(others);
+    Ok(events)
+}
+
+/// Returns the filter without this process, which would trace its own lines, and without `--filter-pids`.
+fn excluded_tasks(target: &Target, matches: &ArgMatches) -> Option<String> {
+    let given = matches.get_one::<String>("filter-pids");
+    let given = given.into_iter().flat_map(|list| list.split(','));
+    let mut tids: Vec<String> = given.map(|tid| tid.trim().to_owned()).collect();
+    if matches!(target, Target::Cpus(_) | Target::User(_)) {
+        tids.push(std::process::id().to_string());
+    }
+    let terms: Vec<String> = tids
+        .iter()
+        .map(|tid| format!("common_pid != {tid}"))
+        .collect();
+    (!terms.is_empty()).then(|| terms.join(" && "))
+}

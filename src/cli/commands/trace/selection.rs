@@ -1,0 +1,166 @@
+//! `-e`: system calls and other events.
+
+use clap::ArgMatches;
+use rperf_events::{Catalogue, EventSpec};
+use rperf_names::{is_pattern, matches_pattern};
+use rperf_syscalls::{SyscallTable, groups};
+use std::collections::BTreeSet;
+
+use crate::cli::error::CliError;
+use crate::cli::live::events::parsed;
+use crate::cli::options::flag;
+
+/// What `-e` selects.
+#[derive(Debug)]
+pub(super) struct Selection {
+    /// Whether system calls are traced.
+    pub(super) traces_calls: bool,
+    /// Only these calls; `None` for all.
+    pub(super) calls: Option<BTreeSet<u32>>,
+    /// The other events.
+    pub(super) events: Vec<EventSpec>,
+}
+
+impl Selection {
+    /// Reads the options `-e`, `--syscalls` and `--no-syscalls`. Without `catalogue`, other events are refused.
+    pub(super) fn new(
+        matches: &ArgMatches,
+        table: &SyscallTable,
+        catalogue: Option<&Catalogue<'_>>,
+    ) -> Result<Self, CliError> {
+        let mut listed = Listed::default();
+        for text in matches.get_many::<String>("event").into_iter().flatten() {
+            listed.add(text, table, catalogue)?;
+        }
+        let has_calls = !listed.calls.is_empty() || !listed.excluded.is_empty();
+        let traces_calls = match flag(matches, "syscalls") {
+            Some(wanted) => wanted,
+            None => has_calls || listed.events.is_empty(),
+        };
+        let calls = match (listed.calls.is_empty(), listed.excluded.is_empty()) {
+            (true, true) => None,
+            (false, _) => Some(listed.calls.difference(&listed.excluded).copied().collect()),
+            (true, false) => {
+                let all = table.all().into_iter().map(|(number, _)| number);
+                Some(
+                    all.filter(|number| !listed.excluded.contains(number))
+                        .collect(),
+                )
+            }
+        };
+        if !traces_calls && listed.events.is_empty() {
+            return Err(CliError::usage("--no-syscalls leaves nothing to trace")
+                .hint("name other events with -e"));
+        }
+        Ok(Self {
+            traces_calls,
+            calls,
+            events: listed.events,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Listed {
+    calls: BTreeSet<u32>,
+    excluded: BTreeSet<u32>,
+    events: Vec<EventSpec>,
+}
+
+impl Listed {
+    fn add(
+        &mut self,
+        text: &str,
+        table: &SyscallTable,
+        catalogue: Option<&Catalogue<'_>>,
+    ) -> Result<(), CliError> {
+        let (is_excluded, text) = match text.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        for word in words(text) {
+            let numbers = numbers(word, table);
+            match (numbers.is_empty(), is_excluded, catalogue) {
+                (false, true, _) => self.excluded.extend(numbers),
+                (false, false, _) => self.calls.extend(numbers),
+                (true, true, _) => return Err(unknown(word, table)),
+                // A name without a colon is a software event or a misspelled call.
+                (true, false, Some(catalogue)) => match parsed(word, catalogue) {
+                    Ok(events) => self.events.extend(events),
+                    Err(error) if word.contains([':', '/', '{']) => return Err(error),
+                    Err(_) => return Err(unknown(word, table)),
+                },
+                (true, false, None) => return Err(unknown(word, table)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Splits a list at commas outside of braces and terms.
+fn words(text: &str) -> Vec<&str> {
+    let (mut depth, mut in_terms) = (0_usize, false);
+    text.split(move |letter| {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            '/' => in_terms = !in_terms,
+            _ => {}
+        }
+        letter == ',' && depth == 0 && !in_terms
+    })
+    .map(str::trim)
+    .filter(|word| !word.is_empty())
+    .collect()
+}
+
+/// Returns the numbers of the calls that a word names.
+fn numbers(word: &str, table: &SyscallTable) -> Vec<u32> {
+    if let Some(number) = table.number(word) {
+        return vec![number];
+    }
+    if let Some(names) = groups(word, table) {
+        return names
+            .into_iter()
+            .filter_map(|name| table.number(name))
+            .collect();
+    }
+    if !is_pattern(word) || word.contains(':') {
+        return Vec::new();
+    }
+    let all = table.all().into_iter();
+    let matching = all.filter(|(_, call)| matches_pattern(word, call.name));
+    matching.map(|(number, _)| number).collect()
+}
+
+/// The error for a name that is neither a call nor an event.
+fn unknown(word: &str, table: &SyscallTable) -> CliError {
+    let error = CliError::usage(format!("event syntax error: '{word}'")).detail(
+        "                     \\___ neither a system call, nor a group of them, nor an event",
+    );
+    let all = table.all();
+    let names = all.iter().map(|(_, call)| call.name);
+    match rperf_names::nearest(word, names) {
+        Some(nearest) => error.hint(format!("did you mean '{nearest}'? 'list' shows other events")),
+        None => error.hint("'list' shows events; groups of system calls are file, desc, net, process, signal and memory"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn commas_within_terms_do_not_split() {
+        let split = words("open*,sched:*switch/nr=2,call-graph=fp/, {a,b},read");
+        assert_eq!(
+            split,
+            [
+                "open*",
+                "sched:*switch/nr=2,call-graph=fp/",
+                "{a,b}",
+                "read"
+            ]
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! Lines and tables of `trace`, in perf's layout.
+
+use std::io::{self, Write};
+
+use rperf_analysis::trace::{CallStatistics, CallSummary, CallText, TraceLine};
+use rperf_syscalls::{SyscallTable, error_name};
+
+/// The column of ` = ` in the text of a call.
+const RESULT_COLUMN: usize = 70;
+
+/// How lines begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceLayout {
+    /// Whether times are those of the clock, instead of since the first event.
+    pub full_time: bool,
+    /// Whether the name of the thread is printed.
+    pub shows_comm: bool,
+    /// Whether the thread is printed: not if there can be only one.
+    pub shows_task: bool,
+    /// Whether durations are printed: not in traces without system calls.
+    pub shows_duration: bool,
+}
+
+/// Writes one line; `base` is the time of the first event.
+///
+/// # Errors
+/// Errors of `to`.
+pub fn write_line(
+    to: &mut dyn Write,
+    line: &TraceLine<'_>,
+    base: u64,
+    layout: TraceLayout,
+) -> io::Result<()> {
+    if let CallText::Lost(records) = line.text {
+        return writeln!(to, "LOST {records} events!");
+    }
+    match line.time {
+        Some(time) => {
+            let since = if layout.full_time { 0 } else { base };
+            let nanos = time.saturating_sub(since);
+            write!(to, "{:10.3} ", nanos as f64 / 1e6)?;
+        }
+        None => write!(to, "{:>10} ", "?")?,
+    }
+    match line.duration {
+        _ if !layout.shows_duration => {}
+        Some(nanos) => write!(to, "({:6.3} ms): ", nanos as f64 / 1e6)?,
+        None => write!(to, "(         ): ")?,
+    }
+    if layout.shows_task {
+        write_task(to, line, layout.shows_comm)?;
+    }
+    match line.text {
+        CallText::Call(text, result) => write_result(to, text, result.unwrap_or("?")),
+        CallText::Continued(name, result) => {
+            write_result(to, &format!(" ... [continued]: {name}()"), result)
+        }
+        CallText::Begun(text) => {
+            let width = RESULT_COLUMN - 4;
+            writeln!(to, "{} ...", padded(&format!("{text})"), width))
+        }
+        CallText::Event(text) => writeln!(to, "{text}"),
+        CallText::Lost(_) => Ok(()),
+    }
+}
+
+fn write_task(to: &mut dyn Write, line: &TraceLine<'_>, shows_comm: bool) -> io::Result<()> {
+    if shows_comm {
+        // TASK_COMM_LEN without its NUL, less one, as in perf.
+        let comm = line.comm.get(..14).unwrap_or(line.comm);
+        to.write_all(comm)?;
+        to.write_all(b"/")?;
+    }
+    write!(to, "{} ", line.tid)
+}
+
+fn write_result(to: &mut dyn Write, text: &str, result: &str) -> io::Result<()> {
+    let text = padded(&format!("{text})"), RESULT_COLUMN - 1);
+    writeln!(to, "{text} = {result}")
+}
+
+fn padded(text: &str, width: usize) -> String {
+    format!("{text:width$}")
+}
+
+/// What the summary contains besides its table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SummaryOptions {
+    /// Whether failures are counted by their error.
+    pub by_error: bool,
+    /// Whether calls of all threads are added up.
+    pub is_total: bool,
+}
+
+/// Writes the table of each thread.
+///
+/// # Errors
+/// Errors of `to`.
+pub fn write_summary(
+    to: &mut dyn Write,
+    summary: &CallSummary,
+    table: &SyscallTable,
+    options: SummaryOptions,
+) -> io::Result<()> {
+    write!(to, "\n Summary of events:\n\n")?;
+    for (tid, thread) in &summary.threads {
+        if thread.events == 0 {
+            continue;
+        }
+        let percent = thread.events as f64 * 100.0 / summary.events.max(1) as f64;
+        let (comm, events) = (&thread.comm, thread.events);
+        match options.is_total {
+            true => write!(to, " total, {events} events\n\n")?,
+            false => write!(to, " {comm} ({tid}), {events} events, {percent:.1}%\n\n")?,
+        }
+        write_calls(to, &thread.calls, table, options.by_error)?;
+        write!(to, "\n\n")?;
+    }
+    Ok(())
+}
+
+const HEADING: &str = "   \
+syscall            calls  errors  total       min       avg       max       stddev
+                                     (msec)    (msec)    (msec)    (msec)        (%)
+   --------------- --------  ------ -------- --------- --------- ---------     ------
+";
+
+fn write_calls(
+    to: &mut dyn Write,
+    calls: &std::collections::BTreeMap<u32, CallStatistics>,
+    table: &SyscallTable,
+    by_error: bool,
+) -> io::Result<()> {
+    to.write_all(HEADING.as_bytes())?;
+    let mut rows: Vec<(String, &CallStatistics)> = calls
+        .iter()
+        .map(|(number, calls)| (call_name(*number, table), calls))
+        .collect();
+    rows.sort_by(|(name, one), (other_name, other)| {
+        let by_time = other.total().total_cmp(&one.total());
+        by_time.then_with(|| name.cmp(other_name))
+    });
+    for (name, calls) in rows {
+        let millis = |nanos: f64| nanos / 1e6;
+        writeln!(
+            to,
+            "   {name:15} {:8} {:6} {:9.3} {:9.3} {:9.3} {:9.3} {:9.2}%",
+            calls.count,
+            calls.errors,
+            millis(calls.total()),
+            millis(calls.min as f64),
+            millis(calls.mean()),
+            millis(calls.max as f64),
+            calls.deviation_percent(),
+        )?;
+        for (error, count) in calls.by_error.iter().filter(|_| by_error) {
+            let name = error_name(*error).map_or_else(|| error.to_string(), str::to_owned);
+            writeln!(to, "\t\t\t\t{name}: {count}")?;
+        }
+    }
+    Ok(())
+}
+
+fn call_name(number: u32, table: &SyscallTable) -> String {
+    let known = table.get(number).map(|call| call.name.to_owned());
+    known.unwrap_or_else(|| format!("syscall_{number}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYOUT: TraceLayout = TraceLayout {
+        full_time: false,
+        shows_comm: true,
+        shows_task: true,
+        shows_duration: true,
+    };
+
+    fn text(line: &TraceLine<'_>) -> String {
+        let mut to = Vec::new();
+        write_line(&mut to, line, 1_000_000, LAYOUT).unwrap();
+        String::from_utf8(to).unwrap()
+    }
+
+    /// Lines that perf 6.1 printed.
+    #[test]
+    fn lines_as_perf_prints_them() {
+        let line = TraceLine {
+            time: Some(6_045_000),
+            duration: Some(10_000),
+            tid: 6264,
+            comm: b"m",
+            text: CallText::Call("brk(", Some("0x55e34d8e0000")),
+        };
+        let expected = "     5.045 ( 0.010 ms): m/6264 brk()                                                                 = 0x55e34d8e0000\n";
+        assert_eq!(text(&line), expected);
+        let begun = TraceLine {
+            duration: None,
+            text: CallText::Begun("clock_nanosleep(rqtp: 0x7fa96d44fe80"),
+            ..line
+        };
+        let expected = "     5.045 (         ): m/6264 clock_nanosleep(rqtp: 0x7fa96d44fe80)                              ...\n";
+        assert_eq!(text(&begun), expected);
+        let continued = TraceLine {
+            time: None,
+            text: CallText::Continued("clone3", "0"),
+            ..begun
+        };
+        let expected = "         ? (         ): m/6264  ... [continued]: clone3())                                           = 0\n";
+        assert_eq!(text(&continued), expected);
+    }
+}

@@ -1,0 +1,218 @@
+//! `rperf trace`: lines and tables beside perf's, selections, recordings and refusals.
+
+use rperf_testkit::{Outcome, Run, Scratch, may_trace, real_perf, skip};
+
+use super::{assert_refused, rperf};
+use crate::kernel::is_root;
+
+#[track_caller]
+fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
+    let run = rperf(words)
+        .within(scratch.path())
+        .env("HOME", scratch.path());
+    run.finish().expect("rperf starts")
+}
+
+/// Whether this test can trace; a message otherwise.
+fn can_trace(test: &str) -> bool {
+    match may_trace(test) && is_root() {
+        true => true,
+        false => {
+            skip(test, "tracing needs root and tracefs");
+            false
+        }
+    }
+}
+
+/// Returns a line without its time, thread and addresses.
+fn normalized(line: &str) -> String {
+    let call = line.split_once("): ").map_or(line, |(_, rest)| rest);
+    let call = call.split_once(' ').map_or(call, |(_, rest)| rest);
+    let words = call.split_inclusive([' ', ',', ')', '<']);
+    let mut text = String::new();
+    let mut in_path = false;
+    for word in words {
+        if in_path {
+            in_path = !word.contains('>');
+            text.push_str(word.split_once('>').map_or("", |(_, rest)| rest));
+            continue;
+        }
+        let is_address = word.starts_with("0x") && word.len() > 8;
+        // A pointer, in full or its lower half.
+        text.push_str(match is_address {
+            true if word.ends_with(',') => "P,",
+            true if word.ends_with(')') => "P)",
+            true => "P",
+            false => word.strip_suffix('<').unwrap_or(word),
+        });
+        in_path = word.ends_with('<');
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The calls of a program that does the same in each run.
+fn calls(lines: &str) -> Vec<String> {
+    let lines = lines.lines().filter(|line| line.contains("/"));
+    let calls = lines.map(normalized);
+    // The last word is the thread, which set_tid_address returns.
+    calls
+        .filter(|call| !call.starts_with("set_tid_address"))
+        .collect()
+}
+
+#[test]
+fn lines_are_those_of_perf() {
+    let test = "lines_are_those_of_perf";
+    if !can_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    let theirs = Run::new(perf)
+        .args(["trace", "/bin/true"])
+        .within(scratch.path());
+    let theirs = theirs.finish().expect("perf starts");
+    if theirs.status != 0 {
+        return skip(test, "this perf has no trace");
+    }
+    let ours = run(&scratch, &["trace", "/bin/true"]);
+    assert_eq!(ours.status, 0);
+    // perf's file of -o is open in the command, too: other numbers of file descriptors.
+    let (theirs, ours) = (calls(&theirs.stderr), calls(&ours.stderr));
+    assert!(ours.len() > 10, "{ours:?}");
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn a_call_that_fails_and_one_that_never_returns() {
+    if !can_trace("a_call_that_fails_and_one_that_never_returns") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let ran = run(
+        &scratch,
+        &[
+            "trace",
+            "-e",
+            "chdir,exit_group",
+            "sh",
+            "-c",
+            "cd /nosuch; exit 3",
+        ],
+    );
+    assert_eq!(ran.status, 3, "the status of the command");
+    let failed = ") = -1 ENOENT (No such file or directory)";
+    let lines: Vec<String> = ran.stderr.lines().map(normalized).collect();
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("chdir(filename: P") && line.ends_with(failed)),
+        "{lines:?}"
+    );
+    assert!(
+        lines.contains(&"exit_group(error_code: 3) = ?".to_owned()),
+        "{lines:?}"
+    );
+    let failures = run(
+        &scratch,
+        &[
+            "trace",
+            "--failure",
+            "-e",
+            "chdir,exit_group",
+            "sh",
+            "-c",
+            "cd /; cd /nosuch",
+        ],
+    );
+    let lines = failures
+        .stderr
+        .lines()
+        .filter(|line| line.contains("chdir("));
+    assert_eq!(lines.count(), 1, "{}", failures.stderr);
+}
+
+#[test]
+fn a_recording_has_the_lines_of_a_live_trace() {
+    if !can_trace("a_recording_has_the_lines_of_a_live_trace") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let recorded = run(
+        &scratch,
+        &["trace", "record", "-o", "t.data", "--", "/bin/true"],
+    );
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    let replayed = run(&scratch, &["trace", "-i", "t.data"]);
+    let live = run(&scratch, &["trace", "/bin/true"]);
+    assert_eq!(calls(&replayed.stderr), calls(&live.stderr));
+    let table = run(&scratch, &["trace", "-i", "t.data", "--errno-summary"]);
+    assert!(
+        table.stderr.starts_with("\n Summary of events:\n\n true ("),
+        "{}",
+        table.stderr
+    );
+    assert!(
+        table.stderr.contains("\t\t\t\tENOENT: 1\n"),
+        "{}",
+        table.stderr
+    );
+    let one = run(&scratch, &["trace", "-i", "t.data", "--max-events", "2"]);
+    assert_eq!(one.stderr.lines().count(), 2, "{}", one.stderr);
+}
+
+#[test]
+fn losses_are_counted() {
+    if !can_trace("losses_are_counted") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "trace",
+        "-m",
+        "1",
+        "dd",
+        "if=/dev/zero",
+        "of=/dev/null",
+        "bs=1",
+        "count=20000",
+    ];
+    let ran = run(&scratch, &words);
+    let inline: Vec<u64> = ran
+        .stderr
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("LOST ")?
+                .strip_suffix(" events!")?
+                .parse()
+                .ok()
+        })
+        .collect();
+    let total: u64 = inline.iter().sum();
+    assert!(total > 0, "one page is too small");
+    assert!(
+        ran.stderr.contains(&format!("lost {total} events: larger")),
+        "{total}"
+    );
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused() {
+    let unknown = "event syntax error: 'opnat'
+                     \\___ neither a system call, nor a group of them, nor an event
+hint: did you mean 'openat'? 'list' shows other events
+";
+    assert_refused(&["trace", "-e", "opnat", "true"], 129, unknown);
+    assert_refused(
+        &["trace", "/nosuch"],
+        255,
+        "/nosuch: No such file or directory\n",
+    );
+    assert_refused(
+        &["trace", "--duration", "x", "true"],
+        129,
+        "--duration: 'x' is not a number of milliseconds\nhint: --duration 5 or --duration 0.1\n",
+    );
+}
