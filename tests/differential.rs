@@ -8,6 +8,7 @@ mod diff;
 pub(crate) mod disassembly;
 mod fixtures;
 mod inlines;
+mod kmem;
 mod kwork;
 mod matrix;
 mod pipe_report;

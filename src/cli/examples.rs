@@ -196,6 +196,16 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
+        task: "Show who allocates kernel memory, and what was not freed:",
+        lines: &[
+            "kmem record --slab --page -- ./program",
+            "kmem stat --caller -s bytes -l 20",
+            "kmem stat --caller --live -s bytes -l 20",
+            "kmem stat --page --caller -l 20",
+        ],
+    },
+    Example {
+        section: "Report",
         task: "Show the CPU time of tasks without interrupts:",
         lines: &["kwork -k sched,irq,softirq record -- sleep 10", "kwork top"],
     },

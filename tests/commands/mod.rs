@@ -48,6 +48,7 @@ mod jit;
 mod jobs;
 mod kallsyms;
 mod kallsyms_copy;
+mod kmem;
 mod ksymbols;
 mod kwork;
 mod list;
@@ -162,6 +163,7 @@ pub(crate) fn assert_refused(words: &[&str], status: i32, stderr: &str) {
 pub(crate) fn commands() -> Vec<String> {
     let listed = outcome(&["--list-cmds"]).stdout;
     let parts = [
+        "kmem stat",
         "kwork latency",
         "kwork report",
         "kwork timehist",

@@ -17,6 +17,7 @@ mod cpu_table;
 mod decoder;
 mod durations;
 mod histogram;
+pub mod kmem;
 pub mod kwork;
 mod layouts;
 mod live;

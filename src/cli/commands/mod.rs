@@ -17,6 +17,7 @@ mod help;
 mod histogram;
 mod inject;
 mod kallsyms;
+mod kmem;
 mod kwork;
 mod list;
 mod probe;
@@ -209,6 +210,16 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         run: kallsyms::run,
     },
     CommandEntry {
+        name: "kmem",
+        summary: "Record allocations of kernel memory; show sums",
+        usage: &[
+            "[<options>] record [<record options>] [<command>]",
+            "[<options>] stat [<options>]",
+        ],
+        build: kmem::command,
+        run: kmem::run,
+    },
+    CommandEntry {
         name: "kwork",
         summary: "Record interrupts, softirqs and work items; show times",
         usage: &[
@@ -348,6 +359,13 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
 /// Subcommands, selected by the first argument of these commands.
 pub(crate) const PARTS: &[CommandEntry] = &[
     CommandEntry {
+        name: "kmem stat",
+        summary: "Show sums of allocations by caller and address",
+        usage: &["[<options>]"],
+        build: kmem::stat_command,
+        run: kmem::stat,
+    },
+    CommandEntry {
         name: "kwork latency",
         summary: "Show how long softirqs and work items were pending",
         usage: &["[<options>]"],
@@ -469,7 +487,6 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
     ("daemon", "run 'record --switch-output' as a service"),
     ("ftrace", "use Linux perf or trace-cmd"),
     ("iostat", "use Linux perf"),
-    ("kmem", "use Linux perf"),
     ("kvm", "use Linux perf"),
     ("lock", "use Linux perf"),
     ("mem", "use Linux perf"),
@@ -478,6 +495,7 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
 /// The subcommand that `word` names.
 pub(crate) fn part(command: &CommandEntry, word: &str) -> Option<&'static CommandEntry> {
     let word = match command.name {
+        "kmem" => kmem::full_name(word),
         "kwork" => kwork::full_name(word),
         "sched" => sched::full_name(word),
         "timechart" => timechart::full_name(word),

@@ -1,11 +1,13 @@
 //! The example lines of each command, for `-h` and `--help`. Tests run them.
 
 mod histogram;
+mod kmem;
 mod kwork;
 mod sched;
 mod timechart;
 
 use self::histogram::HISTOGRAM;
+use self::kmem::KMEM;
 use self::kwork::KWORK;
 use self::sched::SCHED;
 use self::timechart::TIMECHART;
@@ -25,7 +27,7 @@ const fn run(line: &'static str, what: &'static str) -> CommandLine {
 
 /// Returns the examples of a command or subcommand; without own ones those of the words before the last.
 pub(crate) fn of(command: &str) -> &'static [CommandLine] {
-    let own = [BY_COMMAND, HISTOGRAM, KWORK, SCHED, TIMECHART];
+    let own = [BY_COMMAND, HISTOGRAM, KMEM, KWORK, SCHED, TIMECHART];
     let mut commands = own.into_iter().flatten();
     match commands.find(|(name, _)| *name == command) {
         Some((_, lines)) => lines,

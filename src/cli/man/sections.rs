@@ -339,6 +339,7 @@ const GROUPS: &[&[&str]] = &[
         "sched",
         "record",
     ],
+    &["kmem", "kmem stat", "record", "script"],
     &["kallsyms", "probe", "report"],
     &["trace", "record", "script", "list"],
     &["bench", "stat", "record"],

@@ -8,6 +8,7 @@ pub mod evlist;
 mod groups;
 pub mod header;
 pub mod histogram;
+pub mod kmem;
 pub mod kwork;
 pub mod list;
 pub mod padding;

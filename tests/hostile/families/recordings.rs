@@ -96,6 +96,8 @@ const COMMANDS: &[&str] = &[
     "timechart -o out.html -n 50 --highlight 1000",
     "timechart -o out.pftrace",
     "heatmap -o out.svg --rows 3 --from sched:sched_switch --to syscalls:sys_enter_write",
+    "kmem stat --caller --alloc",
+    "kmem stat --slab --page --caller --live --json",
     "kwork latency",
     "kwork latency --json",
     "kwork report -S",

@@ -1,0 +1,321 @@
+//! Pages by frame and by caller.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+/// An allocation, as its event describes it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageAllocation {
+    /// Frame number of the first page, or address of its `struct page`; `None` if the allocation failed.
+    pub(super) page: Option<u64>,
+    pub(super) order: u32,
+    pub(super) migrate_type: i32,
+    pub(super) gfp: u64,
+    pub(super) call_site: u64,
+}
+
+/// The numbering of migrate types. It changed in Linux 4.4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MigrateTypes {
+    /// Unmovable, reclaimable, movable, reserved, CMA or isolated.
+    UpTo4_3,
+    /// Unmovable, movable, reclaimable, high-order atomic, CMA or isolated.
+    #[default]
+    Since4_4,
+}
+
+impl MigrateTypes {
+    /// Returns the numbering of a kernel release, such as `6.1.0-amd64`; the current one if it cannot be read.
+    #[must_use]
+    pub fn of_release(release: &str) -> Self {
+        let mut numbers = release
+            .split(|character: char| !character.is_ascii_digit())
+            .map(str::parse::<u32>);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) if (major, minor) < (4, 4) => Self::UpTo4_3,
+            _ => Self::Since4_4,
+        }
+    }
+}
+
+/// Sums of the allocations of one page or one caller with the same order, migrate type and flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageRow {
+    /// Frame number of the first page, or the address of its `struct page`; in rows of callers that of the latest allocation.
+    pub page: u64,
+    /// The address after the call, 0 if unknown; in rows of pages that of the latest allocation.
+    pub call_site: u64,
+    /// Binary logarithm of the number of pages.
+    pub order: u32,
+    /// Number of the migrate type.
+    pub migrate_type: i32,
+    /// Allocation flags.
+    pub gfp: u64,
+    /// Allocations; only those that were not freed, if requested.
+    pub hits: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+}
+
+/// Numbers and bytes of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PageTotals {
+    /// Allocations, including failed ones.
+    pub allocated: RequestCount,
+    /// Frees.
+    pub freed: RequestCount,
+    /// Frees of pages whose allocation is not in the recording.
+    pub unmatched: RequestCount,
+    /// Failed allocations.
+    pub failed: RequestCount,
+}
+
+/// A number of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RequestCount {
+    /// Requests.
+    pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl RequestCount {
+    fn add(&mut self, bytes: u64) {
+        self.requests += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Returns the difference; 0 where `other` is larger.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_sub(other.requests),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+}
+
+/// A column to sort by: highest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageSortKey {
+    /// Frame number.
+    Page,
+    /// Address of the caller.
+    CallSite,
+    /// Bytes.
+    Bytes,
+    /// Allocations.
+    Hits,
+    /// Binary logarithm of the number of pages.
+    Order,
+    /// Number of the migrate type; unknown ones last.
+    MigrateType,
+    /// Allocation flags.
+    Gfp,
+}
+
+impl PageSortKey {
+    /// Returns the key of this name, as in `-s`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "page" => Self::Page,
+            "callsite" => Self::CallSite,
+            "bytes" => Self::Bytes,
+            "hit" => Self::Hits,
+            "order" => Self::Order,
+            "migtype" => Self::MigrateType,
+            "gfp" => Self::Gfp,
+            _ => return None,
+        })
+    }
+
+    fn compare(self, left: &PageRow, right: &PageRow) -> Ordering {
+        match self {
+            Self::Page => right.page.cmp(&left.page),
+            Self::CallSite => right.call_site.cmp(&left.call_site),
+            Self::Bytes => right.bytes.cmp(&left.bytes),
+            Self::Hits => right.hits.cmp(&left.hits),
+            Self::Order => right.order.cmp(&left.order),
+            Self::MigrateType => right.migrate_type.cmp(&left.migrate_type),
+            Self::Gfp => right.gfp.cmp(&left.gfp),
+        }
+    }
+}
+
+/// An address and the properties of its allocations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct PageKey {
+    address: u64,
+    order: u32,
+    migrate_type: i32,
+    gfp: u64,
+}
+
+/// Counts allocations and frees of pages. A page that is allocated again although no free was recorded belongs to its latest allocation.
+#[derive(Debug, Default)]
+pub struct PageStatistics {
+    /// Whether freed pages are subtracted from the rows.
+    live_only: bool,
+    /// Latest allocation of the pages that are not freed.
+    live: FxHashMap<u64, PageAllocation>,
+    pages: FxHashMap<PageKey, PageRow>,
+    callers: FxHashMap<PageKey, PageRow>,
+    totals: PageTotals,
+    /// By order and migrate type.
+    orders: BTreeMap<(u32, i32), u64>,
+    /// Names of all flags that occurred.
+    gfp_names: BTreeMap<u64, String>,
+}
+
+/// The size of a page. perf and the kernel's tools assume it as well: a recording does not contain it.
+const PAGE_SIZE: u64 = 4096;
+
+impl PageStatistics {
+    /// Subtracts freed pages from all rows.
+    #[must_use]
+    pub fn live_only(self) -> Self {
+        Self {
+            live_only: true,
+            ..self
+        }
+    }
+
+    pub(super) fn allocate(&mut self, allocation: &PageAllocation, flags: impl fmt::Display) {
+        let bytes = bytes(allocation.order);
+        self.totals.allocated.add(bytes);
+        let Some(page) = allocation.page else {
+            self.totals.failed.add(bytes);
+            return;
+        };
+        self.gfp_names
+            .entry(allocation.gfp)
+            .or_insert_with(|| flags.to_string());
+        self.live.insert(page, *allocation);
+        let site = allocation.call_site;
+        for (rows, address) in [(&mut self.pages, page), (&mut self.callers, site)] {
+            let key = allocation.key(address);
+            let row = rows.entry(key).or_insert_with(|| allocation.row(page));
+            row.page = page;
+            row.call_site = site;
+            row.hits += 1;
+            row.bytes = row.bytes.saturating_add(bytes);
+        }
+        let place = (allocation.order, allocation.migrate_type);
+        *self.orders.entry(place).or_default() += 1;
+    }
+
+    pub(super) fn free(&mut self, page: u64, order: u32) {
+        let bytes = bytes(order);
+        self.totals.freed.add(bytes);
+        let Some(allocation) = self.live.remove(&page) else {
+            self.totals.unmatched.add(bytes);
+            return;
+        };
+        if !self.live_only {
+            return;
+        }
+        let place = (allocation.order, allocation.migrate_type);
+        if let Some(count) = self.orders.get_mut(&place) {
+            *count = count.saturating_sub(1);
+        }
+        let site = allocation.call_site;
+        for (rows, address) in [(&mut self.pages, page), (&mut self.callers, site)] {
+            let key = allocation.key(address);
+            let Some(row) = rows.get_mut(&key) else {
+                continue;
+            };
+            row.hits = row.hits.saturating_sub(1);
+            row.bytes = row.bytes.saturating_sub(bytes);
+            if row.hits == 0 {
+                rows.remove(&key);
+            }
+        }
+    }
+
+    /// Returns the sums of all requests.
+    #[must_use]
+    pub fn totals(&self) -> PageTotals {
+        self.totals
+    }
+
+    /// Returns a row per caller, order, migrate type and flags.
+    #[must_use]
+    pub fn by_caller(&self, keys: &[PageSortKey]) -> Vec<PageRow> {
+        sorted(&self.callers, keys)
+    }
+
+    /// Returns a row per page, order, migrate type and flags.
+    #[must_use]
+    pub fn by_page(&self, keys: &[PageSortKey]) -> Vec<PageRow> {
+        let mut rows = sorted(&self.pages, keys);
+        if self.live_only {
+            // The order of perf among equal rows: the last page first.
+            rows.sort_by(|left, right| {
+                compare(keys, left, right).then_with(|| right.page.cmp(&left.page))
+            });
+        }
+        rows
+    }
+
+    /// Returns the number of allocations of an order and a migrate type.
+    #[must_use]
+    pub fn of_order(&self, order: u32, migrate_type: i32) -> u64 {
+        let count = self.orders.get(&(order, migrate_type));
+        count.copied().unwrap_or_default()
+    }
+
+    /// Returns the allocation flags that occurred in ascending order, each with its names: `GFP_KERNEL|__GFP_ZERO`.
+    pub fn gfp_names(&self) -> impl Iterator<Item = (u64, &str)> {
+        let names = self.gfp_names.iter();
+        names.map(|(flags, name)| (*flags, name.as_str()))
+    }
+}
+
+impl PageAllocation {
+    fn key(&self, address: u64) -> PageKey {
+        PageKey {
+            address,
+            order: self.order,
+            migrate_type: self.migrate_type,
+            gfp: self.gfp,
+        }
+    }
+
+    fn row(&self, page: u64) -> PageRow {
+        PageRow {
+            page,
+            call_site: self.call_site,
+            order: self.order,
+            migrate_type: self.migrate_type,
+            gfp: self.gfp,
+            hits: 0,
+            bytes: 0,
+        }
+    }
+}
+
+/// Returns the bytes of an allocation; saturated for orders that no kernel has.
+fn bytes(order: u32) -> u64 {
+    let pages = 1_u64.checked_shl(order).unwrap_or(u64::MAX);
+    pages.saturating_mul(PAGE_SIZE)
+}
+
+fn compare(keys: &[PageSortKey], left: &PageRow, right: &PageRow) -> Ordering {
+    let mut orders = keys.iter().map(|key| key.compare(left, right));
+    orders
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+/// Sorts by `keys`, then by ascending identity.
+fn sorted(rows: &FxHashMap<PageKey, PageRow>, keys: &[PageSortKey]) -> Vec<PageRow> {
+    let mut rows: Vec<(&PageKey, &PageRow)> = rows.iter().collect();
+    rows.sort_unstable_by(|(left_key, left), (right_key, right)| {
+        compare(keys, left, right).then_with(|| left_key.cmp(right_key))
+    });
+    rows.into_iter().map(|(_, row)| *row).collect()
+}

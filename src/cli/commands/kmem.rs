@@ -1,0 +1,122 @@
+//! `rperf kmem`: records allocations of kernel memory, and analyses them.
+
+mod details;
+mod record;
+mod stat;
+mod tables;
+
+use clap::{Arg, ArgMatches, Command};
+
+pub(super) use self::stat::{command as stat_command, run as stat};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input;
+use crate::cli::jobs;
+use crate::cli::options::{counter, flag, list, number, switch, value};
+use crate::cli::shared::subcommands::{self, split_words, words_option};
+use crate::cli::symbol_options::args as names;
+
+const ABOUT: &str = "\
+'kmem record' records allocations and frees of the slab allocator (--slab, the default) and of pages (--page) on the whole system. 'kmem stat' \
+shows their sums, on request by caller and by address. Options may precede the subcommand.";
+
+const SUBCOMMANDS: &str = "use 'kmem record' or 'kmem stat'";
+
+/// The words that Linux perf abbreviates, to at least three letters.
+const ABBREVIATED: &[&str] = &["record", "stat"];
+
+/// The options that select an allocator.
+fn allocators() -> [Arg; 2] {
+    [
+        switch("page").help("the page allocator"),
+        switch("slab").help("the slab allocator (default)"),
+    ]
+}
+
+/// The options of `kmem` and of `kmem stat`, in perf's order.
+fn options() -> Vec<Arg> {
+    let [page, slab] = allocators();
+    vec![
+        input::force(),
+        input::option(),
+        list("line", "n").short('l').value_parser(number).help(
+            "show only the first n rows, of the table of the preceding --caller or --alloc",
+        ),
+        list("sort", "key[,key...]").short('s').help(
+            "sort keys, highest first: ptr, callsite, bytes, hit, pingpong, frag for --slab (default: frag,hit,bytes); \
+            page, callsite, bytes, hit, order, migtype, gfp for --page (default: bytes,hit)",
+        ),
+        counter("verbose")
+            .short('v')
+            .help("list all stretches of time in which records were lost"),
+        switch("alloc").help("show a table by address"),
+        switch("caller").help("show a table by caller"),
+        switch("live").help("tables show only memory that has not been freed"),
+        page,
+        switch("raw-ip").help("show addresses of callers instead of symbols"),
+        slab,
+        value("time", "start,end").help(
+            "only events of this time range: seconds, or percent of the recording: 10%/2, 10%-20%",
+        ),
+        switch("json").help("print sums and the requested tables as JSON, sizes in bytes"),
+        names::vmlinux().short(None),
+        names::kallsyms(),
+        names::symfs(),
+    ]
+}
+
+/// The options.
+pub(super) fn command() -> Command {
+    Command::new("kmem")
+        .long_about(ABOUT)
+        .args(options())
+        .arg(words_option())
+}
+
+/// The options of `kmem stat`.
+fn stat_options() -> Vec<Arg> {
+    let mut all = options();
+    all.push(jobs::option());
+    all
+}
+
+/// Returns the complete name of an abbreviated subcommand.
+pub(super) fn full_name(word: &str) -> &str {
+    subcommands::full_name(word, ABBREVIATED)
+}
+
+/// Runs `kmem record`; refuses other words.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let (name, rest) = split_words("kmem", SUBCOMMANDS, matches, context)?;
+    match full_name(&name) {
+        "record" => record::run(&rest, matches, context),
+        _ => {
+            let program = context.program;
+            let message = format!("{program} kmem: unknown subcommand '{name}'");
+            Err(CliError::usage(message).hint(SUBCOMMANDS))
+        }
+    }
+}
+
+/// The allocators to record or to analyse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Allocators {
+    slab: bool,
+    page: bool,
+}
+
+impl Allocators {
+    /// Returns those of `--slab` and `--page`.
+    fn given(matches: &ArgMatches) -> Self {
+        let [slab, page] = ["slab", "page"].map(|id| flag(matches, id) == Some(true));
+        Self { slab, page }
+    }
+
+    /// Returns these, or the slab allocator if there are none.
+    fn or_default(self) -> Self {
+        Self {
+            slab: self.slab || !self.page,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What is computed from each event on all cores: callers of the page allocator.
+
+use rperf_analysis::PrepareSamples;
+use rperf_analysis::kmem::KmemDetail;
+use rperf_replay::{Machine, Order, Sample, World};
+use rperf_resolve::{AddressContext, Resolver, TimeIntervals};
+use rperf_tracepoint::typed::TypedEvent;
+use rperf_view::kmem::CallSite;
+use rperf_wire::CpuMode;
+
+/// Selects events by time, and finds callers.
+pub(super) struct KmemDetails<'r> {
+    pub(super) resolver: &'r Resolver<'r>,
+    /// `--time`.
+    pub(super) intervals: Option<TimeIntervals>,
+}
+
+/// The most frames that are searched for a caller.
+const MOST_FRAMES: usize = 32;
+
+/// Functions through which the kernel allocates pages: the caller is the innermost function that has none of these names, without leading `_` and
+/// trailing `_noprof`, and is no longer variant of one.
+const ALLOCATORS: &[&str] = &[
+    "alloc_pages",
+    "alloc_page",
+    "alloc_frozen_pages",
+    "get_free_pages",
+    "get_free_page",
+    "get_zeroed_page",
+    "folio_alloc",
+    "vma_alloc_folio",
+    "vma_alloc_zeroed_movable_folio",
+    "filemap_alloc_folio",
+    "alloc_contig",
+];
+
+impl PrepareSamples for KmemDetails<'_> {
+    type Detail = KmemDetail;
+
+    fn prepare(
+        &self,
+        _: &World,
+        sample: &Sample<'_>,
+        event: Option<&TypedEvent<'_>>,
+    ) -> Option<KmemDetail> {
+        let intervals = self.intervals.as_ref();
+        if intervals.is_some_and(|intervals| !intervals.contain(sample.order.time)) {
+            return None;
+        }
+        let page_caller = match event? {
+            TypedEvent::MmPageAlloc(_) => self.page_caller(sample),
+            _ => 0,
+        };
+        Some(KmemDetail { page_caller })
+    }
+}
+
+impl KmemDetails<'_> {
+    fn page_caller(&self, sample: &Sample<'_>) -> u64 {
+        let Some(chain) = sample.wire.callchain else {
+            return 0;
+        };
+        let (at, mut frames) = (AddressContext::of(sample), Vec::new());
+        self.resolver.callchain(at, chain, MOST_FRAMES, &mut frames);
+        let caller = frames.iter().find(|frame| {
+            let symbol = frame.symbol;
+            symbol.is_none_or(|symbol| !is_allocator(self.resolver.symbol_name(symbol)))
+        });
+        caller.or(frames.first()).map_or(0, |frame| frame.ip)
+    }
+}
+
+fn is_allocator(function: &str) -> bool {
+    let name = function.trim_start_matches('_');
+    ALLOCATORS
+        .iter()
+        .any(|allocator| name.starts_with(allocator))
+}
+
+/// Returns the symbol at an address of the kernel as of the end of the recording.
+pub(super) fn call_site(resolver: &Resolver<'_>, address: u64) -> Option<CallSite> {
+    let at = AddressContext {
+        machine: Machine::Host,
+        pid: 0,
+        order: Order::MAX,
+    };
+    let frame = resolver.locate(at, CpuMode::Kernel, address);
+    let symbol = frame.symbol?;
+    let start = resolver.symbol(symbol)?.start;
+    Some(CallSite {
+        symbol: resolver.symbol_name(symbol).to_owned(),
+        offset: frame.address.wrapping_sub(start),
+    })
+}

@@ -1,0 +1,283 @@
+//! `kmem stat`: sums of allocations, by caller and by address.
+
+use std::io::{self, Write};
+
+use clap::{ArgMatches, Command};
+use rperf_analysis::ObserverPass;
+use rperf_analysis::kmem::{
+    KmemEvents, MigrateTypes, PAGE_EVENTS, PageStatistics, SLAB_EVENTS, SlabStatistics,
+};
+use rperf_resolve::TimeIntervals;
+use rperf_sys::CpuList;
+use rperf_view::kmem::pages::{PageLayout, PageTable};
+use rperf_view::kmem::slab::SlabTable;
+use rperf_view::kmem::{CallSiteNames, ShownRows, json, slab};
+
+use super::details::{KmemDetails, call_site};
+use super::tables::{ShownTable, ShownTables};
+use super::{Allocators, stat_options};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::Input;
+use crate::cli::jobs::jobs;
+use crate::cli::options::flag;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::{conclude, losses};
+use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
+use crate::cli::symbol_options::SymbolSources;
+
+const ABOUT: &str = "\
+Shows how much memory the kernel allocated and freed, on request by caller (--caller) and by address (--alloc). Ping-pong counts objects that were \
+freed on another CPU, Frag is the share of allocated bytes that were not requested.";
+
+/// The numbers that may be wrong where records were lost.
+const DOUBTFUL: &str = "sums of allocations";
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("kmem stat")
+        .long_about(ABOUT)
+        .args(stat_options())
+}
+
+/// Prints tables and sums.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let allocators = Allocators::given(matches).or_default();
+    let tables = ShownTables::given(matches, allocators)?;
+    let is_live = flag(matches, "live") == Some(true);
+    let symbols = SymbolSources::for_recording(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let layouts = event_layouts(&analysis)?;
+    let needed = require_events(&analysis, allocators, |name| layouts.has(name))?;
+    let resolver = analysis.resolver(&symbols);
+    let mut events = KmemEvents::default();
+    events.slab.set_nodes(nodes(&analysis));
+    if is_live {
+        events.pages = events.pages.live_only();
+    }
+    let details = KmemDetails {
+        resolver: &resolver,
+        intervals: intervals(matches, &analysis)?,
+    };
+    let pass = ObserverPass::new(&layouts, details).reading(&needed);
+    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut events)?;
+    analysis.end_progress();
+    context.paginate("kmem")?;
+    let is_raw = flag(matches, "raw-ip") == Some(true);
+    let release = analysis.metadata().features.os_release();
+    let types = release.as_deref().map(MigrateTypes::of_release);
+    let result = StatResult {
+        layout: PageLayout::new(&events.pages, types.unwrap_or_default(), is_live),
+        allocators,
+        tables,
+        is_live,
+        slab: &events.slab,
+        pages: &events.pages,
+        names: &|address| match is_raw {
+            true => None,
+            false => call_site(&resolver, address),
+        },
+    };
+    let out = &mut context.stdout();
+    match flag(matches, "json") == Some(true) {
+        true => result.write_json(out, losses(&analysis).lost)?,
+        false => result.write(out)?,
+    }
+    conclude(&analysis, delivered, &events.losses, DOUBTFUL, matches)
+}
+
+/// Returns the events to read, checked to be in the recording with time, CPU and raw data.
+fn require_events(
+    analysis: &Analysis<'_>,
+    allocators: Allocators,
+    has: impl Fn(&str) -> bool,
+) -> Result<Vec<&'static [&'static str]>, CliError> {
+    let program = analysis.context.program;
+    let all: [(bool, &str, &'static [&'static str]); 2] = [
+        (allocators.slab, "slab", &SLAB_EVENTS),
+        (allocators.page, "page", &PAGE_EVENTS),
+    ];
+    let mut needed = Vec::new();
+    for (_, name, events) in all.into_iter().filter(|(is_shown, ..)| *is_shown) {
+        if !events.iter().any(|event| has(event)) {
+            let path = analysis.input.path.display();
+            let message = format!(
+                "No {name} allocation events found.  Have you run '{program} kmem record --{name}'?"
+            );
+            return Err(CliError::message(255, message).hint(format!(
+                "{path} was recorded without events of this allocator"
+            )));
+        }
+        require_fields(analysis, |name| events.contains(&name), "kmem record")?;
+        needed.push(events);
+    }
+    Ok(needed)
+}
+
+/// Returns the node of each CPU, as far as recorded.
+fn nodes(analysis: &Analysis<'_>) -> Vec<Option<u32>> {
+    let mut nodes = Vec::new();
+    let recorded = analysis.metadata().features.numa_topology();
+    for node in recorded.unwrap_or_default() {
+        let Ok(cpus) = CpuList::parse(&node.cpus) else {
+            continue;
+        };
+        for cpu in cpus.numbers() {
+            let place = *cpu as usize;
+            if nodes.len() <= place {
+                nodes.resize(place + 1, None);
+            }
+            if let Some(slot) = nodes.get_mut(place) {
+                *slot = Some(node.node);
+            }
+        }
+    }
+    nodes
+}
+
+/// Parses `--time`.
+fn intervals(
+    matches: &ArgMatches,
+    analysis: &Analysis<'_>,
+) -> Result<Option<TimeIntervals>, CliError> {
+    let Some(text) = matches.get_one::<String>("time") else {
+        return Ok(None);
+    };
+    let boundaries = analysis.metadata().features.sample_time();
+    let intervals = TimeIntervals::parse(text, boundaries, false);
+    intervals.map(Some).map_err(|error| {
+        CliError::message(255, "Invalid time span")
+            .detail(format!("{text}: {error}"))
+            .hint("give START,END in seconds, as printed by 'script'; either may be omitted")
+    })
+}
+
+/// What is printed.
+struct StatResult<'a> {
+    allocators: Allocators,
+    tables: ShownTables,
+    is_live: bool,
+    slab: &'a SlabStatistics,
+    pages: &'a PageStatistics,
+    layout: PageLayout,
+    names: &'a CallSiteNames<'a>,
+}
+
+/// A table of the slab allocator or of pages.
+enum Rows {
+    Slab(SlabTable, ShownRows<rperf_analysis::kmem::SlabRow>),
+    Pages(PageTable, ShownRows<rperf_analysis::kmem::PageRow>),
+}
+
+impl StatResult<'_> {
+    /// Returns the requested tables, first those by caller.
+    fn rows(&self, allocators: Allocators) -> Vec<Rows> {
+        let (slab, pages, live) = (self.slab, self.pages, self.is_live);
+        let mut rows = Vec::new();
+        let is_caller = [true, false];
+        let tables = [&self.tables.caller, &self.tables.alloc];
+        for (is_caller, table) in is_caller.into_iter().zip(tables) {
+            let Some(ShownTable {
+                most,
+                slab_keys: keys,
+                page_keys,
+            }) = table
+            else {
+                continue;
+            };
+            let most = *most;
+            if allocators.slab {
+                let (table, rows_of) = match (is_caller, live) {
+                    (true, false) => (SlabTable::Callers, slab.by_caller(keys)),
+                    (true, true) => (SlabTable::Callers, slab.live_by_caller(keys)),
+                    (false, false) => (SlabTable::Addresses, slab.by_address(keys)),
+                    (false, true) => (SlabTable::Addresses, slab.live_by_address(keys)),
+                };
+                rows.push(Rows::Slab(
+                    table,
+                    ShownRows {
+                        rows: rows_of,
+                        most,
+                    },
+                ));
+            }
+            if allocators.page {
+                let (table, rows_of) = match is_caller {
+                    true => (PageTable::Callers, pages.by_caller(page_keys)),
+                    false => (PageTable::Pages, pages.by_page(page_keys)),
+                };
+                rows.push(Rows::Pages(
+                    table,
+                    ShownRows {
+                        rows: rows_of,
+                        most,
+                    },
+                ));
+            }
+        }
+        rows
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Allocators { slab, page } = self.allocators;
+        let only_slab = Allocators { slab, page: false };
+        for rows in self.rows(only_slab) {
+            if let Rows::Slab(table, rows) = rows {
+                slab::write(out, table, &rows, self.names)?;
+            }
+        }
+        if slab {
+            slab::write_summary(out, self.slab.totals())?;
+        }
+        if !page {
+            return Ok(());
+        }
+        let tables = self.rows(Allocators { slab: false, page });
+        if !tables.is_empty() {
+            self.layout.write_flags(out, self.pages)?;
+        }
+        for (number, rows) in tables.into_iter().enumerate() {
+            if let Rows::Pages(table, rows) = rows {
+                if number > 0 {
+                    writeln!(out)?;
+                }
+                self.layout.write(out, table, &rows, self.names)?;
+            }
+        }
+        self.layout.write_summary(out, self.pages)
+    }
+
+    fn write_json(&self, out: &mut dyn Write, lost: u64) -> io::Result<()> {
+        json::write_begin(out, lost)?;
+        if self.allocators.slab {
+            json::write_slab_totals(out, self.slab.totals())?;
+        }
+        if self.allocators.page {
+            json::write_page_totals(out, self.pages)?;
+        }
+        for rows in self.rows(self.allocators) {
+            match rows {
+                Rows::Slab(table, rows) => {
+                    let key = match table {
+                        SlabTable::Callers => "slab_callers",
+                        SlabTable::Addresses => "slab_addresses",
+                    };
+                    json::write_slab_rows(out, key, &rows, self.names)?;
+                }
+                Rows::Pages(table, rows) => {
+                    let key = match table {
+                        PageTable::Callers => "page_callers",
+                        PageTable::Pages => "page_frames",
+                    };
+                    json::write_page_rows(out, key, &rows, &self.layout, self.names)?;
+                }
+            }
+        }
+        json::write_end(out)
+    }
+}

@@ -1,0 +1,110 @@
+//! Which tables `kmem stat` shows, with how many rows, in which order.
+
+use clap::ArgMatches;
+use rperf_analysis::kmem::{PageSortKey, SlabSortKey};
+
+use super::Allocators;
+use crate::cli::error::CliError;
+use crate::cli::options::flag;
+
+/// A table of one allocator or of both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShownTable {
+    /// `-l`.
+    pub(super) most: Option<usize>,
+    /// `-s`.
+    pub(super) slab_keys: Vec<SlabSortKey>,
+    pub(super) page_keys: Vec<PageSortKey>,
+}
+
+/// The tables, each if requested.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShownTables {
+    pub(super) caller: Option<ShownTable>,
+    pub(super) alloc: Option<ShownTable>,
+}
+
+const SLAB_DEFAULT: [SlabSortKey; 3] = [
+    SlabSortKey::Fragmentation,
+    SlabSortKey::Hits,
+    SlabSortKey::Bytes,
+];
+const PAGE_DEFAULT: [PageSortKey; 2] = [PageSortKey::Bytes, PageSortKey::Hits];
+
+impl ShownTables {
+    /// Parses `--caller`, `--alloc`, `-l` and `-s`. The latter two apply to the table that precedes them, or to both.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: an unknown key.
+    pub(super) fn given(matches: &ArgMatches, allocators: Allocators) -> Result<Self, CliError> {
+        Ok(Self {
+            caller: table("caller", matches, allocators)?,
+            alloc: table("alloc", matches, allocators)?,
+        })
+    }
+}
+
+fn table(
+    id: &str,
+    matches: &ArgMatches,
+    allocators: Allocators,
+) -> Result<Option<ShownTable>, CliError> {
+    let most = last_for::<u64>(id, "line", matches).copied();
+    let sort = last_for::<String>(id, "sort", matches);
+    let mut table = ShownTable {
+        most: most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+        slab_keys: SLAB_DEFAULT.into(),
+        page_keys: PAGE_DEFAULT.into(),
+    };
+    if let Some(list) = sort {
+        let slab = keys(list, SlabSortKey::named);
+        let page = keys(list, PageSortKey::named);
+        match (&slab, &page) {
+            (Err(unknown), _) if !allocators.page => return Err(unknown_key("slab", unknown)),
+            (_, Err(unknown)) if !allocators.slab => return Err(unknown_key("page", unknown)),
+            (Err(unknown), Err(_)) => return Err(unknown_key("slab", unknown)),
+            _ => {}
+        }
+        table.slab_keys = slab.unwrap_or(table.slab_keys);
+        table.page_keys = page.unwrap_or(table.page_keys);
+    }
+    Ok((flag(matches, id) == Some(true)).then_some(table))
+}
+
+fn keys<K>(list: &str, named: impl Fn(&str) -> Option<K>) -> Result<Vec<K>, String> {
+    let words = list.split([',', ' ']).filter(|word| !word.is_empty());
+    words
+        .map(|word| named(word).ok_or_else(|| word.to_owned()))
+        .collect()
+}
+
+fn unknown_key(allocator: &str, word: &str) -> CliError {
+    let known = match allocator {
+        "slab" => "ptr, callsite, bytes, hit, pingpong and frag",
+        _ => "page, callsite, bytes, hit, order, migtype and gfp",
+    };
+    CliError::usage(format!("Unknown {allocator} --sort key: '{word}'"))
+        .hint(format!("the keys of --{allocator} are {known}"))
+}
+
+/// Returns the last value of `option` that applies to table `id`: given after it, or before both tables.
+fn last_for<'m, T>(id: &str, option: &str, matches: &'m ArgMatches) -> Option<&'m T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    let place = |id: &str| {
+        let is_on = flag(matches, id) == Some(true);
+        let places = matches.indices_of(id).into_iter().flatten();
+        places.last().filter(|_| is_on)
+    };
+    let other = if id == "caller" { "alloc" } else { "caller" };
+    let (own, other) = (place(id), place(other));
+    let places = matches.indices_of(option).into_iter().flatten();
+    let values = matches.get_many::<T>(option).unwrap_or_default();
+    let applying = places.zip(values).filter(|(at, _)| {
+        let before = |place: Option<usize>| place.filter(|place| place < at);
+        before(own) >= before(other)
+    });
+    applying.last().map(|(_, value)| value)
+}

@@ -1,0 +1,46 @@
+//! The tables of `kmem stat`, in the layout of perf 6.1.
+
+mod gfp;
+pub mod json;
+pub mod pages;
+pub mod slab;
+
+use std::io::{self, Write};
+
+/// The length of the rule above and below the rows.
+const RULE: usize = 105;
+
+fn write_rule(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", "-".repeat(RULE))
+}
+
+/// The symbol at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallSite {
+    /// Its name.
+    pub symbol: String,
+    /// The offset of the address.
+    pub offset: u64,
+}
+
+/// Returns the symbol of a caller; `None` if unknown, or if addresses are requested.
+pub type CallSiteNames<'n> = dyn Fn(u64) -> Option<CallSite> + 'n;
+
+/// The rows of a table that are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownRows<R> {
+    /// All rows.
+    pub rows: Vec<R>,
+    /// The most rows; all if `None`.
+    pub most: Option<usize>,
+}
+
+impl<R> ShownRows<R> {
+    fn shown(&self) -> impl Iterator<Item = &R> {
+        self.rows.iter().take(self.most.unwrap_or(usize::MAX))
+    }
+
+    fn is_cut(&self) -> bool {
+        self.most.is_some_and(|most| most < self.rows.len())
+    }
+}

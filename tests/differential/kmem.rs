@@ -1,0 +1,128 @@
+//! `kmem`: the same text as perf 6.1 on recordings of both tools.
+//!
+//! perf 6.1 gives all pages one caller and swaps two migrate types (docs/compatibility.md): tables of pages are compared without callers, with
+//! perf's names exchanged.
+
+use rperf_testkit::{may_trace, skip};
+
+use super::{Tool, Tools, assert_alike};
+
+/// Name and command of each recording.
+const RECORDINGS: &[(&str, &str)] = &[
+    (
+        "processes",
+        "for i in 1 2 3 4 5; do ls -l /usr > /dev/null; done",
+    ),
+    (
+        "files",
+        "mkdir d; for j in 1 2; do (for i in 1 2 3 4 5 6 7 8; do : > d/$j$i; done) & done; wait; rm -r d",
+    ),
+    (
+        "messages",
+        "perf bench sched messaging -g 1 -l 2 > /dev/null",
+    ),
+];
+
+/// Options that print the same of the slab allocator.
+const SLAB: &[&[&str]] = &[
+    &[],
+    &["--slab", "--caller"],
+    &["--alloc"],
+    &["--caller", "--alloc", "-l", "5"],
+    &["--caller", "-l", "3", "--alloc", "-l", "7"],
+    &["--caller", "-s", "hit"],
+    &["--caller", "-s", "callsite"],
+    &["--alloc", "-s", "ptr"],
+    &["--alloc", "-s", "pingpong,bytes"],
+    &["--caller", "--raw-ip", "-s", "frag"],
+    &["--caller", "--time", ",99999999"],
+];
+
+/// Options that print the same of the page allocator, except callers and migrate types.
+const PAGE: &[&[&str]] = &[
+    &["--page"],
+    &["--page", "--alloc"],
+    &["--page", "--alloc", "--live", "-s", "bytes,hit,page"],
+    &["--page", "--alloc", "-s", "page"],
+    &["--page", "--alloc", "-s", "order,bytes", "-l", "9"],
+    &["--page", "--alloc", "-s", "gfp,hit"],
+    &["--page", "--live"],
+];
+
+/// Returns a text of perf with current names of migrate types.
+fn renamed(text: &str) -> String {
+    text.replace("|  RECLAIM |", "|  *       |")
+        .replace("|  MOVABLE |", "|  RECLAIM |")
+        .replace("|  *       |", "|  MOVABLE |")
+        .replace(
+            "Unmovable   Reclaimable       Movable      Reserved",
+            "Unmovable       Movable   Reclaimable    HighAtomic",
+        )
+}
+
+/// Returns rows of pages without their last column.
+fn without_callers(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let line = match line.rsplit_once(" | ") {
+            Some((row, _)) => row,
+            None => line,
+        };
+        lines += line;
+        lines.push('\n');
+    }
+    lines
+}
+
+/// Compares lines of one recording; `normal` returns the comparable text of perf and of rperf.
+fn differences(
+    tools: &Tools,
+    file: &str,
+    lines: &[&[&str]],
+    normal: impl Fn([&str; 2]) -> [String; 2],
+) -> Vec<String> {
+    let mut differences = Vec::new();
+    for line in lines {
+        let words = [&["kmem", "-i", file], *line, &["stat"]].concat();
+        let [perf, rperf] = tools.outcomes(&words, b"");
+        let [theirs, ours] = normal([&perf.stdout, &rperf.stdout]);
+        if let Some(difference) = rperf_testkit::golden::difference(&theirs, &ours) {
+            differences.push(format!("{file}: {words:?}: {difference}\n{}", rperf.stderr));
+        }
+        assert_eq!((perf.status, rperf.status), (0, 0), "{words:?}: {rperf:?}");
+    }
+    differences
+}
+
+#[test]
+fn allocations_are_shown_alike() {
+    const NAME: &str = "allocations_are_shown_alike";
+    let (Some(tools), true) = (Tools::find_for(NAME), may_trace(NAME)) else {
+        return;
+    };
+    let mut found = Vec::new();
+    for (name, command) in RECORDINGS {
+        for (tool, program) in [(Tool::Perf, "perf"), (Tool::Rperf, "rperf")] {
+            for (allocator, lines) in [("--slab", SLAB), ("--page", PAGE)] {
+                let file = format!("{name}-{program}{allocator}.data");
+                let words = [
+                    "kmem", allocator, "record", "-m", "4096", "-o", &file, "--", "sh", "-c",
+                    command,
+                ];
+                let made = tools.outcome(tool, &words);
+                if made.status != 0 {
+                    return skip(NAME, &made.stderr);
+                }
+                found.extend(differences(&tools, &file, lines, |texts| {
+                    match (allocator, texts) {
+                        ("--slab", texts) => texts.map(str::to_owned),
+                        (_, [perf, rperf]) => {
+                            [renamed(&without_callers(perf)), without_callers(rperf)]
+                        }
+                    }
+                }));
+            }
+        }
+    }
+    assert_alike(&found);
+}
