@@ -9,10 +9,7 @@ use super::{Tool, Tools, assert_alike};
 
 /// Name and command of each recording.
 const RECORDINGS: &[(&str, &str)] = &[
-    (
-        "processes",
-        "for i in 1 2 3 4 5; do ls -l /usr > /dev/null; done",
-    ),
+    ("processes", "for i in 1 2; do ls -l /usr > /dev/null; done"),
     (
         "files",
         "mkdir d; for j in 1 2; do (for i in 1 2 3 4 5 6 7 8; do : > d/$j$i; done) & done; wait; rm -r d",
@@ -104,6 +101,10 @@ fn allocations_are_shown_alike() {
     for (name, command) in RECORDINGS {
         for (tool, program) in [(Tool::Perf, "perf"), (Tool::Rperf, "rperf")] {
             for (allocator, lines) in [("--slab", SLAB), ("--page", PAGE)] {
+                // Pages have stacks, which are slow to compare.
+                if allocator == "--page" && *name != "processes" {
+                    continue;
+                }
                 let file = format!("{name}-{program}{allocator}.data");
                 let words = [
                     "kmem", allocator, "record", "-m", "4096", "-o", &file, "--", "sh", "-c",
