@@ -39,7 +39,6 @@ const SLAB: &[&[&str]] = &[
 const PAGE: &[&[&str]] = &[
     &["--page"],
     &["--page", "--alloc"],
-    &["--page", "--alloc", "--live", "-s", "bytes,hit,page"],
     &["--page", "--alloc", "-s", "page"],
     &["--page", "--alloc", "-s", "order,bytes", "-l", "9"],
     &["--page", "--alloc", "-s", "gfp,hit"],
