@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads a file of procfs or sysfs.
 ///
@@ -18,4 +18,12 @@ pub fn kernel_file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// Those of [`kernel_file`]; `InvalidData` if it is not UTF-8.
 pub fn kernel_text(path: impl AsRef<Path>) -> io::Result<String> {
     fs::read_to_string(path)
+}
+
+/// Returns the target of a link in procfs.
+///
+/// # Errors
+/// What readlink(2) reports.
+pub fn link_target(path: impl AsRef<Path>) -> io::Result<PathBuf> {
+    fs::read_link(path)
 }

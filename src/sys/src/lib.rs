@@ -14,6 +14,7 @@ mod anonymous_map;
 mod aux_map;
 mod block_memory;
 mod bpf;
+mod bpf_object;
 mod cgroup;
 mod children;
 mod clock;
@@ -55,6 +56,9 @@ pub use anonymous_map::{AnonymousMap, PageOptions};
 pub use aux_map::AuxMap;
 pub use block_memory::StringInstruction;
 pub use bpf::{BpfProgram, bpf_program_ids};
+pub use bpf_object::{
+    BpfLoadError, BpfMap, BpfMapKind, BpfMapShape, RawTracepointLink, RawTracepointProgram,
+};
 pub use cgroup::{CgroupFolder, OpenCgroup, cgroups};
 pub use children::{Children, execute, process_group};
 pub use clock::{clock_resolution, clock_time, timestamp_counter};
@@ -68,7 +72,7 @@ pub use host::{
     Uname, cpuid, duplicate, effective_user, kernel_notes, module_notes, page_size, parallelism,
     sync_disks, thousands_separator, uname, unix_time, vdso_image,
 };
-pub use kernel_file::{kernel_file, kernel_text};
+pub use kernel_file::{kernel_file, kernel_text, link_target};
 pub use kernel_map::{KernelText, Module};
 pub use limits::{address_space_limit, raise_open_files_limit};
 pub use map_file::{MappedFile, map, map_file};

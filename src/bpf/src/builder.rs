@@ -1,0 +1,206 @@
+//! Builds programs with labels for jumps and numbers for maps.
+
+use crate::{Condition, Helper, Instruction, Operand, Operation, Register, Width};
+
+/// A place in a program, to jump to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label(usize);
+
+/// A map by its position in the list that [`ProgramBuilder::encode`] receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MapId(pub usize);
+
+/// An error of a program itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A jump to a label that was not placed.
+    #[error("BPF instruction {0}: jump to a label without place")]
+    NoPlace(usize),
+    /// A jump over more than 32767 instructions.
+    #[error("BPF instruction {0}: jump too far")]
+    TooFar(usize),
+    /// A map that is not in the list.
+    #[error("BPF instruction {0}: no such map")]
+    NoMap(usize),
+}
+
+/// A program under construction.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramBuilder {
+    instructions: Vec<Instruction>,
+    /// The index of the instruction of each label, once placed.
+    labels: Vec<Option<usize>>,
+    jumps: Vec<(usize, Label)>,
+    maps: Vec<(usize, MapId)>,
+}
+
+impl ProgramBuilder {
+    /// Creates an empty program.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates a label, to be placed once.
+    pub fn label(&mut self) -> Label {
+        self.labels.push(None);
+        Label(self.labels.len() - 1)
+    }
+
+    /// Places a label at the next instruction.
+    pub fn place(&mut self, label: Label) {
+        if let Some(place) = self.labels.get_mut(label.0) {
+            *place = Some(self.instructions.len());
+        }
+    }
+
+    fn push(&mut self, code: u8, to: Register, from: Operand, offset: i16) {
+        let (bit, source, immediate) = match from {
+            Operand::Register(register) => (0x08, register as u8, 0),
+            Operand::Number(number) => (0, 0, number),
+        };
+        self.instructions.push(Instruction {
+            code: code | bit,
+            destination: to as u8,
+            source,
+            offset,
+            immediate,
+        });
+    }
+
+    /// `to = to OPERATION from`, in 64 bits.
+    pub fn operate(&mut self, operation: Operation, to: Register, from: impl Into<Operand>) {
+        self.push(0x07 | operation.code(), to, from.into(), 0);
+    }
+
+    /// `to = from`.
+    pub fn set(&mut self, to: Register, from: impl Into<Operand>) {
+        self.operate(Operation::Move, to, from);
+    }
+
+    /// `to = from + offset`.
+    pub fn address(&mut self, to: Register, from: Register, offset: i32) {
+        self.set(to, from);
+        self.operate(Operation::Add, to, offset);
+    }
+
+    /// `to = number`, two instructions.
+    pub fn set_wide(&mut self, to: Register, number: u64) {
+        let half = |shift: u32| (((number >> shift) & 0xffff_ffff) as u32).cast_signed();
+        self.wide(to, 0, [half(0), half(32)]);
+    }
+
+    /// `to = ` the address of a map, two instructions.
+    pub fn map(&mut self, to: Register, map: MapId) {
+        self.maps.push((self.instructions.len(), map));
+        // BPF_PSEUDO_MAP_FD.
+        self.wide(to, 1, [0, 0]);
+    }
+
+    fn wide(&mut self, to: Register, source: u8, [low, high]: [i32; 2]) {
+        let first = Instruction {
+            code: 0x18,
+            destination: to as u8,
+            source,
+            offset: 0,
+            immediate: low,
+        };
+        let second = Instruction {
+            code: 0,
+            destination: 0,
+            source: 0,
+            offset: 0,
+            immediate: high,
+        };
+        self.instructions.extend([first, second]);
+    }
+
+    /// `to = *(from + offset)`, zero-extended.
+    pub fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) {
+        // Bit 3 of this class belongs to the width.
+        self.instructions.push(Instruction {
+            code: 0x61 | width.code(),
+            destination: to as u8,
+            source: from as u8,
+            offset,
+            immediate: 0,
+        });
+    }
+
+    /// `*(to + offset) = from`.
+    pub fn store(&mut self, width: Width, to: Register, offset: i16, from: impl Into<Operand>) {
+        let (class, source, immediate) = match from.into() {
+            Operand::Register(register) => (0x63, register as u8, 0),
+            Operand::Number(number) => (0x62, 0, number),
+        };
+        self.instructions.push(Instruction {
+            code: class | width.code(),
+            destination: to as u8,
+            source,
+            offset,
+            immediate,
+        });
+    }
+
+    /// `if left CONDITION right goto label`.
+    pub fn jump_if(
+        &mut self,
+        condition: Condition,
+        left: Register,
+        right: impl Into<Operand>,
+        label: Label,
+    ) {
+        self.jumps.push((self.instructions.len(), label));
+        self.push(0x05 | condition.code(), left, right.into(), 0);
+    }
+
+    /// `goto label`.
+    pub fn jump(&mut self, label: Label) {
+        self.jumps.push((self.instructions.len(), label));
+        self.push(0x05, Register::R0, Operand::Number(0), 0);
+    }
+
+    /// Calls a function of the kernel.
+    pub fn call(&mut self, helper: Helper) {
+        self.push(0x85, Register::R0, Operand::Number(helper.number()), 0);
+    }
+
+    /// Returns 0.
+    pub fn exit(&mut self) {
+        self.set(Register::R0, 0);
+        self.push(0x95, Register::R0, Operand::Number(0), 0);
+    }
+
+    /// Returns the instructions, with the offsets of jumps and the numbers of maps from `maps`, a list of file descriptors.
+    ///
+    /// # Errors
+    /// [`BuildError`] with the index of the instruction.
+    pub fn instructions(&self, maps: &[i32]) -> Result<Vec<Instruction>, BuildError> {
+        let mut built = self.instructions.clone();
+        for (at, label) in &self.jumps {
+            let place = self.labels.get(label.0).copied().flatten();
+            let place = place.ok_or(BuildError::NoPlace(*at))?;
+            let distance = i64::try_from(place).ok().zip(i64::try_from(at + 1).ok());
+            let distance = distance.and_then(|(to, from)| i16::try_from(to - from).ok());
+            if let Some(instruction) = built.get_mut(*at) {
+                instruction.offset = distance.ok_or(BuildError::TooFar(*at))?;
+            }
+        }
+        for (at, map) in &self.maps {
+            if let Some(instruction) = built.get_mut(*at) {
+                instruction.immediate = *maps.get(map.0).ok_or(BuildError::NoMap(*at))?;
+            }
+        }
+        Ok(built)
+    }
+
+    /// Like [`ProgramBuilder::instructions`], encoded for the kernel.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn encode(&self, maps: &[i32]) -> Result<Vec<[u8; 8]>, BuildError> {
+        let built = self.instructions(maps)?;
+        Ok(built.into_iter().map(Instruction::encode).collect())
+    }
+}

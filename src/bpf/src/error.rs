@@ -1,0 +1,76 @@
+//! Why programs do not run.
+
+use std::io;
+
+use crate::BuildError;
+
+/// Why a program does not run in the kernel.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel lacks bpf(2).
+    #[error("this kernel has no BPF")]
+    NoBpf,
+    /// Missing capabilities.
+    #[error("no permission to load BPF programs (needs root, or CAP_BPF and CAP_PERFMON)")]
+    NotPermitted,
+    /// The register layout of the processor is unknown here.
+    #[error("BPF programs for system calls are not available on this architecture")]
+    Architecture,
+    /// This process is in a PID namespace, whose numbers differ from those that programs see.
+    #[error("process numbers differ in this PID namespace from those that BPF programs see")]
+    PidNamespace,
+    /// Children are to be followed, but the offset of a task's number is unknown.
+    #[error("the kernel has no type information (BTF) to follow children")]
+    NoBtf,
+    /// The verifier rejected a program.
+    #[error("the kernel rejected the BPF program {program}: {error}\n{log}")]
+    Rejected {
+        /// The name of the program.
+        program: &'static str,
+        /// What bpf(2) reported.
+        error: io::Error,
+        /// The verifier's log.
+        log: String,
+    },
+    /// A map could not be created, read or written.
+    #[error("BPF map {map}: {error}")]
+    Map {
+        /// The name of the map.
+        map: &'static str,
+        /// What bpf(2) reported.
+        error: io::Error,
+    },
+    /// A program could not be attached.
+    #[error("BPF program at the tracepoint {tracepoint}: {error}")]
+    Attach {
+        /// The name of the tracepoint.
+        tracepoint: &'static str,
+        /// What bpf(2) reported.
+        error: io::Error,
+    },
+    /// A program has an error of its own.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A file of procfs or sysfs could not be read.
+    #[error("{file}: {error}")]
+    KernelFile {
+        /// Its path.
+        file: &'static str,
+        /// What open(2) or read(2) reported.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    /// Classifies an error of bpf(2): a missing system call or right, otherwise `other`.
+    pub(crate) fn classify(error: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
+        match error.kind() {
+            io::ErrorKind::Unsupported => Self::NoBpf,
+            io::ErrorKind::PermissionDenied if error.raw_os_error() == Some(1) => {
+                Self::NotPermitted
+            }
+            _ => other(error),
+        }
+    }
+}

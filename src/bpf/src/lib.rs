@@ -1,0 +1,19 @@
+//! BPF programs without a compiler: an instruction builder with labels and maps, programs as Rust functions that return
+//! instructions, and a summary of system calls that is kept in the kernel.
+//!
+//! Everything in the kernel depends on file descriptors, so nothing stays loaded when the process ends, however it ends.
+
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
+mod builder;
+mod error;
+mod instruction;
+mod summary;
+
+pub use builder::{BuildError, Label, MapId, ProgramBuilder};
+pub use error::Error;
+pub use instruction::{Condition, Helper, Instruction, Operand, Operation, Register, Width};
+pub use summary::{
+    CallKey, CallSummary, SUMMARY_BUCKETS, SummaryLosses, SummaryOptions, SyscallSummary, TaskSet,
+    bucket_start,
+};

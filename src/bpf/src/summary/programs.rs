@@ -1,0 +1,407 @@
+//! The programs of the summary.
+
+use crate::Condition::{Above, AtLeast, AtMost, Below, Equal, NotEqual, SignedLess};
+use crate::Operation::{Add, And, Mul, Or, ShiftLeft, ShiftRight, Sub};
+use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
+use crate::Width::{Double, Word};
+use crate::{Helper, Label, MapId, Operand, ProgramBuilder};
+
+use super::values::{self, call, slot};
+
+/// Task number to [`slot`].
+pub(super) const TASKS: MapId = MapId(0);
+/// (task, call) to [`call`].
+pub(super) const CALLS: MapId = MapId(1);
+/// (task, call, errno) to a count.
+pub(super) const ERRNOS: MapId = MapId(2);
+/// One empty value of `CALLS`, which is too large for the stack.
+pub(super) const TEMPLATE: MapId = MapId(3);
+/// Counts per CPU of what did not fit into the three maps.
+pub(super) const LOSSES: MapId = MapId(4);
+/// For each call number whether it is summarized.
+pub(super) const SELECTED: MapId = MapId(5);
+
+/// Call numbers of 64-bit calls are below; those of 32-bit calls have this bit.
+pub(super) const COMPAT: i32 = 512;
+
+/// What the programs depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ProgramOptions {
+    /// Only tasks that have a slot.
+    pub(super) known_tasks_only: bool,
+    /// A process that is left out.
+    pub(super) excluded_process: Option<u32>,
+    /// The offset of `task_struct::pid` in bytes.
+    pub(super) task_pid: Option<i16>,
+    /// Where the saved registers tell the mode of the processor.
+    pub(super) compat: Option<CompatMark>,
+}
+
+/// A word of `struct pt_regs` that is different for calls of 32-bit programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CompatMark {
+    pub(super) offset: i32,
+    pub(super) mask: i32,
+    pub(super) value: i32,
+}
+
+/// Offsets on the stack.
+const TASK: i16 = -4;
+const INDEX: i16 = -8;
+const SLOT: i16 = -40;
+/// The key of `CALLS`; that of `ERRNOS` is 8 bytes longer.
+const KEY: i16 = -64;
+const ONE: i16 = -72;
+const WORD: i16 = -80;
+
+/// Sets `R1` and `R2` for a look-up.
+fn key(b: &mut ProgramBuilder, map: MapId, offset: i16) {
+    b.map(R1, map);
+    b.address(R2, R10, i32::from(offset));
+}
+
+/// Stores the current task's number on the stack and leaves (process, task) in `R0`.
+fn current_task(b: &mut ProgramBuilder) {
+    b.call(Helper::GetCurrentPidTgid);
+    b.store(Word, R10, TASK, R0);
+}
+
+/// Counts a loss; continues with the next instruction.
+fn count_loss(b: &mut ProgramBuilder, index: i32) {
+    let end = b.label();
+    b.store(Word, R10, INDEX, index);
+    key(b, LOSSES, INDEX);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(Equal, R0, 0, end);
+    b.load(Double, R1, R0, 0);
+    b.operate(Add, R1, 1);
+    b.store(Double, R0, 0, R1);
+    b.place(end);
+}
+
+/// Stores a slot without open call on the stack, whose birth is now.
+fn new_slot(b: &mut ProgramBuilder) {
+    b.call(Helper::KtimeGetNs);
+    b.store(Double, R10, SLOT + slot::START, 0);
+    b.store(Double, R10, SLOT + slot::BIRTH, R0);
+    b.store(Word, R10, SLOT + slot::CALL, slot::NONE);
+    b.store(Word, R10, SLOT + slot::WAITS, 0);
+}
+
+/// Adds the slot on the stack for the task on the stack; counts a failure.
+fn add_slot(b: &mut ProgramBuilder) {
+    let end = b.label();
+    key(b, TASKS, TASK);
+    b.address(R3, R10, i32::from(SLOT));
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.jump_if(Equal, R0, 0, end);
+    count_loss(b, values::LOST_TASKS);
+    b.place(end);
+}
+
+/// Leaves the number of the call in `R9`: the context has the saved registers and the number.
+fn call_number(b: &mut ProgramBuilder, compat: Option<CompatMark>) {
+    let end = b.label();
+    b.load(Double, R9, R6, 8);
+    let known = b.label();
+    b.jump_if(Below, R9, COMPAT, known);
+    b.set(R9, COMPAT - 1);
+    b.place(known);
+    if let Some(mark) = compat {
+        b.load(Double, R3, R6, 0);
+        b.operate(Add, R3, mark.offset);
+        b.store(Double, R10, WORD, 0);
+        b.address(R1, R10, i32::from(WORD));
+        b.set(R2, 8);
+        b.call(Helper::ProbeReadKernel);
+        b.load(Double, R1, R10, WORD);
+        b.operate(And, R1, mark.mask);
+        b.jump_if(NotEqual, R1, mark.value, end);
+        b.operate(Or, R9, COMPAT);
+    }
+    b.place(end);
+}
+
+/// At `sys_enter`: notes call and time in the task's slot.
+pub(super) fn enter(options: ProgramOptions) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (found, out) = (b.label(), b.label());
+    b.set(R6, R1);
+    current_task(&mut b);
+    if let Some(process) = options.excluded_process {
+        b.operate(ShiftRight, R0, 32);
+        b.jump_if(Equal, R0, process.cast_signed(), out);
+    }
+    call_number(&mut b, options.compat);
+    b.store(Word, R10, INDEX, R9);
+    key(&mut b, SELECTED, INDEX);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(Equal, R0, 0, out);
+    b.load(Word, R1, R0, 0);
+    b.jump_if(Equal, R1, 0, out);
+    key(&mut b, TASKS, TASK);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(NotEqual, R0, 0, found);
+    if options.known_tasks_only {
+        b.jump(out);
+    } else {
+        new_slot(&mut b);
+        add_slot(&mut b);
+        key(&mut b, TASKS, TASK);
+        b.call(Helper::MapLookupElem);
+        b.jump_if(Equal, R0, 0, out);
+    }
+    b.place(found);
+    b.set(R8, R0);
+    b.load(Word, R1, R8, slot::WAITS);
+    b.jump_if(NotEqual, R1, 0, out);
+    b.store(Word, R8, slot::CALL, R9);
+    b.call(Helper::KtimeGetNs);
+    b.store(Double, R8, slot::START, R0);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// At `sys_exit`: adds the call to its sums.
+pub(super) fn exit() -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (found, out) = (b.label(), b.label());
+    b.load(Double, R9, R1, 8);
+    current_task(&mut b);
+    b.set(R6, R0);
+    key(&mut b, TASKS, TASK);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(Equal, R0, 0, out);
+    b.set(R8, R0);
+    b.load(Word, R1, R8, slot::CALL);
+    b.set(R2, slot::NONE);
+    b.operate(ShiftLeft, R2, 32);
+    b.operate(ShiftRight, R2, 32);
+    b.jump_if(Equal, R1, R2, out);
+    b.store(Word, R10, KEY + 4, R1);
+    b.store(Word, R10, KEY, R6);
+    b.load(Double, R1, R8, slot::BIRTH);
+    b.store(Double, R10, KEY + 8, R1);
+    b.call(Helper::KtimeGetNs);
+    b.set(R7, R0);
+    b.load(Double, R1, R8, slot::START);
+    b.operate(Sub, R7, R1);
+    b.store(Word, R8, slot::CALL, slot::NONE);
+    b.store(Double, R10, ONE, R0);
+    key(&mut b, CALLS, KEY);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(NotEqual, R0, 0, found);
+    add_call(&mut b, out);
+    b.place(found);
+    b.set(R8, R0);
+    sums(&mut b);
+    bucket(&mut b);
+    errno(&mut b);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Adds an empty value for the key on the stack and leaves its address in `R0`; without room counts the call as lost.
+fn add_call(b: &mut ProgramBuilder, out: Label) {
+    let full = b.label();
+    let done = b.label();
+    b.store(Word, R10, INDEX, 0);
+    key(b, TEMPLATE, INDEX);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(Equal, R0, 0, out);
+    b.set(R3, R0);
+    key(b, CALLS, KEY);
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.jump_if(NotEqual, R0, 0, full);
+    key(b, CALLS, KEY);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(NotEqual, R0, 0, done);
+    b.place(full);
+    count_loss(b, values::LOST_CALLS);
+    b.jump(out);
+    b.place(done);
+}
+
+/// Adds an amount to a number of the value at `R8`.
+fn add_to(b: &mut ProgramBuilder, offset: i16, amount: impl Into<Operand>) {
+    b.load(Double, R1, R8, offset);
+    b.operate(Add, R1, amount);
+    b.store(Double, R8, offset, R1);
+}
+
+/// Adds the duration `R7` to the value at `R8`, and what identifies the task.
+fn sums(b: &mut ProgramBuilder) {
+    let (not_less, not_more) = (b.label(), b.label());
+    add_to(b, call::COUNT, 1);
+    add_to(b, call::TOTAL, R7);
+    b.load(Double, R1, R8, call::MIN);
+    b.jump_if(AtLeast, R7, R1, not_less);
+    b.store(Double, R8, call::MIN, R7);
+    b.place(not_less);
+    b.load(Double, R1, R8, call::MAX);
+    b.jump_if(AtMost, R7, R1, not_more);
+    b.store(Double, R8, call::MAX, R7);
+    b.place(not_more);
+    square(b);
+    b.set(R1, R6);
+    b.operate(ShiftRight, R1, 32);
+    b.store(Double, R8, call::PROCESS, R1);
+    b.load(Double, R1, R10, ONE);
+    b.store(Double, R8, call::LAST, R1);
+    b.address(R1, R8, i32::from(call::COMM));
+    b.set(R2, 16);
+    b.call(Helper::GetCurrentComm);
+}
+
+/// Adds the square of `R7`, which has 128 bits: with halves h and l, it is h²·2⁶⁴ + 2·h·l·2³² + l².
+pub(super) fn square(b: &mut ProgramBuilder) {
+    let (no_middle_carry, no_carry) = (b.label(), b.label());
+    b.set(R1, R7);
+    b.operate(ShiftRight, R1, 32);
+    b.set(R2, R7);
+    b.operate(ShiftLeft, R2, 32);
+    b.operate(ShiftRight, R2, 32);
+    b.set(R3, R1);
+    b.operate(Mul, R3, R2);
+    b.operate(Mul, R1, R1);
+    b.operate(Mul, R2, R2);
+    b.set(R4, R3);
+    b.operate(ShiftRight, R4, 31);
+    b.operate(Add, R1, R4);
+    b.operate(ShiftLeft, R3, 33);
+    b.operate(Add, R2, R3);
+    b.jump_if(AtLeast, R2, R3, no_middle_carry);
+    b.operate(Add, R1, 1);
+    b.place(no_middle_carry);
+    b.load(Double, R5, R8, call::SQUARES);
+    b.operate(Add, R5, R2);
+    b.store(Double, R8, call::SQUARES, R5);
+    b.jump_if(AtLeast, R5, R2, no_carry);
+    b.operate(Add, R1, 1);
+    b.place(no_carry);
+    add_to_high_square(b);
+}
+
+/// Adds `R1` to the upper half of the sum of squares.
+fn add_to_high_square(b: &mut ProgramBuilder) {
+    b.load(Double, R2, R8, call::SQUARES + 8);
+    b.operate(Add, R2, R1);
+    b.store(Double, R8, call::SQUARES + 8, R2);
+}
+
+/// Counts the duration `R7` in its bucket.
+pub(super) fn bucket(b: &mut ProgramBuilder) {
+    let (fits, out) = (b.label(), b.label());
+    b.set_wide(R2, values::LONGEST);
+    b.set(R1, R7);
+    b.jump_if(AtMost, R1, R2, fits);
+    b.set(R1, R2);
+    b.place(fits);
+    b.set(R2, 0);
+    // The shift that leaves 4 bits.
+    for step in [32, 16, 8, 4, 2, 1] {
+        let skip = b.label();
+        b.set(R3, R1);
+        b.operate(ShiftRight, R3, step);
+        b.jump_if(Below, R3, 8, skip);
+        b.set(R1, R3);
+        b.operate(Add, R2, step * 8);
+        b.place(skip);
+    }
+    b.operate(Add, R1, R2);
+    b.jump_if(Above, R1, values::BUCKETS - 1, out);
+    b.operate(ShiftLeft, R1, 2);
+    b.set(R2, R8);
+    b.operate(Add, R2, R1);
+    b.load(Word, R3, R2, call::BUCKETS);
+    b.operate(Add, R3, 1);
+    b.store(Word, R2, call::BUCKETS, R3);
+    b.place(out);
+}
+
+/// Counts an error: a result `R9` from -4095 to -1.
+fn errno(b: &mut ProgramBuilder) {
+    let (new, out) = (b.label(), b.label());
+    b.jump_if(Below, R9, -4095, out);
+    add_to(b, call::ERRORS, 1);
+    b.set(R1, 0);
+    b.operate(Sub, R1, R9);
+    b.store(Double, R10, KEY + 16, R1);
+    key(b, ERRNOS, KEY);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(Equal, R0, 0, new);
+    b.load(Double, R1, R0, 0);
+    b.operate(Add, R1, 1);
+    b.store(Double, R0, 0, R1);
+    b.jump(out);
+    b.place(new);
+    b.store(Double, R10, ONE, 1);
+    key(b, ERRNOS, KEY);
+    b.address(R3, R10, i32::from(ONE));
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.jump_if(Equal, R0, 0, out);
+    count_loss(b, values::LOST_ERRNOS);
+    b.place(out);
+}
+
+/// At `sched_process_fork`: the child of a task with a slot gets one, too.
+pub(super) fn fork(task_pid: i16) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    b.load(Double, R6, R1, 8);
+    current_task(&mut b);
+    key(&mut b, TASKS, TASK);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(Equal, R0, 0, out);
+    b.load(Word, R1, R0, slot::WAITS);
+    b.jump_if(NotEqual, R1, 0, out);
+    b.address(R1, R10, i32::from(TASK));
+    b.set(R2, 4);
+    b.address(R3, R6, i32::from(task_pid));
+    b.call(Helper::ProbeReadKernel);
+    b.jump_if(SignedLess, R0, 0, out);
+    new_slot(&mut b);
+    add_slot(&mut b);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// At `sched_process_exec`: a task that waits for its exec begins to be summarized. If a thread other than the first executes,
+/// it takes over the first one's number, and its slot.
+pub(super) fn exec() -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (found, out) = (b.label(), b.label());
+    b.load(Double, R6, R1, 8);
+    current_task(&mut b);
+    key(&mut b, TASKS, TASK);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(NotEqual, R0, 0, found);
+    b.store(Word, R10, INDEX, R6);
+    key(&mut b, TASKS, INDEX);
+    b.call(Helper::MapLookupElem);
+    b.jump_if(Equal, R0, 0, out);
+    new_slot(&mut b);
+    add_slot(&mut b);
+    b.jump(out);
+    b.place(found);
+    b.store(Word, R0, slot::WAITS, 0);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// At `sched_process_exit`: removes the task's slot, since numbers are used again.
+pub(super) fn task_exit() -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    current_task(&mut b);
+    key(&mut b, TASKS, TASK);
+    b.call(Helper::MapDeleteElem);
+    b.exit();
+    b
+}

@@ -1,0 +1,218 @@
+//! The arithmetic in an interpreter, and the summary in the running kernel.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Register::{R1, R7, R8};
+use crate::Width;
+
+/// Runs a part of a program with the duration in `R7` and a value of the map at `R8`.
+fn run(part: fn(&mut ProgramBuilder), duration: u64, value: &mut [u8]) {
+    let mut b = ProgramBuilder::new();
+    b.set(R8, R1);
+    b.set_wide(R7, duration);
+    part(&mut b);
+    b.exit();
+    let program = b.encode(&[]).unwrap().concat();
+    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
+    machine.execute_program(value).unwrap();
+}
+
+/// Durations of every magnitude.
+fn durations() -> impl Strategy<Value = Vec<u64>> {
+    let any_magnitude = (any::<u64>(), 0..64_u32).prop_map(|(number, shift)| number >> shift);
+    prop::collection::vec(any_magnitude, 1..20)
+}
+
+proptest! {
+    #[test]
+    fn squares_have_128_bits(durations in durations()) {
+        let mut value = vec![0; CALL_SIZE];
+        let mut expected = 0_u128;
+        for duration in durations {
+            run(programs::square, duration, &mut value);
+            expected = expected.wrapping_add(u128::from(duration) * u128::from(duration));
+        }
+        prop_assert_eq!(CallSummary::decode(&value).squares, expected);
+    }
+
+    #[test]
+    fn durations_are_in_the_bucket_that_contains_them(durations in durations()) {
+        let mut value = vec![0; CALL_SIZE];
+        let mut expected = vec![0; SUMMARY_BUCKETS];
+        for duration in durations {
+            run(programs::bucket, duration, &mut value);
+            let bucket = (0..SUMMARY_BUCKETS).rev().find(|bucket| bucket_start(*bucket) <= duration);
+            expected[bucket.unwrap()] += 1;
+        }
+        prop_assert_eq!(CallSummary::decode(&value).buckets, expected);
+    }
+
+    #[test]
+    fn decoding_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        CallKey::decode(&bytes);
+        CallSummary::decode(&bytes);
+    }
+
+    #[test]
+    fn jumps_lead_to_their_labels(places in prop::collection::vec(0..30_usize, 30)) {
+        // Instruction N adds 1 << N and, if forward, jumps to the place of its label.
+        let mut b = ProgramBuilder::new();
+        let labels: Vec<_> = places.iter().map(|_| b.label()).collect();
+        b.set(R7, 0);
+        for (index, place) in places.iter().enumerate() {
+            b.place(labels[index]);
+            b.operate(crate::Operation::Add, R7, 1 << index);
+            if *place > index {
+                b.jump(labels[*place]);
+            }
+        }
+        b.store(Width::Double, R1, 0, R7);
+        b.exit();
+        let (mut expected, mut at) = (0_u64, 0);
+        while at < places.len() {
+            expected += 1 << at;
+            at = places[at].max(at + 1);
+        }
+        let program = b.encode(&[]).unwrap().concat();
+        let mut memory = [0; 8];
+        rbpf::EbpfVmRaw::new(Some(&program)).unwrap().execute_program(&mut memory).unwrap();
+        prop_assert_eq!(u64::from_ne_bytes(memory), expected);
+    }
+}
+
+#[test]
+fn errors_of_programs() {
+    let mut b = ProgramBuilder::new();
+    let label = b.label();
+    b.jump(label);
+    assert_eq!(b.encode(&[]), Err(crate::BuildError::NoPlace(0)));
+    let mut b = ProgramBuilder::new();
+    b.map(R1, crate::MapId(1));
+    assert_eq!(b.encode(&[7]), Err(crate::BuildError::NoMap(0)));
+    let mut b = ProgramBuilder::new();
+    let label = b.label();
+    b.jump(label);
+    for _ in 0..40_000 {
+        b.set(R7, 0);
+    }
+    b.place(label);
+    assert_eq!(b.encode(&[]), Err(crate::BuildError::TooFar(0)));
+}
+
+/// Starts a summary; `None` if this machine cannot.
+fn start(options: &SummaryOptions) -> Option<SyscallSummary> {
+    match SyscallSummary::start(options) {
+        Ok(summary) => Some(summary),
+        Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace | Error::Architecture) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn this_thread() -> u32 {
+    let link = rperf_sys::link_target("/proc/thread-self").unwrap();
+    link.file_name().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+fn options(tasks: TaskSet) -> SummaryOptions {
+    SummaryOptions {
+        tasks,
+        excluded_process: None,
+        calls: None,
+        max_pairs: 1024,
+    }
+}
+
+fn threads(threads: Vec<u32>) -> TaskSet {
+    TaskSet::Threads {
+        threads,
+        follow: None,
+        from_exec: false,
+    }
+}
+
+#[test]
+fn calls_of_a_thread_are_counted() {
+    let Some(summary) = start(&options(threads(vec![this_thread()]))) else {
+        return;
+    };
+    for _ in 0..1000 {
+        let _ = rperf_sys::effective_user();
+    }
+    for _ in 0..7 {
+        rperf_sys::kernel_file("/proc/nosuch").unwrap_err();
+    }
+    let calls = summary.read().unwrap();
+    let call = |name| {
+        let number = rperf_sys::syscall_number(name).unwrap();
+        let mut found = calls.iter().filter(|(key, _)| key.call == number);
+        let (key, call) = found.next().unwrap();
+        assert!(found.next().is_none() && key.thread == this_thread() && !key.is_compat);
+        call
+    };
+    let users = call("geteuid");
+    assert_eq!((users.count, users.errors), (1000, 0));
+    assert_eq!(users.buckets.iter().sum::<u32>(), 1000);
+    assert!(users.min <= users.max && users.total >= 1000 * users.min);
+    assert!(users.squares >= u128::from(users.max).pow(2));
+    assert_eq!(users.process, std::process::id());
+    let opens = call("openat");
+    assert_eq!((opens.count, opens.errors), (7, 7));
+    assert_eq!(opens.errnos, BTreeMap::from([(2, 7)]));
+    assert_eq!(summary.losses().unwrap(), SummaryLosses::default());
+}
+
+#[test]
+fn full_maps_and_selected_calls_and_left_out_processes() {
+    let user = rperf_sys::syscall_number("geteuid").unwrap();
+    let selected = SummaryOptions {
+        calls: Some(vec![user]),
+        ..options(threads(vec![this_thread()]))
+    };
+    let full = SummaryOptions {
+        max_pairs: 1,
+        ..options(threads(vec![this_thread()]))
+    };
+    let without = SummaryOptions {
+        excluded_process: Some(std::process::id()),
+        ..options(TaskSet::All)
+    };
+    let all = options(TaskSet::All);
+    let summaries = [selected, full, without, all].map(|options| start(&options));
+    let [Some(selected), Some(full), Some(without), Some(all)] = summaries else {
+        return;
+    };
+    rperf_sys::kernel_file("/proc/nosuch").unwrap_err();
+    let _ = rperf_sys::effective_user();
+    assert!(full.losses().unwrap().calls > 0);
+    let read = |summary: &SyscallSummary| summary.read().unwrap();
+    assert!(read(&selected).keys().all(|key| key.call == user) && !read(&selected).is_empty());
+    assert_eq!(read(&full).len(), 1);
+    let own = |call: &CallSummary| call.process == std::process::id();
+    assert!(!read(&without).values().any(own));
+    assert!(read(&all).values().any(own));
+}
+
+#[test]
+fn the_verifier_explains_a_rejection() {
+    let mut b = ProgramBuilder::new();
+    b.load(Width::Double, R1, R7, 0);
+    b.exit();
+    let failure = RawTracepointProgram::load(&b.encode(&[]).unwrap()).unwrap_err();
+    if failure.error.raw_os_error() != Some(1) && !failure.log.is_empty() {
+        assert!(failure.log.contains("R7 !read_ok"), "{}", failure.log);
+    }
+}
+
+#[test]
+fn a_program_for_every_option_passes_the_verifier() {
+    let summary = start(&SummaryOptions {
+        tasks: TaskSet::Threads {
+            threads: vec![1],
+            follow: Some(1000),
+            from_exec: true,
+        },
+        ..options(TaskSet::All)
+    });
+    drop(summary);
+}

@@ -1,0 +1,55 @@
+//! Layouts of the maps' keys and values.
+
+/// The value of a task.
+pub(super) mod slot {
+    /// Time of entry, ns of `CLOCK_MONOTONIC`.
+    pub(in super::super) const START: i16 = 0;
+    /// When the task was first seen, which distinguishes tasks of one number.
+    pub(in super::super) const BIRTH: i16 = 8;
+    /// The number of the open call, or `NONE`.
+    pub(in super::super) const CALL: i16 = 16;
+    /// Not 0 while the task waits for its exec.
+    pub(in super::super) const WAITS: i16 = 20;
+    pub(in super::super) const SIZE: usize = 24;
+    pub(in super::super) const NONE: i32 = -1;
+}
+
+/// The value of (task, call).
+pub(super) mod call {
+    pub(in super::super) const COUNT: i16 = 0;
+    pub(in super::super) const ERRORS: i16 = 8;
+    pub(in super::super) const TOTAL: i16 = 16;
+    pub(in super::super) const MIN: i16 = 24;
+    pub(in super::super) const MAX: i16 = 32;
+    /// 128 bits, the lower half first.
+    pub(in super::super) const SQUARES: i16 = 40;
+    pub(in super::super) const PROCESS: i16 = 56;
+    pub(in super::super) const LAST: i16 = 64;
+    pub(in super::super) const COMM: i16 = 72;
+    pub(in super::super) const BUCKETS: i16 = 88;
+}
+
+/// Buckets of durations: each below 16 ns has one, above that each power of two has 8, up to `LONGEST`.
+pub(super) const BUCKETS: i32 = 336;
+/// Longer durations are in the last bucket: about 5 hours.
+pub(super) const LONGEST: u64 = (1 << 44) - 1;
+/// The size of a value of (task, call).
+pub(super) const CALL_SIZE: usize = 88 + 4 * BUCKETS as usize;
+
+/// Indices of losses.
+pub(super) const LOST_TASKS: i32 = 0;
+pub(super) const LOST_CALLS: i32 = 1;
+pub(super) const LOST_ERRNOS: i32 = 2;
+
+/// Returns the number of 64 bits at an offset, 0 behind the end.
+pub(super) fn number(bytes: &[u8], at: i16) -> u64 {
+    let at = usize::try_from(at).unwrap_or(usize::MAX);
+    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+/// Returns the number of 32 bits at an offset, 0 behind the end.
+pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
+    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+    bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}

@@ -1,0 +1,310 @@
+//! BPF maps, loaded programs and their attachment: bpf(2).
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+
+/// `BPF_MAP_CREATE` and the following commands of linux/bpf.h.
+const MAP_CREATE: libc::c_int = 0;
+const MAP_LOOKUP_ELEM: libc::c_int = 1;
+const MAP_UPDATE_ELEM: libc::c_int = 2;
+const MAP_GET_NEXT_KEY: libc::c_int = 4;
+const PROG_LOAD: libc::c_int = 5;
+const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
+/// Licence of all programs, in a spelling with which the kernel permits all helpers.
+const LICENSE: &[u8] = b"Dual MIT/GPL\0";
+/// The size of the verifier's log in bytes.
+const LOG: usize = 1 << 18;
+
+/// `enum bpf_map_type` (linux/bpf.h), as far as used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BpfMapKind {
+    /// `BPF_MAP_TYPE_HASH`.
+    Hash,
+    /// `BPF_MAP_TYPE_ARRAY`.
+    Array,
+    /// `BPF_MAP_TYPE_PERCPU_HASH`.
+    PerCpuHash,
+    /// `BPF_MAP_TYPE_PERCPU_ARRAY`.
+    PerCpuArray,
+}
+
+impl BpfMapKind {
+    fn number(self) -> u32 {
+        match self {
+            Self::Hash => 1,
+            Self::Array => 2,
+            Self::PerCpuHash => 5,
+            Self::PerCpuArray => 6,
+        }
+    }
+
+    fn is_per_cpu(self) -> bool {
+        matches!(self, Self::PerCpuHash | Self::PerCpuArray)
+    }
+}
+
+/// The sizes of a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BpfMapShape {
+    /// The type.
+    pub kind: BpfMapKind,
+    /// The size of a key in bytes; 4 for arrays.
+    pub key: u32,
+    /// The size of a value in bytes.
+    pub value: u32,
+    /// The maximum number of entries.
+    pub entries: u32,
+}
+
+/// The part of `union bpf_attr` that creates a map.
+#[repr(C)]
+#[derive(Default)]
+struct CreateAttr {
+    map_type: u32,
+    key_size: u32,
+    value_size: u32,
+    max_entries: u32,
+    map_flags: u32,
+}
+
+/// The part for commands on elements.
+#[repr(C)]
+#[derive(Default)]
+struct ElementAttr {
+    map_fd: u32,
+    padding: u32,
+    key: u64,
+    /// Also `next_key`.
+    value: u64,
+    flags: u64,
+}
+
+/// The part that loads a program.
+#[repr(C)]
+#[derive(Default)]
+struct LoadAttr {
+    prog_type: u32,
+    insn_cnt: u32,
+    insns: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log_buf: u64,
+    kern_version: u32,
+    prog_flags: u32,
+}
+
+/// The part that attaches a program to a raw tracepoint.
+#[repr(C)]
+#[derive(Default)]
+struct RawTracepointAttr {
+    name: u64,
+    prog_fd: u32,
+    padding: u32,
+}
+
+/// Calls bpf(2).
+///
+/// # Safety
+///
+/// `T` must have the layout of the command's part of `union bpf_attr`, and the memory it points to must be valid for what the
+/// command reads and writes.
+unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i32> {
+    let attr: *mut T = attr;
+    // SAFETY: as the caller guarantees; the size is that of the structure.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, attr, size_of::<T>()) };
+    match i32::try_from(result) {
+        Ok(number) if number >= 0 => Ok(number),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A BPF map, which the kernel frees when neither this value nor a program refers to it.
+#[derive(Debug)]
+pub struct BpfMap {
+    fd: OwnedFd,
+    key: usize,
+    /// The size of what a look-up returns in bytes: for maps per CPU, values of all possible CPUs, each padded to 8 bytes.
+    value: usize,
+}
+
+impl BpfMap {
+    /// Creates a map of zeros or without entries; `possible_cpus` is the number of CPUs in `devices/system/cpu/possible`.
+    ///
+    /// # Errors
+    /// What bpf(2) reports: `EPERM` without `CAP_BPF`, or before Linux 5.11 if `RLIMIT_MEMLOCK` is too low; `ENOMEM`; `EINVAL`.
+    pub fn create(shape: BpfMapShape, possible_cpus: usize) -> io::Result<Self> {
+        let mut attr = CreateAttr {
+            map_type: shape.kind.number(),
+            key_size: shape.key,
+            value_size: shape.value,
+            max_entries: shape.entries,
+            map_flags: 0,
+        };
+        // SAFETY: the command reads numbers only, and its result is a new descriptor without other owner.
+        let fd = unsafe { OwnedFd::from_raw_fd(bpf(MAP_CREATE, &mut attr)?) };
+        let size = |bytes: u32| usize::try_from(bytes).map_err(io::Error::other);
+        let value = size(shape.value)?;
+        let value = match shape.kind.is_per_cpu() {
+            true => value.next_multiple_of(8).saturating_mul(possible_cpus),
+            false => value,
+        };
+        Ok(Self {
+            fd,
+            key: size(shape.key)?,
+            value,
+        })
+    }
+
+    fn element(&self, key: &[u8]) -> io::Result<ElementAttr> {
+        if key.len() != self.key {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(ElementAttr {
+            map_fd: self.fd.as_raw_fd().cast_unsigned(),
+            key: key.as_ptr().addr() as u64,
+            ..ElementAttr::default()
+        })
+    }
+
+    /// Returns the value of a key, those of all possible CPUs one after another for maps per CPU; `None` if there is none.
+    ///
+    /// # Errors
+    /// What bpf(2) reports; [`io::ErrorKind::InvalidInput`] for a key of another size.
+    pub fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let mut value = vec![0; self.value];
+        let mut attr = self.element(key)?;
+        attr.value = value.as_mut_ptr().addr() as u64;
+        // SAFETY: the key has the map's size, and the kernel writes no more than the size of `value`.
+        match unsafe { bpf(MAP_LOOKUP_ELEM, &mut attr) } {
+            Ok(_) => Ok(Some(value)),
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sets the value of a key.
+    ///
+    /// # Errors
+    /// What bpf(2) reports: `E2BIG` if the map is full; [`io::ErrorKind::InvalidInput`] for other sizes than the map's.
+    pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        if value.len() != self.value {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut attr = self.element(key)?;
+        attr.value = value.as_ptr().addr() as u64;
+        // SAFETY: key and value have the map's sizes and are only read.
+        unsafe { bpf(MAP_UPDATE_ELEM, &mut attr) }.map(drop)
+    }
+
+    /// Returns all keys. Keys that programs add or remove meanwhile may be missing.
+    ///
+    /// # Errors
+    /// What bpf(2) reports.
+    pub fn keys(&self) -> io::Result<Vec<Vec<u8>>> {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        loop {
+            let mut next = vec![0; self.key];
+            let mut attr = ElementAttr {
+                map_fd: self.fd.as_raw_fd().cast_unsigned(),
+                // Without a key the first one is returned.
+                key: keys.last().map_or(0, |key| key.as_ptr().addr() as u64),
+                value: next.as_mut_ptr().addr() as u64,
+                ..ElementAttr::default()
+            };
+            // SAFETY: both keys have the map's size; the kernel writes to the second.
+            match unsafe { bpf(MAP_GET_NEXT_KEY, &mut attr) } {
+                Ok(_) => keys.push(next),
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(keys),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl AsFd for BpfMap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Why a program was not loaded.
+#[derive(Debug)]
+pub struct BpfLoadError {
+    /// What bpf(2) reports: `EPERM`, `ENOSYS`; `EINVAL` or `EACCES` from the verifier.
+    pub error: io::Error,
+    /// The verifier's log; empty if it did not run.
+    pub log: String,
+}
+
+/// A loaded program for raw tracepoints.
+#[derive(Debug)]
+pub struct RawTracepointProgram(OwnedFd);
+
+/// A program attached to a raw tracepoint, until this is dropped.
+#[derive(Debug)]
+pub struct RawTracepointLink {
+    _fd: OwnedFd,
+}
+
+impl RawTracepointProgram {
+    /// `BPF_PROG_TYPE_RAW_TRACEPOINT`.
+    const TYPE: u32 = 17;
+
+    /// Loads a program of encoded instructions (`struct bpf_insn`).
+    ///
+    /// # Errors
+    /// [`BpfLoadError`].
+    pub fn load(instructions: &[[u8; 8]]) -> Result<Self, BpfLoadError> {
+        // The log costs time, so it is only asked for after a failure.
+        Self::load_with(instructions, &mut []).or_else(|error| match error.raw_os_error() {
+            Some(libc::EPERM | libc::ENOSYS) => Err(BpfLoadError {
+                error,
+                log: String::new(),
+            }),
+            _ => {
+                let mut log = vec![0; LOG];
+                Self::load_with(instructions, &mut log).map_err(|error| {
+                    let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
+                    let log = String::from_utf8_lossy(text).into_owned();
+                    BpfLoadError { error, log }
+                })
+            }
+        })
+    }
+
+    fn load_with(instructions: &[[u8; 8]], log: &mut [u8]) -> io::Result<Self> {
+        let mut attr = LoadAttr {
+            prog_type: Self::TYPE,
+            insn_cnt: u32::try_from(instructions.len()).map_err(io::Error::other)?,
+            insns: instructions.as_ptr().addr() as u64,
+            license: LICENSE.as_ptr().addr() as u64,
+            ..LoadAttr::default()
+        };
+        if !log.is_empty() {
+            attr.log_level = 1;
+            attr.log_size = u32::try_from(log.len()).map_err(io::Error::other)?;
+            attr.log_buf = log.as_mut_ptr().addr() as u64;
+        }
+        // SAFETY: instructions and licence, which ends with a NUL, live during the call; the log has the size that is passed; the
+        // result is a new descriptor without other owner.
+        unsafe { Ok(Self(OwnedFd::from_raw_fd(bpf(PROG_LOAD, &mut attr)?))) }
+    }
+
+    /// Runs the program at each hit of a tracepoint (`BPF_RAW_TRACEPOINT_OPEN`).
+    ///
+    /// # Errors
+    /// What bpf(2) reports: `ENOENT` for an unknown tracepoint; [`io::ErrorKind::InvalidInput`] for a name with a NUL.
+    pub fn attach(&self, tracepoint: &str) -> io::Result<RawTracepointLink> {
+        let name = CString::new(tracepoint)?;
+        let mut attr = RawTracepointAttr {
+            name: name.as_ptr().addr() as u64,
+            prog_fd: self.0.as_raw_fd().cast_unsigned(),
+            padding: 0,
+        };
+        // SAFETY: the name ends with a NUL and lives during the call; the result is a new descriptor without other owner.
+        let _fd = unsafe { OwnedFd::from_raw_fd(bpf(RAW_TRACEPOINT_OPEN, &mut attr)?) };
+        Ok(RawTracepointLink { _fd })
+    }
+}
