@@ -147,6 +147,25 @@ impl<'a> Btf<'a> {
         found
     }
 
+    /// Returns the offset in bytes of a named member of a structure; `None` for unknown ones, bit fields and members of anonymous members.
+    #[must_use]
+    pub fn member_offset(&self, structure: &str, member: &str) -> Option<u32> {
+        let mut structures = self.records().filter(|record| {
+            record.kind == TypeKind::Structure && self.text(record.name) == structure
+        });
+        let record = structures.next()?;
+        let mut members = (0..record.details.len() / 12).filter_map(|index| {
+            let word = |at: usize| record.detail(index * 3 + at);
+            (self.text(word(0)?) == member).then(|| word(2)).flatten()
+        });
+        let place = members.next()?;
+        let (width, bit) = match record.flag {
+            true => (place >> 24, place & 0xff_ffff),
+            false => (0, place),
+        };
+        (width == 0 && bit % 8 == 0).then_some(bit / 8)
+    }
+
     fn records(&self) -> impl Iterator<Item = Record<'a>> {
         let layout = self.layout();
         self.parts.iter().flat_map(move |part| {

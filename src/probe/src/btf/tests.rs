@@ -126,6 +126,16 @@ fn functions_their_parameters_and_members() {
 }
 
 #[test]
+fn offsets_of_members() {
+    let bytes = kernel().bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    assert_eq!(btf.member_offset("file", "name"), Some(8));
+    assert_eq!(btf.member_offset("file", "table"), Some(24));
+    assert_eq!(btf.member_offset("file", "nosuch"), None);
+    assert_eq!(btf.member_offset("nosuch", "name"), None);
+}
+
+#[test]
 fn module_type_ids_continue_the_kernels() {
     let base = kernel();
     let mut module = Blob {
