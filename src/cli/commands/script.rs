@@ -5,6 +5,7 @@ mod built_in;
 mod check;
 mod counts;
 mod dump;
+mod generated;
 mod installed;
 mod interpreter;
 mod language;
@@ -51,6 +52,9 @@ use self::text::SampleText;
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     if flag(matches, "list") == Some(true) {
         return built_in::list(context);
+    }
+    if let Some(exit) = generated::run(matches, context)? {
+        return Ok(exit);
     }
     if let Some(exit) = run_script::run(matches, context)? {
         return Ok(exit);

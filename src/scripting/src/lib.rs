@@ -13,6 +13,7 @@
 mod calls;
 mod encoder;
 mod functions;
+mod generate;
 mod marshal;
 mod python;
 mod records;
@@ -21,6 +22,7 @@ mod sample_dict;
 pub use calls::{CallKind, EventCall, ScriptCalls};
 pub use encoder::{EncoderOptions, EncoderScratch, EventBlock, EventEncoder, RegisterText};
 pub use functions::{ScriptFunction, ScriptFunctions};
+pub use generate::python_script;
 pub use marshal::MarshalWriter;
 pub use python::{PYTHON_SHIM, python_modules};
 pub use records::SCRIPT_RECORDS;

@@ -202,3 +202,41 @@ fn bad_scripts_and_interpreters_are_named() {
         found.stderr
     );
 }
+
+#[test]
+fn generated_scripts_run_under_both_tools() {
+    let test = "generated_scripts_run_under_both_tools";
+    let (true, Some(perf)) = (has_python(), real_perf()) else {
+        return skip(test, "there is no perf or no Python");
+    };
+    let scratch = Scratch::new();
+    let recording = root().join("tests/fixtures/x86_64/kprobe.data");
+    let recording = recording.to_string_lossy();
+    let call = |program: &str, words: &[&str]| {
+        let own = ["script", "-f", "-i", &*recording];
+        let run = rperf_testkit::Run::new(program).args([&own[..], words].concat());
+        let found = run
+            .within(scratch.path())
+            .finish()
+            .expect("the program starts");
+        assert_eq!(found.status, 0, "{words:?}: {}", found.stderr);
+        found.stdout
+    };
+    let own = env!("CARGO_BIN_EXE_rperf");
+    let perf = perf.to_string_lossy();
+    let mut outputs = Vec::new();
+    for generator in [own, &*perf] {
+        call(generator, &["-g", "python"]);
+        for program in [own, &*perf] {
+            outputs.push(call(program, &["-s", "perf-script.py"]));
+        }
+    }
+    assert!(
+        outputs[0].starts_with("in trace_begin\nkprobes__"),
+        "{}",
+        outputs[0]
+    );
+    assert!(outputs.iter().all(|output| *output == outputs[0]));
+    let refused = crate::commands::outcome(&["script", "-g", "perl"]);
+    assert_eq!(refused.status, 129, "{refused:?}");
+}

@@ -83,11 +83,9 @@ fn input_and_fields() -> Vec<Arg> {
         value("python", "path")
             .value_parser(clap::value_parser!(OsString))
             .help("with -s: interpreter of Python scripts (default: python3)"),
-        unsupported(
-            "gen-script",
-            "scripts can read --json: one object per line for each sample",
-        )
-        .short('g'),
+        value("gen-script", "language")
+            .short('g')
+            .help("write perf-script.py with handlers for the recorded tracepoints: python"),
         unsupported("dlfilter", ""),
         unsupported("dlarg", ""),
         input::option(),

@@ -1,0 +1,67 @@
+//! `script -g python`: writes a script for the events of a recording.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use clap::ArgMatches;
+use rperf_scripting::python_script;
+
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::OpenedInput;
+
+/// The file that is written, as in perf.
+const FILE: &str = "perf-script.py";
+
+/// Writes the script of `-g`; `None` without it.
+///
+/// # Errors
+///
+/// Status 129: another language. Status 255: the recording cannot be read, has no tracepoints, or the file cannot be written.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
+    let Some(language) = matches.get_one::<String>("gen-script") else {
+        return Ok(None);
+    };
+    match language.to_ascii_lowercase().as_str() {
+        "python" | "py" => {}
+        "perl" | "pl" => {
+            return Err(CliError::usage(
+                "-g: Perl scripts are not written: use '-g python'",
+            ));
+        }
+        _ => {
+            let error = CliError::usage(format!("invalid language specifier: -g {language}"));
+            return Err(error.hint("the language is python (py)"));
+        }
+    }
+    let input = match OpenedInput::open(matches, context)? {
+        OpenedInput::Whole(input) => input,
+        OpenedInput::Stream(stream) => stream.spool(context)?,
+    };
+    let data = input.parse(context)?;
+    let formats = data.metadata().formats();
+    let formats = formats.map_err(|error| CliError::failure(255, error))?;
+    let mut tracepoints = Vec::new();
+    for event in data.events() {
+        let Ok(tracepoint) = formats.of_event(&event.attr) else {
+            continue;
+        };
+        let is_new = |known: &&rperf_tracepoint::Tracepoint| known.name() != tracepoint.name();
+        if tracepoints.iter().all(is_new) {
+            tracepoints.push(&**tracepoint);
+        }
+    }
+    if tracepoints.is_empty() {
+        let message = format!(
+            "{}: the recording has no tracepoints to handle",
+            input.path.display()
+        );
+        return Err(CliError::message(255, message)
+            .hint("samples of other events are passed to a function process_event(dict)"));
+    }
+    let text = python_script(tracepoints);
+    let written = rperf_safefs::write_atomic(Path::new(FILE), |out| out.write_all(text.as_bytes()));
+    written.map_err(|error| CliError::message(255, format!("{FILE}: {error}")))?;
+    context.note(format_args!("generated Python script: {FILE}"));
+    Ok(Some(ExitStatus::Ok))
+}
