@@ -164,6 +164,73 @@ fn a_recording_has_the_lines_of_a_live_trace() {
 }
 
 #[test]
+fn a_command_goes_on_after_the_last_line() {
+    if !can_trace("a_command_goes_on_after_the_last_line") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "trace",
+        "--max-events",
+        "2",
+        "sh",
+        "-c",
+        "sleep 0.5; echo done",
+    ];
+    let ran = run(&scratch, &words);
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "done\n"));
+    assert_eq!(ran.stderr.lines().count(), 2, "{}", ran.stderr);
+}
+
+#[test]
+fn calls_of_all_threads_are_summed_up() {
+    if !can_trace("calls_of_all_threads_are_summed_up") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "trace",
+        "-s",
+        "--summary-mode",
+        "total",
+        "-e",
+        "exit_group,chdir",
+        "sh",
+        "-c",
+        "(cd /); (cd /; cd /)",
+    ];
+    let ran = run(&scratch, &words);
+    let rows: Vec<&str> = ran
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("   chdir "))
+        .collect();
+    let [row] = rows[..] else {
+        panic!("one row: {}", ran.stderr);
+    };
+    let numbers: Vec<&str> = row.split_whitespace().take(3).collect();
+    assert_eq!(numbers, ["chdir", "3", "0"], "{}", ran.stderr);
+}
+
+#[test]
+fn all_calls_but_some() {
+    if !can_trace("all_calls_but_some") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let ran = run(&scratch, &["trace", "-e", "!brk,mmap,open*", "/bin/true"]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let names: Vec<String> = ran.stderr.lines().map(normalized).collect();
+    assert!(
+        names.iter().any(|call| call.starts_with("close(")),
+        "{names:?}"
+    );
+    let excluded = ["brk(", "mmap(", "openat("];
+    let is_excluded = |call: &String| excluded.iter().any(|name| call.starts_with(name));
+    assert!(!names.iter().any(is_excluded), "{names:?}");
+}
+
+#[test]
 fn losses_are_counted() {
     if !can_trace("losses_are_counted") {
         return;

@@ -10,5 +10,5 @@ mod samples;
 mod summary;
 
 pub use observer::{CallText, TraceLine, TraceObserver, TraceOptions, TraceSink};
-pub use samples::{TraceRecord, TraceSamples};
+pub use samples::{CapturedArgument, TraceRecord, TraceSamples};
 pub use summary::{CallStatistics, CallSummary, ThreadCalls};

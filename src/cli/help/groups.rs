@@ -282,7 +282,7 @@ const TRACE: &[Group] = &[
     Group { heading: "Targets", ids: &["all-cpus", "cpu", "cgroup", "pid", "tid", "uid", "no-inherit", "filter-pids"]},
     Group { heading: "Events", ids: &["event", "syscalls", "duration", "failure", "max-events"]},
     Group { heading: "Input and output", ids: &["input", "force", "output", "verbose"]},
-    Group { heading: "Lines and tables", ids: &["time", "comm", "summary", "with-summary", "errno-summary"]},
+    Group { heading: "Lines and tables", ids: &["time", "comm", "summary", "with-summary", "errno-summary", "summary-mode"]},
     Group { heading: "Ring buffers", ids: &["mmap-pages"]},
 ];
 

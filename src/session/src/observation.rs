@@ -134,21 +134,26 @@ impl Observation {
         self.workload.as_ref().map(Workload::pid)
     }
 
-    /// Sends SIGTERM to the workload if it runs, and waits for its end; `None` without a workload.
+    /// Lets the workload go on when this is dropped, instead of ending it by SIGTERM.
+    pub fn leave_workload(&mut self) {
+        if let Some(workload) = &mut self.workload {
+            workload.leave();
+        }
+    }
+
+    /// Returns the status of the workload if it has exited; `None` without a workload, or if it still runs. With `is_ending` it is waited for.
     ///
     /// # Errors
     /// Errors of waitpid(2).
-    pub fn end_workload(&mut self, stop: bool) -> Result<Option<WaitStatus>, Error> {
+    pub fn end_workload(&mut self, is_ending: bool) -> Result<Option<WaitStatus>, Error> {
         let Some(workload) = &mut self.workload else {
             return Ok(None);
         };
-        if stop {
-            workload.stop();
-        }
-        let ended = workload.wait();
-        ended
-            .map(Some)
-            .map_err(Error::system("wait for the workload"))
+        let ended = match is_ending {
+            true => workload.wait().map(Some),
+            false => workload.try_wait(),
+        };
+        ended.map_err(Error::system("wait for the workload"))
     }
 
     /// Returns the next signal other than SIGCHLD, and whether the workload has exited.

@@ -121,6 +121,8 @@ pub struct Workload {
     /// One byte when the child is ready, then the error of exec as four bytes, or the end of file.
     report: fs::File,
     ended: Option<(WaitStatus, Usage)>,
+    /// Whether it is not ended when this is dropped.
+    goes_on: bool,
 }
 
 /// Everything the child needs after the fork, allocated before it.
@@ -188,6 +190,7 @@ impl Workload {
             start: Some(fs::File::from(start_write)),
             report: fs::File::from(report_read),
             ended: None,
+            goes_on: false,
         };
         workload.report.read_exact(&mut [0])?;
         Ok(workload)
@@ -234,6 +237,11 @@ impl Workload {
         if self.start.take().is_none() {
             self.kill(libc::SIGTERM);
         }
+    }
+
+    /// Lets the running program go on when this is dropped.
+    pub fn leave(&mut self) {
+        self.goes_on = self.start.is_none();
     }
 
     /// How the child terminated, if it has; does not wait.
@@ -305,6 +313,9 @@ fn duration(time: libc::timeval) -> Duration {
 
 impl Drop for Workload {
     fn drop(&mut self) {
+        if self.goes_on {
+            return;
+        }
         let is_waiting = self.start.is_some();
         self.stop();
         // The child sees the pipe close and exits; it must be waited for to not stay a zombie. A

@@ -228,15 +228,13 @@ fn task_exception(call: &str, name: &str) -> Option<ArgumentKind> {
         ("arch_prctl", "option") => Kind::NonZeroValue(&names::ARCH_PRCTL),
         ("arch_prctl", "arg2") => Kind::Hex,
         (
-            "clock_gettime"
-            | "clock_settime"
-            | "clock_getres"
-            | "clock_nanosleep"
-            | "clock_adjtime"
-            | "clock_gettime64"
-            | "clock_nanosleep_time64",
+            "clock_gettime" | "clock_settime" | "clock_getres" | "clock_adjtime"
+            | "clock_gettime64",
             "which_clock",
         ) => Kind::Value(&names::CLOCK),
+        ("clock_nanosleep" | "clock_nanosleep_time64", "which_clock") => {
+            Kind::NonZeroValue(&names::CLOCK)
+        }
         ("timerfd_create", "clockid") | ("timer_create", "which_clock") => {
             Kind::Value(&names::CLOCK)
         }

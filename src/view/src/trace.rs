@@ -68,8 +68,13 @@ fn write_task(to: &mut dyn Write, line: &TraceLine<'_>, shows_comm: bool) -> io:
     if shows_comm {
         // TASK_COMM_LEN without its NUL, less one, as in perf.
         let comm = line.comm.get(..14).unwrap_or(line.comm);
-        to.write_all(comm)?;
-        to.write_all(b"/")?;
+        match comm.is_empty() {
+            true => write!(to, ":{}/", line.tid)?,
+            false => {
+                to.write_all(comm)?;
+                to.write_all(b"/")?;
+            }
+        }
     }
     write!(to, "{} ", line.tid)
 }

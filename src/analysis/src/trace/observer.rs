@@ -2,13 +2,13 @@
 
 use rperf_replay::FoldControl;
 use rperf_syscalls::{
-    Abi, ArgumentOptions, CallArguments, Syscall, SyscallTable, TaskNames, write_arguments,
-    write_result,
+    Abi, ArgumentOptions, CallArguments, CapturedBytes, Syscall, SyscallTable, TaskNames,
+    write_arguments, write_result,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::TraceRecord;
 use super::summary::{CallStatistics, CallSummary, error_number};
+use super::{CapturedArgument, TraceRecord};
 use crate::{EventContext, Loss, Observer, TaskChange};
 
 /// What is printed and counted.
@@ -207,7 +207,14 @@ impl<S: TraceSink> TraceObserver<S> {
         selected.is_none_or(|selected| selected.contains(&number))
     }
 
-    fn enter(&mut self, tid: u32, time: u64, number: u32, arguments: [u64; 6]) {
+    fn enter(
+        &mut self,
+        tid: u32,
+        time: u64,
+        number: u32,
+        arguments: [u64; 6],
+        captured: &[CapturedArgument],
+    ) {
         if self.current != Some(tid) {
             self.interrupt();
         }
@@ -216,7 +223,11 @@ impl<S: TraceSink> TraceObserver<S> {
         if self.options.prints_lines {
             let mut bytes = call_name(number, syscall).into_bytes();
             bytes.push(b'(');
-            let call = self.call(syscall, arguments);
+            let captured: Vec<CapturedBytes<'_>> = captured.iter().map(borrowed).collect();
+            let call = CallArguments {
+                captured: &captured,
+                ..self.call(syscall, arguments)
+            };
             // Writing to memory does not fail.
             let _ = write_arguments(&mut bytes, &call, &self.names, self.options.arguments);
             text = String::from_utf8_lossy(&bytes).into_owned();
@@ -313,6 +324,15 @@ impl<S: TraceSink> TraceObserver<S> {
     }
 }
 
+fn borrowed(captured: &CapturedArgument) -> CapturedBytes<'_> {
+    CapturedBytes {
+        argument: captured.argument,
+        bytes: &captured.bytes,
+        is_cut: captured.is_cut,
+        is_late: false,
+    }
+}
+
 /// Returns the name of a call, or a text for an unknown number.
 fn call_name(number: u32, syscall: Option<&Syscall>) -> String {
     syscall.map_or_else(|| format!("syscall_{number}"), |call| call.name.to_owned())
@@ -336,9 +356,11 @@ impl<S: TraceSink> Observer<TraceRecord> for TraceObserver<S> {
             self.summary.threads.entry(tid).or_default().events += 1;
         }
         match record {
-            TraceRecord::Enter { number, arguments } => {
-                self.enter(tid, at.time(), number, arguments)
-            }
+            TraceRecord::Enter {
+                number,
+                arguments,
+                captured,
+            } => self.enter(tid, at.time(), number, arguments, &captured),
             TraceRecord::Exit { number, result } => self.exit(tid, at.time(), number, result),
             TraceRecord::Event { name, fields } => self.other(tid, at.time(), &name, &fields),
         }

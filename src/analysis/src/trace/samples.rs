@@ -34,6 +34,17 @@ enum EventKind {
     },
 }
 
+/// Memory that an argument points to, copied when the call was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturedArgument {
+    /// Index of the argument, from 0.
+    pub argument: usize,
+    /// The bytes; those of a text without its NUL.
+    pub bytes: Vec<u8>,
+    /// Whether there was more.
+    pub is_cut: bool,
+}
+
 /// A decoded sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceRecord {
@@ -43,6 +54,8 @@ pub enum TraceRecord {
         number: u32,
         /// Its arguments.
         arguments: [u64; 6],
+        /// Memory that they point to, if a source copied it; tracepoints have none.
+        captured: Vec<CapturedArgument>,
     },
     /// A call returns.
     Exit {
@@ -122,6 +135,7 @@ impl PrepareSamples for TraceSamples {
                 TraceRecord::Enter {
                     number: as_number(number)?,
                     arguments: values,
+                    captured: Vec::new(),
                 }
             }
             EventKind::Exit { number, result } => TraceRecord::Exit {

@@ -11,6 +11,24 @@ pub struct CallSummary {
     pub events: u64,
 }
 
+impl CallSummary {
+    /// Adds up the calls of all threads under the number 0, without a name.
+    #[must_use]
+    pub fn total(&self) -> Self {
+        let mut all = ThreadCalls::default();
+        for thread in self.threads.values() {
+            all.events += thread.events;
+            for (number, calls) in &thread.calls {
+                all.calls.entry(*number).or_default().merge(calls);
+            }
+        }
+        Self {
+            threads: BTreeMap::from([(0, all)]),
+            events: self.events,
+        }
+    }
+}
+
 /// The calls of one thread.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadCalls {
@@ -55,6 +73,27 @@ impl CallStatistics {
         if let Some(error) = error_number(result) {
             self.errors += 1;
             *self.by_error.entry(error).or_default() += 1;
+        }
+    }
+
+    /// Adds the calls of another thread (Chan's method).
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        self.min = match self.count {
+            0 => other.min,
+            _ => self.min.min(other.min),
+        };
+        self.max = self.max.max(other.max);
+        let (own, added) = (self.count as f64, other.count as f64);
+        let delta = other.mean - self.mean;
+        self.mean += delta * added / (own + added);
+        self.squares += other.squares + delta * delta * own * added / (own + added);
+        self.count += other.count;
+        self.errors += other.errors;
+        for (error, count) in &other.by_error {
+            *self.by_error.entry(*error).or_default() += count;
         }
     }
 
@@ -104,5 +143,24 @@ mod tests {
         assert!((calls.total() - 60.0).abs() < 1e-9);
         // The deviation is 10, the error of the mean 10/sqrt(3).
         assert!((calls.deviation_percent() - 28.867).abs() < 1e-2);
+    }
+
+    #[test]
+    fn merged_statistics_are_those_of_all_calls() {
+        let times = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5];
+        for split in 0..=times.len() {
+            let (mut all, mut one, mut other) =
+                <(CallStatistics, CallStatistics, CallStatistics)>::default();
+            for (index, time) in times.into_iter().enumerate() {
+                let result = if time == 1 { -4 } else { 0 };
+                all.add(time, result);
+                if index < split { &mut one } else { &mut other }.add(time, result);
+            }
+            one.merge(&other);
+            assert_eq!((one.count, one.min, one.max), (all.count, all.min, all.max));
+            assert_eq!(one.by_error, all.by_error);
+            assert!((one.mean() - all.mean()).abs() < 1e-9);
+            assert!((one.deviation_percent() - all.deviation_percent()).abs() < 1e-9);
+        }
     }
 }

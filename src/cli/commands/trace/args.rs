@@ -97,6 +97,8 @@ fn shown() -> Vec<Arg> {
             .short('S')
             .help("show the calls, then their number and times"),
         switch("errno-summary").help("count the failures of each call by their error; implies -s"),
+        value("summary-mode", "thread|total")
+            .help("count the calls of each thread (the default), or of all; with -s or -S"),
         switch("comm").help("show the name of the thread before its number (default: yes)"),
         counter("verbose")
             .short('v')
@@ -139,7 +141,6 @@ fn later() -> Vec<Arg> {
         unsupported("tool_stats", ""),
         unsupported("print-sample", "'script -D' prints samples"),
         unsupported("bpf-summary", "use -s"),
-        unsupported("summary-mode", "-s shows each thread"),
         unsupported("proc-map-timeout", "no mappings are read"),
     ]
 }

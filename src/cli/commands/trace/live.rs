@@ -42,15 +42,23 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let started = observation.start(&request, &mut |records| trace.feed.take(records));
     started.map_err(|error| explain_start(context, &names, error))?;
-    let stopped = trace.follow(&mut observation, request.observe.target == Target::Workload)?;
+    let stopped = trace.follow(&mut observation)?;
     let by_itself = stopped == StopReason::Ended;
-    let ended = observation.end_workload(!by_itself)?;
-    let lost = trace.observer.lost();
-    trace.print_rest(&mut observation, &settings)?;
+    // A traced command that still runs goes on; one that only sets the duration is ended.
+    let is_traced = request.observe.target == Target::Workload;
+    if !by_itself && is_traced {
+        observation.leave_workload();
+    }
+    let ended = match by_itself {
+        // Its counters may have ended just before it.
+        true => observation.end_workload(is_traced)?,
+        false => None,
+    };
+    let lost = trace.print_rest(&mut observation, &settings)?;
     if lost > 0 {
         context.warn(format_args!("lost {lost} events: larger ring buffers (-m 16M) lose fewer, and so do -s and -e with fewer calls"));
     }
-    Ok(status(stopped, ended.filter(|_| by_itself)))
+    Ok(status(stopped, ended))
 }
 
 /// Why a trace ended.
@@ -83,7 +91,7 @@ struct LiveTrace<'p> {
 }
 
 impl LiveTrace<'_> {
-    fn follow(&mut self, observation: &mut Observation, _: bool) -> Result<StopReason, CliError> {
+    fn follow(&mut self, observation: &mut Observation) -> Result<StopReason, CliError> {
         loop {
             let woken = observation.wait(PATIENCE, None)?;
             self.read(observation);
@@ -107,19 +115,21 @@ impl LiveTrace<'_> {
         self.observer.sink_mut().flush();
     }
 
-    /// Prints what is left in the rings, and the summary.
+    /// Prints what is left in the rings, and the summary; returns the number of lost records.
     fn print_rest(
         mut self,
         observation: &mut Observation,
         settings: &TraceSettings,
-    ) -> Result<(), CliError> {
+    ) -> Result<u64, CliError> {
         self.read(observation);
         self.feed.finish();
         self.feed.deliver(&self.pass, &mut self.observer);
+        let lost = self.observer.lost();
         let (printer, summary) = self.observer.finish();
         let table = SyscallTable::of(settings.options.abi);
         let sums_up = settings.options.sums_up;
-        printer.finish(sums_up.then_some((&summary, table, settings.summary)))
+        printer.finish(sums_up.then_some((&summary, table, settings.summary)))?;
+        Ok(lost)
     }
 }
 

@@ -78,6 +78,8 @@ impl TracePrinter {
         summary: Option<(&CallSummary, &SyscallTable, SummaryOptions)>,
     ) -> Result<(), CliError> {
         if let Some((summary, table, options)) = summary {
+            let total = options.is_total.then(|| summary.total());
+            let summary = total.as_ref().unwrap_or(summary);
             write_summary(&mut self.pending, summary, table, options)?;
         }
         self.flush();

@@ -1,5 +1,7 @@
 //! The options that live traces and recordings share, and the events of a live trace.
 
+use std::collections::BTreeSet;
+
 use clap::ArgMatches;
 use rperf_analysis::trace::TraceOptions;
 use rperf_events::{Catalogue, EventSpec, RecordDetails, Sampling, SideBand, TaskScope};
@@ -58,6 +60,7 @@ impl TraceSettings {
             sums_up,
             arguments: ArgumentOptions::default(),
         };
+        let is_total = is_total(matches, sums_up)?;
         let is_one_thread = on("no-inherit")
             && given_value::<String>(matches, "tid").is_some_and(|list| !list.contains(','));
         let layout = TraceLayout {
@@ -71,9 +74,27 @@ impl TraceSettings {
             layout,
             summary: SummaryOptions {
                 by_error: on("errno-summary"),
-                is_total: false,
+                is_total,
             },
         })
+    }
+}
+
+/// Whether `--summary-mode` adds up all threads.
+fn is_total(matches: &ArgMatches, sums_up: bool) -> Result<bool, CliError> {
+    let Some(mode) = matches.get_one::<String>("summary-mode") else {
+        return Ok(false);
+    };
+    if !sums_up {
+        return Err(CliError::usage("--summary-mode needs -s or -S"));
+    }
+    match mode.as_str() {
+        "thread" => Ok(false),
+        "total" => Ok(true),
+        word => {
+            let message = format!("--summary-mode: cannot sum up by '{word}'");
+            Err(CliError::usage(message).hint("the modes are thread and total"))
+        }
     }
 }
 
@@ -176,13 +197,7 @@ fn events(
     if selection.traces_calls {
         events.extend(parsed("raw_syscalls:sys_enter", catalogue)?);
         events.extend(parsed("raw_syscalls:sys_exit", catalogue)?);
-        let calls = selection.calls.as_ref().map(|calls| {
-            let terms: Vec<String> = calls
-                .iter()
-                .map(|number| format!("id == {number}"))
-                .collect();
-            format!("({})", terms.join(" || "))
-        });
+        let calls = selection.calls.as_ref().and_then(kernel_filter);
         let terms: Vec<String> = calls.into_iter().chain(excluded.clone()).collect();
         for event in &mut events {
             event.filter = (!terms.is_empty()).then(|| terms.join(" && "));
@@ -198,6 +213,31 @@ fn events(
     Ok(events)
 }
 
+/// The longest filter that the kernel takes is a page (`PAGE_SIZE`); other terms follow.
+const LONGEST_FILTER: usize = 3000;
+
+/// Returns the kernel's filter for calls; `None` if it would be too long: then other calls are recorded, but not shown.
+fn kernel_filter(calls: &BTreeSet<u32>) -> Option<String> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in calls {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => ranges.push((*number, *number)),
+        }
+    }
+    let terms = ranges.into_iter().map(|(first, last)| match first == last {
+        true => format!("id == {first}"),
+        false => format!("(id >= {first} && id <= {last})"),
+    });
+    let terms: Vec<String> = terms.collect();
+    let filter = match terms.is_empty() {
+        // No call has this number.
+        true => "id == -2".to_owned(),
+        false => format!("({})", terms.join(" || ")),
+    };
+    (filter.len() <= LONGEST_FILTER).then_some(filter)
+}
+
 /// Returns the filter without this process, which would trace its own lines, and without `--filter-pids`.
 fn excluded_tasks(target: &Target, matches: &ArgMatches) -> Option<String> {
     let given = matches.get_one::<String>("filter-pids");
@@ -211,4 +251,22 @@ fn excluded_tasks(target: &Target, matches: &ArgMatches) -> Option<String> {
         .map(|tid| format!("common_pid != {tid}"))
         .collect();
     (!terms.is_empty()).then(|| terms.join(" && "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_calls_are_one_range() {
+        let filter = |calls: &[u32]| kernel_filter(&calls.iter().copied().collect());
+        let ranges = filter(&[1, 2, 3, 7, 9, 10]);
+        assert_eq!(
+            ranges.as_deref(),
+            Some("((id >= 1 && id <= 3) || id == 7 || (id >= 9 && id <= 10))")
+        );
+        assert_eq!(filter(&[]).as_deref(), Some("id == -2"));
+        let odd: Vec<u32> = (0..2000).map(|half| half * 2 + 1).collect();
+        assert_eq!(filter(&odd), None);
+    }
 }
