@@ -206,6 +206,15 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
+        task: "Show who waited for locks of the kernel, and for which:",
+        lines: &[
+            "lock record -a -- sleep 10",
+            "lock contention -E 10",
+            "lock contention -l -E 10",
+        ],
+    },
+    Example {
+        section: "Report",
         task: "Show the CPU time of tasks without interrupts:",
         lines: &["kwork -k sched,irq,softirq record -- sleep 10", "kwork top"],
     },

@@ -52,6 +52,7 @@ mod kmem;
 mod ksymbols;
 mod kwork;
 mod list;
+mod lock;
 mod man_pages;
 mod missing_names;
 mod non_utf8_names;
@@ -164,6 +165,8 @@ pub(crate) fn commands() -> Vec<String> {
     let listed = outcome(&["--list-cmds"]).stdout;
     let parts = [
         "kmem stat",
+        "lock contention",
+        "lock report",
         "kwork latency",
         "kwork report",
         "kwork timehist",

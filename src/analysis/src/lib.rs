@@ -21,6 +21,7 @@ pub mod kmem;
 pub mod kwork;
 mod layouts;
 mod live;
+pub mod lock;
 mod observer;
 mod pass;
 mod prepare;

@@ -20,6 +20,7 @@ mod kallsyms;
 mod kmem;
 mod kwork;
 mod list;
+mod lock;
 mod probe;
 mod record;
 mod report;
@@ -240,6 +241,18 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         run: list::run,
     },
     CommandEntry {
+        name: "lock",
+        summary: "Record waits for locks of the kernel; show times",
+        usage: &[
+            "[<options>] record [<record options>] [<command>]",
+            "[<options>] contention [<options>]",
+            "[<options>] report [<options>]",
+            "[<options>] script [<script options>]",
+        ],
+        build: lock::command,
+        run: lock::run,
+    },
+    CommandEntry {
         name: "probe",
         summary: "Define probe events at functions and lines, with variables",
         usage: &[
@@ -394,6 +407,20 @@ pub(crate) const PARTS: &[CommandEntry] = &[
         run: kwork::top,
     },
     CommandEntry {
+        name: "lock contention",
+        summary: "Show how long callers, threads or locks waited",
+        usage: &["[<options>]"],
+        build: lock::contention_command,
+        run: lock::contention,
+    },
+    CommandEntry {
+        name: "lock report",
+        summary: "Show a row per lock that was waited for",
+        usage: &["[<options>]"],
+        build: lock::report_command,
+        run: lock::report,
+    },
+    CommandEntry {
         name: "sched diff",
         summary: "Compare how long tasks waited for a CPU in two recordings",
         usage: &["[<options>] [<baseline>] [<new>]"],
@@ -488,7 +515,6 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
     ("ftrace", "use Linux perf or trace-cmd"),
     ("iostat", "use Linux perf"),
     ("kvm", "use Linux perf"),
-    ("lock", "use Linux perf"),
     ("mem", "use Linux perf"),
 ];
 
@@ -497,6 +523,7 @@ pub(crate) fn part(command: &CommandEntry, word: &str) -> Option<&'static Comman
     let word = match command.name {
         "kmem" => kmem::full_name(word),
         "kwork" => kwork::full_name(word),
+        "lock" => lock::full_name(word),
         "sched" => sched::full_name(word),
         "timechart" => timechart::full_name(word),
         _ => word,

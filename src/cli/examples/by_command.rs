@@ -3,12 +3,14 @@
 mod histogram;
 mod kmem;
 mod kwork;
+mod lock;
 mod sched;
 mod timechart;
 
 use self::histogram::HISTOGRAM;
 use self::kmem::KMEM;
 use self::kwork::KWORK;
+use self::lock::LOCK;
 use self::sched::SCHED;
 use self::timechart::TIMECHART;
 
@@ -27,7 +29,7 @@ const fn run(line: &'static str, what: &'static str) -> CommandLine {
 
 /// Returns the examples of a command or subcommand; without own ones those of the words before the last.
 pub(crate) fn of(command: &str) -> &'static [CommandLine] {
-    let own = [BY_COMMAND, HISTOGRAM, KMEM, KWORK, SCHED, TIMECHART];
+    let own = [BY_COMMAND, HISTOGRAM, KMEM, KWORK, LOCK, SCHED, TIMECHART];
     let mut commands = own.into_iter().flatten();
     match commands.find(|(name, _)| *name == command) {
         Some((_, lines)) => lines,

@@ -340,6 +340,7 @@ const GROUPS: &[&[&str]] = &[
         "record",
     ],
     &["kmem", "kmem stat", "record", "script"],
+    &["lock", "lock contention", "lock report", "sched", "record"],
     &["kallsyms", "probe", "report"],
     &["trace", "record", "script", "list"],
     &["bench", "stat", "record"],

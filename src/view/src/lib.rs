@@ -11,6 +11,7 @@ pub mod histogram;
 pub mod kmem;
 pub mod kwork;
 pub mod list;
+pub mod lock;
 pub mod padding;
 mod percent;
 pub mod report;

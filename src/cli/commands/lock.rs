@@ -1,0 +1,122 @@
+//! `rperf lock`: records waits for locks of the kernel, and analyses them.
+
+mod analysis;
+mod contention;
+mod record;
+mod report;
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_analysis::lock::LockColumn;
+
+pub(super) use self::contention::{command as contention_command, run as contention};
+pub(super) use self::report::{command as report_command, run as report};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::filter::words;
+use crate::cli::input;
+use crate::cli::jobs;
+use crate::cli::options::{counter, number, switch, unsupported, value};
+use crate::cli::shared::subcommands::{self, split_words, words_option};
+use crate::cli::symbol_options::args as names;
+
+const ABOUT: &str = "\
+'lock record' records waits for locks of the kernel. 'lock contention' shows how long callers, threads (-t) or locks (-l) waited, of a recording or \
+of a command or running tasks (-a, -p), 'lock report' a row per lock, 'lock script' each event.";
+
+const SUBCOMMANDS: &str = "use 'lock record', 'lock report', 'lock contention' or 'lock script'; 'lock info' is not supported";
+
+/// The words that Linux perf abbreviates, to at least three letters.
+const ABBREVIATED: &[&str] = &["record", "report", "script", "contention"];
+
+/// The options of `lock` and of its subcommands that read a recording.
+fn common() -> Vec<Arg> {
+    vec![
+        unsupported("dump-raw-trace", "use 'script -D'").short('D'),
+        input::force(),
+        input::option(),
+        switch("quiet").short('q').help("print no warnings"),
+        counter("verbose")
+            .short('v')
+            .help("show stacks, and list all stretches of time in which records were lost"),
+        names::vmlinux().short(None),
+        names::kallsyms(),
+        names::symfs(),
+    ]
+}
+
+/// The options of the subcommands that print a table.
+fn table_options(keys: &'static str) -> Vec<Arg> {
+    let mut all = vec![
+        value("entries", "n")
+            .short('E')
+            .value_parser(number)
+            .help("show only the first n rows"),
+        value("field", "column[,column...]")
+            .short('F')
+            .help("show only these columns"),
+        value("key", "column").short('k').help(keys),
+        switch("threads").short('t').help("show a row per thread"),
+        switch("json").help("print rows as JSON, times in nanoseconds"),
+        jobs::option(),
+    ];
+    all.extend(common());
+    all
+}
+
+/// The options.
+pub(super) fn command() -> Command {
+    Command::new("lock")
+        .long_about(ABOUT)
+        .args(common())
+        .arg(words_option())
+}
+
+/// Returns the complete name of an abbreviated subcommand.
+pub(super) fn full_name(word: &str) -> &str {
+    subcommands::full_name(word, ABBREVIATED)
+}
+
+/// Runs `lock record` and `lock script`; refuses other words.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let (name, rest) = split_words("lock", SUBCOMMANDS, matches, context)?;
+    match full_name(&name) {
+        "record" => record::run(&rest, matches, context),
+        "script" => record::script(&rest, matches, context),
+        _ => {
+            let program = context.program;
+            let message = format!("{program} lock: unknown subcommand '{name}'");
+            Err(CliError::usage(message).hint(SUBCOMMANDS))
+        }
+    }
+}
+
+/// Parses `-k` and `-F`: the column to sort by, and those to show, which include it.
+fn columns(
+    matches: &ArgMatches,
+    key: LockColumn,
+    shown: &[LockColumn],
+    known: &str,
+) -> Result<(LockColumn, Vec<LockColumn>), CliError> {
+    let parse = |option: &str, word: &str| {
+        let column = LockColumn::named(word);
+        column.ok_or_else(|| {
+            CliError::usage(format!("Unknown --{option}: {word}"))
+                .hint(format!("the columns are {known}"))
+        })
+    };
+    let key = match matches.get_one::<String>("key") {
+        Some(word) => parse("key", word)?,
+        None => key,
+    };
+    let mut shown = match words(matches, "field") {
+        Some(list) => list
+            .iter()
+            .map(|word| parse("field", word.trim()))
+            .collect::<Result<_, _>>()?,
+        None => shown.to_vec(),
+    };
+    if !shown.contains(&key) {
+        shown.push(key);
+    }
+    Ok((key, shown))
+}

@@ -1,0 +1,156 @@
+//! `lock contention`: how long callers, threads or locks waited, of a recording or live.
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
+use rperf_view::lock::{ContentionTable, kind_flags, write_contention, write_debug, write_json};
+
+use super::analysis::{LockQuery, read};
+use super::{columns, table_options};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::filter::words;
+use crate::cli::input::Input;
+use crate::cli::jobs::jobs;
+use crate::cli::options::{flag, number, switch, unsupported, value};
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::{conclude, losses};
+use crate::cli::symbol_options::SymbolSources;
+
+const ABOUT: &str = "\
+Shows how long callers, threads (-t) or locks (-l) waited for locks of the kernel, recorded with 'lock record'.";
+
+/// The default number of innermost frames that are never the caller, and of frames shown by -v: those of perf.
+pub(super) const STACK_SKIP: usize = 3;
+const MAX_STACK: usize = 8;
+
+/// The columns in order.
+const SHOWN: [LockColumn; 4] = [
+    LockColumn::Contended,
+    LockColumn::Total,
+    LockColumn::Max,
+    LockColumn::Average,
+];
+
+/// Options that need a BPF program.
+fn bpf_options() -> Vec<Arg> {
+    let needs = "it needs a BPF program in the kernel";
+    vec![
+        unsupported("use-bpf", "record with 'lock record'").short('b'),
+        unsupported("map-nr-entries", needs),
+        unsupported("lock-owner", needs).short('o'),
+        unsupported("cgroup-filter", needs).short('G'),
+        unsupported("lock-cgroup", needs),
+        unsupported("inject-delay", needs).short('J'),
+        unsupported("all-cpus", "record with 'lock record -a'").short('a'),
+        unsupported("cpu", "record with 'lock record -C'").short('C'),
+        unsupported("pid", "record with 'lock record -p'").short('p'),
+        unsupported("tid", "record with 'lock record -t'"),
+    ]
+}
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("lock contention")
+        .long_about(ABOUT)
+        .args(bpf_options())
+        .args([
+            switch("lock-addr").short('l').help("show a row per lock, by address"),
+            value("max-stack", "n").value_parser(number).help("frames shown by -v (default: 8)"),
+            value("stack-skip", "n")
+                .value_parser(number)
+                .help("innermost frames that are never the caller (default: 3)"),
+            value("type-filter", "type[,type...]")
+                .short('Y')
+                .help("only these types: spinlock, mutex, rwlock, rwsem:R, semaphore, rt-mutex, ..."),
+            value("lock-filter", "address[,address...]")
+                .short('L')
+                .help("only locks at these addresses, in hexadecimal"),
+            value("callstack-filter", "name[,name...]")
+                .short('S')
+                .help("only waits with such a word in a function of their stack"),
+            value("field-separator", "text")
+                .short('x')
+                .help("print separated values, times in nanoseconds"),
+        ])
+        .args(table_options(
+            "column to sort by: contended, wait_total, wait_max, wait_min, avg_wait (default: wait_total)",
+        ))
+}
+
+/// Prints the table.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let known = "contended, wait_total, wait_max, wait_min and avg_wait";
+    let (key, shown) = columns(matches, LockColumn::Total, &SHOWN, known)?;
+    let is_on = |id| flag(matches, id) == Some(true);
+    let (aggregation, table) = match (is_on("threads"), is_on("lock-addr")) {
+        (true, true) => return Err(CliError::usage("-t and -l exclude each other")),
+        (true, false) => (LockAggregation::Thread, ContentionTable::Threads),
+        (false, true) => (LockAggregation::Address, ContentionTable::Addresses),
+        (false, false) => (LockAggregation::Caller, ContentionTable::Callers),
+    };
+    let frames = |id: &str, default| match matches.get_one::<u64>(id) {
+        Some(frames) => usize::try_from(*frames).unwrap_or(usize::MAX),
+        None => default,
+    };
+    let query = LockQuery {
+        aggregation,
+        selection: selection(matches)?,
+        key,
+        entries: entries(matches),
+        stack_skip: frames("stack-skip", STACK_SKIP),
+        max_stack: frames("max-stack", MAX_STACK),
+        callstack: words(matches, "callstack-filter"),
+    };
+    let symbols = SymbolSources::for_recording(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let found = read(&analysis, &symbols, &query, matches)?;
+    context.paginate("lock")?;
+    let out = &mut context.stdout();
+    let separator = matches.get_one::<String>("field-separator");
+    if is_on("json") {
+        write_json(out, &found.rows, losses(&analysis).lost)?;
+    } else {
+        let separator = separator.map(String::as_str);
+        write_contention(out, table, &shown, &found.rows, separator)?;
+        if context.verbosity(matches) > 0 && separator.is_none() {
+            write_debug(out, found.rows.len())?;
+        }
+    }
+    let losses = &found.contention.losses;
+    conclude(&analysis, found.delivered, losses, "waits", matches)
+}
+
+/// Returns the most rows of `-E`.
+pub(super) fn entries(matches: &ArgMatches) -> usize {
+    let most = matches.get_one::<u64>("entries");
+    most.map_or(usize::MAX, |most| {
+        usize::try_from(*most).unwrap_or(usize::MAX)
+    })
+}
+
+/// Parses `--type-filter` and `--lock-filter`.
+fn selection(matches: &ArgMatches) -> Result<LockSelection, CliError> {
+    let mut selection = LockSelection::default();
+    for word in words(matches, "type-filter").unwrap_or_default() {
+        let flags = kind_flags(&word);
+        if flags.is_empty() {
+            return Err(CliError::usage(format!("Unknown lock flags: {word}"))
+                .hint("the types are spinlock, mutex, rwlock, rwsem, semaphore, rt-mutex, rwlock-rt and pcpu-sem, :R or :W may follow"));
+        }
+        selection.flags.get_or_insert_default().extend(flags);
+    }
+    for word in words(matches, "lock-filter").unwrap_or_default() {
+        let digits = word.strip_prefix("0x").unwrap_or(&word);
+        let address = u64::from_str_radix(digits, 16).map_err(|_| {
+            CliError::usage(format!("--lock-filter: '{word}' is not an address"))
+                .hint("'lock contention -l' shows the addresses of locks")
+        })?;
+        selection.addresses.get_or_insert_default().push(address);
+    }
+    Ok(selection)
+}

@@ -1,0 +1,33 @@
+//! The example lines of `lock` and its subcommands.
+
+use super::{CommandLine, run};
+
+/// `lock` and its subcommands, with their examples.
+pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
+    (
+        "lock",
+        &[
+            run(
+                "lock record -a -- sleep 10",
+                "record waits of the whole system",
+            ),
+            run("lock contention -E 10", "who waited longest"),
+            run("lock contention -l -E 10", "for which locks"),
+        ],
+    ),
+    (
+        "lock contention",
+        &[
+            run("lock contention -v -E 3", "callers with their stacks"),
+            run("lock contention -t -k contended", "threads by waits"),
+            run("lock contention -Y spinlock,mutex", "two types of locks"),
+        ],
+    ),
+    (
+        "lock report",
+        &[
+            run("lock report -k wait_max", "longest wait first"),
+            run("lock report -t -E 10", "threads with most waits"),
+        ],
+    ),
+];

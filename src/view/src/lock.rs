@@ -1,0 +1,308 @@
+//! The tables of `lock`, in the layout of perf 6.1.
+
+use std::io::{self, Write};
+
+use rperf_analysis::lock::{LockColumn, LockKey, LockRow};
+
+/// The version of the JSON object; it changes if a key is removed or gets another meaning.
+pub const LOCK_JSON_VERSION: u32 = 1;
+
+/// Kinds of locks by the flags of `lock:contention_begin` (`LCB_F_*`), and their names.
+const KINDS: [(u64, &str); 12] = [
+    (0, "semaphore"),
+    (1, "spinlock"),
+    (1 | 2, "rwlock:R"),
+    (1 | 4, "rwlock:W"),
+    (2, "rwsem:R"),
+    (4, "rwsem:W"),
+    (8, "rt-mutex"),
+    (8 | 2, "rwlock-rt:R"),
+    (8 | 4, "rwlock-rt:W"),
+    (16 | 2, "pcpu-sem:R"),
+    (16 | 4, "pcpu-sem:W"),
+    (32, "mutex"),
+];
+/// A mutex that is spun for.
+const SPINNING_MUTEX: u64 = 32 | 1;
+
+/// Returns the name of a kind of lock.
+#[must_use]
+pub fn kind(flags: u64) -> &'static str {
+    if flags == SPINNING_MUTEX {
+        return "mutex";
+    }
+    let known = KINDS.iter().find(|(own, _)| *own == flags);
+    known.map_or("unknown", |(_, name)| name)
+}
+
+/// Returns the flags of a kind of lock: `spinlock`, `rwlock`, `rwlock:R`; empty if it is unknown.
+#[must_use]
+pub fn kind_flags(name: &str) -> Vec<u64> {
+    let all = KINDS.iter().chain(&[(SPINNING_MUTEX, "mutex")]);
+    let matching = all.filter(|(_, own)| {
+        let rest = own.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    });
+    matching.map(|(flags, _)| *flags).collect()
+}
+
+/// Returns nanoseconds with a unit, in `width` columns.
+#[must_use]
+pub fn time(nanoseconds: u64, width: usize) -> String {
+    const UNITS: [(u64, &str); 5] = [
+        (3_600_000_000_000, "h "),
+        (60_000_000_000, "m "),
+        (1_000_000_000, "s "),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+    ];
+    let width = width.saturating_sub(3);
+    match UNITS.iter().find(|(unit, _)| nanoseconds >= *unit) {
+        Some((unit, name)) => {
+            // As perf: halves are rounded up.
+            let hundredth = unit / 100;
+            let rounded = nanoseconds.saturating_add(hundredth / 2) / hundredth;
+            let value = format!("{}.{:02}", rounded / 100, rounded % 100);
+            format!("{value:>width$} {name}")
+        }
+        None => format!("{nanoseconds:width$} ns"),
+    }
+}
+
+/// Returns title and width of a column.
+fn heading(column: LockColumn) -> (&'static str, usize) {
+    match column {
+        LockColumn::Acquired => ("acquired", 10),
+        LockColumn::Contended => ("contended", 10),
+        LockColumn::Average => ("avg wait", 12),
+        LockColumn::Total => ("total wait", 12),
+        LockColumn::Max => ("max wait", 12),
+        LockColumn::Min => ("min wait", 12),
+    }
+}
+
+/// The name of a row, in the words of its table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedRow {
+    /// The row.
+    pub row: LockRow,
+    /// The caller, the lock or the thread.
+    pub name: String,
+    /// The frames below it.
+    pub stack: Vec<String>,
+}
+
+/// What follows the columns of numbers in `lock contention`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContentionTable {
+    /// Kind and caller.
+    Callers,
+    /// Thread id and name.
+    Threads,
+    /// Address, kind and name of locks.
+    Addresses,
+}
+
+/// Writes the table of `lock contention`. With `separator`, rows are separated values, in nanoseconds.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_contention(
+    out: &mut dyn Write,
+    table: ContentionTable,
+    columns: &[LockColumn],
+    rows: &[NamedRow],
+    separator: Option<&str>,
+) -> io::Result<()> {
+    if let Some(separator) = separator {
+        return write_separated(out, table, columns, rows, separator);
+    }
+    for column in columns {
+        let (title, width) = heading(*column);
+        write!(out, "{title:>width$} ")?;
+    }
+    match table {
+        ContentionTable::Callers => writeln!(out, "  {:>10}   caller\n", "type")?,
+        ContentionTable::Threads => writeln!(out, "  {:>10}   comm\n", "pid")?,
+        ContentionTable::Addresses => writeln!(out, "  {:>16}   symbol\n", "address")?,
+    }
+    for NamedRow { row, name, stack } in rows {
+        write_values(out, columns, row)?;
+        let kind = kind(row.flags);
+        match (table, &row.key) {
+            (ContentionTable::Addresses, _) => {
+                writeln!(out, "  {:016x}   {name} ({kind})", row.address)?;
+            }
+            (_, LockKey::Thread(tid)) => writeln!(out, "  {tid:10}   {name}")?,
+            _ => writeln!(out, "  {kind:>10}   {name}")?,
+        }
+        for frame in stack {
+            writeln!(out, "\t\t\t{frame}")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_separated(
+    out: &mut dyn Write,
+    table: ContentionTable,
+    columns: &[LockColumn],
+    rows: &[NamedRow],
+    separator: &str,
+) -> io::Result<()> {
+    write!(out, "# output: ")?;
+    for column in columns {
+        write!(out, "{}{separator} ", heading(*column).0)?;
+    }
+    match table {
+        ContentionTable::Callers => writeln!(out, "type{separator} caller")?,
+        ContentionTable::Threads => writeln!(out, "pid{separator} comm")?,
+        ContentionTable::Addresses => writeln!(out, "address{separator} symbol{separator} type")?,
+    }
+    for NamedRow { row, name, stack } in rows {
+        for column in columns {
+            write!(out, "{}{separator} ", column.value(row))?;
+        }
+        let kind = kind(row.flags);
+        match (table, &row.key) {
+            (ContentionTable::Addresses, _) => {
+                write!(
+                    out,
+                    "{:#x}{separator} {name}{separator} {kind}",
+                    row.address
+                )?;
+            }
+            (_, LockKey::Thread(tid)) => write!(out, "{tid}{separator} {name}")?,
+            _ => write!(out, "{kind}{separator} {name}")?,
+        }
+        for frame in stack {
+            write!(out, "{separator} {frame}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn write_values(out: &mut dyn Write, columns: &[LockColumn], row: &LockRow) -> io::Result<()> {
+    for column in columns {
+        let (_, width) = heading(*column);
+        let value = column.value(row);
+        match column.is_time() {
+            true => write!(out, "{} ", time(value, width))?,
+            false => write!(out, "{value:width$} ")?,
+        }
+    }
+    Ok(())
+}
+
+/// The width of names in `lock report`, and the most characters of one that is cut.
+const NAME_WIDTH: usize = 20;
+const CUT_NAME: usize = 16;
+
+/// Writes the table of `lock report`.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_report(
+    out: &mut dyn Write,
+    columns: &[LockColumn],
+    rows: &[NamedRow],
+) -> io::Result<()> {
+    write!(out, "{:>NAME_WIDTH$} ", "Name")?;
+    for column in columns {
+        let (title, width) = heading(*column);
+        write!(out, "{title:>width$} ")?;
+    }
+    writeln!(out, "\n")?;
+    for NamedRow { row, name, .. } in rows {
+        let name = match name.chars().count() < NAME_WIDTH {
+            true => name.clone(),
+            false => name.chars().take(CUT_NAME).chain("...".chars()).collect(),
+        };
+        write!(out, "{name:>NAME_WIDTH$} ")?;
+        write_values(out, columns, row)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Writes how many rows have waits that did not end: perf's text for incomplete sequences of events.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_debug(out: &mut dyn Write, total: usize) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n=== output for debug===\n\nbad: 0, total: {total}\nbad rate: 0.00 %"
+    )?;
+    writeln!(out, "histogram of events caused bad sequence")?;
+    for name in ["acquire", "acquired", "contended", "release"] {
+        writeln!(out, " {name:>10}: 0")?;
+    }
+    Ok(())
+}
+
+/// Writes rows as JSON, times in nanoseconds. `lost` is the number of records lost while recording.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_json(out: &mut dyn Write, rows: &[NamedRow], lost: u64) -> io::Result<()> {
+    let rows: Vec<serde_json::Value> = rows
+        .iter()
+        .map(|NamedRow { row, name, stack }| {
+            let tid = match row.key {
+                LockKey::Thread(tid) => Some(tid),
+                _ => None,
+            };
+            serde_json::json!({
+                "name": name,
+                "type": kind(row.flags),
+                "address": format!("{:#x}", row.address),
+                "tid": tid,
+                "contended": row.contended,
+                "acquired": row.acquired,
+                "total_ns": row.total,
+                "max_ns": row.max,
+                "min_ns": row.min,
+                "mean_ns": row.average(),
+                "stack": stack,
+            })
+        })
+        .collect();
+    let all = serde_json::json!({
+        "version": LOCK_JSON_VERSION,
+        "lost_records": lost,
+        "rows": rows,
+    });
+    serde_json::to_writer(&mut *out, &all)?;
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{kind, kind_flags, time};
+
+    #[test]
+    fn times_have_two_decimals_and_a_unit() {
+        assert_eq!(time(999, 12), "      999 ns");
+        assert_eq!(time(3_525, 12), "     3.53 us");
+        assert_eq!(time(1_410_000, 12), "     1.41 ms");
+        assert_eq!(time(61_000_000_000, 12), "     1.02 m ");
+    }
+
+    #[test]
+    fn kinds_are_found_by_name_with_and_without_access() {
+        assert_eq!(kind_flags("rwsem"), [2, 4]);
+        assert_eq!(kind_flags("rwsem:W"), [4]);
+        assert_eq!(kind_flags("mutex"), [32, 33]);
+        assert!(kind_flags("rw").is_empty());
+        assert_eq!(
+            (kind(33), kind(1), kind(64)),
+            ("mutex", "spinlock", "unknown")
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! `rperf lock`: sums recomputed from `script`, and recordings without the events.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rperf_testkit::{Outcome, Scratch, may_trace};
+
+use super::rperf;
+
+#[track_caller]
+fn run(scratch: &Scratch, words: &str) -> Outcome {
+    let words: Vec<&str> = words.split(' ').collect();
+    let run = rperf(&words)
+        .within(scratch.path())
+        .env("HOME", scratch.path());
+    run.finish().expect("rperf starts")
+}
+
+/// Number, sum, maximum and minimum of the waits for each lock, in nanoseconds, from the lines of `script`.
+fn recomputed(script: &str) -> BTreeMap<String, [u64; 4]> {
+    let mut open: HashMap<(String, String), u64> = HashMap::new();
+    let mut locks: BTreeMap<String, [u64; 4]> = BTreeMap::new();
+    for line in script.lines().filter(|line| line.contains("contention_")) {
+        let (place, fields) = line.split_once(" lock:contention_").expect("an event");
+        let mut words = place.split_whitespace();
+        let tid = words.next().expect("a thread").to_owned();
+        let time = words.next().expect("a time").trim_end_matches(':');
+        let time: u64 = time.replace('.', "").parse().expect("nanoseconds");
+        let (kind, fields) = fields.split_once(": ").expect("fields");
+        let lock = fields.split_whitespace().next().expect("a lock").to_owned();
+        if kind == "begin" {
+            open.entry((tid, lock)).or_insert(time);
+        } else if let Some(begin) = open.remove(&(tid, lock.clone())) {
+            let wait = time - begin;
+            let row = locks.entry(lock).or_insert([0, 0, 0, u64::MAX]);
+            *row = [
+                row[0] + 1,
+                row[1] + wait,
+                row[2].max(wait),
+                row[3].min(wait),
+            ];
+        }
+    }
+    locks
+}
+
+#[test]
+fn waits_match_the_events_of_script() {
+    const NAME: &str = "commands::lock::waits_match_the_events_of_script";
+    if !may_trace(NAME) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let load = "bench sched messaging -g 1 -l 50";
+    let program = env!("CARGO_BIN_EXE_rperf");
+    let made = run(
+        &scratch,
+        &format!("lock record -q -o perf.data -a -- {program} {load}"),
+    );
+    assert_eq!(made.status, 0, "{made:?}");
+    let script = run(&scratch, "script --ns -F tid,time,event,trace");
+    let expected = recomputed(&script.stdout);
+    assert!(!expected.is_empty(), "no waits: {script:?}");
+    let json = run(&scratch, "lock contention -l --json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let rows = json["rows"].as_array().expect("rows");
+    let found: BTreeMap<String, [u64; 4]> = rows
+        .iter()
+        .map(|row| {
+            let keys = ["acquired", "total_ns", "max_ns", "min_ns"];
+            let values = keys.map(|key| row[key].as_u64().expect("a number"));
+            (row["address"].as_str().expect("text").to_owned(), values)
+        })
+        .collect();
+    assert_eq!(found, expected);
+    for command in ["contention", "contention -t", "report", "report -t"] {
+        let json = run(&scratch, &format!("lock {command} --json")).stdout;
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let rows = json["rows"].as_array().expect("rows");
+        let total = rows.iter().filter_map(|row| row["total_ns"].as_u64());
+        let wanted: u64 = expected.values().map(|row| row[1]).sum();
+        assert_eq!(total.sum::<u64>(), wanted, "{command}");
+    }
+}
+
+#[test]
+fn recordings_without_the_events_are_refused() {
+    const NAME: &str = "commands::lock::recordings_without_the_events_are_refused";
+    if !may_trace(NAME) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let made = run(
+        &scratch,
+        "record -q -o perf.data -e sched:sched_switch -a -- true",
+    );
+    assert_eq!(made.status, 0, "{made:?}");
+    for (words, status, message) in [
+        (
+            "lock contention",
+            255,
+            "perf.data: the recording has no lock:contention_begin events\nhint: record with 'rperf lock record'",
+        ),
+        (
+            "lock report",
+            255,
+            "the recording has no lock:contention_begin events",
+        ),
+        ("lock report -k none", 129, "Unknown --key: none"),
+        ("lock contention -Y none", 129, "Unknown lock flags: none"),
+        ("lock contention -L x", 129, "'x' is not an address"),
+        ("lock contention -t -l", 129, "-t and -l exclude each other"),
+        ("lock contention -b", 129, "--use-bpf is not supported yet"),
+        ("lock info", 129, "unknown subcommand 'info'"),
+    ] {
+        let outcome = run(&scratch, words);
+        assert_eq!(outcome.status, status, "{words}: {outcome:?}");
+        assert!(outcome.stderr.contains(message), "{words}: {outcome:?}");
+    }
+}
