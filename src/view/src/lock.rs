@@ -59,7 +59,7 @@ pub fn time(nanoseconds: u64, width: usize) -> String {
     let width = width.saturating_sub(3);
     match UNITS.iter().find(|(unit, _)| nanoseconds >= *unit) {
         Some((unit, name)) => {
-            // As perf: halves are rounded up.
+            // Halves are rounded up.
             let hundredth = unit / 100;
             let rounded = nanoseconds.saturating_add(hundredth / 2) / hundredth;
             let value = format!("{}.{:02}", rounded / 100, rounded % 100);
