@@ -1,7 +1,9 @@
 # perf_trace_context: values of the current event, by the second argument of its handler.
 
 __all__ = ["common_pc", "common_flags", "common_lock_depth", "perf_sample_insn", "perf_sample_srcline",
-           "perf_sample_srccode", "perf_set_itrace_options", "perf_config_get"]
+           "perf_sample_srccode", "perf_set_itrace_options", "perf_config_get", "perf_script_context"]
+
+perf_script_context = _context
 
 
 def _value(context, index, absent):
@@ -37,6 +39,8 @@ def perf_sample_srccode(context):
 
 
 def perf_set_itrace_options(context, options):
+    if not _setup["traced"]:
+        return 0
     raise NotImplementedError("perf_set_itrace_options: use the option --itrace=%s of script instead" % options)
 
 

@@ -129,6 +129,7 @@ class Finder(object):
     def exec_module(self, module):
         module.__dict__["_state"] = State
         module.__dict__["_setup"] = SETUP
+        module.__dict__["_context"] = CONTEXT
         exec(compile(self.sources[module.__name__], "<%s>" % module.__name__, "exec"), module.__dict__)
 
 
@@ -212,7 +213,7 @@ def context_names(tree, main):
     module = sys.modules.get("perf_trace_context")
     if module is None:
         return []
-    names = [name for name in module.__all__ if name not in ("perf_set_itrace_options", "perf_config_get")]
+    names = [name for name in module.__all__ if name.startswith(("common_", "perf_sample_"))]
     own = {id(module)} | {id(getattr(module, name)) for name in names}
     for other in list(sys.modules.values()):
         if other is main or other is module or not getattr(other, "__file__", None):

@@ -31,7 +31,9 @@ sys.path.append(os.environ['PERF_EXEC_PATH'] + '/scripts/python/Perf-Trace-Util/
 from perf_trace_context import *
 from Core import *
 from Util import *
-def trace_begin(): print('begin', sys.argv[1:])
+def trace_begin():
+    print('begin', sys.argv[1:])
+    print(type(perf_script_context) is not None, taskState(2), trace_flag_str(9), nsecs_str(1500), strerror(-2))
 def trace_end(): print('end')
 def show(values): return sorted(values.items(), key=lambda pair: pair[0])
 def trace_unhandled(event, context, fields, sample):

@@ -15,8 +15,9 @@ use rperf_scripting::{
 use rperf_sys::Signals;
 use rperf_tracepoint::{Formats, ValueNames};
 use rperf_view::script::Architecture;
-use rperf_wire::Regs;
+use rperf_wire::{EventType, Regs};
 
+use super::counts;
 use super::interpreter::Interpreter;
 use super::language::{ScriptFile, ScriptLanguage, python};
 use super::settings::ScriptSettings;
@@ -75,6 +76,15 @@ impl ScriptReading<'_> {
         let data = input.parse(self.context)?;
         let formats = data.metadata().formats();
         let formats = formats.map_err(|error| CliError::failure(255, error))?;
+        if counts::are_counted(data.events()) {
+            let message = format!(
+                "-s: {}: counts of 'stat record' are not passed to scripts",
+                input.path.display()
+            );
+            return Err(
+                CliError::message(255, message).hint("'script' without -s prints the counts")
+            );
+        }
         let hello = self.hello(&formats, data.events());
         let program = self.program(matches)?;
         // Standard input belongs to the script unless the recording is read from it.
@@ -200,6 +210,10 @@ impl ScriptReading<'_> {
             to.text(name.as_bytes());
         }
         to.end_dict();
+        // Hardware traces belong to events of their own PMUs.
+        to.text(b"traced");
+        let mut kinds = events.iter().map(|event| event.attr.kind.0);
+        to.boolean(kinds.any(|kind| kind > EventType::BREAKPOINT.0));
         to.text(b"config");
         to.dict();
         to.end_dict();
