@@ -283,3 +283,33 @@ hint: did you mean 'openat'? 'list' shows other events
         "--duration: 'x' is not a number of milliseconds\nhint: --duration 5 or --duration 0.1\n",
     );
 }
+
+#[test]
+fn a_summary_in_the_kernel_counts_every_call_of_the_command_and_its_children() {
+    if !can_trace("trace::a_summary_in_the_kernel") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let copy = "dd if=/dev/zero of=/dev/null bs=1 count=20000 status=none; cat nosuch";
+    let outcome = run(&scratch, &["trace", "-s", "--", "sh", "-c", copy]);
+    let table = outcome.stderr;
+    if table.contains("summed up from tracepoints") {
+        return skip("trace::a_summary_in_the_kernel", "this machine has no BPF");
+    }
+    let dd = table
+        .split(" events, ")
+        .find(|block| block.contains(" 20000 "));
+    let dd = dd.unwrap_or_else(|| panic!("no block of dd: {table}"));
+    let count = |call: &str| {
+        let row = dd.lines().find(|line| line.trim_start().starts_with(call));
+        let count = row.and_then(|row| row.split_whitespace().nth(1));
+        count
+            .and_then(|count| count.parse::<u32>().ok())
+            .unwrap_or_default()
+    };
+    // Besides, dd reads the headers of its libraries.
+    assert_eq!(count("write "), 20_000, "{table}");
+    assert!((20_000..20_020).contains(&count("read ")), "{table}");
+    assert!(count("execve ") == 1, "{table}");
+    assert!(table.contains("cat ("), "{table}");
+}

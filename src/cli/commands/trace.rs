@@ -1,6 +1,7 @@
 //! `rperf trace`: system calls and other events of programs, as they happen or of a recording.
 
 mod args;
+mod kernel_summary;
 mod live;
 mod output;
 mod record;

@@ -97,6 +97,21 @@ impl CallStatistics {
         }
     }
 
+    /// Sets mean and deviation of `count` calls from the sum of their times and of the squares of these, in nanoseconds.
+    pub fn set_sums(&mut self, total: u64, squares: u128) {
+        if self.count == 0 {
+            return;
+        }
+        self.mean = total as f64 / self.count as f64;
+        // The difference of large numbers is taken exactly, if it fits.
+        let count = u128::from(self.count);
+        let of_total = u128::from(total) * u128::from(total);
+        self.squares = match squares.checked_mul(count) {
+            Some(product) => product.saturating_sub(of_total) as f64 / self.count as f64,
+            None => squares.saturating_sub(of_total / count) as f64,
+        };
+    }
+
     /// Returns the mean time in nanoseconds.
     #[must_use]
     pub fn mean(&self) -> f64 {
@@ -143,6 +158,13 @@ mod tests {
         assert!((calls.total() - 60.0).abs() < 1e-9);
         // The deviation is 10, the error of the mean 10/sqrt(3).
         assert!((calls.deviation_percent() - 28.867).abs() < 1e-2);
+        let mut sums = CallStatistics {
+            count: 3,
+            ..CallStatistics::default()
+        };
+        sums.set_sums(60, 100 + 400 + 900);
+        assert!((sums.total() - 60.0).abs() < 1e-9);
+        assert!((sums.deviation_percent() - 28.867).abs() < 1e-2);
     }
 
     #[test]

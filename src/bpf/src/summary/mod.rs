@@ -181,7 +181,12 @@ impl SyscallSummary {
         }
         attach("exit", "sys_exit", programs::exit())?;
         attach("enter", "sys_enter", programs::enter(program_options))?;
-        summary.add_tasks(&options.tasks)?;
+        if let TaskSet::Threads {
+            threads, from_exec, ..
+        } = &options.tasks
+        {
+            summary.add_threads(threads, *from_exec)?;
+        }
         Ok(summary)
     }
 
@@ -202,19 +207,17 @@ impl SyscallSummary {
         Ok(())
     }
 
-    fn add_tasks(&self, tasks: &TaskSet) -> Result<(), Error> {
-        let TaskSet::Threads {
-            threads, from_exec, ..
-        } = tasks
-        else {
-            return Ok(());
-        };
+    /// Adds threads, with `from_exec` from their next successful exec on, which is their first call.
+    ///
+    /// # Errors
+    /// [`Error::Map`] if there are too many.
+    pub fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
         for thread in threads {
             let mut value = [0; slot::SIZE];
             let (words, _) = value.as_chunks_mut::<4>();
             if let [_, _, _, _, call, waits] = words {
                 *call = slot::NONE.to_ne_bytes();
-                *waits = u32::from(*from_exec).to_ne_bytes();
+                *waits = u32::from(from_exec).to_ne_bytes();
             }
             self.set(programs::TASKS.0, &thread.to_ne_bytes(), &value)?;
         }

@@ -154,8 +154,6 @@ pub(super) fn enter(options: ProgramOptions) -> ProgramBuilder {
     }
     b.place(found);
     b.set(R8, R0);
-    b.load(Word, R1, R8, slot::WAITS);
-    b.jump_if(NotEqual, R1, 0, out);
     b.store(Word, R8, slot::CALL, R9);
     b.call(Helper::KtimeGetNs);
     b.store(Double, R8, slot::START, R0);
@@ -189,6 +187,9 @@ pub(super) fn exit() -> ProgramBuilder {
     b.load(Double, R1, R8, slot::START);
     b.operate(Sub, R7, R1);
     b.store(Word, R8, slot::CALL, slot::NONE);
+    // The successful exec itself has ended the waiting, so it is counted.
+    b.load(Word, R1, R8, slot::WAITS);
+    b.jump_if(NotEqual, R1, 0, out);
     b.store(Double, R10, ONE, R0);
     key(&mut b, CALLS, KEY);
     b.call(Helper::MapLookupElem);

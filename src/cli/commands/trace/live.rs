@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 use rperf_analysis::trace::{TraceObserver, TraceSamples};
 use rperf_analysis::{EventLayouts, LiveFeed, ObserverPass};
+use rperf_bpf::SyscallSummary;
 use rperf_perfdata::EventDesc;
 use rperf_replay::LiveWorld;
 use rperf_session::{Error, Observation, RecordRequest, Target};
@@ -13,7 +14,7 @@ use rperf_syscalls::SyscallTable;
 use rperf_tracepoint::{Abi, EventFormat, Formats};
 use rperf_wire::Endian;
 
-use super::{TracePrinter, TraceSettings, request};
+use super::{TracePrinter, TraceSettings, kernel_summary, request};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::record_reporter::RecordReporter;
@@ -24,7 +25,11 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Traces until the command or all tasks end, or a signal is received.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let (request, settings) = request::build(matches, context)?;
+    let (mut request, settings) = request::build(matches, context)?;
+    if let Some(summary) = kernel_summary::start(&request, &settings, matches, context) {
+        request.observe.events = request::no_events(context)?;
+        return sum_up(&request, &settings, &summary, matches, context);
+    }
     let printer = TracePrinter::open(matches, settings.layout, context)?;
     let mut reporter = RecordReporter::new(context, matches);
     let names = events::names(&request.observe.events);
@@ -58,6 +63,49 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if lost > 0 {
         context.warn(format_args!("lost {lost} events: larger ring buffers (-m 16M) lose fewer, and so do -s and -e with fewer calls"));
     }
+    Ok(status(stopped, ended))
+}
+
+/// Runs `-s` with the programs of `summary`; the rings only tell when tasks end.
+fn sum_up(
+    request: &RecordRequest,
+    settings: &TraceSettings,
+    summary: &SyscallSummary,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let printer = TracePrinter::open(matches, settings.layout, context)?;
+    let mut reporter = RecordReporter::new(context, matches);
+    let explained = |error| explain_start(context, "dummy", error);
+    let mut observation = Observation::open(request, &mut reporter).map_err(explained)?;
+    let failed = |error: rperf_bpf::Error| CliError::message(255, error.to_string());
+    if request.observe.target == Target::Workload {
+        let threads: Vec<u32> = observation.workload().into_iter().collect();
+        summary.add_threads(&threads, true).map_err(failed)?;
+    }
+    let started = observation.start(request, &mut |_| {});
+    started.map_err(explained)?;
+    let stopped = loop {
+        let woken = observation.wait(PATIENCE, None)?;
+        observation.drain(&mut |_| {});
+        match (woken.signal, woken.ended) {
+            (Some(signal), _) => break StopReason::Signal(signal),
+            (None, true) => break StopReason::Ended,
+            (None, false) => {}
+        }
+    };
+    let by_itself = stopped == StopReason::Ended;
+    let is_traced = request.observe.target == Target::Workload;
+    if !by_itself && is_traced {
+        observation.leave_workload();
+    }
+    let ended = match by_itself {
+        true => observation.end_workload(is_traced)?,
+        false => None,
+    };
+    let calls = kernel_summary::read(summary, context).map_err(failed)?;
+    let table = SyscallTable::of(settings.options.abi);
+    printer.finish(Some((&calls, table, settings.summary)))?;
     Ok(status(stopped, ended))
 }
 

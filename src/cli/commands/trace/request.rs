@@ -185,6 +185,13 @@ pub(super) fn build(
     Ok((request, settings))
 }
 
+/// Returns an event that never happens, for a trace whose calls are not read from rings.
+pub(super) fn no_events(context: &Context) -> Result<Vec<EventSpec>, CliError> {
+    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let pmus = MachinePmus::find(context);
+    parsed("dummy", &pmus.catalogue(&machine))
+}
+
 /// Returns the events with the kernel's filters.
 fn events(
     selection: &Selection,

@@ -1,0 +1,151 @@
+//! `-s` added up in the kernel by BPF programs, which loses no call and costs less than a record for each.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use clap::ArgMatches;
+use rperf_analysis::trace::{CallStatistics, CallSummary};
+use rperf_bpf::{Error, SummaryOptions, SyscallSummary, TaskSet};
+use rperf_probe::Btf;
+use rperf_session::{RecordRequest, Target};
+
+use super::TraceSettings;
+use crate::cli::context::Context;
+use crate::cli::options::flag;
+use crate::cli::pmus::SYSFS;
+
+/// The maximum number of pairs of thread and system call: 24 MB.
+const MAX_PAIRS: u32 = 16384;
+
+/// The summary of a command or of the whole machine; `None` for anything else, and with a message if the kernel cannot.
+///
+/// The threads of a command are added by [`SyscallSummary::add_threads`].
+pub(super) fn start(
+    request: &RecordRequest,
+    settings: &TraceSettings,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Option<SyscallSummary> {
+    let options = &settings.options;
+    // The two events of system calls, and no others.
+    let is_plain = options.sums_up && !options.prints_lines && request.observe.events.len() == 2;
+    let is_filtered = matches.contains_id("filter-pids") || !request.observe.cgroups.is_empty();
+    let follows = flag(matches, "no-inherit") != Some(true);
+    if !is_plain || is_filtered || !traces_calls(request) {
+        return None;
+    }
+    let tasks = match &request.observe.target {
+        Target::Cpus(None) => Ok(TaskSet::All),
+        Target::Workload => task_pid(follows).map(|follow| TaskSet::Threads {
+            threads: Vec::new(),
+            follow,
+            from_exec: true,
+        }),
+        _ => return None,
+    };
+    let started = tasks.and_then(|tasks| {
+        SyscallSummary::start(&SummaryOptions {
+            tasks,
+            excluded_process: Some(std::process::id()),
+            calls: options
+                .selected
+                .as_ref()
+                .map(|calls| calls.iter().copied().collect()),
+            max_pairs: MAX_PAIRS,
+        })
+    });
+    match started {
+        Ok(summary) => Some(summary),
+        Err(error) => {
+            let error = error.to_string();
+            let first = error.lines().next().unwrap_or_default();
+            context.note(format_args!(
+                "system calls are summed up from tracepoints: {first}"
+            ));
+            None
+        }
+    }
+}
+
+fn traces_calls(request: &RecordRequest) -> bool {
+    let mut events = request.observe.events.iter();
+    events.all(|event| {
+        let name = event.tracepoint.as_ref();
+        name.is_some_and(|name| name.system == "raw_syscalls")
+    })
+}
+
+/// Returns the offset of a task's number, if children are followed.
+fn task_pid(follows: bool) -> Result<Option<u16>, Error> {
+    if !follows {
+        return Ok(None);
+    }
+    let types = rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux"));
+    let types = types.map_err(|_| Error::NoBtf)?;
+    let offset = Btf::parse(&types)
+        .ok()
+        .and_then(|btf| btf.member_offset("task_struct", "pid"));
+    let offset = offset.and_then(|offset| u16::try_from(offset).ok());
+    offset.map(Some).ok_or(Error::NoBtf)
+}
+
+/// Sums of the calls of one kind.
+#[derive(Debug, Clone, Copy)]
+struct Sums {
+    total: u64,
+    squares: u128,
+}
+
+/// Reads the sums in the form of those from records.
+pub(super) fn read(summary: &SyscallSummary, context: &Context) -> Result<CallSummary, Error> {
+    let mut table = CallSummary::default();
+    let mut sums: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
+    let mut last: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut compat = 0;
+    for (key, call) in summary.read()? {
+        if key.is_compat {
+            compat += call.count;
+            continue;
+        }
+        let thread = table.threads.entry(key.thread).or_default();
+        let latest = last.entry(key.thread).or_default();
+        if call.last >= *latest {
+            *latest = call.last;
+            thread.comm = String::from_utf8_lossy(&call.comm).into_owned();
+        }
+        // An entry and a return.
+        thread.events += 2 * call.count;
+        table.events += 2 * call.count;
+        let before = sums.entry((key.thread, key.call)).or_insert(Sums {
+            total: 0,
+            squares: 0,
+        });
+        before.total += call.total;
+        before.squares = before.squares.saturating_add(call.squares);
+        let statistics: &mut CallStatistics = thread.calls.entry(key.call).or_default();
+        statistics.min = match statistics.count {
+            0 => call.min,
+            _ => statistics.min.min(call.min),
+        };
+        statistics.max = statistics.max.max(call.max);
+        statistics.count += call.count;
+        statistics.errors += call.errors;
+        for (error, count) in call.errnos {
+            *statistics.by_error.entry(error).or_default() += count;
+        }
+        statistics.set_sums(before.total, before.squares);
+    }
+    if compat > 0 {
+        context.warn(format_args!(
+            "{compat} system calls of 32-bit programs are not in the table"
+        ));
+    }
+    let losses = summary.losses()?;
+    if losses.tasks + losses.calls > 0 {
+        let (tasks, calls) = (losses.tasks, losses.calls);
+        context.warn(format_args!(
+            "too many threads: {calls} system calls and {tasks} threads are not in the table"
+        ));
+    }
+    Ok(table)
+}
