@@ -211,6 +211,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
             "lock record -a -- sleep 10",
             "lock contention -E 10",
             "lock contention -l -E 10",
+            "lock report",
         ],
     },
     Example {

@@ -28,6 +28,7 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
         &[
             run("lock report -k wait_max", "longest wait first"),
             run("lock report -t -E 10", "threads with most waits"),
+            run("lock report --json", "rows for programs"),
         ],
     ),
 ];
