@@ -392,7 +392,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "trace.*",
         kind: Text,
-        usage: NoCommand,
+        usage: Unused(&["trace"], "lines have the default format"),
     },
     Setting {
         name: "tui.annotate",

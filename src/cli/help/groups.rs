@@ -203,6 +203,7 @@ const SCRIPT: &[Group] = &[
         "fields", "hide-call-graph", "max-stack", "stop-bt", "max-blocks", "ns", "reltime", "deltatime", "Latency",
         "full-source-path", "show-kernel-path", "itrace",
     ]},
+    Group { heading: "Scripts", ids: &["script", "python", "gen-script"]},
     FILTER,
     Group { heading: "Header and other records", ids: &[
         "header", "header-only", "show-info", "show-task-events", "show-mmap-events", "show-switch-events",

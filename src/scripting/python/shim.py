@@ -316,6 +316,7 @@ def run():
     main = types.ModuleType("__main__")
     main.__file__ = path
     sys.modules["__main__"] = main
+    main.perf_script_context = CONTEXT
     signal.signal(signal.SIGINT, interrupted)
     # rperf blocks it, and its children inherit that.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

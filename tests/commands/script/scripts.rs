@@ -242,3 +242,15 @@ fn generated_scripts_run_under_both_tools() {
     let refused = crate::commands::outcome(&["script", "-g", "perl"]);
     assert_eq!(refused.status, 129, "{refused:?}");
 }
+
+#[test]
+fn scripts_have_their_context_without_importing_it() {
+    if !has_python() {
+        return skip("scripts", "there is no python3");
+    }
+    let outcome = rperf(
+        "def trace_begin(): print(type(perf_script_context).__name__)\n",
+        &[],
+    );
+    assert_eq!(outcome.stdout.trim(), "Context", "{}", outcome.stderr);
+}
