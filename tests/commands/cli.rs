@@ -325,7 +325,7 @@ fn unknown_commands_name_the_nearest() {
 
 #[test]
 fn planned_commands_print_one_line() {
-    for command in ["kmem", "trace", "c2c"] {
+    for command in ["mem", "kvm", "c2c"] {
         let answer = outcome(&[command, "-a", "--nosuch"]);
         assert_eq!(
             (answer.status, answer.stdout.as_str()),
