@@ -1,35 +1,18 @@
 //! BPF programs that run at a perf event: bpf(2).
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// `BPF_PROG_LOAD` (linux/bpf.h).
-const PROG_LOAD: libc::c_int = 5;
-/// `BPF_PROG_GET_NEXT_ID`.
+use crate::bpf_object::{bpf, load_program};
+
+/// `BPF_PROG_GET_NEXT_ID` (linux/bpf.h).
 const PROG_GET_NEXT_ID: libc::c_int = 11;
 /// `BPF_PROG_TYPE_KPROBE`, the type of programs for probes, also of uprobes.
 const TYPE_KPROBE: u32 = 2;
-/// The licence of the programs here, in a spelling with which the kernel permits all helpers.
-const LICENSE: &[u8] = b"Dual MIT/GPL\0";
 /// `BPF_FUNC_trace_printk`.
 const TRACE_PRINTK: i32 = 6;
 /// The text that [`BpfProgram::trace_printk`] writes, in words of the stack.
 const TEXT: &[u8; 16] = b"rperf uprobe\0\0\0\0";
-
-/// The part of `union bpf_attr` that loads a program.
-#[repr(C)]
-#[derive(Default)]
-struct LoadAttr {
-    prog_type: u32,
-    insn_cnt: u32,
-    insns: u64,
-    license: u64,
-    log_level: u32,
-    log_size: u32,
-    log_buf: u64,
-    kern_version: u32,
-    prog_flags: u32,
-}
 
 /// The part of `union bpf_attr` for `BPF_PROG_GET_NEXT_ID`.
 #[repr(C)]
@@ -48,19 +31,8 @@ pub fn bpf_program_ids() -> io::Result<Vec<u32>> {
     let mut ids = Vec::new();
     let mut attr = NextIdAttr::default();
     loop {
-        // SAFETY: the structure has the layout of the union's part for this command and the size that is passed, and lives during
-        // the call, which writes `next_id`.
-        let status = unsafe {
-            let attr = &raw mut attr;
-            libc::syscall(
-                libc::SYS_bpf,
-                PROG_GET_NEXT_ID,
-                attr,
-                size_of::<NextIdAttr>(),
-            )
-        };
-        if status < 0 {
-            let error = io::Error::last_os_error();
+        // SAFETY: the structure has the layout of the union's part for this command, and no pointers.
+        if let Err(error) = unsafe { bpf(PROG_GET_NEXT_ID, &mut attr) } {
             return match error.raw_os_error() {
                 Some(libc::ENOENT | libc::ENOSYS) => Ok(ids),
                 _ => Err(error),
@@ -72,7 +44,6 @@ pub fn bpf_program_ids() -> io::Result<Vec<u32>> {
 }
 
 /// One instruction (`struct bpf_insn`).
-#[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Instruction {
     code: u8,
@@ -100,6 +71,13 @@ impl Instruction {
     /// Sets a register to a number.
     const fn set(register: u8, value: i32) -> Self {
         Self::new(0xb7, register, value)
+    }
+
+    /// The kernel's layout.
+    fn encoded(&self) -> [u8; 8] {
+        let [low, high] = self.offset.to_ne_bytes();
+        let [a, b, c, d] = self.immediate.to_ne_bytes();
+        [self.code, self.registers, low, high, a, b, c, d]
     }
 
     /// Stores four bytes at an offset from the stack pointer.
@@ -148,24 +126,8 @@ impl BpfProgram {
     }
 
     fn load(program: &[Instruction]) -> io::Result<Self> {
-        let attr = LoadAttr {
-            prog_type: TYPE_KPROBE,
-            insn_cnt: u32::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
-            insns: program.as_ptr().addr() as u64,
-            license: LICENSE.as_ptr().addr() as u64,
-            ..LoadAttr::default()
-        };
-        // SAFETY: the structure has the layout of the union's part for this command and the size that is passed; the instructions and
-        // the licence, which ends with a NUL, live during the call.
-        let fd = unsafe {
-            let attr = &raw const attr;
-            libc::syscall(libc::SYS_bpf, PROG_LOAD, attr, size_of::<LoadAttr>())
-        };
-        match i32::try_from(fd) {
-            // SAFETY: the call succeeded, so the descriptor is open and has no other owner.
-            Ok(fd) if fd >= 0 => Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) })),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let encoded: Vec<[u8; 8]> = program.iter().map(Instruction::encoded).collect();
+        load_program(TYPE_KPROBE, &encoded, &mut []).map(Self)
     }
 }
 

@@ -110,7 +110,7 @@ struct RawTracepointAttr {
 ///
 /// `T` must have the layout of the command's part of `union bpf_attr`, and the memory it points to must be valid for what the
 /// command reads and writes.
-unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i32> {
+pub(crate) unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i32> {
     let attr: *mut T = attr;
     // SAFETY: as the caller guarantees; the size is that of the structure.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, attr, size_of::<T>()) };
@@ -118,6 +118,29 @@ unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i32> {
         Ok(number) if number >= 0 => Ok(number),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Loads a program of this type (`enum bpf_prog_type`) from encoded instructions; the verifier's log is written unless `log` is empty.
+pub(crate) fn load_program(
+    kind: u32,
+    instructions: &[[u8; 8]],
+    log: &mut [u8],
+) -> io::Result<OwnedFd> {
+    let mut attr = LoadAttr {
+        prog_type: kind,
+        insn_cnt: u32::try_from(instructions.len()).map_err(io::Error::other)?,
+        insns: instructions.as_ptr().addr() as u64,
+        license: LICENSE.as_ptr().addr() as u64,
+        ..LoadAttr::default()
+    };
+    if !log.is_empty() {
+        attr.log_level = 1;
+        attr.log_size = u32::try_from(log.len()).map_err(io::Error::other)?;
+        attr.log_buf = log.as_mut_ptr().addr() as u64;
+    }
+    // SAFETY: instructions and licence, which ends with a NUL, live during the call; the log has the size that is passed; the result is
+    // a new descriptor without other owner.
+    unsafe { Ok(OwnedFd::from_raw_fd(bpf(PROG_LOAD, &mut attr)?)) }
 }
 
 /// A BPF map, which the kernel frees when neither this value nor a program refers to it.
@@ -275,21 +298,7 @@ impl RawTracepointProgram {
     }
 
     fn load_with(instructions: &[[u8; 8]], log: &mut [u8]) -> io::Result<Self> {
-        let mut attr = LoadAttr {
-            prog_type: Self::TYPE,
-            insn_cnt: u32::try_from(instructions.len()).map_err(io::Error::other)?,
-            insns: instructions.as_ptr().addr() as u64,
-            license: LICENSE.as_ptr().addr() as u64,
-            ..LoadAttr::default()
-        };
-        if !log.is_empty() {
-            attr.log_level = 1;
-            attr.log_size = u32::try_from(log.len()).map_err(io::Error::other)?;
-            attr.log_buf = log.as_mut_ptr().addr() as u64;
-        }
-        // SAFETY: instructions and licence, which ends with a NUL, live during the call; the log has the size that is passed; the
-        // result is a new descriptor without other owner.
-        unsafe { Ok(Self(OwnedFd::from_raw_fd(bpf(PROG_LOAD, &mut attr)?))) }
+        load_program(Self::TYPE, instructions, log).map(Self)
     }
 
     /// Runs the program at each hit of a tracepoint (`BPF_RAW_TRACEPOINT_OPEN`).

@@ -60,6 +60,12 @@ fn key(b: &mut ProgramBuilder, map: MapId, offset: i16) {
     b.address(R2, R10, i32::from(offset));
 }
 
+/// Leaves the address of the value for the key on the stack in `R0`, 0 if there is none.
+fn look_up(b: &mut ProgramBuilder, map: MapId, offset: i16) {
+    key(b, map, offset);
+    b.call(Helper::MapLookupElem);
+}
+
 /// Stores the current task's number on the stack and leaves (process, task) in `R0`.
 fn current_task(b: &mut ProgramBuilder) {
     b.call(Helper::GetCurrentPidTgid);
@@ -70,8 +76,7 @@ fn current_task(b: &mut ProgramBuilder) {
 fn count_loss(b: &mut ProgramBuilder, index: i32) {
     let end = b.label();
     b.store(Word, R10, INDEX, index);
-    key(b, LOSSES, INDEX);
-    b.call(Helper::MapLookupElem);
+    look_up(b, LOSSES, INDEX);
     b.jump_if(Equal, R0, 0, end);
     b.load(Double, R1, R0, 0);
     b.operate(Add, R1, 1);
@@ -135,21 +140,18 @@ pub(super) fn enter(options: ProgramOptions) -> ProgramBuilder {
     }
     call_number(&mut b, options.compat);
     b.store(Word, R10, INDEX, R9);
-    key(&mut b, SELECTED, INDEX);
-    b.call(Helper::MapLookupElem);
+    look_up(&mut b, SELECTED, INDEX);
     b.jump_if(Equal, R0, 0, out);
     b.load(Word, R1, R0, 0);
     b.jump_if(Equal, R1, 0, out);
-    key(&mut b, TASKS, TASK);
-    b.call(Helper::MapLookupElem);
+    look_up(&mut b, TASKS, TASK);
     b.jump_if(NotEqual, R0, 0, found);
     if options.known_tasks_only {
         b.jump(out);
     } else {
         new_slot(&mut b);
         add_slot(&mut b);
-        key(&mut b, TASKS, TASK);
-        b.call(Helper::MapLookupElem);
+        look_up(&mut b, TASKS, TASK);
         b.jump_if(Equal, R0, 0, out);
     }
     b.place(found);
@@ -169,8 +171,7 @@ pub(super) fn exit() -> ProgramBuilder {
     b.load(Double, R9, R1, 8);
     current_task(&mut b);
     b.set(R6, R0);
-    key(&mut b, TASKS, TASK);
-    b.call(Helper::MapLookupElem);
+    look_up(&mut b, TASKS, TASK);
     b.jump_if(Equal, R0, 0, out);
     b.set(R8, R0);
     b.load(Word, R1, R8, slot::CALL);
@@ -191,8 +192,7 @@ pub(super) fn exit() -> ProgramBuilder {
     b.load(Word, R1, R8, slot::WAITS);
     b.jump_if(NotEqual, R1, 0, out);
     b.store(Double, R10, ONE, R0);
-    key(&mut b, CALLS, KEY);
-    b.call(Helper::MapLookupElem);
+    look_up(&mut b, CALLS, KEY);
     b.jump_if(NotEqual, R0, 0, found);
     add_call(&mut b, out);
     b.place(found);
@@ -210,16 +210,14 @@ fn add_call(b: &mut ProgramBuilder, out: Label) {
     let full = b.label();
     let done = b.label();
     b.store(Word, R10, INDEX, 0);
-    key(b, TEMPLATE, INDEX);
-    b.call(Helper::MapLookupElem);
+    look_up(b, TEMPLATE, INDEX);
     b.jump_if(Equal, R0, 0, out);
     b.set(R3, R0);
     key(b, CALLS, KEY);
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
     b.jump_if(NotEqual, R0, 0, full);
-    key(b, CALLS, KEY);
-    b.call(Helper::MapLookupElem);
+    look_up(b, CALLS, KEY);
     b.jump_if(NotEqual, R0, 0, done);
     b.place(full);
     count_loss(b, values::LOST_CALLS);
@@ -332,8 +330,7 @@ fn errno(b: &mut ProgramBuilder) {
     b.set(R1, 0);
     b.operate(Sub, R1, R9);
     b.store(Double, R10, KEY + 16, R1);
-    key(b, ERRNOS, KEY);
-    b.call(Helper::MapLookupElem);
+    look_up(b, ERRNOS, KEY);
     b.jump_if(Equal, R0, 0, new);
     b.load(Double, R1, R0, 0);
     b.operate(Add, R1, 1);
@@ -356,8 +353,7 @@ pub(super) fn fork(task_pid: i16) -> ProgramBuilder {
     let out = b.label();
     b.load(Double, R6, R1, 8);
     current_task(&mut b);
-    key(&mut b, TASKS, TASK);
-    b.call(Helper::MapLookupElem);
+    look_up(&mut b, TASKS, TASK);
     b.jump_if(Equal, R0, 0, out);
     b.load(Word, R1, R0, slot::WAITS);
     b.jump_if(NotEqual, R1, 0, out);
@@ -380,12 +376,10 @@ pub(super) fn exec() -> ProgramBuilder {
     let (found, out) = (b.label(), b.label());
     b.load(Double, R6, R1, 8);
     current_task(&mut b);
-    key(&mut b, TASKS, TASK);
-    b.call(Helper::MapLookupElem);
+    look_up(&mut b, TASKS, TASK);
     b.jump_if(NotEqual, R0, 0, found);
     b.store(Word, R10, INDEX, R6);
-    key(&mut b, TASKS, INDEX);
-    b.call(Helper::MapLookupElem);
+    look_up(&mut b, TASKS, INDEX);
     b.jump_if(Equal, R0, 0, out);
     new_slot(&mut b);
     add_slot(&mut b);
