@@ -24,5 +24,6 @@ pub(crate) mod stack_line;
 pub(crate) mod subcommands;
 pub(crate) mod system_recording;
 pub(crate) mod temporary_folder;
+pub(crate) mod time_range;
 pub(crate) mod tracepoints;
 pub(crate) mod wrap;

@@ -89,7 +89,7 @@ impl Recomputed {
     }
 }
 
-/// Recomputes the sums from `script --json`, which has raw fields, or from text.
+/// Recomputes the sums from the text of `script`.
 fn recompute(scratch: &Scratch) -> Recomputed {
     let script = run(scratch, &["script", "-F", "cpu,event,trace"]);
     let csv = run(scratch, &["kmem", "stat", "--alloc", "--json"]);

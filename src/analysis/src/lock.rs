@@ -54,7 +54,7 @@ pub enum LockKey {
 /// The waits of a row; times in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockRow {
-    /// What it stands for.
+    /// The caller, thread or lock.
     pub key: LockKey,
     /// Waits that began.
     pub contended: u64,

@@ -97,11 +97,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let (name, rest) = split_words("kwork", SUBCOMMANDS, matches, context)?;
     match full_name(&name) {
         "record" => record::run(&rest, matches, context),
-        _ => {
-            let program = context.program;
-            let message = format!("{program} kwork: unknown subcommand '{name}'");
-            Err(CliError::usage(message).hint(SUBCOMMANDS))
-        }
+        _ => Err(subcommands::unknown_subcommand(
+            "kwork",
+            &name,
+            SUBCOMMANDS,
+            context,
+        )),
     }
 }
 

@@ -82,12 +82,21 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     match full_name(&name) {
         "record" => record::run(&rest, matches, context),
         "script" => record::script(&rest, matches, context),
-        _ => {
-            let program = context.program;
-            let message = format!("{program} lock: unknown subcommand '{name}'");
-            Err(CliError::usage(message).hint(SUBCOMMANDS))
-        }
+        _ => Err(subcommands::unknown_subcommand(
+            "lock",
+            &name,
+            SUBCOMMANDS,
+            context,
+        )),
     }
+}
+
+/// Returns the most rows of `-E`.
+fn entries(matches: &ArgMatches) -> usize {
+    let most = matches.get_one::<u64>("entries");
+    most.map_or(usize::MAX, |most| {
+        usize::try_from(*most).unwrap_or(usize::MAX)
+    })
 }
 
 /// Parses `-k` and `-F`: the column to sort by, and those to show, which include it.

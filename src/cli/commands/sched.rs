@@ -84,11 +84,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             let words = [reading_options(matches), rest].concat();
             dispatch(context, OsStr::new("script"), &words)
         }
-        name => {
-            let program = context.program;
-            let message = format!("{program} sched: unknown subcommand '{name}'");
-            Err(CliError::usage(message).hint(KNOWN))
-        }
+        name => Err(subcommands::unknown_subcommand(
+            "sched", name, KNOWN, context,
+        )),
     }
 }
 

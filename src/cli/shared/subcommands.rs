@@ -24,6 +24,17 @@ pub(crate) fn full_name<'w>(word: &'w str, names: &[&'static str]) -> &'w str {
     name.copied().unwrap_or(word)
 }
 
+/// Returns the error for a subcommand that `command` does not have; `known` is the hint.
+pub(crate) fn unknown_subcommand(
+    command: &str,
+    name: &str,
+    known: &str,
+    context: &Context,
+) -> CliError {
+    let program = context.program;
+    CliError::usage(format!("{program} {command}: unknown subcommand '{name}'")).hint(known)
+}
+
 /// Returns the subcommand's name as the user wrote it, and the words after it.
 ///
 /// # Errors

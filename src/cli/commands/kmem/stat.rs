@@ -7,7 +7,6 @@ use rperf_analysis::ObserverPass;
 use rperf_analysis::kmem::{
     KmemEvents, MigrateTypes, PAGE_EVENTS, PageStatistics, SLAB_EVENTS, SlabStatistics,
 };
-use rperf_resolve::TimeIntervals;
 use rperf_sys::CpuList;
 use rperf_view::kmem::pages::{PageLayout, PageTable};
 use rperf_view::kmem::slab::SlabTable;
@@ -24,6 +23,7 @@ use crate::cli::options::flag;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
+use crate::cli::shared::time_range::time_intervals;
 use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
@@ -62,7 +62,7 @@ pub(in crate::cli::commands) fn run(
     }
     let details = KmemDetails {
         resolver: &resolver,
-        intervals: intervals(matches, &analysis)?,
+        intervals: time_intervals(matches, &analysis, "script")?,
     };
     let pass = ObserverPass::new(&layouts, details).reading(&needed);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut events)?;
@@ -138,23 +138,6 @@ fn nodes(analysis: &Analysis<'_>) -> Vec<Option<u32>> {
         }
     }
     nodes
-}
-
-/// Parses `--time`.
-fn intervals(
-    matches: &ArgMatches,
-    analysis: &Analysis<'_>,
-) -> Result<Option<TimeIntervals>, CliError> {
-    let Some(text) = matches.get_one::<String>("time") else {
-        return Ok(None);
-    };
-    let boundaries = analysis.metadata().features.sample_time();
-    let intervals = TimeIntervals::parse(text, boundaries, false);
-    intervals.map(Some).map_err(|error| {
-        CliError::message(255, "Invalid time span")
-            .detail(format!("{text}: {error}"))
-            .hint("give START,END in seconds, as printed by 'script'; either may be omitted")
-    })
 }
 
 /// What is printed.

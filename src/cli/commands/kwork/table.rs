@@ -5,7 +5,6 @@ use rperf_analysis::ObserverPass;
 use rperf_analysis::kwork::{
     KworkClass, KworkMeasure, KworkRuns, KworkSortKey, KworkTable, KworkTotals,
 };
-use rperf_resolve::TimeIntervals;
 use rperf_view::kwork::json;
 use rperf_view::kwork::table::{KworkColumns, write};
 
@@ -19,6 +18,7 @@ use crate::cli::jobs::{self, jobs};
 use crate::cli::options::{flag, switch, value};
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::{conclude, losses};
+use crate::cli::shared::time_range::time_intervals;
 use crate::cli::symbol_options::SymbolSources;
 
 /// The classes whose events are spans.
@@ -81,7 +81,7 @@ impl TableCommand {
         let resolver = analysis.resolver(&symbols);
         let details = KworkDetails {
             resolver: &resolver,
-            intervals: time_intervals(matches, &analysis)?,
+            intervals: time_intervals(matches, &analysis, "kwork timehist")?,
             stacks: None,
         };
         let mut runs = KworkRuns::new(measure, selection, KworkTotals::new(is_json));
@@ -135,23 +135,4 @@ pub(super) fn span_classes(
         ));
     }
     Ok(requested)
-}
-
-/// Parses `--time`.
-pub(super) fn time_intervals(
-    matches: &ArgMatches,
-    analysis: &Analysis<'_>,
-) -> Result<Option<TimeIntervals>, CliError> {
-    let Some(text) = matches.get_one::<String>("time") else {
-        return Ok(None);
-    };
-    let boundaries = analysis.metadata().features.sample_time();
-    let intervals = TimeIntervals::parse(text, boundaries, false);
-    intervals.map(Some).map_err(|error| {
-        CliError::message(255, "Invalid time span")
-            .detail(format!("{text}: {error}"))
-            .hint(
-                "give START,END in seconds, as printed by 'kwork timehist'; either may be omitted",
-            )
-    })
 }

@@ -13,7 +13,7 @@ use rperf_wire::SampleType;
 
 use super::details::KworkDetails;
 use super::recording::{KworkRecording, NeededEvents};
-use super::table::{CLASSES, span_classes, time_intervals};
+use super::table::{CLASSES, span_classes};
 use super::{DOUBTFUL, common, filters, selection, symbol_options, use_bpf};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -25,6 +25,7 @@ use crate::cli::output::Stdout;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::conclude;
 use crate::cli::shared::stack_line::StackLine;
+use crate::cli::shared::time_range::time_intervals;
 use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
@@ -73,7 +74,7 @@ pub(in crate::cli::commands) fn run(
     let resolver = analysis.resolver(&symbols);
     let details = KworkDetails {
         resolver: &resolver,
-        intervals: time_intervals(matches, &analysis)?,
+        intervals: time_intervals(matches, &analysis, "kwork timehist")?,
         stacks: stacks(matches, &analysis, &resolver),
     };
     let with_stacks = details.stacks.is_some();

@@ -9,7 +9,6 @@ use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::kwork::top::write;
 
 use super::recording::{KworkRecording, NeededEvents};
-use super::table::time_intervals;
 use super::{DOUBTFUL, classes, common, filters, selection, sort_keys, use_bpf};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -18,6 +17,7 @@ use crate::cli::jobs::{self, jobs};
 use crate::cli::options::value;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::conclude;
+use crate::cli::shared::time_range::time_intervals;
 
 const ABOUT: &str = "\
 Shows the share of each CPU that is idle, in tasks, in interrupts (hi) and in softirqs (si), and the CPU time of each task without the interrupts \
@@ -66,7 +66,7 @@ pub(in crate::cli::commands) fn run(
         )));
     }
     let mut top = KworkTop::new(selection(matches, recording.classes)?);
-    let samples = SamplesInTime(time_intervals(matches, &analysis)?);
+    let samples = SamplesInTime(time_intervals(matches, &analysis, "kwork timehist")?);
     let pass = ObserverPass::new(&recording.layouts, samples);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut top)?;
     let table = top.into_table(&keys);

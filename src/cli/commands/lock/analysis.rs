@@ -1,5 +1,6 @@
 //! The waits of a recording: read, summed and named.
 
+use std::io::{self, Write};
 use std::sync::OnceLock;
 
 use clap::ArgMatches;
@@ -11,12 +12,16 @@ use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
 use rperf_replay::{DsoId, Machine, Order, Sample, World};
 use rperf_resolve::{AddressContext, Frame, Resolver};
 use rperf_tracepoint::typed::TypedEvent;
-use rperf_view::lock::NamedRow;
+use rperf_view::lock::{NamedRow, write_json};
 use rperf_wire::CpuMode;
 
-use crate::cli::error::CliError;
-use crate::cli::options::count;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::Input;
+use crate::cli::jobs::jobs;
+use crate::cli::options::{count, flag};
 use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
 use crate::cli::symbol_options::SymbolSources;
 
@@ -36,10 +41,10 @@ pub(super) struct LockQuery {
 }
 
 /// Rows with their names, and what is missing.
-pub(super) struct LockRows {
-    pub(super) rows: Vec<NamedRow>,
-    pub(super) contention: LockContention,
-    pub(super) delivered: DeliveredCounts,
+struct LockRows {
+    rows: Vec<NamedRow>,
+    contention: LockContention,
+    delivered: DeliveredCounts,
 }
 
 /// The addresses of functions that schedule and that lock.
@@ -119,8 +124,30 @@ fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> LockText {
     text
 }
 
+/// Reads the recording and prints its rows, as JSON on request, otherwise with `write`.
+pub(super) fn print(
+    matches: &ArgMatches,
+    context: &Context,
+    query: &LockQuery,
+    write: impl FnOnce(&mut dyn Write, &[NamedRow]) -> io::Result<()>,
+) -> Result<ExitStatus, CliError> {
+    let symbols = SymbolSources::for_recording(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let found = read(&analysis, &symbols, query, matches)?;
+    context.paginate("lock")?;
+    let out = &mut context.stdout();
+    match flag(matches, "json") == Some(true) {
+        true => write_json(out, &found.rows, losses(&analysis).lost)?,
+        false => write(out, &found.rows)?,
+    }
+    let losses = &found.contention.losses;
+    conclude(&analysis, found.delivered, losses, "waits", matches)
+}
+
 /// Reads and sums the waits.
-pub(super) fn read(
+fn read(
     analysis: &Analysis<'_>,
     symbols: &SymbolSources,
     query: &LockQuery,

@@ -2,19 +2,14 @@
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
-use rperf_view::lock::{ContentionTable, kind_flags, write_contention, write_debug, write_json};
+use rperf_view::lock::{ContentionTable, kind_flags, write_contention, write_debug};
 
-use super::analysis::{LockQuery, read};
-use super::{columns, table_options};
+use super::analysis::{LockQuery, print};
+use super::{columns, entries, table_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
-use crate::cli::input::Input;
-use crate::cli::jobs::jobs;
 use crate::cli::options::{flag, number, switch, unsupported, value};
-use crate::cli::shared::analysis::Analysis;
-use crate::cli::shared::losses::{conclude, losses};
-use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
 Shows how long callers, threads (-t) or locks (-l) waited for locks of the kernel, recorded with 'lock record'.";
@@ -104,32 +99,14 @@ pub(in crate::cli::commands) fn run(
         max_stack: frames("max-stack", MAX_STACK),
         callstack: words(matches, "callstack-filter"),
     };
-    let symbols = SymbolSources::for_recording(matches, context)?;
-    let input = Input::open(matches, context)?;
-    let data = input.parse(context)?;
-    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
-    let found = read(&analysis, &symbols, &query, matches)?;
-    context.paginate("lock")?;
-    let out = &mut context.stdout();
     let separator = matches.get_one::<String>("field-separator");
-    if is_on("json") {
-        write_json(out, &found.rows, losses(&analysis).lost)?;
-    } else {
-        let separator = separator.map(String::as_str);
-        write_contention(out, table, &shown, &found.rows, separator)?;
-        if context.verbosity(matches) > 0 && separator.is_none() {
-            write_debug(out, found.rows.len())?;
+    let separator = separator.map(String::as_str);
+    print(matches, context, &query, |out, rows| {
+        write_contention(out, table, &shown, rows, separator)?;
+        match context.verbosity(matches) > 0 && separator.is_none() {
+            true => write_debug(out, rows.len()),
+            false => Ok(()),
         }
-    }
-    let losses = &found.contention.losses;
-    conclude(&analysis, found.delivered, losses, "waits", matches)
-}
-
-/// Returns the most rows of `-E`.
-pub(super) fn entries(matches: &ArgMatches) -> usize {
-    let most = matches.get_one::<u64>("entries");
-    most.map_or(usize::MAX, |most| {
-        usize::try_from(*most).unwrap_or(usize::MAX)
     })
 }
 

@@ -2,18 +2,13 @@
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
-use rperf_view::lock::{write_debug, write_json, write_report};
+use rperf_view::lock::{write_debug, write_report};
 
-use super::analysis::{LockQuery, read};
-use super::{columns, table_options};
+use super::analysis::{LockQuery, print};
+use super::{columns, entries, table_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::input::Input;
-use crate::cli::jobs::jobs;
 use crate::cli::options::{flag, unsupported};
-use crate::cli::shared::analysis::Analysis;
-use crate::cli::shared::losses::{conclude, losses};
-use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
 Shows a row for each lock that was waited for, named by its first caller, or for each thread (-t).";
@@ -52,26 +47,16 @@ pub(in crate::cli::commands) fn run(
         },
         selection: LockSelection::default(),
         key,
-        entries: super::contention::entries(matches),
+        entries: entries(matches),
         stack_skip: super::contention::STACK_SKIP,
         max_stack: 0,
         callstack: None,
     };
-    let symbols = SymbolSources::for_recording(matches, context)?;
-    let input = Input::open(matches, context)?;
-    let data = input.parse(context)?;
-    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
-    let found = read(&analysis, &symbols, &query, matches)?;
-    context.paginate("lock")?;
-    let out = &mut context.stdout();
-    if flag(matches, "json") == Some(true) {
-        write_json(out, &found.rows, losses(&analysis).lost)?;
-    } else {
-        write_report(out, &shown, &found.rows)?;
-        if context.verbosity(matches) > 0 {
-            write_debug(out, found.rows.len())?;
+    print(matches, context, &query, |out, rows| {
+        write_report(out, &shown, rows)?;
+        match context.verbosity(matches) > 0 {
+            true => write_debug(out, rows.len()),
+            false => Ok(()),
         }
-    }
-    let losses = &found.contention.losses;
-    conclude(&analysis, found.delivered, losses, "waits", matches)
+    })
 }

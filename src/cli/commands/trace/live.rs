@@ -49,7 +49,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     started.map_err(|error| explain_start(context, &names, error))?;
     let stopped = trace.follow(&mut observation)?;
     let by_itself = stopped == StopReason::Ended;
-    // A traced command that still runs goes on; one that only sets the duration is ended.
+    // A traced command that still runs continues; one that only sets the duration is ended.
     let is_traced = request.observe.target == Target::Workload;
     if !by_itself && is_traced {
         observation.leave_workload();

@@ -1,0 +1,31 @@
+//! `--time` of commands that analyse events.
+
+use clap::ArgMatches;
+use rperf_resolve::TimeIntervals;
+
+use super::analysis::Analysis;
+use crate::cli::error::CliError;
+
+/// Parses `--time`; `printed_by` is the command whose times the hint suggests.
+///
+/// # Errors
+///
+/// Status 255: it is not a range of times.
+pub(crate) fn time_intervals(
+    matches: &ArgMatches,
+    analysis: &Analysis<'_>,
+    printed_by: &str,
+) -> Result<Option<TimeIntervals>, CliError> {
+    let Some(text) = matches.get_one::<String>("time") else {
+        return Ok(None);
+    };
+    let boundaries = analysis.metadata().features.sample_time();
+    let intervals = TimeIntervals::parse(text, boundaries, false);
+    intervals.map(Some).map_err(|error| {
+        CliError::message(255, "Invalid time span")
+            .detail(format!("{text}: {error}"))
+            .hint(format!(
+                "give START,END in seconds, as printed by '{printed_by}'; either may be omitted"
+            ))
+    })
+}
