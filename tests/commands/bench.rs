@@ -454,11 +454,11 @@ fn a_precision_decides_the_number_of_runs() {
 fn results_are_compared_with_a_baseline() {
     let scratch = Scratch::new();
     // Enough runs, each long enough, that one that is interrupted by other programs does not hide a difference.
-    let mut report = json(&["-r", "10", "syscall", "getpgid", "-l", "5000"]);
+    let mut report = json(&["-r", "10", "syscall", "getpgid", "-l", "100000"]);
     let mut compare = |samples: [f64; 3]| {
         report["benchmarks"][0]["results"][0]["samples"] = samples.as_slice().into();
         std::fs::write(scratch.path().join("base.json"), report.to_string()).expect("a file");
-        let words = "bench -r 10 --baseline base.json syscall getpgid -l 5000";
+        let words = "bench -r 10 --baseline base.json syscall getpgid -l 100000";
         let words: Vec<&str> = words.split(' ').collect();
         let outcome = rperf(&words)
             .within(scratch.path())

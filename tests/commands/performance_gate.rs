@@ -28,15 +28,10 @@ fn a_slowed_binary_fails() {
         return skip(test, "there is no python3");
     }
     let scratch = Scratch::new();
-    let words = [
-        "record",
-        "-g",
-        "-o",
-        "dwarf.data",
-        "-e",
-        "cpu-clock:u",
-        "true",
-    ];
+    // Long enough that there are samples on any machine: reports on an empty recording fail.
+    let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let words = "record -g -o dwarf.data -e cpu-clock:u sh -c";
+    let words: Vec<&str> = words.split(' ').chain([busy]).collect();
     let recorded = rperf_in(&scratch, &words).finish().expect("rperf starts");
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
     let rperf = env!("CARGO_BIN_EXE_rperf");
