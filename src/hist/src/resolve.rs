@@ -145,7 +145,7 @@ impl<'r, 'w> NamingContext<'r, 'w> {
             .iter()
             .map(|_| {
                 let stacks = parts.iter_mut().filter_map(Iterator::next);
-                MergedStacks::new(stacks.collect())
+                MergedStacks::new(stacks.collect(), self.threads)
             })
             .collect();
         for (layout, sum) in layouts.iter_mut().zip(folded.filtered) {

@@ -1,6 +1,7 @@
 //! Unique resolved stacks, from which entries and call graphs are counted.
 
 use std::hash::{Hash, Hasher as _};
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use rperf_replay::{Order, Sample};
@@ -9,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::histogram::ColumnSum;
 use crate::keys::{CodeSite, SampleContext, Thread};
+use crate::parallel;
 use crate::slices::SliceMap;
 
 /// Sums over the samples of one stack. A recording of distinct stacks has millions of them.
@@ -225,43 +227,64 @@ pub(crate) struct MergedStack {
 }
 
 impl MergedStacks {
-    /// Merges the parts of a recording.
-    pub(crate) fn new(parts: Vec<UniqueStacks>) -> Self {
+    /// Merges the parts of a recording on several threads.
+    pub(crate) fn new(parts: Vec<UniqueStacks>, threads: NonZeroUsize) -> Self {
         let mut contexts = Interner::default();
         let mut sites = Interner::default();
-        let mut layout = Self::default();
-        for part in parts {
+        let mut filtered = ColumnSum::default();
+        let numbered = parts.into_iter().map(|part| {
+            filtered.add(part.filtered);
             let contexts = renumber(&mut contexts, &part.contexts);
             let sites = renumber(&mut sites, &part.sites);
-            layout.add(&part, &contexts, &sites);
-            layout.filtered.add(part.filtered);
-        }
+            (part, contexts, sites)
+        });
+        let numbered = numbered.collect();
+        let renumbered = parallel::map(numbered, threads, |(part, contexts, sites)| {
+            Self::renumbered(&part, &contexts, &sites)
+        });
+        let mut renumbered = renumbered.into_iter();
+        let mut layout = renumbered.next().unwrap_or_default();
+        renumbered.for_each(|part| layout.append(part));
         Self {
             contexts: contexts.items,
             sites: sites.items,
+            filtered,
             ..layout
         }
     }
 
-    /// Adds the stacks of one part; `contexts` and `sites` map its indices.
-    fn add(&mut self, part: &UniqueStacks, contexts: &[u32], sites: &[u32]) {
+    /// The stacks of one part; `contexts` and `sites` map its indices.
+    fn renumbered(part: &UniqueStacks, contexts: &[u32], sites: &[u32]) -> Self {
         let weights = part.weights.iter();
-        self.stacks.reserve(weights.len());
+        let mut layout = Self::default();
+        layout.stacks.reserve(weights.len());
         for (words, (level, weight)) in weights {
             let [context, leaf, _, frames @ ..] = words else {
                 continue;
             };
-            let start = self.frames.len();
+            let start = layout.frames.len();
             let numbers = frames.iter().map(|frame| sites[*frame as usize]);
-            self.frames.extend(numbers);
-            self.stacks.push(MergedStack {
+            layout.frames.extend(numbers);
+            layout.stacks.push(MergedStack {
                 context: contexts[*context as usize],
                 leaf: sites[*leaf as usize],
                 level: *level,
-                frames: start..self.frames.len(),
+                frames: start..layout.frames.len(),
                 weight: weight.clone(),
             });
         }
+        layout
+    }
+
+    /// Appends stacks with the same contexts and sites.
+    fn append(&mut self, part: Self) {
+        let start = self.frames.len();
+        self.frames.extend_from_slice(&part.frames);
+        let moved = part.stacks.into_iter().map(|stack| MergedStack {
+            frames: stack.frames.start + start..stack.frames.end + start,
+            ..stack
+        });
+        self.stacks.extend(moved);
     }
 
     /// The callchain of a stack in call graph order.

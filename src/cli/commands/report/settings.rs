@@ -97,6 +97,7 @@ impl ReportSettings {
         context.output.set_quiet(quiet);
         let switch = |id| flag(matches, id);
         let text = |id| matches.get_one::<String>(id).map(String::as_str);
+        let jobs = jobs(matches, context)?;
         Ok(Self {
             layout: ReportLayout {
                 min_percent: call_graph::least_row(matches, context)?.unwrap_or_default(),
@@ -110,12 +111,13 @@ impl ReportSettings {
                 hierarchy: hierarchy(matches)?,
                 colors: paints(context, COLOR, text(COLOR))?,
                 escapes: context.output.is_terminal(),
+                threads: Some(jobs),
             },
             columns,
             mode: CountMode::new(matches),
             cells: CellFormat::new(matches, context)?,
             raw_trace: switch("raw-trace") == Some(true),
-            jobs: jobs(matches, context)?,
+            jobs,
             chains: ChainSettings::new(matches, context, graph),
             events: EventDisplay::new(matches, context),
             total_cycles: switch("total-cycles") == Some(true),

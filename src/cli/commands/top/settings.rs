@@ -82,6 +82,7 @@ impl TopSettings {
             colors: paints(context, "", None)?,
             escapes: context.output.is_terminal(),
             skip_symbol: columns.begins_with_symbol(),
+            threads: None,
         };
         Ok(Self {
             options: HistogramOptions {

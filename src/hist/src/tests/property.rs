@@ -118,7 +118,7 @@ fn count(
     let threads = NonZeroUsize::new(threads).expect("some");
     let event = EventInput {
         index: 0,
-        layout: &MergedStacks::new(parts.map(|part| fold(fake, part)).collect()),
+        layout: &MergedStacks::new(parts.map(|part| fold(fake, part)).collect(), threads),
         callchains: true,
     };
     rows::histogram(&[event], options, fake, threads)
@@ -175,7 +175,7 @@ proptest! {
     #[test]
     fn filtered_samples_count_for_percentages_only(samples in samples(), mut options in options(), more in 1u64..9) {
         let fake = Fake::new();
-        let mut stacks = MergedStacks::new(vec![fold(&fake, &samples)]);
+        let mut stacks = MergedStacks::new(vec![fold(&fake, &samples)], NonZeroUsize::MIN);
         let filtered = ColumnSum { period: more, samples: 1, latency: 0 };
         stacks.filtered = filtered;
         let mut reports = [false, true].map(|relative| {
@@ -211,7 +211,7 @@ proptest! {
         options.graph = None;
         let fake = Fake::new();
         let parts = samples.split_at(split.min(samples.len()));
-        let layouts = [parts.0, parts.1].map(|part| MergedStacks::new(vec![fold(&fake, part)]));
+        let layouts = [parts.0, parts.1].map(|part| MergedStacks::new(vec![fold(&fake, part)], NonZeroUsize::MIN));
         let event = |index| EventInput {
             index,
             layout: &layouts[index],

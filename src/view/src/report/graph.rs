@@ -1,10 +1,9 @@
 //! The call graph below a row.
 
-use std::io::{self, Write};
-
 use rperf_hist::{Branch, ColumnSum, GraphForm, HistogramRow};
 
 use super::table::ReportLayout;
+use crate::digits;
 use crate::percent::Percent;
 
 /// The numbers shown on a branch of a call graph.
@@ -20,16 +19,18 @@ pub enum BranchValue {
 }
 
 impl ReportLayout {
-    /// Formats a branch's number; percentages are of `total`.
-    fn branch_value(&self, sum: ColumnSum, total: u64) -> String {
+    /// Appends a branch's number; percentages are of `total`.
+    fn push_branch_value(&self, text: &mut String, sum: ColumnSum, total: u64) {
         match self.graph_value {
             BranchValue::Percent => {
                 let share = Percent::of(sum.period, total);
                 let (begin, end) = share.paint(self.colors);
-                format!("{begin}{share}{end}")
+                begin.push_to(text);
+                share.push_to(text);
+                end.push_to(text);
             }
-            BranchValue::Period => sum.period.to_string(),
-            BranchValue::Count => sum.samples.to_string(),
+            BranchValue::Period => digits::push_decimal(text, sum.period),
+            BranchValue::Count => digits::push_decimal(text, sum.samples),
         }
     }
 }
@@ -43,46 +44,48 @@ const CLOSED: &str = "           ";
 /// Placeholder for the branches that are not shown.
 const HIDDEN_BRANCHES: &str = "[...]";
 
-/// Writes the call graph of `row`, if it has one. Percentages are of `total`.
-pub(super) fn write(
-    out: &mut dyn Write,
-    row: &HistogramRow,
-    total: u64,
-    layout: &ReportLayout,
-) -> io::Result<()> {
+/// Appends the call graph of `row`, if it has one. Percentages are of `total`.
+pub(super) fn push(text: &mut String, row: &HistogramRow, total: u64, layout: &ReportLayout) {
     let chains = row.graph.iter().take(layout.most_branches());
     match layout.graph_form {
-        GraphForm::Graph | GraphForm::Fractal => return write_tree(out, row, total, layout),
+        GraphForm::Graph | GraphForm::Fractal => push_tree(text, row, total, layout),
         GraphForm::Flat => {
             for chain in chains {
-                let value = layout.branch_value(chain.all, total);
-                writeln!(out, "           {value}")?;
+                text.push_str("           ");
+                layout.push_branch_value(text, chain.all, total);
+                text.push('\n');
                 for frame in &chain.frames {
-                    writeln!(out, "                {frame}")?;
+                    push_line(text, "                ", frame);
                 }
-                out.write_all(b"\n")?;
+                text.push('\n');
             }
         }
         GraphForm::Folded => {
             let separator = layout.separator.as_deref().unwrap_or(";");
             for chain in chains {
-                let value = layout.branch_value(chain.own, total);
-                writeln!(out, "{value} {}", chain.frames.join(separator))?;
+                layout.push_branch_value(text, chain.own, total);
+                text.push(' ');
+                for (index, frame) in chain.frames.iter().enumerate() {
+                    text.push_str(if index > 0 { separator } else { "" });
+                    text.push_str(frame);
+                }
+                text.push('\n');
             }
         }
     }
-    Ok(())
 }
 
-/// Writes a tree, terminated by an empty line.
+/// Appends a line of two parts.
+fn push_line(text: &mut String, lead: &str, frame: &str) {
+    text.push_str(lead);
+    text.push_str(frame);
+    text.push('\n');
+}
+
+/// Appends a tree, terminated by an empty line.
 ///
 /// If one branch holds everything counted in the row, its frames follow `---` without a percentage.
-fn write_tree(
-    out: &mut dyn Write,
-    row: &HistogramRow,
-    total: u64,
-    layout: &ReportLayout,
-) -> io::Result<()> {
+fn push_tree(text: &mut String, row: &HistogramRow, total: u64, layout: &ReportLayout) {
     let fractal = layout.graph_form == GraphForm::Fractal;
     let mut fork = ForkBranches {
         branches: &row.graph,
@@ -101,15 +104,14 @@ fn write_tree(
         let skipped = usize::from(layout.skip_symbol);
         let stem = only.frames.get(skipped..).unwrap_or_default();
         empty = stem.is_empty();
-        lines.write_stem(out, stem)?;
+        lines.push_stem(text, stem);
         fork.branches = &only.branches;
         fork.chains = only.all.without(only.own).samples;
     }
-    lines.write_fork(out, fork)?;
-    if empty && fork.branches.is_empty() {
-        return Ok(());
+    lines.push_fork(text, fork);
+    if !empty || !fork.branches.is_empty() {
+        text.push('\n');
     }
-    out.write_all(b"\n")
 }
 
 /// Sibling branches.
@@ -130,20 +132,20 @@ struct GraphLines<'a> {
 }
 
 impl GraphLines<'_> {
-    fn write_stem(&mut self, out: &mut dyn Write, frames: &[impl AsRef<str>]) -> io::Result<()> {
+    fn push_stem(&mut self, text: &mut String, frames: &[impl AsRef<str>]) {
         let Some((first, rest)) = frames.split_first() else {
-            return Ok(());
+            return;
         };
-        writeln!(out, "{}|", self.margin)?;
-        writeln!(out, "{}---{}", self.margin, first.as_ref())?;
+        push_line(text, &self.margin, "|");
+        text.push_str(&self.margin);
+        push_line(text, "---", first.as_ref());
         self.margin.push_str("   ");
         for frame in rest.iter().take(self.layout.most_branches() - 1) {
-            writeln!(out, "{}{}", self.margin, frame.as_ref())?;
+            push_line(text, &self.margin, frame.as_ref());
         }
-        Ok(())
     }
 
-    fn write_fork(&mut self, out: &mut dyn Write, fork: ForkBranches<'_>) -> io::Result<()> {
+    fn push_fork(&mut self, text: &mut String, fork: ForkBranches<'_>) {
         let fractal = self.layout.graph_form == GraphForm::Fractal;
         let mut rest = ColumnSum {
             period: fork.total,
@@ -154,37 +156,35 @@ impl GraphLines<'_> {
         let shown = fork.branches.iter().take(self.layout.most_branches());
         for (index, branch) in shown.enumerate() {
             rest = rest.without(branch.all);
-            self.write_lead(out, self.open.len())?;
-            out.write_all(b"\n")?;
+            self.push_lead(text, self.open.len());
+            text.push('\n');
             if index == last && (!fractal || rest.period == 0) {
                 self.close();
             }
-            self.write_frames(out, branch, fork.total)?;
+            self.push_frames(text, branch, fork.total);
             let deeper = branch.all.without(branch.own);
             self.open.push(true);
-            self.write_fork(
-                out,
+            self.push_fork(
+                text,
                 ForkBranches {
                     branches: &branch.branches,
                     total: if fractal { deeper.period } else { fork.total },
                     chains: deeper.samples,
                 },
-            )?;
+            );
             self.open.pop();
         }
         if fractal && rest.period > 0 && rest.period != fork.total {
-            self.write_rest(out, rest, fork.total)?;
+            self.push_rest(text, rest, fork.total);
         }
-        Ok(())
     }
 
     /// The remainder of the branches, so that percentages add up to the parent's.
-    fn write_rest(&mut self, out: &mut dyn Write, rest: ColumnSum, total: u64) -> io::Result<()> {
-        if self.layout.graph_value == BranchValue::Count && rest.samples == 0 {
-            return Ok(());
+    fn push_rest(&mut self, text: &mut String, rest: ColumnSum, total: u64) {
+        if self.layout.graph_value != BranchValue::Count || rest.samples > 0 {
+            self.close();
+            self.push_first_line(text, rest, total, HIDDEN_BRANCHES);
         }
-        self.close();
-        self.write_marked(out, &self.layout.branch_value(rest, total), HIDDEN_BRANCHES)
     }
 
     fn close(&mut self) {
@@ -193,31 +193,30 @@ impl GraphLines<'_> {
         }
     }
 
-    fn write_frames(&self, out: &mut dyn Write, branch: &Branch, total: u64) -> io::Result<()> {
+    fn push_frames(&self, text: &mut String, branch: &Branch, total: u64) {
         let Some((first, rest)) = branch.frames.split_first() else {
-            return Ok(());
+            return;
         };
-        self.write_marked(out, &self.layout.branch_value(branch.all, total), first)?;
+        self.push_first_line(text, branch.all, total, first);
         for frame in rest {
-            self.write_lead(out, self.open.len())?;
-            writeln!(out, "{frame}")?;
+            self.push_lead(text, self.open.len());
+            push_line(text, "", frame);
         }
-        Ok(())
     }
 
-    /// The first line of a branch.
-    fn write_marked(&self, out: &mut dyn Write, value: &str, frame: &str) -> io::Result<()> {
-        self.write_lead(out, self.open.len() - 1)?;
+    /// The first line of a branch, with its number.
+    fn push_first_line(&self, text: &mut String, sum: ColumnSum, total: u64, frame: &str) {
+        self.push_lead(text, self.open.len() - 1);
         let open = self.open.last().copied().unwrap_or_default();
-        let line = if open { '|' } else { ' ' };
-        writeln!(out, "{line}--{value}--{frame}")
+        text.push_str(if open { "|--" } else { " --" });
+        self.layout.push_branch_value(text, sum, total);
+        push_line(text, "--", frame);
     }
 
-    fn write_lead(&self, out: &mut dyn Write, depth: usize) -> io::Result<()> {
-        out.write_all(self.margin.as_bytes())?;
+    fn push_lead(&self, text: &mut String, depth: usize) {
+        text.push_str(&self.margin);
         for open in self.open.iter().take(depth) {
-            out.write_all(if *open { OPEN } else { CLOSED }.as_bytes())?;
+            text.push_str(if *open { OPEN } else { CLOSED });
         }
-        Ok(())
     }
 }

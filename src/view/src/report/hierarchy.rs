@@ -69,7 +69,7 @@ pub(super) fn write_rows(
     let total = histogram.totals.first().copied().unwrap_or_default().period;
     // A row that is not shown hides its children.
     let mut hidden = None;
-    let mut line = String::new();
+    let mut text = String::new();
     for step in histogram.hierarchy() {
         if hidden.is_some_and(|level| step.level > level) {
             continue;
@@ -79,14 +79,14 @@ pub(super) fn write_rows(
         if below {
             continue;
         }
-        line.clear();
+        text.clear();
         match &layout.separator {
-            Some(separator) => write_separated(&mut line, &step, histogram, separator, &columns),
-            None => write_padded(&mut line, &step, histogram, &columns),
+            Some(separator) => write_separated(&mut text, &step, histogram, separator, &columns),
+            None => write_padded(&mut text, &step, histogram, &columns),
         }
-        line.push('\n');
-        out.write_all(line.as_bytes())?;
-        graph::write(out, &step.row, histogram.all.period, layout)?;
+        text.push('\n');
+        graph::push(&mut text, &step.row, histogram.all.period, layout);
+        out.write_all(text.as_bytes())?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
 use rperf_hist::{
-    CellPadding, ColumnSum, GraphForm, Histogram, HistogramRow, NumberField, ReportField,
+    CellPadding, ColumnSum, GraphForm, Histogram, HistogramRow, NumberField, ReportField, parallel,
 };
 
 use super::graph::{self, BranchValue};
@@ -15,6 +15,11 @@ use crate::digits;
 use crate::percent::Percent;
 use crate::table::{self, Align, TextStyle, TextTable};
 use crate::terminal::{Csi, Sgr, escaped_line};
+
+/// Rows that a thread formats at a time.
+const ROWS_OF_A_BLOCK: usize = 32;
+/// Blocks that are formatted before they are written, for each thread: they bound the text in memory.
+const BLOCKS_OF_A_THREAD: usize = 16;
 
 /// The layout of a report.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,6 +50,8 @@ pub struct ReportLayout {
     /// Whether the stem of a call graph starts with its second frame: perf treats the first as the
     /// row's own symbol if `--sort` starts with the symbol.
     pub skip_symbol: bool,
+    /// The number of threads that format rows; one if not given.
+    pub threads: Option<NonZeroUsize>,
 }
 
 impl ReportLayout {
@@ -194,21 +201,37 @@ pub fn write_rows(
     }
     let columns = TableColumn::list(histogram, layout);
     let total = histogram.totals.first().copied().unwrap_or_default().period;
-    let mut line = String::new();
-    for row in &histogram.rows {
-        if Percent::of(row.weights.total, total).below(layout.min_percent) {
-            continue;
+    let is_shown =
+        |row: &&HistogramRow| !Percent::of(row.weights.total, total).below(layout.min_percent);
+    let shown: Vec<&HistogramRow> = histogram.rows.iter().filter(is_shown).collect();
+    let blocks: Vec<&[&HistogramRow]> = shown.chunks(ROWS_OF_A_BLOCK).collect();
+    let threads = layout.threads.unwrap_or(NonZeroUsize::MIN);
+    for blocks in blocks.chunks(BLOCKS_OF_A_THREAD * threads.get()) {
+        let format = |rows| format_rows(rows, histogram, layout, &columns);
+        for text in parallel::map(blocks.to_vec(), threads, format) {
+            out.write_all(text.as_bytes())?;
         }
-        line.clear();
-        match &layout.separator {
-            Some(separator) => write_separated(&mut line, row, histogram, separator),
-            None => write_padded(&mut line, row, histogram, &columns),
-        }
-        line.push('\n');
-        out.write_all(line.as_bytes())?;
-        graph::write(out, row, histogram.all.period, layout)?;
     }
     Ok(())
+}
+
+/// Formats rows with their call graphs.
+fn format_rows(
+    rows: &[&HistogramRow],
+    histogram: &Histogram,
+    layout: &ReportLayout,
+    columns: &[TableColumn],
+) -> String {
+    let mut text = String::new();
+    for row in rows {
+        match &layout.separator {
+            Some(separator) => write_separated(&mut text, row, histogram, separator),
+            None => write_padded(&mut text, row, histogram, columns),
+        }
+        text.push('\n');
+        graph::push(&mut text, row, histogram.all.period, layout);
+    }
+    text
 }
 
 fn write_padded(
