@@ -49,11 +49,11 @@ pub(crate) struct Cache {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CacheLookup {
     /// The file is in the cache.
-    Here(PathBuf),
+    Found(PathBuf),
     /// A recent miss is cached.
-    Nowhere,
+    Absent,
     /// Not in the cache.
-    Nothing,
+    Unknown,
 }
 
 impl Cache {
@@ -63,10 +63,10 @@ impl Cache {
 
     pub(crate) fn look_up(&self, id: &str, part: &str) -> CacheLookup {
         let Ok(folder) = self.existing(id) else {
-            return CacheLookup::Nothing;
+            return CacheLookup::Unknown;
         };
         let Ok(found) = folder.find(part.as_ref()) else {
-            return CacheLookup::Nothing;
+            return CacheLookup::Unknown;
         };
         let metadata = found.metadata();
         if metadata.len() > 0 || !metadata.is_file() {
@@ -75,17 +75,17 @@ impl Cache {
             return match found.for_reading() {
                 Ok(file) => {
                     let _ = file.set_times(now);
-                    CacheLookup::Here(self.path(id, part))
+                    CacheLookup::Found(self.path(id, part))
                 }
-                Err(_) => CacheLookup::Nothing,
+                Err(_) => CacheLookup::Unknown,
             };
         }
         let believed = self.seconds(&CACHE_MISS);
         match age(metadata.modified()).is_none_or(|age| age <= believed) {
-            true => CacheLookup::Nowhere,
+            true => CacheLookup::Absent,
             false => {
                 let _ = folder.remove_file(part.as_ref());
-                CacheLookup::Nothing
+                CacheLookup::Unknown
             }
         }
     }
@@ -204,7 +204,7 @@ impl PartialFile {
         self.folder.path().join(&self.name)
     }
 
-    /// Deletes it.
+    /// Deletes the file.
     pub(crate) fn discard(self) {
         let _ = self.folder.remove_file(&self.name);
     }
@@ -225,7 +225,7 @@ fn clean_folder(folder: &Folder, max_age: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Time since then; `None` for the future.
+/// Time since `time`; `None` if it is unknown or in the future.
 fn age(time: io::Result<SystemTime>) -> Option<Duration> {
     time.ok()?.elapsed().ok()
 }
@@ -249,14 +249,14 @@ mod tests {
     fn absent_files_are_requested_again_after_expiry() {
         let scratch = Scratch::new();
         let cache = Cache::new(scratch.path().join("cache"));
-        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Nothing);
+        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Unknown);
         cache
             .note_absence("ab12", "debuginfo")
             .expect("it is noted");
-        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Nowhere);
-        assert_eq!(cache.look_up("ab12", "executable"), CacheLookup::Nothing);
+        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Absent);
+        assert_eq!(cache.look_up("ab12", "executable"), CacheLookup::Unknown);
         make_older(&cache.path("ab12", "debuginfo"), 1);
-        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Nothing);
+        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Unknown);
         assert!(!cache.path("ab12", "debuginfo").exists());
         let setting = scratch.path().join("cache/cache_miss_s");
         assert_eq!(fs::read_to_string(setting).ok().as_deref(), Some("600\n"));
@@ -267,7 +267,7 @@ mod tests {
         let scratch = Scratch::new();
         let cache = Cache::new(scratch.path().join("cache"));
         let mut receiving = cache.start("ab12", "debuginfo").expect("it starts");
-        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Nothing);
+        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Unknown);
         receiving.file.write_all(b"bytes").expect("it is written");
         let temporary = receiving.path();
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
@@ -275,7 +275,7 @@ mod tests {
         let path = placed.expect("it is placed");
         assert_eq!(
             cache.look_up("ab12", "debuginfo"),
-            CacheLookup::Here(path.clone())
+            CacheLookup::Found(path.clone())
         );
         let metadata = fs::metadata(path).expect("it is there");
         assert_eq!(metadata.permissions().mode() & 0o777, 0o400);

@@ -79,9 +79,9 @@ impl Client {
             let _ = self.cache.clean();
         }
         match self.cache.look_up(&query.id, query.part) {
-            CacheLookup::Here(path) => return Some(path),
-            CacheLookup::Nowhere => return None,
-            CacheLookup::Nothing => {}
+            CacheLookup::Found(path) => return Some(path),
+            CacheLookup::Absent => return None,
+            CacheLookup::Unknown => {}
         }
         if !state.absent.insert((query.id.clone(), wanted.part)) {
             return None;
@@ -155,8 +155,8 @@ impl Client {
             self.observer.ended();
         }
         let placed = match received {
-            Ok(Received::Whole(changed)) => self.store(&receiving, query, &url, changed),
-            Ok(Received::Nothing) => Ok(None),
+            Ok(Received::Complete(changed)) => self.store(&receiving, query, &url, changed),
+            Ok(Received::NotFound) => Ok(None),
             Err(error) => Err(error),
         };
         if !matches!(placed, Ok(Some(_))) {

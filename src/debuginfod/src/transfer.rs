@@ -27,9 +27,9 @@ pub(crate) struct DownloadTransfer<'a> {
 /// Result of a download.
 pub(crate) enum Received {
     /// A complete file, with its modification time if the server sent it.
-    Whole(Option<SystemTime>),
+    Complete(Option<SystemTime>),
     /// The server has no such file.
-    Nothing,
+    NotFound,
 }
 
 impl DownloadTransfer<'_> {
@@ -52,7 +52,7 @@ impl DownloadTransfer<'_> {
         let response = request.call().map_err(|error| self.explain(error))?;
         match response.status().as_u16() {
             200 => {}
-            404 => return Ok(Received::Nothing),
+            404 => return Ok(Received::NotFound),
             // Not acceptable: exceeds the requested maximum size.
             406 if self.limits.size.is_some() => return Err(self.too_large()),
             status => {
@@ -72,7 +72,7 @@ impl DownloadTransfer<'_> {
         progress(0, total);
         loop {
             let length = match body.read(&mut piece) {
-                Ok(0) => return Ok(Received::Whole(changed)),
+                Ok(0) => return Ok(Received::Complete(changed)),
                 Ok(length) => length,
                 Err(error) => return Err(self.explain(error.into())),
             };
