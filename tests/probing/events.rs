@@ -228,7 +228,7 @@ fn errors_have_hints() {
             254,
             &[
                 "Failed to find the location of the 's' variable",
-                "'s' is somewhere at middle+[",
+                "'s' has a location at middle+[",
             ],
         ),
         (

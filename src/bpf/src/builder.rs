@@ -15,7 +15,7 @@ pub struct MapId(pub usize);
 #[non_exhaustive]
 pub enum BuildError {
     /// A jump to a label that was not placed.
-    #[error("BPF instruction {0}: jump to a label without place")]
+    #[error("BPF instruction {0}: jump to a label that was not placed")]
     NoPlace(usize),
     /// A jump over more than 32767 instructions.
     #[error("BPF instruction {0}: jump too far")]

@@ -17,10 +17,10 @@ pub enum Error {
     /// The register layout of the processor is unknown here.
     #[error("BPF programs for system calls are not available on this architecture")]
     Architecture,
-    /// This process is in a PID namespace, whose numbers differ from those that programs see.
-    #[error("process numbers differ in this PID namespace from those that BPF programs see")]
+    /// This process is in a PID namespace, so its PIDs differ from those that BPF programs see.
+    #[error("process ids in this PID namespace differ from those that BPF programs see")]
     PidNamespace,
-    /// Children are to be followed, but the offset of a task's number is unknown.
+    /// Child tasks shall be included, but the offset of `task_struct::pid` is unknown.
     #[error("the kernel has no type information (BTF) to follow children")]
     NoBtf,
     /// The verifier rejected a program.

@@ -208,7 +208,7 @@ impl Error {
                 known,
             } => {
                 let reason = reason.iter().map(|reason| format!("'{name}' at {place}: {reason}"));
-                let elsewhere = of(elsewhere, &format!("'{name}' is somewhere at"));
+                let elsewhere = of(elsewhere, &format!("'{name}' has a location at"));
                 let known = of(known, &format!("variables at {place}:"));
                 reason.chain(elsewhere).chain(known).collect()
             }

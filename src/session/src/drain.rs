@@ -261,7 +261,7 @@ impl RingSet {
         for ring in &mut self.flights {
             let taken = ring
                 .take()
-                .map_err(Error::system("read a ring that is written over"))?;
+                .map_err(Error::system("read an overwrite ring"))?;
             let stats = &mut sink.stats;
             let runs = sink.walker.walk([&taken, &[]], |record| {
                 stats.note(&record);

@@ -56,7 +56,7 @@ impl Observation {
     ) -> Result<Self, Error> {
         let mut held = vec![libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
         held.extend(request.observe.workload.as_ref().map(|_| libc::SIGCHLD));
-        let signals = Signals::block(&held).map_err(Error::system("hold signals back"))?;
+        let signals = Signals::block(&held).map_err(Error::system("block signals"))?;
         let (proc, sysfs) = (
             Proc::new(&request.roots.proc),
             Sysfs::new(&request.roots.sysfs),
@@ -134,7 +134,7 @@ impl Observation {
         self.workload.as_ref().map(Workload::pid)
     }
 
-    /// Lets the workload go on when this is dropped, instead of ending it by SIGTERM.
+    /// Lets the workload keep running when this value is dropped, instead of ending it by SIGTERM.
     pub fn leave_workload(&mut self) {
         if let Some(workload) = &mut self.workload {
             workload.leave();

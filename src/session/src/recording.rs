@@ -61,7 +61,7 @@ pub fn record(
     ids: &dyn BuildIds,
     observer: &mut dyn SessionObserver,
 ) -> Result<Summary, Error> {
-    let signals = Signals::block(&HANDLED_SIGNALS).map_err(Error::system("hold signals back"))?;
+    let signals = Signals::block(&HANDLED_SIGNALS).map_err(Error::system("block signals"))?;
     let mut live = match LiveRecording::set_up(request, &signals, ids, observer) {
         Ok(live) => live,
         Err(error) if is_reader_gone(request, &error) => {

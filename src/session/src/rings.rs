@@ -147,7 +147,7 @@ fn redirect(
                 .counter
                 .set_output(&owner.counter)
                 .map_err(|cause| Error::Control {
-                    what: "direct to its ring",
+                    what: "redirect the records of",
                     event: event.event.spec.name.clone(),
                     cause,
                 })?;

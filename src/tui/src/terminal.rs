@@ -158,7 +158,7 @@ impl Write for Painter {
         let frame = mem::take(&mut self.frame);
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(out) = handle.as_mut() else {
-            return Err(io::Error::other("it was given back"));
+            return Err(io::Error::other("it was already restored"));
         };
         out.write_all(&frame)?;
         out.flush()

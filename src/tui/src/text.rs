@@ -18,8 +18,8 @@ const KEYS: &[(&str, &str)] = &[
     ("UP DOWN PGUP PGDN SPACE HOME END", "Navigate"),
     ("LEFT RIGHT", "Scroll sideways"),
     ("/", "Search"),
-    ("n N", "Next line that fits, or the one before"),
-    ("ENTER", "Choose, where this is a choice"),
+    ("n N", "Next or previous match"),
+    ("ENTER", "Choose the line, if lines can be chosen"),
     ("q ESC", "Leave"),
 ];
 
@@ -68,7 +68,7 @@ impl TextScreen {
             KeyCode::Left => self.left = self.left.saturating_sub(SHIFT),
             KeyCode::Right => self.left += SHIFT,
             KeyCode::Char('/') => {
-                let about = "Text to look for";
+                let about = "Text to search";
                 return InputResult::Push(Box::new(Prompt::new("Search", about, "")));
             }
             KeyCode::Char('n') => return self.search(false),

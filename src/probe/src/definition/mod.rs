@@ -51,7 +51,7 @@ impl Definition {
 pub fn parse(text: &str) -> Result<Definition, SyntaxError> {
     let words = split(text)?;
     let Some((first, rest)) = words.split_first() else {
-        return Err(SyntaxError::new(0, "no place to probe given"));
+        return Err(SyntaxError::new(0, "no probe point given"));
     };
     let (group, event, point) = names(first)?;
     let point = point::parse(&point)?;

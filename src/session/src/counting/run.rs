@@ -29,7 +29,7 @@ pub fn count(
     observer: &mut dyn CountObserver,
 ) -> Result<CountSummary, Error> {
     let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
-    let signals = Signals::block(&held).map_err(Error::system("hold signals back"))?;
+    let signals = Signals::block(&held).map_err(Error::system("block signals"))?;
     let mut workload = fork_workload(request.workload.as_ref(), &signals)?;
     let controlled = control.is_some();
     let (opened, cpu_tasks) = open(request, workload.as_ref(), controlled, observer)?;

@@ -53,7 +53,7 @@ impl AnnotateScreen {
         match letter {
             'H' => match self.hottest.first() {
                 Some(hottest) => self.go_to(*hottest),
-                None => self.notice = Some("No samples fell on this function".to_owned()),
+                None => self.notice = Some("This function has no samples".to_owned()),
             },
             'j' => looks.arrows = !looks.arrows,
             'J' => looks.sources = !looks.sources,
@@ -77,7 +77,7 @@ impl AnnotateScreen {
                 self.lay_out();
             }
             'l' => {
-                let unknown = || "No line of the source is known here".to_owned();
+                let unknown = || "The source line of this instruction is unknown".to_owned();
                 self.notice = Some(self.location().unwrap_or_else(unknown));
             }
             't' => self.values.turn(),
@@ -132,7 +132,9 @@ impl AnnotateScreen {
                 self.request(BrowserRequest::Follow(self.shown.seen(), address))
             }
             (None, Some(Arrow::Back)) => InputResult::Close(Reply::Cancelled),
-            (None, Some(_)) => self.show_message("Where this goes is known at run time only."),
+            (None, Some(_)) => {
+                self.show_message("The target of this instruction is only known at run time.")
+            }
             (None, None) => self.show_message(
                 "Actions are only available for function call/return & jump/branch instructions.",
             ),
@@ -151,7 +153,7 @@ impl AnnotateScreen {
         } else {
             "Search"
         };
-        InputResult::Push(Box::new(Prompt::new(title, "Text to look for", "")))
+        InputResult::Push(Box::new(Prompt::new(title, "Text to search", "")))
     }
 
     /// Moves to the next line that contains the search text.

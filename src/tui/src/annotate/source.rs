@@ -37,7 +37,7 @@ impl AnnotateScreen {
     pub(super) fn draw_source(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let shown = &self.shown;
         let Some((file, line)) = self.source_line() else {
-            let text = "No line of the source is known of this instruction";
+            let text = "The source line of this instruction is unknown";
             put(frame, Line::from(text).style(theme.muted), area);
             return;
         };

@@ -21,10 +21,13 @@ const READABLE: u16 = 3;
 
 /// Keys and their descriptions.
 const KEYS: &[(&str, &str)] = &[
-    ("UP DOWN", "To the caller, to the widest frame below"),
-    ("LEFT RIGHT", "To the frame beside it"),
-    ("ENTER, second click", "Make it as wide as the screen"),
-    ("ESC", "Back to what was seen before"),
+    ("UP DOWN", "Go to the caller, or to the widest frame below"),
+    ("LEFT RIGHT", "Go to the next frame on the left or right"),
+    (
+        "ENTER, second click",
+        "Zoom the frame to the width of the screen",
+    ),
+    ("ESC", "Back to the previous zoom"),
     ("q", "Leave"),
 ];
 

@@ -5,14 +5,14 @@ const KEYS: &[(&str, &str)] = &[
     ("h ? F1", "Show this window"),
     (
         "UP DOWN PGUP PGDN SPACE HOME END",
-        "Navigate; so does the wheel",
+        "Navigate (also by the mouse wheel)",
     ),
     ("LEFT RIGHT", "Scroll columns"),
     ("q ESC", "Leave, or zoom out"),
     ("ENTER m, second click", "Menu: zoom, annotate, unfold, ..."),
     ("TAB UNTAB", "Switch between events"),
     ("+", "Unfold or fold one level"),
-    ("e c", "Unfold or fold the row; fold it"),
+    ("e c", "Unfold or fold the whole row; fold it"),
     ("E C", "Unfold all rows; fold all"),
     ("a", "Annotate the function"),
     ("d", "Zoom into its DSO"),
@@ -20,24 +20,24 @@ const KEYS: &[(&str, &str)] = &[
     ("S", "Zoom into its processor socket"),
     ("k", "Zoom into the kernel"),
     ("/", "Show functions whose name contains a text"),
-    ("F", "Shares of what is seen, or of all"),
-    ("L", "Hide rows below a share"),
-    ("o", "Order by the next column"),
-    ("0-9", "Order by the n-th event of a group"),
+    ("F", "Percentages of visible rows, or of all"),
+    ("L", "Hide rows below a percentage"),
+    ("o", "Sort by the next column"),
+    ("0-9", "Sort by the n-th event of a group"),
     ("g", "Flame view of the row or branch"),
-    ("H", "Titles of columns on or off"),
-    ("V", "Addresses and paths on or off (-v)"),
-    ("i", "Header of the recording"),
+    ("H", "Show or hide column titles"),
+    ("V", "Show or hide addresses and paths (-v)"),
+    ("i", "Show the header of the recording"),
     ("P", "Print all rows to perf.hist.N"),
     ("r", "List the samples"),
     ("s", "Switch to another recording"),
-    ("^L", "Paint anew"),
+    ("^L", "Redraw"),
 ];
 
 /// Additional keys of `top`.
 const LIVE: &[(&str, &str)] = &[
-    ("z", "Forget older samples at each refresh, or not"),
-    ("f", "Stop the events, or start them"),
+    ("z", "Reset or decay counts at each refresh"),
+    ("f", "Disable or enable the events"),
 ];
 
 /// Keys that only recordings have, not `top`.

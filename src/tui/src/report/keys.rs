@@ -79,7 +79,7 @@ impl ReportScreen {
             }
             'L' => {
                 self.purpose = Some(PopupPurpose::Limit);
-                let about = "Rows with a smaller share than this are hidden, in percent.";
+                let about = "Rows with a lower percentage are hidden.";
                 return InputResult::Push(Box::new(Prompt::new("Percent limit", about, "")));
             }
             _ => {}
@@ -168,7 +168,7 @@ impl ReportScreen {
     pub(super) fn limit(&mut self, text: &str) -> InputResult<ReaderMessage> {
         let share = text.trim().trim_end_matches('%').parse::<f64>().ok();
         let Some(share) = share.filter(|share| (0.0..=100.0).contains(share)) else {
-            let text = format!("'{text}' is no share from 0 to 100.");
+            let text = format!("'{text}' is not a percentage from 0 to 100.");
             return InputResult::Push(Box::new(Notice::new("", text)));
         };
         if let Some(view) = self.view() {
@@ -206,7 +206,7 @@ impl TableView {
         let zoom = zoom.ok_or("There is no row at the cursor.")?;
         match histogram.rows.iter().any(|row| zoom.passes(row)) {
             true => Ok(zoom),
-            false => Err(format!("No row is of {}.", zoom.title())),
+            false => Err(format!("No row belongs to {}.", zoom.title())),
         }
     }
 
