@@ -17,7 +17,7 @@ pub(crate) struct RecordBlock<D> {
 
 struct BlockEntry<D> {
     at: EventContext,
-    /// End of its bytes in the block's bytes.
+    /// Where the entry's bytes end in the block's `bytes`.
     end: usize,
     content: RecordContent<D>,
 }

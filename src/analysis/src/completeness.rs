@@ -88,7 +88,7 @@ struct CompletenessScan<'s> {
     walked: Vec<bool>,
     /// The architecture as in uname(2).
     machine: String,
-    /// One of this many samples is examined.
+    /// The interval of examined samples: one of `every` samples is examined.
     every: u64,
 }
 

@@ -25,14 +25,14 @@ pub struct EventPair {
 pub struct KeyedEvent {
     /// The event.
     pub event: EventIndex,
-    /// Numeric fields of its raw data; empty for the thread.
+    /// Numeric fields of its raw data. If empty, the key is the thread.
     pub key: Vec<FieldReader>,
 }
 
 /// Spans between the events of a pair.
 #[derive(Debug, Default)]
 pub struct Durations {
-    /// In order of their ends.
+    /// The spans, sorted by their end times.
     pub spans: Vec<Duration>,
     /// How starts and ends were matched.
     pub counts: SpanCounts,

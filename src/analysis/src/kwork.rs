@@ -77,7 +77,7 @@ impl KworkClass {
     }
 }
 
-/// A work on one CPU.
+/// A piece of work on one CPU: an interrupt, a softirq, a work item or a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kwork {
     /// Its class.

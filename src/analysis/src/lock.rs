@@ -21,7 +21,7 @@ pub struct LockStack {
 /// What is computed from the begin of a wait before it is observed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockDetail {
-    /// Whose stack to show, without the functions of locks.
+    /// The stack to show, without the functions of locks.
     pub stack: LockStack,
     /// All recorded frames, innermost first.
     pub full_stack: Vec<u64>,
@@ -29,7 +29,7 @@ pub struct LockDetail {
     pub is_excluded: bool,
 }
 
-/// What the rows of a table stand for.
+/// What each row of a table counts the waits of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockAggregation {
     /// Stacks without the functions of locks.
@@ -194,7 +194,7 @@ pub struct LockContention {
 }
 
 impl LockContention {
-    /// Creates it without waits.
+    /// Creates an analysis that has no waits yet.
     #[must_use]
     pub fn new(aggregation: LockAggregation, selection: LockSelection) -> Self {
         Self {

@@ -24,7 +24,7 @@ pub struct Spans<K, B = ()> {
     repeated: RepeatedStart,
     /// Innermost last.
     open: FxHashMap<K, Vec<OpenSpan<B>>>,
-    /// Most keys have one open span: memory of emptied stacks, for reuse.
+    /// Emptied vectors of `open`, for reuse: most keys have one open span at a time.
     spare: Vec<Vec<OpenSpan<B>>>,
     counts: SpanCounts,
     losses: u64,
@@ -86,7 +86,7 @@ impl<K: Hash + Eq, B> Default for Spans<K, B> {
 }
 
 impl<K: Hash + Eq, B> Spans<K, B> {
-    /// Creates it without open spans.
+    /// Creates a matcher without open spans.
     #[must_use]
     pub fn new(repeated: RepeatedStart) -> Self {
         Self {

@@ -104,7 +104,7 @@ impl StateInterval {
 }
 
 impl TaskStates {
-    /// Creates it without tasks.
+    /// Creates a state machine without tasks.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -86,7 +86,7 @@ impl ChartRange {
         last: u64::MAX,
     };
 
-    /// Returns the part of a stretch of time that is in the range. If there is none, it ends before it begins.
+    /// Returns the part of a stretch of time that is in the range. If there is none, the result ends before it begins.
     #[must_use]
     pub fn clip(self, from: u64, to: u64) -> Self {
         Self {
@@ -198,7 +198,7 @@ pub struct Timechart {
     pub stacks: Vec<StackChain>,
     /// Where records were lost.
     pub losses: LostStretches,
-    /// What was seen.
+    /// The number of events of each kind.
     pub counts: TimechartCounts,
     /// How entries of system calls and returns matched.
     pub call_counts: SpanCounts,

@@ -34,7 +34,7 @@ fn open(watched: &AtomicBool, inherited: bool) -> Result<Counter, BenchError> {
     Counter::open(&attr, own, None).map_err(unavailable)
 }
 
-/// A breakpoint that cannot be opened is one that the machine does not have.
+/// Converts an error of opening a breakpoint: the machine lacks breakpoints, or has too few.
 fn unavailable(error: io::Error) -> BenchError {
     BenchError::Unavailable(format!("perf_event_open: {error}"))
 }

@@ -27,7 +27,7 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// Returns a function that adds what failed to an error of the system.
+    /// Returns a function that converts a system error; `action` says what failed.
     pub(crate) fn of(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { action, source }
     }

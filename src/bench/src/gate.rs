@@ -48,7 +48,7 @@ impl Gate {
             mut start,
             worker,
         } = self;
-        // From here on the pipe ends if all workers do.
+        // From here on, a read finds the end of the pipe if all workers have ended.
         drop(worker.ready);
         let arrived = io::copy(&mut ready.take(workers), &mut io::sink())?;
         if arrived < workers {

@@ -36,7 +36,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// Returns a value of which low ones are better, such as a time. `unit` is that of `value`.
+    /// Creates a value for which lower is better, such as a time. `unit` is that of `value`.
     #[must_use]
     pub fn lower_is_better(unit: &'static str, value: f64) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Value {
         }
     }
 
-    /// Returns a value of which high ones are better, such as a rate. `unit` is that of `value`.
+    /// Creates a value for which higher is better, such as a rate. `unit` is that of `value`.
     #[must_use]
     pub fn higher_is_better(unit: &'static str, value: f64) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Value {
         }
     }
 
-    /// Names what was measured, for a benchmark with several values.
+    /// Sets the name of what was measured, for a benchmark with several values.
     #[must_use]
     pub fn of(self, variant: impl Into<String>) -> Self {
         Self {
@@ -85,7 +85,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Returns the series without samples that values like this one are added to.
+    /// Returns an empty series for values of this measurement.
     #[must_use]
     pub fn of(value: &Value) -> Self {
         Self {

@@ -71,7 +71,7 @@ impl Operation {
     }
 }
 
-/// A comparison of 64-bit numbers, unsigned unless said.
+/// A comparison of 64-bit numbers, unsigned unless its name says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say all")]
 pub enum Condition {

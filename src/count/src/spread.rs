@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_has_none_and_noughts_have_no_percentage() {
+    fn one_value_has_no_deviation_and_a_mean_of_zero_no_percentage() {
         assert_eq!((of(&[3.0]).mean(), of(&[3.0]).deviation()), (3.0, 0.0));
         assert_eq!(of(&[]).mean(), 0.0);
         assert_eq!(of(&[1.0, -1.0]).percent(), 0.0);

@@ -240,7 +240,7 @@ fn frames(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The row of a frame. `build_id` is space for its text.
+/// The row of a frame. `build_id` is a buffer for the text of the build-id.
 fn frame_cells<'c>(
     dataset: &'c Dataset<'_>,
     number: i64,

@@ -11,7 +11,7 @@ pub enum GroupPosition {
     /// Not in a group.
     #[default]
     None,
-    /// The leader: the members are only counted while it is.
+    /// The leader: the members are only counted while the leader is.
     Leader {
         /// The name before the brace, often empty.
         name: String,

@@ -167,9 +167,8 @@ impl EventSelection {
         }
     }
 
-    /// The meanings of an argument, the first of which that selects anything applies: the one of
-    /// [`EventSelection::new`], the same case-insensitive, and the raw code of a word such as
-    /// `rcafe`.
+    /// The possible meanings of an argument, of which the first one that selects an event applies: that of [`EventSelection::new`],
+    /// the same case-insensitive, and the raw code of a word such as `rcafe`.
     #[must_use]
     pub fn readings(word: &str) -> Vec<Self> {
         let first = Self::new(word);

@@ -253,7 +253,7 @@ fn settings_of_terms_are_parsed() {
 }
 
 #[test]
-fn general_settings_give_way() {
+fn settings_of_terms_override_general_ones() {
     let frames = CallGraph::FramePointers;
     assert_eq!(own("cs/max-stack=3/").call_graph(CallGraph::None), frames);
     assert_eq!(own("cs/call-graph=no/").call_graph(frames), CallGraph::None);

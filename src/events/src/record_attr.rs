@@ -63,7 +63,7 @@ pub struct RecordEvent {
 }
 
 /// Returns the events of a recording in order: those of the list, and for CPU targets a `dummy:HG`
-/// for level-band records, which are also needed while the others are disabled.
+/// for side-band records, which are also needed while the others are disabled.
 ///
 /// The attrs are identical to what perf 6.1 opens for `record` with these settings.
 #[must_use]
@@ -72,7 +72,7 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     let mut specs = specs.to_vec();
     let mut tracker = 0;
     let details = &options.details;
-    // Mappings are needed for the last samples as well as the first, so level-band records must not
+    // Mappings are needed for the last samples as well as the first, so side-band records must not
     // be overwritten.
     let traced = specs.iter().any(|spec| spec.tracer().is_some());
     let apart = on_cpus || details.scope.delayed || details.overwrite || traced;
@@ -148,7 +148,7 @@ fn side_band_dummy(level: Option<PrivilegeLevel>) -> EventSpec {
     EventSpec::new(event_name(&attr), attr)
 }
 
-/// The level-band event of a trace, `dummy:u`: the trace's own event records no mappings.
+/// The side-band event of a trace, `dummy:u`: the trace's own event records no mappings.
 fn side_band_of_trace() -> EventSpec {
     let mut spec = side_band_dummy(Some(PrivilegeLevel::User));
     spec.attr.flags |= AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST;
@@ -189,7 +189,7 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
         attr.flags |= AttrFlags::WRITE_BACKWARD;
     }
     match spec.is_dummy() {
-        // The level-band event has no branches; the kernel would refuse it.
+        // The side-band event has no branches; the kernel would refuse it.
         true => attr.sample_type = attr.sample_type.with(SampleType::BRANCH_STACK, false),
         false => options.details.registers(call_graph, &mut attr),
     }
@@ -214,7 +214,7 @@ fn set_rate(attr: &mut Attr, sampling: Sampling) {
 
 fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
     let target = options.target;
-    // System-wide level-band events are enabled when opened; otherwise mappings made meanwhile would be
+    // System-wide side-band events are enabled when opened; otherwise mappings made meanwhile would be
     // lost. With a delay they start with the program.
     let immediate = tracking && target == SamplingTarget::Cpus;
     let on_exec = match options.details.scope.delayed {

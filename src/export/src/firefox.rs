@@ -1,8 +1,8 @@
 //! The processed format of the Firefox Profiler, version 48 (`docs-developer/CHANGELOG-formats.md` of
 //! github.com/firefox-devtools/profiler): profiler.firefox.com and Perfetto's viewer open it.
 //!
-//! Samples of the event with most are the samples of their threads; samples of the other events are
-//! markers with stacks.
+//! Samples of the event that has most samples become the samples of their threads; those of the other events become markers with
+//! stacks.
 //!
 //! Samples of a clock weigh their milliseconds (`tracing-ms`), those of other events count as one each. Periods of clocks and of CPU
 //! cycles are also the CPU time of the thread, which the profiler's graphs show.

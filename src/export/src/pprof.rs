@@ -249,7 +249,7 @@ impl<'p, W: Write> Writer<'p, W> {
             let function = Function {
                 id,
                 name,
-                // Readers shorten names that are equal to their system name: they take them for mangled ones.
+                // Readers shorten a name that is equal to its system name, since they assume that it is mangled.
                 system_name: 0,
                 filename: file.map_or(0, |file| self.string(file.as_str())),
             };
@@ -308,7 +308,7 @@ impl<'p, W: Write> Writer<'p, W> {
     }
 }
 
-/// A build-id as it is shown.
+/// A build-id in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

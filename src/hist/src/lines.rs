@@ -146,7 +146,7 @@ struct SortColumns<'l, 'a> {
     event: usize,
 }
 
-/// A line in perf's comparison with children.
+/// A line as perf compares it if callers have rows (`--children`).
 #[derive(Clone, Copy)]
 struct ComparedLine {
     /// Its rank by the fields before the total, and by those after it.

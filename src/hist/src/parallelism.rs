@@ -10,7 +10,7 @@ pub struct Parallelism {
 }
 
 impl Parallelism {
-    /// Creates it from the number of threads from each position on, ascending.
+    /// Creates it from `steps`: the number of threads from each position on, ascending.
     #[must_use]
     pub fn new(steps: Vec<(Order, u32)>) -> Self {
         Self { steps }

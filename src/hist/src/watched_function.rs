@@ -19,7 +19,7 @@ pub struct WatchedFunction {
 }
 
 impl WatchedFunction {
-    /// Creates it from the names of the function and its object, as shown in rows.
+    /// Selects a function by its name and that of its object, as shown in rows.
     #[must_use]
     pub fn named(symbol: &str, dso: Option<&str>) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl WatchedFunction {
         }
     }
 
-    /// Creates it from a frame; `None` without a symbol.
+    /// Selects the function of a frame; `None` without a symbol.
     #[must_use]
     pub fn at(resolver: &Resolver<'_>, frame: Frame) -> Option<Self> {
         let symbol = resolver.symbol_name(frame.symbol?);

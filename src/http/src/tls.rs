@@ -55,7 +55,7 @@ pub(crate) fn with_tls(
     Ok(config.tls_config(tls))
 }
 
-/// Fails: the cryptography is not written for this architecture.
+/// Fails: the cryptography is not available on this architecture.
 ///
 /// # Errors
 ///

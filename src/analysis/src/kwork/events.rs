@@ -1,11 +1,11 @@
-//! The events of work in a common form.
+//! A common form of the events of interrupts, softirqs and work items.
 
 use rperf_tracepoint::typed::TypedEvent;
 
 use super::KworkClass;
 use super::names::{KworkNames, NameIndex};
 
-/// What happens to a work.
+/// What happens to a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KworkStep {
     Raise,

@@ -1,4 +1,4 @@
-//! Names of works, each stored once.
+//! Names of pieces of work, each stored once.
 
 use rperf_tracepoint::typed::NamedValue;
 use rustc_hash::FxHashMap;
@@ -48,7 +48,7 @@ impl KworkNames {
 
     /// Returns a name.
     pub(super) fn text(&self, index: NameIndex) -> &[u8] {
-        // An index is only made by this table, which never shrinks.
+        // Only this table creates indexes, and it never shrinks.
         &self.texts[index.0]
     }
 }

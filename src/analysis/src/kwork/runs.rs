@@ -1,4 +1,4 @@
-//! Pairs the events of work to delays and run times.
+//! Pairs the events of interrupts, softirqs and work items, and computes delays and run times.
 
 use rperf_replay::FoldControl;
 use rperf_tracepoint::typed::TypedEvent;
@@ -21,7 +21,7 @@ pub enum KworkMeasure {
     History,
 }
 
-/// Which works are measured.
+/// Which work is measured.
 #[derive(Debug, Clone, Default)]
 pub struct KworkSelection {
     /// Only these classes.
@@ -41,7 +41,7 @@ pub struct KworkDetail<'r> {
     pub stack: Option<String>,
 }
 
-/// A delay or a run of a work.
+/// A delay or a run of a piece of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KworkSpan {
     /// When it was raised, or began to run. In nanoseconds, as all times.
@@ -117,7 +117,7 @@ struct OpenRun {
 }
 
 impl<S: KworkSink> KworkRuns<S> {
-    /// Creates it without events.
+    /// Creates an analysis that has no events yet.
     #[must_use]
     pub fn new(measure: KworkMeasure, selection: KworkSelection, sink: S) -> Self {
         Self {

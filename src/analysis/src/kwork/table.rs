@@ -1,4 +1,4 @@
-//! Sums of delays or run times by work, for `kwork report` and `kwork latency`.
+//! Sums of delays or run times of each piece of work, for `kwork report` and `kwork latency`.
 
 use std::cmp::Ordering;
 
@@ -27,7 +27,7 @@ impl SkippedEvents {
     }
 }
 
-/// The sums of one work, in nanoseconds.
+/// The sums of one piece of work, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KworkTimes {
     /// The number of delays or runs.
@@ -69,7 +69,7 @@ impl KworkTimes {
     }
 }
 
-/// A work with its sums.
+/// A piece of work with its sums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KworkRow {
     /// The work.
@@ -110,7 +110,7 @@ pub struct KworkTotals {
 }
 
 impl KworkTotals {
-    /// Creates it without rows; `with_distributions` keeps the distribution of each work.
+    /// Creates an empty table; `with_distributions` keeps the distribution of each piece of work.
     #[must_use]
     pub fn new(with_distributions: bool) -> Self {
         Self {
@@ -141,7 +141,7 @@ impl KworkSink for KworkTotals {
 /// The result: sums by work.
 #[derive(Debug)]
 pub struct KworkTable {
-    /// The works with at least one delay or run, sorted.
+    /// The pieces of work with at least one delay or run, sorted.
     pub rows: Vec<KworkRow>,
     /// Events without a counterpart.
     pub skipped: SkippedEvents,
@@ -152,7 +152,7 @@ pub struct KworkTable {
 }
 
 impl KworkRuns<KworkTotals> {
-    /// Returns the table. Works that are equal by all `keys` are in order of `classes`, of descending CPUs and ids, and of names.
+    /// Returns the table. Rows that are equal by all `keys` are in order of `classes`, of descending CPUs and ids, and of names.
     #[must_use]
     pub fn into_table(mut self, keys: &[KworkSortKey], classes: &[KworkClass]) -> KworkTable {
         self.skip_open();

@@ -37,7 +37,7 @@ struct TaskOnCpu {
 }
 
 impl KworkTop {
-    /// Creates it without events. The name in `selection` is that of a task.
+    /// Creates an analysis that has no events yet. The name in `selection` is that of a task.
     #[must_use]
     pub fn new(selection: KworkSelection) -> Self {
         Self {

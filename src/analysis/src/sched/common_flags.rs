@@ -18,7 +18,7 @@ pub struct CommonFlags {
 }
 
 impl CommonFlags {
-    /// Creates it for the events of a recording.
+    /// Creates a reader for the events of a recording.
     ///
     /// # Errors
     ///

@@ -145,7 +145,7 @@ impl TaskLatency {
 }
 
 impl SchedLatency {
-    /// Creates it for a recording with these events.
+    /// Creates an analysis of a recording with these events.
     #[must_use]
     pub fn new(layouts: &EventLayouts, options: LatencyOptions) -> Self {
         Self {

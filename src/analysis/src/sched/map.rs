@@ -119,7 +119,7 @@ pub struct SwitchMap<S> {
 }
 
 impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
-    /// Creates it for the switches of some CPUs, or of all, to and from the tasks of some names, or of all.
+    /// Creates a map of the switches of `cpus`, to and from the tasks in `names`; `None` selects all.
     pub fn new(cpus: Option<Vec<u32>>, names: Option<TaskNames>, sink: S) -> Self {
         Self {
             sink,

@@ -134,7 +134,7 @@ impl OffCpuTime {
 }
 
 impl OffCpu {
-    /// Creates it.
+    /// Creates an analysis that has no events yet.
     #[must_use]
     pub fn new(options: OffCpuOptions) -> Self {
         Self {
@@ -205,7 +205,7 @@ impl OffCpu {
             stack: self.stacks.add(stack.frames),
         };
         let before = match is_interrupt {
-            // What an interrupt interrupts has nothing to do with it.
+            // The interrupted task is not the waker.
             true => WakerChain::default(),
             false => {
                 self.away
@@ -273,7 +273,7 @@ impl Observer<SwitchStack> for OffCpu {
         let mut leaves = None;
         match &event {
             TypedEvent::SchedWakeup(event) => self.wake(at, event, stack),
-            // Of the events of an idle task only those about others count.
+            // Switches away from an idle task do not count: it does not wait.
             TypedEvent::SchedSwitch(event) if event.prev_pid() != 0 => {
                 leaves = Some((event, stack))
             }

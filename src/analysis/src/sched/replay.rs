@@ -38,7 +38,7 @@ pub enum ReplayStep {
 pub struct ReplayTask {
     /// Thread id; 0 for the idle tasks, which have no steps.
     pub tid: i32,
-    /// The name that it had last.
+    /// Its latest name.
     pub comm: Vec<u8>,
     /// The number of runs, sleeps and wakeups that were recorded.
     pub events: u64,
@@ -142,7 +142,7 @@ pub struct ReplayRecorder {
 }
 
 impl ReplayRecorder {
-    /// Creates it for a recording with these events.
+    /// Creates a recorder for a recording with these events.
     #[must_use]
     pub fn new(layouts: &EventLayouts) -> Self {
         Self {

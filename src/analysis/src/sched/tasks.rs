@@ -111,7 +111,7 @@ impl SchedTasks {
     /// Returns a task.
     #[must_use]
     pub fn get(&self, index: TaskIndex) -> &SchedTask {
-        // An index is only made by this table, which never shrinks.
+        // Only this table creates indexes, and it never shrinks.
         &self.tasks[index.0]
     }
 

@@ -19,9 +19,9 @@ use crate::{EventContext, EventLayouts, Loss, Observer, Sleep, SwitchedOut, Task
 /// What is shown and counted.
 #[derive(Debug, Clone, Default)]
 pub struct TimeHistoryOptions {
-    /// Times before are cut off; 0 if none.
+    /// Times before this one are cut off; 0 for no limit.
     pub start: u64,
-    /// Times after are cut off; 0 if none.
+    /// Times after this one are cut off; 0 for no limit.
     pub end: u64,
     /// Only these CPUs.
     pub cpus: Option<Vec<u32>>,
@@ -124,7 +124,7 @@ struct RunSpan {
 }
 
 impl<R: TimeRows> TimeHistory<R> {
-    /// Creates it for a recording with these events.
+    /// Creates a history of a recording with these events.
     pub fn new(layouts: &EventLayouts, options: TimeHistoryOptions, rows: R) -> Self {
         let tasks = SchedTasks::new();
         Self {
@@ -224,7 +224,7 @@ impl<R: TimeRows> TimeHistory<R> {
         }
     }
 
-    /// Handles the switch-out of a task. Returns the end of its time within the options.
+    /// Handles the switch-out of a task. Returns the end of its run, cut off at the requested end.
     fn task_switch(
         &mut self,
         at: &EventContext,
@@ -274,7 +274,7 @@ impl<R: TimeRows> TimeHistory<R> {
         index
     }
 
-    /// Handles the end of idle time. Returns the end of it within the options.
+    /// Handles the end of idle time. Returns that end, cut off at the requested end.
     fn idle_switch(&mut self, span: RunSpan, event: &SchedSwitch<'_>) -> u64 {
         let RunSpan {
             cpu,

@@ -4,7 +4,7 @@ use rperf_tracepoint::typed::{CpuFrequency, CpuIdle};
 
 use super::{ChartRange, TimeGrid, Timeline, TimelinePiece};
 
-/// The number of idle states that are told apart; deeper ones count as the deepest.
+/// The number of idle states that are distinguished; deeper ones count as the deepest of these.
 pub const IDLE_STATES: usize = 7;
 
 /// The frequency of a CPU from a time on.

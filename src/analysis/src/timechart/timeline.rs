@@ -5,12 +5,12 @@
 pub struct TimeGrid {
     origin: u64,
     cell: u64,
-    /// The number of cells, at most twice this.
+    /// The requested number of cells; there are at most twice as many.
     cells: u64,
 }
 
 impl TimeGrid {
-    /// The first length of a cell, in nanoseconds: a power of two, doubled as time goes by.
+    /// The initial length of a cell, in nanoseconds: a power of two, doubled as the grid is extended.
     const SHORTEST: u64 = 1 << 8;
 
     /// Creates a grid that begins at `origin`, in nanoseconds. It always has at most twice `cells` cells.
@@ -72,7 +72,7 @@ pub enum PieceContent<const STATES: usize, D> {
     One {
         /// The state's number.
         state: usize,
-        /// What is known about it.
+        /// The data of the state.
         data: D,
     },
     /// Several short ones.

@@ -63,7 +63,7 @@ pub enum CallText<'a> {
     Call(&'a str, Option<&'a str>),
     /// A call that is interrupted by the line of another thread.
     Begun(&'a str),
-    /// The return of a call that is named, whose begin is in an earlier line or was not seen.
+    /// The name and the result of a call that began in an earlier line, or whose begin was not seen.
     Continued(&'a str, &'a str),
     /// Another event.
     Event(&'a str),

@@ -41,7 +41,7 @@ pub struct CapturedArgument {
     pub argument: usize,
     /// The bytes; those of a text without its NUL.
     pub bytes: Vec<u8>,
-    /// Whether there was more.
+    /// Whether the memory is longer than what was copied.
     pub is_cut: bool,
 }
 

@@ -185,7 +185,7 @@ fn unselected_records_are_not_delivered() {
     });
 }
 
-/// Samples of the last event in threads with an even id.
+/// Selects the samples of the last event in threads with an even id.
 struct Even;
 
 impl PrepareSamples for Even {

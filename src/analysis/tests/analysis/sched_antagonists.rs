@@ -19,9 +19,9 @@ const STATES: [u64; 3] = [1, 0, 0x100];
 enum What {
     /// The task is switched out in this state, the other one in.
     Switch(usize, u32),
-    /// It wakes another for a CPU.
+    /// The task wakes another one for a CPU.
     Wake(u32, u32),
-    /// It moves another to a CPU.
+    /// The task moves another one to a CPU.
     Migrate(u32, u32),
 }
 
@@ -124,7 +124,7 @@ fn beginning(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<us
     Some(woken.unwrap_or(at))
 }
 
-/// A CPU that a task waits for, the time from which on, and the time from which on the switches of the CPU count.
+/// A CPU that a task waits for: since when (`from`), and since when switches of that CPU count (`known`).
 struct Queue {
     cpu: u32,
     from: u64,
@@ -219,7 +219,7 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
             let leaves = queues.get(stay + 1).map_or(event.time, |next| next.from);
             let Queue { cpu, known, .. } = queues[stay];
             let (who, since) = running(events, cpu, time, leaves);
-            // Switched in between the wakeup and the choice of the CPU: what ran before is not known any more.
+            // Switched in between the wakeup and the choice of the CPU: the task that ran before is not known any more.
             let is_late = running(events, cpu, known.max(time), leaves).1 != since && time < known;
             if is_late {
                 times.entry(None).or_default().0 += 1;

@@ -15,13 +15,13 @@ use rperf_wire::Endian;
 
 use crate::recording::{Recording, with_replay};
 
-/// The time at which an interrupt wakes instead of the running task: multiples of this.
+/// At multiples of this time, an interrupt wakes tasks, not the running task.
 const INTERRUPT: u64 = 7;
 /// States of a task that is switched out: interruptible, uninterruptible, runnable, preempted.
 const STATES: [u64; 4] = [1, 2, 0, 0x100];
 const TASKS: usize = 5;
 
-/// A step of a schedule; what is not possible is left out.
+/// A step of a schedule; impossible steps are skipped.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// The CPU's task is switched out in this state, and one of the runnable ones in.

@@ -151,7 +151,7 @@ proptest! {
 }
 
 #[test]
-fn a_wakeup_by_a_task_is_awaited_and_others_are_slept() {
+fn a_wakeup_by_a_task_is_awaited_and_others_become_sleeps() {
     use ReplayStep::{Await, Run, Sleep, Wake};
     let plan = plan(&[
         (100, 0, 0, Some(0), 1),

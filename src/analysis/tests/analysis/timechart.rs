@@ -57,7 +57,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// The state of a task from event `at` on, which concerns it: of a sleep, the state's index.
+/// The state of a task after event `at`, which is an event of that task. For a sleep, the index of the state.
 fn entered(events: &[Event], at: usize, task: u32) -> Option<TaskActivity> {
     match events[at] {
         Event::Switch(.., next) if next == task => Some(TaskActivity::Running),

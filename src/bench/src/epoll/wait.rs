@@ -11,7 +11,7 @@ use super::{Nested, addresses, events, next_random};
 use crate::BenchError;
 use crate::timed::{TimedThreads, rate};
 
-/// How long a thread waits before it looks whether it must stop.
+/// How long a thread waits before it checks whether it must stop.
 const PATIENCE_MILLIS: i32 = 20;
 
 /// The benchmark `epoll wait`.
@@ -31,7 +31,7 @@ pub struct Wait {
     pub nested: u32,
     /// Whether descriptors are written in random order.
     pub random: bool,
-    /// Whether threads ask again instead of waiting.
+    /// Whether threads poll instead of blocking.
     pub nonblocking: bool,
     /// How descriptors report.
     pub mode: EpollMode,
@@ -49,7 +49,7 @@ pub struct WaitThread {
 /// Results of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitResult {
-    /// Of the waiting threads.
+    /// The results of the waiting threads.
     pub threads: Vec<WaitThread>,
     /// How often all descriptors were written.
     pub rounds: u64,

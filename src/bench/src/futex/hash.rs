@@ -10,7 +10,7 @@ use crate::timed::{TimedThreads, rate};
 
 /// A value that no word has.
 const OTHER: u32 = 1234;
-/// `EAGAIN`, the answer to each wait.
+/// `EAGAIN`, the result of each wait.
 const AGAIN: io::ErrorKind = io::ErrorKind::WouldBlock;
 
 /// The benchmark `futex hash`.
@@ -22,7 +22,7 @@ pub struct Hash {
     pub futexes: u32,
     /// How long it runs.
     pub duration: Duration,
-    /// Who may wait.
+    /// Which processes may wait.
     pub scope: FutexScope,
 }
 
@@ -40,8 +40,7 @@ pub struct HashThread {
 impl Hash {
     /// Runs the benchmark.
     ///
-    /// # Errors
-    /// Too few threads, or another answer of futex(2).
+    /// # Errors Too few threads, or an unexpected result of futex(2).
     pub fn run(&self) -> Result<Vec<HashThread>, BenchError> {
         let words = || (0..self.futexes).map(|_| AtomicU32::new(0)).collect();
         let words: Vec<Vec<AtomicU32>> = (0..self.threads).map(|_| words()).collect();

@@ -19,7 +19,7 @@ pub struct LockPi {
     pub threads: u32,
     /// How long it runs.
     pub duration: Duration,
-    /// Who may wait.
+    /// Which processes may wait.
     pub scope: FutexScope,
     /// Whether each thread has a lock of its own.
     pub multiple: bool,

@@ -15,7 +15,7 @@ pub struct Requeue {
     pub threads: u32,
     /// Threads moved by a call.
     pub at_once: u32,
-    /// Who may wait.
+    /// Which processes may wait.
     pub scope: FutexScope,
     /// Whether they are moved to a lock with priority inheritance.
     pub pi: bool,

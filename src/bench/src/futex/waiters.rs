@@ -80,7 +80,7 @@ impl<'scope> Waiters<'scope> {
     pub(super) fn finish(self) -> Result<(), BenchError> {
         while self.threads.iter().any(|thread| !thread.is_finished()) {
             for word in [&self.words.waiting, &self.words.target] {
-                // A lock has no plain waiters, which the kernel reports; its owners wake each other.
+                // Threads that wait for a PI lock cannot be woken (the kernel returns an error); its owners wake each other.
                 let _ = self.scope.wake(word, u32::MAX >> 1);
             }
             thread::yield_now();

@@ -10,7 +10,7 @@ use crate::BenchError;
 /// `PERF_COUNT_HW_CPU_CYCLES`.
 const CYCLES: u64 = 0;
 
-/// What measures.
+/// How a cost is measured.
 #[derive(Debug)]
 pub enum Clock {
     /// The monotonic clock.
@@ -19,7 +19,7 @@ pub enum Clock {
     Cycles(Counter),
 }
 
-/// What was measured.
+/// A measured cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cost {
     /// Time.

@@ -9,10 +9,10 @@ use rperf_sys::{AnonymousMap, PageOptions, page_size};
 use super::{Clock, Cost};
 use crate::BenchError;
 
-/// When pages come to exist.
+/// When pages are allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MmapFunction {
-    /// When they are used.
+    /// When they are first used.
     Demand,
     /// When they are mapped.
     Populate,
@@ -75,8 +75,7 @@ impl Mmap {
 
     /// Maps the memory, uses each page and unmaps it.
     ///
-    /// # Errors
-    /// [`BenchError::Unavailable`] if there is not enough memory of such pages.
+    /// # Errors [`BenchError::Unavailable`] if there is not enough memory with such pages.
     pub fn run(&self, function: MmapFunction, cycles: bool) -> Result<MmapSpeed, BenchError> {
         let measured = std::thread::scope(|scope| {
             let thread = |number| scope.spawn(move || self.run_thread(function, cycles, number));

@@ -12,7 +12,7 @@ use super::access::fill_randomly;
 use super::{NumaMem, NumaResult, TaskWork};
 use crate::BenchError;
 
-/// Time between two looks at a word of the board.
+/// Interval at which tasks poll a word of the board.
 const PAUSE: Duration = Duration::from_micros(100);
 /// `EIO`, for an error without a number.
 const IO_ERROR: u64 = 5;
@@ -189,7 +189,7 @@ impl Process<'_> {
     fn run_thread(&self, task: usize) -> io::Result<()> {
         let work = self.measure(task);
         let work = work.inspect_err(|error| {
-            // Other tasks that wait end because of this one, which is no reason of their own.
+            // A task that was waiting when another one failed ends with `Interrupted`; the other one's error is reported.
             if error.kind() != io::ErrorKind::Interrupted {
                 self.board.fail(error);
             }

@@ -1,4 +1,4 @@
-//! Numbers of calls and durations by task and system call, added up in the kernel: no record is written per call, so none is lost.
+//! Counts and durations of system calls by task and call, summed in the kernel: no record is written per call, so none is lost.
 
 mod programs;
 #[cfg(test)]
@@ -30,7 +30,7 @@ pub enum TaskSet {
         threads: Vec<u32>,
         /// The offset of `task_struct::pid` in bytes (from BTF), to include tasks that they create.
         follow: Option<u16>,
-        /// Whether each begins to be summarized at its next successful exec.
+        /// Whether the calls of each thread are counted only from its next successful exec on.
         from_exec: bool,
     },
 }
@@ -40,7 +40,7 @@ pub enum TaskSet {
 pub struct SummaryOptions {
     /// The tasks.
     pub tasks: TaskSet,
-    /// A process that is left out.
+    /// A process whose calls are not counted.
     pub excluded_process: Option<u32>,
     /// The numbers of the system calls; `None` for all.
     pub calls: Option<Vec<u32>>,
@@ -127,8 +127,8 @@ const MAX_TASKS: u32 = 32768;
 /// The inode number of the initial PID namespace (`PROC_PID_INIT_INO`).
 const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Returns where this architecture's saved registers tell a 32-bit program: on x86-64 the code segment (`__USER32_CS`), on arm64
-/// the mode bit of the processor state.
+/// Returns where this architecture's saved registers show that a program is a 32-bit one: on x86-64 the code segment
+/// (`__USER32_CS`), on arm64 the mode bit of the processor state.
 fn compat_mark() -> Result<CompatMark, Error> {
     if cfg!(target_arch = "x86_64") {
         Ok(CompatMark {
@@ -166,7 +166,7 @@ impl SyscallSummary {
         }
         summary.set(programs::TEMPLATE.0, &0_u32.to_ne_bytes(), &template)?;
         summary.select(options.calls.as_deref())?;
-        // Tasks first: those that they create meanwhile would be missing otherwise.
+        // The programs that follow tasks are attached first: otherwise tasks created meanwhile would be missing.
         let mut attach = |name, tracepoint, program: ProgramBuilder| {
             let link = summary.attach(name, tracepoint, &program)?;
             summary._links.push(link);

@@ -29,11 +29,11 @@ pub(super) const COMPAT: i32 = 512;
 pub(super) struct ProgramOptions {
     /// Only tasks that have a slot.
     pub(super) known_tasks_only: bool,
-    /// A process that is left out.
+    /// A process whose calls are not counted.
     pub(super) excluded_process: Option<u32>,
     /// The offset of `task_struct::pid` in bytes.
     pub(super) task_pid: Option<i16>,
-    /// Where the saved registers tell the mode of the processor.
+    /// Where the saved registers show the mode of the processor.
     pub(super) compat: Option<CompatMark>,
 }
 
@@ -84,7 +84,7 @@ fn count_loss(b: &mut ProgramBuilder, index: i32) {
     b.place(end);
 }
 
-/// Stores a slot without open call on the stack, whose birth is now.
+/// Stores a new slot on the stack: no open call, and the current time as its birth.
 fn new_slot(b: &mut ProgramBuilder) {
     b.call(Helper::KtimeGetNs);
     b.store(Double, R10, SLOT + slot::START, 0);
@@ -188,7 +188,7 @@ pub(super) fn exit() -> ProgramBuilder {
     b.load(Double, R1, R8, slot::START);
     b.operate(Sub, R7, R1);
     b.store(Word, R8, slot::CALL, slot::NONE);
-    // The successful exec itself has ended the waiting, so it is counted.
+    // The exec itself is counted, because it has already ended the wait.
     b.load(Word, R1, R8, slot::WAITS);
     b.jump_if(NotEqual, R1, 0, out);
     b.store(Double, R10, ONE, R0);

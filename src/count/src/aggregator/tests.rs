@@ -188,7 +188,7 @@ fn a_unit_divides_its_own_counts() {
 }
 
 #[test]
-fn sides_and_cgroups_are_not_mixed() {
+fn privilege_levels_and_cgroups_are_not_mixed() {
     let on_side = |name: &str, config, flags| {
         CountedEvent::new(
             name,
@@ -245,7 +245,7 @@ fn events_that_did_not_run_have_no_count_and_no_metric() {
 }
 
 #[test]
-fn counters_that_were_shared_are_scaled_each_by_itself() {
+fn multiplexed_counters_are_scaled_separately() {
     let hardware = |name, config| event(name, EventType::HARDWARE, config);
     let cells = vec![
         shared(0, 50, (100, 50)),

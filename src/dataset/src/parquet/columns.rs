@@ -58,7 +58,7 @@ impl ColumnBuffer {
         self.levels.push(is_value.into());
     }
 
-    /// Writes the cells and forgets them.
+    /// Writes the cells and empties the buffer.
     ///
     /// # Errors
     ///

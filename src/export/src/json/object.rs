@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_parted_and_escaped() {
+    fn members_are_separated_and_escaped() {
         let mut out = b"before ".to_vec();
         let mut object = JsonObject::new(&mut out);
         object.text("comm", "a \"b\"\n");

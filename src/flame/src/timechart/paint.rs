@@ -80,7 +80,7 @@ impl Paint {
         }
     }
 
-    /// Returns the paint that stands for it in the legend.
+    /// Returns the paint that represents it in the legend.
     pub(super) fn legend(self) -> Self {
         match self {
             Self::Task(_) => Self::Running,

@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn threads_and_parts_do_not_show(samples in samples(), options in options(), parts in 2usize..5) {
+    fn threads_and_parts_make_no_difference(samples in samples(), options in options(), parts in 2usize..5) {
         let fake = Fake::new();
         let one = count(&fake, &options, &samples, 1, 1);
         let many = count(&fake, &options, &samples, parts, 3);

@@ -9,7 +9,7 @@ fn text(isa: Isa, syntax: Syntax, bytes: &[u8]) -> (String, Printed) {
 }
 
 #[test]
-fn x86_in_both_ways() {
+fn x86_in_both_syntaxes() {
     // The output of GNU objdump 2.40.
     for (bytes, att, intel) in [
         (&[0x55][..], "push   %rbp", "push   rbp"),
@@ -65,7 +65,7 @@ fn x86_in_both_ways() {
 }
 
 #[test]
-fn places_that_instructions_name() {
+fn targets_and_operand_addresses() {
     let (shown, jump) = text(Isa::X86_64, Syntax::Att, &[0x7e, 0x10]);
     assert_eq!(
         (shown.as_str(), jump.flow, jump.target),
@@ -112,7 +112,7 @@ fn arm64() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_something(bytes in prop::collection::vec(any::<u8>(), 0..24), address in any::<u64>()) {
+    fn any_bytes_are_printed(bytes in prop::collection::vec(any::<u8>(), 0..24), address in any::<u64>()) {
         for isa in [Isa::X86, Isa::X86_64, Isa::Arm64] {
             for syntax in [Syntax::Att, Syntax::Intel] {
                 let mut text = String::new();

@@ -19,7 +19,7 @@ pub enum Antagonist {
         /// The thread; `None` for all tasks of that name.
         tid: Option<i32>,
     },
-    /// It was idle: the delay is that of its own wakeup.
+    /// It was idle: the delay is the time that the CPU needed to leave its idle state.
     Idle,
     /// Switches or the CPU of the wait were not recorded.
     Unknown,
@@ -91,7 +91,8 @@ impl ChargeSums {
         }
     }
 
-    /// Returns the antagonists of a task with waits of `delay` nanoseconds. What is not charged was done by unknown ones.
+    /// Returns the antagonists of a task with waits of `delay` nanoseconds. Time that is not charged belongs to
+    /// [`Antagonist::Unknown`].
     pub(super) fn antagonists(
         &self,
         tasks: &SchedTasks,

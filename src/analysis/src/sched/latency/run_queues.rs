@@ -8,7 +8,7 @@ use super::AntagonistTime;
 use crate::sched::TaskIndex;
 use crate::sched::tasks::entry;
 
-/// The number of charges of a wait from which on those to one task are summed up.
+/// If a wait has this many charges, those to the same task are summed up.
 const MOST_CHARGES: usize = 64;
 
 /// The waits that have not ended, by CPU. Each moment of a wait is charged to the task that runs on that CPU.
@@ -76,7 +76,7 @@ impl Charge {
     }
 }
 
-/// The charges of a wait. Those to one task are summed up now and then.
+/// The charges of a wait. Charges to the same task are summed up when the list has grown long.
 #[derive(Debug, Default)]
 struct Charges {
     list: Vec<Charge>,
@@ -85,7 +85,7 @@ struct Charges {
 }
 
 impl RunQueues {
-    /// Returns the wakeup that was the last event on a CPU, and is not any more.
+    /// Removes and returns the wakeup that was the last event on a CPU.
     pub(super) fn take_just_woken(&mut self, cpu: Option<u32>) -> Option<Wakeup> {
         self.just_woken.remove(&cpu?)
     }
@@ -134,7 +134,7 @@ impl RunQueues {
             time: wait.since,
         };
         if just_woken == Some(begin) {
-            // What ran on the other CPU in the meantime was not in the way.
+            // Tasks that ran on the other CPU did not delay this one.
             wait.charges = Charges::default();
         } else {
             wait.since = time;

@@ -60,7 +60,7 @@ pub struct StackPrepare<'r, 'w> {
 }
 
 impl<'r, 'w> StackPrepare<'r, 'w> {
-    /// Creates it for a recording. At most `max_stack` frames are kept; user stacks are unwound as `user` says.
+    /// Prepares the stacks of a recording. At most `max_stack` frames are kept; `user` unwinds user stacks.
     ///
     /// # Errors
     ///

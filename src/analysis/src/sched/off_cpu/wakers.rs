@@ -1,4 +1,4 @@
-//! Chains of wakeups: who woke a task, who woke that one.
+//! Chains of wakeups: who woke a task, and who woke the waker.
 
 use rustc_hash::FxHashMap;
 

@@ -14,7 +14,7 @@ pub(super) struct IdleCpus {
     cpus: BTreeMap<u32, IdleCpu>,
     /// The number of CPUs of the machine.
     count: u32,
-    /// That number, or the highest number of a CPU with samples if that is more, as perf.
+    /// `count`, or the highest number of a CPU with samples if that is higher, as in perf.
     highest: u32,
 }
 
