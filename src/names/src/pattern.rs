@@ -105,7 +105,7 @@ mod tests {
         }
 
         #[test]
-        fn every_pattern_is_tried_without_harm(pattern in "[a\\\\\\[\\]!*é-]{0,12}", name in ".{0,12}") {
+        fn no_pattern_panics(pattern in "[a\\\\\\[\\]!*é-]{0,12}", name in ".{0,12}") {
             let _either = matches_pattern(&pattern, &name);
         }
     }

@@ -62,7 +62,7 @@ impl PerfData<'_> {
     #[must_use]
     pub fn features_for(&self, data_offset: Option<u64>) -> FeatureSet {
         let mut set = FeatureSet::new(self.endian());
-        // Features found in records are not copied: they stay there.
+        // Only sections listed in the header are copied: features in records (pipe mode) are copied as records.
         for feature in self.header().present() {
             let Some(section) = self.features().raw(feature) else {
                 continue;

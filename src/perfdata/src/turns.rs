@@ -73,7 +73,7 @@ impl<'a> Iterator for Turns<'a> {
     type Item = RecordTurn<'a>;
 
     fn next(&mut self) -> Option<RecordTurn<'a>> {
-        // Each file is asked once more after the last one's turn.
+        // One more than the number of files: the current file is tried again if all others have ended.
         for _ in 0..=self.files.len() {
             let file = self.files.get_mut(self.file)?;
             let position = file.records.position();

@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_does_harm(text in "[a*!&|() é]{0,40}") {
+        fn no_text_panics(text in "[a*!&|() é]{0,40}") {
             let _either = NameFilter::parse(&text).map(|filter| filter.matches("a"));
         }
 

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn gains_follow_time_and_not_the_file() {
+    fn increases_follow_time_and_not_file_order() {
         // Event 1 has the value 1 on one CPU and 11 on another.
         let shares = shares(&[
             (20, &[(1, 150), (2, 7)]),

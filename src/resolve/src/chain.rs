@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_marker_condemns_the_chain() {
+    fn a_foreign_marker_invalidates_the_chain() {
         for marker in [
             PERF_CONTEXT_GUEST,
             PERF_CONTEXT_GUEST_USER,

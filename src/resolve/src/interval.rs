@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_are_in() {
+    fn both_ends_are_included() {
         let intervals = TimeIntervals::parse("1,2 3,", None, false).unwrap();
         for (time, wanted) in [
             (0, true),

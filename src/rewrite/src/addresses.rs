@@ -51,7 +51,7 @@ struct AddressMap {
     kernel_shift: u64,
 }
 
-/// Whose address it is, and when.
+/// The machine and process that an address belongs to, and the time.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     pid: u32,
@@ -142,7 +142,7 @@ pub struct AddressShifter {
     map: AddressMap,
     endian: Endian,
     layouts: Vec<SampleLayout>,
-    /// The orders of mappings noted and not rewritten yet.
+    /// Positions of the mappings that were noted and are not rewritten yet.
     orders: VecDeque<Order>,
     position: u64,
 }

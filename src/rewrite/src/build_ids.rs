@@ -286,7 +286,7 @@ pub struct MappedBuildIds<S> {
 }
 
 impl<S: BuildIdSource> MappedBuildIds<S> {
-    /// Creates it for a recording with these events. If `used` is given, mappings of other objects are dropped.
+    /// Creates the transform for a recording with these events. If `used` is given, mappings of other objects are dropped.
     pub fn new(
         endian: Endian,
         events: &[EventDesc],
@@ -309,7 +309,7 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
             return to.extend_from_slice(record);
         };
         let Some((name, kind)) = named_object(raw.misc, &mmap) else {
-            // Memory without a file that nothing hit is of no use either.
+            // Memory without a file is dropped as well if no sample hit it.
             let name = &*name_text(mmap.filename);
             let is_used = self.used.as_ref().is_none_or(|used| used.contains(name));
             if is_used || raw.misc.cpu_mode() != CpuMode::User {

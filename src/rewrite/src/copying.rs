@@ -22,7 +22,7 @@ pub enum CopyError {
     /// The output could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A stream describes an event after other records, which may already have been its own.
+    /// A stream describes an event after other records, which may already belong to that event.
     #[error("the event in the record at offset {offset} is described after other records")]
     LateEvent {
         /// Offset of the HEADER_ATTR record.

@@ -83,7 +83,7 @@ pub fn has_record_times(events: &[EventDesc]) -> bool {
 }
 
 impl<S: DumpObjects> JitInjector<S> {
-    /// Creates it for a recording with these events.
+    /// Creates the transform for a recording with these events.
     pub fn new(endian: Endian, events: &[EventDesc], is_monotonic: bool, objects: S) -> Self {
         let first = events.first();
         let sample_type = first.map_or(SampleType(0), |event| event.attr.sample_type);

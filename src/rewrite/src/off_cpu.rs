@@ -64,7 +64,7 @@ struct SleepingTask {
 }
 
 impl OffCpu {
-    /// Creates it for these events; `event` is one of them.
+    /// Creates the rewriter for these events; `event` is one of them.
     #[must_use]
     pub fn new(events: &[EventDesc], event: EventIndex, keeps_switches: bool) -> Self {
         Self {
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_stay_where_they_are_wanted() {
+    fn switch_records_are_kept_on_request() {
         let mut off = OffCpu::new(&events(), EventIndex(1), true);
         let mut out = Vec::new();
         let switch = switch(OUT, 7, 11);

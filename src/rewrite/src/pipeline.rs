@@ -201,7 +201,7 @@ fn end(stages: &mut [Stage<'_>], output: Output<'_>) -> Result<(), WriteError> {
 mod tests {
     use super::*;
 
-    /// Notes what it was shown when it rewrites.
+    /// Logs which records it has noted whenever it rewrites.
     struct Watcher {
         is_ordered: bool,
         noted: Vec<u8>,

@@ -40,7 +40,7 @@ pub struct SchedStatMerger {
 }
 
 impl SchedStatMerger {
-    /// Creates it for these events; `None` unless `sched:sched_switch` and `sched:sched_stat_*` are among them.
+    /// Creates the transform for these events; `None` unless `sched:sched_switch` and `sched:sched_stat_*` are among them.
     #[must_use]
     pub fn new(endian: Endian, events: &[EventDesc], formats: &Formats) -> Option<Self> {
         let kinds: Vec<SchedEvent> = events

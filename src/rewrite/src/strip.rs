@@ -6,7 +6,8 @@ use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::pipeline::Transform;
 
-/// Drops the samples of other events than one. Events stay described, since records other than samples may be theirs.
+/// Drops the samples of other events than one. The header still describes those events, since records other than samples may belong
+/// to them.
 #[derive(Debug)]
 pub struct StripSamples {
     events: EventTable,
@@ -15,7 +16,7 @@ pub struct StripSamples {
 }
 
 impl StripSamples {
-    /// Creates it for a recording with these events, of which the samples of `kept` are kept.
+    /// Creates the transform for a recording with these events; only samples of `kept` are kept.
     #[must_use]
     pub fn new(endian: Endian, events: &[EventDesc], kept: EventIndex) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Which function of a script each event calls, with which values.
+//! The function of a script that each event calls, and its arguments.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ pub struct ScriptCalls {
     pub(crate) records: Vec<RecordCall>,
     /// Records that have a function.
     pub(crate) kinds: Vec<RecordKind>,
-    /// The functions of `perf_trace_context` that are used need these.
+    /// The values that the script's calls of `perf_trace_context` functions need.
     pub(crate) context: ContextUse,
 }
 

@@ -1,4 +1,4 @@
-//! `script -g python`: a script with a handler for each tracepoint of a recording, as a beginning for an own one.
+//! `script -g python`: generates a script with a handler for each tracepoint of a recording, as a template.
 
 use std::fmt::Write as _;
 

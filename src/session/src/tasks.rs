@@ -19,7 +19,7 @@ pub(crate) struct CpuTasks {
 }
 
 impl CpuTasks {
-    /// Determines them; `workload` is the pid of the forked child.
+    /// Determines the CPUs and tasks to observe; `workload` is the pid of the forked child.
     pub(crate) fn find(
         target: &Target,
         workload: Option<u32>,

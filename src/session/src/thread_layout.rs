@@ -53,7 +53,7 @@ pub(crate) fn shares(
     Ok(shares)
 }
 
-/// Tries it.
+/// Checks that this affinity can be set.
 fn try_to_run_on(cpus: &CpuList) -> Result<(), Error> {
     let bound = AffinityGuard::to(cpus);
     bound.map(drop).map_err(|cause| Error::Bind {

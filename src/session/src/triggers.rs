@@ -13,7 +13,7 @@ use crate::{Error, RecordRequest, SessionObserver, Target};
 /// Data pages of their rings, whose content is ignored.
 const PAGES: usize = 1;
 
-/// Opens them on the CPUs and tasks of the recording, and maps their rings.
+/// Opens the trigger events on the CPUs and tasks of the recording, and maps their rings.
 pub(crate) fn open_triggers(
     request: &RecordRequest,
     cpu_tasks: &CpuTasks,
@@ -34,7 +34,7 @@ pub(crate) fn open_triggers(
     Ok((events, rings))
 }
 
-/// Enables them; those of a workload are enabled by its exec.
+/// Enables the trigger events; those of a workload are enabled by its exec.
 pub(crate) fn start_triggers(request: &RecordRequest, events: &[OpenEvent]) -> Result<(), Error> {
     match request.observe.target {
         Target::Workload => Ok(()),
@@ -49,7 +49,7 @@ pub(crate) struct TriggerEvents<'a> {
 }
 
 impl TriggerEvents<'_> {
-    /// Whether one has occurred since the last call.
+    /// Whether a trigger event has occurred since the last call.
     pub(crate) fn take(&mut self) -> bool {
         let mut samples = 0;
         let mut walker = RecordWalker::default();

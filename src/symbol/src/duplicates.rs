@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equals_the_first_stays() {
+    fn the_first_of_equal_symbols_is_kept() {
         let one = symbol(1, Binding::Global);
         assert!(keeps_first(&one, &one, || ("abc", "abd")));
     }

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_plain_table_need_no_look() {
+    fn names_of_a_plain_table_need_no_validation() {
         let file = FileBytes::from(b"\x7fELF\0main\0foo\0caf\xe9\0cut".to_vec());
         let names = NameTable::of_file(file.clone());
         let plain = names.plain(&file[4..14]).unwrap();

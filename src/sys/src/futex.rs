@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 const PR_FUTEX_HASH: i32 = 78;
 const PR_FUTEX_HASH_SET_SLOTS: libc::c_ulong = 1;
 
-/// Who may wait on a word.
+/// Which processes may wait on a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FutexScope {
     /// Threads of one process.

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urgency_ends() {
+    fn a_priority_boost_ends() {
         let before = Attributes::current().unwrap();
         let urgent = PriorityBoost::begin();
         let meanwhile = Attributes::current().unwrap();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_priority_that_there_is_not_is_refused() {
+    fn invalid_priorities_are_refused() {
         assert_eq!(
             run_in_real_time(100).unwrap_err().raw_os_error(),
             Some(libc::EINVAL)

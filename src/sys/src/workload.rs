@@ -121,7 +121,7 @@ pub struct Workload {
     /// One byte when the child is ready, then the error of exec as four bytes, or the end of file.
     report: fs::File,
     ended: Option<(WaitStatus, Usage)>,
-    /// Whether it is not ended when this is dropped.
+    /// Whether the program keeps running when this value is dropped.
     goes_on: bool,
 }
 
@@ -239,7 +239,7 @@ impl Workload {
         }
     }
 
-    /// Lets the running program go on when this is dropped.
+    /// Lets the program keep running when this value is dropped.
     pub fn leave(&mut self) {
         self.goes_on = self.start.is_none();
     }

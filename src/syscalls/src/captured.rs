@@ -10,13 +10,13 @@ pub struct CapturedBytes<'a> {
     pub argument: usize,
     /// The bytes; those of a text without its NUL.
     pub bytes: &'a [u8],
-    /// Whether there was more.
+    /// Whether the memory is longer than what was copied.
     pub is_cut: bool,
     /// Whether it was read after the call had begun: another thread may have changed it since.
     pub is_late: bool,
 }
 
-/// Writes bytes in quotes, as C would: `"a\n\377"`, followed by `...` if they are cut.
+/// Writes bytes in quotes, as C would: `"a\n\377"`, followed by `...` if they are truncated.
 ///
 /// # Errors
 /// Errors of `to`.

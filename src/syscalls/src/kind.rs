@@ -137,7 +137,7 @@ fn is_path(call: &str, name: &str) -> bool {
         )
 }
 
-/// Returns the kind of an argument that its type and name do not tell.
+/// Returns the kind of an argument that its type and name do not determine.
 fn exception(call: &str, name: &str) -> Option<ArgumentKind> {
     memory_exception(call, name)
         .or_else(|| file_exception(call, name))

@@ -6,8 +6,8 @@
 //! TaskNames: paths of fds, names of tasks -+
 //! ```
 //!
-//! Nothing here opens a file or reads another process: what a number refers to is asked of [`TaskNames`], what memory contained is given
-//! as [`CapturedBytes`].
+//! Nothing here opens a file or reads another process: callers implement [`TaskNames`] to resolve numbers, and pass the content of
+//! memory as [`CapturedBytes`].
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -1,4 +1,4 @@
-//! Calls as `perf trace` 6.1 prints them, and what only captured memory tells.
+//! Calls as `perf trace` 6.1 prints them, and calls with captured memory.
 
 use crate::*;
 

@@ -196,7 +196,7 @@ fn write_values(out: &mut dyn Write, columns: &[LockColumn], row: &LockRow) -> i
     Ok(())
 }
 
-/// The width of names in `lock report`, and the most characters of one that is cut.
+/// The width of names in `lock report`, and the number of characters to which a longer one is truncated.
 const NAME_WIDTH: usize = 20;
 const CUT_NAME: usize = 16;
 

@@ -18,7 +18,7 @@ fn record(out: &mut Vec<u8>, kind: RecordKind, body: &[u8]) {
     to.bytes(body);
 }
 
-/// What `record` asks for, and with `-g`.
+/// The sample layout of `record`, and of `record -g`.
 fn layout(callchain: bool) -> SampleLayout {
     let fields = [
         SampleType::IP,
@@ -88,7 +88,7 @@ fn mappings() -> Vec<u8> {
     records
 }
 
-/// Cuts the records out one after the other.
+/// Calls a function for each record, one after the other.
 fn each<'a>(mut bytes: &'a [u8], mut visit: impl FnMut(&RawRecord<'a>)) {
     while let Some((raw, size)) = RawRecord::split(bytes, Endian::NATIVE) {
         visit(&raw);

@@ -64,7 +64,7 @@ impl Workload {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// An argument is not what is expected: its name, the word, and what is.
+    /// An argument is invalid.
     #[error("{workload}: {argument} '{word}': expected {expected}")]
     Argument {
         /// The workload.
@@ -119,7 +119,7 @@ pub(crate) fn join<T>(
     threads: Vec<JoinHandle<T>>,
     workload: &'static str,
 ) -> Result<(), WorkloadError> {
-    // All are joined, also behind one that panicked.
+    // All threads are joined, even after one that panicked.
     let panicked = threads
         .into_iter()
         .filter_map(|thread| thread.join().err())

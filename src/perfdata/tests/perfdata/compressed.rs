@@ -371,7 +371,7 @@ fn a_record_with_too_large_a_size_is_refused() {
 }
 
 #[test]
-fn a_bomb_is_defused() {
+fn decompression_bombs_are_refused() {
     let mut body = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0];
     for _ in 0..1000 {
         // 128 KiB of one byte.

@@ -55,7 +55,7 @@ fn compare(name: &str, bytes: &[u8]) -> Option<()> {
 }
 
 #[test]
-fn every_recording_is_the_same_when_it_is_written_anew() {
+fn rewritten_recordings_are_the_same() {
     let mut compared = 0;
     for path in recordings(u64::MAX) {
         let bytes = fs::read(&path).expect("a file that was listed");

@@ -202,7 +202,7 @@ fn recursive_types_terminate() {
 }
 
 #[test]
-fn records_within_records_are_not_looked_through_without_end() {
+fn nested_records_are_searched_up_to_a_limit() {
     let mut blob = Blob::new();
     let name = blob.text("self");
     // Ten anonymous members, each of the same type again.
@@ -219,7 +219,7 @@ fn records_within_records_are_not_looked_through_without_end() {
 
 proptest! {
     #[test]
-    fn damage_does_no_harm(at in 0usize..600, bytes: [u8; 4]) {
+    fn damaged_data_does_not_panic(at in 0usize..600, bytes: [u8; 4]) {
         let mut blob = kernel().bytes();
         for (place, byte) in blob.iter_mut().skip(at).zip(bytes) {
             *place = byte;

@@ -161,7 +161,7 @@ fn syntax_errors_have_positions() {
 
 proptest! {
     #[test]
-    fn no_text_does_harm(text in "[a-c.:;=@+%>\\[\\]0-9x\\-\\\\ '$]{0,24}") {
+    fn no_text_panics(text in "[a-c.:;=@+%>\\[\\]0-9x\\-\\\\ '$]{0,24}") {
         if let Err(fault) = parse(&text) {
             prop_assert!(fault.position <= text.len());
             prop_assert!(text.is_char_boundary(fault.position));

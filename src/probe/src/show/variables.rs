@@ -165,7 +165,7 @@ fn at<'w, 'u>(
     }
 }
 
-/// Returns the values of a USDT marker, if nothing else is known about the probe point.
+/// Returns the values of a USDT marker at a probe point without debug information.
 fn marked(
     object: &ProbeObject<'_>,
     definition: &Definition,

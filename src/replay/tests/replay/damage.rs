@@ -239,7 +239,7 @@ fn other_files_are_named() {
 }
 
 #[test]
-fn records_that_cannot_be_are_where_reading_ends() {
+fn reading_ends_at_an_invalid_record() {
     let mut file = recording(Endian::Little, 20);
     let data = PerfData::parse(&file).expect("a valid file");
     let third = data

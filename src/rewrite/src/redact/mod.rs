@@ -20,7 +20,7 @@ use self::raw::RawRedaction;
 use self::replacements::{NameKind, Replacements};
 use crate::pipeline::Transform;
 
-/// Replaces or drops what identifies.
+/// Replaces or drops identifying parts.
 pub struct Redactor {
     events: EventTable,
     descriptions: Vec<EventDesc>,
@@ -29,11 +29,11 @@ pub struct Redactor {
     names: Replacements,
 }
 
-/// In place of the host's name and the kernel's release.
+/// Replaces the host's name and the kernel's release.
 const REDACTED: &str = "redacted";
 
 impl Redactor {
-    /// Creates it for a recording with these events, whose breakpoints lose their addresses.
+    /// Creates the transform for a recording with these events, and removes the addresses of their breakpoints.
     #[must_use]
     pub fn new(endian: Endian, events: &mut [EventDesc], formats: &Formats) -> Self {
         let mut names = Replacements::new();

@@ -31,7 +31,7 @@ enum Content {
     /// A number that may be an address.
     Address,
     Text(NameKind),
-    /// Text at a place that the field names.
+    /// Text at the offset that the field contains.
     DynamicText(NameKind),
 }
 

@@ -3,7 +3,7 @@
 use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::BuildHasher as _;
 
-/// What a name names, which its replacement says.
+/// The kind of a name, which is part of its replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum NameKind {
     Task,

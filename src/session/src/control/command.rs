@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_perfs_words() {
+    fn commands_have_perfs_names() {
         let switch = |on, event| Some(ControlCommand::Switch { on, event });
         assert_eq!(ControlCommand::parse("enable"), switch(true, None));
         assert_eq!(

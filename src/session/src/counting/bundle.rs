@@ -25,10 +25,10 @@ pub(super) struct TracepointBundle {
 }
 
 impl TracepointBundle {
-    /// Creates it for these events; bundling is disabled unless `may`.
-    pub(super) fn new(events: &[CountEvent], may: bool) -> Self {
+    /// Starts without a bundle; bundling is disabled unless `is_allowed`.
+    pub(super) fn new(events: &[CountEvent], is_allowed: bool) -> Self {
         Self {
-            is_wanted: may
+            is_wanted: is_allowed
                 && events.iter().filter(|event| is_fit(event)).count() >= MIN_TRACEPOINTS,
             leader: None,
             members: 0,

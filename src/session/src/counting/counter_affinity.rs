@@ -14,7 +14,7 @@ pub(super) struct CounterAffinity {
 }
 
 impl CounterAffinity {
-    /// Creates it for this many counters on each CPU.
+    /// Starts without moving. With few `counters` on each CPU, the thread is never moved.
     pub(super) fn new(counters: usize) -> Self {
         Self {
             is_worth: counters >= MIN_COUNTERS,

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_remembered_and_never_mixed_up() {
+    fn results_are_cached_by_offset() {
         let mut known = NameCache::default();
         let calls = Cell::new(0);
         let mut get = |at: usize| {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_distinguished() {
+    fn neighbouring_offsets_have_different_slots() {
         let offsets: Vec<usize> = (0..3000).map(|offset| offset * 7).collect();
         let mut known = NameCache::of_offsets(&offsets);
         for at in 0..30_000_usize {

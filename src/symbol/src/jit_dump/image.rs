@@ -150,7 +150,7 @@ impl Writer {
         });
     }
 
-    /// Appends bytes at an offset at or after the current end.
+    /// Appends bytes at an offset that is not before the current end.
     pub(super) fn part(&mut self, offset: usize, bytes: &[u8]) {
         self.bytes.resize(offset.max(self.bytes.len()), 0);
         self.bytes.extend_from_slice(bytes);

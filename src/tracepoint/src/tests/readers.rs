@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn any_offset_and_size_do_no_harm(
+    fn no_offset_or_size_panics(
         raw in prop::collection::vec(any::<u8>(), 0..60),
         offset: usize,
         size: usize,

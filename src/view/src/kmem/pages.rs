@@ -15,7 +15,7 @@ const TYPES: usize = 5;
 /// The title of the column of flags.
 const GFP_TITLE: &str = "GFP flags";
 
-/// What a row is about.
+/// What the rows of a table are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageTable {
     /// Callers.
@@ -35,7 +35,7 @@ pub struct PageLayout {
 }
 
 impl PageLayout {
-    /// Creates it for the flags that occurred. `is_live` says whether only pages are counted that are not freed.
+    /// Creates the layout for the flags that occurred. `is_live` is whether only pages that are not freed are counted.
     #[must_use]
     pub fn new(statistics: &PageStatistics, types: MigrateTypes, is_live: bool) -> Self {
         let names = statistics.gfp_names();

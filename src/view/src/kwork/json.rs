@@ -1,4 +1,4 @@
-//! Delays and run times of works as JSON.
+//! Delays and run times of each piece of work as JSON.
 
 use std::io::{self, Write};
 
@@ -27,8 +27,8 @@ const KEYS: [&str; 15] = [
     "doubtful",
 ];
 
-/// Writes an object with a row per work; times are in nanoseconds. `measure` says what they are: `runtime` or `delay`. `lost` is the number of
-/// records lost while recording.
+/// Writes an object with a row per piece of work; times are in nanoseconds. `measure` is `runtime` or `delay`. `lost` is the number of records
+/// lost while recording.
 ///
 /// # Errors
 ///

@@ -11,7 +11,7 @@ use rperf_analysis::kwork::{Kwork, KworkClass};
 const NAME_WIDTH: usize = 30;
 const NAME_BYTES: usize = NAME_WIDTH - 1;
 
-/// Returns a work as it is shown: `eth0:10`, `(s)RCU:9` or `(w)vmstat_update`.
+/// Returns the text for a piece of work: `eth0:10`, `(s)RCU:9` or `(w)vmstat_update`.
 #[must_use]
 pub fn work_text(work: &Kwork) -> Vec<u8> {
     let prefix: &[u8] = match work.class {
@@ -28,7 +28,7 @@ pub fn work_text(work: &Kwork) -> Vec<u8> {
     text
 }
 
-/// Appends a work to a line, truncated and padded to the column's width.
+/// Appends a piece of work to a line, truncated and padded to the column's width.
 fn push_work(line: &mut Vec<u8>, work: &Kwork) {
     let mut text = work_text(work);
     text.truncate(NAME_BYTES);

@@ -87,7 +87,7 @@ impl ReportData<'_> {
         totals
     }
 
-    /// The rows in the order of the text; those of a group are there for each event.
+    /// The rows in the order of the text; a row of a group is repeated for each event.
     fn rows(&self) -> Table {
         let fields = self.tables.first().map_or(&[][..], |table| &table.columns);
         let names = fields.iter().map(|field| match field {

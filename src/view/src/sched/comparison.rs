@@ -57,7 +57,8 @@ pub struct ComparedDelay {
     pub waits: [u64; 2],
     /// The estimates.
     pub estimates: [Option<DelayEstimate>; 2],
-    /// Whether the recordings differ; `None` if that cannot be said. Means are compared by Welch's t-test, percentiles by their intervals.
+    /// Whether the recordings differ; `None` if there are too few waits to decide. Means are compared by Welch's t-test,
+    /// percentiles by their intervals.
     pub is_significant: Option<bool>,
 }
 

@@ -23,7 +23,7 @@ const NO_TIMES: &[u8; 34] = &[b' '; 34];
 /// The columns.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TimeColumns {
-    /// A picture of the CPUs.
+    /// A column with one character per CPU, which marks the CPU of the row (`-V`).
     pub cpus: bool,
     /// Priorities.
     pub priority: bool,
@@ -61,7 +61,7 @@ impl TimeTable {
         }
     }
 
-    /// The width of the picture of CPUs: perf's has one more than the machine.
+    /// The width of the column with one character per CPU: perf's has one more than the machine.
     fn picture(&self) -> usize {
         self.cpus as usize + 1
     }

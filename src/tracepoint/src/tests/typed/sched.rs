@@ -100,7 +100,7 @@ fn state_letters_match_the_kernel() {
 }
 
 #[test]
-fn waking_and_waking_up_are_one_shape() {
+fn sched_waking_and_sched_wakeup_have_one_type() {
     for name in SchedWakeupLayout::TRACEPOINTS {
         let current = described(name);
         let old = described_with(name, &[("int target_cpu", "int cpu")], "");

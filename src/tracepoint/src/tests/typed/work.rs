@@ -44,7 +44,7 @@ fn system_calls_have_longs_of_their_kernel() {
 }
 
 #[test]
-fn system_calls_for_io_are_of_one_shape() {
+fn system_calls_for_io_have_one_type() {
     for name in SysEnterIoLayout::TRACEPOINTS {
         for tracepoint in described(name) {
             let raw = raw(&tracepoint, &[("__syscall_nr", Number(7))]);
