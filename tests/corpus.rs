@@ -157,12 +157,12 @@ fn names(text: &str) -> String {
 }
 
 #[test]
-fn every_recording_is_read_or_refused_in_words() {
+fn every_recording_is_read_or_refused_with_a_message() {
     let mut files = files(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
     match corpus() {
         Some(corpus) => files.extend(corpus),
         None => absent(
-            "every_recording_is_read_or_refused_in_words",
+            "every_recording_is_read_or_refused_with_a_message",
             "other projects' recordings",
         ),
     }

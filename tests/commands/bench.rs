@@ -509,7 +509,7 @@ fn results_are_compared_with_a_baseline() {
 }
 
 #[test]
-fn all_goes_on_after_a_benchmark_that_cannot_run() {
+fn all_continues_after_a_benchmark_that_cannot_run() {
     let command = format!(
         "ulimit -n 4; exec {} bench breakpoint all",
         env!("CARGO_BIN_EXE_rperf")

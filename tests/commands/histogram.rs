@@ -109,7 +109,7 @@ fn periods_are_counted_in_ranges_of_powers() {
 }
 
 #[test]
-fn own_ranges_are_all_shown() {
+fn given_ranges_are_all_shown() {
     let scratch = folder();
     for edges in ["4 21 1000", "1000,4,21"] {
         let text = printed(&scratch, &["cpu-clock", "-b", edges]);
@@ -217,7 +217,7 @@ fn fields_of_a_recorded_command_match_script() {
 }
 
 #[test]
-fn words_without_a_meaning_are_refused() {
+fn invalid_arguments_are_refused() {
     let scratch = folder();
     for (words, status, message) in [
         (

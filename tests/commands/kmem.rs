@@ -23,7 +23,7 @@ struct Sums {
     other_cpu: u64,
 }
 
-/// What is known of an address.
+/// The state of the object at an address.
 #[derive(Debug, Clone)]
 struct Object {
     site: u64,

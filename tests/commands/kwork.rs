@@ -121,7 +121,7 @@ fn tables_of_both_byte_orders() -> std::io::Result<()> {
     Ok(())
 }
 
-/// The works that a command lists, in order.
+/// The pieces of work that a command lists, in order.
 fn listed(scratch: &Scratch, words: &[&str]) -> Vec<String> {
     let outcome = run(scratch, words);
     assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{words:?}");

@@ -228,7 +228,7 @@ fn metrics_of_generic_events_need_no_tables() {
 }
 
 #[test]
-fn words_of_the_letters_of_codes_are_looked_up_as_names() {
+fn words_that_may_be_raw_codes_are_looked_up_as_names() {
     let race = list(&["race"]).stdout;
     assert!(!race.contains("Raw hardware event"), "{race}");
     let code = list(&["rcafe"]).stdout;

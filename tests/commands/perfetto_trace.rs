@@ -6,7 +6,7 @@ use rperf_testkit::protobuf::{messages, number, numbers, text};
 
 use super::folded_parser::Folded;
 
-/// What a trace says.
+/// The content of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     /// Names of processes by id.

@@ -21,7 +21,7 @@ fn files(scratch: &Scratch) -> Vec<String> {
 }
 
 #[test]
-fn orders_are_carried_out_and_answered() {
+fn commands_are_executed_and_acknowledged() {
     let scratch = Scratch::new();
     let (orders, answers) = (
         scratch.path().join("orders"),
@@ -66,8 +66,8 @@ fn orders_are_carried_out_and_answered() {
 }
 
 #[test]
-fn an_event_turns_to_the_next_file() {
-    const NAME: &str = "commands::record_control::an_event_turns_to_the_next_file";
+fn a_trigger_event_starts_the_next_file() {
+    const NAME: &str = "commands::record_control::a_trigger_event_starts_the_next_file";
     if !is_root() {
         return skip(NAME, "tracepoints need root");
     }

@@ -11,7 +11,7 @@ fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     rperf_in(scratch, &words).finish().expect("rperf starts")
 }
 
-/// On success: how many samples were dropped, of how many, and how many were written.
+/// Records with these options; returns how many samples were dropped, of how many, and how many were written.
 fn sifted(outcome: &Outcome) -> [u64; 3] {
     let message = &outcome.stderr;
     assert_eq!(outcome.status, 0, "{message}");
@@ -130,7 +130,7 @@ fn exclude_perf_excludes_the_recorder() {
 }
 
 #[test]
-fn filters_that_cannot_be_are_refused() {
+fn unsupported_filters_are_refused() {
     let scratch = Scratch::new();
     for (words, status, message) in [
         (

@@ -341,7 +341,7 @@ fn kcore_is_stored_with_the_recording() {
 }
 
 #[test]
-fn user_callchains_are_put_off_where_the_kernel_can() {
+fn user_callchains_are_deferred_if_the_kernel_supports_it() {
     let scratch = Scratch::new();
     let options = ["-e", "cpu-clock:u", "--call-graph", "fp,defer"];
     let outcome = record_in(&scratch, &options, &["sh", "-c", BUSY]);

@@ -90,9 +90,9 @@ fn halved(outcome: &Outcome, requested: usize) -> Option<usize> {
 }
 
 #[test]
-fn rings_that_may_not_be_locked_are_halved_until_they_may() {
+fn rings_are_halved_until_their_memory_may_be_locked() {
     const NAME: &str =
-        "commands::record_unprivileged::rings_that_may_not_be_locked_are_halved_until_they_may";
+        "commands::record_unprivileged::rings_are_halved_until_their_memory_may_be_locked";
     if !matches!(paranoid(), Some(0..=2)) {
         return skip(NAME, "needs perf_event_paranoid 0 to 2");
     }

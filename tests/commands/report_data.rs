@@ -105,7 +105,7 @@ fn totals_are_the_sums_of_the_rows() {
     let number = |value: &Value| value.as_u64().expect("a number");
     for event in events {
         let own = || rows.iter().filter(|row| row["event"] == event["event"]);
-        // A row of a group is there for each event.
+        // A row of a group is repeated for each event.
         assert_eq!(own().count(), rows.len() / 2);
         let period: u64 = own().map(|row| number(&row["period"])).sum();
         let samples: u64 = own().map(|row| number(&row["sample"])).sum();

@@ -78,7 +78,7 @@ fn cgroups_and_times_are_recorded_by_name() {
 }
 
 #[test]
-fn options_may_be_on_both_sides_of_the_word() {
+fn options_may_precede_and_follow_the_subcommand() {
     let scratch = Scratch::new();
     let made = rperf(
         &scratch,

@@ -128,7 +128,7 @@ fn top_ends_with_its_target() {
 }
 
 #[test]
-fn a_closed_pipe_ends_it_without_a_word() {
+fn a_closed_pipe_ends_it_without_a_message() {
     let target = Running::spin();
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     command

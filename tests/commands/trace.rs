@@ -164,8 +164,8 @@ fn a_recording_has_the_lines_of_a_live_trace() {
 }
 
 #[test]
-fn a_command_goes_on_after_the_last_line() {
-    if !can_trace("a_command_goes_on_after_the_last_line") {
+fn a_command_keeps_running_after_the_last_line() {
+    if !can_trace("a_command_keeps_running_after_the_last_line") {
         return;
     }
     let scratch = Scratch::new();

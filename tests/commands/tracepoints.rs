@@ -87,7 +87,7 @@ fn a_filter_follows_the_tracepoints_that_it_is_for() {
         255,
         "failed to set filter \"prev_pid > 1\" on event cs\nunknown field 'prev_pid'\nhint: choose from ip, id, tid, pid, cpu, time, addr, period, txn, weight, weight1, weight2, weight3, ins_lat, p_stage_cyc, retire_lat, phys_addr, code_pgsz, code_page_size, data_pgsz, data_page_size, mem_op, mem_lvl, mem_snoop, mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops\n",
     );
-    // The kernel refuses what the check does not know.
+    // The kernel refuses invalid filters that our check accepts.
     assert_refused(
         &scratch,
         &[
@@ -155,8 +155,8 @@ fn unreadable_tracefs_has_a_hint() {
 }
 
 #[test]
-fn a_damaged_description_names_the_file_and_the_way_round() {
-    let Some(scratch) = scratch("a_damaged_description_names_the_file_and_the_way_round") else {
+fn a_damaged_format_names_the_file_and_a_workaround() {
+    let Some(scratch) = scratch("a_damaged_format_names_the_file_and_a_workaround") else {
         return;
     };
     let recorded = record(&scratch, &["-q", "-e", "sched:sched_process_exec"]);

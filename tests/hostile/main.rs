@@ -154,7 +154,7 @@ fn words_of(name: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Files that only a misled program creates, in folders that it may be led to.
+/// Files outside of the working directory with the names of hostile paths: only a program that followed such a path creates them.
 fn astray(root: &Path) -> Vec<String> {
     let folders = ["/", "/tmp", "/etc", "/dev/shm", "/var/tmp"].map(Path::new);
     let folders = folders.into_iter().chain(root.ancestors());

@@ -83,7 +83,7 @@ fn of_kernel(scratch: &Scratch, code: &[u8]) {
 }
 
 #[test]
-fn code_of_a_kernel_out_of_its_memory() {
+fn kernel_code_is_read_from_its_memory() {
     let scratch = Scratch::new();
     // push %rbp; mov %rsp,%rbp; call next; pop %rbp; ret
     of_kernel(

@@ -8,7 +8,7 @@ use super::recording::{
 };
 use super::run;
 
-/// What happens to a work.
+/// What happens to a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Raise,
@@ -29,7 +29,7 @@ struct Event {
 const ITEM: u64 = 0x7000;
 
 impl Event {
-    /// Whether both belong to one work: that of one CPU, or a work item of any.
+    /// Whether both belong to one piece of work: a softirq on one CPU, or a work item on any.
     fn is_of(&self, other: &Self) -> bool {
         self.id == other.id && (self.id >= ITEM || self.cpu == other.cpu)
     }

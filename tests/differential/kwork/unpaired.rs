@@ -23,7 +23,7 @@ const RAW: u64 = 1 << 10;
 /// `PERF_RECORD_SAMPLE`.
 const SAMPLE: u32 = 9;
 
-/// What happens to a work.
+/// What happens to a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Raise,
@@ -56,7 +56,7 @@ const TRACEPOINTS: [Tracepoint; 8] = [
     tracepoint("workqueue/workqueue_execute_end", Step::Exit, 8),
 ];
 
-/// The identity of a work: a work item has no CPU.
+/// The identity of a piece of work: a work item has no CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     is_irq: bool,
