@@ -5,9 +5,9 @@ use rperf_tracepoint::typed::TypedEvent;
 
 use crate::{EventContext, TaskId};
 
-/// Receives records in time order. `Detail` is computed from each sample by [`Prepare`](crate::Prepare) on another thread.
+/// Receives records in time order. `Detail` is computed from each sample by [`PrepareSamples`](crate::PrepareSamples) on another thread.
 ///
-/// All methods are optional. They run on one thread: expensive work per sample (filters, symbols) belongs in `Prepare`.
+/// All methods are optional. They run on one thread: expensive work per sample (filters, symbols) belongs in `PrepareSamples`.
 pub trait Observer<Detail = ()> {
     /// Handles a sample of a tracepoint with a declared typed event.
     fn event(&mut self, _at: &EventContext, _event: TypedEvent<'_>, _detail: Detail) {}
@@ -15,10 +15,10 @@ pub trait Observer<Detail = ()> {
     /// Handles a sample of any other event.
     fn sample(&mut self, _at: &EventContext, _detail: Detail) {}
 
-    /// Handles the creation, exit or renaming of a task. Needs [`Pass::with_tasks`](crate::Pass::with_tasks).
+    /// Handles the creation, exit or renaming of a task. Needs [`ObserverPass::with_tasks`](crate::ObserverPass::with_tasks).
     fn task(&mut self, _at: &EventContext, _change: TaskChange<'_>) {}
 
-    /// Handles a switch of a task in or out. Needs [`Pass::with_switches`](crate::Pass::with_switches).
+    /// Handles a switch of a task in or out. Needs [`ObserverPass::with_switches`](crate::ObserverPass::with_switches).
     fn switch(&mut self, _at: &EventContext, _switch: ContextSwitch) {}
 
     /// Handles a loss of records, some time before this one on the same CPU: spans across it may be wrong. If `at` has no CPU, the loss

@@ -1,9 +1,9 @@
 //! Recordings in the formats of other tools.
 //!
 //! ```text
-//! samples --Gather--> Profile (tables of frames and stacks, samples by thread) --> firefox | perfetto | otlp | pprof | speedscope
-//! samples --json::Text--> a JSON object for each sample, as Linux perf writes it
-//! records in order of time --ctf--> packets for each CPU
+//! samples --ProfileFold--> Profile (tables of frames and stacks, samples by thread) --> firefox | perfetto | otlp | pprof | speedscope
+//! samples --json::JsonText--> a JSON object for each sample, as Linux perf writes it
+//! records in order of time --ctf::CtfWriter--> packets for each CPU
 //! ```
 //!
 //! **Invariants.** The output doesn't depend on the number of threads: tables are numbered in order

@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! stacks of names, or folded text --add--> Stacks --tree--> Flame (frames in drawing order) --svg::write--> SVG
-//! times --add--> Heat (a grid of counts) --Heat::write--> SVG
-//! rows of boxes: TimeChart --write_svg--> SVG
-//! labels with counts: BarChart --write--> SVG
+//! times --add--> HeatMap (a grid of counts) --write--> SVG
+//! rows of boxes --> TimeChart --write_svg--> SVG
+//! labels with counts --> BarChart --write--> SVG
 //! ```
 //!
 //! **Invariants.** The output depends only on the stacks, not on their order: siblings are sorted

@@ -21,13 +21,13 @@ use crate::slices::SliceMap;
 use crate::stacks::{Interner, OptionalSums, StackWeight, UniqueStacks};
 
 /// Samples folded by their raw contents. Created for each worker of [`rperf_replay::Replay::fold`]
-/// by [`Naming::samples`].
+/// by [`NamingContext::samples`].
 ///
 /// Workers resolve their unique stacks from time to time: the resolved stacks are fewer, and equal
 /// names in different processes are merged, so that memory doesn't grow with the recording. Stacks
 /// of several workers are merged after they are resolved.
 ///
-/// [`Naming::samples`]: crate::Naming::samples
+/// [`NamingContext::samples`]: crate::NamingContext::samples
 pub struct SampleFold<'n, 'w> {
     wanted: UsedParts,
     counted: CountedItems,

@@ -37,9 +37,9 @@ pub struct Summary {
     /// Bytes of ring data before and after compression (`-z`), in the last file.
     pub compressed: Option<(u64, u64)>,
     /// Processes whose mappings are incomplete, because reading them took too long
-    /// ([`Request::maps_within`]).
+    /// ([`SynthesisOptions::maps_timeout`]).
     ///
-    /// [`Request::maps_within`]: crate::Request::maps_within
+    /// [`SynthesisOptions::maps_timeout`]: crate::SynthesisOptions::maps_timeout
     pub truncated_maps: u64,
     /// Files of JIT compilers (jitdump).
     pub jit_dumps: BTreeSet<PathBuf>,

@@ -1,13 +1,13 @@
 //! The terminal browser: terminal guard, screen stack, event loop, lists, popups, colours.
 //!
 //! ```text
-//! keys, mouse, resize --Source--+
-//!                               +--> Session --Input--> the screen on top --Answer--> Session --draw--> Terminal
-//! messages of other threads ----+              (messages: every screen of the stack)
+//! keys, mouse, resize --InputSource--+
+//!                                    +--> Session --Input--> screen on top --InputResult--> Session --draw--> Terminal
+//! messages of other threads ---------+              (messages: every screen of the stack)
 //! ```
 //!
 //! A browser is a [`Screen`]; menus, questions and help are also screens, drawn over the one below, to which they return a
-//! [`Reply`]. The session paints only when an answer reports a change. Screens render only visible rows,
+//! [`Reply`]. The session paints only when an [`InputResult`] reports a change. Screens render only visible rows,
 //! so a paint costs the same for ten rows and for a million.
 //!
 //! **Invariants.** The terminal is passed in: this crate does not open files, print or read the environment. However the

@@ -2,9 +2,9 @@
 //! (`PERF_SAMPLE_REGS_USER`, `PERF_SAMPLE_STACK_USER`).
 //!
 //! ```text
-//! Snapshot (registers, stack) --Unwinder--> addresses, innermost first, and an Outcome: complete, or truncated and why
+//! Snapshot (registers, stack) --Unwinder--> addresses, innermost first, and an UnwindOutcome: complete, or truncated and why
 //!                                  |
-//!                     AddressSpace: code at an address --> Object: its call frame information
+//!                     AddressSpace: code at an address --> ObjectOffset with FrameInfo: its call frame information
 //! ```
 //!
 //! An [`Unwinder`] belongs to one worker and caches a compiled step for each address; [`FrameInfo`]s

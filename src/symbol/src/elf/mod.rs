@@ -109,7 +109,7 @@ impl CodeLayout {
 }
 
 impl<'a> ElfImage<'a> {
-    /// Parses the headers. The error is a text for a [`Finding`](crate::Finding).
+    /// Parses the headers. The error is a text for a [`SymbolFinding`](crate::SymbolFinding).
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         match FileKind::parse(bytes) {
             Ok(FileKind::Elf32) => Self::parse_class::<FileHeader32<Endianness>>(bytes, false),

@@ -45,7 +45,7 @@ impl TimeOfDay {
     }
 }
 
-/// The text of consecutive samples, with gaps filled in by [`Join`](super::Join).
+/// The text of consecutive samples, with gaps filled in by [`BlockJoiner`](super::BlockJoiner).
 #[derive(Debug, Clone, Default)]
 pub struct ScriptBlock {
     /// The text without the gaps.
@@ -90,7 +90,7 @@ impl ScriptBlock {
     }
 
     /// Marks the start of a sample of the event at this index, or of another record, so that
-    /// [`Join`](super::Join) can omit or separate it.
+    /// [`BlockJoiner`](super::BlockJoiner) can omit or separate it.
     pub fn begin_part(&mut self, event: Option<usize>) {
         self.put_off(LateField::Part(event));
     }

@@ -11,7 +11,7 @@ const MARKED: usize = DIGITS + 2;
 
 /// The introducer of a control sequence (ECMA-48, CSI), printed as `ESC [`.
 ///
-/// A marked introducer contains 128 random bits in hexadecimal: [`Filter`](super::Filter) removes
+/// A marked introducer contains 128 random bits in hexadecimal: [`TerminalFilter`](super::TerminalFilter) removes
 /// them and lets the sequence pass, and escapes every other ESC. The mark is generated at program
 /// start and never leaves the process, so that no recording can contain it. Text with marks must
 /// pass through the filter.
