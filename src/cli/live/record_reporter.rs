@@ -160,8 +160,8 @@ impl SessionObserver for RecordReporter<'_> {
             SessionNotice::NotDeferred => context.warn(
                 "deferred user callchains need Linux 6.19 or later: recording them at each sample (--call-graph fp)"
             ),
-            SessionNotice::SmallerRings { requested, had } => context.note(format_args!(
-                "ring buffers have {had} instead of {requested} pages: limited by {} or RLIMIT_MEMLOCK",
+            SessionNotice::SmallerRings { requested, actual } => context.note(format_args!(
+                "ring buffers have {actual} instead of {requested} pages: limited by {} or RLIMIT_MEMLOCK",
                 setting(LOCKED)
             )),
             SessionNotice::KernelAddressesHidden => {

@@ -36,7 +36,7 @@ impl Checkpoint {
         let shared = Arc::new(CheckpointState::default());
         let theirs = Arc::clone(&shared);
         let thread = thread::Builder::new().name("checkpoint".to_owned());
-        let thread = thread.spawn(move || theirs.keep(&file)).ok()?;
+        let thread = thread.spawn(move || theirs.update(&file)).ok()?;
         Some(Self {
             shared,
             thread: Some(thread),
@@ -50,7 +50,7 @@ impl Checkpoint {
 }
 
 impl CheckpointState {
-    fn keep(&self, file: &File) {
+    fn update(&self, file: &File) {
         let mut written = 0;
         while !self.ended.load(Ordering::Acquire) {
             let size = self.size.load(Ordering::Relaxed);

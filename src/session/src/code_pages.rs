@@ -121,7 +121,7 @@ impl CodePages {
     }
 
     /// Processes with samples in code without a file: JIT compilers.
-    pub(crate) fn makers(&self) -> BTreeSet<u32> {
+    pub(crate) fn jit_processes(&self) -> BTreeSet<u32> {
         let made = |hit: &&(u32, u64)| {
             let (pid, page) = **hit;
             let mapped = self.mapped_at(pid, page);
@@ -248,7 +248,7 @@ mod tests {
         };
         sample(8, 0x1100);
         sample(9, 0x4100);
-        assert_eq!(hits.makers(), BTreeSet::from([8]));
+        assert_eq!(hits.jit_processes(), BTreeSet::from([8]));
     }
 
     #[test]

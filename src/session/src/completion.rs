@@ -96,7 +96,7 @@ pub(crate) fn finish_file(
         traces: sink.stats.traces,
         truncated_maps: sink.stats.truncated_maps,
         jit_dumps: jit_dumps(&sink.stats),
-        jit_processes: sink.stats.hits.makers(),
+        jit_processes: sink.stats.hits.jit_processes(),
         bytes: sink.bytes(),
         compressed,
         cache_failure,
@@ -156,7 +156,7 @@ impl FileCompletion<'_> {
             files = modules;
             let kallsyms = SpecialObject::kernel(&id);
             let read = || kernel_file(proc.path("kallsyms"));
-            failure = self.keep(&kallsyms, read);
+            failure = self.add_to_cache(&kallsyms, read);
         }
         let selected = match self.request.output.cache_all {
             true => mapped.keys().collect(),
@@ -173,7 +173,7 @@ impl FileCompletion<'_> {
         {
             entries.extend(build_ids::of_vdso(&id));
             let vdso = SpecialObject::vdso(&id);
-            failure = failure.or(self.keep(&vdso, || Ok(image)));
+            failure = failure.or(self.add_to_cache(&vdso, || Ok(image)));
         }
         (entries, failure)
     }
@@ -203,7 +203,7 @@ impl FileCompletion<'_> {
         ))
     }
 
-    fn keep(
+    fn add_to_cache(
         &self,
         special: &SpecialObject<'_>,
         content: impl FnOnce() -> std::io::Result<Vec<u8>>,

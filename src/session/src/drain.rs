@@ -60,7 +60,7 @@ fn empty_ring(
 pub(crate) struct RingSet {
     rings: Vec<Ring>,
     /// Overwrite ring buffers, which are read at the end of each file.
-    flights: Vec<OverwriteRing>,
+    overwrite_rings: Vec<OverwriteRing>,
     /// Records lost per ring, from LOST records.
     lost: Vec<u64>,
     /// Minimum number of bytes in a ring to drain it (`--mmap-flush`).
@@ -76,7 +76,7 @@ pub(crate) struct RingSet {
 impl RingSet {
     pub(crate) fn new(
         rings: Vec<Ring>,
-        flights: Vec<OverwriteRing>,
+        overwrite_rings: Vec<OverwriteRing>,
         least: u64,
         affinity: RingAffinity,
     ) -> Self {
@@ -85,7 +85,7 @@ impl RingSet {
         let quarter = rings.first().map_or(0, |ring| ring.size() / 4);
         Self {
             rings,
-            flights,
+            overwrite_rings,
             lost,
             least: least.min(quarter),
             rewrite_thread: None,
@@ -192,11 +192,11 @@ impl RingSet {
             }
         }
         // Overwritten samples at the end of the file are older than a round would allow.
-        if any && self.flights.is_empty() && sink.output_sink.has_rounds() {
+        if any && self.overwrite_rings.is_empty() && sink.output_sink.has_rounds() {
             self.end_round(sink)?;
         }
         if let Some(rewrite_thread) = &mut self.rewrite_thread {
-            rewrite_thread.keep(sink)?;
+            rewrite_thread.end_round(sink)?;
         }
         Ok(any)
     }
@@ -258,7 +258,7 @@ impl RingSet {
 
     /// Writes the content of overwrite rings, if any.
     pub(crate) fn dump(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
-        for ring in &mut self.flights {
+        for ring in &mut self.overwrite_rings {
             let taken = ring
                 .take()
                 .map_err(Error::system("read an overwrite ring"))?;
@@ -270,7 +270,7 @@ impl RingSet {
                 .write_data(runs.first)
                 .map_err(write_error)?;
         }
-        if !self.flights.is_empty() {
+        if !self.overwrite_rings.is_empty() {
             // Side-band records of tasks started meanwhile, to which samples already refer.
             self.pass_from(0, sink).map_err(write_error)?;
             self.end_round(sink).map_err(write_error)?;
@@ -315,7 +315,7 @@ pub(crate) enum StopReason {
     /// The maximum output size was reached.
     SizeReached,
     /// A stop command was received.
-    ByOrder,
+    ByCommand,
     /// The requested time has passed.
     TimeOver,
 }
@@ -329,7 +329,7 @@ impl StopReason {
             Self::WorkloadEnded
             | Self::TasksEnded
             | Self::SizeReached
-            | Self::ByOrder
+            | Self::ByCommand
             | Self::TimeOver => None,
         }
     }
@@ -399,13 +399,13 @@ pub(crate) fn run(
         }
         let ready = states.of(&awaited.commands).first().copied();
         if context.handle_control(ready, rotation, rings, observer)? {
-            return Ok((StopReason::ByOrder, woken));
+            return Ok((StopReason::ByCommand, woken));
         }
         if rings.keeps_snapshots() && std::mem::take(&mut rotation.is_requested) {
             rings.snapshot(sink)?;
         }
         rotation.is_requested |= states.is_readable(&awaited.happened) && context.triggers.take();
-        rotation.keep(rings, sink, observer)?;
+        rotation.switch_if_due(rings, sink, observer)?;
         states.drop_ended(&awaited.happened, &mut triggers);
         states.drop_ended(&awaited.rings, &mut counters);
         if counters.is_empty() && context.until_tasks_end && context.lanes.is_none() {
@@ -417,7 +417,7 @@ pub(crate) fn run(
 /// Returns the counters to poll for the rings. All events of a CPU share one ring, so one event's counters
 /// are enough; those of exited tasks are always ready and must be removed.
 pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
-    let mut drained = events.iter().filter(|event| !event.is_in_flight_ring());
+    let mut drained = events.iter().filter(|event| !event.is_in_overwrite_ring());
     let first = drained.next();
     let mut watched: Vec<&OpenCounter> = first
         .into_iter()

@@ -135,9 +135,9 @@ impl Observation {
     }
 
     /// Lets the workload keep running when this value is dropped, instead of ending it by SIGTERM.
-    pub fn leave_workload(&mut self) {
+    pub fn detach_workload(&mut self) {
         if let Some(workload) = &mut self.workload {
-            workload.leave();
+            workload.detach();
         }
     }
 

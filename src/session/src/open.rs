@@ -365,7 +365,7 @@ impl Opener<'_> {
 
 impl OpenEvent {
     /// Whether its samples are in an overwrite ring.
-    pub(crate) fn is_in_flight_ring(&self) -> bool {
+    pub(crate) fn is_in_overwrite_ring(&self) -> bool {
         self.event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)
     }
 

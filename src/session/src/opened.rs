@@ -82,11 +82,11 @@ fn open(
         .is_some_and(|traces| !traces.privileged);
     let usual = || default_pages(&sysctl) >> u32::from(shares);
     let pages = request.rings.pages.unwrap_or_else(|| usual().max(1));
-    let (mut rings, flights) = map_rings(&events, pages, observer)?;
+    let (mut rings, overwrite_rings) = map_rings(&events, pages, observer)?;
     map_areas(request, &events, &mut rings, observer)?;
     Ok((
         events,
-        RingSet::new(rings, flights, request.rings.flush_from, affinity),
+        RingSet::new(rings, overwrite_rings, request.rings.flush_from, affinity),
     ))
 }
 

@@ -57,7 +57,8 @@ impl<'a> OutputRotation<'a> {
 impl OutputRotation<'_> {
     /// Returns the milliseconds until the next file is due by time; -1 without a time.
     pub(crate) fn timeout(&self) -> i32 {
-        let Some(RotationTrigger::Time(every)) = self.rotation.map(|rotation| rotation.turn) else {
+        let Some(RotationTrigger::Time(every)) = self.rotation.map(|rotation| rotation.trigger)
+        else {
             return -1;
         };
         let left = every.saturating_sub(self.began.elapsed());
@@ -66,7 +67,7 @@ impl OutputRotation<'_> {
     }
 
     fn is_due(&mut self, bytes: u64) -> bool {
-        match self.rotation.map(|rotation| rotation.turn) {
+        match self.rotation.map(|rotation| rotation.trigger) {
             None => false,
             Some(_) if std::mem::take(&mut self.is_requested) => true,
             Some(RotationTrigger::Signal) => false,
@@ -76,7 +77,7 @@ impl OutputRotation<'_> {
     }
 
     /// Completes the file and starts the next, if due.
-    pub(crate) fn keep(
+    pub(crate) fn switch_if_due(
         &mut self,
         rings: &mut RingSet,
         sink: &mut CountedOutput,
@@ -132,7 +133,7 @@ impl OutputRotation<'_> {
 
     /// Removes the oldest files. The last file, not renamed yet, counts too.
     fn forget_oldest(&mut self) {
-        let Some(most) = self.rotation.and_then(|rotation| rotation.keep) else {
+        let Some(most) = self.rotation.and_then(|rotation| rotation.max_files) else {
             return;
         };
         let mut unlinked = UnlinkedFiles::default();

@@ -72,7 +72,7 @@ pub fn record(
         }
         Err(error) => return Err(error),
     };
-    let urgent = urgency(request)?;
+    let urgent = raise_priority(request)?;
     let outcome = match live.begin(request) {
         Ok(()) => live.observe(request, &signals, control.take(), ids, observer),
         Err(error) if is_reader_gone(request, &error) => Err(error),
@@ -374,7 +374,7 @@ pub(crate) fn workload_error(request: &RecordRequest, cause: io::Error) -> Error
 
 /// Raises the priority, since rings that are not drained in time lose records. The workload was
 /// forked before and keeps its own priority.
-fn urgency(request: &RecordRequest) -> Result<Option<PriorityBoost>, Error> {
+fn raise_priority(request: &RecordRequest) -> Result<Option<PriorityBoost>, Error> {
     let Some(priority) = request.rings.real_time else {
         return Ok(Some(PriorityBoost::begin()));
     };

@@ -71,9 +71,9 @@ pub enum RotationTrigger {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RotationOptions {
     /// When the next file starts.
-    pub turn: RotationTrigger,
+    pub trigger: RotationTrigger,
     /// The number of recent files to keep; `None` for all.
-    pub keep: Option<usize>,
+    pub max_files: Option<usize>,
 }
 
 /// The threads that drain the ring buffers, each ring buffer into a separate file (`--threads`).
@@ -168,7 +168,7 @@ pub struct ObserveOptions {
     pub max_stack: u16,
     /// Whether samples of all events have raw data (`-R`); those of tracepoints always do.
     pub raw_samples: bool,
-    /// Other settings of all events; [`Scope::level`](rperf_events::Scope::level) is already applied to `events`.
+    /// Other settings of all events; [`TaskScope::level`](rperf_events::TaskScope::level) is already applied to `events`.
     pub details: RecordDetails,
     /// Options of the hardware trace among `events`, of which there is at most one.
     pub traces: Option<TraceOptions>,
@@ -362,7 +362,7 @@ pub enum SessionNotice<'a> {
         /// The requested number of data pages.
         requested: usize,
         /// The actual number of data pages.
-        had: usize,
+        actual: usize,
     },
     /// An attr is about to be opened.
     Opening {

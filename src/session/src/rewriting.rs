@@ -3,7 +3,7 @@
 //! ```text
 //! rings --chunks, copied--> round --+--> waiting --Rewriter--> rewritten --> file
 //!        draining thread            |    rewriting thread      draining thread
-//!                                   at most MOST_HELD bytes from here to the file
+//!                                   at most MAX_QUEUED bytes from here to the file
 //! ```
 //!
 //! The order of records is preserved: rounds return in order, and so do the records in a round. The
@@ -114,7 +114,7 @@ impl RewriteThread {
     }
 
     /// Writes results and passes on collected records at the end of a round.
-    pub(crate) fn keep(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
+    pub(crate) fn end_round(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         while let Ok(done) = self.done.try_recv() {
             self.write(done, sink)?;
         }
@@ -314,7 +314,7 @@ mod tests {
         let mut rewrite_thread = RewriteThread::begin(Box::new(TruncatingRewriter)).unwrap();
         for _ in 0..100 {
             rewrite_thread.take(&numbered(0, 60_000));
-            rewrite_thread.keep(&mut sink).unwrap();
+            rewrite_thread.end_round(&mut sink).unwrap();
             rewrite_thread.flush(&mut sink).unwrap();
         }
         let capacities =
@@ -357,7 +357,7 @@ mod tests {
                 rewrite_thread.take(&numbered(count, 65_000));
                 count += 1;
             }
-            rewrite_thread.keep(&mut sink).unwrap();
+            rewrite_thread.end_round(&mut sink).unwrap();
             most = most.max(rewrite_thread.queued_bytes());
         }
         rewrite_thread.flush(&mut sink).unwrap();

@@ -59,8 +59,8 @@ pub(crate) fn map_rings(
     requested: usize,
     observer: &mut dyn SessionObserver,
 ) -> Result<(Vec<Ring>, Vec<OverwriteRing>), Error> {
-    let forward = owners(events.iter().filter(|event| !event.is_in_flight_ring()));
-    let backward = owners(events.iter().filter(|event| event.is_in_flight_ring()));
+    let forward = owners(events.iter().filter(|event| !event.is_in_overwrite_ring()));
+    let backward = owners(events.iter().filter(|event| event.is_in_overwrite_ring()));
     let mut pages = requested;
     let mut side_band = match backward.is_empty() {
         true => pages,
@@ -87,7 +87,7 @@ pub(crate) fn map_rings(
     if pages < requested {
         observer.on_event(SessionNotice::SmallerRings {
             requested,
-            had: pages,
+            actual: pages,
         });
     }
     observer.on_event(SessionNotice::Mapped {
@@ -134,7 +134,7 @@ fn redirect(
     backward: &[&OpenCounter],
 ) -> Result<(), Error> {
     for event in events {
-        let owners = match event.is_in_flight_ring() {
+        let owners = match event.is_in_overwrite_ring() {
             true => backward,
             false => forward,
         };

@@ -122,7 +122,7 @@ pub struct Workload {
     report: fs::File,
     ended: Option<(WaitStatus, Usage)>,
     /// Whether the program keeps running when this value is dropped.
-    goes_on: bool,
+    is_detached: bool,
 }
 
 /// Everything the child needs after the fork, allocated before it.
@@ -190,7 +190,7 @@ impl Workload {
             start: Some(fs::File::from(start_write)),
             report: fs::File::from(report_read),
             ended: None,
-            goes_on: false,
+            is_detached: false,
         };
         workload.report.read_exact(&mut [0])?;
         Ok(workload)
@@ -240,8 +240,8 @@ impl Workload {
     }
 
     /// Lets the program keep running when this value is dropped.
-    pub fn leave(&mut self) {
-        self.goes_on = self.start.is_none();
+    pub fn detach(&mut self) {
+        self.is_detached = self.start.is_none();
     }
 
     /// How the child terminated, if it has; does not wait.
@@ -313,7 +313,7 @@ fn duration(time: libc::timeval) -> Duration {
 
 impl Drop for Workload {
     fn drop(&mut self) {
-        if self.goes_on {
+        if self.is_detached {
             return;
         }
         let is_waiting = self.start.is_some();

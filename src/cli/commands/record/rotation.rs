@@ -13,8 +13,8 @@ pub(super) fn rotation(
     matches: &ArgMatches,
     is_stream: bool,
 ) -> Result<Option<RotationOptions>, CliError> {
-    let keep = matches.get_one::<u64>("switch-max-files");
-    let keep = keep
+    let max_files = matches.get_one::<u64>("switch-max-files");
+    let max_files = max_files
         .and_then(|keep| usize::try_from(*keep).ok())
         .filter(|keep| *keep > 0);
     let word = matches.get_one::<String>("switch-output");
@@ -27,13 +27,13 @@ pub(super) fn rotation(
             "--switch-output: the output is a pipe, name a file with -o",
         ));
     }
-    let turn = parse(word).ok_or_else(|| {
+    let trigger = parse(word).ok_or_else(|| {
         CliError::usage(format!(
             "--switch-output: '{word}' is not a signal, size or time"
         ))
         .hint("give signal (SIGUSR2), a size (64K, 5M, 2G) or a time (10s, 5m, 1h, 1d)")
     })?;
-    Ok(Some(RotationOptions { turn, keep }))
+    Ok(Some(RotationOptions { trigger, max_files }))
 }
 
 fn parse(word: &str) -> Option<RotationTrigger> {

@@ -71,7 +71,7 @@ impl StatPlan {
                 start: timing::start(matches)?,
                 interval: timing::interval(matches)?,
                 timeout: timing::timeout(matches, context)?,
-                keep: None,
+                record_to: None,
                 proc: PROC.into(),
                 sysfs: pmus.sysfs.root().to_owned(),
             },

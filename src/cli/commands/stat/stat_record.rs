@@ -62,7 +62,7 @@ pub(super) fn with_output(
         ),
         (StatConfig::SCALE, u64::from(!plan.grouping.unscaled)),
     ];
-    request.keep = Some(CountOutput {
+    request.record_to = Some(CountOutput {
         output: name,
         naming: recording_output::naming(matches),
         stream,

@@ -52,7 +52,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     // A traced command that still runs continues; one that only sets the duration is ended.
     let is_traced = request.observe.target == Target::Workload;
     if !by_itself && is_traced {
-        observation.leave_workload();
+        observation.detach_workload();
     }
     let ended = match by_itself {
         // Its counters may have ended just before it.
@@ -97,7 +97,7 @@ fn sum_up(
     let by_itself = stopped == StopReason::Ended;
     let is_traced = request.observe.target == Target::Workload;
     if !by_itself && is_traced {
-        observation.leave_workload();
+        observation.detach_workload();
     }
     let ended = match by_itself {
         true => observation.end_workload(is_traced)?,

@@ -72,7 +72,7 @@ fn described_attr(attr: &Attr, is_stream: bool) -> Attr {
 
 /// The output of counts.
 pub(super) struct CountWriter<'a> {
-    keep: &'a CountOutput,
+    options: &'a CountOutput,
     output_sink: OutputStream,
     /// `None` for a pipe.
     replacement: Option<Replacement>,
@@ -88,7 +88,7 @@ impl<'a> CountWriter<'a> {
     /// Starts the file or pipe with the metadata.
     pub(super) fn begin(
         request: &CountRequest,
-        keep: &'a CountOutput,
+        options: &'a CountOutput,
         opened: &OpenCounters<RunningKernel>,
         cpu_tasks: &CpuTasks,
     ) -> Result<Self, Error> {
@@ -98,7 +98,7 @@ impl<'a> CountWriter<'a> {
             .collect();
         let events = request.events.iter().zip(&opened.events).zip(&ids);
         let described = events.map(|((wanted, event), ids)| EventDesc {
-            attr: described_attr(&event.attr, keep.stream.is_some()),
+            attr: described_attr(&event.attr, options.stream.is_some()),
             ids: ids.iter().flatten().copied().collect(),
             name: kept_name(&event.spec.name, wanted.cgroup.as_deref()),
         });
@@ -109,28 +109,29 @@ impl<'a> CountWriter<'a> {
         let about = HeaderInputs {
             proc: &request.proc,
             sysfs: &request.sysfs,
-            version: &keep.version,
-            command_line: &keep.command_line,
+            version: &options.version,
+            command_line: &options.command_line,
             events: &described,
         };
         let mut features = about.features();
         features.opaque(FeatureId::STAT, &[]);
         groups(&grouped, &mut features);
-        let (output_sink, replacement) = match &keep.stream {
+        let (output_sink, replacement) = match &options.stream {
             Some(stream) => (
                 OutputStream::pipe(stream.clone(), &described, &features),
                 None,
             ),
             None => {
-                let (replacement, file) = Replacement::create(&keep.output, keep.naming)?;
+                let (replacement, file) = Replacement::create(&options.output, options.naming)?;
                 (OutputStream::file(file, &described), Some(replacement))
             }
         };
         let tasks = cpu_tasks.tasks.iter().zip(0..);
         let threads = tasks.filter_map(|(task, index)| Some((u32::try_from(*task).ok()?, index)));
         let mut writer = Self {
-            keep,
-            output_sink: output_sink.map_err(|error| write_error(error).with_path(&keep.output))?,
+            options,
+            output_sink: output_sink
+                .map_err(|error| write_error(error).with_path(&options.output))?,
             replacement,
             features,
             ids,
@@ -173,12 +174,12 @@ impl<'a> CountWriter<'a> {
 
     /// Whether a write failed because the reader closed the pipe, which is no error.
     pub(super) fn is_reader_gone(&self, error: &Error) -> bool {
-        self.keep.stream.is_some() && error.is_broken_pipe()
+        self.options.stream.is_some() && error.is_broken_pipe()
     }
 
     /// Completes the file.
     pub(super) fn finish(self) -> Result<(), Error> {
-        let path = &self.keep.output;
+        let path = &self.options.output;
         let finished = self.output_sink.finish(&self.features);
         let lost = finished.map_err(|error| write_error(error).with_path(path))?;
         lost.map_or(Ok(()), |cause| {
@@ -201,7 +202,7 @@ impl<'a> CountWriter<'a> {
             let Some(id) = ids.iter().flatten().next() else {
                 continue;
             };
-            if self.keep.stream.is_some() {
+            if self.options.stream.is_some() {
                 let name = kept_name(&event.spec.name, wanted.cgroup.as_deref());
                 synthesize::name(to, *id, &name);
             }
@@ -217,7 +218,7 @@ impl<'a> CountWriter<'a> {
         }
         let name = |task: &i32| {
             let thread = u32::try_from(*task).ok();
-            let name = thread.and_then(|thread| self.keep.threads.get(&thread));
+            let name = thread.and_then(|thread| self.options.threads.get(&thread));
             ThreadMapEntry {
                 pid: i64::from(*task).cast_unsigned(),
                 comm: name.map_or(Vec::new(), |name| name.clone().into_bytes()),
@@ -226,12 +227,12 @@ impl<'a> CountWriter<'a> {
         let threads = cpu_tasks.tasks.iter().map(name).collect();
         put(to, &UserRecord::ThreadMap(ThreadMap { threads }));
         synthesize::cpu_map(to, cpu_tasks);
-        put(to, &UserRecord::StatConfig(self.keep.config.clone()));
+        put(to, &UserRecord::StatConfig(self.options.config.clone()));
     }
 
     fn flush(&mut self) -> Result<(), Error> {
         let written = self.output_sink.write_data(&self.records.take());
-        written.map_err(|error| write_error(error).with_path(&self.keep.output))
+        written.map_err(|error| write_error(error).with_path(&self.options.output))
     }
 }
 

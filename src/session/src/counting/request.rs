@@ -60,7 +60,7 @@ pub struct CountRequest {
     /// Maximum duration; also ends the workload.
     pub timeout: Option<Duration>,
     /// Where counts are recorded, if requested.
-    pub keep: Option<CountOutput>,
+    pub record_to: Option<CountOutput>,
     /// Where proc is mounted: `/proc`.
     pub proc: PathBuf,
     /// Where sysfs is mounted: `/sys`.

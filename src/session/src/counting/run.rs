@@ -34,8 +34,8 @@ pub fn count(
     let controlled = control.is_some();
     let (opened, cpu_tasks) = open(request, workload.as_ref(), controlled, observer)?;
     set_filters(&opened)?;
-    let writer = request.keep.as_ref();
-    let writer = writer.map(|keep| CountWriter::begin(request, keep, &opened, &cpu_tasks));
+    let writer = request.record_to.as_ref();
+    let writer = writer.map(|options| CountWriter::begin(request, options, &opened, &cpu_tasks));
     if request.start == CountStart::AtOnce && request.target != Target::Workload {
         opened.for_each_leader("enable", Counter::enable)?;
     }
@@ -125,7 +125,7 @@ fn open(
         inherit: request.inherit,
         on_exec: request.target == Target::Workload && request.start == CountStart::AtOnce,
         on_cpus: matches!(request.target, Target::Cpus(_)),
-        bundles: request.keep.is_none() && !controlled,
+        bundles: request.record_to.is_none() && !controlled,
     };
     let opened = OpenCounters::open(RunningKernel, &request.events, &opening, observer)?;
     Ok((opened, cpu_tasks))
@@ -280,7 +280,7 @@ impl<'a> CountRun<'a> {
         observer.interval(at, at.saturating_sub(self.last_at), &since);
         self.last = readings.clone();
         self.last_at = at;
-        self.keep(StatRoundKind::Interval, readings, at)
+        self.record_round(StatRoundKind::Interval, readings, at)
     }
 
     /// Returns the counts since the last complete interval, unless the number of intervals was limited;
@@ -292,14 +292,14 @@ impl<'a> CountRun<'a> {
         observer: &mut dyn CountObserver,
     ) -> Result<(), Error> {
         match self.request.interval {
-            None => self.keep(StatRoundKind::Final, readings, at)?,
+            None => self.record_round(StatRoundKind::Final, readings, at)?,
             Some(interval) if interval.times.is_none() => self.interval(at, readings, observer)?,
             Some(_) => {}
         }
         self.writer.take().map_or(Ok(()), CountWriter::finish)
     }
 
-    fn keep(
+    fn record_round(
         &mut self,
         round: StatRoundKind,
         readings: &EventReadings,
