@@ -93,7 +93,7 @@ impl<'a> GraphBuilder<'a> {
             } else {
                 SiblingOrder::ByWeight
             },
-            tells_branches: self.options.tells_branches && !listed,
+            annotates_branches: self.options.annotates_branches && !listed,
             rank: |site| self.rank(site),
         };
         let (nodes, _) = builder.split(chains);

@@ -135,7 +135,7 @@ pub struct GraphOptions {
     /// Whether calls from different lines of a function are separate branches.
     pub by_line: bool,
     /// Whether branch ends are annotated.
-    pub tells_branches: bool,
+    pub annotates_branches: bool,
 }
 
 impl GraphOptions {

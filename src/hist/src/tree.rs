@@ -69,7 +69,7 @@ pub(crate) struct TreeBuilder<'a, F> {
     pub(crate) least: MinBranchWeight,
     pub(crate) siblings: SiblingOrder,
     /// Whether branch ends are annotated.
-    pub(crate) tells_branches: bool,
+    pub(crate) annotates_branches: bool,
     /// Rank of sites among siblings.
     pub(crate) rank: F,
 }
@@ -119,7 +119,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
         let mut frames = vec![site];
         let mut marks = Vec::new();
         loop {
-            if self.tells_branches {
+            if self.annotates_branches {
                 marks.push(self.marks(group));
             }
             for chain in &mut *group {

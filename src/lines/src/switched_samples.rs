@@ -22,7 +22,7 @@ struct SwitchSample {
     /// Whether the sample itself is shown.
     itself: bool,
     /// Whether samples after it are shown.
-    behind: bool,
+    after: bool,
 }
 
 impl SwitchedSamples {
@@ -45,7 +45,7 @@ impl SwitchedSamples {
         let change = |(at, event): (Order, usize)| SwitchSample {
             at,
             itself: switch.shows(event),
-            behind: switch.is_on(),
+            after: switch.is_on(),
         };
         let changes = found.into_iter().map(change).collect();
         Some(Self { changes, first })
@@ -61,7 +61,7 @@ impl SwitchedSamples {
         match last {
             None => self.first,
             Some(change) if change.at == at => change.itself,
-            Some(change) => change.behind,
+            Some(change) => change.after,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! rperf-replay [-- FILE]`.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 
-mod made;
+mod recordings;
 
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use rperf_perfdata::PerfData;
 use rperf_replay::{Fold, FoldControl, Render, Replay, Sample, World};
 use rperf_wire::{Endian, SampleType, U64s};
 
-use self::made::Recording;
+use self::recordings::Recording;
 
 #[derive(Default)]
 struct Sum {

@@ -3,7 +3,7 @@
 //!
 //! `read` sums every word of the same bytes on one core. The target for pass 1 is half of its rate.
 
-mod made;
+mod recordings;
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rperf_perfdata::PerfData;
 use rperf_replay::Replay;
 use rperf_wire::{SampleRecord, SampleType};
 
-use self::made::Recording;
+use self::recordings::Recording;
 
 const SIZE: usize = 3 << 29;
 

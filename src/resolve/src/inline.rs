@@ -61,7 +61,7 @@ pub(crate) struct InlineInfo {
 #[derive(Default)]
 struct InlinedSymbols {
     /// By number, which is the symbol's index after the object's own symbols.
-    jit: Vec<(FunctionId, SymbolIndex)>,
+    by_number: Vec<(FunctionId, SymbolIndex)>,
     numbers: FxHashMap<(FunctionId, SymbolIndex), u32>,
     /// Functions that only differ in their linkage names are the same.
     by_name: FxHashMap<(Box<str>, SymbolIndex), u32>,
@@ -86,19 +86,19 @@ impl InlineInfo {
         drop(symbols);
         let name = (self.lines.function_name(function).into(), base);
         let mut symbols = self.symbols.write().unwrap_or_else(PoisonError::into_inner);
-        let next = u32::try_from(symbols.jit.len()).ok()?;
+        let next = u32::try_from(symbols.by_number.len()).ok()?;
         let number = *symbols.by_name.entry(name).or_insert(next);
         symbols.numbers.insert(key, number);
         if number == next {
-            symbols.jit.push(key);
+            symbols.by_number.push(key);
         }
         Some(number)
     }
 
     /// Function and base of a numbered symbol.
-    pub(crate) fn jit(&self, number: usize) -> Option<(FunctionId, SymbolIndex)> {
+    pub(crate) fn function_and_base(&self, number: usize) -> Option<(FunctionId, SymbolIndex)> {
         let symbols = self.symbols.read().unwrap_or_else(PoisonError::into_inner);
-        symbols.jit.get(number).copied()
+        symbols.by_number.get(number).copied()
     }
 
     pub(crate) fn source_line(&self, frame: SourceFrame) -> SourceLine<'_> {

@@ -84,7 +84,7 @@ impl LoadedObject {
     fn inlined(&self, index: SymbolIndex) -> Option<(&InlineInfo, FunctionId, SymbolIndex)> {
         let number = index.as_usize().checked_sub(self.table.len())?;
         let inlines = self.read_inlines()?;
-        let (function, base) = inlines.jit(number)?;
+        let (function, base) = inlines.function_and_base(number)?;
         Some((inlines, function, base))
     }
 

@@ -53,7 +53,7 @@ enum StateChange {
     /// The task was preempted, and is still runnable.
     Preempted { tid: u32 },
     /// The task is switched in.
-    Back { tid: u32 },
+    SwitchedIn { tid: u32 },
 }
 
 /// A task that is off its CPU.
@@ -111,7 +111,7 @@ impl OffCpu {
                 let order = self.order.order(id.time, position);
                 let tid = id.pid_tid.map_or(0, |(_, tid)| tid);
                 let change = match raw.misc.contains(Misc::SWITCH_OUT) {
-                    false => Some(StateChange::Back { tid }),
+                    false => Some(StateChange::SwitchedIn { tid }),
                     true if raw.misc.contains(Misc::SWITCH_OUT_PREEMPT) => {
                         Some(StateChange::Preempted { tid })
                     }
@@ -149,7 +149,7 @@ impl OffCpu {
                     self.asleep.insert(tid, SleepingTask { since, record });
                 }
                 StateChange::Preempted { tid } => drop(self.asleep.remove(&tid)),
-                StateChange::Back { tid } => {
+                StateChange::SwitchedIn { tid } => {
                     if let Some(asleep) = self.asleep.remove(&tid) {
                         self.switch_in(asleep, order.time, to);
                     }

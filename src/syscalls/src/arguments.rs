@@ -162,7 +162,7 @@ fn write_captured(
     match (decoded, kind) {
         (Some(text), _) => to.write_all(text.as_bytes())?,
         (None, ArgumentKind::Path | ArgumentKind::Text | ArgumentKind::Buffer) => {
-            write_quoted(to, bytes, captured.is_cut)?;
+            write_quoted(to, bytes, captured.is_truncated)?;
         }
         (None, _) => write!(to, "{value:#x}")?,
     }

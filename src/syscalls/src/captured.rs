@@ -11,7 +11,7 @@ pub struct CapturedBytes<'a> {
     /// The bytes; those of a text without its NUL.
     pub bytes: &'a [u8],
     /// Whether the memory is longer than what was copied.
-    pub is_cut: bool,
+    pub is_truncated: bool,
     /// Whether it was read after the call had begun: another thread may have changed it since.
     pub is_late: bool,
 }
@@ -20,7 +20,7 @@ pub struct CapturedBytes<'a> {
 ///
 /// # Errors
 /// Errors of `to`.
-pub fn write_quoted(to: &mut dyn Write, bytes: &[u8], is_cut: bool) -> io::Result<()> {
+pub fn write_quoted(to: &mut dyn Write, bytes: &[u8], is_truncated: bool) -> io::Result<()> {
     to.write_all(b"\"")?;
     for byte in bytes {
         match byte {
@@ -33,7 +33,7 @@ pub fn write_quoted(to: &mut dyn Write, bytes: &[u8], is_cut: bool) -> io::Resul
             _ => write!(to, "\\{byte:03o}")?,
         }
     }
-    to.write_all(if is_cut { b"\"..." } else { b"\"" })
+    to.write_all(if is_truncated { b"\"..." } else { b"\"" })
 }
 
 /// Writes a socket address (`struct sockaddr` in the byte order of this machine) as `{ .family: INET, port: 53, addr: 127.0.0.1 }`; `None` if it is too

@@ -170,14 +170,14 @@ fn captured_memory_replaces_addresses() {
     let bytes = |argument, bytes| CapturedBytes {
         argument,
         bytes,
-        is_cut: false,
+        is_truncated: false,
         is_late: false,
     };
     let opened = line("openat", &[-100, 16, 0], 3, &[bytes(1, b"/etc/passwd")]);
     assert_eq!(opened, "dfd: CWD, filename: \"/etc/passwd\" = 3");
     let late = CapturedBytes {
         is_late: true,
-        is_cut: true,
+        is_truncated: true,
         ..bytes(1, b"ab")
     };
     let written = line("write", &[1, 16, 9], 9, &[late]);

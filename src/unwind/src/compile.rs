@@ -40,7 +40,7 @@ pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
             RegisterRule::Offset(offset) => RegisterLocation::AtCfa(*offset),
             RegisterRule::ValOffset(offset) => RegisterLocation::Cfa(*offset),
             RegisterRule::Register(other) => {
-                number(*other).map_or(RegisterLocation::Lost, RegisterLocation::Register)
+                number(*other).map_or(RegisterLocation::Undefined, RegisterLocation::Register)
             }
             RegisterRule::Expression(expression) => {
                 RegisterLocation::AtProgram(program(expression)?)
@@ -49,7 +49,7 @@ pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
                 RegisterLocation::Program(program(expression)?)
             }
             RegisterRule::Constant(value) => RegisterLocation::Constant(*value),
-            _ => RegisterLocation::Lost,
+            _ => RegisterLocation::Undefined,
         };
         saved.push((register, place));
     }

@@ -41,8 +41,8 @@ impl FrameState<'_> {
         self.stack
             .read(address, size)
             .map_err(|unreadable| match unreadable {
-                Unreadable::Behind => TruncationCause::DumpEnd,
-                Unreadable::Elsewhere => TruncationCause::OtherStack,
+                Unreadable::BeyondCopy => TruncationCause::DumpEnd,
+                Unreadable::OtherStack => TruncationCause::OtherStack,
             })
     }
 }

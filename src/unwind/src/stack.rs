@@ -23,9 +23,9 @@ const MAX_FRAME_SIZE: u64 = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// It is beyond the copy.
-    Behind,
+    BeyondCopy,
     /// It is not on this stack.
-    Elsewhere,
+    OtherStack,
 }
 
 impl StackBytes<'_> {
@@ -52,9 +52,9 @@ impl StackBytes<'_> {
         let end = self.start.saturating_add(self.bytes.len() as u64);
         let reach = self.start..end.saturating_add(MAX_FRAME_SIZE);
         word.ok_or(if reach.contains(&address) && self.is_full {
-            Unreadable::Behind
+            Unreadable::BeyondCopy
         } else {
-            Unreadable::Elsewhere
+            Unreadable::OtherStack
         })
     }
 }
@@ -83,15 +83,15 @@ mod tests {
             ..stack
         };
         assert_eq!(big.read(0x1001, 2), Ok(0x0203));
-        assert_eq!(stack.read(0x1002, 8), Err(Unreadable::Behind));
-        assert_eq!(stack.read(0x10_1008, 8), Err(Unreadable::Behind));
-        assert_eq!(stack.read(0x10_1009, 8), Err(Unreadable::Elsewhere));
-        assert_eq!(stack.read(u64::MAX, 8), Err(Unreadable::Elsewhere));
-        assert_eq!(stack.read(0xfff, 8), Err(Unreadable::Elsewhere));
+        assert_eq!(stack.read(0x1002, 8), Err(Unreadable::BeyondCopy));
+        assert_eq!(stack.read(0x10_1008, 8), Err(Unreadable::BeyondCopy));
+        assert_eq!(stack.read(0x10_1009, 8), Err(Unreadable::OtherStack));
+        assert_eq!(stack.read(u64::MAX, 8), Err(Unreadable::OtherStack));
+        assert_eq!(stack.read(0xfff, 8), Err(Unreadable::OtherStack));
         let short = StackBytes {
             is_full: false,
             ..stack
         };
-        assert_eq!(short.read(0x1002, 8), Err(Unreadable::Elsewhere));
+        assert_eq!(short.read(0x1002, 8), Err(Unreadable::OtherStack));
     }
 }

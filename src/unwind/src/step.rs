@@ -35,7 +35,7 @@ pub(crate) enum Cfa {
 #[derive(Debug)]
 pub(crate) enum RegisterLocation {
     /// Unknown. For the return address: there is no caller.
-    Lost,
+    Undefined,
     /// In memory, at an offset from the canonical frame address.
     AtCfa(i64),
     /// The canonical frame address plus an offset.
@@ -60,7 +60,7 @@ impl Step {
                 register: arch.stack_pointer(),
                 offset: 0,
             },
-            saved: Box::new([(arch.return_register(), RegisterLocation::Lost)]),
+            saved: Box::new([(arch.return_register(), RegisterLocation::Undefined)]),
             return_register: arch.return_register(),
             is_signal: false,
         }
@@ -104,7 +104,7 @@ impl Step {
 impl RegisterLocation {
     fn value(&self, machine: &FrameState<'_>, cfa: u64) -> Result<Option<u64>, TruncationCause> {
         Ok(Some(match self {
-            Self::Lost => return Ok(None),
+            Self::Undefined => return Ok(None),
             Self::AtCfa(offset) => machine.word(cfa.wrapping_add_signed(*offset))?,
             Self::Cfa(offset) => cfa.wrapping_add_signed(*offset),
             Self::Register(register) => machine.register(*register)?,

@@ -328,7 +328,7 @@ fn borrowed(captured: &CapturedArgument) -> CapturedBytes<'_> {
     CapturedBytes {
         argument: captured.argument,
         bytes: &captured.bytes,
-        is_cut: captured.is_cut,
+        is_truncated: captured.is_truncated,
         is_late: false,
     }
 }

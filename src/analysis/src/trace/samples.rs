@@ -42,7 +42,7 @@ pub struct CapturedArgument {
     /// The bytes; those of a text without its NUL.
     pub bytes: Vec<u8>,
     /// Whether the memory is longer than what was copied.
-    pub is_cut: bool,
+    pub is_truncated: bool,
 }
 
 /// A decoded sample.

@@ -218,7 +218,7 @@ impl FlamegraphInput {
                 min_percent: 0.0,
                 by_address: false,
                 by_line: false,
-                tells_branches: false,
+                annotates_branches: false,
             }),
             max_stack: self.max_stack.unwrap_or(usize::MAX),
             ..HistogramOptions::default()

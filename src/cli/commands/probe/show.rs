@@ -147,7 +147,7 @@ fn list_at(
     for ListedPoint {
         place,
         variables,
-        beyond,
+        unrecordable,
     } in listed
     {
         let function = &place.function;
@@ -163,7 +163,7 @@ fn list_at(
         for line in lines {
             writeln!(out, "\t\t{line}")?;
         }
-        for (name, reason) in beyond {
+        for (name, reason) in unrecordable {
             let offset = place.offset;
             context.note(format_args!(
                 "{name} is not available at {function}+{offset}: {reason}"

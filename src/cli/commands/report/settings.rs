@@ -256,7 +256,7 @@ impl ReportSettings {
             min_percent: self.chains.graph.min_percent,
             by_address: self.chains.graph.by_address,
             by_line: self.chains.graph.by_line,
-            tells_branches: shape.history,
+            annotates_branches: shape.history,
         })
     }
 

@@ -169,7 +169,7 @@ impl ChainCounting {
                 min_percent: self.min_percent,
                 by_address: false,
                 by_line: false,
-                tells_branches: false,
+                annotates_branches: false,
             }),
             max_stack: max_stack.unwrap_or(MAX_STACK),
             ignore_callees: regex(matches, "ignore-callees")?,

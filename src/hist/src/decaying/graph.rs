@@ -154,7 +154,7 @@ mod tests {
         min_percent: 0.0,
         by_address: false,
         by_line: false,
-        tells_branches: false,
+        annotates_branches: false,
     };
 
     #[test]

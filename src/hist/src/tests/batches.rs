@@ -55,7 +55,7 @@ fn when_stacks_are_named_makes_no_difference() {
             min_percent: 0.5,
             by_address: false,
             by_line: false,
-            tells_branches: false,
+            annotates_branches: false,
         }),
         max_stack: 127,
         ..HistogramOptions::default()

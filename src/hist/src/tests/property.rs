@@ -85,7 +85,7 @@ fn options() -> impl Strategy<Value = HistogramOptions> {
             min_percent,
             by_address: false,
             by_line: false,
-            tells_branches: false,
+            annotates_branches: false,
         }),
         max_stack: 127,
         parallelism: None,

@@ -249,7 +249,7 @@ impl Kernel<'_> {
                     offset: 0,
                 },
                 variables,
-                beyond: Vec::new(),
+                unrecordable: Vec::new(),
             })
         });
         listed.collect()

@@ -33,7 +33,7 @@ pub struct ListedPoint {
     /// Its variables.
     pub variables: Vec<Variable>,
     /// Names of variables that cannot be recorded, with the reason.
-    pub beyond: Vec<(String, String)>,
+    pub unrecordable: Vec<(String, String)>,
 }
 
 /// A location in a function.
@@ -119,7 +119,7 @@ fn at<'w, 'u>(
         frames: &object.frames,
         address: point.address,
     };
-    let (mut found, mut beyond) = (BTreeSet::new(), Vec::new());
+    let (mut found, mut unrecordable) = (BTreeSet::new(), Vec::new());
     let filter = wanted.filter.as_ref();
     let mut add = |die: &Die<'w, 'u>, is_external: bool, is_meant: bool| {
         let is_wanted = |name: &String| filter.is_none_or(|filter| filter.matches(name));
@@ -144,7 +144,7 @@ fn at<'w, 'u>(
                 ranges,
             });
         } else if let Some(reason) = unreadable.filter(|_| is_meant) {
-            beyond.push((name, reason));
+            unrecordable.push((name, reason));
         }
     };
     for VisibleVariable { die, is_meant, .. } in all_variables(&point.scope, point.address) {
@@ -161,7 +161,7 @@ fn at<'w, 'u>(
             offset: point.address.wrapping_sub(entry),
         },
         variables: found.into_iter().collect(),
-        beyond,
+        unrecordable,
     }
 }
 
@@ -196,7 +196,7 @@ fn marked(
         ListedPoint {
             place,
             variables: values.collect(),
-            beyond: Vec::new(),
+            unrecordable: Vec::new(),
         }
     });
     Ok(listed.collect())

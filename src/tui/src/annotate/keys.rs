@@ -35,8 +35,8 @@ impl AnnotateScreen {
             KeyCode::Char('?') => self.prompt_search(true),
             KeyCode::Char('n') => self.find(self.search.backwards),
             KeyCode::Char('N') => self.find(!self.search.backwards),
-            KeyCode::Char('<') => self.request(BrowserRequest::Hotter(self.shown.seen())),
-            KeyCode::Char('>') => self.request(BrowserRequest::Colder(self.shown.seen())),
+            KeyCode::Char('<') => self.request(BrowserRequest::Hotter(self.shown.key())),
+            KeyCode::Char('>') => self.request(BrowserRequest::Colder(self.shown.key())),
             KeyCode::Char('r') => self.request(BrowserRequest::Samples(Some(self.place()))),
             KeyCode::Char('P') => {
                 let name = self.shown.code.name.clone();
@@ -129,7 +129,7 @@ impl AnnotateScreen {
                 InputResult::Changed
             }
             (Some(BranchTarget::To(address)), _) => {
-                self.request(BrowserRequest::Follow(self.shown.seen(), address))
+                self.request(BrowserRequest::Follow(self.shown.key(), address))
             }
             (None, Some(Arrow::Back)) => InputResult::Close(Reply::Cancelled),
             (None, Some(_)) => {

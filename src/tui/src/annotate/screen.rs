@@ -38,7 +38,7 @@ pub struct Annotated {
 impl Annotated {
     /// Returns the function's identity.
     #[must_use]
-    pub fn seen(&self) -> FunctionKey {
+    pub fn key(&self) -> FunctionKey {
         FunctionKey {
             begin: self.code.begin,
             event: self.event,
@@ -218,7 +218,7 @@ impl AnnotateScreen {
 
     /// Applies new counts of this function.
     fn update(&mut self, shown: &Arc<Annotated>) -> InputResult<ReaderMessage> {
-        if shown.seen() != self.shown.seen() {
+        if shown.key() != self.shown.key() {
             return InputResult::Unchanged;
         }
         self.shown = Arc::clone(shown);
@@ -250,7 +250,7 @@ impl AnnotateScreen {
 impl Drop for AnnotateScreen {
     fn drop(&mut self) {
         // The receiver may be gone.
-        let _ = self.requests.send(BrowserRequest::Left(self.shown.seen()));
+        let _ = self.requests.send(BrowserRequest::Left(self.shown.key()));
     }
 }
 

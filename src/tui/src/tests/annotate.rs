@@ -194,7 +194,7 @@ fn enter_follows_calls_and_tab_selects_the_next_hottest() {
     assert!(matches!(input(KeyCode::BackTab), InputResult::Changed));
     input(KeyCode::Down);
     assert!(matches!(input(KeyCode::Enter), InputResult::Changed));
-    let seen = annotated().seen();
+    let seen = annotated().key();
     assert_eq!(
         requests.try_recv(),
         Ok(BrowserRequest::Follow(seen, 0x3000))
@@ -216,7 +216,7 @@ fn a_requested_function_opens_a_new_screen() {
     let message = ReaderMessage::Code(Arc::new(annotated()));
     assert!(matches!(screen.message(&message), InputResult::Unchanged));
     press(&mut screen, ">");
-    let seen = annotated().seen();
+    let seen = annotated().key();
     assert_eq!(requests.try_recv(), Ok(BrowserRequest::Colder(seen)));
     assert!(matches!(screen.message(&message), InputResult::Push(_)));
     assert!(matches!(screen.message(&message), InputResult::Unchanged));

@@ -34,7 +34,7 @@ pub(crate) enum Shape {
     /// Keeps the frame pointer below the stack pointer; innermost only.
     KeepsBelow,
     /// Sets up a frame pointer, but has no unwind information.
-    Unsaid { words: u8 },
+    WithoutInfo { words: u8 },
 }
 
 /// A program: its functions and its file.
@@ -172,7 +172,7 @@ fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
             let saved = offset(n.frame_pointer, 2);
             [&cfa(n.stack_pointer, 1)[..], &return_address, &saved].concat()
         }
-        Shape::Unsaid { .. } => return None,
+        Shape::WithoutInfo { .. } => return None,
     })
 }
 
@@ -195,7 +195,7 @@ fn exceptions(shape: Shape) -> Option<Vec<u8>> {
         // pop {r4, lr}
         Shape::Saves { words } => [skip(words - 2), vec![0xa8]].concat(),
         Shape::Leaf => vec![0xb0],
-        Shape::Unsaid { .. } => return None,
+        Shape::WithoutInfo { .. } => return None,
         other => panic!("no instructions for {other:?}"),
     })
 }
@@ -238,7 +238,7 @@ impl Memory {
             Shape::Leaf => cfa,
             Shape::Ends | Shape::KeepsBelow => cfa - word,
             Shape::Moves { words } => cfa - u64::from(words) * word,
-            Shape::Frames { words } | Shape::Unsaid { words } => {
+            Shape::Frames { words } | Shape::WithoutInfo { words } => {
                 self.set(cfa - 2 * word, state.frame_pointer);
                 state.frame_pointer = cfa - 2 * word;
                 cfa - u64::from(words.max(2)) * word

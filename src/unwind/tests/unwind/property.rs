@@ -19,7 +19,7 @@ fn common_shape() -> impl Strategy<Value = Shape> {
 fn shape() -> impl Strategy<Value = Shape> {
     prop_oneof![
         3 => common_shape(),
-        1 => (2..15_u8).prop_map(|words| Shape::Unsaid { words }),
+        1 => (2..15_u8).prop_map(|words| Shape::WithoutInfo { words }),
         1 => Just(Shape::Realigns),
     ]
 }

@@ -39,7 +39,7 @@ fn every_section_and_architecture_has_the_same_frames() {
 
 #[test]
 fn guessed_frames_are_counted() {
-    let shapes = [Shape::Unsaid { words: 4 }, Shape::Frames { words: 3 }];
+    let shapes = [Shape::WithoutInfo { words: 4 }, Shape::Frames { words: 3 }];
     for arch in [Arch::X86_64, Arch::X86, Arch::Aarch64] {
         let program = Program::new(arch, Section::Searched, &shapes);
         let sampled = program.calls(&[1, 0, 1, 0, 0]);
@@ -85,7 +85,7 @@ fn exception_tables_of_32_bit_arm_have_frames() {
         Shape::Saves { words: 15 },
         Shape::Moves { words: 1 },
         Shape::Frames { words: 2 },
-        Shape::Unsaid { words: 2 },
+        Shape::WithoutInfo { words: 2 },
         Shape::Moves { words: 14 },
         Shape::Moves { words: 2 },
     ];
@@ -125,7 +125,7 @@ fn the_caller_of_a_leaf_is_in_the_link_register() {
     let shapes = [
         Shape::Leaf,
         Shape::Frames { words: 6 },
-        Shape::Unsaid { words: 2 },
+        Shape::WithoutInfo { words: 2 },
     ];
     let caller = |arch, function| {
         let program = Program::new(arch, Section::Searched, &shapes);
@@ -149,7 +149,7 @@ fn functions_without_a_frame_hide_their_caller() {
     let shapes = [
         Shape::Moves { words: 3 },
         Shape::Frames { words: 6 },
-        Shape::Unsaid { words: 2 },
+        Shape::WithoutInfo { words: 2 },
     ];
     let hides = |arch, function| {
         let program = Program::new(arch, Section::Searched, &shapes);
@@ -208,7 +208,7 @@ fn a_missing_object_ends_the_stack_without_frame_pointers() {
 #[test]
 fn a_return_to_an_uncalled_function_is_outermost() {
     // With and without unwind information for the function before the one that was never called.
-    for before in [Shape::Unsaid { words: 4 }, Shape::Saves { words: 4 }] {
+    for before in [Shape::WithoutInfo { words: 4 }, Shape::Saves { words: 4 }] {
         let shapes = [before, Shape::Moves { words: 3 }];
         let mut program = Program::new(Arch::X86_64, Section::Searched, &shapes);
         let mut sampled = program.calls(&[1, 1]);

@@ -40,7 +40,7 @@ impl<R> ShownRows<R> {
         self.rows.iter().take(self.most.unwrap_or(usize::MAX))
     }
 
-    fn is_cut(&self) -> bool {
+    fn is_truncated(&self) -> bool {
         self.most.is_some_and(|most| most < self.rows.len())
     }
 }

@@ -103,7 +103,7 @@ impl PageLayout {
                 " {kilobytes:16} | {hits:9} | {order:5} | {kind:>8} | {gfp:<width$} | {site}"
             )?;
         }
-        if rows.is_cut() {
+        if rows.is_truncated() {
             if first {
                 write!(out, " {:<16} |", "...")?;
             }

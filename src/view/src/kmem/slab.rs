@@ -56,7 +56,7 @@ pub fn write(
             row.fragmentation()
         )?;
     }
-    if rows.is_cut() {
+    if rows.is_truncated() {
         writeln!(
             out,
             " {:<34} | {:<15} | {:<15} | {:<8} | {:<9} | {:<6}",

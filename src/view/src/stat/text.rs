@@ -75,7 +75,7 @@ pub(super) fn write_row(
         write_metric(out, metric)?;
     }
     if let CountState::Counted(value) = line.row.state {
-        write_reserve(out, line.runs, &value)?;
+        write_deviation_and_running(out, line.runs, &value)?;
     }
     writeln!(out)
 }
@@ -115,7 +115,11 @@ fn write_metric(out: &mut dyn Write, metric: &MetricValue) -> io::Result<()> {
 }
 
 /// The deviation of the runs, and the percentage of time that the counter ran.
-fn write_reserve(out: &mut dyn Write, runs: u32, value: &CountValue) -> io::Result<()> {
+fn write_deviation_and_running(
+    out: &mut dyn Write,
+    runs: u32,
+    value: &CountValue,
+) -> io::Result<()> {
     if runs > 1 && value.deviation != 0.0 {
         write!(out, "  ( +-{:6.2}% )", value.deviation)?;
     }
