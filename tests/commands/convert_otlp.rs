@@ -189,7 +189,7 @@ fn a_collector_that_is_busy_is_asked_again() {
             .contains(&format!("into OTLP data '{url}' ]")),
         "{outcome:?}"
     );
-    assert_eq!(collector.questions(), [service, service]);
+    assert_eq!(collector.requested_paths(), [service, service]);
     let bodies = collector.bodies();
     assert_eq!(bodies[0], bodies[1]);
     let mut sent = Vec::new();

@@ -119,21 +119,23 @@ fn servers_provide_names_and_lines() {
     assert!(!names(&split.run_with(&REPORT, |run| {
         run.env("DEBUGINFOD_URLS", server.url())
     })));
-    assert_eq!(server.questions(), [""; 0], "nobody asked for it");
+    assert_eq!(server.requested_paths(), [""; 0], "nobody asked for it");
     let fetched = split.run(&[&REPORT[..], &[&option]].concat());
     assert!(names(&fetched), "{fetched:?}");
     assert_eq!(fetched.stderr, "");
-    assert!(server.questions().contains(&split.place("debuginfo")));
+    assert!(server.requested_paths().contains(&split.place("debuginfo")));
     assert!(
-        !server.questions().contains(&split.place("executable")),
+        !server
+            .requested_paths()
+            .contains(&split.place("executable")),
         "that one is here"
     );
     // Downloaded files are cached where libdebuginfod looks, too.
     let cached = format!(".cache/debuginfod_client/{}/debuginfo", split.id);
     assert!(split.scratch.path().join(cached).is_file());
-    let before = server.questions().len();
+    let before = server.requested_paths().len();
     assert_eq!(split.run(&[&REPORT[..], &[&option]].concat()), fetched);
-    assert_eq!(server.questions().len(), before);
+    assert_eq!(server.requested_paths().len(), before);
     // Without the program, and with the servers given by the environment.
     fs::remove_file(split.scratch.path().join("prog")).expect("it is there");
     let words = ["script", "-F", "ip,sym,srcline", "--debuginfod"];
@@ -174,7 +176,7 @@ fn cached_objects_get_their_debug_file() {
         assert!(fs::read(&cached).expect("it is there") == split.debuginfo);
         split.run(&["buildid-cache", "-P"]);
     }
-    assert_eq!(server.questions(), [split.place("debuginfo")]);
+    assert_eq!(server.requested_paths(), [split.place("debuginfo")]);
 }
 
 #[test]

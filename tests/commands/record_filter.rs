@@ -11,19 +11,19 @@ fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     rperf_in(scratch, &words).finish().expect("rperf starts")
 }
 
-/// Records with these options; returns how many samples were dropped, of how many, and how many were written.
-fn sifted(outcome: &Outcome) -> [u64; 3] {
+/// The numbers of dropped, of all and of written samples in the messages of a successful recording.
+fn sample_counts(outcome: &Outcome) -> [u64; 3] {
     let message = &outcome.stderr;
     assert_eq!(outcome.status, 0, "{message}");
     let counts = message.lines().find_map(|line| {
         let counts = line.strip_suffix(" samples did not match the filter of their event")?;
         counts.split_once(" of ")
     });
-    let (left_out, of) = counts.expect(message);
+    let (dropped, of) = counts.expect(message);
     let written = message
         .split_once(" samples)")
         .and_then(|(before, _)| before.rsplit('(').next());
-    [left_out, of, written.unwrap_or("0")].map(|count| count.parse().expect("a number"))
+    [dropped, of, written.unwrap_or("0")].map(|count| count.parse().expect("a number"))
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn filtered_samples_are_dropped_and_counted() {
             &[&events[..], options].concat(),
             &["sleep", "0.3"],
         );
-        let [left_out, of, written] = sifted(&outcome);
-        assert_eq!(of - left_out, written, "{options:?}: {}", outcome.stderr);
+        let [dropped, of, written] = sample_counts(&outcome);
+        assert_eq!(of - dropped, written, "{options:?}: {}", outcome.stderr);
         let rows =
             lines(&scratch, &["script", "-F", "pid,cpu,period", "-G"]).expect("perf is there");
         assert_eq!(rows.len() as u64, written, "{options:?}");
@@ -84,15 +84,15 @@ fn each_event_has_its_own_filter() {
                 filter,
             ];
             let outcome = record(&scratch, &events, &["sh", "-c", BUSY]);
-            let [left_out, of, written] = sifted(&outcome);
-            assert_eq!(left_out == 0, is_kept || of == 0, "{}", outcome.stderr);
+            let [dropped, of, written] = sample_counts(&outcome);
+            assert_eq!(dropped == 0, is_kept || of == 0, "{}", outcome.stderr);
             let words = ["script", "-F", "event"];
             let rows = rperf_in(&scratch, &words)
                 .finish()
                 .expect("rperf starts")
                 .stdout;
             let count = |event| rows.lines().filter(|row| row.contains(event)).count() as u64;
-            assert_eq!(count("task-clock"), of - left_out, "{rows}");
+            assert_eq!(count("task-clock"), of - dropped, "{rows}");
             assert_eq!(
                 count("page-faults") + count("task-clock"),
                 written,
@@ -115,7 +115,7 @@ fn exclude_perf_excludes_the_recorder() {
         let scratch = Scratch::new();
         let options = ["-a", "-e", "context-switches", "-c", "1", "--exclude-perf"];
         let outcome = record(&scratch, &options, &["sh", "-c", "echo $PPID; sleep 0.3"]);
-        let [left_out, ..] = sifted(&outcome);
+        let [dropped, ..] = sample_counts(&outcome);
         let recorder = outcome.stdout.trim();
         let pids = rperf_in(&scratch, &["script", "-F", "pid"]).finish();
         let pids = pids.expect("rperf starts").stdout;
@@ -123,7 +123,7 @@ fn exclude_perf_excludes_the_recorder() {
             pids.lines().all(|pid| pid.trim() != recorder),
             "{recorder}: {pids}"
         );
-        let none = left_out == 0 || pids.is_empty();
+        let none = dropped == 0 || pids.is_empty();
         none.then_some(outcome.stderr).into_iter().collect()
     });
     assert!(found.is_empty(), "{found:?}");

@@ -36,7 +36,7 @@ fn off_cpu(script: &str) -> Vec<(String, u64, String)> {
 }
 
 /// Checks that with these options the child sleeps for the full time and its parent waits.
-fn tells(options: &[&str]) -> Result<(), String> {
+fn check_waits(options: &[&str]) -> Result<(), String> {
     let scratch = Scratch::new();
     let message = record(&scratch, options);
     let fields = ["script", "--no-inline", "-F", "comm,period,event,ip,sym"];
@@ -66,7 +66,7 @@ fn waiting_tasks_are_sampled_with_the_time_that_they_waited() {
         // A task that is preempted between setting its timer and sleeping sleeps for less than that time.
         let mut scripts = Vec::new();
         let is_reported = (0..6).any(|_| {
-            tells(options)
+            check_waits(options)
                 .map_err(|script| scripts.push(script))
                 .is_ok()
         });

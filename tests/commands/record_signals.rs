@@ -82,7 +82,7 @@ fn the_workloads_exit_is_seen_with_sigchld_ignored() {
 }
 
 #[test]
-fn a_turn_without_files_to_turn_to_is_no_end() {
+fn sigusr2_without_rotation_does_not_end_it() {
     let scratch = Scratch::new();
     let outcome = after(&scratch, &[], &["sh", "-c", "kill -USR2 $PPID; exit 3"]);
     assert_eq!(outcome.status, 3, "{}", outcome.stderr);

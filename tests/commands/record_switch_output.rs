@@ -22,7 +22,7 @@ fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
 }
 
 /// Requests the next file, and waits until there is another with a timestamp in its name.
-const TURN: &str = "old=$(ls perf.data.2* 2>&1); kill -USR2 $PPID; \
+const NEXT_FILE: &str = "old=$(ls perf.data.2* 2>&1); kill -USR2 $PPID; \
                     while [ \"$(ls perf.data.2* 2>&1)\" = \"$old\" ]; do sleep 0.01; done";
 
 /// The files whose names begin with that of the output, sorted.
@@ -68,14 +68,14 @@ fn a_signal_switches_files_that_are_readable_alone() {
     let Some(perf) = real_perf() else {
         return skip(NAME, "there is no perf");
     };
-    let found = settled(|| turned(&perf));
+    let found = settled(|| rotation_differences(&perf));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 /// The differences between the tools' output for three files, each read alone.
-fn turned(perf: &Path) -> Vec<String> {
+fn rotation_differences(perf: &Path) -> Vec<String> {
     let scratch = Scratch::new();
-    let script = format!("{BUSY}; {TURN}; sh -c '{BUSY}; :'; {TURN}; {BUSY}");
+    let script = format!("{BUSY}; {NEXT_FILE}; sh -c '{BUSY}; :'; {NEXT_FILE}; {BUSY}");
     let outcome = record(&scratch, &["--switch-output"], &["sh", "-c", &script]);
     let reported = outcome
         .stderr
@@ -108,10 +108,10 @@ fn turned(perf: &Path) -> Vec<String> {
 }
 
 /// Two `--overwrite` snapshots of one CPU: page faults of many `cat`, then `ls`, then again `cat`.
-fn flight(scratch: &Scratch, options: &[&str]) -> Vec<PathBuf> {
+fn overwrite_snapshots(scratch: &Scratch, options: &[&str]) -> Vec<PathBuf> {
     let many = |program: &str| format!("for n in 1 2 3 4 5 6 7 8 9; do {program} /dev/null; done");
     let (cat, ls) = (many("cat"), many("ls >/dev/null"));
-    let script = format!("{cat}; {ls}; {TURN}; {cat}");
+    let script = format!("{cat}; {ls}; {NEXT_FILE}; {cat}");
     let options = [&["--overwrite", "-m", "1", "--switch-output"], options].concat();
     let words = [
         &["record", "-o", "perf.data", "-e", "page-faults", "-c", "1"],
@@ -134,7 +134,7 @@ fn overwritten_rings_keep_the_last_samples() {
     };
     for options in [&[][..], &["--tail-synthesize"]] {
         let scratch = Scratch::new();
-        let files = flight(&scratch, options);
+        let files = overwrite_snapshots(&scratch, options);
         for (file, (last, none)) in files.iter().zip([("ls", "cat"), ("cat", "ls")]) {
             let [theirs, ours] = printed(&perf, &scratch, file, &["script", "-F", "comm,tid,time"]);
             assert_eq!(ours, theirs);
@@ -167,7 +167,7 @@ fn a_time_begins_the_next_file() {
 #[test]
 fn the_oldest_files_are_deleted() {
     let scratch = Scratch::new();
-    let script = format!("for turn in 1 2 3; do {TURN}; done");
+    let script = format!("for file in 1 2 3; do {NEXT_FILE}; done");
     let options = ["--switch-output=signal", "--switch-max-files=2"];
     let outcome = record(&scratch, &options, &["sh", "-c", &script]);
     assert_eq!(

@@ -155,7 +155,7 @@ fn words_of(name: &str) -> Vec<String> {
 }
 
 /// Files outside of the working directory with the names of hostile paths: only a program that followed such a path creates them.
-fn astray(root: &Path) -> Vec<String> {
+fn misplaced_files(root: &Path) -> Vec<String> {
     let folders = ["/", "/tmp", "/etc", "/dev/shm", "/var/tmp"].map(Path::new);
     let folders = folders.into_iter().chain(root.ancestors());
     let mut found: Vec<String> = folders
@@ -224,7 +224,7 @@ fn campaign(folder: &Path, seed: u64, runs: Range<u64>) -> Summary {
         begun.elapsed()
     );
     let mut summary = campaign.summary.into_inner().expect("no worker panics");
-    for path in astray(scratch.path()) {
+    for path in misplaced_files(scratch.path()) {
         summary
             .kept
             .push(format!("a file that nobody may make: {path}"));

@@ -100,7 +100,7 @@ const MORE: &[(&str, &str)] = &[
 
 /// Normalises intended differences: names of global variables, the marker for missing values, and field names that no
 /// kernel accepts.
-fn made_equal(text: &str) -> String {
+fn normalized(text: &str) -> String {
     let words = text.lines().map(|line| {
         let words = line.split(' ').map(|word| match word.split_once("=@") {
             Some((name, place)) => {
@@ -128,8 +128,8 @@ fn same(perf: &Path, program: &str, definitions: &[&str]) {
     let (theirs, ours) = (probe(perf, &words), probe(rperf(), &words));
     assert_eq!(ours.status, 0, "{program}: {}", ours.stderr);
     assert_eq!(
-        made_equal(&ours.stdout),
-        made_equal(&theirs.stdout),
+        normalized(&ours.stdout),
+        normalized(&theirs.stdout),
         "{program}: {}",
         theirs.stderr
     );

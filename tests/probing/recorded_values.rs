@@ -233,7 +233,7 @@ fn facts(printed: &str) -> Vec<BTreeMap<String, String>> {
 }
 
 /// A row's record in one round.
-fn filled(template: &str, facts: &BTreeMap<String, String>) -> String {
+fn with_facts(template: &str, facts: &BTreeMap<String, String>) -> String {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -252,7 +252,7 @@ fn filled(template: &str, facts: &BTreeMap<String, String>) -> String {
 }
 
 /// Whether a record matches.
-fn is_as(expected: &str, found: &str) -> bool {
+fn matches_record(expected: &str, found: &str) -> bool {
     let (expected, found) = (expected.split(' '), found.split(' '));
     expected.clone().count() == found.clone().count()
         && expected
@@ -276,20 +276,25 @@ fn expected(template: &str, rounds: &[BTreeMap<String, String>]) -> Vec<String> 
     let once = once.map(str::to_owned);
     let each = rounds.iter().flat_map(|facts| {
         let records = each.into_iter().flat_map(|each| each.split('|'));
-        records.map(|record| filled(record, facts))
+        records.map(|record| with_facts(record, facts))
     });
     once.into_iter().chain(each).collect()
 }
 
 /// Whether the records match; in a loop each occurs any number of times.
-fn are_as(expected: &[String], found: &[&str], in_loop: bool) -> bool {
+fn match_records(expected: &[String], found: &[&str], in_loop: bool) -> bool {
     if in_loop {
-        let is_expected = |found: &&str| expected.iter().any(|expected| is_as(expected, found));
-        let is_found = |expected: &String| found.iter().any(|found| is_as(expected, found));
+        let is_expected = |found: &&str| {
+            expected
+                .iter()
+                .any(|expected| matches_record(expected, found))
+        };
+        let is_found =
+            |expected: &String| found.iter().any(|found| matches_record(expected, found));
         return found.iter().all(is_expected) && expected.iter().all(is_found);
     }
     let mut pairs = expected.iter().zip(found);
-    expected.len() == found.len() && pairs.all(|(expected, found)| is_as(expected, found))
+    expected.len() == found.len() && pairs.all(|(expected, found)| matches_record(expected, found))
 }
 
 /// Records the events of these definitions in a program and compares them with its output.
@@ -335,7 +340,7 @@ pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
         let found = found.get(&index).map_or(&[][..], Vec::as_slice);
         let expected = expected(template, &rounds);
         assert!(
-            are_as(&expected, found, template.starts_with('~')),
+            match_records(&expected, found, template.starts_with('~')),
             "{program}: {definition}\nexpected {expected:?}\nfound {found:?}\n{}",
             shown.stderr
         );

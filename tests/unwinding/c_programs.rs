@@ -8,8 +8,8 @@ use rperf_testkit::skip;
 use crate::tidy::root;
 
 use super::programs::{
-    APART, Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_MUSL, PANICS_STATIC,
-    PLAIN, Program, RECORDINGS, STATIC,
+    Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_MUSL, PANICS_STATIC, PLAIN,
+    Program, RECORDINGS, SEPARATE_DEBUG, STATIC,
 };
 use super::stacks::{read, symbol};
 
@@ -76,7 +76,7 @@ fn known_functions_have_known_callers() {
         &OPTIMISED,
         &PLAIN,
         &STATIC,
-        &APART,
+        &SEPARATE_DEBUG,
         &DEBUG_FRAME,
         &FRAME_POINTERS,
     ] {

@@ -39,7 +39,7 @@ pub(super) const PLAIN: Program = stacks("plain", &["-O0", "-g", "-pthread"]);
 pub(super) const STATIC: Program = stacks("static", &["-O2", "-static", "-pthread"]);
 pub(super) const STRIPPED: Program = stacks("stripped", &["-O2", "-s", "-pthread"]);
 /// Stripped, with a link to a separate debug file.
-pub(super) const APART: Program = stacks("apart", &["-O2", "-g", "-pthread"]);
+pub(super) const SEPARATE_DEBUG: Program = stacks("separate_debug", &["-O2", "-g", "-pthread"]);
 /// A function that recurses as often as its first argument says.
 pub(super) const RECURSION: Program = Program {
     source: "recursion.c",
@@ -173,14 +173,14 @@ impl Bench {
             return Err(message.into_owned());
         }
         assert!(compiled.status.success(), "{}: {message}", program.source);
-        if program.name == APART.name {
-            self.take_apart(program.name)?;
+        if program.name == SEPARATE_DEBUG.name {
+            self.separate_debug_file(program.name)?;
         }
         Ok(())
     }
 
     /// Moves the symbols of `name` into a separate debug file.
-    fn take_apart(&self, name: &str) -> Result<(), String> {
+    fn separate_debug_file(&self, name: &str) -> Result<(), String> {
         let debug = format!("{name}.debug");
         let link = format!("--add-gnu-debuglink={debug}");
         for words in [

@@ -209,7 +209,7 @@ mod tests {
         let mut waited = Vec::new();
         let result = upload.send(&mut |_, delay| waited.push(delay));
         let result = result.map_err(|error| error.to_string().replace(&url, "URL"));
-        (result, waited, server.questions().len())
+        (result, waited, server.requested_paths().len())
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub struct HttpServer {
 
 struct Shared {
     answer: Box<dyn Fn(&str) -> HttpResponse + Send + Sync>,
-    questions: Mutex<Vec<String>>,
+    requested_paths: Mutex<Vec<String>>,
     bodies: Mutex<Vec<Vec<u8>>>,
     stops: AtomicBool,
 }
@@ -49,7 +49,7 @@ impl HttpServer {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             answer: Box::new(answer),
-            questions: Mutex::default(),
+            requested_paths: Mutex::default(),
             bodies: Mutex::default(),
             stops: AtomicBool::new(false),
         });
@@ -77,9 +77,11 @@ impl HttpServer {
     }
 
     /// Returns the paths requested so far, in order.
-    pub fn questions(&self) -> Vec<String> {
-        let questions = self.shared.questions.lock();
-        questions.unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn requested_paths(&self) -> Vec<String> {
+        let requested_paths = self.shared.requested_paths.lock();
+        requested_paths
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Returns the data that came with the requests so far, in order; empty for requests without any.
@@ -117,8 +119,8 @@ impl Shared {
         input.read_exact(&mut body)?;
         let bodies = self.bodies.lock();
         bodies.unwrap_or_else(PoisonError::into_inner).push(body);
-        let questions = self.questions.lock();
-        questions
+        let requested_paths = self.requested_paths.lock();
+        requested_paths
             .unwrap_or_else(PoisonError::into_inner)
             .push(path.clone());
         let answer = (self.answer)(&path);

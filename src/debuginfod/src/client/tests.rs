@@ -93,10 +93,13 @@ fn a_file_is_fetched_once_and_cached() {
     assert!(client.find(&wanted(&id, FilePart::Debuginfo)).is_some());
     let other = Client::new(settings(&[], &scratch), callbacks.clone());
     assert_eq!(other.find(&wanted(&id, FilePart::Debuginfo)), Some(path));
-    assert_eq!(server.questions(), [format!("/buildid/{id}/debuginfo")]);
+    assert_eq!(
+        server.requested_paths(),
+        [format!("/buildid/{id}/debuginfo")]
+    );
     assert_eq!(callbacks.take(), [""; 0]);
     assert!(client.find(&wanted(&id, FilePart::Executable)).is_some());
-    assert_eq!(server.questions().len(), 2);
+    assert_eq!(server.requested_paths().len(), 2);
 }
 
 #[test]
@@ -108,7 +111,10 @@ fn the_next_server_is_queried_after_a_404() {
     let both = settings(&[&empty.url(), &full.url()], &scratch);
     let client = Client::new(both, callbacks.clone());
     assert!(client.find(&wanted(&id, FilePart::Debuginfo)).is_some());
-    assert_eq!((empty.questions().len(), full.questions().len()), (1, 1));
+    assert_eq!(
+        (empty.requested_paths().len(), full.requested_paths().len()),
+        (1, 1)
+    );
     // A missing file is cached as such, for elfutils and for the next run.
     let scratch = Scratch::new();
     for _ in 0..2 {
@@ -116,7 +122,7 @@ fn the_next_server_is_queried_after_a_404() {
         assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
         assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
     }
-    assert_eq!(empty.questions().len(), 2);
+    assert_eq!(empty.requested_paths().len(), 2);
     let note = scratch.path().join(format!("cache/{id}/debuginfo"));
     assert_eq!(std::fs::metadata(note).unwrap().len(), 0);
 }
@@ -141,7 +147,7 @@ fn wrong_and_truncated_files_are_not_cached() {
         let lines = callbacks.take();
         let found: Vec<_> = lines.iter().filter(|line| line.contains(message)).collect();
         assert_eq!(found.len(), 1, "{lines:?}");
-        assert_eq!(server.questions().len(), 1);
+        assert_eq!(server.requested_paths().len(), 1);
         assert!(!scratch.path().join(format!("cache/{other}")).exists());
     }
 }
@@ -164,7 +170,7 @@ fn a_failing_server_is_reported_once_and_skipped() {
         matches!(&lines[..], [first, second] if first.contains("Connection refused") && second.ends_with("it answers with status 500")),
         "{lines:?}"
     );
-    assert_eq!(broken.questions().len(), 1);
+    assert_eq!(broken.requested_paths().len(), 1);
 }
 
 #[test]
@@ -232,7 +238,7 @@ fn an_unwritable_cache_ends_the_search() {
     assert_eq!(client.find(&wanted(&id, FilePart::Executable)), None);
     let lines = callbacks.take();
     assert_eq!(lines.len(), 1, "{lines:?}");
-    assert_eq!(server.questions().len(), 0);
+    assert_eq!(server.requested_paths().len(), 0);
 }
 
 #[test]
