@@ -74,7 +74,7 @@ impl Run {
         self
     }
 
-    /// Sets argv[0].
+    /// Sets the first word of the command line, `argv[0]`.
     #[must_use]
     pub fn arg0(mut self, name: &str) -> Self {
         use std::os::unix::process::CommandExt as _;

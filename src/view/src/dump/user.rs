@@ -24,7 +24,7 @@ pub(super) fn write(out: &mut dyn Write, record: &RecordAt<'_>, endian: Endian) 
     }
 }
 
-/// Like [`write`] for types that the command does not handle: prints counts, but no errors.
+/// Like [`write()`] for types that the command does not handle: prints counts, but no errors.
 pub(super) fn write_unhandled(
     out: &mut dyn Write,
     record: &RecordAt<'_>,
