@@ -171,7 +171,7 @@ fn take_fixtures(machine: &str, out: &Path) {
     for entry in fs::read_dir(&fixtures).expect("the folder of the fixtures") {
         let path = entry.expect("a fixture").path();
         if path.extension() == Some("said".as_ref()) {
-            fs::remove_file(path).expect("what the recorder said");
+            fs::remove_file(path).expect("messages of the recorder");
         }
     }
 }

@@ -14,7 +14,7 @@ fn tar(test: &str, folder: &Path, words: &[&str]) -> Option<String> {
     let outcome = Run::new("tar").args(words).within(folder).finish();
     match outcome {
         Ok(outcome) if outcome.status == 0 => {
-            assert_eq!(outcome.stderr, "", "tar has nothing to complain of");
+            assert_eq!(outcome.stderr, "", "tar prints no warnings");
             Some(outcome.stdout)
         }
         other => {
@@ -138,7 +138,7 @@ fn a_recording_travels_with_its_objects() {
         let (_, name) = line.split_once("archive --unpack ")?;
         Some(name.to_owned())
     });
-    let name = name.expect("the name of the archive is said");
+    let name = name.expect("the name of the archive is printed");
     assert!(name.starts_with("perf.all-"), "{name}");
     let report = ["report", "-i", &file, "--stdio", "-s", "dso,sym", "-q"];
     let before = tools.outcome(Tool::Rperf, &report);

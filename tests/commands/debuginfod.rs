@@ -128,7 +128,7 @@ fn servers_provide_names_and_lines() {
         !server
             .requested_paths()
             .contains(&split.place("executable")),
-        "that one is here"
+        "that file is on this machine"
     );
     // Downloaded files are cached where libdebuginfod looks, too.
     let cached = format!(".cache/debuginfod_client/{}/debuginfo", split.id);

@@ -445,6 +445,6 @@ fn a_browser_searches_and_zooms() {
     );
     assert!(
         !page.contains("id=\"reset\" x=\"10\" y=\"24\" class=\"off\""),
-        "the way back is shown"
+        "the link back is shown"
     );
 }

@@ -81,7 +81,7 @@ fn the_text_does_not_depend_on_the_threads() {
 }
 
 #[test]
-fn no_thread_is_not_enough() {
+fn zero_threads_are_refused() {
     let run = rperf(&["script", "-j", "0"])
         .finish()
         .expect("the binary starts");

@@ -364,7 +364,10 @@ fn a_killed_recording_stays_readable() {
     );
     let (file, began) = (scratch.path().join("perf.data"), Instant::now());
     while file.metadata().is_ok_and(|file| file.len() < 32 << 10) {
-        assert!(began.elapsed() < Duration::from_secs(60), "nothing comes");
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "the recording does not grow"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
     recording.0.kill().expect("it runs");

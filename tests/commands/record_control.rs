@@ -41,7 +41,7 @@ fn commands_are_executed_and_acknowledged() {
         .stderr(Stdio::piped());
     let child = command.spawn().expect("rperf starts");
     let mut order = |text: &str| {
-        writeln!(to, "{text}").expect("the fifo takes an order");
+        writeln!(to, "{text}").expect("the FIFO takes a command");
         let mut answer = [0; 5];
         replies.read_exact(&mut answer).expect("an answer");
         assert_eq!(answer, *b"ack\n\0", "{text}");

@@ -167,7 +167,10 @@ fn a_killed_directory_stays_readable() {
     };
     let began = Instant::now();
     while written() < 32 << 10 {
-        assert!(began.elapsed() < Duration::from_secs(60), "nothing comes");
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "the recording does not grow"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
     recording.0.kill().expect("it runs");

@@ -232,7 +232,10 @@ fn a_closed_terminal_ends_top() {
     drop(pane);
     let start = Instant::now();
     while program.exists() {
-        assert!(start.elapsed() < Duration::from_secs(60), "it goes on");
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "top keeps running"
+        );
         sleep(Duration::from_millis(20));
     }
 }

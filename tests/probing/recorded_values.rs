@@ -15,8 +15,8 @@ use super::programs::{probe, programs, rperf};
 /// marks records that occur any number of times, in a loop.
 pub(super) type Row = (&'static str, &'static str);
 
-/// For the C program, optimised or not. One of the definitions that are compared with perf's can never be added:
-/// kernels refuse two values of one name.
+/// Rows for the C program, optimised or not. One definition of tests/probing/definitions.rs is missing, since kernels refuse two
+/// fields of one name.
 const C: &[Row] = &[
     ("leaf", ""),
     ("leaf n", "n={leaf.n}"),
@@ -85,7 +85,7 @@ const C: &[Row] = &[
     ("middle +16(%di):s64", "arg1={middle.val}"),
 ];
 
-/// Also without debug information.
+/// Rows that need no debug information.
 const NO_DEBUG_ROWS: &[Row] = &[
     ("leaf", ""),
     ("leaf%return ret=$retval:s64", "ret={more.leaf}"),
@@ -98,7 +98,7 @@ const NO_DEBUG_ROWS: &[Row] = &[
     ("mi*", "|"),
 ];
 
-/// Without optimisation.
+/// Rows for the C program without optimisation.
 const PLAIN: &[Row] = &[
     ("leaf:5 n s", "n={leaf.n} s={more.leaf}"),
     ("leaf:2", ""),
@@ -168,7 +168,7 @@ const CPP: &[Row] = &[
     ("main", "^"),
 ];
 
-/// What remains after optimisation.
+/// Rows for the optimised C++ program: other variables and functions do not exist there.
 const OPTIMISED_CPP: &[Row] = &[
     ("area", ""),
     ("area scale", "scale={area.scale}"),
@@ -378,8 +378,8 @@ fn values_of_c_match_the_programs_output() {
 }
 
 #[test]
-fn marked_places_are_switched_on_and_give_their_own_values() {
-    if can_probe("marked_places_are_switched_on_and_give_their_own_values") {
+fn usdt_probes_are_enabled_and_record_their_arguments() {
+    if can_probe("usdt_probes_are_enabled_and_record_their_arguments") {
         let rows: [Row; 3] = [
             (
                 "%sdt_demo:tick",

@@ -297,8 +297,8 @@ fn existing_events_are_not_changed() {
 }
 
 #[test]
-fn without_tracefs_places_are_observed_all_the_same() {
-    let test = "without_tracefs_places_are_observed_all_the_same";
+fn probes_are_observed_without_tracefs() {
+    let test = "probes_are_observed_without_tracefs";
     if !can_probe(test) {
         return;
     }
@@ -365,8 +365,8 @@ fn without_tracefs_places_are_observed_all_the_same() {
 }
 
 #[test]
-fn marked_places_are_recorded_by_name() {
-    let test = "marked_places_are_recorded_by_name";
+fn usdt_probes_are_recorded_by_name() {
+    let test = "usdt_probes_are_recorded_by_name";
     if !can_probe(test) {
         return;
     }

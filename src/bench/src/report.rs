@@ -78,7 +78,8 @@ impl Report {
 
     /// Returns the report as JSON of several lines.
     ///
-    /// # Errors A number that JSON cannot express, which no measured value is.
+    /// # Errors
+    /// A number that JSON cannot express, which no measured value is.
     pub fn to_json(&self) -> Result<String, ReportError> {
         Ok(serde_json::to_string_pretty(self)?)
     }

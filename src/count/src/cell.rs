@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(counts(100, 10, 4).scaled(), Some(250));
         assert_eq!(counts(1, 3, 2).scaled(), Some(2), "rounded");
         assert_eq!(counts(0, 10, 0).scaled(), None);
-        assert_eq!(counts(0, 10, 10).scaled(), Some(0), "a true nought");
+        assert_eq!(counts(0, 10, 10).scaled(), Some(0), "a count of 0");
         assert_eq!(counts(u64::MAX, u64::MAX, 1).scaled(), Some(u64::MAX));
     }
 

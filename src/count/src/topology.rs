@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(
             topology.unit(Aggregation::Socket, 9),
             AggregationUnit::Socket(-1),
-            "a CPU nobody described"
+            "a CPU that is not in the topology"
         );
     }
 }

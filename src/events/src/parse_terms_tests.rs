@@ -221,7 +221,7 @@ fn settings_of_terms_are_parsed() {
     assert_eq!(
         own("cs/period=5,freq=9/").rate,
         Some(SamplingRate::Frequency(9)),
-        "the last counts"
+        "the last term applies"
     );
     assert_eq!(own("r1/no-inherit/").inherit, Some(false));
     assert_eq!(own("cs/inherit=0/").inherit, Some(false));

@@ -383,7 +383,7 @@ fn patterns_give_one_event_each_in_the_order_of_tracefs() {
     assert_eq!(
         names("*:*").split(' ').count(),
         5,
-        "ftrace's own have no number"
+        "ftrace's own events have no id"
     );
 }
 

@@ -122,7 +122,7 @@ mod tests {
             (0xabc, 0xf_0000_00ff)
         );
         bits.set(1, &mut attr);
-        assert_eq!(attr.config2, 0xff01, "the last value counts");
+        assert_eq!(attr.config2, 0xff01, "the last value applies");
         let all = FieldBits::parse("config:0-63").unwrap();
         assert_eq!(all.max(), u64::MAX);
         all.set(u64::MAX, &mut attr);

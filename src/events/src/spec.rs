@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(names("cs:D").as_deref(), Some("cs:Du"));
         assert_eq!(names("cpu-clock:H").as_deref(), Some("cpu-clock:Hu"));
         assert_eq!(names("cs:u"), None);
-        assert_eq!(names("cs:k"), None, "nothing would be left");
+        assert_eq!(names("cs:k"), None, "no privilege level would be left");
         assert_eq!(user_only(&default_event(false, AMD)), None);
     }
 

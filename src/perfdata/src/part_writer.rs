@@ -55,8 +55,7 @@ impl<W: Output> PartWriter<W> {
     /// Appends a record and its payload, in pieces.
     ///
     /// # Errors
-    /// [`WriteError::Data`] if they could not all be written: then none of it counts, and no more
-    /// is accepted.
+    /// [`WriteError::Data`] if they could not all be written: then the record is dropped, and no more are accepted.
     pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
         self.check()?;
         let mut before = 0;

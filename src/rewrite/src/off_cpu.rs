@@ -360,7 +360,7 @@ mod tests {
         let second = [left(EVENT, 7, 40, USER), switch(OUT, 7, 41), mark()].concat();
         off.rewrite(&second, false, &mut out);
         assert_eq!(samples(&out, EVENT), [(7, 100, 60)]);
-        assert_eq!(samples(&out, 4), [(9, 5, 1)], "others stay as they are");
+        assert_eq!(samples(&out, 4), [(9, 5, 1)], "other records are unchanged");
         let kinds = |kind| {
             let records = RawRecord::all(&out, Endian::NATIVE);
             records.filter(|(raw, _)| raw.kind == kind).count()
@@ -428,7 +428,11 @@ mod tests {
         let expected = [(7, 100, 50), (7, 100, 15), (7, 100, 4), (8, 100, 1)];
         assert_eq!(samples(&out, EVENT), expected);
         off.end(&mut out);
-        assert_eq!(samples(&out, EVENT).len(), 4, "they are told once");
+        assert_eq!(
+            samples(&out, EVENT).len(),
+            4,
+            "short waits are written once"
+        );
     }
 
     #[test]

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(
             walked(&bytes[..32], &bytes[32..40]),
             (vec![], 40),
-            "the record is not whole"
+            "the record is incomplete"
         );
     }
 
@@ -164,7 +164,7 @@ mod tests {
         bytes[..8].copy_from_slice(&[0, 0, 0, 1, 0, 1, 16, 0]);
         let mut walker = RecordWalker::default();
         let runs = walker.walk([&bytes[..1], &bytes[1..]], |_| {});
-        assert_eq!(runs.left, 40, "it is of 16 MiB");
+        assert_eq!(runs.left, 40, "the record has 16 MiB");
     }
 
     proptest! {

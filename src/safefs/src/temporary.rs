@@ -34,7 +34,11 @@ pub fn unnamed_file(folder: &Path) -> io::Result<File> {
 pub fn temporary_name(name: &OsStr) -> io::Result<OsString> {
     let mut random = [0; 8];
     let count = getrandom(&mut random, GetRandomFlags::empty())?;
-    debug_assert_eq!(count, random.len(), "up to 256 bytes come at once");
+    debug_assert_eq!(
+        count,
+        random.len(),
+        "getrandom returns up to 256 bytes at once"
+    );
     let mut temporary = name.to_owned();
     temporary.push(format!(".{:016x}.tmp", u64::from_ne_bytes(random)));
     Ok(temporary)

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rperf_tracepoint::{Field, Tracepoint, ValueNames};
 
 /// The beginning of the script, up to the first handler.
-const START: &str = r#"# Handlers for the events of a recording, written by script -g python: a beginning for your own script.
+const START: &str = r#"# Handlers for the events of a recording, written by script -g python: a template for your own script.
 # Each handler gets the values that all events have, then the fields of its event. The functions of
 # perf_trace_context get the context: common_pc(context), common_flags(context), common_lock_depth(context).
 # The last parameter may be removed: the dict of the sample is passed only to handlers that take it.

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn dumps_of_compilers_are_known_by_their_names() {
+    fn jitdumps_are_recognised_by_their_names() {
         let is_dump = |filename: &[u8]| {
             let filename = filename.into();
             MappedName { filename, inode: 0 }.is_jit_dump()
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_counted_twice_over() {
+    fn losses_are_counted_as_chunks_and_as_records() {
         let mut stats = RecordStats::new(SampleType::IP);
         let body = body(|to| {
             to.u64(1);

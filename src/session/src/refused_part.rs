@@ -187,7 +187,7 @@ mod tests {
             named(|attr| !attr.read_format.contains(ReadFormat::GROUP)),
             "read_format GROUP"
         );
-        assert_eq!(part(|_| true), None, "alone it is taken");
+        assert_eq!(part(|_| true), None, "the event is accepted alone");
         assert_eq!(part(|_| false), None, "more than one part is refused");
     }
 

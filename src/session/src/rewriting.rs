@@ -372,7 +372,11 @@ mod tests {
             (0, 0, -1)
         );
         drop(rewrite_thread);
-        assert_eq!(late.load(Ordering::Acquire), 0, "the last round waits");
+        assert_eq!(
+            late.load(Ordering::Acquire),
+            0,
+            "the last round is not rewritten yet"
+        );
         assert!(most <= MAX_QUEUED, "{most} bytes were under way");
         replacement.commit().unwrap();
         drop(sink);

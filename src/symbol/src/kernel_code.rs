@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(
             code(&listed, 0x20_0000, START..START + 4),
             None,
-            "it was elsewhere"
+            "the kernel was at another address"
         );
         // Without its build-id, the running kernel may not be the recorded one.
         assert_eq!(code(&[("/proc", LISTING)], 0, START..START + 4), None);

@@ -153,7 +153,8 @@ pub struct BpfMap {
 }
 
 impl BpfMap {
-    /// Creates a map of zeros or without entries; `possible_cpus` is the number of CPUs in `devices/system/cpu/possible`.
+    /// Creates a map: an array of zeros, or a hash table without entries. `possible_cpus` is the number of CPUs in
+    /// `devices/system/cpu/possible`.
     ///
     /// # Errors
     /// What bpf(2) reports: `EPERM` without `CAP_BPF`, or before Linux 5.11 if `RLIMIT_MEMLOCK` is too low; `ENOMEM`; `EINVAL`.
@@ -231,7 +232,7 @@ impl BpfMap {
             let mut next = vec![0; self.key];
             let mut attr = ElementAttr {
                 map_fd: self.fd.as_raw_fd().cast_unsigned(),
-                // Without a key the first one is returned.
+                // Without a key, the kernel returns the first one.
                 key: keys.last().map_or(0, |key| key.as_ptr().addr() as u64),
                 value: next.as_mut_ptr().addr() as u64,
                 ..ElementAttr::default()

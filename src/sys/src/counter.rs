@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(
             counter.read(format).unwrap().value,
             first.value,
-            "it stands still"
+            "the count does not change"
         );
     }
 

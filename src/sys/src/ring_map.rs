@@ -96,7 +96,7 @@ mod tests {
         );
         ring.release(u64::MAX);
         assert_eq!(ring.tail(), head);
-        assert_eq!(ring.bytes(0, head), (&[][..], &[][..]), "given back");
+        assert_eq!(ring.bytes(0, head), (&[][..], &[][..]), "released");
     }
 
     #[test]

@@ -245,7 +245,7 @@ mod tests {
             assert_eq!(
                 (word(attrs + 144 + 128), word(120)),
                 (120, 9),
-                "those of the second"
+                "ids of the second event"
             );
             assert_eq!(
                 (data, size, &bytes[data + 8..data + 16]),

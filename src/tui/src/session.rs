@@ -73,7 +73,7 @@ impl<M> Session<M> {
             if change > LoopResult::Nothing {
                 terminal.draw(|frame| self.draw(frame)).map_err(written)?;
             }
-            change = self.turn(source)?;
+            change = self.run_once(source)?;
         }
         Ok(())
     }
@@ -94,11 +94,11 @@ impl<M> Session<M> {
 
     /// Waits for input and handles all that is pending before one paint. Input after one that opens a screen waits for the first paint,
     /// which sets its size.
-    fn turn(&mut self, source: &mut dyn InputSource) -> Result<LoopResult, Error> {
+    fn run_once(&mut self, source: &mut dyn InputSource) -> Result<LoopResult, Error> {
         let read = Error::terminal("read");
         let mut change = self.take_messages();
         let mut wait = match change {
-            LoopResult::Nothing => self.patience(),
+            LoopResult::Nothing => self.key_timeout(),
             _ => Duration::ZERO,
         };
         while let Some(event) = source.next(wait).map_err(&read)? {
@@ -120,7 +120,7 @@ impl<M> Session<M> {
                         let screen = self.screens.get_mut(place);
                         let answer = screen
                             .map_or(InputResult::Unchanged, |screen| screen.message(&message));
-                        change = change.max(self.follow(answer, place));
+                        change = change.max(self.apply_result(answer, place));
                     }
                 }
                 Err(TryRecvError::Empty) => break,
@@ -131,7 +131,7 @@ impl<M> Session<M> {
     }
 
     /// Returns how long to wait for a key.
-    fn patience(&mut self) -> Duration {
+    fn key_timeout(&mut self) -> Duration {
         let now = Instant::now();
         let interval = self
             .screens
@@ -169,17 +169,17 @@ impl<M> Session<M> {
         }
     }
 
-    /// Passes an input to the top screen, and applies its answer.
+    /// Passes an input to the top screen, and applies its result.
     fn pass_input(&mut self, input: Input) -> LoopResult {
         let Some(screen) = self.screens.last_mut() else {
             return LoopResult::Nothing;
         };
         let answer = screen.input(input);
-        self.follow(answer, self.screens.len() - 1)
+        self.apply_result(answer, self.screens.len() - 1)
     }
 
-    /// Applies the answer of the screen at `place`.
-    fn follow(&mut self, answer: InputResult<M>, place: usize) -> LoopResult {
+    /// Applies the result of an input or message of the screen at `place`.
+    fn apply_result(&mut self, answer: InputResult<M>, place: usize) -> LoopResult {
         let is_on_top = place + 1 == self.screens.len();
         match answer {
             InputResult::Unchanged => return LoopResult::Nothing,

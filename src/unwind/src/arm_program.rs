@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn the_stack_pointer_is_moved() {
         assert_eq!(moves(&[]), 0);
-        assert_eq!(moves(&[0xb0, 0x3f]), 0, "nothing behind the end");
+        assert_eq!(moves(&[0xb0, 0x3f]), 0, "no instruction after the end");
         assert_eq!(moves(&[0x00]), 4);
         assert_eq!(moves(&[0x3f, 0x41]), 0x100 - 8);
         assert_eq!(moves(&[0xb2, 0x00]), 0x204);

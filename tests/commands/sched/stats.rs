@@ -54,7 +54,7 @@ impl StatsFile {
         });
     }
 
-    /// Adds the line of the first domain of a CPU: `base`, and from `from` on the indices of the counters.
+    /// Adds the line of the first domain of a CPU: each counter is `base`, plus its index if `with_indices`.
     fn domain(&mut self, time: u64, cpu: u32, base: u32, with_indices: bool) {
         let (version, count) = (self.version, if self.version < 17 { 36 } else { 45 });
         self.record(DOMAIN, |to| {

@@ -87,7 +87,7 @@ fuzz_target!(|bytes: &[u8]| {
             unwinder.unwind(&snapshot, &space, LIMIT, &mut known),
             outcome
         );
-        assert_eq!(fresh, known, "what was learnt before changes nothing");
+        assert_eq!(fresh, known, "cached steps change nothing");
         assert!(fresh.len() <= LIMIT);
     }
 });

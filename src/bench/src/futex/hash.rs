@@ -40,7 +40,8 @@ pub struct HashThread {
 impl Hash {
     /// Runs the benchmark.
     ///
-    /// # Errors Too few threads, or an unexpected result of futex(2).
+    /// # Errors
+    /// Too few threads, or an unexpected result of futex(2).
     pub fn run(&self) -> Result<Vec<HashThread>, BenchError> {
         let words = || (0..self.futexes).map(|_| AtomicU32::new(0)).collect();
         let words: Vec<Vec<AtomicU32>> = (0..self.threads).map(|_| words()).collect();

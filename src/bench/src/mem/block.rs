@@ -127,7 +127,8 @@ impl Block {
 
     /// Processes the block once to make its pages exist, then measures.
     ///
-    /// # Errors [`BenchError::Unavailable`] if there is not enough memory with such pages.
+    /// # Errors
+    /// [`BenchError::Unavailable`] if there is not enough memory with such pages.
     pub fn run(&self, function: BlockFunction, clock: &Clock) -> Result<Cost, BenchError> {
         let map = || {
             AnonymousMap::new(self.size, self.pages).map_err(|error| {

@@ -75,7 +75,8 @@ impl Mmap {
 
     /// Maps the memory, uses each page and unmaps it.
     ///
-    /// # Errors [`BenchError::Unavailable`] if there is not enough memory with such pages.
+    /// # Errors
+    /// [`BenchError::Unavailable`] if there is not enough memory with such pages.
     pub fn run(&self, function: MmapFunction, cycles: bool) -> Result<MmapSpeed, BenchError> {
         let measured = std::thread::scope(|scope| {
             let thread = |number| scope.spawn(move || self.run_thread(function, cycles, number));

@@ -116,7 +116,7 @@ fn caches_and_stalls_have_their_own_bases() {
             "5.00% of all L1-dcache accesses",
             "120.00% of all dTLB cache accesses",
         ],
-        "no clock, so no rates; no base for LLC-load-misses; more than all is told as it is"
+        "no clock, so no rates; no base for LLC-load-misses; a share above 100 % is kept"
     );
 }
 
@@ -240,7 +240,7 @@ fn events_that_did_not_run_have_no_count_and_no_metric() {
     assert_eq!(
         written(&table),
         ["0.000 CPUs utilized"],
-        "nothing is divided by nothing"
+        "0 divided by 0 is no metric"
     );
 }
 

@@ -11,7 +11,7 @@ use super::{push_key, push_line, push_string};
 pub struct CaptureInfo<'a> {
     /// Modification time: `2026-11-21T15:50:16Z`.
     pub time: &'a str,
-    /// Its sections.
+    /// The file's header, with the locations of its sections.
     pub header: &'a FileHeader,
 }
 

@@ -95,7 +95,7 @@ fn requested_fields_must_be_recorded() {
     assert_eq!(
         fields(&["sw:comm,cpu"], &clock()).unwrap(),
         ["comm"],
-        "behind a class it is dropped in silence"
+        "after a class, it is dropped without a message"
     );
     assert_eq!(
         fields(&["symoff"], &clock()),
@@ -266,5 +266,8 @@ fn a_stream_may_describe_requested_events_later() {
     let clock = attr(EventType::SOFTWARE, &[SampleType::IP, SampleType::TIME]);
     let lists = ["hw:"];
     assert_eq!(streamed(&lists, &[&clock]), streamed(&[], &[&clock]));
-    assert!(fields(&lists, &clock).is_err(), "a file has no more");
+    assert!(
+        fields(&lists, &clock).is_err(),
+        "a file has no further events"
+    );
 }

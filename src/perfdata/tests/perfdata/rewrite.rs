@@ -90,6 +90,6 @@ fn unknown_content_is_preserved() {
         let data = PerfData::parse(&file).expect("valid");
         assert_eq!(data.events(), events);
         let copy = rewritten(&data);
-        assert!(copy == file, "to the byte");
+        assert!(copy == file, "byte for byte");
     }
 }

@@ -209,12 +209,24 @@ mod tests {
             let order = Order { time, position: 9 };
             world.epoch(Machine::Host, PID, order).user
         };
-        assert_eq!(epoch(2), epoch(19), "the first at their places");
+        assert_eq!(
+            epoch(2),
+            epoch(19),
+            "the first functions at their addresses"
+        );
         assert_ne!(epoch(19), epoch(20));
         assert_eq!(at(&world, 19, 0x1008), Some(0));
         assert_eq!(at(&world, 20, 0x1008), Some(2));
-        assert_eq!(at(&world, 20, 0x1007), Some(0), "what is left of it");
-        assert_eq!(at(&world, 20, 0x2004), None, "a file is no such memory");
+        assert_eq!(
+            at(&world, 20, 0x1007),
+            Some(0),
+            "the part that is not overwritten"
+        );
+        assert_eq!(
+            at(&world, 20, 0x2004),
+            None,
+            "functions are only added to anonymous memory"
+        );
         assert_eq!(
             world.first_mapped(PID, dso).map(|order| order.time),
             Some(1)

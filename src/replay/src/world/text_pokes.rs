@@ -45,7 +45,7 @@ impl TextPokes {
             .collect()
     }
 
-    /// The `code`, read at `address` at any time, as it was just before `order`; `None` if it was never modified.
+    /// Returns the content that `code`, read at `address` at any time, had just before `order`; `None` if it was never modified.
     pub(super) fn code_at(&self, order: Order, address: u64, code: &[u8]) -> Option<Vec<u8>> {
         let mut pokes = self.within(address, code.len() as u64);
         if pokes.is_empty() {

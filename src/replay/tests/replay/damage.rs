@@ -29,7 +29,7 @@ fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {
     replay
         .ordered(NonZeroUsize::MIN, &Ask, &mut take)
         .expect("threads");
-    assert_eq!(folded, ordered, "both drives see the same samples");
+    assert_eq!(folded, ordered, "both replays see the same samples");
     let diagnostics = replay.diagnostics();
     let counted: u64 = replay.sample_counts().iter().sum();
     assert_eq!(folded + diagnostics.bad_samples.count, counted);

@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn many_threads_synthesize_the_same_order() {
-        let root = std::env::temp_dir().join(format!("rperf-told-{}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("rperf-tasks-{}", std::process::id()));
         // An exited process, and others with and without mappings: more than one batch per thread.
         for pid in 1..=100_u32 {
             let directory = root.join(format!("{pid}/task/{pid}"));

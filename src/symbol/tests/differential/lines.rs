@@ -277,7 +277,7 @@ fn split_dwarf() {
         let lines = open(&loaded, &Budget::new(Budget::DEFAULT_BYTES)).expect("debug information");
         let known = addresses(&object, &loaded).iter().any(|&(address, _)| {
             let frames = ours(&lines, address);
-            assert!(frames.len() < 2, "nothing is known of what is inlined");
+            assert!(frames.len() < 2, "inlined functions are unknown");
             frames
                 .iter()
                 .any(|(_, file, line)| file == "inlines.cpp" && *line > 0)

@@ -140,7 +140,7 @@ fn the_caller_of_a_leaf_is_in_the_link_register() {
     let expected = START + start(1) + 0x1f;
     assert_eq!(caller(Arch::Aarch64, 0), Some(expected));
     assert_eq!(caller(Arch::Aarch64, 1), None, "it has a frame");
-    assert_eq!(caller(Arch::Aarch64, 2), None, "nobody knows");
+    assert_eq!(caller(Arch::Aarch64, 2), None, "it is unknown");
     assert_eq!(caller(Arch::X86_64, 0), None, "there is no such register");
 }
 
@@ -159,7 +159,7 @@ fn functions_without_a_frame_hide_their_caller() {
     };
     assert_eq!(hides(Arch::X86_64, 0), Some(true));
     assert_eq!(hides(Arch::X86_64, 1), Some(false));
-    assert_eq!(hides(Arch::X86_64, 2), None, "nobody knows");
+    assert_eq!(hides(Arch::X86_64, 2), None, "it is unknown");
     assert_eq!(hides(Arch::Aarch64, 0), None, "there is a link register");
 }
 

@@ -58,7 +58,7 @@ fn groups_are_on_the_line_of_their_leader() {
     assert_eq!(
         text(&bytes, &EvlistOptions::default()),
         "a\nb\nc\nd\ne\n",
-        "not asked for"
+        "not requested"
     );
 }
 

@@ -289,7 +289,7 @@ fn unsupported_events_are_marked_and_the_rest_counted() {
     assert_eq!(
         metrics(&table),
         ["2.00 insn per cycle"],
-        "the first that there is leads"
+        "the first supported event leads"
     );
 }
 
