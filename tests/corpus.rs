@@ -56,7 +56,7 @@ const EXPLAINED: &[(&str, &str, Relation)] = &[
 /// The corpus folder, if it exists.
 #[expect(
     clippy::disallowed_methods,
-    reason = "a test is told where its files are"
+    reason = "the environment names the folder of the files"
 )]
 pub(crate) fn shared() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");

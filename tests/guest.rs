@@ -151,7 +151,7 @@ impl Guest {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "where the guests lie is said by the environment"
+    reason = "the environment names the folder of the guests"
 )]
 fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
@@ -170,7 +170,7 @@ fn take_fixtures(machine: &str, out: &Path) {
     assert!(taken, "{} cannot be copied", recorded.display());
     for entry in fs::read_dir(&fixtures).expect("the folder of the fixtures") {
         let path = entry.expect("a fixture").path();
-        if path.extension() == Some("said".as_ref()) {
+        if path.extension() == Some("messages".as_ref()) {
             fs::remove_file(path).expect("messages of the recorder");
         }
     }
@@ -196,7 +196,7 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     let name = format!("{case}.{recorder}");
     let file = |suffix: &str| text(&out.join(format!("{name}{suffix}")));
     if file(".status").trim() != "0" {
-        return vec![format!("{name} was not recorded: {}", file(".said"))];
+        return vec![format!("{name} was not recorded: {}", file(".messages"))];
     }
     let mut faults = Vec::new();
     let lines = file(".perf");
@@ -204,7 +204,7 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
         faults.push(format!("{name}: no samples"));
     }
     for reader in ["perf", "rperf"] {
-        let message = without_notes(&file(&format!(".{reader}.said")));
+        let message = without_notes(&file(&format!(".{reader}.messages")));
         if !message.is_empty() {
             faults.push(format!("{name}: {reader} script says: {message}"));
         }
@@ -248,7 +248,7 @@ fn trace_faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
     let name = format!("{case}.{recorder}");
     let file = |suffix: &str| text(&out.join(format!("{name}{suffix}")));
     if file(".status").trim() != "0" {
-        return vec![format!("{name} was not recorded: {}", file(".said"))];
+        return vec![format!("{name} was not recorded: {}", file(".messages"))];
     }
     let mut faults = Vec::new();
     let branch = Regex::new(
@@ -310,13 +310,13 @@ fn traces_faults(out: &Path, cases: &str) -> Vec<String> {
                 "{case}: begins with {ours:?}, perf's with {theirs:?}"
             ));
         }
-        let [theirs, ours] = ["perf", "rperf"].map(|recorder| file(recorder, ".said"));
+        let [theirs, ours] = ["perf", "rperf"].map(|recorder| file(recorder, ".messages"));
         if ring_size(&theirs) != ring_size(&ours) {
             found.push(format!("{case}: {ours}, perf {theirs}"));
         }
     }
     for (case, size) in [("trace-root", 4 << 20), ("trace-other", 128 << 10)] {
-        let message = text(&out.join(format!("{case}.rperf.said")));
+        let message = text(&out.join(format!("{case}.rperf.messages")));
         if !message.contains(&format!("AUX area mmap length {size}\n")) {
             found.push(format!("{case}: the area has not {size} bytes: {message}"));
         }

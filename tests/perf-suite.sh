@@ -30,7 +30,7 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# Links do for rperf, whose name is that of the link; another release of perf may be a script that looks beside itself.
+# Links suffice for rperf, which takes its name from the link; another release of perf may be a script that looks for files next to it.
 mkdir "$work/perf" "$work/rperf"
 printf '#!/bin/sh\nexec %s "$@"\n' "$perf" > "$work/perf/perf" && chmod +x "$work/perf/perf"
 ln -s "$rperf" "$work/rperf/perf"

@@ -57,7 +57,7 @@ cargo clippy --workspace --all-targets --quiet -- -D warnings
 target=${CARGO_TARGET_DIR:-target}
 
 say "a program that folds stacks"
-# Its input is the text of script; it is installed from the registry, and never a part of rperf (CDDL).
+# inferno reads the text of script; it is installed from the registry, and never a part of rperf (CDDL).
 mkdir -p "$target/tools"
 tools=$(cd "$target/tools" && pwd)
 [ -x "$tools/bin/inferno-collapse-perf" ] ||

@@ -35,7 +35,7 @@ CORES = (4, 16, 64)
 CACHE_LINE = 64
 # Functions of the main thread in which it works as one of several threads.
 SHARED = re.compile(r"\bon_threads\b|\brender_block\b")
-# Work of one thread beside the others.
+# Functions that run in one thread while the others work.
 BESIDE = re.compile(r"\bkallsyms::read\b")
 
 

@@ -20,7 +20,7 @@ fn folder() -> &'static Path {
 /// A `PATH` that begins with `first`.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the shells need what is installed"
+    reason = "the shells need the caller's environment"
 )]
 fn path(first: &Path) -> String {
     let usual = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());

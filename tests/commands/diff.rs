@@ -302,7 +302,7 @@ fn groups_of_runs_are_compared_by_their_means() -> io::Result<()> {
     );
     assert!(!text.contains("     9:"), "{text}");
     assert!(
-        text.contains("# Rows without a significant difference that are not shown: 2 ("),
+        text.contains("# Rows that are not shown because their difference is not significant: 2 ("),
         "{text}"
     );
     let all = run(&scratch, &[&["--all", "-q"], &words[..]].concat());

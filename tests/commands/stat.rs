@@ -440,7 +440,7 @@ fn kernel_and_user_counts_add_up() {
 }
 
 #[test]
-fn too_many_counters_for_the_files_that_may_be_open() {
+fn counters_beyond_the_limit_of_open_files_are_refused() {
     let program = env!("CARGO_BIN_EXE_rperf");
     let events = vec!["faults:u"; 20].join(",");
     let line = format!("ulimit -n 16; exec {program} stat -e {events} true");

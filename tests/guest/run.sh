@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs inside a test guest. For each line of `cases` (a name and options of record) records ./load with both
 # tools and reads both recordings with both, into /out:
-#   NAME.RECORDER.data, NAME.RECORDER.said and .status of the recorder, NAME.RECORDER.READER and .READER.said of
+#   NAME.RECORDER.data, NAME.RECORDER.messages and .status of the recorder, NAME.RECORDER.READER and .READER.messages of
 #   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with instructions (the kernel's
 #   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v
 # Lines of `traces` are recorded by both, as root and as an unprivileged user (NAME is NAME-WHO): NAME.RECORDER.branches
@@ -18,10 +18,10 @@ while read -r name words; do
     for recorder in perf rperf; do
         base=/out/$name.$recorder
         # shellcheck disable=SC2086 # a list of words
-        timeout 60 $recorder record -o "$base.data" $words -- ./load $rounds >"$base.said" 2>&1 </dev/null
+        timeout 60 $recorder record -o "$base.data" $words -- ./load $rounds >"$base.messages" 2>&1 </dev/null
         echo $? >"$base.status"
         for reader in perf rperf; do
-            timeout 60 $reader script -i "$base.data" >"$base.$reader" 2>"$base.$reader.said" </dev/null
+            timeout 60 $reader script -i "$base.data" >"$base.$reader" 2>"$base.$reader.messages" </dev/null
             timeout 60 $reader report -i "$base.data" --stdio --no-children -g none -n \
                 >"$base.report.$reader" 2>/dev/null </dev/null
             timeout 60 $reader script -i "$base.data" -G -F ip,sym,insn >"$base.insn.$reader" 2>/dev/null </dev/null
@@ -34,9 +34,9 @@ done <cases
 trace() {
     how=$1 recorder=$3 base=/out/$2.$3
     shift 3
-    $how "$recorder" record -o "$base.data" "$@" -- /payload/load 60 >"$base.said" 2>&1 </dev/null
+    $how "$recorder" record -o "$base.data" "$@" -- /payload/load 60 >"$base.messages" 2>&1 </dev/null
     echo $? >"$base.status"
-    timeout 60 perf script -f --itrace=be -i "$base.data" >"$base.branches" 2>"$base.branches.said" </dev/null
+    timeout 60 perf script -f --itrace=be -i "$base.data" >"$base.branches" 2>"$base.branches.messages" </dev/null
     for reader in perf rperf; do
         timeout 60 $reader script -f -D -i "$base.data" >"$base.dump.$reader" 2>&1 </dev/null
     done
@@ -119,5 +119,5 @@ if [ ! -e fixtures ]; then exit 0; fi
 mkdir /out/fixtures
 while read -r name words; do
     # shellcheck disable=SC2086 # a list of words
-    timeout 60 perf record -o "/out/fixtures/$name.data" $words -- ./load 60 >"/out/fixtures/$name.said" 2>&1 </dev/null
+    timeout 60 perf record -o "/out/fixtures/$name.data" $words -- ./load 60 >"/out/fixtures/$name.messages" 2>&1 </dev/null
 done <fixtures

@@ -78,7 +78,7 @@ pub(crate) fn run(case: &Case, folder: &Path) -> io::Result<Outcome> {
 /// The environment of every run; paths are relative to its folder.
 #[expect(
     clippy::disallowed_methods,
-    reason = "programs are looked for where the caller has them"
+    reason = "programs are searched in the caller's PATH"
 )]
 pub(crate) fn environment() -> Vec<(&'static str, String)> {
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());

@@ -1,4 +1,4 @@
-// The image of a kernel that never was, linked where kernels are.
+// The image of an invented kernel, linked at the address of kernels.
 struct file {
 	struct file *next;
 	char name[16];

@@ -4,7 +4,7 @@
 //! `RPERF_HOSTILE=COUNT` sets the number of runs, `RPERF_HOSTILE_SEED` the seed, `RPERF_HOSTILE_ONLY=NUMBER` repeats
 //! one run. `RPERF_HOSTILE_COMMANDS=sched,kwork` only runs these commands, on damaged recordings. Inputs with findings are kept.
 
-#![expect(clippy::print_stderr, reason = "what a long run found is its report")]
+#![expect(clippy::print_stderr, reason = "findings of a long run are printed")]
 
 mod case;
 mod elf;
@@ -141,13 +141,19 @@ fn kind(fault: &str, case: &Case) -> String {
 }
 
 /// A number in the environment.
-#[expect(clippy::disallowed_methods, reason = "a test is told how long to run")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment sets the number of runs"
+)]
 fn number_of(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 /// Comma-separated words in the environment.
-#[expect(clippy::disallowed_methods, reason = "a test is told what to run")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment selects what a test runs"
+)]
 fn words_of(name: &str) -> Vec<String> {
     let text = std::env::var(name).unwrap_or_default();
     let words = text.split(',').filter(|word| !word.is_empty());

@@ -1,4 +1,4 @@
-// A program to record: inlined functions, callers, a name with room for others, and some system calls. workload [ROUNDS]
+// A program to record: inlined functions, callers, a long name that mutations overwrite, and some system calls. workload [ROUNDS]
 #include <cstdlib>
 #include <unistd.h>
 

@@ -195,7 +195,8 @@ const RUST: &[Row] = &[
 /// meanwhile: there is only one group at a time.
 pub(super) struct Group(
     pub(super) String,
-    #[expect(dead_code, reason = "it is held until the events are gone")] MutexGuard<'static, ()>,
+    #[expect(dead_code, reason = "the lock is held until the events are removed")]
+    MutexGuard<'static, ()>,
 );
 
 impl Group {

@@ -38,7 +38,7 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered.filter(|(_, line)| !line.starts_with("//"))
 }
 
-/// Whether a line contains this word, not as the end of another.
+/// Whether a line contains this word, other than as the end of a longer word.
 fn names(line: &str, word: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let mut found = line.match_indices(word);
@@ -49,7 +49,7 @@ fn names(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a line asks a path, rather than metadata that was read before, whether it is a folder.
+/// Whether a line calls `is_dir` on a path. Calls on metadata that was read before are allowed.
 fn asks_for_folder(line: &str) -> bool {
     let mut before = line.split(".is_dir()").map(str::trim_end);
     let searched = |part: &str| {

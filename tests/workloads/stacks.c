@@ -14,7 +14,7 @@
 	ALONE void name(void)                                                                                          \
 	{                                                                                                              \
 		for (unsigned long i = 0; i < rounds; i++)                                                             \
-			sink += i * i + __LINE__; /* No two are alike, or they become one. */ \
+			sink += i * i + __LINE__; /* All functions differ, so that the compiler does not merge them. */ \
 	}
 
 static volatile unsigned long sink;

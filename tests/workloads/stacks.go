@@ -23,7 +23,7 @@ func spin(seed uint64) uint64 {
 	return sums[0]
 }
 
-// One for each place that samples are looked for at, so that nothing else is called from there.
+// One function for each expected caller, so that nothing else is called from it.
 //
 //go:noinline
 func burnLeaf() { sink += spin(1) }
@@ -120,7 +120,7 @@ func withGoroutines() {
 	all.Wait()
 }
 
-// Of processor time, of which a busy machine gives less.
+// CPU time, because a busy machine runs the program for less of the wall-clock time.
 func milliseconds() int64 {
 	var used syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &used)

@@ -18,7 +18,7 @@ pub struct LockStack {
     pub frames: Vec<u64>,
 }
 
-/// What is computed from the begin of a wait before it is observed.
+/// The stack of the event at which a wait begins, evaluated before the event is observed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockDetail {
     /// The stack to show, without the functions of locks.
@@ -29,7 +29,7 @@ pub struct LockDetail {
     pub is_excluded: bool,
 }
 
-/// What each row of a table counts the waits of.
+/// How waits are grouped into the rows of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockAggregation {
     /// Stacks without the functions of locks.
@@ -93,7 +93,7 @@ impl LockRow {
         }
     }
 
-    /// Returns the mean of the waits by those that began, rounded down, as perf does.
+    /// Returns the sum of the waits divided by the number of waits that began, rounded down, as perf does.
     #[must_use]
     pub fn average(&self) -> u64 {
         self.total.checked_div(self.contended).unwrap_or_default()

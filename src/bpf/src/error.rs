@@ -49,7 +49,7 @@ pub enum Error {
         /// What bpf(2) reported.
         error: io::Error,
     },
-    /// A program has an error of its own.
+    /// A program could not be built.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// A file of procfs or sysfs could not be read.
@@ -63,7 +63,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Classifies an error of bpf(2): a missing system call or right, otherwise `other`.
+    /// Classifies an error of bpf(2): a missing system call or missing permission, otherwise `other`.
     pub(crate) fn classify(error: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
         match error.kind() {
             io::ErrorKind::Unsupported => Self::NoBpf,

@@ -73,7 +73,7 @@ impl Operation {
 
 /// A comparison of 64-bit numbers, unsigned unless its name says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say all")]
+#[expect(missing_docs, reason = "the names are those of the comparisons")]
 pub enum Condition {
     Equal,
     NotEqual,

@@ -93,7 +93,7 @@ mod tests {
             bars: vec![("0 -> 3".to_owned(), 500), ("4 ->".to_owned(), 1500)],
         };
         let mut out = Vec::new();
-        chart.write(&mut out).expect("memory takes it");
+        chart.write(&mut out).expect("writing to memory succeeds");
         let text = String::from_utf8(out).expect("text");
         for part in [
             ">a &lt; b</text>",
@@ -114,7 +114,7 @@ mod tests {
             ..BarChart::default()
         };
         let mut out = Vec::new();
-        chart.write(&mut out).expect("memory takes it");
+        chart.write(&mut out).expect("writing to memory succeeds");
         let text = String::from_utf8(out).expect("text");
         assert!(
             text.contains("width=\"0.00\"") && !text.contains("NaN"),

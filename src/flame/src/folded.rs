@@ -111,7 +111,7 @@ mod tests {
 
     fn text(stacks: &Stacks, marks: bool) -> String {
         let mut out = Vec::new();
-        write(stacks, marks, &mut out).expect("memory takes everything");
+        write(stacks, marks, &mut out).expect("writing to memory succeeds");
         String::from_utf8(out).expect("text")
     }
 

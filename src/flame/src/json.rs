@@ -71,7 +71,7 @@ mod tests {
             all.add(&frames, *weight);
         }
         let mut out = Vec::new();
-        write(&Flame::new(&all, false), &mut out).expect("memory takes it");
+        write(&Flame::new(&all, false), &mut out).expect("writing to memory succeeds");
         String::from_utf8(out).expect("text")
     }
 

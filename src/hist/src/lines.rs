@@ -114,12 +114,12 @@ impl<'a> RowLines<'a> {
         self.list.iter()
     }
 
-    /// The first event's entry.
+    /// The entry of the first event of a line.
     pub(crate) fn entry(&self, line: &RowLine) -> &'a Entry {
         &self.lists[line.event as usize][line.entry as usize]
     }
 
-    /// Its numbers for an event.
+    /// The numbers of a line for an event.
     pub(crate) fn weights(&self, line: &RowLine, event: usize) -> Weights {
         let entry = match event.checked_sub(1) {
             None => (line.event == 0).then_some(line.entry),
@@ -130,7 +130,7 @@ impl<'a> RowLines<'a> {
         })
     }
 
-    /// Its numbers for the events after the first.
+    /// The numbers of a line for the events after the first.
     pub(crate) fn other_weights(&self, line: &RowLine) -> Vec<Weights> {
         let events = 1..self.lists.len();
         events.map(|event| self.weights(line, event)).collect()

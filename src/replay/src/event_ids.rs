@@ -1,4 +1,4 @@
-//! The events of ids.
+//! Lookup of events by their ids.
 
 use rustc_hash::FxHashMap;
 
@@ -24,7 +24,7 @@ const SMALL_RANGE: u64 = 4096;
 const MAX_SPARSENESS: u64 = 16;
 
 impl EventIds {
-    /// The events of `ids`; the last one of an id that has several.
+    /// Creates the lookup of `ids`. If an id has several events, the last one applies.
     pub(crate) fn new(ids: impl Iterator<Item = (u64, EventIndex)>) -> Self {
         let sparse: FxHashMap<u64, EventIndex> = ids.collect();
         let first = sparse.keys().min().copied().unwrap_or_default();
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_finds_what_a_map_finds(
+        fn lookups_match_a_hash_map(
             ids in prop::collection::vec((id(), 0u32..5), 0..30),
             near in prop::collection::vec((0u64..3000, 0u32..5), 0..30),
             others in prop::collection::vec(id(), 0..30),

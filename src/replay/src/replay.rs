@@ -28,8 +28,8 @@ impl<'a> Replay<'a> {
     /// Runs pass 1: reads all record headers and builds the World.
     ///
     /// # Errors
-    /// [`Error::Compressed`] for a recording with compressed records. A damaged tail is no error
-    /// but in [`Diagnostics::end`].
+    /// [`Error::Compressed`] for a recording with compressed records. A damaged tail is not an error; [`Diagnostics::end`] reports
+    /// it.
     pub fn open(data: &'a PerfData<'a>) -> Result<Self, Error> {
         Self::open_on(data, NonZeroUsize::MIN)
     }
@@ -129,7 +129,7 @@ impl<'a> Replay<'a> {
         bytes.get(..size).unwrap_or(bytes)
     }
 
-    /// Position in the order of a record other than a sample.
+    /// The position in the order; for records other than samples.
     pub(crate) fn order_of(&self, record: &RecordAt<'_>) -> Order {
         let position = record.position;
         let time = self.events.record_time(&record.raw);

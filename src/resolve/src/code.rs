@@ -33,8 +33,8 @@ pub(crate) enum CodeOf {
 }
 
 impl Resolver<'_> {
-    /// The code at `frame` just before `order`, at most `most` bytes; `None` if the object has no readable file or
-    /// JIT dump, or, for a kernel, neither its image nor its memory is available.
+    /// The code at `frame` just before `order`, at most `most` bytes; `None` without a source: for a kernel its image or memory,
+    /// for other objects a readable file or a JIT dump.
     #[must_use]
     pub fn code(&self, frame: &Frame, order: Order, most: usize) -> Option<CodeBytes<'_>> {
         if let Some((function, offset)) = self.jit_function_at(frame) {

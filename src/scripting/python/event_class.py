@@ -1,4 +1,4 @@
-# EventClass: samples as objects, told apart by the size of their raw data.
+# EventClass: samples as objects, distinguished by the size of their raw data.
 
 from __future__ import print_function
 

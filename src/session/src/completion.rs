@@ -164,7 +164,7 @@ impl FileCompletion<'_> {
         };
         files.extend(build_ids::of_files(&sink.stats, &selected, &proc, self.ids));
         for file in files {
-            failure = failure.or_else(|| self.keep_file(&file));
+            failure = failure.or_else(|| self.cache_file(&file));
             entries.push(file.entry);
         }
         if mapped.keys().any(|name| *name.filename == *b"[vdso]")
@@ -178,8 +178,8 @@ impl FileCompletion<'_> {
         (entries, failure)
     }
 
-    /// Adds a file to keep and its debug file to the cache; returns an error message.
-    fn keep_file(&self, file: &FoundFile) -> Option<String> {
+    /// Adds a file and its debug file to the cache; returns an error message.
+    fn cache_file(&self, file: &FoundFile) -> Option<String> {
         let cache = self
             .request
             .output

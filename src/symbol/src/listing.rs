@@ -94,7 +94,7 @@ fn is_of_boot(files: &dyn Files, listing: &Path, request: &ObjectRequest<'_>) ->
     address.is_ok_and(|address| address == Some(recorded))
 }
 
-/// The byte order of this machine, which `/sys/kernel/notes` has.
+/// The byte order of this machine, for `/sys/kernel/notes`.
 #[must_use]
 pub fn native_endian() -> Endianness {
     if cfg!(target_endian = "big") {

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_signal_is_read_not_delivered() {
+    fn a_blocked_signal_is_read_not_delivered() {
         let signals = Signals::block(&[libc::SIGUSR2]).unwrap();
         assert_eq!(signals.next().unwrap(), None);
         // SAFETY: sends a signal to this thread, which blocks it.

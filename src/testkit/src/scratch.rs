@@ -17,8 +17,11 @@ impl Scratch {
     /// # Panics
     ///
     /// If it cannot be created.
-    #[expect(clippy::new_without_default, reason = "it touches the disk")]
-    #[expect(clippy::panic, reason = "a test without its directory cannot go on")]
+    #[expect(
+        clippy::new_without_default,
+        reason = "creates a directory, which a default value should not"
+    )]
+    #[expect(clippy::panic, reason = "a test needs its directory")]
     pub fn new() -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

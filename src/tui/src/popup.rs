@@ -1,4 +1,4 @@
-//! Popups: boxes over the screen below, to which they return a [`Reply`](crate::Reply).
+//! Popups: boxes over a screen. They return a [`Reply`](crate::Reply) to that screen.
 
 mod help;
 mod menu;

@@ -55,7 +55,7 @@ fn drawn<M>(screen: &mut dyn Screen<M>, width: u16, height: u16) -> Vec<String> 
         ratatui::Terminal::new(TestBackend::new(width, height)).expect("a buffer of that size");
     terminal
         .draw(|frame| screen.draw(frame, frame.area(), &Theme::new(true)))
-        .expect("a buffer takes everything");
+        .expect("writing to memory succeeds");
     lines(terminal.backend())
 }
 

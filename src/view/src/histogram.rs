@@ -176,7 +176,8 @@ mod tests {
             histogram: &histogram,
         };
         let mut out = Vec::new();
-        view.write_text(&mut out).expect("memory takes it");
+        view.write_text(&mut out)
+            .expect("writing to memory succeeds");
         let bar = |count: usize| format!("|{:<38}|", "#".repeat(count));
         let expected = [
             "# net:net_dev_xmit len: 43 values, mean 18.7, min -3, median 20, p90 20, p99 20, max 20".to_owned(),
@@ -203,7 +204,8 @@ mod tests {
             histogram: &histogram,
         };
         let mut out = Vec::new();
-        view.write_json(&mut out).expect("memory takes it");
+        view.write_json(&mut out)
+            .expect("writing to memory succeeds");
         let json: Value = serde_json::from_slice(&out).expect("JSON");
         assert_eq!(
             json["ranges"][0],

@@ -9,7 +9,7 @@ use rperf_testkit::{Run, Scratch, absent, real_perf, skip};
 use rperf_view::header::{HeaderOptions, write_header};
 
 /// The text in UTC, as the runs of perf are hermetic. `None` for files that cannot be read, that have a feature after
-/// which perf gives up (including empty sections), that list BPF programs, which are not printed yet, or whose attrs
+/// which perf gives up (including empty sections), that list BPF programs, which are not compared here, or whose attrs
 /// are larger than perf 6.1 supports, so that it reads no feature.
 fn ours(path: &Path, full: bool) -> Option<String> {
     let bytes = fs::read(path).unwrap();

@@ -81,9 +81,15 @@ fn attrs() -> impl Strategy<Value = Attr> {
 /// Every type of record, with its numbers taken from `n` and its name from `name`.
 fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>> {
     let [a, b, c, d, e, f, g, h] = *n;
-    #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "any number is a valid result"
+    )]
     let as_u32 = |number: u64| number as u32;
-    #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "any number is a valid result"
+    )]
     let as_u16 = |number: u64| number as u16;
     let mmap = Mmap {
         pid: as_u32(a).cast_signed(),

@@ -1,4 +1,4 @@
-// A small program with much to tell: inlined functions, members, bit fields, variables that move, marked places.
+// A small program with varied debug information: inlined functions, members, bit fields, location lists, USDT probes.
 
 #if __SIZEOF_POINTER__ == 8
 #define WORD ".8byte"

@@ -1,4 +1,4 @@
-// Functions and types of a kernel that never was.
+// Functions and types of an invented kernel.
 
 struct node {
 	struct node *next;

@@ -56,7 +56,7 @@ pub struct PageRow {
     pub gfp: u64,
     /// Allocations; only those that were not freed, if requested.
     pub hits: u64,
-    /// Bytes of these.
+    /// Bytes of these allocations.
     pub bytes: u64,
 }
 

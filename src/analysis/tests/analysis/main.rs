@@ -1,9 +1,12 @@
 //! Analyses of whole recordings in memory.
 
-#[expect(dead_code, reason = "`attr` and `new` are for others")]
+#[expect(dead_code, reason = "other tests use `attr` and `new`")]
 #[path = "../../../replay/tests/replay/file.rs"]
 mod file;
-#[expect(dead_code, reason = "its `main` opens a file")]
+#[expect(
+    dead_code,
+    reason = "the included program has a `main` that opens a file"
+)]
 #[path = "../../../../examples/longest_wait.rs"]
 mod longest_wait;
 mod machines;

@@ -5,7 +5,7 @@
   const number = (key) => Number(svg.dataset[key]);
   const [slots, columns, rows] = [number("slots"), number("columns"), number("rows")];
   const [left, top, wide, high] = [number("left"), number("top"), number("wide"), number("high")];
-  // Nanoseconds since the machine started may be more than a number of this language holds.
+  // Nanoseconds since boot may exceed the precision of JavaScript's numbers.
   const start = BigInt(svg.dataset.start), slot = BigInt(svg.dataset.slot);
   const details = byId("details"), chosen = byId("chosen"), hint = chosen.textContent;
   let first = null, last = null;
@@ -15,7 +15,7 @@
     return digits.slice(0, -9) + "." + digits.slice(-9);
   }
 
-  // Both ends are in.
+  // Both ends are included.
   function range() {
     const [from, to] = first <= last ? [first, last] : [last, first];
     return [start + BigInt(from) * slot, start + BigInt(to + 1) * slot - 1n, from, to];
@@ -43,7 +43,7 @@
     }
   }
 
-  // The address tells what is chosen, so that a link shows the same.
+  // The address of the page contains the selection, so that a link shows the same.
   function remember() {
     const state = first === null ? "" : "from=" + first + "&to=" + last;
     try {

@@ -37,7 +37,7 @@
     frame.text.setAttribute("x", (x + 3).toFixed(2));
   }
 
-  // Places every frame: those that hold the view span the picture, those within it share it, the others are gone.
+  // Places every frame: callers of the zoomed frame span the picture, its callees share it, others are hidden.
   function draw() {
     const room = width - 2 * margin, scale = room / view.w;
     for (const frame of frames) {
@@ -56,7 +56,7 @@
     reset.classList.toggle("off", view.d === 0);
   }
 
-  // What is typed in lower case finds upper case too; what is no regular expression is sought as it stands.
+  // Lower-case text matches upper case, too; text that is not a regular expression is searched literally.
   function matcher(text) {
     const flags = text === text.toLowerCase() ? "i" : "";
     try {
@@ -66,7 +66,7 @@
     }
   }
 
-  // Marks what matches. A match within a match is counted once; frames come with parents before children.
+  // Marks the matching frames. A match within another match is not counted again; parents precede their children.
   function find(text) {
     pattern = text;
     if (search.value !== text) search.value = text;
@@ -83,7 +83,7 @@
     matched.textContent = text ? "Matched: " + (100 * sum / Math.max(whole, 1)).toFixed(2) + "%" : " ";
   }
 
-  // The address tells zoom and search, so that a link shows the same.
+  // The address of the page contains zoom and search, so that a link shows the same.
   function remember() {
     const state = new URLSearchParams();
     if (view.d > 0) {

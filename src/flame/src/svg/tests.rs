@@ -42,7 +42,7 @@ fn stacks() -> Stacks {
 
 fn drawn(flame: &Flame, options: &SvgOptions) -> String {
     let mut out = Vec::new();
-    write(flame, options, &mut out).expect("memory takes everything");
+    write(flame, options, &mut out).expect("writing to memory succeeds");
     String::from_utf8(out).expect("text")
 }
 

@@ -4,7 +4,7 @@
   const byId = (id) => document.getElementById(id);
   const number = (key) => Number(svg.dataset[key]);
   const [units, span, left, right, top] = [number("units"), number("span"), number("left"), number("right"), number("top")];
-  // Nanoseconds since the machine started may be more than a number of this language holds.
+  // Nanoseconds since boot may exceed the precision of JavaScript's numbers.
   const start = BigInt(svg.dataset.start);
   const height = Number(svg.getAttribute("height"));
   const plot = byId("plot"), hover = byId("hover"), mark = byId("mark"), search = byId("search");
@@ -157,7 +157,7 @@
     }
   }
 
-  // Fades what does not match.
+  // Fades the boxes that do not match.
   function find(text) {
     pattern = text;
     if (search.value !== text) search.value = text;

@@ -21,9 +21,9 @@ pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleV
     all.filter(|variable| variable.is_meant).collect()
 }
 
-/// Returns the variables and parameters of `scope` and of its blocks that cover `address`, outermost first. A name refers to the
-/// innermost block that declares it, as in the source; at the entry to the outermost, as only parameters are valid there. Functions
-/// inlined there are used for names that `scope` itself doesn't declare.
+/// Returns the variables and parameters of `scope` and of its blocks that cover `address`, outermost first. As in the source, a
+/// name refers to the innermost block that declares it, except at the entry of the function: only parameters are valid there, so it
+/// refers to the outermost. Functions inlined there are used for names that `scope` itself doesn't declare.
 pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let mut declared = declared(scope, address);
     let is_entry = scope.entry_address() == Some(address);

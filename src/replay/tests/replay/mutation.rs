@@ -88,7 +88,10 @@ fn mutate(bytes: &mut Vec<u8>, chance: &mut Chance) {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test is told how long to run")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment sets the number of runs"
+)]
 fn mutations() -> u64 {
     let given = std::env::var("RPERF_MUTATIONS").ok();
     given

@@ -9,7 +9,7 @@ use rperf_wire::{Endian, Misc, SampleRecord, SampleType};
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, Seen};
 
-/// The time of a sample of `round`: one in twenty has none, every hundredth round begins with one far later than the
+/// The time of a sample of `round`: one sample in twenty has no time, the first of every hundredth round is far later than its
 /// round, and the others are unordered as in rings that are drained one after the other.
 fn time(round: u64, sample: u64, count: u64) -> u64 {
     match (count % 20, sample) {

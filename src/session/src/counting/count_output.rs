@@ -100,7 +100,7 @@ impl<'a> CountWriter<'a> {
         let described = events.map(|((wanted, event), ids)| EventDesc {
             attr: described_attr(&event.attr, options.stream.is_some()),
             ids: ids.iter().flatten().copied().collect(),
-            name: kept_name(&event.spec.name, wanted.cgroup.as_deref()),
+            name: name_with_cgroup(&event.spec.name, wanted.cgroup.as_deref()),
         });
         let described: Vec<EventDesc> = described.collect();
         let grouped = opened.events.iter();
@@ -203,7 +203,7 @@ impl<'a> CountWriter<'a> {
                 continue;
             };
             if self.options.stream.is_some() {
-                let name = kept_name(&event.spec.name, wanted.cgroup.as_deref());
+                let name = name_with_cgroup(&event.spec.name, wanted.cgroup.as_deref());
                 synthesize::name(to, *id, &name);
             }
             synthesize::unit_and_scale(to, *id, &event.spec);
@@ -254,12 +254,12 @@ fn stat(id: u64, cell: &CounterReading, threads: &BTreeMap<u32, u32>) -> UserRec
 }
 
 /// Base of ids of tool events. Kernel ids start at 1.
-const TIMES: u64 = 1 << 63;
+const TOOL_EVENT_IDS: u64 = 1 << 63;
 
 /// Returns the counter ids, by CPU and task.
 fn ids(index: u64, event: &OpenEvent<Counter>) -> Vec<Option<u64>> {
     if event.spec.tool.is_some() {
-        return vec![Some(TIMES | index)];
+        return vec![Some(TOOL_EVENT_IDS | index)];
     }
     let counters = event.counters.iter();
     let id = |counter: &Counter| counter.id().ok();
@@ -268,8 +268,7 @@ fn ids(index: u64, event: &OpenEvent<Counter>) -> Vec<Option<u64>> {
         .collect()
 }
 
-/// Returns the name of an event in a file: followed by a tab and its cgroup, for which the format has no
-/// field.
-fn kept_name(name: &str, cgroup: Option<&str>) -> String {
+/// Returns the name of an event in a file, followed by a tab and its cgroup, as the format has no field for cgroups.
+fn name_with_cgroup(name: &str, cgroup: Option<&str>) -> String {
     cgroup.map_or_else(|| name.to_owned(), |cgroup| format!("{name}\t{cgroup}"))
 }

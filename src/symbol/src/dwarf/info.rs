@@ -26,7 +26,7 @@ use crate::request::SearchPaths;
 pub struct DebugInfo {
     pub(super) object: DebugObject,
     /// Whether an address was looked up before.
-    is_asked: AtomicBool,
+    was_searched: AtomicBool,
 }
 
 /// A compilation unit, with entries in the object's file or in a `.dwo` file.
@@ -54,7 +54,7 @@ impl DebugInfo {
         let object = find_object(files, paths, source, flavour, &mut findings)?;
         Some(Self {
             object,
-            is_asked: AtomicBool::new(false),
+            was_searched: AtomicBool::new(false),
         })
     }
 
@@ -88,7 +88,7 @@ impl DebugInfo {
         let dwarf = || Units::new(&self.object).main;
         let index = &self.object.index;
         // Most users look up once, for which an index of all addresses isn't worthwhile.
-        let around = match self.is_asked.swap(true, Ordering::Relaxed) {
+        let around = match self.was_searched.swap(true, Ordering::Relaxed) {
             true => index.covering(address, dwarf).collect(),
             false => index.covering_once(address, &dwarf()),
         };

@@ -213,7 +213,7 @@ impl JitDump {
     }
 }
 
-/// Writes the sections, of which those in memory have their addresses.
+/// Writes the file with these sections; loaded ones get their addresses.
 fn elf(big: bool, machine: u16, mut sections: Vec<Section>) -> Vec<u8> {
     let mut names = vec![0];
     sections.push(Section::new(".shstrtab", SHT_STRTAB, 0, 0, Vec::new()));

@@ -1,6 +1,6 @@
 //! Whole symbol tables compared with Linux perf 6.1: the same file, the same addresses, the same names and offsets.
 
-#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+#![expect(clippy::print_stderr, reason = "a skipped test prints the reason")]
 
 mod die_scanner;
 mod elf;

@@ -1,4 +1,4 @@
-// What C++ names are made of: templates, lambdas, local classes, conversions, thunks. With -DSHARED, a library.
+// C++ names of many kinds: templates, lambdas, local classes, conversions, thunks. With -DSHARED, a library.
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -54,7 +54,7 @@ static int with_local_class(int) {
     return call(Local());
 }
 
-// Overlapping and equal places, whose names depend on rules alone.
+// Overlapping symbols, and symbols at the same address: perf's rules decide which name is shown.
 asm(".text\n"
     ".globl outer\n.type outer,@function\nouter: nop\nnop\nnop\n"
     ".globl inner\n.type inner,@function\ninner: nop\nnop\n.size inner,2\n"

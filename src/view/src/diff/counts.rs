@@ -146,7 +146,7 @@ impl CountsView<'_> {
             0 => Ok(()),
             hidden => writeln!(
                 out,
-                "#\n# Events without a significant difference that are not shown: {hidden} (--all shows them)"
+                "#\n# Events that are not shown because their difference is not significant: {hidden} (--all shows them)"
             ),
         }
     }
@@ -300,7 +300,7 @@ mod tests {
         };
         let mut out = Vec::new();
         view.write_text(&mut out, &DiffLayout::default())
-            .expect("memory takes it");
+            .expect("writing to memory succeeds");
         String::from_utf8(out).expect("text")
     }
 

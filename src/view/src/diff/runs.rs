@@ -84,7 +84,7 @@ pub fn write_runs(
         _ if layout.quiet || layout.separator.is_some() => Ok(()),
         hidden => writeln!(
             out,
-            "#\n# Rows without a significant difference that are not shown: {hidden} (--all shows them)"
+            "#\n# Rows that are not shown because their difference is not significant: {hidden} (--all shows them)"
         ),
     }
 }

@@ -90,7 +90,7 @@ mod tests {
             cycles: 4_000,
         };
         let mut out = Vec::new();
-        write(&mut out, &table, layout, false).expect("memory takes it");
+        write(&mut out, &table, layout, false).expect("writing to memory succeeds");
         String::from_utf8(out).expect("text")
     }
 

@@ -107,7 +107,7 @@ mod tests {
             lost,
         };
         let events = [event("cycles", 998, 3), event("faults", 0, 0)];
-        write_stats(&mut out, &stats, &events).expect("memory takes it");
+        write_stats(&mut out, &stats, &events).expect("writing to memory succeeds");
         let expected = "
 Aggregated stats:
            TOTAL events:       1000

@@ -78,7 +78,7 @@ mod tests {
             mappings: vec![mapping],
         };
         let mut out = Vec::new();
-        write_tasks(&mut out, &[task]).expect("memory takes it");
+        write_tasks(&mut out, &[task]).expect("writing to memory succeeds");
         let expected = "\
 #      pid      tid     ppid  comm
          7        8        7 | sh

@@ -84,7 +84,7 @@ fn text(histogram: &Histogram, layout: ReportLayout, quiet: bool) -> String {
         ..layout
     };
     let mut out = Vec::new();
-    write_event(&mut out, event, &layout, quiet).expect("memory takes it");
+    write_event(&mut out, event, &layout, quiet).expect("writing to memory succeeds");
     String::from_utf8(out).expect("text")
 }
 
@@ -386,16 +386,17 @@ fn explicit_widths_truncate_cells_and_titles() {
 #[test]
 fn columns_with_one_value_are_named_instead() {
     let mut out = Vec::new();
-    write_values(&mut out, &[("comm", "calc"), ("dso", "libc.so.6")]).expect("memory takes it");
+    write_values(&mut out, &[("comm", "calc"), ("dso", "libc.so.6")])
+        .expect("writing to memory succeeds");
     assert_eq!(out, b"# comm: calc\n# dso: libc.so.6\n");
 }
 
 #[test]
 fn the_frame_of_a_report() {
     let mut out = Vec::new();
-    write_banner(&mut out).expect("memory takes it");
-    write_lost(&mut out, 7).expect("memory takes it");
-    write_tip(&mut out, "# (Tip: read it)").expect("memory takes it");
+    write_banner(&mut out).expect("writing to memory succeeds");
+    write_lost(&mut out, 7).expect("writing to memory succeeds");
+    write_tip(&mut out, "# (Tip: read it)").expect("writing to memory succeeds");
     let expected = "\
 # To display the perf.data header info, please use --header/--header-only options.
 #

@@ -81,7 +81,7 @@ mod tests {
         };
         let text = |layout| {
             let mut out = Vec::new();
-            write_threads(&mut out, &counted, layout).expect("memory takes all");
+            write_threads(&mut out, &counted, layout).expect("writing to memory succeeds");
             String::from_utf8(out).expect("text")
         };
         assert_eq!(

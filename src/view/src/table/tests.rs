@@ -22,7 +22,7 @@ fn table() -> Table {
 
 fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
-    write(&mut out).expect("memory takes it");
+    write(&mut out).expect("writing to memory succeeds");
     String::from_utf8(out).expect("text")
 }
 

@@ -144,9 +144,9 @@ mod tests {
     fn filtered<'b>(writes: impl IntoIterator<Item = &'b [u8]>, csi: Csi) -> Vec<u8> {
         let mut filter = TerminalFilter::new(Vec::new(), csi);
         for bytes in writes {
-            filter.write_all(bytes).expect("memory takes it");
+            filter.write_all(bytes).expect("writing to memory succeeds");
         }
-        filter.flush().expect("memory takes it");
+        filter.flush().expect("writing to memory succeeds");
         filter.inner
     }
 
@@ -199,14 +199,22 @@ mod tests {
     #[test]
     fn printable_text_is_not_delayed() {
         let mut filter = TerminalFilter::new(Vec::new(), Csi::marked());
-        filter.write_all(b"a\xe2\x80").expect("memory takes it");
+        filter
+            .write_all(b"a\xe2\x80")
+            .expect("writing to memory succeeds");
         assert_eq!(filter.inner, b"a");
-        filter.write_all(b"\xaeb").expect("memory takes it");
+        filter
+            .write_all(b"\xaeb")
+            .expect("writing to memory succeeds");
         assert_eq!(filter.inner, b"a\\u{202e}b");
-        filter.write_all(b"\xc2").expect("memory takes it");
-        filter.flush().expect("memory takes it");
+        filter
+            .write_all(b"\xc2")
+            .expect("writing to memory succeeds");
+        filter.flush().expect("writing to memory succeeds");
         assert_eq!(filter.inner, b"a\\u{202e}b\xc2");
-        filter.write_all(b"\x9b").expect("memory takes it");
+        filter
+            .write_all(b"\x9b")
+            .expect("writing to memory succeeds");
         assert_eq!(filter.inner, b"a\\u{202e}b\xc2\\x9b");
     }
 

@@ -81,7 +81,9 @@ fn chart() -> TimeChart {
 
 fn drawn(chart: &TimeChart) -> String {
     let mut out = Vec::new();
-    chart.write_svg(&mut out).expect("memory takes everything");
+    chart
+        .write_svg(&mut out)
+        .expect("writing to memory succeeds");
     String::from_utf8(out).expect("text")
 }
 
@@ -137,7 +139,7 @@ fn a_page_needs_no_other_file() {
     let mut out = Vec::new();
     chart()
         .write_html(&mut out)
-        .expect("memory takes everything");
+        .expect("writing to memory succeeds");
     let page = String::from_utf8(out).expect("text");
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
     assert!(!page.contains("http://www.w3.org/Graphics") && !page.contains("src="));
