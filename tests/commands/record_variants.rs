@@ -108,7 +108,7 @@ impl Variant<'_> {
         run.finish().expect("it starts")
     }
 
-    /// Its messages and what it wrote into a pipe, or why it failed.
+    /// The messages of `record` and its output into a pipe, or why it failed.
     fn record(&self) -> Result<(String, Vec<u8>), String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
         command.args(["record", "-N", "-o", "perf.data"]);

@@ -196,7 +196,7 @@ fn count_of(count: u32) -> usize {
     usize::try_from(count).expect("at most 256")
 }
 
-/// The numbers of a file, by what they belong to.
+/// The number fields of a file, by the part of the file.
 #[derive(Debug, Default)]
 struct Fields {
     header: Vec<Field>,

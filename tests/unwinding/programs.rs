@@ -48,12 +48,12 @@ pub(super) const RECURSION: Program = Program {
 /// A program without build-id.
 pub(super) const NAMELESS: Program =
     stacks("nameless", &["-O2", "-pthread", "-Wl,--build-id=none"]);
-/// Its unwind information is only in `.debug_frame`.
+/// A program with unwind information only in `.debug_frame`.
 pub(super) const DEBUG_FRAME: Program = stacks(
     "debug-frame",
     &["-O2", "-g", "-pthread", "-fno-asynchronous-unwind-tables"],
 );
-/// It has no unwind information, but frame pointers.
+/// A program without unwind information, but with frame pointers.
 pub(super) const FRAME_POINTERS: Program = stacks(
     "frame-pointers",
     &[

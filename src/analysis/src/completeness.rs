@@ -32,7 +32,7 @@ const THREAD_ENTRIES: [&str; 16] = [
 /// Counts by object.
 pub type ObjectCounts = BTreeMap<DsoId, u64>;
 
-/// What samples lack, among some 20,000 of them.
+/// Counts of samples without symbols or complete stacks, among some 20,000 samples of the recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Completeness {
     /// The number of samples examined.

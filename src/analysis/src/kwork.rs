@@ -41,7 +41,7 @@ impl KworkClass {
         Self::ALL.into_iter().find(|class| class.name() == name)
     }
 
-    /// Returns its name.
+    /// Returns the name of the class.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -142,7 +142,7 @@ impl LockColumn {
         })
     }
 
-    /// Returns its value: a count, or nanoseconds.
+    /// Returns the value of the column in a row: a count, or nanoseconds.
     #[must_use]
     pub fn value(self, row: &LockRow) -> u64 {
         match self {

@@ -144,7 +144,7 @@ pub struct TaskLane {
 }
 
 impl TaskLane {
-    /// The most names kept.
+    /// Maximum number of names stored.
     const MOST_NAMES: usize = 8;
 
     /// Nanoseconds in which it ran.

@@ -120,7 +120,7 @@ impl Cache {
         Self { root: root.into() }
     }
 
-    /// Its folder.
+    /// The folder of the cache.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root

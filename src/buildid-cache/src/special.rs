@@ -33,7 +33,7 @@ impl<'a> SpecialObject<'a> {
         }
     }
 
-    /// Its name: `[kernel.kallsyms]` or `[vdso]`.
+    /// The name of the object: `[kernel.kallsyms]` or `[vdso]`.
     #[must_use]
     pub fn object(&self) -> &'static str {
         self.object

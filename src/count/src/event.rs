@@ -21,8 +21,7 @@ pub struct CountedEvent {
     pub cgroup: Option<String>,
     /// Whether the kernel supports it.
     pub supported: bool,
-    /// Index of an earlier event into whose row its counts are added: uncore PMUs of the same kind
-    /// are summed up.
+    /// Index of the earlier event to which its counts are added: uncore PMUs of the same kind are summed up.
     pub merged_into: Option<usize>,
     /// Whether the CPUs of a core share a row when each CPU otherwise has its own.
     pub per_core: bool,

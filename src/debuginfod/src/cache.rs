@@ -199,7 +199,7 @@ pub(crate) struct PartialFile {
 }
 
 impl PartialFile {
-    /// Its path, for messages.
+    /// The path of the file, for messages.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join(&self.name)
     }

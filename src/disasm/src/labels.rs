@@ -19,7 +19,7 @@ pub enum Arrow {
 }
 
 impl Arrow {
-    /// Its symbol.
+    /// The symbol of the arrow.
     #[must_use]
     pub const fn sign(self) -> char {
         match self {

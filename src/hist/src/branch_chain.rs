@@ -77,7 +77,7 @@ pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> V
 }
 
 impl ChainBranch {
-    /// Its frames: target and source.
+    /// The frames of the branch: target and source.
     pub(crate) fn frames(&self) -> [(u64, BranchMark); 2] {
         let BranchEntry { from, to, flags } = self.branch;
         let origin = BranchMark::From {

@@ -194,7 +194,7 @@ impl Comparison {
 }
 
 impl ComparedRow {
-    /// Its period in a file; `None` without a row.
+    /// The period of the row in a file; `None` if the file has no such row.
     #[must_use]
     pub fn period(&self, file: usize) -> Option<u64> {
         self.periods.get(file).copied().flatten()

@@ -229,7 +229,7 @@ impl Key {
         }
     }
 
-    /// Its index among the keys of tracepoint fields.
+    /// The index of the key among the keys of tracepoint fields.
     pub(crate) fn field(&self) -> usize {
         match self.reads {
             KeyDependency::Field(field) => field.number,

@@ -86,7 +86,7 @@ impl<T: Copy> InsertionTree<T> {
         self.paint(self.root, false);
     }
 
-    /// The parent of `node` and its parent, if the former is red: then it is not the root.
+    /// The parent and grandparent of `node`, if the parent is red: a red node is not the root.
     fn red_parent(&self, node: u32) -> Option<(u32, u32)> {
         let parent = self.nodes[node as usize].parent;
         let grandparent = self.nodes.get(parent as usize)?.parent;

@@ -42,7 +42,7 @@ impl WatchedFunction {
         Some(Self { frame, ..named })
     }
 
-    /// Its name.
+    /// The name of the function.
     #[must_use]
     pub fn symbol(&self) -> &str {
         &self.symbol

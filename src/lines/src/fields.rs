@@ -96,7 +96,7 @@ pub enum LineField {
 }
 
 impl LineField {
-    /// Its name in `-F`.
+    /// The name of the field in `-F`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -87,13 +87,13 @@ impl SourceFile {
 }
 
 impl SourceFileLine {
-    /// Its line number, from 1.
+    /// The line number, from 1.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.line
     }
 
-    /// Its text, without the newline.
+    /// The text of the line, without the newline.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.file.line(self.line).unwrap_or_default()

@@ -46,7 +46,7 @@ impl CachedEntry {
         }
     }
 
-    /// Its events; invalid lines are skipped.
+    /// The events of the entry; invalid lines are skipped.
     pub fn events(&self) -> impl Iterator<Item = ProbeEvent> {
         self.lines.iter().filter_map(|line| ProbeEvent::parse(line))
     }

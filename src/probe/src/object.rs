@@ -89,7 +89,7 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Its symbols.
+    /// The symbols of the object.
     pub(crate) fn table(&self) -> &'a SymbolTable {
         self.sources.symbols.table()
     }
@@ -268,7 +268,7 @@ impl<'a> ProbeObject<'a> {
     }
 }
 
-/// Returns those of `names` that are similar to `name`.
+/// Returns the names that are similar to `name`.
 pub(crate) fn nearest(name: &str, names: &[String]) -> Vec<String> {
     let limit = name.chars().count().div_ceil(2).max(2);
     let close = names.iter().map(String::as_str).filter(|other| {

@@ -28,7 +28,7 @@ pub(crate) struct RecordMember<T> {
 
 /// A type, or an entity with a type: a variable, a member.
 pub(crate) trait TypeShape: Clone {
-    /// Its name in the source.
+    /// The name in the source.
     fn name(&self) -> Option<String>;
 
     /// Returns the referenced type (of a variable, a pointer's target, an array's element), without

@@ -47,7 +47,7 @@ impl Sample<'_> {
         self.misc.cpu_mode()
     }
 
-    /// Its process and thread.
+    /// The process and thread of the sample.
     #[must_use]
     pub fn who(&self) -> ThreadKey {
         ThreadKey {
@@ -57,7 +57,7 @@ impl Sample<'_> {
         }
     }
 
-    /// Its machine.
+    /// The machine of the sample.
     #[must_use]
     pub fn machine(&self) -> Machine {
         Machine::of(self.cpu_mode(), self.pid)

@@ -37,7 +37,7 @@ pub struct OffCpu {
 /// Waits of a task at one place that were too short for samples of their own.
 #[derive(Debug)]
 struct ShortWaits {
-    /// The first of them.
+    /// The task at the start of the first wait.
     asleep: SleepingTask,
     nanos: u64,
 }
@@ -87,7 +87,7 @@ impl OffCpu {
         self
     }
 
-    /// Handles a context switch record; returns false for one to be kept unchanged.
+    /// Handles a record; returns whether it is replaced.
     fn takes(&mut self, raw: &RawRecord<'_>, record: &[u8]) -> bool {
         let position = self.position;
         match raw.kind {

@@ -16,7 +16,7 @@ pub struct StripSamples {
 }
 
 impl StripSamples {
-    /// Creates the transform for a recording with these events; only samples of `kept` are kept.
+    /// Creates the transform for a recording with these events. It drops samples of all events but `kept`.
     #[must_use]
     pub fn new(endian: Endian, events: &[EventDesc], kept: EventIndex) -> Self {
         Self {

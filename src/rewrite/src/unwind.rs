@@ -218,7 +218,7 @@ impl SharedState<'_, '_> {
         }
     }
 
-    /// Appends a sample with its complete callchain; returns false, and appends nothing, for one to be kept unchanged.
+    /// Appends a sample with its complete callchain. Returns false, and appends nothing, if the sample stays unchanged.
     fn sample(
         &self,
         raw: &RawRecord<'_>,

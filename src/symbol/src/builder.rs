@@ -238,8 +238,8 @@ impl TableBuilder {
         }
     }
 
-    /// Calls `each` with the positions of symbols of each address, ascending: those of which one is kept, and those
-    /// added later.
+    /// Calls `each` for each address, ascending, with the positions of two groups of symbols: the group from which perf keeps one
+    /// symbol, and the symbols added later.
     fn for_each_address(&self, mut each: impl FnMut(&[u32], &[u32])) {
         let compared = self.compared();
         let start = |position: &u32| self.symbols.start(*position);

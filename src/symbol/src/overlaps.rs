@@ -124,8 +124,8 @@ struct OpenRange {
 }
 
 impl OverlapFinder {
-    /// Adds a symbol, by ascending start. Of several at one address of which one is kept, the highest end counts: a range
-    /// that is too long does no harm, as the tree gives the same result outside of overlaps.
+    /// Adds a symbol, by ascending start. If perf keeps one of several symbols at an address, the highest end of them counts: a
+    /// range that is too long does no harm, as the tree gives the same result outside of overlaps.
     pub(crate) fn add(&mut self, start: u64, end: u64) {
         match &mut self.open {
             Some(open) if start < open.end || start == open.start => {

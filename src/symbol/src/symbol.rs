@@ -84,7 +84,7 @@ const SIZE: u32 = (1 << 26) - 1;
 const IS_LONG: u32 = 1 << 26;
 const SORT: u32 = 27;
 const BINDING: u32 = 30;
-/// The type of an entry that stands for a group of symbols at one address.
+/// The type of an entry that represents a group of symbols at one address.
 const GROUP: u32 = 7;
 
 /// One per value of the three bits; the last is not used for symbols. Entries of a PLT are functions.

@@ -71,7 +71,7 @@ impl HttpServer {
         })
     }
 
-    /// Returns its URL on the loopback interface, with its port.
+    /// Returns the URL of the server on the loopback interface, with its port.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -40,7 +40,7 @@ const CODE: &[u8] = &[
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const CODE: &[u8] = &[];
 
-/// Its name.
+/// The name of the function.
 const NAME: &[u8] = b"jit_workload\0";
 /// Bytes of a page that suffice on every system: the mapping is larger than the code.
 const MAPPED: usize = 4096;

@@ -28,7 +28,7 @@ pub struct SlabRow {
     pub requested: u64,
     /// Bytes allocated.
     pub allocated: u64,
-    /// Objects freed on another CPU than the one that allocated them.
+    /// Objects freed on another CPU than they were allocated on.
     pub ping_pong: u64,
 }
 

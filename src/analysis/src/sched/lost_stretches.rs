@@ -27,7 +27,7 @@ pub struct LostStretches {
 }
 
 impl LostStretches {
-    /// The most stretches kept.
+    /// Maximum number of stretches stored.
     const MOST: usize = 10_000;
 
     /// Notes an event.

@@ -4,7 +4,7 @@ use rperf_tracepoint::typed::{CpuFrequency, CpuIdle};
 
 use super::{ChartRange, TimeGrid, Timeline, TimelinePiece};
 
-/// The number of idle states that are distinguished; deeper ones count as the deepest of these.
+/// The number of idle states that are distinguished; deeper states count as the deepest of them.
 pub const IDLE_STATES: usize = 7;
 
 /// The frequency of a CPU from a time on.
@@ -28,7 +28,7 @@ pub struct CpuPower {
 }
 
 impl CpuPower {
-    /// Handles the start or end of an idle state; draws the part of the ended one that is in `range`.
+    /// Handles the start or end of an idle state; at its end, draws the part of it that is in `range`.
     pub(super) fn idle(
         &mut self,
         time: u64,

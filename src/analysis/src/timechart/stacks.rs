@@ -74,7 +74,7 @@ pub(super) struct StackTable {
 }
 
 impl StackTable {
-    /// The most stacks kept; the states of others have none.
+    /// Maximum number of stacks stored; further ones are dropped, and their states have no stack.
     const MOST: usize = 50_000;
 
     pub(super) fn id(&mut self, chain: StackChain) -> Option<StackId> {

@@ -26,7 +26,7 @@ pub(super) struct Wakeups {
 }
 
 impl Wakeups {
-    /// The most wakeups kept; beyond that they are thinned out further.
+    /// Maximum number of wakeups stored; beyond that they are thinned out further.
     const MOST: usize = 400_000;
 
     pub(super) fn push(&mut self, wakeup: Wakeup, grid: &TimeGrid) {

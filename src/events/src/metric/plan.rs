@@ -34,7 +34,7 @@ pub struct MetricPlan {
 pub struct MetricResult {
     /// The scaled value; NaN if undefined.
     pub value: f64,
-    /// Events and literals that are missing, if it is undefined because of them.
+    /// Events and literals that are missing, if the value is undefined because of them.
     pub missing: Vec<String>,
     /// Whether the threshold condition holds; `None` without one, or if it can't be evaluated.
     pub exceeds_threshold: Option<bool>,

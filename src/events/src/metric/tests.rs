@@ -358,7 +358,7 @@ impl Tree {
         }
     }
 
-    /// Its value by definition; `None` if undefined.
+    /// The value of the expression by definition; `None` if undefined.
     fn oracle(&self) -> Option<f64> {
         Some(match self {
             Self::Number(value) => f64::from(*value),

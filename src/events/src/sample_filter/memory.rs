@@ -103,7 +103,7 @@ pub(super) const PARTS: [MemoryPart; 8] = [
 ];
 
 impl MemoryPart {
-    /// Returns its value in a data source.
+    /// Returns the value of this part of a data source.
     pub(super) fn of(&self, source: u64) -> u64 {
         let (first, count) = self.bits;
         let more = self.more;

@@ -35,7 +35,7 @@ pub(crate) struct NumberlessName<'n>(&'n str);
 const NUMBER: &str = "<N>";
 
 impl<'n> NumberlessName<'n> {
-    /// Returns its parts: the text between numbers, and [`NUMBER`] for each number.
+    /// Returns the parts of the name: the text between numbers, and [`NUMBER`] for each number.
     fn pieces(self) -> impl Iterator<Item = &'n str> {
         let mut rest = self.0;
         iter::from_fn(move || {

@@ -54,7 +54,7 @@ impl BpfProgram {
         self.number(at::ID, endian)
     }
 
-    /// Its name, at most 15 bytes.
+    /// The name of the program, at most 15 bytes.
     #[must_use]
     pub fn name(&self) -> String {
         let name = self.info.get(at::NAME..at::NAME + NAME_SIZE);

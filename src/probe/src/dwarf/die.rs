@@ -45,7 +45,7 @@ impl<'w, 'u> Die<'w, 'u> {
         self.entry.tag
     }
 
-    /// Returns its offset in its unit.
+    /// Returns the offset of the entry in its unit.
     pub(crate) fn offset(&self) -> UnitOffset {
         self.entry.offset
     }
@@ -60,7 +60,7 @@ impl<'w, 'u> Die<'w, 'u> {
         self.home.key == other.home.key && self.entry.offset == other.entry.offset
     }
 
-    /// Returns its offset if it is in the searched unit.
+    /// Returns the offset of the entry if it is in the searched unit.
     pub(super) fn offset_here(&self) -> Option<UnitOffset> {
         (self.home.key == self.compile_unit.home.key).then_some(self.entry.offset)
     }
@@ -82,7 +82,7 @@ impl<'w, 'u> Die<'w, 'u> {
         None
     }
 
-    /// Returns its specification or abstract origin.
+    /// Returns the specification or abstract origin of the entry.
     pub(crate) fn origin(&self) -> Option<Self> {
         let copied = self.reference(gimli::DW_AT_abstract_origin);
         copied.or_else(|| self.reference(gimli::DW_AT_specification))
@@ -107,12 +107,12 @@ impl<'w, 'u> Die<'w, 'u> {
         Some(text.to_string_lossy().into_owned())
     }
 
-    /// Returns its name in the source.
+    /// Returns the name of the entry in the source.
     pub(crate) fn name(&self) -> Option<String> {
         self.text(gimli::DW_AT_name)
     }
 
-    /// Returns its linkage name.
+    /// Returns the linkage name of the entry.
     pub(crate) fn linkage_name(&self) -> Option<String> {
         self.text(gimli::DW_AT_linkage_name)
             .or_else(|| self.text(gimli::DW_AT_MIPS_linkage_name))
@@ -152,7 +152,7 @@ impl<'w, 'u> Die<'w, 'u> {
         file_path(die.unit(), header, header.file(index)?)
     }
 
-    /// Returns its address ranges.
+    /// Returns the address ranges of the entry.
     pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
         let unit = self.unit();
         let list = self.own(gimli::DW_AT_ranges);
@@ -209,7 +209,7 @@ impl<'w, 'u> Die<'w, 'u> {
         entry.or_else(low).or_else(first).filter(is_there)
     }
 
-    /// Returns its direct children.
+    /// Returns the direct children of the entry.
     pub(crate) fn children(&self) -> Vec<Self> {
         let mut found = Vec::new();
         if !self.entry.has_children {

@@ -147,7 +147,7 @@ pub(crate) fn valid_ranges(variable: &Die<'_, '_>) -> Option<Vec<(u64, u64)>> {
     Some(list.into_iter().map(|(range, _)| range).collect())
 }
 
-/// Returns those of `ranges` that start in the code of `function`, relative to its `entry`.
+/// Returns the ranges that start in the code of `function`, relative to its `entry`.
 pub(crate) fn relative_to_entry(
     ranges: Vec<(u64, u64)>,
     function: &Die<'_, '_>,

@@ -34,7 +34,7 @@ impl Namespaces {
         self.threads.remove(&tid);
     }
 
-    /// Those of the thread with this id just before `order`; empty if not recorded.
+    /// The namespaces of the thread with this id just before `order`; empty if not recorded.
     pub(crate) fn at(&self, tid: u32, order: Order) -> &[Namespace] {
         let changes = self.threads.get(&tid).map_or(&[][..], Vec::as_slice);
         let before = changes.partition_point(|(at, _)| *at < order);

@@ -58,15 +58,14 @@ impl DebugInfo {
         })
     }
 
-    /// Its file.
+    /// The file with the debug information.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.object.main.path
     }
 
-    /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until it breaks.
-    /// Units with damaged headers or missing `.dwo` files are skipped; returns the number of the
-    /// latter.
+    /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until it breaks. Units with damaged headers
+    /// or missing `.dwo` files are skipped; returns the number of missing `.dwo` files.
     pub fn for_each_unit(
         &self,
         files: &dyn Files,

@@ -185,7 +185,7 @@ impl PrefilterState<'_> {
         }
     }
 
-    /// Whether the function is in a unit, whose entries are available.
+    /// Whether the function is in this unit. The entries of the unit must be available.
     fn has_function(&self, verdict: UnitMatch, unit: &DebugUnit<'_>) -> bool {
         let Some(function) = self.prefilter.function else {
             return true;

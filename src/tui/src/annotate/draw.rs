@@ -24,7 +24,7 @@ struct JumpArrow {
 }
 
 impl JumpArrow {
-    /// Returns its part in a line: the space after the label, and the two columns of the arrow.
+    /// Returns the part of the arrow in a line: the space after the label, and the two columns of the arrow.
     fn at(self, row: usize) -> Option<&'static str> {
         let (first, last) = (self.from.min(self.to), self.from.max(self.to));
         let is_target = row == self.to;

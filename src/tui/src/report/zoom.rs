@@ -47,7 +47,7 @@ impl ZoomKind {
         Some(cell.trim().to_owned())
     }
 
-    /// Returns its name in the title.
+    /// Returns the name of the kind in the title.
     fn title(self) -> &'static str {
         match self {
             Self::Thread => "Thread",
@@ -92,7 +92,7 @@ impl ZoomFilter {
         }
     }
 
-    /// Returns its text in the title.
+    /// Returns the text of the filter in the title.
     pub(super) fn title(&self) -> String {
         format!("{}: {}", self.kind.title(), self.value)
     }

@@ -110,7 +110,7 @@ impl RunQueues {
         self.enqueue(cpu, OpenWait::new(task, time));
     }
 
-    /// Ends the wait of a task, and returns what was charged; nothing if it was not waiting.
+    /// Ends the wait of a task, and returns its charges to other tasks; none if it was not waiting.
     pub(super) fn end(&mut self, task: TaskIndex, time: u64) -> Vec<Charge> {
         let wait = self.dequeue(task, time);
         wait.map(|wait| wait.charges.into_sums())
