@@ -230,9 +230,8 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     faults
 }
 
-/// A row of branches without the target: sometimes perf in the guest gives the function of a branch instead of that of
-/// the branch before it, two bytes away, to which it leads. Outside of guests both tools print the same for all such
-/// branches.
+/// A row of branches without the target. If a branch leads to the branch two bytes before it, perf in the guest sometimes prints
+/// the function of the source for the target, too. Outside of guests both tools print the same for all such branches.
 fn without_target(row: &str) -> String {
     match row.split("[.] ").collect::<Vec<_>>()[..] {
         [before, from, to] => {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{outcome, rperf};
 use crate::tools::Tools;
 
-/// The text with `H` for addresses, `N` for numbers with the blanks before them, and one line for several that are the same then.
+/// The text with `H` for addresses and `N` for numbers with the blanks before them. Adjacent lines that become equal are merged.
 fn shape(text: &str) -> String {
     let address = Regex::new("0x[0-9a-f]+").expect("a pattern");
     // perf's clock is too coarse for some times, and its rates are infinite then. The unit follows the size of a rate.

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 /// The number of differing lines to show.
 const SHOWN: usize = 10;
 
-/// Accepts the difference described in docs/compatibility.md for objects whose symbols perf reads with an error (some
-/// that were optimised after linking): perf does not resolve the first address in such an object, but all others.
+/// Accepts the difference described in docs/compatibility.md for objects whose symbols perf reads with an error (some that were
+/// optimised after linking): perf resolves all addresses in such an object but the first.
 fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> bool {
     let Some((start, object)) = perf.split_once(" [unknown] (") else {
         return false;

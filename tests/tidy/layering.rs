@@ -233,9 +233,9 @@ fn no_file_is_forgotten() {
     );
 }
 
-/// Adds `file` and the files of its `mod name;` lines. `owns` is whether its modules are in its own folder, as with
-/// lib.rs, main.rs and mod.rs, rather than in a folder of its name.
-fn follow(file: &Path, owns: bool, reached: &mut BTreeSet<PathBuf>) {
+/// Adds `file` and the files of its `mod name;` lines. With `is_root`, these are in the folder of `file`, as for lib.rs, main.rs
+/// and mod.rs; otherwise in a folder with its name.
+fn follow(file: &Path, is_root: bool, reached: &mut BTreeSet<PathBuf>) {
     if !reached.insert(file.to_path_buf()) {
         return;
     }
@@ -243,7 +243,7 @@ fn follow(file: &Path, owns: bool, reached: &mut BTreeSet<PathBuf>) {
         return;
     };
     let folder = file.parent().unwrap_or(root());
-    let base = if owns {
+    let base = if is_root {
         folder.to_path_buf()
     } else {
         folder.join(file.file_stem().unwrap_or_default())

@@ -18,7 +18,7 @@ pub(crate) enum Workers {
 }
 
 impl Workers {
-    /// No workers yet: threads, or otherwise processes.
+    /// Creates an empty set of threads, or of processes if not `threads`.
     pub(crate) fn new(threads: bool) -> Self {
         match threads {
             true => Self::Threads(Vec::new()),

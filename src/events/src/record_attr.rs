@@ -242,9 +242,9 @@ fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
     }
 }
 
-/// Sets up a group: members count only while their leader does. With `:S` only the leader samples,
-/// with the values of all members. Members have no sampling rate, the sample layout of the leader
-/// (readers derive their samples from the leader's), and are not inherited.
+/// Sets up a group: members count only while their leader does. With `:S` only the leader samples, with the values of all members.
+/// Members have no sampling rate and are not inherited. They have the sample layout of the leader, as readers derive their samples
+/// from the leader's.
 fn join(group: &mut [RecordEvent]) {
     let Some((leader, members)) = group.split_first_mut() else {
         return;

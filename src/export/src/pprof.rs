@@ -202,7 +202,7 @@ impl<'p, W: Write> Writer<'p, W> {
         Ok(())
     }
 
-    /// Writes a mapping without a file: readers show the first one's as the name of the profile.
+    /// Writes a mapping without a file, since readers show the file of the first mapping as the name of the profile.
     fn write_no_program(&mut self) -> io::Result<()> {
         let id = self.profile.objects.len() as u64 + 1;
         let mapping = Mapping {
@@ -213,8 +213,8 @@ impl<'p, W: Write> Writer<'p, W> {
         self.put(tag::MAPPING, &mapping)
     }
 
-    /// The id of the object of the program that most samples are from, if there is one: its name is that of the threads, which is
-    /// truncated.
+    /// The id of the program's object if more than half of the samples are from threads of one program. Its name begins with the
+    /// name of these threads, which the kernel truncates.
     fn main_object(&self) -> Option<u64> {
         let mut samples: FxHashMap<&str, usize> = FxHashMap::default();
         for track in &self.profile.tracks {

@@ -199,7 +199,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         }))
     }
 
-    /// Counts a sample that is an address with a weight, if it is like the last one of its thread.
+    /// Counts a sample that consists of an address and a weight, if it is like the last one of its thread.
     #[inline(always)]
     fn count_again(&mut self, world: &World, sample: &Sample<'_>) -> bool {
         let ip = sample.wire.ip.unwrap_or_default();
@@ -215,7 +215,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         false
     }
 
-    /// Counts a sample that is an address with a weight.
+    /// Counts a sample that consists of an address and a weight.
     fn flat(&mut self, world: &World, sample: &Sample<'_>) {
         let head = self.head(world, sample, None);
         let ip = sample.wire.ip.unwrap_or_default();

@@ -12,7 +12,7 @@ use crate::histogram::{Histogram, HistogramRow};
 pub struct HierarchyLine {
     /// Index of its key, from 0.
     pub level: usize,
-    /// A row whose only cell is that key's. Only the last level has call graphs.
+    /// A row with the cell of that key only. Only rows of the last level have call graphs.
     pub row: HistogramRow,
 }
 

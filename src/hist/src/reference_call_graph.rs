@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use crate::histogram::{Branch, ColumnSum, Histogram, HistogramRow};
 
-/// Copies the call graphs of the first event with callchains to rows with the same name of events without callchains,
-/// scaled to the counts of these rows.
+/// Copies the call graphs of the first event with callchains to the rows with the same names of events without callchains. The
+/// copies are scaled to the counts of these rows.
 pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchains: &[bool]) {
     let has_chains = |histogram: &Histogram| {
         let leader = histogram.events.first();

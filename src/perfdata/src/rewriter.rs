@@ -22,7 +22,7 @@ pub trait Rewriter: Send {
     /// Appends the rewritten `records`, which are from rounds before the last one noted; `is_behind` means that the rewriting lags
     /// behind the recording: then this should take no longer than copying them.
     fn rewrite(&mut self, records: &[u8], is_behind: bool, to: &mut Vec<u8>);
-    /// Appends records held back, after all noted records were rewritten: at the end of a file, which another may
-    /// follow.
+    /// Appends records that were held back. Called after all noted records were rewritten, at the end of each file; another file
+    /// may follow.
     fn end(&mut self, _to: &mut Vec<u8>) {}
 }

@@ -249,7 +249,8 @@ fn write_field(field: &CallField, raw: &[u8], writer: &mut MarshalWriter) {
     }
 }
 
-/// The text in an array if perf takes it for one: it ends with a NUL, and all characters before its first are printable.
+/// The text in an array, if perf treats the array as text: it ends with a NUL, and all characters before the first NUL are
+/// printable.
 fn printable(bytes: &[u8]) -> Option<&[u8]> {
     let (0, before) = bytes.split_last().map(|(last, before)| (*last, before))? else {
         return None;

@@ -22,7 +22,8 @@ pub struct ScriptFunction {
     pub arguments: i64,
     /// Whether each parameter is read; `None` if unknown: then all are.
     pub read: Option<Vec<bool>>,
-    /// The keys that are read of the dict that is its last parameter, with those of the dicts in it; `None` for all.
+    /// The keys that the function reads from the dict in its last parameter, each with the keys that it reads from the dict inside;
+    /// `None` for all.
     pub keys: Option<BTreeMap<String, Option<Vec<String>>>>,
 }
 

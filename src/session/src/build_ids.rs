@@ -142,8 +142,8 @@ fn of_file(
     Some((entry(&name, USER, &id)?, readable))
 }
 
-/// Returns the path to read the mapped file: directly, or through a process, which may be in a container, or run a program
-/// that was deleted since. `None` if it was replaced meanwhile.
+/// Returns a path to the mapped file: its own, or one in `/proc/PID` if the process is in a container or the program was deleted.
+/// `None` if the file was replaced.
 fn same_file(name: &MappedName, pid: u32, proc: &Proc) -> Option<PathBuf> {
     let path = Path::new(OsStr::from_bytes(&name.filename));
     let inside = proc

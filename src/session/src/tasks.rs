@@ -13,8 +13,8 @@ pub(crate) struct CpuTasks {
     pub(crate) cpus: Vec<i32>,
     /// The thread ids; only -1 for all tasks.
     pub(crate) tasks: Vec<i32>,
-    /// Other CPUs, on which only the side-band event is opened: a task that is sampled on one of `cpus` may have been
-    /// named and mapped its files elsewhere.
+    /// Other CPUs, on which only the side-band event is opened: a task that is sampled on one of `cpus` may have got its name and
+    /// mapped its files on another CPU.
     pub(crate) side_band_cpus: Vec<i32>,
 }
 

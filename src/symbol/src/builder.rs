@@ -95,9 +95,8 @@ impl TableBuilder {
         self.symbols.is_empty()
     }
 
-    /// Extends symbols without size to the next one, and the last one to the end of the next page.
-    /// `separates(a, b)` is whether the symbols at two positions are in different regions, so
-    /// that the first must not reach the second.
+    /// Extends symbols without size to the next one, and the last one to the end of the next page. `separates(a, b)` returns
+    /// whether the symbols at two positions are in different regions, so that the first must not extend to the second.
     pub(crate) fn fix_ends(&mut self, separates: impl Fn(u32, u32) -> bool) {
         self.merge();
         // Earlier symbols have a size, except duplicates that are not kept.

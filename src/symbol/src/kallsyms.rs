@@ -115,16 +115,17 @@ fn hexadecimal(text: &[u8]) -> (u64, usize) {
     (number, digits)
 }
 
-/// The number with these eight hexadecimal digits; `None` if a byte is none. Works on all bytes at once.
+/// The number with these eight hexadecimal digits; `None` if a byte is not a digit. Works on all bytes at once.
 fn eight_digits(text: [u8; 8]) -> Option<u64> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const TOP: u64 = 0x80 * EACH;
     let bytes = u64::from_be_bytes(text);
-    // The top bit of each byte is whether it is at least `least`; bytes have no top bit.
+    // Returns a number in which the top bit of each byte is set if that byte of the argument is at least `least`. No byte of the
+    // argument has its top bit set.
     let reaches = |bytes: u64, least: u64| ((bytes | TOP) - least * EACH) & TOP;
     let decimal = reaches(bytes & !TOP, 0x30) & !reaches(bytes & !TOP, 0x3a);
     let lower = (bytes | (0x20 * EACH)) & !TOP;
-    // Bytes from 0x41 on are not changed into letters by the bit of lower-case ones, except upper-case letters.
+    // Of the bytes from 0x41 on, only upper-case letters become other letters when the bit of lower-case letters is set.
     let letter = reaches(lower, 0x61) & !reaches(lower, 0x67) & reaches(bytes & !TOP, 0x41);
     if (decimal | letter) & !bytes != TOP {
         return None;

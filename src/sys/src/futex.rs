@@ -76,7 +76,8 @@ impl FutexScope {
             .map(drop)
     }
 
-    /// Waits on `word`, if it has this value, to be moved to the lock `to` and to acquire that (`FUTEX_WAIT_REQUEUE_PI`).
+    /// Waits on `word`, if it has this value, until the thread was moved to the lock `to` and has acquired it
+    /// (`FUTEX_WAIT_REQUEUE_PI`).
     ///
     /// # Errors
     /// `EAGAIN` if it has another value or the thread was woken otherwise, `EINTR`.

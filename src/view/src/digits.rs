@@ -113,7 +113,7 @@ pub(crate) fn push_hundredths(out: &mut String, value: f64) {
 }
 
 /// `value` in hundredths, rounded to the nearest; `None` unless that is certain. The product is inexact by at most half a unit of its
-/// last place, far less than the distance from a tie that is asked for.
+/// last place, far less than the required distance from a tie.
 #[inline]
 fn hundredths(value: f64) -> Option<u64> {
     const LARGEST: f64 = 1e7;

@@ -24,7 +24,7 @@ pub(super) struct KworkEvent {
     pub(super) name: Option<NameIndex>,
 }
 
-/// A span's identity: where work that begins must end.
+/// The identity of a span: its begin and its end have the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SpanKey {
     class: KworkClass,

@@ -184,7 +184,7 @@ impl ReplayRecorder {
         (index, planned)
     }
 
-    /// Adds a step. Those of the idle tasks are dropped: the idle tasks of all CPUs have thread id 0, so they run at the same time.
+    /// Adds a step. Steps of idle tasks are dropped: the idle tasks of all CPUs have thread id 0, so they run at the same time.
     fn add(&mut self, planned: usize, step: ReplayStep) {
         let Some(task) = self.plan.tasks.get_mut(planned) else {
             return;

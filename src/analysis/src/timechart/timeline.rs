@@ -47,8 +47,8 @@ impl TimeGrid {
 
 /// States over time, in order and without overlap; gaps are times without a known state.
 ///
-/// A state that lasts at least a cell is kept as it is. Shorter ones that begin in one cell are merged into one piece, with the time of
-/// each state: so there are at most two pieces per cell, whatever the number of states.
+/// A state that lasts at least a cell is a piece of its own. Shorter states that begin in the same cell are merged into one piece with
+/// the time of each state, so that there are at most two pieces per cell, whatever the number of states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline<const STATES: usize, D> {
     pieces: Vec<TimelinePiece<STATES, D>>,

@@ -169,7 +169,7 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
     queues
 }
 
-/// What runs on a CPU at a time, for a task that waits there until `leaves`, and since which event.
+/// The task that runs on a CPU at a time, and the event since which it runs, as seen by a task that waits there until `leaves`.
 fn running(events: &[Event], cpu: u32, time: u64, leaves: u64) -> (Option<u32>, Option<u64>) {
     let switches = || {
         events
@@ -219,7 +219,8 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
             let leaves = queues.get(stay + 1).map_or(event.time, |next| next.from);
             let Queue { cpu, known, .. } = queues[stay];
             let (who, since) = running(events, cpu, time, leaves);
-            // Switched in between the wakeup and the choice of the CPU: the task that ran before is not known any more.
+            // Another task is switched in after the wakeup and before the choice of the CPU: the task that ran before is not known
+            // any more.
             let is_late = running(events, cpu, known.max(time), leaves).1 != since && time < known;
             if is_late {
                 times.entry(None).or_default().0 += 1;

@@ -114,7 +114,7 @@ proptest! {
         let expected = oracle(&events);
         match cpu {
             None => prop_assert_eq!(found, expected),
-            // The waits that end on one CPU are some of all.
+            // The waits that end on one CPU are a subset of all waits.
             Some(_) => for (tid, waits) in &found {
                 prop_assert!(waits.0 <= expected[tid].0 && waits.1 <= expected[tid].1);
             },

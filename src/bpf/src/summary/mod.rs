@@ -127,8 +127,8 @@ const MAX_TASKS: u32 = 32768;
 /// The inode number of the initial PID namespace (`PROC_PID_INIT_INO`).
 const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Returns where this architecture's saved registers show that a program is a 32-bit one: on x86-64 the code segment
-/// (`__USER32_CS`), on arm64 the mode bit of the processor state.
+/// Returns the field of the saved registers that distinguishes 32-bit programs: on x86-64 the code segment (`__USER32_CS`), on
+/// arm64 the mode bit of the processor state.
 fn compat_mark() -> Result<CompatMark, Error> {
     if cfg!(target_arch = "x86_64") {
         Ok(CompatMark {

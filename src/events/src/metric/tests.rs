@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{Expr, MachineProperties, MetricCounts, MetricError, MetricPlan};
 use crate::vendor::{BuiltIn, MetricGrouping, UnitScale, VendorMetric, VendorTables, load};
 
-/// Counts by name. Each is of one counter, that of `two` of two.
+/// Counts by name. `two` is the sum of two counters, every other count is that of one counter.
 struct FixedCounts(HashMap<&'static str, f64>);
 
 impl FixedCounts {
@@ -27,7 +27,7 @@ impl MetricCounts for FixedCounts {
     }
 }
 
-/// A machine; whether SMT is on.
+/// A machine with (`true`) or without SMT.
 struct Machine(bool);
 
 impl MachineProperties for Machine {

@@ -485,7 +485,7 @@ impl Display for Ticks<'_> {
     }
 }
 
-/// Returns the distance of times in nanoseconds: 1, 2 or 5 times a power of ten, at most `most` in `span`.
+/// Returns the distance of the marks on the time axis in nanoseconds: 1, 2 or 5 times a power of ten, at most `most` in `span`.
 fn tick_step(span: u64, most: f64) -> u64 {
     let least = (span as f64 / most.max(1.0)).max(1.0);
     let mut power = 1_u64;

@@ -149,7 +149,7 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     }
 }
 
-/// Whether a name is a file's: it has a dot, a line or pattern follows, and it has no suffixes of functions.
+/// Whether a name is that of a file: it has a dot, a line or pattern follows, and it does not end like the name of a function.
 fn is_file(word: &Word, name: &Word) -> bool {
     let of_function = word.find(&['+', '@', '%']);
     let of_line = word.find(&[';', ':']);

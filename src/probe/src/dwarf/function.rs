@@ -37,8 +37,8 @@ impl<'w, 'u> Functions<'w, 'u> {
         }
     }
 
-    /// Reads the functions, and finds those whose source or linkage name passes `is_name`: the condition by which units were
-    /// filtered, if they were.
+    /// Reads the functions, and finds those whose source or linkage name passes `is_name`. If units were filtered by names, it must
+    /// be the same condition.
     pub(crate) fn with_names(
         compile_unit: &'w CompileUnit<'u>,
         is_name: &dyn Fn(&str) -> bool,

@@ -91,7 +91,7 @@ impl World {
         self.lookup_in(space, order, address)
     }
 
-    /// The mapping at `address` of a space; that of the function where JIT-compiled functions are known.
+    /// The mapping at `address` of a space. In a known JIT-compiled function it is the mapping of that function.
     fn lookup_in(&self, space: SpaceId, order: Order, address: u64) -> Option<MappingId> {
         let (found, space, order) = self.mapping_in(space, order, address)?;
         Some(match self.code.is_empty() {

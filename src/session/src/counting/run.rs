@@ -283,8 +283,8 @@ impl<'a> CountRun<'a> {
         self.record_round(StatRoundKind::Interval, readings, at)
     }
 
-    /// Returns the counts since the last complete interval, unless the number of intervals was limited;
-    /// without intervals all.
+    /// Records the last reading and completes the output. With intervals this is the incomplete last one, unless their number was
+    /// limited: then there is none.
     fn end(
         &mut self,
         at: Duration,

@@ -67,8 +67,8 @@ pub struct JitFunction {
     pub start: u64,
     /// End address, exclusive.
     pub end: u64,
-    /// Index of its symbol in the table of [`JitDump::into_numbered`]: its own, that of the moved function,
-    /// or of an earlier one with the same name and range.
+    /// Index of its symbol in the table of [`JitDump::into_numbered`]: its own symbol, that of the function before the move, or
+    /// that of an earlier function with the same name and range.
     pub number: u32,
     /// The address it was moved from.
     moved_from: Option<u64>,

@@ -43,8 +43,8 @@ pub(super) enum Style {
     },
 }
 
-/// The style selected by the letters after `%p`, the required size of the field (0 for any), and
-/// perf's name for the type in complaints about another size.
+/// The style selected by the letters after `%p`, the required size of the field (0 for any), and perf's name for the type in
+/// messages about fields of another size.
 pub(super) fn style_of(letters: &[u8], abi: Abi) -> Option<(Style, u32, &'static str)> {
     let at = |index: usize| letters.get(index).copied().unwrap_or_default();
     let is_padded = at(0) == b'i';

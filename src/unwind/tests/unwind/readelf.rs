@@ -17,7 +17,7 @@ use super::program::{Loaded, START};
 const SIZE: u64 = 0x20;
 /// The number of functions in a file.
 const FUNCTIONS: usize = 0x40;
-/// After the others a function that contains every return address, and that pops its own.
+/// The address of a function after the others, which contains every return address and pops its own.
 const LAST: u64 = CODE.start + SIZE * FUNCTIONS as u64;
 const POP_LINK: [u8; 2] = [0x84, 0x00];
 

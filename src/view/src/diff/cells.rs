@@ -24,7 +24,7 @@ impl DiffCell {
         Self { text, share: None }
     }
 
-    /// The text in a line of separated values: perf writes the baseline's share without a percent sign, but that of deltas.
+    /// The text in a line of separated values: perf omits the percent sign of the baseline's share, but not of deltas.
     pub(super) fn bare(&self) -> &str {
         let text = self.text.trim();
         match text.starts_with(['+', '-']) {

@@ -10,8 +10,8 @@ use crate::table::{Cell, Column, Table, TextStyle};
 /// The number of antagonists of a task that are listed as text. The others are summed up.
 const LISTED: usize = 10;
 
-/// Writes a table of what the CPUs did while any task waited for them, and one by task, with times in milliseconds. They must have been noted
-/// (`LatencyOptions::with_antagonists`).
+/// Writes a table of what the CPUs did while tasks waited for them, in total, and a table by waiting task, with times in milliseconds. The
+/// analysis must have run with `LatencyOptions::with_antagonists`.
 ///
 /// # Errors
 ///

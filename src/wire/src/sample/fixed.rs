@@ -151,7 +151,7 @@ fn halves(field: [u8; SIZE], endian: Endian) -> (u32, u32) {
     }
 }
 
-/// The error for a body that is too short for the fields of fixed length: the first one that it does not hold.
+/// The error for a body that is too short for the fields of fixed length. It names the first field that does not fit.
 #[cold]
 pub(super) fn short(sample_type: SampleType, have: usize) -> DecodeError {
     let mut present = FIELDS

@@ -117,8 +117,8 @@ impl RunQueues {
             .unwrap_or_default()
     }
 
-    /// Moves a waiting task to another CPU. The kernel chooses the CPU of a task that it has `just_woken` before the task is in a queue: it
-    /// waits for the new one from the beginning.
+    /// Moves a waiting task to another CPU. The kernel chooses the CPU of a task that it has `just_woken` before the task is in a queue:
+    /// the task waits for the new CPU from the beginning.
     pub(super) fn migrate(
         &mut self,
         task: TaskIndex,
