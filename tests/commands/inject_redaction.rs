@@ -50,7 +50,7 @@ struct Process {
     samples: Vec<(u64, u32, usize)>,
 }
 
-/// What a recording is generated from.
+/// The content from which a recording is generated.
 #[derive(Debug, Clone)]
 struct Recorded {
     is_big_endian: bool,

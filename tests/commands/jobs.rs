@@ -7,8 +7,8 @@ use super::{rperf, without_notes};
 
 const USER: u64 = (-512_i64).cast_unsigned();
 
-/// Large enough that several threads get a part of it: two processes whose mappings change, callchains with more or
-/// fewer common frames, and times that alternate between two rings.
+/// A recording that is large enough for several threads to get a part of it: two processes whose mappings change, callchains with
+/// more or fewer common frames, and times that alternate between two rings.
 fn large_recording() -> Vec<u8> {
     let mut file = Recording::new();
     for pid in [10, 11] {

@@ -81,7 +81,7 @@ const MODES: &[&str] = &[
     "-z --threads",
 ];
 
-/// What records contain.
+/// Options that determine the content of records.
 const KINDS: &[&str] = &[
     "-e cpu-clock",
     "-g",

@@ -130,7 +130,7 @@ impl Campaign {
     }
 }
 
-/// What findings with the same cause have in common: the location of a panic, or the fault and the command.
+/// The part of a finding that is the same for all findings with this cause: the location of a panic, or the fault and the command.
 fn kind(fault: &str, case: &Case) -> String {
     let command = case.words[..case.words.len().min(2)].join(" ");
     match fault.split_once(": ") {

@@ -97,7 +97,7 @@ fn line_zero_is_the_entry() {
     assert_eq!(shown("known:0 n"), entry);
 }
 
-/// Of several names the symbol table keeps one; debug information has one.
+/// Of the names of a function, the symbol table keeps one, and debug information has one.
 #[test]
 fn aliases_are_names_of_functions() {
     let shown = |program, definition| {

@@ -79,7 +79,7 @@ fn known_functions_of_go_have_known_callers() {
                 let Some((&"main.spin", callers)) = names.split_first() else {
                     continue;
                 };
-                // Both only use frame pointers, which skip the direct caller at a return instruction.
+                // These two are unwound by frame pointers, which skip the direct caller at a return instruction.
                 let by_frame_pointers = kind == "fp" || program.name == GO_PLAIN.name;
                 let caller = caller(&expected, callers, by_frame_pointers);
                 assert!(caller.is_some(), "{} {kind}: {sample:#?}", program.name);

@@ -40,7 +40,7 @@ pub enum LockAggregation {
     Address,
 }
 
-/// What is counted in one row.
+/// The identity of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LockKey {
     /// A stack.

@@ -96,7 +96,7 @@ impl ChartRange {
     }
 }
 
-/// What a chart shows.
+/// Settings of a chart: its resolution, range and details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimechartOptions {
     /// The resolution: timelines have this many cells, or up to twice as many.

@@ -60,7 +60,7 @@ pub struct InitialMemory {
     pub on_cpu0: bool,
 }
 
-/// What a task did.
+/// The work of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskWork {
     /// Bytes that it passed over.

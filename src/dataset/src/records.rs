@@ -53,7 +53,7 @@ pub struct TaskRow {
     pub ended: Option<u64>,
 }
 
-/// What was lost.
+/// A kind of lost data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossKind {
     /// Records of any type that found the ring full (`PERF_RECORD_LOST`).
@@ -72,7 +72,7 @@ pub struct LossRow {
     pub cpu: u32,
     /// Number of the event; `None` if unknown.
     pub event: Option<u32>,
-    /// What was lost.
+    /// The kind of the lost data.
     pub kind: LossKind,
     /// How many.
     pub count: u64,

@@ -122,7 +122,7 @@ pub struct RecordDetails {
     pub samples: SampleFields,
     /// Records besides samples.
     pub side_band: SideBand,
-    /// What reads of counters return.
+    /// The values that reads of counters return.
     pub reads: CounterReads,
     /// Record side-band events only, without samples (`-n`).
     pub no_samples: bool,
@@ -198,7 +198,7 @@ pub struct SideBand {
     pub no_bpf: bool,
 }
 
-/// What reads of counters return.
+/// The values that reads of counters return, besides the count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CounterReads {
     /// Counts of each task at exit, not added to those of its parent (`-s`).

@@ -84,9 +84,9 @@ impl Modifiers {
         attr.set_precise_ip(self.precision());
     }
 
-    /// Adds the modifiers of a group to an event that may have modifiers of its own. `leads` is
-    /// whether it is the leader, which determines whether a group is pinned or exclusive.
-    pub(crate) fn add_to(&self, event: &mut EventSpec, leads: bool) {
+    /// Adds the modifiers of a group to an event that may have modifiers of its own. `is_leader` means that the event is the leader,
+    /// which determines whether a group is pinned or exclusive.
+    pub(crate) fn add_to(&self, event: &mut EventSpec, is_leader: bool) {
         let flags = &mut event.attr.flags;
         let all_modes = AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
         let modes = self.has('u') || self.has('k') || self.has('h');
@@ -107,9 +107,9 @@ impl Modifiers {
             ('h', AttrFlags::EXCLUDE_HV, false),
             ('G', AttrFlags::EXCLUDE_GUEST, false),
             ('H', AttrFlags::EXCLUDE_HOST, false),
-            ('D', AttrFlags::PINNED, leads),
+            ('D', AttrFlags::PINNED, is_leader),
             ('I', AttrFlags::EXCLUDE_IDLE, true),
-            ('e', AttrFlags::EXCLUSIVE, leads),
+            ('e', AttrFlags::EXCLUSIVE, is_leader),
         ] {
             if self.has(letter) {
                 *flags = flags.with(flag, on);

@@ -8,7 +8,7 @@ use crate::{EventSpec, GroupPosition, off_cpu};
 /// Default sampling frequency in Hz.
 pub const DEFAULT_FREQUENCY: u64 = 4000;
 
-/// What a recording observes.
+/// The tasks or CPUs that a recording observes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SamplingTarget {
     /// A command started for the recording, and its children.

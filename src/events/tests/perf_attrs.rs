@@ -84,7 +84,7 @@ fn case(events: &'static str, words: &'static str, target: SamplingTarget) -> Ca
     }
 }
 
-/// The settings for the given switches; `has` is whether one is given.
+/// The settings for the given switches; `has` returns whether a switch is given.
 fn given_details(has: impl Fn(&str) -> bool) -> RecordDetails {
     let either = |on: &str, off: &str| has(on).then_some(true).or(has(off).then_some(false));
     RecordDetails {

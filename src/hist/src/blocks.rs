@@ -94,8 +94,7 @@ impl Block {
 }
 
 impl<'a, 'w> Blocks<'a, 'w> {
-    /// Creates an empty collection for samples accepted by `select`. `consecutive` is whether all
-    /// branches were recorded.
+    /// Creates an empty collection for samples accepted by `select`. `consecutive` means that all branches were recorded.
     #[must_use]
     pub fn new(
         resolver: &'a Resolver<'w>,

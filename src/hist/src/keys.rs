@@ -159,7 +159,7 @@ impl Key {
         }
     }
 
-    /// What must be counted for this key.
+    /// The kind of items that must be counted for this key.
     #[must_use]
     pub fn needs(&self) -> Option<CountedItems> {
         match self.reads {

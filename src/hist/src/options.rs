@@ -8,7 +8,7 @@ use crate::fields::{NumberField, ReportField};
 use crate::keys::Key;
 use crate::parallelism::Parallelism;
 
-/// What to count, and how to show it.
+/// Settings of a histogram: the samples it counts, and how it shows them.
 #[derive(Debug, Clone)]
 pub struct HistogramOptions {
     /// What is counted.

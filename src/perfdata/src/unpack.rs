@@ -14,7 +14,7 @@ use crate::{Decompressor, Error, PerfData, RecordAt, Records};
 /// Size of the write buffer.
 const CHUNK: usize = 1 << 20;
 
-/// What [`PerfData::unpack`] found while it wrote the records.
+/// Counts and problems that [`PerfData::unpack`] found while it wrote the records.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnpackSummary {
     /// The first error of all files, which ended the records of that file.

@@ -36,7 +36,7 @@ pub enum Error {
         /// The object.
         path: PathBuf,
     },
-    /// The line's code belongs to another line as well, which represents it.
+    /// The code of the line also belongs to another line, which perf prefers for probes.
     #[error("This line is sharing the address with other lines.")]
     SharedLine {
         /// The preferred line.

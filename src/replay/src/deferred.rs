@@ -62,8 +62,7 @@ pub(crate) struct DeferredCallchains {
 }
 
 impl DeferredCallchains {
-    /// Creates the collection for a recording; `awaited` is whether its samples may have deferred
-    /// callchains.
+    /// Creates the collection for a recording; `awaited` means that its samples may have deferred callchains.
     pub(crate) fn new(awaited: bool) -> Self {
         Self {
             chains: Vec::new(),

@@ -38,7 +38,7 @@ const MIN_RECORDS: usize = PREFETCH_BYTES / 1024;
 const LINE: usize = 64;
 
 impl<'a> Prefetcher<'a> {
-    /// Prefetches for a loop over `bytes`, which start at `start` of the file.
+    /// Creates a prefetcher for a loop over `bytes`, which start at `start` of the file.
     pub(crate) fn new(bytes: &'a [u8], start: u64, walked: &BytesRead) -> Self {
         Self {
             bytes,

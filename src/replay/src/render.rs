@@ -154,7 +154,7 @@ impl<Out> Feeder<'_, Out> {
     }
 }
 
-/// What workers share to render blocks.
+/// Data that workers share to render blocks.
 struct BlockRenderer<'s, S, R> {
     recorded: &'s S,
     render: &'s R,

@@ -33,7 +33,7 @@ pub enum CopyError {
     Read(#[from] Error),
 }
 
-/// What was copied, and why it ended early.
+/// Counts of a copy, and the reason if it ended early.
 #[derive(Debug, Default)]
 pub struct CopySummary {
     /// Bytes written.

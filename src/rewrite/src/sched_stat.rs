@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::pipeline::Transform;
 
-/// What an event means for sleeping tasks.
+/// The effect of an event on sleeping tasks.
 #[derive(Debug, Clone, Copy)]
 enum SchedEvent {
     /// A task is switched out: the sample's own.

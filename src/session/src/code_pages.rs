@@ -1,4 +1,4 @@
-//! Files with samples, collected while recording: these are added to the build-id cache.
+//! Collects the files with samples during a recording, which are added to the build-id cache.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -64,7 +64,7 @@ const NEWER_FLAGS: [(AttrFlags, &str); 6] = [
 /// Deferred callchains, supported by Linux 6.19.
 const DEFERRED: AttrFlags = AttrFlags::DEFER_CALLCHAIN.with(AttrFlags::DEFER_OUTPUT, true);
 
-/// What an event is opened with.
+/// The circumstances in which an event is opened.
 #[derive(Clone, Copy, Default)]
 struct OpenContext<'a> {
     /// The leader of its group.

@@ -8,9 +8,9 @@ use std::io;
 use rperf_sys::ObservedTask;
 use rperf_wire::{Attr, AttrFlags, ReadFormat, SampleType};
 
-/// Returns the part without which the kernel accepts the event: `precise_ip 3 (2 is the highest
-/// that works)`, `sample_type PHYS_ADDR`. `None` if no single part is the cause, or for other
-/// errors. `opens` is whether the kernel accepts an attr at [`a_place`].
+/// Returns the part without which the kernel accepts the event: `precise_ip 3 (2 is the highest that works)`, `sample_type
+/// PHYS_ADDR`. `None` if no single part is the cause, or for other errors. `opens` returns whether the kernel accepts an attr at
+/// [`a_place`].
 pub(crate) fn refused_part(
     attr: &Attr,
     cause: &io::Error,

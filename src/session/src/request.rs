@@ -137,7 +137,7 @@ pub struct SnapshotOptions {
 /// The options of a recording.
 #[derive(Debug, Clone)]
 pub struct RecordRequest {
-    /// What is observed and sampled.
+    /// The target, and the settings of events.
     pub observe: ObserveOptions,
     /// The ring buffers.
     pub rings: RingOptions,
@@ -149,7 +149,7 @@ pub struct RecordRequest {
     pub roots: KernelRoots,
 }
 
-/// What is observed and sampled.
+/// The target of a recording, and the settings of events.
 #[derive(Debug, Clone)]
 pub struct ObserveOptions {
     /// The target.

@@ -16,7 +16,7 @@ pub const PERF_FLAG_FD_CLOEXEC: u64 = 1 << 3;
 /// `PERF_FLAG_PID_CGROUP`: the pid argument is the descriptor of a cgroup's folder.
 pub const PERF_FLAG_PID_CGROUP: u64 = 1 << 2;
 
-/// What an event observes: the pid and cpu arguments of `perf_event_open(2)`.
+/// The task and the CPU that an event observes: the pid and cpu arguments of `perf_event_open(2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObservedTask {
     /// Thread id; 0 is the caller, -1 every thread (then `cpu` must be given).

@@ -11,7 +11,7 @@ use crate::{Abi, ArgumentKind, CapturedBytes, Syscall, write_quoted};
 /// `AT_FDCWD`: the current working directory instead of a file descriptor.
 const CWD: i32 = -100;
 
-/// What numbers refer to at the time of the call.
+/// Names of the tasks and files that numbers refer to at the time of the call.
 pub trait TaskNames {
     /// Returns the path of a file descriptor of the calling task; `None` if it is not known for certain.
     fn fd_path(&self, _fd: i32) -> Option<&[u8]> {

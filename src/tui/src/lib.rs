@@ -6,9 +6,9 @@
 //! messages of other threads ---------+              (messages: every screen of the stack)
 //! ```
 //!
-//! A browser is a [`Screen`]; menus, questions and help are also screens, drawn over the one below, to which they return a
-//! [`Reply`]. The session paints only when an [`InputResult`] reports a change. Screens render only visible rows,
-//! so a paint costs the same for ten rows and for a million.
+//! A browser is a [`Screen`]. Menus, questions and help are screens, too: they are drawn over the screen below and return a
+//! [`Reply`] to it. The session paints only when an [`InputResult`] reports a change. Screens render only visible rows, so a paint
+//! costs the same for ten rows and for a million.
 //!
 //! **Invariants.** The terminal is passed in: this crate does not open files, print or read the environment. However the
 //! process ends, [`Terminal`]'s modes are restored first: when it is dropped, when any thread panics, and when the signal handler

@@ -38,8 +38,7 @@ const ONE_WORD_ROUTINE: u32 = 0;
 const MULTI_WORD_ROUTINES: [u32; 2] = [1, 2];
 
 impl ArmTable {
-    /// The step for `address`; `None` without an entry. `exact` is whether that instruction is
-    /// executed next.
+    /// The step for `address`; `None` without an entry. `exact` means that this instruction is executed next.
     pub(crate) fn step(
         &self,
         image: &Image,

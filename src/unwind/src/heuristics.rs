@@ -9,7 +9,7 @@ use crate::space::AddressSpace;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoPlausibleFrame;
 
-/// Returns the caller of an invalid address: the return address is still at the stack pointer or in the link register.
+/// Returns the caller after a call to an invalid address: the return address is still at the stack pointer or in the link register.
 pub(crate) fn after_invalid_call(
     frame: &FrameState<'_>,
     space: &impl AddressSpace,

@@ -132,9 +132,8 @@ pub(crate) fn follows_call(arch: Arch, code: Instructions<'_>) -> bool {
     }
 }
 
-/// The step of the next instruction if it is known without the function's frame information:
-/// PLT entries, and the first and last instructions of functions. `in_plt` is whether it is
-/// in a PLT section.
+/// The step of the next instruction if it is known without the function's frame information: PLT entries, and the first and last
+/// instructions of functions. `in_plt` means that it is in a PLT section.
 pub(crate) fn well_known_step(arch: Arch, code: Instructions<'_>, in_plt: bool) -> Option<Step> {
     match arch {
         Arch::X86_64 => {

@@ -103,8 +103,8 @@ impl FrameInfo {
         self.arch
     }
 
-    /// The step for the code at file offset `offset`. `exact` is whether that instruction is
-    /// executed next; otherwise it is the last byte of a call.
+    /// The step for the code at file offset `offset`. `exact` means that this instruction is executed next; otherwise the offset is
+    /// that of the last byte of a call.
     pub(crate) fn step(
         &self,
         offset: u64,

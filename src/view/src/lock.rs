@@ -92,7 +92,7 @@ pub struct NamedRow {
     pub stack: Vec<String>,
 }
 
-/// What follows the columns of numbers in `lock contention`.
+/// The columns after the numbers in `lock contention`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentionTable {
     /// Kind and caller.

@@ -88,7 +88,7 @@ fn padded(text: &str, width: usize) -> String {
     format!("{text:width$}")
 }
 
-/// What the summary contains besides its table.
+/// Settings of the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SummaryOptions {
     /// Whether failures are counted by their error.

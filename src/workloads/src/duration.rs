@@ -21,7 +21,7 @@ pub(crate) fn is_over() -> bool {
     IS_OVER.load(Ordering::Relaxed)
 }
 
-/// What [`is_over`] reads.
+/// The flag that [`is_over`] reads.
 pub(crate) fn over_flag() -> &'static AtomicBool {
     &IS_OVER
 }

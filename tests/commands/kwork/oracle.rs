@@ -8,7 +8,7 @@ use super::recording::{
 };
 use super::run;
 
-/// What happens to a piece of work.
+/// A step in the processing of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Raise,

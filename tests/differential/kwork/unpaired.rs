@@ -23,7 +23,7 @@ const RAW: u64 = 1 << 10;
 /// `PERF_RECORD_SAMPLE`.
 const SAMPLE: u32 = 9;
 
-/// What happens to a piece of work.
+/// A step in the processing of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Raise,

@@ -21,7 +21,7 @@ const DEFINITIONS: [&str; 9] = [
     "* $vars",
 ];
 
-// vmlinux BTF, and after the last word of 0xff that of a module.
+// The BTF of vmlinux, and after the last word of 0xff the BTF of a module.
 fuzz_target!(|bytes: &[u8]| {
     let mark = bytes.windows(4).rposition(|word| word == [0xff; 4]);
     let (kernel, module) = match mark {

@@ -31,7 +31,7 @@ pub(crate) const ALL: [fn(&mut CaseInputs<'_>) -> Case; 12] = [
 /// The family of damaged recordings.
 pub(crate) const DAMAGED_RECORDINGS: fn(&mut CaseInputs<'_>) -> Case = recordings::damaged;
 
-/// How often each is used.
+/// The weights of the families in random choices.
 pub(crate) const WEIGHTS: [usize; ALL.len()] = [32, 10, 3, 12, 18, 4, 4, 7, 6, 2, 4, 4];
 
 /// Generated recordings: records of one event, `cpu-clock` with callchains, of one process.

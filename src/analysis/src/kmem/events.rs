@@ -7,7 +7,7 @@ use super::slab::{SlabAllocation, SlabStatistics};
 use crate::sched::LostStretches;
 use crate::{EventContext, Loss, Observer};
 
-/// What is computed from each event before it is observed.
+/// Data computed from an event for [`KmemEvents`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KmemDetail {
     /// The innermost address of the stack that is not a function of the page allocator; 0 if unknown.

@@ -5,7 +5,7 @@ use rperf_tracepoint::typed::TypedEvent;
 use super::KworkClass;
 use super::names::{KworkNames, NameIndex};
 
-/// What happens to a piece of work.
+/// A step in the processing of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KworkStep {
     Raise,

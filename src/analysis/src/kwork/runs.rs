@@ -10,7 +10,7 @@ use super::{Kwork, KworkClass, SkippedEvents};
 use crate::sched::LostStretches;
 use crate::{EventContext, Loss, Observer, RepeatedStart, Span, Spans};
 
-/// What is measured.
+/// The measured part of the processing of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KworkMeasure {
     /// From entry to exit.
@@ -32,7 +32,7 @@ pub struct KworkSelection {
     pub name: Option<Vec<u8>>,
 }
 
-/// What is computed from each event before it is observed.
+/// Data computed from an event before it is passed to the observer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KworkDetail<'r> {
     /// The symbol of a work item's function.

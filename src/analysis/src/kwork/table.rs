@@ -78,7 +78,7 @@ pub struct KworkRow {
     pub times: KworkTimes,
 }
 
-/// What rows are sorted by, the highest value first.
+/// A column to sort by, the highest value first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KworkSortKey {
     /// The sum.

@@ -31,7 +31,7 @@ pub struct SchedLatency {
     losses: LostStretches,
 }
 
-/// What is measured.
+/// Selection of the run times and delays, and of the details that are measured.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LatencyOptions {
     /// Only run times and delays on this CPU.
@@ -66,7 +66,7 @@ struct TaskLatency {
     charges: ChargeSums,
 }
 
-/// What a task does since it was last switched out.
+/// The state of a task since it was last switched out.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum WaitState {
     #[default]

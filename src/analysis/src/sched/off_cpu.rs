@@ -25,7 +25,7 @@ use crate::{
     TaskStates, WaitReason,
 };
 
-/// What is measured.
+/// Selection of the tasks, and the number of wakers.
 #[derive(Debug, Clone, Default)]
 pub struct OffCpuOptions {
     /// Only tasks of these processes.

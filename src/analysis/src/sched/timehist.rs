@@ -16,7 +16,7 @@ use super::tasks::{SchedTask, SchedTasks, TaskIndex, entry};
 use super::{LostStretches, ignored_wakeup};
 use crate::{EventContext, EventLayouts, Loss, Observer, Sleep, SwitchedOut, TaskChange};
 
-/// What is shown and counted.
+/// Selection of the events that are shown and counted.
 #[derive(Debug, Clone, Default)]
 pub struct TimeHistoryOptions {
     /// Times before this one are cut off; 0 for no limit.

@@ -12,7 +12,7 @@ pub const CALL_STATES: usize = 7;
 /// `-EAGAIN`: there is nothing to read, or no room to write.
 const AGAIN: i64 = -11;
 
-/// What a system call does.
+/// The kind of operation of a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallKind {
     /// Reads a file, a pipe or a device.

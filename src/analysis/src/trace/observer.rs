@@ -11,7 +11,7 @@ use super::summary::{CallStatistics, CallSummary, error_number};
 use super::{CapturedArgument, TraceRecord};
 use crate::{EventContext, Loss, Observer, TaskChange};
 
-/// What is printed and counted.
+/// Selection of the calls that are printed and counted, and how they are printed.
 #[derive(Debug, Clone)]
 pub struct TraceOptions {
     /// The interface of the traced system.
@@ -52,11 +52,11 @@ pub struct TraceLine<'a> {
     pub tid: u32,
     /// The thread's name.
     pub comm: &'a [u8],
-    /// What happened.
+    /// The content of the line.
     pub text: CallText<'a>,
 }
 
-/// What happened.
+/// The content of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallText<'a> {
     /// A call with its result; `None` if it does not return.

@@ -16,7 +16,7 @@ use crate::recording::{Recording, with_replay};
 const STATES: [u64; 3] = [1, 0, 0x100];
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum Action {
     /// The task is switched out in this state, the other one in.
     Switch(usize, u32),
     /// The task wakes another one for a CPU.
@@ -31,24 +31,24 @@ struct Event {
     time: u64,
     cpu: u32,
     task: u32,
-    what: What,
+    action: Action,
 }
 
-/// Nanoseconds and runs by what a CPU did; the unknown is `None`.
+/// Nanoseconds and number of runs by the task that ran; `None` if unknown.
 type Times = BTreeMap<Option<u32>, (u64, u64)>;
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let what = prop_oneof![
-        3 => (0..3_usize, 0..5_u32).prop_map(|(state, next)| What::Switch(state, next)),
-        2 => (1..5_u32, 0..2_u32).prop_map(|(task, cpu)| What::Wake(task, cpu)),
-        1 => (1..5_u32, 0..2_u32).prop_map(|(task, cpu)| What::Migrate(task, cpu)),
+    let action = prop_oneof![
+        3 => (0..3_usize, 0..5_u32).prop_map(|(state, next)| Action::Switch(state, next)),
+        2 => (1..5_u32, 0..2_u32).prop_map(|(task, cpu)| Action::Wake(task, cpu)),
+        1 => (1..5_u32, 0..2_u32).prop_map(|(task, cpu)| Action::Migrate(task, cpu)),
     ];
-    proptest::collection::vec((1..9_u64, 0..2_u32, 0..5_u32, what), 0..80).prop_map(|events| {
+    proptest::collection::vec((1..9_u64, 0..2_u32, 0..5_u32, action), 0..80).prop_map(|events| {
         let mut time = 0;
         let mut running = [0, 0];
         let mut events: Vec<Event> = events
             .into_iter()
-            .map(|(after, cpu, task, what)| {
+            .map(|(after, cpu, task, action)| {
                 time += after;
                 // Most events are of the task that runs; some switches are missing.
                 let task = if task == 0 {
@@ -56,18 +56,19 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
                 } else {
                     running[cpu as usize]
                 };
-                if let What::Switch(_, next) = what {
+                if let Action::Switch(_, next) = action {
                     running[cpu as usize] = next;
                 }
                 Event {
                     time,
                     cpu,
                     task,
-                    what,
+                    action,
                 }
             })
             .collect();
-        events.retain(|event| !matches!(event.what, What::Switch(_, next) if next == event.task));
+        events
+            .retain(|event| !matches!(event.action, Action::Switch(_, next) if next == event.task));
         events
     })
 }
@@ -78,16 +79,16 @@ fn recording(events: &[Event], endian: Endian) -> Vec<u8> {
         time,
         cpu,
         task,
-        what,
+        action,
     } in events
     {
         let at = (*time, *cpu, *task);
-        match what {
-            What::Switch(state, next) => {
+        match action {
+            Action::Switch(state, next) => {
                 recording.switch(*time, *cpu, (*task, STATES[*state]), *next)
             }
-            What::Wake(woken, target) => recording.wakeup_for(at, *woken, *target),
-            What::Migrate(moved, target) => recording.migrate(at, *moved, *target),
+            Action::Wake(woken, target) => recording.wakeup_for(at, *woken, *target),
+            Action::Migrate(moved, target) => recording.migrate(at, *moved, *target),
         }
     }
     recording.finish()
@@ -112,32 +113,34 @@ fn measured(file: &[u8], merge_names: bool) -> LatencyTable {
 fn beginning(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<usize> {
     let mut woken = None;
     for before in (0..at).rev() {
-        let Event { task, what, .. } = events[before];
-        match what {
-            What::Switch(_, next) if next == tid && ended[before] => return None,
-            What::Switch(0, _) if task == tid => return woken,
-            What::Switch(..) if task == tid => return Some(before),
-            What::Wake(other, _) if other == tid => woken = Some(before),
+        let Event { task, action, .. } = events[before];
+        match action {
+            Action::Switch(_, next) if next == tid && ended[before] => return None,
+            Action::Switch(0, _) if task == tid => return woken,
+            Action::Switch(..) if task == tid => return Some(before),
+            Action::Wake(other, _) if other == tid => woken = Some(before),
             _ => {}
         }
     }
     Some(woken.unwrap_or(at))
 }
 
-/// A CPU that a task waits for: since when (`from`), and since when switches of that CPU count (`known`).
+/// A CPU that a task waits for.
 struct Queue {
     cpu: u32,
+    /// The time since which the task waits for this CPU.
     from: u64,
+    /// The time since which switches of this CPU are considered.
     known: u64,
 }
 
 /// The CPUs that a task waits for.
 fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
     let Event {
-        time, cpu, what, ..
+        time, cpu, action, ..
     } = events[begin];
-    let first = match what {
-        What::Wake(_, target) => target,
+    let first = match action {
+        Action::Wake(_, target) => target,
         _ => cpu,
     };
     let mut queues = vec![Queue {
@@ -148,10 +151,10 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
     let next = events[begin + 1..].iter().find(|event| event.cpu == cpu);
     let mut chosen = next
         .map(|event| event.time)
-        .filter(|_| matches!(what, What::Wake(..)));
+        .filter(|_| matches!(action, Action::Wake(..)));
     for event in &events[begin + 1..end] {
-        match event.what {
-            What::Migrate(moved, target) if moved == tid => {
+        match event.action {
+            Action::Migrate(moved, target) if moved == tid => {
                 // The CPU that the kernel chooses while it wakes the task.
                 let from = match chosen.take() {
                     Some(at) if at == event.time => time,
@@ -174,13 +177,13 @@ fn running(events: &[Event], cpu: u32, time: u64, leaves: u64) -> (Option<u32>, 
     let switches = || {
         events
             .iter()
-            .filter(|event| event.cpu == cpu && matches!(event.what, What::Switch(..)))
+            .filter(|event| event.cpu == cpu && matches!(event.action, Action::Switch(..)))
     };
     let before = switches().rfind(|event| event.time <= time);
     let after = switches().find(|event| event.time > time && event.time <= leaves);
     let since = before.map(|event| event.time);
-    let started = before.map(|event| match event.what {
-        What::Switch(_, next) => next,
+    let started = before.map(|event| match event.action {
+        Action::Switch(_, next) => next,
         _ => unreachable!("only switches"),
     });
     let stopped = after.map(|event| event.task);
@@ -196,7 +199,7 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
     let mut found: BTreeMap<u32, Times> = BTreeMap::new();
     let mut ended = Vec::new();
     for (at, event) in events.iter().enumerate() {
-        let What::Switch(_, tid) = event.what else {
+        let Action::Switch(_, tid) = event.action else {
             ended.push(false);
             continue;
         };

@@ -139,7 +139,7 @@ pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
     }
 }
 
-/// What the threads of a process share.
+/// Data that the threads of a process share.
 struct Process<'a> {
     bench: &'a NumaMem,
     global: &'a SharedMemory,

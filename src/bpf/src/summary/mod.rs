@@ -35,7 +35,7 @@ pub enum TaskSet {
     },
 }
 
-/// What to summarize.
+/// Selection of the calls to summarize.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryOptions {
     /// The tasks.
@@ -95,7 +95,7 @@ pub fn bucket_start(bucket: usize) -> u64 {
     ((bucket - shift * 8) as u64) << shift
 }
 
-/// What did not fit into the maps.
+/// Counts of data that did not fit into the maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SummaryLosses {
     /// Attempts to add a task.

@@ -24,7 +24,7 @@ pub(super) const SELECTED: MapId = MapId(5);
 /// Call numbers of 64-bit calls are below; those of 32-bit calls have this bit.
 pub(super) const COMPAT: i32 = 512;
 
-/// What the programs depend on.
+/// Options that change the instructions of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProgramOptions {
     /// Only tasks that have a slot.

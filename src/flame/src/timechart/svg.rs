@@ -379,7 +379,7 @@ impl<'c> ChartWriter<'c> {
     }
 }
 
-/// What boxes of one path have in common, in drawing order.
+/// Properties that boxes of one path have in common, in drawing order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PathKey {
     paint: Paint,

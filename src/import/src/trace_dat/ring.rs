@@ -72,7 +72,7 @@ impl PageLayout {
     }
 }
 
-/// What the pages of a CPU contain.
+/// An item in the pages of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RingItem<'p> {
     /// An event: nanoseconds of the trace's clock, and its fields.

@@ -4,7 +4,7 @@ use rperf_wire::{Cursor, DecodeError, Encoder};
 
 use super::text;
 
-/// NRCPUS.
+/// The numbers of CPUs (NRCPUS).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NrCpus {
     /// Number of online CPUs.
@@ -28,7 +28,7 @@ impl NrCpus {
     }
 }
 
-/// CPU_TOPOLOGY.
+/// Sockets, dies, cores and threads (CPU_TOPOLOGY).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CpuTopology {
     /// CPU lists of the sockets (`sibling sockets` in perf; of the dies if there are any).

@@ -46,7 +46,7 @@ impl NumaNode {
 /// The only version of MEM_TOPOLOGY.
 const VERSION: u64 = 1;
 
-/// MEM_TOPOLOGY.
+/// Physical memory blocks of the nodes (MEM_TOPOLOGY).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryTopology {
     /// Bytes of a block.

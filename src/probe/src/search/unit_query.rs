@@ -10,7 +10,7 @@ use super::{SearchOptions, is_wanted};
 use crate::dwarf::{CompileUnit, Functions};
 use crate::object::ProbeObject;
 
-/// What a unit must contain to be searched.
+/// Conditions for units to search.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct UnitQuery<'d> {
     /// A function name or pattern.

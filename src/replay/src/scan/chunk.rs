@@ -32,7 +32,7 @@ pub(super) struct RecordPosition {
     pub(super) time: Option<u64>,
 }
 
-/// What the records of a chunk contain.
+/// Results of reading the records of a chunk.
 #[derive(Debug)]
 pub(super) struct Chunk<'a> {
     /// File offset of the first record.

@@ -76,7 +76,7 @@ impl RawRedaction {
     }
 }
 
-/// What a field contains; `None` for data that are not kept.
+/// The type of a field's content; `None` for data that are not kept.
 fn content(field: &Field, reader: &FieldReader) -> Option<Content> {
     let kind = match field.name.contains("comm") {
         true => NameKind::Task,

@@ -9,7 +9,7 @@ const MIN_COUNTERS: usize = 16;
 /// Moves the calling thread between CPUs; restores the affinity when dropped.
 #[derive(Debug)]
 pub(super) struct CounterAffinity {
-    is_worth: bool,
+    is_worthwhile: bool,
     bound: Option<AffinityGuard>,
 }
 
@@ -17,14 +17,14 @@ impl CounterAffinity {
     /// Starts without moving. With few `counters` on each CPU, the thread is never moved.
     pub(super) fn new(counters: usize) -> Self {
         Self {
-            is_worth: counters >= MIN_COUNTERS,
+            is_worthwhile: counters >= MIN_COUNTERS,
             bound: None,
         }
     }
 
-    /// Moves to a CPU if permitted; otherwise its counters are accessed from the current CPU.
-    pub(super) fn go(&mut self, cpu: Option<u32>) {
-        let Some(cpu) = cpu.filter(|_| self.is_worth) else {
+    /// Moves the calling thread to a CPU if permitted; otherwise its counters are accessed from the current CPU.
+    pub(super) fn move_to(&mut self, cpu: Option<u32>) {
+        let Some(cpu) = cpu.filter(|_| self.is_worthwhile) else {
             return;
         };
         let there: CpuList = [cpu].into_iter().collect();

@@ -230,7 +230,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         let leaders: Vec<Vec<usize>> = self.leading().map(|leader| self.members(leader)).collect();
         let mut affinity = CounterAffinity::new(leaders.len());
         for index in 0..self.max_counters() {
-            affinity.go(self.cpu_at(index));
+            affinity.move_to(self.cpu_at(index));
             for members in &leaders {
                 self.read_group(members, index, &mut readings.cells);
             }
@@ -298,7 +298,7 @@ impl<K: CounterKernel> OpenCounters<K> {
     ) -> Result<(), Error> {
         let mut affinity = CounterAffinity::new(self.leading().count());
         for index in 0..self.max_counters() {
-            affinity.go(self.cpu_at(index));
+            affinity.move_to(self.cpu_at(index));
             for event in self.events.iter().filter(|event| event.leader.is_none()) {
                 let slot = event.counters.get(index);
                 let counter = slot.and_then(|slot| slot.counter.as_ref());
@@ -318,7 +318,7 @@ impl<K: CounterKernel> OpenCounters<K> {
     pub(super) fn close(mut self) {
         let mut affinity = CounterAffinity::new(self.events.len());
         for index in 0..self.max_counters() {
-            affinity.go(self.cpu_at(index));
+            affinity.move_to(self.cpu_at(index));
             for event in &mut self.events {
                 if let Some(slot) = event.counters.get_mut(index) {
                     slot.counter = None;

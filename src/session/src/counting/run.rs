@@ -283,8 +283,8 @@ impl<'a> CountRun<'a> {
         self.record_round(StatRoundKind::Interval, readings, at)
     }
 
-    /// Records the last reading and completes the output. With intervals this is the incomplete last one, unless their number was
-    /// limited: then there is none.
+    /// Records the last reading and completes the output. With an unlimited number of intervals, the last reading ends an
+    /// incomplete interval; with a limited number, nothing is recorded.
     fn end(
         &mut self,
         at: Duration,

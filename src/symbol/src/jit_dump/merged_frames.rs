@@ -188,7 +188,7 @@ fn encoding(cie: &[u8]) -> Option<u8> {
     Some(0)
 }
 
-/// What follows a LEB128 number.
+/// The bytes after a LEB128 number.
 fn after_leb(bytes: &[u8]) -> Option<&[u8]> {
     let last = bytes.iter().position(|byte| byte & 0x80 == 0)?;
     bytes.get(last + 1..)

@@ -144,7 +144,7 @@ pub struct LiveStatus {
     pub bottom: String,
 }
 
-/// What follows the session.
+/// The action after the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum SessionEnd {
     /// Exit.

@@ -45,7 +45,7 @@ pub struct ReportScreen {
     state: ReadingState,
 }
 
-/// What a popup asks for.
+/// The purpose of a popup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PopupPurpose {
     Menu(Vec<MenuAction>),

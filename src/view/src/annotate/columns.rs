@@ -24,7 +24,7 @@ impl AnnotateColumn {
         }
     }
 
-    /// The same for the short form, with the following blank.
+    /// Width of each event's number in the short form, including the blank after it.
     #[must_use]
     pub const fn narrow(self) -> usize {
         match self {

@@ -9,7 +9,7 @@ use super::{DiffColumn, NumberColumn};
 use crate::padding::LeftAligned;
 use crate::percent::Percent;
 
-/// A number as text, and what colours it.
+/// A number as text, and the share that determines its colour.
 pub(super) struct DiffCell {
     pub(super) text: String,
     pub(super) share: Option<Percent>,

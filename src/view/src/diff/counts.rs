@@ -19,7 +19,7 @@ pub struct EventValues {
     pub values: Vec<f64>,
 }
 
-/// What a value is.
+/// The kind of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountObservation {
     /// The total count of a run.
@@ -111,7 +111,7 @@ impl ComparedCount {
 pub struct CountsView<'a> {
     /// The names of the files of each group.
     pub files: [&'a [String]; 2],
-    /// What a value is.
+    /// The kind of the values.
     pub of: CountObservation,
     /// The events.
     pub rows: &'a [ComparedCount],

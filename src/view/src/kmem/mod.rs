@@ -31,7 +31,7 @@ pub type CallSiteNames<'n> = dyn Fn(u64) -> Option<CallSite> + 'n;
 pub struct ShownRows<R> {
     /// All rows.
     pub rows: Vec<R>,
-    /// The most rows; all if `None`.
+    /// Maximum number of rows; all if `None`.
     pub most: Option<usize>,
 }
 

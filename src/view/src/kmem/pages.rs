@@ -15,7 +15,7 @@ const TYPES: usize = 5;
 /// The title of the column of flags.
 const GFP_TITLE: &str = "GFP flags";
 
-/// What the rows of a table are grouped by.
+/// The property by which a table groups pages into rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageTable {
     /// Callers.
@@ -35,7 +35,7 @@ pub struct PageLayout {
 }
 
 impl PageLayout {
-    /// Creates the layout for the flags that occurred. `is_live` is whether only pages that are not freed are counted.
+    /// Creates the layout for the flags that occurred. With `is_live`, only pages that are not freed are counted.
     #[must_use]
     pub fn new(statistics: &PageStatistics, types: MigrateTypes, is_live: bool) -> Self {
         let names = statistics.gfp_names();

@@ -6,7 +6,7 @@ use rperf_analysis::kmem::{SlabRow, SlabTotals};
 
 use super::{CallSiteNames, ShownRows, write_rule};
 
-/// What the first column contains.
+/// The type of the first column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlabTable {
     /// Callers.

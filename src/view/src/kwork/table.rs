@@ -11,7 +11,7 @@ use crate::sched::latency::{RecordLosses, write_losses};
 /// The length of the rule above and below the rows.
 const RULE: usize = 128;
 
-/// What the rows contain.
+/// The type of the times in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KworkColumns {
     /// Run times, with their sum.

@@ -294,7 +294,7 @@ pub(super) fn write_number(
     digits::push_blanks(line, column.title_width.saturating_sub(filled));
 }
 
-/// The same as separate texts, each with its percentage.
+/// The numbers of a column as separate texts, each with its percentage.
 pub(super) fn number_cells(
     row: &HistogramRow,
     totals: &[ColumnSum],

@@ -17,7 +17,7 @@ pub const SCHED_DIFF_JSON_VERSION: u32 = 1;
 /// The two-sided 95 % quantile of the normal distribution.
 const NORMAL_QUANTILE: f64 = 1.96;
 
-/// What is compared.
+/// The number of each task that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DelayNumber {
     /// The mean of the waits.
@@ -51,7 +51,7 @@ pub struct DelayInterval {
 pub struct ComparedDelay {
     /// The name.
     pub comm: String,
-    /// What is compared.
+    /// The number that is compared.
     pub number: DelayNumber,
     /// The number of waits in the baseline and in the other recording.
     pub waits: [u64; 2],

@@ -73,7 +73,7 @@ pub fn write_percentiles(out: &mut dyn Write, table: &LatencyTable) -> io::Resul
     rows(table, titles, |column| column.title).write_text(out, TextStyle::PLAIN)
 }
 
-/// What the JSON object of `sched latency` has besides a row per task.
+/// Members of the JSON object of `sched latency` besides the rows of tasks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LatencyJson {
     /// The number of records lost while recording.

@@ -11,7 +11,7 @@ use crate::terminal::Csi;
 const CPU_COLOR: &str = "41";
 const TASK_COLOR: &str = "34";
 
-/// What is shown, and how.
+/// Selection, names and colours of the columns.
 #[derive(Debug, Clone, Default)]
 pub struct MapColumns {
     /// The number of columns, unless only some are shown.

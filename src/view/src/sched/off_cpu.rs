@@ -16,7 +16,7 @@ use crate::table::{Cell, Column, Table, TextStyle};
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const OFF_CPU_JSON_VERSION: u32 = 1;
 
-/// What is written.
+/// A table with the names of its stacks, and limits of the text.
 #[derive(Debug, Clone, Copy)]
 pub struct OffCpuView<'t> {
     /// The sums.

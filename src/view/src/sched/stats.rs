@@ -20,7 +20,7 @@ struct Field {
     base: Base,
 }
 
-/// What a counter is compared with.
+/// The number with which a counter is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Base {
     None,

@@ -69,7 +69,7 @@ pub fn write_text_poke(poke: &TextPoke<'_>, symbol: Option<&SymbolOffset<'_>>, o
     put(out, &text_poke(poke, symbol));
 }
 
-/// The same without the record's name.
+/// The text of [`write_text_poke`] without the record's name.
 pub(crate) fn text_poke(poke: &TextPoke<'_>, symbol: Option<&SymbolOffset<'_>>) -> String {
     let symbol = symbol.map(|symbol| format!("{}+{:#x}", symbol.name, symbol.offset));
     let (address, old, new) = (poke.addr, poke.old.len(), poke.new.len());

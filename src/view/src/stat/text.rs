@@ -15,7 +15,7 @@ const NAME_ALONE: usize = 25;
 const METRIC: usize = 35;
 /// Columns before a further metric of the same row.
 const INDENT: usize = 49;
-/// The same after a CPU number.
+/// Columns before a further metric, after a CPU number.
 const CPU_INDENT: usize = 8;
 
 /// The header before the first interval; `unit_width` is the width of the unit column.

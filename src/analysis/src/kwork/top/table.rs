@@ -9,7 +9,7 @@ use crate::sched::LostStretches;
 /// Parts of a share: hundredths of a percent.
 const SHARES: u128 = 10_000;
 
-/// What a CPU did, in nanoseconds.
+/// The times that a CPU spent, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTimes {
     /// From the first to the last switch.
@@ -52,7 +52,7 @@ pub struct TopTask {
     pub share: u64,
 }
 
-/// What rows are sorted by.
+/// A column to sort by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TopSortKey {
     /// The share, highest first.

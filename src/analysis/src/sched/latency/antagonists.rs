@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::run_queues::Charge;
 use crate::sched::{SchedTasks, TaskIndex};
 
-/// What a CPU did while a task waited for it.
+/// The occupation of a CPU while a task waited for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Antagonist {
     /// It ran a task.

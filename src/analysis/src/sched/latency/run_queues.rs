@@ -66,7 +66,7 @@ impl AddAssign for Charge {
 }
 
 impl Charge {
-    /// Returns the time, without the number of tasks.
+    /// Returns the time and the number of runs. The caller counts the delayed tasks.
     pub(super) fn time(&self) -> AntagonistTime {
         AntagonistTime {
             nanos: self.nanos,

@@ -40,7 +40,7 @@ pub struct LatencyRow {
     pub sums: LatencySums,
 }
 
-/// What rows are sorted by, the highest value first.
+/// A column to sort by, the highest value first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LatencySortKey {
     /// Average delay.

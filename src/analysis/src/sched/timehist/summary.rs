@@ -23,7 +23,7 @@ pub struct TimeSummary {
     pub skipped: u64,
 }
 
-/// What is known about the idle time of a CPU.
+/// The idle time of a CPU, as far as it is known.
 #[derive(Debug, Default)]
 pub struct CpuIdle {
     /// The idle task's times.

@@ -56,7 +56,7 @@ impl RunStatistics {
     }
 }
 
-/// What a task did after it was switched out.
+/// The state of a task after it was switched out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum AwayState {
     /// It was still runnable.

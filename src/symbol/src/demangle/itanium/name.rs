@@ -360,8 +360,7 @@ impl<'a> Parser<'a> {
         Some(self.text(words))
     }
 
-    /// Parses `S…`: a substitution, or a standard library abbreviation. `prefix` is whether a
-    /// constructor may follow.
+    /// Parses `S…`: a substitution, or a standard library abbreviation. With `prefix`, a constructor may follow.
     pub(super) fn substitution(&mut self, prefix: bool) -> Option<Id> {
         self.expect("S")?;
         if matches!(self.peek()?, b'_' | b'0'..=b'9' | b'A'..=b'Z') {
