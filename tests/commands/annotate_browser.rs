@@ -134,7 +134,7 @@ fn a_large_terminal_has_room_for_source_and_code() {
     tmux.press(&["S"]);
     tmux.golden("annotate_split", "# Two functions");
     tmux.press(&["h"]);
-    tmux.golden("annotate_help", "Next hottest");
+    tmux.golden("annotate_help", "hottest instruction");
     tmux.press(&["q"]);
     tmux.resize(50, 12);
     tmux.wait("a small screen", |screen| {
