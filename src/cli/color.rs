@@ -11,13 +11,13 @@ use crate::cli::error::CliError;
 /// # Errors
 ///
 /// Status 129: the value is not `always`, `never`, `auto` or a boolean.
-pub(crate) fn paints(
+pub(crate) fn color_csi(
     context: &Context,
     option: &str,
     value: Option<&str>,
 ) -> Result<Option<Csi>, CliError> {
     let csi = |wanted: bool| wanted.then(|| context.output.csi());
-    let reads = || reads_colors(context);
+    let reads = || supports_colors(context);
     if let Some(value) = value {
         let mode = mode(value).ok_or_else(|| {
             CliError::usage(format!(
@@ -44,7 +44,7 @@ fn mode(word: &str) -> Option<Option<bool>> {
 }
 
 /// Whether stdout is a terminal that supports colours.
-fn reads_colors(context: &Context) -> bool {
+fn supports_colors(context: &Context) -> bool {
     let is_dumb = context.var("TERM").is_none_or(|term| term == "dumb");
     context.output.is_terminal() && !is_dumb
 }

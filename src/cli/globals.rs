@@ -62,7 +62,7 @@ pub(crate) fn options() -> Command {
 
 /// The task requested by the command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum InformationalTask {
+pub(crate) enum RequestedTask {
     /// Run this command with these words.
     Command(OsString, Vec<OsString>),
     /// No command: prints the list of commands, as an error.
@@ -79,7 +79,7 @@ pub(crate) enum InformationalTask {
 pub(crate) fn parse(
     program: Program,
     words: &[OsString],
-) -> Result<(Globals, InformationalTask), CliError> {
+) -> Result<(Globals, RequestedTask), CliError> {
     let mut reader = GlobalsParser {
         program,
         words: words.iter(),
@@ -89,13 +89,13 @@ pub(crate) fn parse(
         let task = if word.as_bytes().starts_with(b"-") {
             reader.option(word)?
         } else {
-            Some(InformationalTask::Command(word.clone(), reader.rest()))
+            Some(RequestedTask::Command(word.clone(), reader.rest()))
         };
         if let Some(task) = task {
             return Ok((reader.globals, task));
         }
     }
-    Ok((reader.globals, InformationalTask::Nothing))
+    Ok((reader.globals, RequestedTask::Nothing))
 }
 
 /// The state of one pass over the words.
@@ -107,17 +107,17 @@ struct GlobalsParser<'a> {
 
 impl GlobalsParser<'_> {
     /// Parses one option; returns a task if the option is one.
-    fn option(&mut self, word: &OsStr) -> Result<Option<InformationalTask>, CliError> {
+    fn option(&mut self, word: &OsStr) -> Result<Option<RequestedTask>, CliError> {
         let (name, attached) = split(word);
         let task = match (name.as_str(), attached) {
-            ("-h" | "--help", None) => InformationalTask::Command("help".into(), self.rest()),
-            ("-v" | "--version", None) => InformationalTask::Command("version".into(), self.rest()),
+            ("-h" | "--help", None) => RequestedTask::Command("help".into(), self.rest()),
+            ("-v" | "--version", None) => RequestedTask::Command("version".into(), self.rest()),
             ("-vv", None) => {
-                InformationalTask::Command("version".into(), vec!["--build-options".into()])
+                RequestedTask::Command("version".into(), vec!["--build-options".into()])
             }
-            ("--list-cmds", None) => InformationalTask::ListCommands,
-            ("--list-opts", None) => InformationalTask::ListOptions,
-            ("--exec-path", None) => InformationalTask::ExecPath,
+            ("--list-cmds", None) => RequestedTask::ListCommands,
+            ("--list-opts", None) => RequestedTask::ListOptions,
+            ("--exec-path", None) => RequestedTask::ExecPath,
             _ => return self.setting(word, &name, attached).map(|()| None),
         };
         Ok(Some(task))
@@ -261,7 +261,7 @@ pub(crate) const SYNOPSIS: &str = "[--version] [--help] [OPTIONS] COMMAND [ARGS]
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Result<(Globals, InformationalTask), CliError> {
+    fn read(words: &[&str]) -> Result<(Globals, RequestedTask), CliError> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         parse(Program::new(None), &words)
     }
@@ -276,7 +276,7 @@ mod tests {
             assert_eq!(globals.buildid_dir, Some(PathBuf::from("/c")));
             assert_eq!(
                 task,
-                InformationalTask::Command("record".into(), vec!["-a".into()])
+                RequestedTask::Command("record".into(), vec!["-a".into()])
             );
         }
         Ok(())
@@ -304,9 +304,9 @@ mod tests {
         assert_eq!(globals.exec_path, Some(PathBuf::from("/")));
         assert_eq!(
             task,
-            InformationalTask::Command("daemon".into(), vec!["-v".into()])
+            RequestedTask::Command("daemon".into(), vec!["-v".into()])
         );
-        assert_eq!(read(&["--exec-path"])?.1, InformationalTask::ExecPath);
+        assert_eq!(read(&["--exec-path"])?.1, RequestedTask::ExecPath);
         assert!(read(&["--exec-path=/nosuch", "daemon"]).is_err());
         Ok(())
     }

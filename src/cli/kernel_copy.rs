@@ -75,7 +75,7 @@ impl KernelCopy {
             .filter_map(|name| copies.below(name.as_ref()).ok());
         let known = folders.find(|folder| {
             let listed = |name: &str| folder.read(name.as_ref(), MAX_LISTING).unwrap_or_default();
-            placed(&listed("modules")) == placed(&self.modules)
+            module_ranges(&listed("modules")) == module_ranges(&self.modules)
                 && address_of(&listed("kallsyms"), b"_stext")
                     == address_of(&self.listing, b"_stext")
         });
@@ -99,7 +99,7 @@ impl KernelCopy {
             start - start % page..end
         };
         let mut ranges = vec![in_pages(address("_stext")?, address("_etext")?)];
-        let modules = placed(&self.modules);
+        let modules = module_ranges(&self.modules);
         let first = modules.iter().map(|(start, _, _)| *start).min();
         let last = modules
             .iter()
@@ -164,7 +164,7 @@ fn address_of(listing: &[u8], name: &[u8]) -> Option<u64> {
 }
 
 /// Returns address, size and name of each module: `NAME SIZE COUNT USERS STATE ADDRESS` (proc(5)).
-fn placed(modules: &[u8]) -> Vec<(u64, u64, String)> {
+fn module_ranges(modules: &[u8]) -> Vec<(u64, u64, String)> {
     let text = String::from_utf8_lossy(modules);
     let mut placed: Vec<_> = text
         .lines()

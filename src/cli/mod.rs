@@ -62,7 +62,7 @@ use rperf_sys::Allocator;
 use self::config::Config;
 use self::context::{Context, Program};
 use self::error::{CliError, ExitStatus};
-use self::globals::InformationalTask;
+use self::globals::RequestedTask;
 use self::memory::{MemoryHint, UnmappedObjects};
 use self::output::OutputStreams;
 use self::pager::Pager;
@@ -116,22 +116,22 @@ pub(crate) fn main() -> ExitCode {
 }
 
 /// Performs the requested task.
-fn run(context: &Context, task: InformationalTask) -> Result<ExitStatus, CliError> {
+fn run(context: &Context, task: RequestedTask) -> Result<ExitStatus, CliError> {
     match task {
-        InformationalTask::Command(name, words) => dispatch(context, &name, &words),
-        InformationalTask::Nothing => {
+        RequestedTask::Command(name, words) => dispatch(context, &name, &words),
+        RequestedTask::Nothing => {
             help::overview(context)?;
             Ok(ExitStatus::Failure(1))
         }
-        InformationalTask::ListCommands => {
+        RequestedTask::ListCommands => {
             let names: Vec<&str> = commands::COMMANDS.iter().map(|entry| entry.name).collect();
             line(context, &names.join(" "))
         }
-        InformationalTask::ListOptions => line(context, &help::list_options(&globals::options())),
-        InformationalTask::ExecPath if let Some(directory) = external::directory(context) => {
+        RequestedTask::ListOptions => line(context, &help::list_options(&globals::options())),
+        RequestedTask::ExecPath if let Some(directory) = external::directory(context) => {
             line(context, &directory.to_string_lossy())
         }
-        InformationalTask::ExecPath => {
+        RequestedTask::ExecPath => {
             let program = std::env::current_exe()?;
             line(
                 context,

@@ -239,7 +239,7 @@ impl<'c> CacheEditor<'c> {
     }
 
     /// Prints `Adding ID FILE: Ok`.
-    fn report_added(&self, doing: &str, id: &str, file: &Path) {
+    fn report_change(&self, doing: &str, id: &str, file: &Path) {
         if self.verbose {
             let shown = file.display();
             self.context.note(format_args!("{doing} {id} {shown}: Ok"));
@@ -282,7 +282,7 @@ impl<'c> CacheEditor<'c> {
     fn add(&self, file: &Path) -> Result<(), String> {
         let present = self.files.read(file)?;
         self.add_object(&present)?;
-        self.report_added("Adding", &present.id.to_string(), file);
+        self.report_change("Adding", &present.id.to_string(), file);
         Ok(())
     }
 
@@ -322,7 +322,7 @@ impl<'c> CacheEditor<'c> {
             self.cache.remove(&cached).map_err(|error| reason(&error))?;
         }
         self.add_object(&present)?;
-        self.report_added("Updating", &present.id.to_string(), file);
+        self.report_change("Updating", &present.id.to_string(), file);
         Ok(())
     }
 
@@ -336,7 +336,7 @@ impl<'c> CacheEditor<'c> {
                     folder.display()
                 )
             }
-            Ok(KcoreCopy::Before(folder)) => format!("same kcore found in {}", folder.display()),
+            Ok(KcoreCopy::Existing(folder)) => format!("same kcore found in {}", folder.display()),
             Err(why) => format!("Couldn't add {}: {why}", memory.display()),
         };
         if self.verbose || copy.is_err() {
@@ -389,7 +389,7 @@ impl<'c> CacheEditor<'c> {
 
     fn remove_object(&self, cached: &Cached, file: &Path) -> Result<(), String> {
         self.cache.remove(cached).map_err(|error| reason(&error))?;
-        self.report_added("Removing", &cached.id, file);
+        self.report_change("Removing", &cached.id, file);
         Ok(())
     }
 }

@@ -152,7 +152,7 @@ impl Unpacker<'_> {
                 Ok(())
             }
             EntryType::Link => match (member(path)?, member(&target(entry)?)?) {
-                (Member::Object(object), Member::Object(same)) => self.same_file(&object, &same),
+                (Member::Object(object), Member::Object(same)) => self.hard_link(&object, &same),
                 _ => Err(EntryFault::Refused(
                     "a hard link to something other than an object",
                 )),
@@ -226,7 +226,7 @@ impl Unpacker<'_> {
     }
 
     /// Adds a hard link to a file of the cache, if that file has the build-id, too.
-    fn same_file(&self, object: &ObjectFile, same: &ObjectFile) -> Result<(), EntryFault> {
+    fn hard_link(&self, object: &ObjectFile, same: &ObjectFile) -> Result<(), EntryFault> {
         if object.id != same.id || !object.has_build_id() {
             return Err(EntryFault::Refused("its build-id does not match its path"));
         }

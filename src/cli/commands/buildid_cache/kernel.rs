@@ -20,7 +20,7 @@ pub(super) enum KcoreCopy {
     /// A new copy in this directory.
     New(PathBuf),
     /// An existing copy.
-    Before(PathBuf),
+    Existing(PathBuf),
 }
 
 /// Copies `memory` (`/proc/kcore`, or one in a similar directory) into the cache at `root`, if it isn't there yet or
@@ -36,7 +36,7 @@ pub(super) fn copy_kcore(root: &Path, memory: &Path, again: bool) -> Result<Kcor
     let root = Folder::open_own_or_create(root, 0o777).map_err(place)?;
     let copies = root.create_below(&copies, 0o777).map_err(place)?;
     if !again && let Some(known) = kernel.existing_copy(&copies) {
-        return Ok(KcoreCopy::Before(known));
+        return Ok(KcoreCopy::Existing(known));
     }
     let folder = unused_path(|time| copies.path().join(time));
     let name = folder.file_name().unwrap_or_default();

@@ -8,7 +8,7 @@ use rperf_hist::{ComparisonMethod, ComparisonOptions};
 use rperf_names::nearest;
 use rperf_view::diff::DiffLayout;
 
-use crate::cli::color::paints;
+use crate::cli::color::color_csi;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::filter::RequestedFilters;
@@ -94,7 +94,7 @@ impl DiffSettings {
                 quiet,
                 lists_files: verbose || files.len() > 2,
                 separator: cell_separator(text("field-separator"))?,
-                colors: paints(context, "color", None)?,
+                colors: color_csi(context, "color", None)?,
                 escapes: context.output.is_terminal(),
             },
             verbose,

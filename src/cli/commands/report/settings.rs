@@ -20,7 +20,7 @@ use super::args::COLOR;
 use super::call_graph::{self, CallGraph};
 use super::data_output::DataFormat;
 use super::mode::{CountMode, usual_keys};
-use crate::cli::color::paints;
+use crate::cli::color::color_csi;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::event_tables::{EventTable, tables};
@@ -109,7 +109,7 @@ impl ReportSettings {
                 graph_limit: graph.limit,
                 skip_symbol: columns.begins_with_symbol(),
                 hierarchy: hierarchy(matches)?,
-                colors: paints(context, COLOR, text(COLOR))?,
+                colors: color_csi(context, COLOR, text(COLOR))?,
                 escapes: context.output.is_terminal(),
                 threads: Some(jobs),
             },

@@ -11,7 +11,7 @@ use rperf_resolve::{SampleCriteria, SymbolNames};
 use rperf_view::report::{BranchValue, ReportLayout};
 use rperf_wire::Endian;
 
-use crate::cli::color::paints;
+use crate::cli::color::color_csi;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
@@ -79,7 +79,7 @@ impl TopSettings {
             graph_value: BranchValue::Percent,
             graph_limit: None,
             hierarchy,
-            colors: paints(context, "", None)?,
+            colors: color_csi(context, "", None)?,
             escapes: context.output.is_terminal(),
             skip_symbol: columns.begins_with_symbol(),
             threads: None,

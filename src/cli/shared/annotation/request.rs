@@ -10,7 +10,7 @@ use rperf_view::annotate::{AnnotateColumn, AnnotateLayout, AnnotateOptions};
 
 use super::objdump::run_objdump;
 use super::sources::PathPrefix;
-use crate::cli::color::paints;
+use crate::cli::color::color_csi;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
@@ -90,7 +90,7 @@ impl AnnotationRequest {
         let share = PercentType::new(matches)?;
         let directory: Option<PathBuf> = text("output").map(Into::into);
         let has_browser = context.output.is_terminal() && !is_set("stdio");
-        let colors = paints(context, "stdio-color", text("stdio-color"))?;
+        let colors = color_csi(context, "stdio-color", text("stdio-color"))?;
         Ok(Self {
             symbol: symbol(matches, context)?,
             share,
