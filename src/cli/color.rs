@@ -6,7 +6,7 @@ use crate::cli::config::boolean;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Returns the colour escape prefix for stdout if output is coloured; `value` is the value of the option `option`.
+/// Returns the colour escape prefix for stdout if output is coloured. `value` is what `--OPTION` was given.
 ///
 /// # Errors
 ///
@@ -17,19 +17,19 @@ pub(crate) fn color_csi(
     value: Option<&str>,
 ) -> Result<Option<Csi>, CliError> {
     let csi = |wanted: bool| wanted.then(|| context.output.csi());
-    let reads = || supports_colors(context);
+    let supports = || supports_colors(context);
     if let Some(value) = value {
         let mode = mode(value).ok_or_else(|| {
             CliError::usage(format!(
                 "--{option} {value}: expected always, never or auto"
             ))
         })?;
-        return Ok(csi(mode.unwrap_or_else(reads)));
+        return Ok(csi(mode.unwrap_or_else(supports)));
     }
     // A bad value was reported when the file was read.
     let configured = context.config.text("color.ui").and_then(mode).flatten();
-    let usual = || reads() && context.var("NO_COLOR").is_none();
-    Ok(csi(configured.unwrap_or_else(usual)))
+    let by_default = || supports() && context.var("NO_COLOR").is_none();
+    Ok(csi(configured.unwrap_or_else(by_default)))
 }
 
 /// Parses a mode; `Some(None)` leaves the decision to the terminal.

@@ -97,12 +97,12 @@ fn cache(context: &Context) -> Result<PathBuf, CliError> {
 }
 
 fn limits(context: &Context) -> DownloadLimits {
-    let usual = DownloadLimits::default();
-    let seconds = |name, usual| number(context, name).map_or(usual, |n| n.map(Duration::from_secs));
+    let default = DownloadLimits::default();
+    let seconds = |name, limit| number(context, name).map_or(limit, |n| n.map(Duration::from_secs));
     DownloadLimits {
-        stall: seconds("DEBUGINFOD_TIMEOUT", usual.stall),
-        total_time: seconds("DEBUGINFOD_MAXTIME", usual.total_time),
-        size: number(context, "DEBUGINFOD_MAXSIZE").unwrap_or(usual.size),
+        stall: seconds("DEBUGINFOD_TIMEOUT", default.stall),
+        total_time: seconds("DEBUGINFOD_MAXTIME", default.total_time),
+        size: number(context, "DEBUGINFOD_MAXSIZE").unwrap_or(default.size),
     }
 }
 

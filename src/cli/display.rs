@@ -25,7 +25,7 @@ pub(crate) struct BrowserTerminal<'c> {
     _backup: TerminalBackup,
 }
 
-/// Whether a command opens the browser if nothing else prevents it: as `--tui` says; otherwise, if it `usually` does, on a terminal.
+/// Whether a command opens the browser: if `--tui` is given; or by default on a terminal, if `by_default` is set.
 ///
 /// # Errors
 ///
@@ -34,12 +34,12 @@ pub(crate) fn browses(
     matches: &ArgMatches,
     context: &Context,
     command: &str,
-    usually: bool,
+    by_default: bool,
 ) -> Result<bool, CliError> {
     match flag(matches, "tui") {
         Some(true) if !can_browse(context) => Err(no_terminal(context, command)),
         Some(wanted) => Ok(wanted),
-        None => Ok(usually && can_browse(context)),
+        None => Ok(by_default && can_browse(context)),
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) struct EventTable {
     pub(crate) events: Vec<usize>,
     /// The table's event name.
     pub(crate) name: String,
-    /// Whether perf writes "events": it does even for a leader alone.
+    /// Whether the heading says "events": as in perf, also for a leader without members.
     pub(crate) plural: bool,
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<Event
     let events = recording.events;
     let grouped = wanted != Some(false);
     let described = recording.features.group_desc().unwrap_or_default();
-    // perf then makes the first event a leader even if its group is disabled.
+    // With --group or --no-group and no recorded groups, perf makes the first event a leader.
     let forced = wanted.is_some() && described.is_empty() && events.len() > 1;
     if forced && grouped {
         return vec![EventTable {

@@ -50,7 +50,7 @@ impl RequestedFilters {
         Ok(Self { filter, time })
     }
 
-    /// Returns the same filters for another file, whose time ranges are these.
+    /// Returns the same filters with other time ranges, for another file.
     pub(crate) fn at_time(&self, time: Option<&str>) -> Self {
         Self {
             filter: self.filter.clone(),

@@ -78,13 +78,13 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
     /// The modification time, in seconds since 1970.
     pub(crate) changed: i64,
-    /// Its bytes; never empty.
+    /// The bytes of the file; never empty.
     pub(crate) bytes: FileBytes,
     /// The other files of a directory.
     parts: Vec<DirectoryFile>,
     /// The number of threads that decompress records.
     threads: NonZeroUsize,
-    /// Its records, if `bytes` does not contain them as they are (compressed, or in several files).
+    /// The records, if they are compressed or in several files, so that `bytes` does not contain them.
     unpacked: OnceCell<UnpackedRecords>,
 }
 
@@ -303,7 +303,7 @@ pub(crate) enum TextOrRecording {
 }
 
 impl TextOrRecording {
-    /// Opens this file like [`OpenedInput::named`]. Text on stdin is read, also if stdin is a file and no other is named.
+    /// Opens this file like [`OpenedInput::named`]. If no file is named, text on stdin is read, whether stdin is a pipe or a file.
     ///
     /// # Errors
     ///
@@ -330,7 +330,8 @@ impl TextOrRecording {
     }
 }
 
-/// Opens the file that stdin was redirected from anew, so that nothing is taken from other readers; `None` if it has no folded stacks.
+/// Opens the file to which stdin is redirected a second time, so that the position of stdin does not change. `None` if the file does
+/// not contain folded stacks.
 fn redirected_text() -> Option<impl Read> {
     let path = Path::new("/proc/self/fd/0");
     let found = Found::find(path)

@@ -15,8 +15,8 @@ pub(crate) fn option() -> Arg {
         .help("synthesize samples from a hardware trace (intel_bts): b branches, e errors")
 }
 
-/// Returns the recording with a sample for each branch of its trace, if requested or `usual`; otherwise `None`. Its header is that of
-/// `input`, and describes the original records.
+/// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if there is no trace, or if the
+/// samples are not requested (`by_default` applies without the option). The header is that of `input` and describes the original records.
 ///
 /// # Errors
 ///
@@ -24,14 +24,14 @@ pub(crate) fn option() -> Arg {
 pub(crate) fn decoded(
     input: &Input,
     matches: &ArgMatches,
-    usual: bool,
+    by_default: bool,
     context: &Context,
 ) -> Result<Option<Input>, CliError> {
     let requested = match matches.get_one::<String>("itrace") {
         Some(letters) => check(letters).map(Some)?,
         None => None,
     };
-    if !requested.unwrap_or(usual) {
+    if !requested.unwrap_or(by_default) {
         return Ok(None);
     }
     let data = input.read(context)?;

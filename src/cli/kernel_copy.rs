@@ -166,7 +166,7 @@ fn address_of(listing: &[u8], name: &[u8]) -> Option<u64> {
 /// Returns address, size and name of each module: `NAME SIZE COUNT USERS STATE ADDRESS` (proc(5)).
 fn module_ranges(modules: &[u8]) -> Vec<(u64, u64, String)> {
     let text = String::from_utf8_lossy(modules);
-    let mut placed: Vec<_> = text
+    let mut ranges: Vec<_> = text
         .lines()
         .filter_map(|line| {
             let mut words = line.split_whitespace();
@@ -176,8 +176,8 @@ fn module_ranges(modules: &[u8]) -> Vec<(u64, u64, String)> {
             Some((u64::from_str_radix(address, 16).ok()?, size, name))
         })
         .collect();
-    placed.sort();
-    placed
+    ranges.sort();
+    ranges
 }
 
 /// Returns the headers of an ELF file like `original` that contains these address ranges in order, up to where their data starts.

@@ -73,7 +73,7 @@ pub(super) fn write<W: Write>(
     out.flush()
 }
 
-/// Rerecords the decoded content of a record.
+/// Returns the decoded content of a record, for the dump.
 fn content<'a>(replay: &'a Replay<'_>, what: &'a RecordContent<'_>) -> DumpContent<'a> {
     match what {
         RecordContent::Sample(sample) => {
@@ -103,7 +103,7 @@ fn comm<'a>(replay: &'a Replay<'_>, sample: &Sample<'_>) -> &'a str {
     world.comm(world.comm_at(sample.tid, sample.order))
 }
 
-/// Rerecords the file of the sample's address.
+/// Returns the path of the object that contains the sample's address.
 fn object<'a>(replay: &'a Replay<'_>, sample: &Sample<'_>) -> &'a str {
     let world = replay.world();
     let address = sample.wire.ip.unwrap_or_default();

@@ -153,8 +153,8 @@ pub(crate) fn fold(
     (samples, stacks.summary())
 }
 
-/// Returns the histogram settings for a recording, for one without groups, sockets and tracepoint texts. `inlines` is `--inline` or
-/// `--no-inline`.
+/// Returns the histogram settings for a recording, without event groups, sockets and tracepoint texts. `inlines` is the value of
+/// `--inline`.
 pub(crate) fn source(recording: Metadata<'_>, inlines: Option<bool>) -> RecordingInfo<'static> {
     let attrs = || recording.events.iter().map(|event| &event.attr);
     RecordingInfo {

@@ -11,7 +11,7 @@ use super::context::Context;
 use super::files::DiskFiles;
 use super::progress::Progress;
 
-/// Returns a recording after pass 1, shown by `progress` as later passes are, with the JIT code that runtimes described.
+/// Runs pass 1 over a recording, and adds the functions of its JIT dumps to the World. `progress` shows this pass and later ones.
 pub(crate) fn replay<'a>(
     data: &'a PerfData<'a>,
     jobs: NonZeroUsize,

@@ -70,7 +70,7 @@ pub(super) struct UnpackedRecords {
 }
 
 impl UnpackedRecords {
-    /// Collects the records of `data` and its parts on up to `threads`.
+    /// Collects the records of `data` and its parts on up to `threads` threads.
     ///
     /// # Errors
     ///

@@ -164,7 +164,7 @@ fn a_recording_travels_with_its_objects() {
     }
     // Again: the existing recording is not replaced.
     let again = run(&["archive", "--unpack", &name]);
-    let stderr = format!("Warning: left out {file}: the file exists; -f overwrites it\n");
+    let stderr = format!("Warning: skipped {file}: the file exists; -f overwrites it\n");
     assert_eq!((again.status, again.stderr), (1, stderr));
     assert_eq!(run(&["archive", "-f", "--unpack", &name]).status, 0);
     // With two archives the user has to choose.

@@ -501,7 +501,7 @@ fn results_are_compared_with_a_baseline() {
         .within(scratch.path())
         .finish()
         .expect("a run");
-    let line = "  syscall/getpgid: not compared: has other options there\n";
+    let line = "  syscall/getpgid: not compared: its options differ from the earlier run\n";
     assert!(
         outcome.status == 0 && outcome.stdout.ends_with(line),
         "{outcome:?}"

@@ -190,7 +190,7 @@ struct ObjectFiles {
 }
 
 impl ObjectFiles {
-    /// Returns `None` if it has no build-id or is nowhere.
+    /// Finds the files of an object. `None` if it has no build-id, or is neither in the cache nor installed.
     fn of(object: &RecordedObject, cache: Option<&Cache>) -> std::io::Result<Option<Self>> {
         let Some(build_id) = &object.id else {
             return Ok(None);
@@ -209,7 +209,7 @@ impl ObjectFiles {
     }
 }
 
-/// Returns build-id, if any, and name of an object that is nowhere.
+/// Returns the build-id, if any, and the name of an object whose files were not found.
 fn missing_name(object: &RecordedObject) -> String {
     match &object.id {
         Some(id) => format!("{id} {}", object.name),
@@ -245,7 +245,7 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
     let mut done = UnpackSummary::default();
     let ended = unpacker.unpack(BufReader::new(file), &mut done);
     for refused in &done.refused {
-        context.warn(format_args!("left out {refused}"));
+        context.warn(format_args!("skipped {refused}"));
     }
     let mut out = context.stdout();
     for recording in &done.recordings {
@@ -288,12 +288,18 @@ fn only_archive(context: &Context) -> Result<PathBuf, CliError> {
         [name] => Ok(PathBuf::from(name)),
         _ => {
             let program = context.program;
-            let listed = match found.is_empty() {
-                true => "no perf*.tar.bz2 in the current directory".to_owned(),
-                false => format!("several archives: {}", found.join(", ")),
+            let (problem, hint) = match found.is_empty() {
+                true => (
+                    "no perf*.tar.bz2 in the current directory".to_owned(),
+                    "name the archive after --unpack",
+                ),
+                false => (
+                    format!("several archives: {}", found.join(", ")),
+                    "name one of them",
+                ),
             };
-            let message = format!("{program} archive --unpack: {listed}");
-            Err(CliError::message(1, message).hint("name one of them"))
+            let message = format!("{program} archive --unpack: {problem}");
+            Err(CliError::message(1, message).hint(hint))
         }
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     run_one(known, benchmark, words, given, context)
 }
 
-/// Parses the words behind the name of a benchmark and runs it.
+/// Parses the words after the name of a benchmark and runs it.
 fn run_one(
     collection: &Collection,
     benchmark: &Benchmark,
@@ -150,7 +150,7 @@ fn run_with_defaults(
     runner.print("\n")
 }
 
-/// Parses the words behind the name of a benchmark: its own options and the common ones.
+/// Parses the words after the name of a benchmark: its own options and the common ones.
 fn parse(
     name: &str,
     summary: &str,

@@ -36,7 +36,7 @@ impl PackedFile {
         }
     }
 
-    /// Where it is read.
+    /// Returns the path from which the file is read.
     pub(super) fn path(&self) -> &Path {
         &self.file
     }

@@ -31,7 +31,7 @@ const MAX_HEADERS: u64 = 1 << 20;
 pub(super) struct UnpackSummary {
     /// Recordings, by their names in the current directory.
     pub(super) recordings: Vec<PathBuf>,
-    /// Objects whose directory is in the cache now.
+    /// Number of objects that were added to the cache or were already in it.
     pub(super) objects: usize,
     /// Entries that were skipped, with the reason.
     pub(super) refused: Vec<String>,
@@ -160,7 +160,7 @@ impl Unpacker<'_> {
             EntryType::Regular | EntryType::Continuous => match member(path)? {
                 Member::Object(object) => {
                     let mode = entry.header().mode().unwrap_or(0o644);
-                    // A file that only its owner may read (a kernel's kallsyms) stays so.
+                    // Keeps the read permissions: only the owner may read a kernel's kallsyms.
                     self.object(&object, entry, mode & 0o755 | 0o400)
                 }
                 // The list is created from the object when needed.
@@ -225,7 +225,7 @@ impl Unpacker<'_> {
         }
     }
 
-    /// Adds a hard link to a file of the cache, if that file has the build-id, too.
+    /// Adds a hard link to a file in the cache, if that file has the same build-id.
     fn hard_link(&self, object: &ObjectFile, same: &ObjectFile) -> Result<(), EntryFault> {
         if object.id != same.id || !object.has_build_id() {
             return Err(EntryFault::Refused("its build-id does not match its path"));

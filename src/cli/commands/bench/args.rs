@@ -1,4 +1,4 @@
-//! The options common to all benchmarks, and the options' reading in each.
+//! The options common to all benchmarks, and how a benchmark reads its own.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -54,7 +54,8 @@ fn common() -> [Arg; 5] {
     ]
 }
 
-/// Adds the common options to those of a benchmark, whose letters keep their meaning: `-r` of `futex hash` is its `--runtime`.
+/// Adds the common options to those of a benchmark. If both use a letter, the benchmark's option has it: `-r` of `futex hash` is
+/// `--runtime`, not `--repeat`.
 pub(super) fn with_common(command: Command) -> Command {
     let letters: Vec<char> = options(&command).filter_map(Arg::get_short).collect();
     let added = common().map(|arg| match arg.get_short() {
@@ -105,7 +106,7 @@ pub(super) struct Settings {
     pub(super) baseline: Option<PathBuf>,
 }
 
-/// The common options as given before the collection, or behind the name of the benchmark.
+/// The common options as given before the collection, or after the name of the benchmark.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GivenSettings {
     format: Option<String>,

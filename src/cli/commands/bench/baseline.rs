@@ -64,8 +64,8 @@ impl Baseline {
         let Some(earlier) = found else {
             let known = self.report.benchmarks.iter().any(|other| of_name(&other));
             let why = match known {
-                true => "has other options there",
-                false => "is not there",
+                true => "its options differ from the earlier run",
+                false => "it is not in the earlier results",
             };
             let _ = writeln!(text, "  {}: not compared: {why}", entry.name);
             return false;
@@ -82,7 +82,10 @@ impl Baseline {
                 .iter()
                 .find(|other| (&other.variant, &other.unit) == (&result.variant, &result.unit));
             let Some(same) = same else {
-                let _ = writeln!(text, "  {label}: not compared: is not there");
+                let _ = writeln!(
+                    text,
+                    "  {label}: not compared: it is not in the earlier results"
+                );
                 continue;
             };
             let compared = Comparison::new(same, result);

@@ -35,12 +35,12 @@ fn thread_command() -> Command {
         .arg(numeric(
             "parallelism",
             'p',
-            "threads that start others at the same time (default: 1)",
+            "number of parallel threads that start the measured threads (default: 1)",
         ))
         .arg(numeric(
             "threads",
             't',
-            "threads that each of them starts and joins (default: 10)",
+            "number of threads that each of these starts and joins (default: 10)",
         ))
 }
 
@@ -77,8 +77,8 @@ fn thread(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError>
 }
 
 fn enable_command() -> Command {
-    let running = "threads that run meanwhile (default: 0)";
-    let sleeping = "threads that sleep meanwhile (default: 0)";
+    let running = "number of other threads that run during the measurement (default: 0)";
+    let sleeping = "number of other threads that sleep during the measurement (default: 0)";
     Command::new("breakpoint")
         .arg(numeric("active", 'a', running))
         .arg(numeric("passive", 'p', sleeping))

@@ -32,14 +32,18 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 /// The options of both benchmarks.
 fn common() -> [Arg; 7] {
     [
-        numeric("nfds", 'f', "descriptors of each thread (default: 64)"),
+        numeric(
+            "nfds",
+            'f',
+            "number of file descriptors of each thread (default: 64)",
+        ),
         numeric(
             "nested",
             'N',
-            "epoll sets around the one with the descriptors (default: 0)",
+            "nesting depth of the epoll sets (default: 0)",
         ),
         lettered("noaffinity", 'n', "do not bind threads to CPUs"),
-        lettered("randomize", 'R', "choose descriptors at random"),
+        lettered("randomize", 'R', "choose file descriptors at random"),
         numeric("runtime", 'r', "seconds to run (default: 8)"),
         threads_option(),
         lettered("verbose", 'v', "show what is done"),
@@ -73,8 +77,12 @@ impl Common {
 
 fn wait_command() -> Command {
     Command::new("epoll")
-        .arg(lettered("nonblocking", 'B', "ask again instead of waiting"))
-        .arg(lettered("edge", 'E', "report changes only (EPOLLET)"))
+        .arg(lettered(
+            "nonblocking",
+            'B',
+            "poll repeatedly instead of blocking",
+        ))
+        .arg(lettered("edge", 'E', "use edge-triggered events (EPOLLET)"))
         .arg(lettered(
             "multiq",
             'm',
@@ -83,7 +91,7 @@ fn wait_command() -> Command {
         .arg(lettered(
             "oneshot",
             'S',
-            "report once, then enable again (EPOLLONESHOT)",
+            "use one-shot events and re-arm them (EPOLLONESHOT)",
         ))
         .args(common())
 }

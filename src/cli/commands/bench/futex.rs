@@ -49,7 +49,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// Runs of the benchmarks that repeat themselves, as in perf.
+/// The default number of runs of the benchmarks that perf repeats.
 const RUNS: u32 = 10;
 
 /// The options of all benchmarks.
@@ -58,7 +58,7 @@ fn common() -> [Arg; 5] {
         numeric(
             "buckets",
             'b',
-            "buckets of the process's futex table (Linux 6.16)",
+            "number of buckets of the process's futex hash table (needs Linux 6.16)",
         ),
         lettered("mlockall", 'm', "keep all memory in RAM"),
         lettered("shared", 'S', "use futexes that processes can share"),
@@ -116,7 +116,7 @@ fn hash_command() -> Command {
         .arg(numeric(
             "futexes",
             'f',
-            "futexes of each thread (default: 1024)",
+            "number of futexes of each thread (default: 1024)",
         ))
         .arg(runtime_option())
 }
@@ -256,7 +256,7 @@ fn wake_command() -> Command {
     Command::new("futex").args(common()).arg(numeric(
         "nwakes",
         'w',
-        "threads woken by a call (default: 1)",
+        "number of threads woken per call (default: 1)",
     ))
 }
 
@@ -345,16 +345,20 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
 fn requeue_command() -> Command {
     Command::new("futex")
         .args(common())
-        .arg(lettered("broadcast", 'B', "move all threads at once"))
+        .arg(lettered(
+            "broadcast",
+            'B',
+            "requeue all threads in one call",
+        ))
         .arg(lettered(
             "pi",
             'p',
-            "move them to a lock with priority inheritance",
+            "requeue to a futex with priority inheritance (PI)",
         ))
         .arg(numeric(
             "nrequeue",
             'q',
-            "threads moved by a call (default: 1)",
+            "number of threads requeued per call (default: 1)",
         ))
 }
 

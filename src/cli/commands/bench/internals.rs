@@ -59,7 +59,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 /// The kernel's symbols.
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// Calls a function this many times; returns the microseconds.
+/// Calls a function this many times; returns the duration of a call in microseconds.
 fn times(iterations: u64, mut run: impl FnMut() -> io::Result<()>) -> io::Result<Spread> {
     let mut spread = Spread::default();
     for _ in 0..iterations {
@@ -84,7 +84,7 @@ fn synthesize_command() -> Command {
         .arg(numeric(
             "single-iterations",
             'i',
-            "repetitions in one thread (default: 10000)",
+            "repetitions on one thread (default: 10000)",
         ))
         .arg(numeric(
             "max-threads",
@@ -95,12 +95,12 @@ fn synthesize_command() -> Command {
         .arg(lettered(
             "st",
             's',
-            "describe this process in one thread (default)",
+            "synthesize the records of this process on one thread (default)",
         ))
         .arg(lettered(
             "mt",
             't',
-            "describe all processes in several threads",
+            "synthesize the records of all processes on several threads",
         ))
 }
 
@@ -147,7 +147,7 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
     Ok(())
 }
 
-/// Measures with a name and an indentation of the lines.
+/// Measures the synthesis of records, and prints the result under this name and with this indentation.
 fn measure_synthesis(
     synthesis: &TaskSynthesis,
     iterations: u64,

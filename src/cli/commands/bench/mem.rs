@@ -41,7 +41,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// Bytes of the units of speed and size.
+/// The factor between successive units of size and of speed.
 const KILO: f64 = 1024.0;
 
 fn common() -> [Arg; 5] {
@@ -68,7 +68,7 @@ fn block_command() -> Command {
     Command::new("mem").args(common()).arg(
         value("chunk", "size")
             .short('k')
-            .help("bytes of a call, with a unit (default: all of the memory)"),
+            .help("bytes per call, with a unit (default: all of the memory)"),
     )
 }
 
@@ -231,7 +231,7 @@ fn mmap_command() -> Command {
         .arg(numeric(
             "randomize",
             'r',
-            "use pages in random order, from this seed",
+            "access pages in random order, with this seed",
         ))
         .arg(numeric("threads", 't', "number of threads (default: 1)"))
 }
@@ -291,12 +291,12 @@ fn find_bit_command() -> Command {
         .arg(numeric(
             "outer-iterations",
             'i',
-            "number of times that are taken (default: 5)",
+            "number of measurements (default: 5)",
         ))
         .arg(numeric(
             "inner-iterations",
             'j',
-            "number of searches in each time (default: 100000)",
+            "number of searches in each measurement (default: 100000)",
         ))
 }
 

@@ -101,7 +101,7 @@ fn sizes_and_times() -> Vec<clap::Arg> {
         numeric(
             "nr_threads",
             't',
-            "threads of each process (default: number of CPUs)",
+            "number of threads of each process (default: number of CPUs)",
         ),
         numeric(
             "usleep",
@@ -109,7 +109,7 @@ fn sizes_and_times() -> Vec<clap::Arg> {
             "microseconds that each thread sleeps after a pass",
         ),
         lettered("data_writes", 'W', "write memory (default: read and write)"),
-        unsupported("perturb_secs", "tasks stay where they are").short('x'),
+        unsupported("perturb_secs", "tasks are not moved between CPUs").short('x'),
         lettered("data_zero_memset", 'Z', "write zeros only"),
         lettered("init_zero", 'z', "initialize memory with zeros"),
     ]
@@ -284,7 +284,7 @@ fn numbers(options: Options<'_>, id: &str) -> Result<Vec<u32>, CliError> {
     Ok(places)
 }
 
-/// What the machine has.
+/// The CPUs and nodes of this machine.
 struct Machine {
     /// Online CPUs.
     cpus: Vec<u32>,

@@ -20,7 +20,7 @@ const FEWEST_RUNS: u32 = 3;
 /// Runs for `--baseline` without `-r`, which are perf's default.
 const BASELINE_RUNS: u32 = 10;
 
-/// What one run measured, as it is shown.
+/// The result of one run: text for the terminal and values for repetitions.
 pub(super) struct Shown {
     /// The text of perf.
     pub(super) text: String,
@@ -43,12 +43,12 @@ pub(super) struct Runner<'a> {
     context: &'a Context,
     report: Report,
     baseline: Option<Baseline>,
-    /// Whether a benchmark failed for another reason than the machine's lack of what it needs.
+    /// Whether a benchmark failed, except for those that this machine cannot run.
     has_failed: bool,
 }
 
 impl<'a> Runner<'a> {
-    /// Reads the baseline.
+    /// Creates a runner; reads the file of `--baseline`.
     pub(super) fn new(settings: Settings, context: &'a Context) -> Result<Self, CliError> {
         let machine = uname()?;
         let program = format!("{} {}", context.program, env!("CARGO_PKG_VERSION"));
@@ -83,7 +83,7 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// Returns the mean of the first result of the latest benchmark whose name is wanted and that ran before the current one.
+    /// Returns the mean of the first result of an earlier benchmark, the latest one that `is_wanted` accepts by its name.
     pub(super) fn earlier_mean(&self, is_wanted: impl Fn(&str) -> bool) -> Option<f64> {
         let earlier = self.report.benchmarks.iter().rev().skip(1);
         let mut wanted = earlier.filter(|entry| is_wanted(&entry.name));
@@ -204,7 +204,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Whether there must be another run after these.
+    /// Whether another run is needed after `runs` runs.
     fn needs_run(&self, runs: u32, default: u32, series: &[Series]) -> bool {
         let Settings {
             repeat, precision, ..

@@ -83,7 +83,7 @@ fn pipe_command() -> Command {
         .arg(lettered(
             "nonblocking",
             'n',
-            "use pipes whose reads do not wait, and poll(2)",
+            "use nonblocking pipes and poll(2)",
         ))
         .arg(numeric(
             "write-size",
@@ -126,7 +126,7 @@ fn seccomp_notify_command() -> Command {
         .arg(lettered(
             "sync-mode",
             's',
-            "let the kernel switch to the other process at once",
+            "switch to the notified process at once (SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)",
         ))
 }
 

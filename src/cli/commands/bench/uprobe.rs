@@ -66,7 +66,7 @@ fn measure(
     let loops = bench.loops;
     let earlier = Earlier {
         baseline: runner.earlier_mean(|name| name == BASELINE),
-        // The first one after the baseline has no other previous one.
+        // The first benchmark after the baseline is compared with the baseline only.
         previous: runner.earlier_mean(|name| name.starts_with("uprobe/") && name != BASELINE),
     };
     runner.measure(
@@ -98,7 +98,7 @@ struct Earlier {
 }
 
 impl Earlier {
-    /// The differences of a value to the earlier ones, which are for one call and multiplied by `calls`.
+    /// Returns the differences between `value`, measured over `calls` calls, and the earlier benchmarks.
     fn differences(&self, value: f64, calls: f64, shown: impl Fn(f64) -> String) -> String {
         let earlier = [(self.baseline, "baseline"), (self.previous, "previous")];
         let known = earlier

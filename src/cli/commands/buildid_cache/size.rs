@@ -49,12 +49,12 @@ impl SizedObject {
     }
 }
 
-/// What may stay in the cache.
+/// The limits that objects in the cache must meet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CacheLimits {
     /// Maximum number of bytes.
     pub(super) bytes: u64,
-    /// The time since which objects were used, in seconds since 1970.
+    /// The earliest last use of an object, in seconds since 1970.
     pub(super) since: i64,
 }
 

@@ -121,7 +121,7 @@ impl MeasuredInjection {
         )
     }
 
-    /// Memory is left out: it varies so little between runs that every difference from a baseline would be significant.
+    /// Returns the time only. Memory varies so little between runs that every difference from a baseline would be significant.
     fn value(&self, name: &str, events: f64) -> Value {
         Value::lower_is_better("usec/event", self.micros.mean() / events).of(name)
     }

@@ -44,7 +44,7 @@ const fn test(name: &'static str, cpus: &'static [u32], nodes: &'static [u32]) -
     }
 }
 
-/// Runs the tests. Those for which the machine has too few CPUs or nodes say so.
+/// Runs the tests. If the machine has too few CPUs or nodes for a test, prints that and continues.
 pub(super) fn run(
     options: Options<'_>,
     machine: &Machine,

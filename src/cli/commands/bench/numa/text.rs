@@ -9,7 +9,7 @@ use super::Machine;
 /// Bytes of a gigabyte in results.
 const GIGA: f64 = 1e9;
 
-/// Speeds in gigabytes per second, as long as the slowest task ran.
+/// Speeds in gigabytes per second, over the run time of the slowest task.
 pub(super) struct Speeds {
     /// Of one thread.
     pub(super) thread: f64,
@@ -28,7 +28,7 @@ impl Speeds {
     }
 }
 
-/// Returns the lines about what will run.
+/// Returns the lines that describe the tasks before they run.
 pub(super) fn introduction(bench: &NumaMem, machine: &Machine) -> String {
     let mut text = String::from("#\n");
     let tasks = bench.tasks();
@@ -65,7 +65,7 @@ pub(super) fn introduction(bench: &NumaMem, machine: &Machine) -> String {
     text
 }
 
-/// The lines about places of tasks; none without places.
+/// Returns the lines on the CPUs or nodes that tasks are bound to; empty if none is.
 fn bound(what: &str, how: &str, places: &[u32], tasks: usize) -> String {
     if places.is_empty() {
         return String::new();
@@ -81,7 +81,7 @@ fn bound(what: &str, how: &str, places: &[u32], tasks: usize) -> String {
     text
 }
 
-/// Returns the lines about the start.
+/// Returns the lines on the time until all threads were initialized.
 pub(super) fn startup(result: &NumaResult) -> String {
     format!(
         " # Startup synchronization: ... threads initialized in {:.6} seconds.\n #\n\n ###\n\n",
@@ -95,7 +95,7 @@ struct Row {
     unit: &'static str,
     /// Its name in the table.
     name: &'static str,
-    /// The text behind the value in the summary.
+    /// The text after the value in the summary.
     words: &'static str,
 }
 
