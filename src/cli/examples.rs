@@ -403,11 +403,11 @@ mod tests {
     use super::by_command::CommandLine;
     use super::*;
     use crate::cli::argv::{self, ParsedCommand};
-    use crate::cli::commands::{COMMANDS, PARTS, part};
+    use crate::cli::commands::{COMMANDS, SUBCOMMANDS, subcommand};
 
     #[test]
     fn every_command_has_an_example() {
-        for entry in COMMANDS.iter().chain(PARTS) {
+        for entry in COMMANDS.iter().chain(SUBCOMMANDS) {
             let found = EXAMPLES.iter().any(|example| example.uses(entry.name));
             assert!(found, "{}", entry.name);
         }
@@ -432,13 +432,13 @@ mod tests {
         let tasks = EXAMPLES
             .iter()
             .flat_map(|example| example.lines.iter().copied());
-        let names = COMMANDS.iter().chain(PARTS).map(|entry| entry.name);
+        let names = COMMANDS.iter().chain(SUBCOMMANDS).map(|entry| entry.name);
         let own = names.flat_map(|name| of(name).iter().map(|example| example.line));
         for line in tasks.chain(own) {
             let words = words(line);
             let entry = COMMANDS.iter().find(|entry| entry.name == words[0]);
             let entry = entry.expect("an example begins with a command");
-            let part = words.get(1).and_then(|word| part(entry, word));
+            let part = words.get(1).and_then(|word| subcommand(entry, word));
             let rest = words.iter().skip(if part.is_some() { 2 } else { 1 });
             let rest: Vec<OsString> = rest.map(OsString::from).collect();
             let command = (part.unwrap_or(entry).build)();
@@ -453,7 +453,7 @@ mod tests {
 
     #[test]
     fn every_command_has_three_to_six_lines_of_its_own() {
-        for entry in COMMANDS.iter().chain(PARTS) {
+        for entry in COMMANDS.iter().chain(SUBCOMMANDS) {
             let lines = of(entry.name);
             let few = ["completion", "help", "version"].contains(&entry.name);
             let least = if few { 2 } else { 3 };

@@ -16,7 +16,7 @@ use rperf_sys::unix_time;
 use rperf_view::header::stamp;
 
 use self::sections::{FILES, STATUSES, SectionEntry, VARIABLES, related};
-use super::commands::{COMMANDS, CommandEntry, PARTS};
+use super::commands::{COMMANDS, CommandEntry, SUBCOMMANDS};
 use super::context::{Context, Program};
 use super::error::CliError;
 use super::examples::EXAMPLES;
@@ -257,7 +257,7 @@ fn entries() -> impl Iterator<Item = &'static CommandEntry> {
             let rest = part.name.strip_prefix(entry.name);
             rest.is_some_and(|rest| rest.starts_with(' '))
         };
-        PARTS.iter().filter(is_part)
+        SUBCOMMANDS.iter().filter(is_part)
     };
     let family = move |entry| std::iter::once(entry).chain(parts(entry));
     COMMANDS.iter().flat_map(family)

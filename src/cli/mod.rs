@@ -153,8 +153,12 @@ pub(crate) fn dispatch(
         Err(unknown) => return external::run(context, &name, words).unwrap_or(Err(unknown)),
     };
     let command = (entry.build)();
-    let part = argv::first_word(&command, words)
-        .and_then(|index| Some((index, commands::part(entry, words.get(index)?.to_str()?)?)));
+    let part = argv::first_word(&command, words).and_then(|index| {
+        Some((
+            index,
+            commands::subcommand(entry, words.get(index)?.to_str()?)?,
+        ))
+    });
     let (entry, command, words) = match part {
         // Options may precede and follow the subcommand.
         Some((index, part)) => {

@@ -370,7 +370,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
 ];
 
 /// Subcommands, selected by the first argument of these commands.
-pub(crate) const PARTS: &[CommandEntry] = &[
+pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     CommandEntry {
         name: "kmem stat",
         summary: "Show sums of allocations by caller and address",
@@ -519,7 +519,7 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
 ];
 
 /// The subcommand that `word` names.
-pub(crate) fn part(command: &CommandEntry, word: &str) -> Option<&'static CommandEntry> {
+pub(crate) fn subcommand(command: &CommandEntry, word: &str) -> Option<&'static CommandEntry> {
     let word = match command.name {
         "kmem" => kmem::full_name(word),
         "kwork" => kwork::full_name(word),
@@ -532,7 +532,7 @@ pub(crate) fn part(command: &CommandEntry, word: &str) -> Option<&'static Comman
         let word_of = entry.name.strip_prefix(command.name);
         word_of.and_then(|rest| rest.strip_prefix(' ')) == Some(word)
     };
-    PARTS.iter().find(name)
+    SUBCOMMANDS.iter().find(name)
 }
 
 /// The command of that name.

@@ -341,7 +341,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::cli::commands::{COMMANDS, PARTS};
+    use crate::cli::commands::{COMMANDS, SUBCOMMANDS};
 
     #[test]
     fn every_option_of_a_command_with_groups_is_in_one() {
@@ -360,7 +360,7 @@ mod tests {
             for name in *names {
                 let entry = COMMANDS
                     .iter()
-                    .chain(PARTS)
+                    .chain(SUBCOMMANDS)
                     .find(|entry| entry.name == *name);
                 let command = (entry.expect("a command of that name").build)();
                 for arg in

@@ -364,13 +364,13 @@ pub(super) fn related(command: &str) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::commands::{COMMANDS, PARTS};
+    use crate::cli::commands::{COMMANDS, SUBCOMMANDS};
 
     #[test]
     fn facts_and_groups_name_commands_that_exist() {
         let known: Vec<&str> = COMMANDS
             .iter()
-            .chain(PARTS)
+            .chain(SUBCOMMANDS)
             .map(|entry| entry.name)
             .collect();
         let facts = [STATUSES, VARIABLES, FILES].into_iter().flatten();

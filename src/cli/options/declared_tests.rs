@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Command;
 use regex::Regex;
 
-use crate::cli::commands::{COMMANDS, PARTS, benchmark_commands};
+use crate::cli::commands::{COMMANDS, SUBCOMMANDS, benchmark_commands};
 
 /// How ids are read: clap's methods, the functions of [`super`], and the closures that wrap them.
 const READS: &str = r#"(?x)
@@ -47,7 +47,7 @@ fn owner(path: &Path) -> Option<&'static str> {
 #[test]
 fn every_id_that_is_read_is_declared() {
     let mut declared = BTreeMap::new();
-    for entry in COMMANDS.iter().chain(PARTS) {
+    for entry in COMMANDS.iter().chain(SUBCOMMANDS) {
         let command = entry.name.split(' ').next().unwrap_or_default();
         let own: &mut BTreeSet<String> = declared.entry(command).or_default();
         ids(&(entry.build)(), own);

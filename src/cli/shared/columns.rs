@@ -58,11 +58,11 @@ const FILTERED: &[(&str, &str)] = &[("comm", "comms"), ("dso", "dsos"), ("symbol
 impl ColumnOptions {
     /// Parses options and configuration.
     pub(crate) fn new(matches: &ArgMatches, context: &Context) -> Self {
-        Self::or(matches, context.config.text("report.sort_order"))
+        Self::with_default_sort(matches, context.config.text("report.sort_order"))
     }
 
     /// Parses options; `configured` are the default sort keys.
-    pub(crate) fn or(matches: &ArgMatches, configured: Option<&str>) -> Self {
+    pub(crate) fn with_default_sort(matches: &ArgMatches, configured: Option<&str>) -> Self {
         let text = |id| given_value::<String>(matches, id).map(String::as_str);
         let sort = text("sort").or(configured);
         let fields = text("fields");

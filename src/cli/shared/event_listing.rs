@@ -80,7 +80,7 @@ impl MachineEvents {
             chosen.all(MetricListing::InGroups);
         }
         for word in words {
-            if chosen.is_kind(word, context) {
+            if chosen.add_kind(word, context) {
                 continue;
             }
             let wanted = EventSelection::new(word);
@@ -95,12 +95,12 @@ impl MachineEvents {
                 EventSelection::Kinds(kinds) => context.note(absent(kinds)),
                 _ => {
                     missed = true;
-                    context.note(nothing_called(word));
+                    context.note(no_match(word));
                 }
             }
         }
         if let Some(error) = tracepoint_error {
-            self.say_untraced(&error, context);
+            self.note_unreadable_tracepoints(&error, context);
         }
         MatchingEvents {
             rows,
@@ -121,7 +121,7 @@ impl MachineEvents {
         all.filter(has).collect()
     }
 
-    fn say_untraced(&self, error: &io::Error, context: &Context) {
+    fn note_unreadable_tracepoints(&self, error: &io::Error, context: &Context) {
         let folder = self.tracepoints.0.events().display();
         context.note(format_args!(
             "tracepoints are not listed: {folder}: {error}"
@@ -171,7 +171,7 @@ impl<'m> ChosenMetrics<'m> {
     }
 
     /// Adds the metrics of a word that names all metrics or groups.
-    fn is_kind(&mut self, word: &str, context: &Context) -> bool {
+    fn add_kind(&mut self, word: &str, context: &Context) -> bool {
         let form = match word {
             "metric" | "metrics" => MetricListing::Alone,
             "metricgroup" | "metricgroups" => MetricListing::Groups,
@@ -213,7 +213,7 @@ fn absent(kinds: &[EventKind]) -> &'static str {
 }
 
 /// The message for an unknown name: it may be an event of other machines.
-fn nothing_called(word: &str) -> String {
+fn no_match(word: &str) -> String {
     let spec = rperf_events::parse(word, &Catalogue::default()).unwrap_or_default();
     match spec.as_slice() {
         [event] => format!(

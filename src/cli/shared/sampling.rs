@@ -33,7 +33,7 @@ pub(crate) fn events_to_record(
 ) -> Result<Vec<EventSpec>, CliError> {
     let events = match events::events(matches, context, pmus, machine)? {
         Some(events) => events,
-        None => on_all_cores(usual_event(context, target), &pmus.catalogue(machine)),
+        None => on_all_cores(default_event_of(context, target), &pmus.catalogue(machine)),
     };
     if let Some(tool) = events.iter().find(|event| event.tool.is_some()) {
         let message = format!("event {} can only be counted, by 'stat'", tool.name);
@@ -83,7 +83,7 @@ pub(crate) fn command_line(context: &Context) -> Vec<String> {
 }
 
 /// Returns the default event.
-fn usual_event(context: &Context, target: &Target) -> EventSpec {
+fn default_event_of(context: &Context, target: &Target) -> EventSpec {
     // CPU-wide events cannot exclude the kernel: if not permitted, opening the event fails.
     let allowed = matches!(target, Target::Cpus(_)) || may_profile_kernel();
     if !allowed {

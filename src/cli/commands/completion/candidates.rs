@@ -7,7 +7,7 @@ use clap::Command;
 
 use super::{options, values, words};
 use crate::cli::argv::{self, Cursor};
-use crate::cli::commands::{COMMANDS, CommandEntry, PARTS, part};
+use crate::cli::commands::{COMMANDS, CommandEntry, SUBCOMMANDS, subcommand};
 use crate::cli::context::Context;
 use crate::cli::globals;
 
@@ -122,7 +122,7 @@ fn of_command(words: &[OsString], place: usize, context: &Context) -> Completion
     };
     let typed = own.len().saturating_sub(1);
     let word = argv::first_word(line.command, own.get(..typed).unwrap_or_default());
-    let part = word.and_then(|at| Some((at, part(entry, own.get(at)?.to_str()?)?)));
+    let part = word.and_then(|at| Some((at, subcommand(entry, own.get(at)?.to_str()?)?)));
     // As on execution, the word that names a subcommand is removed.
     let (without, command);
     let mut taken_out = None;
@@ -198,5 +198,5 @@ fn parts(command: &str) -> Vec<Candidate> {
         let word = entry.name.strip_prefix(command)?.strip_prefix(' ')?;
         Some(Candidate::new(word, entry.summary))
     };
-    PARTS.iter().filter_map(part).collect()
+    SUBCOMMANDS.iter().filter_map(part).collect()
 }

@@ -227,14 +227,14 @@ fn alternatives(name: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::commands::{COMMANDS, PARTS};
+    use crate::cli::commands::{COMMANDS, SUBCOMMANDS};
     use crate::cli::globals;
     use crate::cli::options::{list as list_option, value};
 
     #[test]
     fn table_values_occur_in_the_help_of_their_options() {
         for (command, option, words) in CHOICES.iter().chain(LISTS) {
-            let all = COMMANDS.iter().chain(PARTS);
+            let all = COMMANDS.iter().chain(SUBCOMMANDS);
             let of = all.filter(|entry| command.is_empty() || entry.name == *command);
             let built = of.map(|entry| (entry.build)()).chain([globals::options()]);
             let commands: Vec<clap::Command> = built.collect();

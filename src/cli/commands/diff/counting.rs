@@ -69,16 +69,20 @@ impl CountedFile {
         }
         let filter = settings.filters.of_file(number);
         let filter = filter.filter(data.metadata(), false)?.non_empty();
-        let moments = filter.as_ref().and_then(|filter| moments(filter, settings));
+        let unfiltered = filter
+            .as_ref()
+            .and_then(|filter| without_tasks_and_code(filter, settings));
         let mut selections = vec![filter.as_ref().map(|filter| filter as &dyn SelectSamples)];
-        selections.extend(moments.as_ref().map(|moments| Some(moments as _)));
+        selections.extend(unfiltered.as_ref().map(|filter| Some(filter as _)));
         let (histograms, blocks) = histograms(&analysis, settings, &selections)?;
         let mut histograms = histograms.into_iter();
         let mut blocks = blocks.into_iter();
         let mut counted = histograms.next().unwrap_or_default();
         let mut unfiltered = histograms.next().unwrap_or_default();
         analysis.end_progress();
-        let damage = analysis.conclude().and_then(|()| complete(data, path));
+        let damage = analysis
+            .conclude()
+            .and_then(|()| check_complete(data, path));
         let events = data.events().iter().enumerate();
         let events = events.map(|(event, described)| CountedEvent {
             name: described.name.clone(),
@@ -114,7 +118,10 @@ impl CountedFile {
 }
 
 /// The filter without tasks and code, if samples that these exclude count for the total of the rows of both files.
-fn moments(filter: &SampleCriteria, settings: &DiffSettings) -> Option<SampleCriteria> {
+fn without_tasks_and_code(
+    filter: &SampleCriteria,
+    settings: &DiffSettings,
+) -> Option<SampleCriteria> {
     let is_needed = settings.compare.baseline_only && !settings.relative;
     is_needed.then(|| SampleCriteria {
         comms: None,
@@ -127,7 +134,7 @@ fn moments(filter: &SampleCriteria, settings: &DiffSettings) -> Option<SampleCri
 }
 
 /// Missing records were reported when the file was opened; the comparison of an incomplete recording is not a success.
-fn complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
+fn check_complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
     match data.is_truncated() {
         true => Err(CliError::message(
             255,

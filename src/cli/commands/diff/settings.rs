@@ -84,7 +84,7 @@ impl DiffSettings {
         Ok(Self {
             runs,
             compare,
-            columns: ColumnOptions::or(matches, None),
+            columns: ColumnOptions::with_default_sort(matches, None),
             filters: FileFilters::new(matches, files.len())?,
             relative: is_relative(matches, context)?,
             layout: DiffLayout {

@@ -45,7 +45,7 @@ pub(super) fn print(context: &Context, request: &RecordRequest, recorded: &Summa
     for line in lines(&recorded.lost_samples) {
         context.note(format_args!("samples lost of {line}"));
     }
-    if stopped_to_be_read(request.observe.details.overwrite, recorded) {
+    if were_all_while_paused(request.observe.details.overwrite, recorded) {
         context.note("hint: an overwritable ring buffer is paused while it is read, and records of that time are lost: write fewer files");
     } else if lost > 0 || recorded.lost_chunks > 0 {
         context.note(format_args!("hint: try {}", suggestions(request, recorded)));
@@ -97,7 +97,7 @@ fn slower(request: &RecordRequest, throttled: &EventLosses) -> String {
 
 /// Whether all losses occurred because overwritable rings (`--overwrite`) are paused while they are read, not because
 /// a ring was full: overwritable rings never are, and no other ring was.
-fn stopped_to_be_read(overwrites: bool, recorded: &Summary) -> bool {
+fn were_all_while_paused(overwrites: bool, recorded: &Summary) -> bool {
     let is_lossy = recorded.lost_chunks > 0 || !recorded.lost_samples.is_empty();
     overwrites && is_lossy && recorded.lost_by_cpu.is_empty()
 }
@@ -247,11 +247,14 @@ mod tests {
         let mut recorded = Summary::default();
         recorded.lost_chunks = 1;
         recorded.lost_samples = vec![loss("a", Some(1), 2)];
-        assert!(stopped_to_be_read(true, &recorded));
-        assert!(!stopped_to_be_read(false, &recorded));
+        assert!(were_all_while_paused(true, &recorded));
+        assert!(!were_all_while_paused(false, &recorded));
         recorded.lost_by_cpu.push((0, 3));
-        assert!(!stopped_to_be_read(true, &recorded), "side-band was lost");
-        assert!(!stopped_to_be_read(true, &Summary::default()));
+        assert!(
+            !were_all_while_paused(true, &recorded),
+            "side-band was lost"
+        );
+        assert!(!were_all_while_paused(true, &Summary::default()));
     }
 
     #[test]

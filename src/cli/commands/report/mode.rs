@@ -85,7 +85,7 @@ impl CountMode {
 }
 
 /// The default sort keys. Tracepoints alone are sorted by their fields rather than by code. A pipe may add more events later.
-pub(super) fn usual_keys(
+pub(super) fn default_keys(
     counted: CountedItems,
     recording: Metadata<'_>,
     raw: bool,

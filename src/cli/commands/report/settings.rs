@@ -19,7 +19,7 @@ use self::groups::{CellFormat, ChainSettings, EventDisplay, SymbolFilters};
 use super::args::COLOR;
 use super::call_graph::{self, CallGraph};
 use super::data_output::DataFormat;
-use super::mode::{CountMode, usual_keys};
+use super::mode::{CountMode, default_keys};
 use crate::cli::color::color_csi;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -147,7 +147,7 @@ impl ReportSettings {
         }
         let usual = match self.chains.graph.history {
             true => HISTORY_KEYS,
-            false => usual_keys(shape.counted, recording, self.raw_trace),
+            false => default_keys(shape.counted, recording, self.raw_trace),
         };
         let threads = parallelism.as_ref().map(Parallelism::maximum);
         let shows_latency = threads.is_some_and(|most| most > 1);

@@ -13,7 +13,7 @@ const NAMED: usize = 4;
 const TIMER: &str = "sleep";
 
 /// Hints that a workload only limited the time of counting whole CPUs and, with `-v`, that a single run shows no variation.
-pub(super) fn meaning(context: &Context, plan: &StatPlan, verbose: bool) {
+pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
     let request = &plan.request;
     let name = request.workload.as_ref().map(|program| program.path());
     let name = name.and_then(|path| path.file_name());

@@ -171,7 +171,7 @@ impl<'a> StatRuns<'a> {
         if !self.look.is_for_programs() && !self.sink.is_nothing() {
             hints::write_hint(self.context, self.plan, &table);
             let verbose = self.context.verbosity(self.matches) > 0;
-            hints::meaning(self.context, self.plan, verbose);
+            hints::explain_scope(self.context, self.plan, verbose);
         }
         Ok(())
     }

@@ -57,7 +57,7 @@ impl TopSettings {
         let configured = || context.config.flag("top.children");
         let children = flag(matches, "children").or_else(configured);
         let children = callchains && children != Some(false) && !hierarchy;
-        let columns = ColumnOptions::or(matches, None);
+        let columns = ColumnOptions::with_default_sort(matches, None);
         let shares: &[NumberField] = match children {
             true => &[NumberField::Total, NumberField::Own],
             false => &[NumberField::Own],

@@ -42,7 +42,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
         let mut sources = SourceTexts::new(self.request.prefix.clone());
         let mut files = self.request.directory.as_deref().map(AnnotationFiles::new);
         for table in tables {
-            let sheet = self.sheet(table);
+            let shown = self.table_context(table);
             for functions in table.functions.chunks(BATCH_SIZE) {
                 let wanted = functions.iter().collect();
                 let listings = parallel::map(wanted, self.jobs, |function| self.list(function));
@@ -57,7 +57,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
                     sources.add(&listing);
                     let name = self.resolver.symbol_name(function.symbol);
                     let write =
-                        |out: &mut dyn Write| sheet.write(out, function, &listing, &sources);
+                        |out: &mut dyn Write| shown.write(out, function, &listing, &sources);
                     match &mut files {
                         Some(files) => drop(files.write(name, write)?),
                         None => write(&mut context.stdout())?,
@@ -121,7 +121,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
         }
     }
 
-    fn sheet<'t>(&self, table: &'t ChosenFunctions) -> TableContext<'t, 'p> {
+    fn table_context<'t>(&self, table: &'t ChosenFunctions) -> TableContext<'t, 'p> {
         TableContext {
             request: self.request,
             resolver: self.resolver,

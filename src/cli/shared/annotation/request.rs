@@ -121,7 +121,7 @@ impl AnnotationRequest {
     }
 
     /// Returns the defaults: all functions, with their source.
-    fn usual() -> Self {
+    fn defaults() -> Self {
         Self {
             symbol: None,
             share: PercentType {
@@ -149,7 +149,7 @@ impl AnnotationRequest {
     ///
     /// Status 129: unknown values.
     pub(crate) fn of_browser(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
-        let usual = Self::usual();
+        let defaults = Self::defaults();
         let objdump = given_value::<String>(matches, "objdump");
         let share = PercentType::new(matches)?;
         Ok(Self {
@@ -161,10 +161,10 @@ impl AnnotationRequest {
                 source: shows_source(matches, context, true),
                 column: column(matches, context),
                 by_samples: share.hits,
-                ..usual.looks
+                ..defaults.looks
             },
             prefix: PathPrefix::new(matches),
-            ..usual
+            ..defaults
         })
     }
 
