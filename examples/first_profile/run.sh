@@ -31,7 +31,7 @@ say "building rperf"
 cargo build --release --quiet
 rperf=$target/release/rperf
 
-say "building the workload, with frame pointers so that its stacks can be followed"
+say "building the workload, with frame pointers so that its stacks can be unwound"
 rustc -O -g -C force-frame-pointers=yes -o "$out/workload" examples/first_profile/workload.rs
 
 # For unprivileged users, perf_event_paranoid may forbid recording the kernel and other users' processes; then only the

@@ -91,7 +91,7 @@ pub(super) fn command() -> Command {
         .arg(value("scale", "linear|log").help(
             "with --from: scale of the rows (default: log if the longest latency is more than 100 times the median)",
         ))
-        .arg(value("edges", "us[,us...]").help("with --from: the rows' shortest latencies in microseconds"))
+        .arg(value("edges", "us[,us...]").help("with --from: the shortest latency of each row in microseconds"))
         .arg(value("format", "svg|text").help(
             "output format: svg (default), or with --from text: end time and latency in microseconds, a line each",
         ))
@@ -157,8 +157,8 @@ struct HeatmapOptions {
 
 impl HeatmapOptions {
     fn new(matches: &ArgMatches) -> Result<Self, CliError> {
-        let count = |id: &str, usual: u64| match matches.get_one::<u64>(id).copied() {
-            None => Ok(usual),
+        let count = |id: &str, default: u64| match matches.get_one::<u64>(id).copied() {
+            None => Ok(default),
             Some(count) if (1..=MAX_SIDE).contains(&count) => Ok(count),
             Some(_) => Err(CliError::usage(format!("--{id}: give 1 to {MAX_SIDE}"))),
         };

@@ -118,11 +118,11 @@ impl HistogramOptions {
             unit,
             histogram,
         };
-        let usual = match self.format {
+        let default = match self.format {
             HistogramFormat::Svg => "histogram.svg",
             _ => STDOUT,
         };
-        let path = self.output.as_deref().unwrap_or(Path::new(usual));
+        let path = self.output.as_deref().unwrap_or(Path::new(default));
         write_to(path, context, |out| match self.format {
             HistogramFormat::Text => view.write_text(out),
             HistogramFormat::Json => view.write_json(out),

@@ -1,4 +1,4 @@
-//! `rperf inject`: copies a recording and adds to it what the recorder did not know.
+//! `rperf inject`: copies a recording, and adds or removes information.
 
 mod build_ids;
 mod callchains;

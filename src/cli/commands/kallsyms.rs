@@ -81,7 +81,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     })
 }
 
-/// Module, file, and the address range twice: loaded and unrelocated addresses are the same.
+/// Returns module, file and address range. perf also prints the unrelocated addresses; here they are the same.
 fn place(name: &str, known: &Kallsyms, modules: &[Module]) -> Option<String> {
     if let Some(range) = range(name, &known.kernel) {
         return Some(format!("[kernel] [kernel.kallsyms] {range} ({range})"));

@@ -28,8 +28,8 @@ const ABBREVIATED: &[&str] = &["record", "stat"];
 /// The options that select an allocator.
 fn allocators() -> [Arg; 2] {
     [
-        switch("page").help("the page allocator"),
-        switch("slab").help("the slab allocator (default)"),
+        switch("page").help("select the page allocator"),
+        switch("slab").help("select the slab allocator (default)"),
     ]
 }
 

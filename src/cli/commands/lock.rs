@@ -20,8 +20,8 @@ use crate::cli::shared::subcommands::{self, split_words, words_option};
 use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
-'lock record' records waits for locks of the kernel. 'lock contention' shows how long callers, threads (-t) or locks (-l) waited, of a recording or \
-of a command or running tasks (-a, -p), 'lock report' a row per lock, 'lock script' each event.";
+'lock record' records waits for locks of the kernel. 'lock contention' shows how long callers, threads (-t) or locks (-l) waited, \
+'lock report' a row per lock, 'lock script' each event.";
 
 const SUBCOMMANDS: &str = "use 'lock record', 'lock report', 'lock contention' or 'lock script'; 'lock info' is not supported";
 
@@ -91,7 +91,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
 }
 
-/// Returns the most rows of `-E`.
+/// Returns the maximum number of rows (`-E`).
 fn entries(matches: &ArgMatches) -> usize {
     let most = matches.get_one::<u64>("entries");
     most.map_or(usize::MAX, |most| {

@@ -457,7 +457,7 @@ pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     },
     CommandEntry {
         name: "sched replay",
-        summary: "Repeat what the tasks of a recording did",
+        summary: "Replay the recorded load with threads of this program",
         usage: &["[<options>]"],
         build: sched::replay_command,
         run: sched::replay,

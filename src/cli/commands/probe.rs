@@ -44,7 +44,7 @@ impl<'m> ProbeActions<'m> {
         })
     }
 
-    /// Exactly one action must be given, and only options that apply to it.
+    /// Checks that exactly one action is given, and only options that apply to it.
     fn check(&self, matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
         let modes = [
             self.line.is_some(),
@@ -145,7 +145,7 @@ struct ProbeSearch {
 }
 
 impl ProbeSearch {
-    /// One for each object of a definition.
+    /// Returns a search for each object of a definition.
     fn all(
         given: &ProbeSpec,
         matches: &ArgMatches,

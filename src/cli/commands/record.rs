@@ -84,7 +84,7 @@ fn rewriters(
     filters: Option<Arc<SampleFilters>>,
     off_cpu: Option<OffCpuTime>,
 ) -> Option<Arc<dyn BuildRewriter>> {
-    // Stacks are unwound first: with the mappings when their tasks were switched out, not when they were switched in.
+    // Unwinding precedes --off-cpu, which turns switches into later samples: a stack needs the mappings at the time of the switch.
     let unwinding = unwinding.map(|unwinding| unwinding as Arc<dyn BuildRewriter>);
     let filters = filters.map(|filters| filters as Arc<dyn BuildRewriter>);
     let off_cpu = off_cpu.map(|off_cpu| Arc::new(off_cpu) as Arc<dyn BuildRewriter>);

@@ -260,7 +260,7 @@ fn print_records(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<bool, 
     Ok(false)
 }
 
-/// Missing records were reported when the file was opened; a report of an incomplete recording is not a success.
+/// Returns the exit status: a failure if records are missing, which was reported when the file was opened.
 fn exit_of(data: &PerfData<'_>) -> ExitStatus {
     match data.is_truncated() {
         true => ExitStatus::Failure(255),
@@ -458,7 +458,7 @@ fn count(
     })
 }
 
-/// Events with branches have callchains, which are made of these.
+/// Marks events with branch stacks as events with callchains: their callchains are built from the branches.
 fn add_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventDesc]) {
     let with_branches = events.iter().map(settings::has_branches);
     let chains = source.callchains.iter_mut().zip(with_branches);

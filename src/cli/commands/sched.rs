@@ -33,9 +33,9 @@ pub(super) use self::timehist::{command as timehist_command, run as timehist};
 
 const ABOUT: &str = "\
 'sched record' records context switches, wakeups, migrations and run times of all tasks. 'sched latency' shows the run time \
-of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs after each switch, 'sched off-cpu' where tasks wait and who wakes them. 'sched diff' compares two recordings, 'sched perfetto' writes a trace for Perfetto's viewer, 'sched replay' puts the recorded load on this machine again, 'sched script' prints the events. 'sched stats' shows counters of /proc/schedstat. -i may precede the subcommand.";
+of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs after each switch, 'sched off-cpu' where tasks wait and who wakes them. 'sched diff' compares two recordings, 'sched perfetto' writes a trace for Perfetto's viewer, 'sched replay' replays the recorded load on this machine, 'sched script' prints the events. 'sched stats' shows counters of /proc/schedstat. -i may precede the subcommand.";
 
-/// The hint for another word.
+/// The hint for an unknown subcommand.
 const KNOWN: &str = "use 'sched record', 'sched latency', 'sched timehist', 'sched map', 'sched off-cpu', 'sched diff', 'sched perfetto', 'sched replay', 'sched stats' or 'sched script'";
 
 /// The words that Linux perf abbreviates, to at least three letters.
@@ -75,7 +75,7 @@ pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, ABBREVIATED)
 }
 
-/// Runs the subcommands that continue as another command; refuses others.
+/// Runs the subcommands that call another command (`record`, `script`); refuses other words.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (name, rest) = split_words("sched", KNOWN, matches, context)?;
     match full_name(&name) {

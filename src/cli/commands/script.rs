@@ -76,7 +76,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         OpenedInput::Stream(stream) if dump::is_wanted(matches) || settings.checks => {
             print_recording(matches, context, &stream.spool(context)?, &settings)?;
         }
-        // A trace follows the records that describe it, in one piece.
+        // A hardware trace can only be decoded as a whole.
         OpenedInput::Stream(stream) if matches.contains_id("itrace") => {
             print_recording(matches, context, &stream.spool(context)?, &settings)?;
         }

@@ -93,8 +93,8 @@ fn denied(refused: &NotOpened) -> CliError {
     error
 }
 
-/// The error by what denies the permission: the sysctl or, if that allows it, a seccomp filter (`filtered`), the owner of the observed
-/// process, or a security module.
+/// Returns the error that names what denies the permission: the sysctl or, if that allows the event, a seccomp filter (`filtered`), the
+/// owner of the observed process, or a security module.
 fn denied_by(refused: &NotOpened, filtered: bool) -> CliError {
     let NotOpened {
         event, paranoid, ..

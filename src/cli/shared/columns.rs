@@ -61,7 +61,7 @@ impl ColumnOptions {
         Self::with_default_sort(matches, context.config.text("report.sort_order"))
     }
 
-    /// Parses options; `configured` are the default sort keys.
+    /// Parses options; `configured` are the sort keys if none are given.
     pub(crate) fn with_default_sort(matches: &ArgMatches, configured: Option<&str>) -> Self {
         let text = |id| given_value::<String>(matches, id).map(String::as_str);
         let sort = text("sort").or(configured);
@@ -93,18 +93,18 @@ impl ColumnOptions {
         }
     }
 
-    /// Returns columns and order; `usual` are the default sort keys, `shares` the numbers before them. `find` resolves the words that are
-    /// not built-in keys.
+    /// Returns columns and order; `default_keys` are the default sort keys, `shares` the numbers before them. `find` resolves the words
+    /// that are not built-in keys.
     pub(crate) fn resolve(
         &self,
-        usual: &str,
+        default_keys: &str,
         shares: &[NumberField],
         find: FindFields<'_>,
     ) -> Result<ResolvedColumns, CliError> {
         let given = !self.sort.is_empty() && !self.adds_keys;
         let mut sort = match given || (self.only_fields && self.sort.is_empty()) {
             true => Vec::new(),
-            false => fields(&SortWord::list(usual), "sort", find)?,
+            false => fields(&SortWord::list(default_keys), "sort", find)?,
         };
         extend(&mut sort, &fields(&self.sort, "sort", find)?);
         if self.with_parent {
@@ -133,8 +133,8 @@ impl ColumnOptions {
         Ok(self.without_chosen(columns, order_by))
     }
 
-    /// Returns the shares in front of the keys: the default ones, but only those of `sort` if it names a latency. perf does this too, unless
-    /// latencies come first.
+    /// Returns the share columns before the keys. As in perf, these are the defaults, or, if `sort` names a latency and the defaults do not
+    /// begin with one, the shares that `sort` names.
     fn shares(&self, default: &[NumberField], sort: &[ReportField]) -> Vec<ReportField> {
         let is_latency = |number: &NumberField| number.is_latency();
         let named = sort.iter().filter_map(|field| field.number());

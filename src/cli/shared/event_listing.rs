@@ -170,7 +170,7 @@ impl<'m> ChosenMetrics<'m> {
         self.form = form;
     }
 
-    /// Adds the metrics of a word that names all metrics or groups.
+    /// Adds all metrics if `word` names all metrics or all groups; returns whether it does.
     fn add_kind(&mut self, word: &str, context: &Context) -> bool {
         let form = match word {
             "metric" | "metrics" => MetricListing::Alone,
@@ -212,7 +212,7 @@ fn absent(kinds: &[EventKind]) -> &'static str {
     }
 }
 
-/// The message for an unknown name: it may be an event of other machines.
+/// Returns the message for a name without a match, which may be an event of other machines.
 fn no_match(word: &str) -> String {
     let spec = rperf_events::parse(word, &Catalogue::default()).unwrap_or_default();
     match spec.as_slice() {

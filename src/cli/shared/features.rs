@@ -16,9 +16,12 @@ pub(crate) struct Feature {
 /// All features, in alphabetical order. Names are those of perf 6.1 and 7.2, and `demangle` of later versions.
 pub(crate) const FEATURES: &[Feature] = &[
     with("aio", "record --aio: writes do not wait for the disk"),
-    without("babeltrace2-ctf-writer", "data convert writes no CTF"),
-    without("bpf", "no BPF programs are loaded"),
-    without("bpf_skeletons", "no BPF programs are loaded"),
+    without(
+        "babeltrace2-ctf-writer",
+        "not used: data convert writes CTF itself",
+    ),
+    without("bpf", "no BPF programs of users are loaded"),
+    without("bpf_skeletons", "events are counted without BPF programs"),
     with("debuginfod", "debug files over HTTP and HTTPS"),
     with("demangle", "C++ and Rust names"),
     with(
@@ -41,7 +44,7 @@ pub(crate) const FEATURES: &[Feature] = &[
         "libbfd",
         "not used: symbols and lines are decoded in process",
     ),
-    without("libbpf-strings", "no BPF programs are loaded"),
+    without("libbpf-strings", "not used: libbpf is not linked"),
     with("libcapstone", "instructions of x86 and arm64"),
     without("libcrypto", "not used: build-ids are read, not generated"),
     with("libdw-dwarf-unwind", "user stacks unwound by DWARF"),
@@ -50,14 +53,17 @@ pub(crate) const FEATURES: &[Feature] = &[
     without("libopencsd", "traces of CoreSight are not decoded"),
     without("libperl", "Perl scripts are not run"),
     without("libpfm4", "vendor events come from tables"),
-    without("libpython", "Python scripts are not run"),
+    without(
+        "libpython",
+        "not used: script -s starts a Python interpreter",
+    ),
     with("libslang", "browsers of report, annotate, top"),
     with("libtraceevent", "raw data of tracepoints"),
     without("libunwind", "not used: see dwarf-unwind"),
     with("lzma", "modules and debug sections compressed by xz"),
     with("numa_num_possible_cpus", "record --affinity=node"),
-    without("rust", "no test workloads"),
-    without("syscall_table", "no command traces system calls"),
+    without("rust", "no test workloads in Rust as in perf"),
+    without("syscall_table", "not used: trace has tables of its own"),
     with("zlib", "compressed modules and sections, exports"),
     with("zstd", "compressed recordings, modules and sections"),
 ];

@@ -32,7 +32,7 @@ impl Candidate {
 pub(super) enum ShellCandidates {
     #[default]
     None,
-    /// Files, whose names begin after this prefix of the word.
+    /// Files; in the word, this prefix precedes the file name.
     Files(String),
     /// Directories, likewise.
     Directories(String),
@@ -81,7 +81,7 @@ impl fmt::Display for Completion {
     }
 }
 
-/// The candidates for the last of `words`, the first of which is the program's name.
+/// Returns the candidates for the last of `words`; `words[0]` is the program's name.
 pub(super) fn answer(words: &[OsString], context: &Context) -> Completion {
     let program = globals::options();
     let own = words.get(1..).unwrap_or_default();

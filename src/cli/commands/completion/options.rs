@@ -12,8 +12,8 @@ const GLOBAL_OPTIONS: [(&str, &str); 3] = [
     ("--list-opts", "print all long options on one line"),
 ];
 
-/// The options that can be given. Negated forms, if the command `has_negatives`, are listed only for a typed `--no`,
-/// and those of options that are themselves negated once a letter follows `--`.
+/// Returns the options that can be given. Negated forms (`--no-NAME`, if the command `has_negatives`) are listed only if `--no` was
+/// typed. The positive form of an option that is itself named `no-NAME` is listed only if a letter follows `--`.
 pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) -> Vec<Candidate> {
     let mut found = Vec::new();
     let wants_negatives = typed.starts_with("--no");
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn negated_options_are_completed_when_typed() {
-        let usual = ["-a", "--all-cpus", "-i", "--no-inherit", "-o", "--output"];
-        assert_eq!(words("-"), usual);
-        assert_eq!(words("--"), usual);
+        let all = ["-a", "--all-cpus", "-i", "--no-inherit", "-o", "--output"];
+        assert_eq!(words("-"), all);
+        assert_eq!(words("--"), all);
         assert!(words("--i").contains(&"--inherit".to_owned()));
         assert!(words("--no").contains(&"--no-all-cpus".to_owned()));
         assert!(!words("--no").contains(&"--no-output".to_owned()));

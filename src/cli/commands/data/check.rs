@@ -164,7 +164,7 @@ impl CheckResult {
             };
             match turn.what {
                 RecordContent::Sample(_) => self.samples += 1,
-                RecordContent::UnknownEvent => faults.add(kind, "stranger", || {
+                RecordContent::UnknownEvent => faults.add(kind, "unknown event", || {
                     format!("{kind} at offset {position:#x} has an unknown event id")
                 }),
                 RecordContent::Broken(error) => faults.add(kind, "broken", || cannot(&error)),

@@ -257,7 +257,8 @@ fn compressed(
     out.finish().map(drop)
 }
 
-/// The time of the first sample, in nanoseconds since 1970, if the file was written when the last sample was taken.
+/// Estimates the time of the first sample, in nanoseconds since 1970: assumes that the file was last modified when the last sample
+/// was taken.
 fn estimated_start(input: &Input, profile: &Profile) -> i64 {
     let (first, last) = profile.span();
     let span = i64::try_from(last.saturating_sub(first)).unwrap_or(i64::MAX);

@@ -46,7 +46,7 @@ pub(super) struct CountedEvent {
     kind: EventType,
     config: u64,
     pub(super) histogram: Histogram,
-    /// The same of all tasks and code, if the total of filtered rows is needed.
+    /// The histogram without the filters of tasks and code; only if the total of their rows is needed.
     pub(super) unfiltered: Option<Histogram>,
     /// With `-c cycles`, the basic blocks between branches.
     pub(super) blocks: Vec<Block>,
@@ -117,7 +117,7 @@ impl CountedFile {
     }
 }
 
-/// The filter without tasks and code, if samples that these exclude count for the total of the rows of both files.
+/// Returns the filter without tasks and code, if the percentages of rows refer to a total that includes the excluded samples.
 fn without_tasks_and_code(
     filter: &SampleCriteria,
     settings: &DiffSettings,
@@ -133,7 +133,7 @@ fn without_tasks_and_code(
     })
 }
 
-/// Missing records were reported when the file was opened; the comparison of an incomplete recording is not a success.
+/// Returns an error if records are missing, so that the exit status is not 0. What is missing was reported when the file was opened.
 fn check_complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
     match data.is_truncated() {
         true => Err(CliError::message(
@@ -206,7 +206,7 @@ fn check_branches(analysis: &Analysis<'_>) -> Result<(), CliError> {
     Err(error.hint("record them with 'record -b'"))
 }
 
-/// What is counted.
+/// Returns the options of the histograms.
 fn options(
     settings: &DiffSettings,
     tracepoints: &mut Tracepoints<'_>,

@@ -111,7 +111,7 @@ fn recording() -> Vec<Arg> {
             "when recording: how callchains are recorded (default: fp; dwarf with --unwind live)",
         ),
         value("unwind", "when").help("when recording: when to unwind stack copies, later or live"),
-        switch("off-cpu").help("when recording: the time that tasks wait, which is drawn"),
+        switch("off-cpu").help("when recording: record off-CPU time, and draw that"),
         value("keep", "file").help("when recording: keep the recording in this file"),
     ]
 }

@@ -133,11 +133,11 @@ impl FlamegraphInput {
             .events()
             .get(event)
             .map_or("", |event| event.name.as_str());
-        let usual = match is_off_cpu(name) {
+        let default = match is_off_cpu(name) {
             true => StackWeight::Period,
             false => StackWeight::Samples,
         };
-        let weighing = self.weighing.as_ref().unwrap_or(&usual);
+        let weighing = self.weighing.as_ref().unwrap_or(&default);
         let stacks = self.stacks(&analysis, event, weighing)?;
         let damage = analysis.conclude();
         if stacks.is_empty() {

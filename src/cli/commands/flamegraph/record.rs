@@ -21,7 +21,7 @@ pub(super) struct Recorded {
     pub(super) path: PathBuf,
     /// How the workload ended.
     pub(super) exit: ExitStatus,
-    /// Removes the file.
+    /// Removes the file when dropped.
     _temporary: Option<TemporaryFolder>,
 }
 
@@ -100,12 +100,12 @@ fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
 fn options(matches: &ArgMatches, path: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec!["-o".into(), path.into()];
     let unwind = text(matches, "unwind");
-    let usual = match unwind {
+    let default = match unwind {
         Some("live") => "dwarf",
         _ => "fp",
     };
     words.push("--call-graph".into());
-    words.push(text(matches, "call-graph").unwrap_or(usual).into());
+    words.push(text(matches, "call-graph").unwrap_or(default).into());
     for (option, id) in [("-F", "freq"), ("-e", "event"), ("--unwind", "unwind")] {
         if let Some(value) = text(matches, id) {
             words.extend([option.into(), value.into()]);

@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 use crate::cli::shared::event_pair::event_pair;
 
-/// How many times the median the longest latency is for a logarithmic scale.
+/// The scale is logarithmic if the longest latency is more than this many times the median.
 const OUTLIER: u64 = 100;
 
 /// The start and end events of a latency, and the key that matches them.

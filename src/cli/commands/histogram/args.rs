@@ -12,8 +12,8 @@ use crate::cli::symbol_options::args as names;
 const ABOUT: &str = "\
 Counts the numbers of an event by size: the values of a field of a tracepoint, or the periods of samples (period, the \
 default). With --from and --to it counts latencies: the time from a sample of the first event to the next sample of the \
-second one with the same key. Ranges end at powers of 4 unless --power, --max or --edges is given; the first one has \
-negative numbers, the last one all above.
+second one with the same key. Ranges begin at 0 and at the powers of 4 unless --power, --max or --edges is given; the first one has \
+negative numbers, the last one has no upper bound.
 
 A recording is read unless there is something to record: a number of seconds, for which all CPUs are recorded, a \
 command after --, processes (-p) or the whole system (-a), until the command ends or ^C. The recording is temporary.";
@@ -58,13 +58,13 @@ fn numbers() -> Vec<Arg> {
     vec![
         value("edges", "n[,n...]")
             .short('b')
-            .help("the lowest numbers of the ranges, separated by commas or blanks: '10 100 1000'"),
+            .help("the lower bounds of the ranges, separated by commas or blanks: '10 100 1000'"),
         value("power", "base")
             .value_parser(number)
-            .help("ranges end at powers of this number (default: 4)"),
-        value("max", "n").value_parser(number).help(
-            "the last range begins at the highest power up to this number (default: above all)",
-        ),
+            .help("ranges begin at powers of this number (default: 4)"),
+        value("max", "n")
+            .value_parser(number)
+            .help("no range begins above this number; the last one is open (default: no limit)"),
         value("from", "event").help("count latencies: start event"),
         value("to", "event").help("count latencies: end event"),
         value("key", "field[,field...]")

@@ -294,6 +294,6 @@ fn seconds_of(word: &str) -> Result<String, CliError> {
 }
 
 fn surplus_word(word: &str) -> CliError {
-    CliError::usage(format!("histogram: surplus word '{word}'"))
+    CliError::usage(format!("histogram: unexpected word '{word}'"))
         .hint("a command to record follows --: histogram EVENT FIELD -- COMMAND")
 }

@@ -86,7 +86,7 @@ pub(super) struct BuildIdLookup<'c> {
 }
 
 impl<'c> BuildIdLookup<'c> {
-    /// Creates it for a recording of a kernel of this release.
+    /// Creates the lookup for a recording of a kernel of this release.
     pub(super) fn new(
         matches: &ArgMatches,
         context: &'c Context,

@@ -31,7 +31,7 @@ pub(super) struct CallchainConverter {
 }
 
 impl CallchainConverter {
-    /// Creates it for a recording with these events; `summary` receives the statistics.
+    /// Creates the converter for a recording with these events; `summary` receives the statistics.
     pub(super) fn new(
         metadata: Metadata<'_>,
         events: &[EventDesc],

@@ -152,7 +152,7 @@ impl<'c> InjectPlan<'c> {
         Ok(())
     }
 
-    /// Adds what removes stack copies, addresses and names.
+    /// Adds the transforms that remove stack copies, addresses and names.
     fn add_protection(
         &self,
         metadata: Metadata<'_>,

@@ -18,8 +18,8 @@ pub(super) struct KmemDetails<'r> {
 /// The most frames that are searched for a caller.
 const MOST_FRAMES: usize = 32;
 
-/// Functions through which the kernel allocates pages: the caller is the innermost function that has none of these names, without leading `_` and
-/// trailing `_noprof`, and is no longer variant of one.
+/// The start of the names of functions through which the kernel allocates pages, without leading `_`. The caller of an allocation is the
+/// innermost function with another name.
 const ALLOCATORS: &[&str] = &[
     "alloc_pages",
     "alloc_page",

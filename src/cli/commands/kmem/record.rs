@@ -39,7 +39,7 @@ pub(super) fn run(
     let mut words = without_allocators(words, &mut allocators, context)?;
     let Allocators { slab, page } = allocators.or_default();
     if page {
-        // The event of an allocation has no caller.
+        // The events of the page allocator do not contain the caller, so callchains are needed.
         words.insert(0, "-g".into());
     }
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());

@@ -8,7 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
 
-/// What a subcommand reads of each class.
+/// The events of each class that a subcommand needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NeededEvents {
     /// Entry and exit.
@@ -36,8 +36,8 @@ pub(super) struct KworkRecording {
 }
 
 impl KworkRecording {
-    /// Checks that the recording has the events of `requested` classes, or of at least one of `default` if none are requested, with time,
-    /// CPU and raw data.
+    /// Checks that the recording has the needed events of all `requested` classes (if none are requested, of at least one of the
+    /// `default` classes), and that their samples have time, CPU and raw data.
     ///
     /// # Errors
     ///

@@ -30,7 +30,7 @@ use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
 Prints a row for each run of an interrupt handler, a softirq (s) or a work item (w): when it began and ended, how long it ran, and how long it was \
-pending before (delay), in milliseconds. With -g and callchains, the row ends with the stack at its begin.";
+pending before (delay), in milliseconds. With -g and callchains, the row ends with the stack at the start of the run.";
 
 /// The default number of frames.
 const MAX_STACK: u64 = 5;
@@ -47,7 +47,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(
             switch("call-graph")
                 .short('g')
-                .help("show the stack at the begin if the recording has callchains"),
+                .help("show the stack at the start if the recording has callchains"),
         )
         .arg(
             value("max-stack", "n")

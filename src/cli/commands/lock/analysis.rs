@@ -32,11 +32,11 @@ pub(super) struct LockQuery {
     pub(super) key: LockColumn,
     /// The most rows.
     pub(super) entries: usize,
-    /// Innermost frames that are never the caller.
+    /// The number of innermost frames that are skipped when the caller is determined.
     pub(super) stack_skip: usize,
     /// Frames that are shown.
     pub(super) max_stack: usize,
-    /// Only waits with one of these words in a function of their stack.
+    /// Only waits with a function in the stack whose name contains one of these words.
     pub(super) callstack: Option<Vec<String>>,
 }
 
@@ -47,10 +47,10 @@ struct LockRows {
     delivered: DeliveredCounts,
 }
 
-/// The addresses of functions that schedule and that lock.
+/// The address ranges of the kernel's sections with scheduler and locking functions.
 type LockText = Vec<std::ops::Range<u64>>;
 
-/// Finds the callers of the functions of locks.
+/// Determines the caller of each locking function from the callchain.
 struct LockDetails<'r> {
     resolver: &'r Resolver<'r>,
     query: &'r LockQuery,
@@ -107,7 +107,7 @@ impl LockDetails<'_> {
     }
 }
 
-/// Returns the kernel's sections of these functions, whose ends are symbols.
+/// Returns the ranges of these sections, between the symbols `__sched_text_start` and `__sched_text_end`, and those of `lock`.
 fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> LockText {
     let mut text = LockText::new();
     for section in ["sched", "lock"] {

@@ -1,4 +1,4 @@
-//! `lock contention`: how long callers, threads or locks waited, of a recording or live.
+//! `lock contention`: how long callers, threads or locks waited.
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
@@ -14,7 +14,7 @@ use crate::cli::options::{flag, number, switch, unsupported, value};
 const ABOUT: &str = "\
 Shows how long callers, threads (-t) or locks (-l) waited for locks of the kernel, recorded with 'lock record'.";
 
-/// The default number of innermost frames that are never the caller, and of frames shown by -v: those of perf.
+/// The default number of innermost frames that are skipped when the caller is determined, and of frames shown by -v, as in perf.
 pub(super) const STACK_SKIP: usize = 3;
 const MAX_STACK: usize = 8;
 
@@ -53,7 +53,7 @@ pub(in crate::cli::commands) fn command() -> Command {
             value("max-stack", "n").value_parser(number).help("frames shown by -v (default: 8)"),
             value("stack-skip", "n")
                 .value_parser(number)
-                .help("innermost frames that are never the caller (default: 3)"),
+                .help("number of innermost frames to skip when determining the caller (default: 3)"),
             value("type-filter", "type[,type...]")
                 .short('Y')
                 .help("only these types: spinlock, mutex, rwlock, rwsem:R, semaphore, rt-mutex, ..."),
@@ -62,7 +62,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .help("only locks at these addresses, in hexadecimal"),
             value("callstack-filter", "name[,name...]")
                 .short('S')
-                .help("only waits with such a word in a function of their stack"),
+                .help("only waits with a function in the stack whose name contains one of these"),
             value("field-separator", "text")
                 .short('x')
                 .help("print separated values, times in nanoseconds"),

@@ -44,7 +44,7 @@ pub(super) fn run(
             folder.display()
         );
         return Err(CliError::message(255, message)
-            .hint("Linux 5.19 and later have it; those of CONFIG_LOCKDEP and CONFIG_LOCK_STAT are not supported"));
+            .hint("Linux 5.19 and later have it; the lock events of older kernels (CONFIG_LOCKDEP, CONFIG_LOCK_STAT) are not supported"));
     }
     let mut all: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
     all.extend_from_slice(words);

@@ -1,4 +1,4 @@
-//! Warning about recordings of a device that the output is written to: each write adds events.
+//! Warns if the recorded events include the writes to the output file: then each write adds events.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

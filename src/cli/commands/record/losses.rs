@@ -74,9 +74,9 @@ fn too_frequent<'m>(request: &RecordRequest, lost: &'m EventLosses) -> TooFreque
         event: &lost.event,
         rate: lost.rate,
         is_alike: match lost.rate {
-            // -F samples tracepoints, which otherwise have a sample each.
+            // With -F, tracepoints are sampled too; by default every hit of a tracepoint is a sample.
             SampledRate::Frequency(_) => events().all(|event| event.tracepoint.is_none()),
-            // -c counts the events of some and the nanoseconds of others.
+            // The unit of -c is nanoseconds for clocks and the number of events for others.
             _ => events()
                 .skip(1)
                 .zip(events())
@@ -95,8 +95,8 @@ fn slower(request: &RecordRequest, throttled: &EventLosses) -> String {
     )
 }
 
-/// Whether all losses occurred because overwritable rings (`--overwrite`) are paused while they are read, not because
-/// a ring was full: overwritable rings never are, and no other ring was.
+/// Whether all losses occurred while overwritable rings (`--overwrite`) were paused for reading. These rings are never full; if
+/// another ring had been full, its losses would be known by CPU.
 fn were_all_while_paused(overwrites: bool, recorded: &Summary) -> bool {
     let is_lossy = recorded.lost_chunks > 0 || !recorded.lost_samples.is_empty();
     overwrites && is_lossy && recorded.lost_by_cpu.is_empty()

@@ -17,8 +17,9 @@ use rperf_safefs::FoundFile;
 use rperf_symbol::{BuildId, FilePart, FileRequest, Servers, build_id_of_elf};
 use rperf_wire::{CpuMode, Endian, Misc, Mmap2, MmapId, PROT_EXEC, RawRecord, Record, RecordKind};
 
-/// Offset of `misc` in an MMAP2 record; that of the 24 bytes of the file's identity follows.
+/// Offset of `misc` in an MMAP2 record.
 const MISC: usize = 4;
+/// Offset of the 24 bytes that identify the file: device and inode, or the build-id.
 const IDENTITY: usize = 40;
 /// Offset of the build-id, after its size and two reserved fields.
 const BUILD_ID: usize = IDENTITY + 4;

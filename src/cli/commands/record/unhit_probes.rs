@@ -8,7 +8,7 @@ use crate::cli::shared::probing;
 /// Maximum number of events that are named without `-v`.
 const NAMED: usize = 3;
 
-/// Lists them; only their number if there are many, unless `is_verbose`.
+/// Lists the probe events without hits; only their number if there are many, unless `is_verbose`.
 pub(super) fn print(context: &Context, recorded: &Summary, is_verbose: bool) {
     if recorded.tracepoints_without_hits.is_empty() {
         return;

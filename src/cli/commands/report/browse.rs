@@ -116,7 +116,7 @@ fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, Cl
 #[expect(
     clippy::disallowed_methods,
     clippy::exit,
-    reason = "threads that read cannot be stopped, and hold nothing that has to be put away"
+    reason = "threads that read cannot be stopped, and hold nothing that needs cleanup"
 )]
 fn exit_now() -> ! {
     std::process::exit(0)

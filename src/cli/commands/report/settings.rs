@@ -145,7 +145,7 @@ impl ReportSettings {
         if self.total_cycles && shape.counted != CountedItems::Branches {
             return Err(no_branches("--total-cycles"));
         }
-        let usual = match self.chains.graph.history {
+        let default = match self.chains.graph.history {
             true => HISTORY_KEYS,
             false => default_keys(shape.counted, recording, self.raw_trace),
         };
@@ -156,7 +156,7 @@ impl ReportSettings {
             order_by,
             values,
         } = self.columns.resolve(
-            usual,
+            default,
             &self.shares(shape.children, shows_latency),
             &mut |option, word| tracepoints.find(option, word),
         )?;

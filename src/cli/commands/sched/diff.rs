@@ -18,7 +18,7 @@ use crate::cli::shared::analysis::Analysis;
 const ABOUT: &str = "\
 Compares how long the tasks of two recordings waited for a CPU, by name: mean, median and 99th percentile of the waits, each with its 95% \
 confidence interval. Differences of means are tested with Welch's t-test; percentiles differ if their intervals do not overlap. An interval \
-needs two waits for the mean, eight for the median and some 570 for the 99th percentile. Waits are taken as independent of each other. \
+needs two waits for the mean, eight for the median and some 570 for the 99th percentile. Waits are assumed to be independent of each other. \
 Without files it compares perf.data.old with perf.data.";
 
 /// The options.

@@ -38,7 +38,7 @@ pub(in crate::cli::commands) fn command() -> Command {
             value("task-name", "comm[,comm...]")
                 .help("only switches to and from tasks of these names, others as -"),
         )
-        .arg(switch("fuzzy-name").help("--task-name lists parts of names"))
+        .arg(switch("fuzzy-name").help("match parts of names with --task-name"))
         .args(common())
         .arg(jobs::option())
 }

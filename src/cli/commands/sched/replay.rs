@@ -1,4 +1,4 @@
-//! `sched replay`: repeats what the tasks of a recording did, with a thread for each.
+//! `sched replay`: replays what the tasks of a recording did, with a thread for each task.
 
 mod threads;
 
@@ -20,9 +20,9 @@ use crate::cli::options::value;
 use crate::cli::shared::analysis::Analysis;
 
 const ABOUT: &str = "\
-Repeats what the tasks of a recording did, with a thread for each: it runs and sleeps as long, and wakes the same others. Shows for each \
-repetition the elapsed time in ms with a running average, and the CPU time of all threads with its average. So the same load can be put on \
-another kernel or machine. A task that was woken by an interrupt sleeps as long as recorded; the idle task has no thread.";
+Replays the load of a recording, for example on another kernel or machine: a thread for each task runs and sleeps for as long as the task \
+did, and wakes the threads of the tasks that it woke. Shows for each repetition the elapsed time in ms with a running average, and the CPU \
+time of all threads with its average. A task that was woken by an interrupt sleeps as long as recorded; the idle task has no thread.";
 
 /// The default number of repetitions.
 const REPETITIONS: u32 = 10;
@@ -93,7 +93,7 @@ fn repetitions(matches: &ArgMatches) -> Result<Option<u32>, CliError> {
     }
 }
 
-/// Reads what the tasks did.
+/// Reads the steps of the tasks.
 fn plan(matches: &ArgMatches, context: &Context) -> Result<ReplayPlan, CliError> {
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;

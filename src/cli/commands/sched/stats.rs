@@ -14,9 +14,9 @@ use crate::cli::input::{self, OpenedInput, foreign};
 use crate::cli::options::{counter, flag, unsupported, value};
 
 const ABOUT: &str = "\
-Shows what the scheduler's counters of /proc/schedstat rose by: calls of the scheduler, run times and waits of each CPU, and load balancing in each \
+Shows how much the scheduler's counters in /proc/schedstat grew: calls of the scheduler, run times and waits of each CPU, and load balancing in each \
 of its domains. 'sched stats report' shows the averages over all CPUs and each CPU, 'sched stats diff' compares the averages of two recordings, by default \
-perf.data.old and perf.data. Linux perf 7.0 and later record them ('perf sched stats record'), on kernels with CONFIG_SCHEDSTATS.";
+perf.data.old and perf.data. The counters are recorded by Linux perf 7.0 and later ('perf sched stats record'), on kernels with CONFIG_SCHEDSTATS.";
 
 /// The hint for other words.
 const KNOWN: &str = "use 'sched stats report' or 'sched stats diff'";

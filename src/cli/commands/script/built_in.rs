@@ -63,7 +63,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     let all_cpus = flag(matches, "all-cpus") == Some(true);
     let Some((first, rest)) = words.split_first() else {
         return match all_cpus {
-            true => Err(not_recorded("no script is recorded")),
+            true => Err(not_recorded("no script to record is given")),
             false => Ok(None),
         };
     };

@@ -1,7 +1,8 @@
-//! The scripts that are installed with perf, or in the folder of `PERF_EXEC_PATH`: `script report NAME`, `script record NAME`, `script NAME`.
+//! The scripts that are installed with perf, or in the folder of `PERF_EXEC_PATH`: `script report NAME`, `script record NAME`,
+//! `script NAME`.
 //!
-//! Each consists of two shell scripts, `bin/NAME-record` and `bin/NAME-report`, which call perf. They are run by the shell that their first line
-//! names, with a function `perf` that calls this program.
+//! Each consists of two shell scripts, `bin/NAME-record` and `bin/NAME-report`, which call perf. The shell in their first line runs them,
+//! with a function `perf` that calls this program.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,7 +17,7 @@ use super::interpreter::{EXEC_PATH, exec_path};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 
-/// Larger files are no shell scripts of this kind.
+/// Maximum size of a script in bytes; larger files are not such scripts.
 const MAX_SCRIPT: u64 = 1 << 20;
 /// Sources the script `$3`, which calls this program, `$1`, with the options `$2` of `script`.
 const SHELL: &str = r#"own=$1 options=$2 file=$3; shift 3
@@ -169,8 +170,8 @@ impl InstalledScript {
         }
     }
 
-    /// Splits words into those of the script and those of the recording: before and after `--`, otherwise after the required arguments and
-    /// the words that the script's description names. All words are the script's if it shows the whole system like top.
+    /// Splits words into those of the report script and those of the record script: at `--`, otherwise after the required arguments and
+    /// the words that the script's description names. If the script's name ends in `top`, all words are those of the report script.
     fn split(&self, mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
         if let Some(end) = words.iter().position(|word| word == "--") {
             let recorded = words.split_off(end);

@@ -1,4 +1,4 @@
-//! The interpreter beside rperf: started with the shim, it gets blocks of values on a pipe.
+//! Starts the interpreter of a script as a child process that runs the shim, and sends it blocks of values through a pipe.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _, pipe};

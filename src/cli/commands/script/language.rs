@@ -102,7 +102,7 @@ pub(super) fn python(matches: &ArgMatches, first_line: &[u8], context: &Context)
         .unwrap_or_else(|| "python3".into())
 }
 
-/// The interpreter that `#!` names by its path, if it is a Python 3. `env` looks on PATH, as is done without a first line.
+/// Returns the interpreter that `#!` names by its path, if it is a Python 3; `None` for `env`, since python3 on PATH is the default.
 fn shebang(first_line: &[u8]) -> Option<PathBuf> {
     let program = first_line.strip_prefix(b"#!")?.trim_ascii_start();
     let end = program.iter().position(u8::is_ascii_whitespace);

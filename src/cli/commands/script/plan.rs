@@ -181,8 +181,8 @@ impl ScriptPlan {
 /// Refuses fields that the events do not record, and drops default ones.
 fn check_fields(recording: Metadata<'_>, selection: &mut FieldSelection) -> Result<(), CliError> {
     let events = recording.events.iter();
-    // If the recording has single branches, which only traces have, some of its events have no samples, and they
-    // lack no fields.
+    // Single branches come from a decoded trace. Some events of such a recording have no samples; a field that these events do not
+    // record is not an error.
     let traced = recording
         .events
         .iter()
@@ -196,7 +196,7 @@ fn check_fields(recording: Metadata<'_>, selection: &mut FieldSelection) -> Resu
     checked.map_err(super::refused)
 }
 
-/// The recording without events that are only counted: they have no samples, and lack no fields.
+/// Returns the recording without events that are only counted: they have no samples in which a field could be missing.
 fn sampled(recording: Metadata<'_>) -> Metadata<'_> {
     match are_counted(recording.events) {
         true => Metadata {

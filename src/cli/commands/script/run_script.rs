@@ -49,7 +49,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         OpenedInput::Stream(stream) if !matches.contains_id("itrace") => {
             reading.run_stream(matches, stream).map(Some)
         }
-        // A trace follows the records that describe it, in one piece.
+        // A hardware trace can only be decoded as a whole.
         OpenedInput::Stream(stream) => {
             let input = stream.spool(context)?;
             reading.run_decoded(matches, &input).map(Some)
@@ -58,7 +58,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     }
 }
 
-/// What is read, and by which script.
+/// A script and the settings for reading the recording that is passed to it.
 pub(super) struct ScriptReading<'a> {
     pub(super) context: &'a Context,
     pub(super) settings: &'a ScriptSettings,

@@ -20,7 +20,7 @@ use crate::cli::stream::RecordingStream;
 struct StreamCalls<'a> {
     reading: &'a ScriptReading<'a>,
     functions: ScriptFunctions,
-    /// With the revision of the head that they were found for.
+    /// The functions to call for each event, with the revision of the head for which they were looked up.
     calls: Option<(u64, ScriptCalls)>,
     known: Option<LoadedObjects>,
     scratches: Vec<EncoderScratch>,

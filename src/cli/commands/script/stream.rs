@@ -114,13 +114,13 @@ struct StreamPrinter<'a> {
     context: &'a Context,
     path: &'a Path,
     settings: &'a ScriptSettings,
-    /// With the revision of the head that it was created from.
+    /// The plan, with the revision of the head from which it was created.
     plan: Option<(u64, ScriptPlan)>,
     known: Option<LoadedObjects>,
     sources: SourceFiles<'static>,
     scratches: Vec<TextBuffers>,
     join: BlockJoiner,
-    /// The event switches that the join was set up with.
+    /// The event switches that `join` was created with.
     switch: EventSwitch,
     guests: u64,
     stacks: StackSummary,

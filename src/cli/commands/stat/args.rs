@@ -55,7 +55,7 @@ fn event_options() -> Vec<Arg> {
             .long_help(EVENT),
         list("filter", "filter").help("filter for the tracepoints of the preceding -e"),
         value("hist", "field[:n,n...]").help(
-            "count tracepoints by ranges of a field, in the kernel: up to powers of 4, or from n on (bytes_req:64,512,4096)",
+            "count tracepoints by ranges of a field, in the kernel: ranges begin at powers of 4, or at each n (bytes_req:64,512,4096)",
         ),
         probes::option(),
         switch("no-inherit")
@@ -197,7 +197,7 @@ fn timing() -> Vec<Arg> {
             .help("print only metrics, in columns"),
         switch("metric-no-group").help("do not group the events of a metric"),
         switch("metric-no-threshold")
-            .help("no thresholds of metrics (rperf never uses them)"),
+            .help("do not show thresholds of metrics (rperf never shows them)"),
         switch("metric-no-merge").help("do not share events between metrics"),
         switch("topdown")
             .help("top-down analysis of the pipeline: the metrics TopdownL1"),
@@ -209,7 +209,7 @@ fn timing() -> Vec<Arg> {
             .short('M')
             .help("metrics or metric groups to compute, separated by commas (see 'list metric')"),
         switch("summary").help("with -I: also print the total counts at the end"),
-        switch("no-csv-summary").help("with -x and --summary: no first column 'summary'"),
+        switch("no-csv-summary").help("with -x and --summary: omit the first column 'summary'"),
         switch("quiet").help("print only errors"),
         value("pmu-filter", "pmu")
             .help("count events without a PMU name only on this PMU"),

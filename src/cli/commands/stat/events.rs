@@ -84,8 +84,8 @@ pub(super) fn shown(
     let (specs, metrics) = match has_events {
         true => requested_events(matches, context, target, pmus)?,
         false => {
-            let usual = default_events(matches, context, target, pmus)?;
-            (usual, StatMetrics::default())
+            let default = default_events(matches, context, target, pmus)?;
+            (default, StatMetrics::default())
         }
     };
     let mut shown = on_pmus(specs, pmus, flag(matches, "no-merge") != Some(true));

@@ -12,7 +12,8 @@ const NAMED: usize = 4;
 /// The program that is only used as a timer.
 const TIMER: &str = "sleep";
 
-/// Hints that a workload only limited the time of counting whole CPUs and, with `-v`, that a single run shows no variation.
+/// Prints hints on what the counts mean: if whole CPUs were counted, that the workload only set the duration; with `-v`, that a single
+/// run shows no variation.
 pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
     let request = &plan.request;
     let name = request.workload.as_ref().map(|program| program.path());

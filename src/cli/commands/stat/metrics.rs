@@ -87,7 +87,8 @@ impl StatMetrics {
             .map(|other| other.events.clone())
     }
 
-    /// The events of a metric, appended to `specs`; without a group, those that other metrics without one have are shared.
+    /// Appends the events of a metric to `specs`, and returns their indices by name. A metric whose events are not a group shares them
+    /// with other such metrics.
     fn events(
         &self,
         matches: &ArgMatches,
@@ -128,7 +129,7 @@ impl StatMetrics {
         Ok(events)
     }
 
-    /// An event that a metric without a group counts.
+    /// Returns the event of this name that an earlier metric counts outside of a group.
     fn single(&self, name: &str) -> Option<Vec<usize>> {
         let alone = self.planned.iter().filter(|planned| !planned.is_grouped);
         let mut events = alone.flat_map(|planned| &planned.events);

@@ -32,7 +32,7 @@ const SETTINGS: &[&str] = &[
     "net/core/bpf_jit_enable",
 ];
 /// The kernel's default of perf_event_mlock_kb for pages of 4 KiB: rings of 512 KiB and their header page.
-const USUAL_MLOCK_KB: u64 = 516;
+const DEFAULT_MLOCK_KB: u64 = 516;
 /// The highest perf_event_paranoid that permits events of own threads in user space. Some distributions know higher ones.
 const OWN_USER_LEVEL: i64 = 2;
 /// The program's own threads on any CPU.
@@ -85,7 +85,7 @@ pub(super) fn ring_memory(run: &mut TestRun<'_>) -> TestResult {
         return skip("no perf_event_mlock_kb");
     };
     run.log(format_args!("perf_event_mlock_kb {kilobytes}"));
-    if kilobytes < USUAL_MLOCK_KB && effective_user() != 0 {
+    if kilobytes < DEFAULT_MLOCK_KB && effective_user() != 0 {
         return skip(format!(
             "perf_event_mlock_kb is {kilobytes}: use a smaller -m"
         ));

@@ -18,7 +18,7 @@ const TASKS: u64 = 15;
 /// The largest number of tasks.
 const MAX_TASKS: u64 = 10_000;
 /// The width of the picture in pixels, from which the resolution is derived if none is given.
-const USUAL_WIDTH: u64 = 1200;
+const DEFAULT_WIDTH: u64 = 1200;
 const MIN_WIDTH: u64 = 400;
 const MAX_WIDTH: u64 = 100_000;
 
@@ -173,7 +173,7 @@ impl TimechartRequest {
         let processes = matches.get_many::<String>("process").unwrap_or_default();
         Ok(Self {
             options: TimechartOptions {
-                cells: width.unwrap_or(USUAL_WIDTH),
+                cells: width.unwrap_or(DEFAULT_WIDTH),
                 range: time_range(text("time"))?,
                 highlight: text("highlight").map(highlight),
                 calls: CallOptions {

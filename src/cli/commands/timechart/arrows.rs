@@ -9,7 +9,8 @@ use super::tasks::ShownTasks;
 
 /// The most arrows of a picture; more could not be told apart.
 const MOST: usize = 600;
-/// The parts of the chart in which a pair of tasks has at most one arrow, at first.
+/// The number of parts into which the chart is divided at first: a pair of tasks has at most one arrow in each. If there are too many
+/// arrows, the parts are made longer.
 const PARTS: u64 = 400;
 
 /// Returns the wakeups of tasks that are drawn; `first` is the row of the first of them.

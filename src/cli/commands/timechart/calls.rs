@@ -1,4 +1,4 @@
-//! Rows of tasks with their system calls: what comes in above, what goes out below.
+//! Rows of tasks with their system calls: reads and receives in the upper half, writes and sends in the lower half.
 
 use rperf_analysis::timechart::{CallKind, PieceContent, TaskLane};
 use rperf_flame::{ChartBox, ChartRow, Paint, RowKind};

@@ -1,4 +1,4 @@
-//! The recording: checked before it is drawn, and what is doubtful about it.
+//! Checks a recording before it is drawn, and warns about doubtful parts.
 
 use rperf_analysis::timechart::{ChartRange, Timechart};
 use rperf_analysis::{DeliveredCounts, EventLayouts};

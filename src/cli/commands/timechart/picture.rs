@@ -18,7 +18,7 @@ use crate::cli::shared::analysis::Analysis;
 
 /// The most CPUs that are drawn.
 const MAX_CPUS: usize = 1024;
-/// The least height of a share of time that is not zero, in percent: else it would not be seen.
+/// The least height of a share of time that is not zero, in percent, so that it remains visible.
 const MIN_SHARE: u64 = 8;
 /// The least height of a frequency, in percent.
 const MIN_FREQUENCY: u64 = 5;

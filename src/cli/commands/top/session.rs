@@ -97,7 +97,7 @@ impl TopSession {
         let live_world = LiveWorld::new(Endian::NATIVE, observation.events());
         let mut live = LiveHistograms::new(live_world, setup);
         let explained = |error| explain::explain(context, &names, error);
-        // Samples arrive from the start on, also while running processes are described.
+        // Samples arrive from the start on, also while records of running processes are synthesized.
         let interval = IntervalResult::begin();
         let taken = observation.start(request, &mut |records| live.take(records));
         taken.map_err(explained)?;

@@ -1,4 +1,4 @@
-//! What is counted of samples, and the layout.
+//! Which samples are counted by which keys, and the layout of rows.
 
 use clap::ArgMatches;
 use rperf_hist::{

@@ -8,7 +8,7 @@ use crate::cli::options::{counter, list, number, number_list, switch, unsupporte
 
 const ABOUT: &str = "\
 Prints the system calls of a command and its children, of running tasks or of the whole system: when each began, how long it took, its \
-arguments and its result. With other events in -e, their lines are in between, in order of time. The lines go to the standard error, or \
+arguments and its result. Other events given with -e are printed between them, in time order. The lines go to the standard error, or \
 to a file with -o.
 
 The first word that is not an option begins the command, with its own options; `--` may precede it. With -a, -p, -t, -u or -C it only \
@@ -79,7 +79,7 @@ fn selected() -> Vec<Arg> {
     ]
 }
 
-/// What is shown of them.
+/// What is shown of the events.
 fn shown() -> Vec<Arg> {
     vec![
         input::option().help("print the system calls of this recording"),
@@ -89,7 +89,7 @@ fn shown() -> Vec<Arg> {
             .help("write the lines to this file"),
         switch("time")
             .short('T')
-            .help("show times of the clock, instead of since the first event"),
+            .help("show timestamps instead of times since the first event"),
         switch("summary")
             .short('s')
             .help("show only the number and times of each thread's calls"),
@@ -106,7 +106,7 @@ fn shown() -> Vec<Arg> {
     ]
 }
 
-/// What is not implemented.
+/// Options that are not implemented.
 fn later() -> Vec<Arg> {
     vec![
         unsupported("filter", "use 'record --filter' and 'script'"),

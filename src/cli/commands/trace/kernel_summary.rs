@@ -1,4 +1,4 @@
-//! `-s` added up in the kernel by BPF programs, which loses no call and costs less than a record for each.
+//! `-s` with BPF programs, which add up the system calls in the kernel: no call is lost, and this costs less than a record for each call.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,8 @@ use crate::cli::pmus::SYSFS;
 /// The maximum number of pairs of thread and system call: 24 MB.
 const MAX_PAIRS: u32 = 16384;
 
-/// The summary of a command or of the whole machine; `None` for anything else, and with a message if the kernel cannot.
+/// Starts the summary of a command or of the whole machine. `None` for other targets, and, with a message, if the kernel cannot run the
+/// programs.
 ///
 /// The threads of a command are added by [`SyscallSummary::add_threads`].
 pub(super) fn start(

@@ -66,7 +66,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(status(stopped, ended))
 }
 
-/// Runs `-s` with the programs of `summary`; the rings only tell when tasks end.
+/// Runs `-s` with the programs of `summary`; the rings are only read to notice when tasks end.
 fn sum_up(
     request: &RecordRequest,
     settings: &TraceSettings,
@@ -131,7 +131,7 @@ fn status(stopped: StopReason, ended: Option<WaitStatus>) -> ExitStatus {
     }
 }
 
-/// The rings' records on their way to lines.
+/// Reads records from the rings and prints them as lines.
 struct LiveTrace<'p> {
     feed: LiveFeed,
     observer: TraceObserver<TracePrinter>,

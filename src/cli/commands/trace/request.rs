@@ -33,7 +33,7 @@ pub(super) struct TraceSettings {
 }
 
 impl TraceSettings {
-    /// Reads the options that need no machine.
+    /// Parses the options that do not depend on this machine.
     pub(super) fn new(
         matches: &ArgMatches,
         abi: Abi,

@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::usdt_markers::installed_markers;
 
-/// Returns the object given by `-x` or `-m`. Without either, USDT markers and kept events are searched in all objects of the build-id
+/// Returns the object given by `-x` or `-m`. Without either, USDT markers and stored events are searched in all objects of the build-id
 /// cache.
 pub(crate) fn of(
     given: &ProbeSpec,

@@ -109,8 +109,8 @@ pub(crate) fn traces(
             "--{option} cannot be combined with a trace: {why}"
         )));
     }
-    let turns = ["switch-output", "switch-output-event"];
-    if snapshots.is_some() && turns.iter().any(|option| is_given(matches, option)) {
+    let rotation = ["switch-output", "switch-output-event"];
+    if snapshots.is_some() && rotation.iter().any(|option| is_given(matches, option)) {
         return Err(CliError::usage(
             "--snapshot and --switch-output exclude each other: both use SIGUSR2",
         ));

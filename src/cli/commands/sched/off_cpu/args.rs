@@ -14,7 +14,7 @@ use crate::cli::shared::flame_output::PictureFormat;
 use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
-Shows the time that tasks do not run, by task, by state and by the stack that they leave the CPU with (sched record -g). A sleep lasts from \
+Shows the time that tasks do not run, by task, by state and by the stack at the switch (sched record -g). A sleep lasts from \
 the switch to the wakeup, the time in a run queue from the wakeup or the preemption to the switch to the task. Waits that have not ended \
 are not counted.
 
@@ -52,7 +52,7 @@ fn selection() -> [Arg; 4] {
         optional("wakers", "n", "2")
             .short('w')
             .value_parser(number)
-            .help("divide sleeps by the waker and the wakers of wakers, up to n in all, at most 8 (default: 0; 2 without n)"),
+            .help("divide sleeps by waker, and these by their wakers, up to n levels of at most 8 (default: 0; 2 without n)"),
         value("max-stack", "n")
             .value_parser(number)
             .help("number of frames of a stack (default: 8 in text, otherwise all)"),

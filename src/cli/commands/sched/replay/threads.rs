@@ -1,4 +1,4 @@
-//! Threads that repeat the steps of recorded tasks.
+//! Threads that replay the steps of recorded tasks.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
