@@ -117,7 +117,7 @@ struct WordPass<'a> {
     command: &'a Command,
     words: &'a [OsString],
     next: usize,
-    /// Each rewritten word with its option: a negative removes what was given before.
+    /// The rewritten words, each with its option. A negative removes earlier words of its option.
     out: Vec<(&'a Arg, OsString)>,
 }
 

@@ -59,7 +59,7 @@ impl Config {
         variable("PERF_CONFIG").map(PathBuf::from).or_else(home)
     }
 
-    /// Returns names and effective values, each name once, in the order of first appearance but section by section.
+    /// Returns the name and effective value of each setting, grouped by section, in the order of first appearance.
     pub(crate) fn settings(&self) -> Vec<(&str, &str)> {
         let section_length = |name: &str| {
             name.rsplit_once('.')

@@ -39,7 +39,7 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// Returns a client if the command's option, or otherwise this setting, enables it.
+/// Returns a client if `--debuginfod` is given, or otherwise if the setting `setting` enables it.
 ///
 /// # Errors
 ///
@@ -132,7 +132,7 @@ pub(crate) fn authorities(context: &Context) -> Vec<PathBuf> {
 /// Shows download progress on stderr.
 struct DownloadProgress {
     quiet: bool,
-    /// Whether stderr is a terminal: one line that is overwritten.
+    /// Whether stderr is a terminal, on which one line is overwritten.
     live: bool,
     /// Set once stdout goes through a pager, which then owns the terminal.
     paged: Arc<AtomicBool>,

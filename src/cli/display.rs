@@ -140,7 +140,7 @@ impl Drop for BrowserTerminal<'_> {
 /// Waits for a signal, restores the terminal and ends the process by that signal, even if other threads are busy.
 fn restore_and_die(signals: Signals, restorer: &Restorer) {
     loop {
-        // The result does not matter: the signal is pending or not.
+        // The result is not needed: `next` returns the pending signal, if any.
         let _ = poll(&[signals.as_fd()], -1);
         if let Ok(Some(signal)) = signals.next() {
             restorer.restore();

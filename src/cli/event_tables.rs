@@ -5,7 +5,7 @@ use rperf_view::EventGroups;
 
 /// Events that share one table.
 pub(crate) struct EventTable {
-    /// Their indices, the leader first.
+    /// The indices of the events, the leader first.
     pub(crate) events: Vec<usize>,
     /// The table's event name.
     pub(crate) name: String,

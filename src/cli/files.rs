@@ -13,8 +13,8 @@ use super::memory::UnmappedObjects;
 /// Reads files of this machine. They are mapped, except files without a size, as in /proc and /sys.
 pub(crate) struct DiskFiles;
 
-/// The maximum size of a file that is read because it can't be mapped, and of a sparse file that is mapped although its owner chose its
-/// size (perf maps): 1 GiB. Sparse files of any size cost nothing to create.
+/// The maximum size, 1 GiB, of files that are read because they can't be mapped, and of sparse files at paths where anyone can create
+/// them (perf maps): a sparse file of any size costs nothing to create.
 const MAX_READ: u64 = 1 << 30;
 
 /// Whether the path is a `/proc` or `/sys` file that describes code: the kernel's symbols, modules, memory, build-ids and types, and the
@@ -98,7 +98,7 @@ fn open_regular(found: &FoundFile, path: &Path) -> io::Result<File> {
 
 fn bytes_of(found: &FoundFile, path: &Path) -> io::Result<FileBytes> {
     let file = open_regular(found, path)?;
-    // Files in /proc and /sys have size 0, or a page for a few bytes.
+    // Files in /proc have size 0; files in /sys have the size of a page, whatever they contain.
     if found.metadata().len() == 0 || path.starts_with("/sys") {
         return rperf_safefs::read_all(file, MAX_READ).map(FileBytes::from);
     }

@@ -106,7 +106,7 @@ struct GlobalsParser<'a> {
 }
 
 impl GlobalsParser<'_> {
-    /// Parses one option; returns a task if the option is one.
+    /// Parses one option; returns a task if the option requests one.
     fn option(&mut self, word: &OsStr) -> Result<Option<RequestedTask>, CliError> {
         let (name, attached) = split(word);
         let task = match (name.as_str(), attached) {
@@ -206,7 +206,7 @@ fn existing_directory(option: &str, path: OsString) -> Result<PathBuf, CliError>
     )))
 }
 
-/// Variables of `--debug` that perf has for parts that rperf does not have.
+/// Variables of perf's `--debug` for which rperf has no messages.
 const NO_SUCH_PART: [&str; 4] = ["data-convert", "kmaps", "ordered-events", "type-profile"];
 
 /// Parses `--debug VARIABLE[=N]`.

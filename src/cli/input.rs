@@ -42,7 +42,7 @@ pub(crate) fn force() -> Arg {
         .help("do not check the owner of the file")
 }
 
-/// A recording as a command names it.
+/// Which recording a command reads.
 pub(crate) struct InputName {
     /// The file; perf.data if not given.
     pub(crate) given: Option<PathBuf>,
@@ -55,13 +55,13 @@ pub(crate) struct InputName {
 }
 
 impl InputName {
-    /// The name by the options `input` and `force` of a command.
+    /// Reads the options `input` and `force` of a command.
     pub(crate) fn new(matches: &ArgMatches) -> Self {
         let given = matches.get_one::<String>("input").map(PathBuf::from);
         Self::of(given, flag(matches, "force") == Some(true))
     }
 
-    /// The name of a file with samples.
+    /// Names a file with samples; perf.data if not given.
     fn of(given: Option<PathBuf>, force: bool) -> Self {
         Self {
             given,
@@ -284,7 +284,7 @@ pub(crate) fn foreign(path: &Path, cause: &rperf_perfdata::Error) -> CliError {
     CliError::message(255, format!("incompatible file format ({shown}): {cause}"))
 }
 
-/// Returns the stream on stdin if it is named, or if nothing is and stdin is a pipe.
+/// Returns the stream on stdin if `-` is given, or if no file is given and stdin is a pipe.
 fn on_stdin(given: Option<&Path>, context: &Context) -> Result<Option<RecordingStream>, CliError> {
     let wanted = given.map_or_else(stdin_is_pipe, |path| path == Path::new(STDIN));
     if !wanted {
@@ -351,7 +351,7 @@ fn stdin_is_pipe() -> bool {
     fs::metadata("/proc/self/fd/0").is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
-/// The error for a file that cannot be read; for the default file, with the command that writes it.
+/// Returns the error for a file that cannot be read; for the default file, it names the command that writes it.
 fn unreadable(
     context: &Context,
     path: &Path,

@@ -38,7 +38,7 @@ pub(crate) struct KernelCopy {
 }
 
 impl KernelCopy {
-    /// Returns the kernel of `memory`: `/proc/kcore`, or a kcore file with the same neighbours.
+    /// Reads the kernel files next to `memory`, which is `/proc/kcore` or a kcore file in a directory with the same files.
     ///
     /// # Errors
     ///

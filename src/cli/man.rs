@@ -92,7 +92,7 @@ fn date(context: &Context) -> Result<String, CliError> {
     Ok(format!("{}-{}-{}", part(0..4), part(4..6), part(6..8)))
 }
 
-/// What all pages have in common.
+/// The values that all pages share.
 struct ManualContext {
     program: Program,
     date: String,
@@ -158,7 +158,7 @@ impl ManualContext {
     fn overview(&self) -> ManualPage {
         let name = self.program.to_string();
         let declared = globals::options();
-        // Their options are on their own pages.
+        // Options of commands are listed on the pages of the commands.
         let commands = entries().map(|entry| {
             let command = entry.name.replace(' ', "-");
             Command::new(command.clone())

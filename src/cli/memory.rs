@@ -1,4 +1,4 @@
-//! What is printed when memory runs out, reported by an error or by a failed allocation.
+//! The message and the hint that are printed when memory runs out: in an error, or when an allocation fails.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,11 +1,11 @@
-//! Names in output: text encodes bytes that are not UTF-8 as characters ([`rperf_wire::name_text`]), streams receive the bytes.
+//! Restores bytes of names that are not UTF-8: text encodes them as characters ([`rperf_wire::name_text`]), output contains the bytes.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rperf_wire::restored_byte;
 
-/// The first byte of a character that encodes a byte, and the character's length.
+/// The first byte of a character that encodes such a byte, and the length of the character in bytes.
 const LEAD_BYTE: u8 = 0xf4;
 const LENGTH: usize = 4;
 

@@ -130,7 +130,7 @@ pub(crate) fn number_list(word: &str) -> Result<String, String> {
     Ok(list.to_owned())
 }
 
-/// Returns the value of an option: `None` if it was not given, is no `T`, or the command does not have it.
+/// Returns the value of an option: `None` if it was not given, is not a `T`, or the command does not have it.
 ///
 /// clap reports a missing option in debug builds only, so nothing may depend on that: ask the [`clap::Command`] instead.
 #[expect(

@@ -1,11 +1,11 @@
 //! The process's two streams: a buffered stdout, and stderr line by line.
 //!
-//! Data goes to [`OutputStreams::stdout`], messages to [`OutputStreams::note`] and [`OutputStreams::warn`]. A closed pipe is detected here: commands return
-//! the write error like any other and `cli::main` ends silently.
+//! Data goes to [`OutputStreams::stdout`], messages to [`OutputStreams::note`] and [`OutputStreams::warn`]. A closed pipe is detected
+//! here: commands return the write error like any other, and `cli::main` ends silently.
 //!
-//! If a stream leads to a terminal, through a pager or not, control characters in names are escaped ([`rperf_view::terminal`]). Our own
-//! control sequences on stdout start with [`OutputStreams::csi`], those on stderr are written in this file only. Newlines in names are escaped
-//! in messages on any stderr.
+//! If a stream leads to a terminal, directly or through a pager, control characters in names are escaped ([`rperf_view::terminal`]). Our
+//! own control sequences on stdout start with [`OutputStreams::csi`]; those on stderr are written in this file only. In messages,
+//! newlines in names are always escaped.
 
 use std::fmt;
 use std::fs::File;
@@ -284,7 +284,7 @@ pub(crate) fn text_file(file: File) -> Box<dyn Write + Send> {
     }
 }
 
-/// A writer to the stdout of all [`OutputStreams::stdout`].
+/// A writer returned by [`OutputStreams::stdout`]; all writers share one buffer.
 pub(crate) struct Stdout<'a>(&'a OutputStreams);
 
 impl Stdout<'_> {

@@ -68,7 +68,7 @@ impl EventSources for MachinePmus {
         Proc::new("/proc").kernel_symbol(name).ok().flatten()
     }
 
-    /// Whether it is a core PMU. On hybrid machines and on Arm, these have a list of their CPUs in `cpus`.
+    /// Whether `pmu` is a PMU of the cores. On hybrid machines and on Arm, such PMUs list their CPUs in `cpus`.
     fn is_core(&self, pmu: &str) -> bool {
         pmu == "cpu" || self.sysfs.pmu_file(pmu, "", "cpus").is_some()
     }

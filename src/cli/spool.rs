@@ -55,7 +55,7 @@ impl Spool {
         &self.directory
     }
 
-    /// Whether memory has room for `more` bytes; otherwise the file is used early.
+    /// Whether `more` bytes can be added in memory. If allocation fails, the file is used before the limit is reached.
     fn has_room(&mut self, more: usize) -> bool {
         let held = self.memory.len();
         self.memory.capacity() - held >= more || reserve(&mut self.memory, more.max(held)).is_ok()

@@ -86,7 +86,7 @@ pub(crate) trait SampleWeight: Sync {
     fn weight(&self, sample: &Sample<'_>) -> u64;
 }
 
-/// A fold of samples with other weights.
+/// Folds samples with the weights of a [`SampleWeight`] instead of their periods.
 struct WeightedFold<'f, F> {
     inner: F,
     weight: Option<&'f dyn SampleWeight>,

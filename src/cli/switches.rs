@@ -1,4 +1,4 @@
-//! `--switch-on`, `--switch-off`: samples of one event that enable and disable those of others.
+//! `--switch-on`, `--switch-off`: samples of one event enable and disable the output of samples of other events.
 
 use clap::ArgMatches;
 use rperf_lines::EventSwitch;

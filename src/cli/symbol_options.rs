@@ -78,7 +78,7 @@ impl SymbolSources {
         Ok(Self::new(matches, context)?.of_recording(Path::new(directory)))
     }
 
-    /// Returns the sources for the recording at this path, a directory of which may contain a copy of kallsyms.
+    /// Returns the sources for the recording at this path. If the path is a directory, it may contain a copy of kallsyms.
     pub(crate) fn of_recording(&self, path: &Path) -> Self {
         let kallsyms = self.kallsyms.clone();
         Self {

@@ -1,4 +1,4 @@
-//! The records of a recording as one slice, if the file does not store them that way: decompressed, or from all files of a directory.
+//! Joins the records of a recording into one slice if they are compressed or in several files of a directory.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;

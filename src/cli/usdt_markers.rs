@@ -15,9 +15,9 @@ pub(crate) struct UsdtMarker {
     pub(crate) name: String,
     /// The build-id of the program.
     pub(crate) id: String,
-    /// Its installed path.
+    /// The installed path of the program.
     pub(crate) program: PathBuf,
-    /// The lines that create its events.
+    /// The lines that create the events of the marker.
     pub(crate) lines: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn installed_markers(cache: &Cache) -> Vec<UsdtMarker> {
     markers
 }
 
-/// Whether the file at the object's path has that build-id.
+/// Whether the file at the object's path is the cached build.
 pub(crate) fn is_installed(cached: &Cached) -> bool {
     let bytes = DiskFiles.read(&cached.name).ok();
     let found = bytes.and_then(|bytes| build_id_of_elf(&bytes));

@@ -17,7 +17,7 @@ enum ValueKind {
 enum SettingUse {
     /// Some command reads it.
     Read,
-    /// It has no effect in these commands, which read it in perf, for this reason.
+    /// The setting has no effect: the commands that read it in perf, and the reason.
     Unused(&'static [&'static str], &'static str),
     /// Only commands that rperf does not have read it.
     NoCommand,

@@ -1,10 +1,10 @@
-//! The declarations; each command lists them in perf's order.
+//! Declarations of the sample filters. Each command lists them in perf's order.
 
 use clap::Arg;
 
 use crate::cli::options::{switch, value};
 
-/// Returns all of them, for the commands that draw charts.
+/// Returns all filters, for the commands that draw charts.
 pub(crate) fn all() -> [Arg; 7] {
     [
         comms(),

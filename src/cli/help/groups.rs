@@ -1,4 +1,4 @@
-//! The headings below which `-h` lists the options of a command.
+//! The groups in which `-h` lists the options of a command, each with a heading.
 
 use clap::{Arg, Command};
 

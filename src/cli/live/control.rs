@@ -25,7 +25,7 @@ pub(crate) fn option() -> Arg {
         .long_help(LONG_HELP)
 }
 
-/// Opens what the option names; `None` without it.
+/// Opens the FIFOs or descriptors that the option names; `None` without the option.
 pub(crate) fn control(matches: &ArgMatches) -> Result<Option<Control>, CliError> {
     let Some(word) = matches.get_one::<String>("control") else {
         return Ok(None);

@@ -186,7 +186,7 @@ fn refused(text: &str, event: &str) -> CliError {
     )
 }
 
-/// Combines the filters of an event that the kernel cannot filter by field.
+/// Combines the filters of an event that is not a tracepoint and so cannot be filtered by the kernel.
 fn of_samples(event: &str, given: &[FilterOption]) -> Result<Option<SampleFilter>, CliError> {
     let mut all: Option<SampleFilter> = None;
     for given in given {

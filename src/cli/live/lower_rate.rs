@@ -30,7 +30,7 @@ impl TooFrequent<'_> {
             }
             SampledRate::Period(period) => longer(period),
             SampledRate::Nanoseconds(period) => longer(period.max(SHORTEST)),
-            // One event in N would separate those that belong together.
+            // A period would keep one event in N, and so separate events that belong together.
             SampledRate::Tracepoint(_) => {
                 return "--filter with a condition on its fields".to_owned();
             }

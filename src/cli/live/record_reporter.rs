@@ -22,11 +22,11 @@ pub(crate) struct RecordReporter<'a> {
     verbosity: u8,
     /// Whether every attr and every call is shown: `-vv`, `--debug perf-event-open`.
     shows_perf_event_open: bool,
-    /// The missing hardware counter was reported; reported once.
+    /// Whether the missing hardware counter was reported, which happens once.
     clock_reported: bool,
     /// What the command does, in notes: `recording`, `counting`.
     doing: &'static str,
-    /// The missing permission was reported; reported once.
+    /// Whether the missing permission was reported, which happens once.
     user_reported: bool,
 }
 
@@ -49,7 +49,7 @@ impl<'a> RecordReporter<'a> {
         self
     }
 
-    /// Reports that an event is restricted to user space, where a silent one never fires.
+    /// Reports that an event is restricted to user space. `is_silent` is whether it never fires there.
     fn user_only(&mut self, event: &str, paranoid: Option<i64>, is_silent: bool) {
         if !self.user_reported {
             let note = explain::user_only_note(paranoid, self.doing);

@@ -142,7 +142,7 @@ fn no_branches(event: &str) -> CliError {
     .hint("for call graphs use --call-graph dwarf")
 }
 
-/// The error for an attr of which the kernel rejects a single part.
+/// Returns the error for an attr if the kernel would accept it without `part`.
 fn refused_for(event: &str, part: &str) -> CliError {
     failed(format!(
         "the kernel refuses event {event} because of its {part}."

@@ -9,7 +9,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
 
-/// Returns the target; by default, without a workload, the whole system, with a note (`doing` is what the command does to it).
+/// Returns the target. Without target options and workload it is the whole system, with a note; `doing` names the activity in the note:
+/// `recording`.
 pub(crate) fn target(
     matches: &ArgMatches,
     context: &Context,

@@ -23,7 +23,7 @@ pub(crate) fn workload_words(matches: &ArgMatches) -> Vec<OsString> {
     words.cloned().collect()
 }
 
-/// Finds the program to run before anything is opened or written; an error comes with the word that was tried.
+/// Finds the program to run, before anything is opened or written. An error is returned with the word that was looked up.
 pub(crate) fn find(
     matches: &ArgMatches,
     context: &Context,

@@ -78,7 +78,7 @@ impl CommandRunner<'_> {
     }
 }
 
-/// Keeps the first `limit` samples of the text of `script`, whose frames are indented by tabs and end with an empty line.
+/// Truncates the text of `script` to the first `limit` samples. Frames of a sample are indented by tabs and end with an empty line.
 fn truncate(text: &mut Vec<u8>, limit: usize) {
     let mut end = 0;
     let mut samples = 0;

@@ -10,7 +10,7 @@ use crate::cli::options::{flag, given_value};
 
 /// The parsed options.
 pub(crate) struct ColumnOptions {
-    /// Empty if the kinds of events decide.
+    /// The sort keys; empty if they depend on the kinds of events.
     sort: Vec<SortWord>,
     /// Whether the key `parent` is appended.
     with_parent: bool,

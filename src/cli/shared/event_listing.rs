@@ -88,7 +88,7 @@ impl MachineEvents {
             let found = readings.any(|wanted| take(&wanted) | chosen.take(&wanted));
             match &wanted {
                 _ if found => {}
-                // Access problems are reported below.
+                // Errors of access are reported after the loop.
                 EventSelection::Kinds(kinds)
                     if kinds.contains(&EventKind::Tracepoint)
                         && catalogue.tracepoints.systems().is_err() => {}

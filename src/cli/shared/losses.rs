@@ -1,4 +1,4 @@
-//! What is missing in a recording of events that an analysis pairs: lost records and truncated samples.
+//! Warnings about lost records and truncated samples, for analyses that pair events.
 
 use clap::ArgMatches;
 use rperf_analysis::DeliveredCounts;
@@ -13,7 +13,8 @@ use crate::cli::error::{CliError, ExitStatus};
 /// The number of stretches that are listed without `-v`.
 const LISTED: usize = 5;
 
-/// Warns about skipped samples and about stretches with lost records, after all passes. `doubtful` names the numbers that may be wrong there.
+/// Warns about skipped samples and about stretches of time with lost records, after all passes. `doubtful` names the numbers that may
+/// be wrong there.
 ///
 /// # Errors
 ///

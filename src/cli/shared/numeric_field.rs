@@ -4,7 +4,7 @@ use rperf_names::by_distance;
 use rperf_perfdata::Metadata;
 use rperf_tracepoint::{FieldReader, Tracepoint};
 
-/// Why an event has no numeric field with a name.
+/// The reason why an event has no numeric field of a name.
 pub(crate) enum NoNumber {
     /// The event is not a tracepoint whose format the recording has.
     NotATracepoint,

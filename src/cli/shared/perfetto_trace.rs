@@ -190,7 +190,7 @@ impl<W: Write> TracedEvents<W> {
         name: &'static str,
     ) -> io::Result<()> {
         if self.calls.insert(by.tid, name).is_some() {
-            // Its return is missing.
+            // The return of the earlier call is missing.
             self.writer.end_call(at, None)?;
         }
         self.writer.begin_call(at, by.pid.cast_signed(), name)

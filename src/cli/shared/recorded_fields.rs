@@ -1,4 +1,4 @@
-//! The tracepoints of a recording that an analysis reads, checked before it runs.
+//! Checks that a recording has the tracepoints and fields that an analysis needs.
 
 use rperf_analysis::EventLayouts;
 use rperf_wire::SampleType;

@@ -74,7 +74,7 @@ pub(crate) fn objects(
 /// The page in which the kernel executes copies of instructions that uprobes replaced (`xol_add_vma`, kernel/events/uprobes.c).
 const UPROBES: &str = "[uprobes]";
 
-/// The objects of the samples' addresses; callers don't count.
+/// Which objects contain the address of a sample; callers are ignored.
 #[derive(Default)]
 struct SampledObjects(Vec<bool>);
 

@@ -9,7 +9,7 @@ pub(crate) struct StackLine<'r> {
     pub(crate) resolver: &'r Resolver<'r>,
     /// Functions that are not shown.
     pub(crate) hidden: &'static [&'static str],
-    /// The most frames, plus the number of frames that may be hidden.
+    /// The maximum number of frames to walk: those that are shown, plus those that may be hidden.
     pub(crate) most_frames: usize,
 }
 

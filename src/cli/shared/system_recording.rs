@@ -1,4 +1,4 @@
-//! Shared parts of `sched record`, `kwork record` and `timechart record`, which call `record` with tracepoints of the whole system.
+//! Records tracepoints of the whole system by calling `record`: shared by `sched record`, `kwork record` and `timechart record`.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

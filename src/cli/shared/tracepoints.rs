@@ -15,7 +15,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::payloads::payloads;
 
-/// Data type keys of newer releases.
+/// Sort keys for data types, which newer releases of perf have.
 const OF_TYPES: &[&str] = &["type", "typeoff", "typecln"];
 
 /// The tracepoints of a recording. Their formats are read on first use.

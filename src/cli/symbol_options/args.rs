@@ -1,4 +1,4 @@
-//! The declarations; each command lists them in perf's order.
+//! Declarations of the symbol options. Each command lists them in perf's order.
 
 use clap::Arg;
 

@@ -17,7 +17,7 @@ pub(crate) struct ChosenFunctions {
     pub(crate) events: Vec<EventIndex>,
     /// The name of the events.
     pub(crate) name: String,
-    /// Whether perf writes "events".
+    /// Whether the heading says "events".
     pub(crate) plural: bool,
     /// The displayed functions, hottest first.
     pub(crate) functions: Vec<SampledFunction>,

@@ -1,4 +1,4 @@
-//! What could not be shown, and hints.
+//! Messages on functions and code that cannot be shown, with hints.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -20,7 +20,7 @@ const NAMED: usize = 8;
 /// The maximum number of objects named in an error.
 const OBJECTS: usize = 3;
 
-/// The error that the requested function has no samples.
+/// Returns the error for a requested function without samples.
 pub(crate) fn no_samples_in<'n>(
     symbol: &str,
     names: impl Iterator<Item = &'n str>,
@@ -37,7 +37,7 @@ pub(crate) fn no_samples_in<'n>(
     error.hint(format!("most samples are in: {}", names.join(", ")))
 }
 
-/// The error that no function has samples.
+/// Returns the error for a recording without samples in functions.
 pub(crate) fn no_samples(
     functions: &SampledFunctions,
     resolver: &Resolver<'_>,

@@ -1,4 +1,4 @@
-//! The functions as text, on stdout or in files.
+//! Prints annotated functions as text, to stdout or to files.
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;

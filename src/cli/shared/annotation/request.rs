@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
 use crate::cli::shared::report_options::limit_option;
 
-/// What percentages are relative to.
+/// The total to which percentages are relative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PercentType {
     /// Relative to the event's total instead of the function's.

@@ -34,7 +34,7 @@ pub(crate) struct CachedObject {
 }
 
 impl CachedObject {
-    /// Returns `None` for objects without a build-id, and for modules.
+    /// Returns the cached object of an opened one; `None` for objects without a build-id, and for modules.
     pub(crate) fn of(opened: &OpenedObject) -> Option<Self> {
         match opened {
             OpenedObject::Program(binary) => Some(Self {
@@ -52,7 +52,7 @@ impl CachedObject {
         }
     }
 
-    /// Returns its entries in the cache; none is not an error.
+    /// Returns the object's entries in the cache; empty if there are none.
     fn entries(&self, context: &Context) -> Vec<CachedEntry> {
         let cached = context
             .buildid_dir()
@@ -194,7 +194,7 @@ pub(crate) fn keep(additions: Vec<CacheAddition>, context: &Context) -> Result<(
     Ok(())
 }
 
-/// Returns the objects with lists; only those of a program if one is named.
+/// Returns the cached objects that have entries; only those of a program if one is named.
 fn lists(
     cache: &Cache,
     within: &ProbedObject,

@@ -33,7 +33,7 @@ pub(crate) struct OwnProbes {
     signals: Mutex<Option<Signals>>,
 }
 
-/// The result of an option, for the event parser.
+/// The events that an option defines, for the event parser.
 #[derive(Debug)]
 pub(crate) enum ParserEvent {
     /// Event names.
@@ -150,7 +150,7 @@ impl OwnProbes {
             let described = described(&definition, None, &event.target);
             if let Some((name, line)) = shared.get(&requested) {
                 event.name.clone_from(name);
-                // The kernel appends a place with the same arguments to an event.
+                // If an event of this name has the same arguments, the kernel adds the place to it.
                 if tables
                     .try_write(list_of(&event), &event.to_string())
                     .is_ok()
@@ -248,7 +248,7 @@ fn create(
     }
 }
 
-/// Retries: the kernel releases an event shortly after its last user.
+/// Deletes an event, with retries: the kernel releases an event shortly after its last user.
 fn removed(tables: &EventLists, list: &str, removal: &str) -> io::Result<()> {
     let mut result = tables.try_write(list, removal);
     for _ in 0..DELETE_ATTEMPTS {

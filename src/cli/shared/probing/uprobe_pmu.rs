@@ -13,7 +13,8 @@ use rperf_sys::kernel_text;
 
 const PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
 
-/// Returns the events of definitions; `error` says why they cannot be created in tracefs, and is returned for those with arguments.
+/// Returns the events of definitions. `error` says why they cannot be created in tracefs; it is returned if a definition has arguments,
+/// which the PMU does not support.
 pub(crate) fn specs(
     defined: Vec<DefinitionResult>,
     error: CliError,
@@ -54,7 +55,7 @@ pub(crate) fn specs(
     Ok(specs)
 }
 
-/// Returns `None` if the PMU does not support the event.
+/// Returns the uprobe of an event; `None` if the PMU does not support the event.
 fn uprobe(event: &ProbeEvent, pmu: u32) -> Option<Uprobe> {
     let ProbeTarget::Program {
         object,

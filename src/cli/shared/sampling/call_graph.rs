@@ -16,8 +16,8 @@ pub(crate) struct CallchainOptions {
 }
 
 impl CallchainOptions {
-    /// Parses the options; `-g` alone uses the mode configured by the command's setting `own`, otherwise by `call-graph.record-mode`. `--unwind live`
-    /// copies stacks unless another mode is given.
+    /// Parses the options. `-g` alone uses the mode of the command's setting `own`, otherwise of `call-graph.record-mode`.
+    /// `--unwind live` copies stacks unless another mode is given.
     pub(crate) fn new(
         matches: &ArgMatches,
         context: &Context,

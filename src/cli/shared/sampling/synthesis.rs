@@ -9,7 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// perf's default.
+/// The default time limit in milliseconds, as in perf.
 const MAPS_TIMEOUT: u64 = 500;
 
 const ALL: SynthesizedRecords = SynthesizedRecords {
@@ -42,7 +42,7 @@ fn kinds(matches: &ArgMatches) -> Result<SynthesizedRecords, CliError> {
     }
 }
 
-/// Parses a list: `no` and `all` end it.
+/// Parses a list of kinds; `no` and `all` override the others.
 fn parse(words: &str) -> Option<SynthesizedRecords> {
     let mut kinds = SynthesizedRecords::default();
     for word in words.split(',') {
